@@ -1,0 +1,82 @@
+"""CoSQA's retrieval files (code_idx_map.txt and the questions of one split) -> QADataset.
+
+[1] Huang et al., "CoSQA", ACL 2021. A passage is one Python function, its id the function's number in the map; it has
+no title, since a function's name is part of its text. The gold of a web query is the one function judged to answer it.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from pydantic import Field, StrictInt
+
+from kg2rag.corpus import Corpus, QADataset, Question
+from kg2rag.datasets.entry import Entry, Request
+from kg2rag.datasets.layout import patterns
+from kg2rag.datasets.reading import Files, Record, Text, locate, quote
+from kg2rag.types import Passage
+
+MAP = "code_idx_map.txt"
+FILES = {"validation": ("cosqa-retrieval-dev*.json",), "test": ("cosqa-retrieval-test*.json",)}
+
+
+class CosqaRecord(Record):
+    """One web query and the function that answers it."""
+
+    id: Text = Field(validation_alias="idx")
+    doc: Text
+    code: Text
+    retrieval_idx: StrictInt
+
+
+def load(request: Request) -> QADataset:
+    """Read the map of functions and the questions."""
+    files = Files()
+    path = locate(request.path or Path(), patterns(FILES, request), "CoSQA questions")
+    map_path = path.with_name(MAP)
+    if not map_path.is_file():
+        raise FileNotFoundError(f"{path.parent} lacks {MAP}, the corpus of functions, beside {path.name}.")
+    codes = _codes(files.text(map_path))
+    corpus = Corpus.from_passages(Passage(str(number), "", code, str(number), 0) for number, code in codes.items())
+    records = files.records(path, CosqaRecord)
+    questions = tuple(
+        _question(record, codes, f"{path.name}, record {n} ({record.id!r})") for n, record in enumerate(records, 1)
+    )
+    return QADataset("cosqa", corpus, questions, source={"files": files.checksums, "notes": {}})
+
+
+def _question(record: CosqaRecord, codes: dict[int, str], where: str) -> Question:
+    number = record.retrieval_idx
+    if number not in codes:
+        raise ValueError(f"{where}: retrieval_idx {number} is not in {MAP}.")
+    if codes[number] != record.code:
+        raise ValueError(
+            f"{where}: its code is not the one {MAP} has under {number}. Are both files from the same release?"
+        )
+    return Question(record.id, record.doc, {str(number): 1})
+
+
+def _codes(text: str) -> dict[int, str]:
+    """Number -> function, in the file's order; the file maps the other way round."""
+    try:
+        # Pairs, because a dict would swallow a function that stands twice.
+        pairs = json.loads(text, object_pairs_hook=list)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{MAP}: not valid JSON: {error}. Is the file complete?") from None
+    codes: dict[int, str] = {}
+    for code, number in pairs:
+        if type(number) is not int or number in codes:
+            raise ValueError(
+                f"{MAP}: function {quote(code)} has number {quote(number)}; each needs a whole number of its own."
+            )
+        codes[number] = code
+    return codes
+
+
+ENTRY = Entry(
+    name="cosqa",
+    summary="web queries to Python functions: identifiers and code",
+    load=load,
+    splits=("validation", "test"),
+)

@@ -1,0 +1,69 @@
+"""HippoRAG's layout, `<name>.json` and `<name>_corpus.json`, of any set -> QADataset.
+
+[1] Gutiérrez et al., "HippoRAG", NeurIPS 2024. The questions are written as MuSiQue, HotpotQA or 2WikiMultihopQA write
+theirs, which their fields tell. Passages keep the corpus file's order, titles and texts, as [1]'s OpenIE files do.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from kg2rag.corpus import QADataset
+from kg2rag.datasets import hotpotqa, musique, twowiki
+from kg2rag.datasets.entry import Entry, Request
+from kg2rag.datasets.extras import beside
+from kg2rag.datasets.layout import CORPUS, corpus_beside
+from kg2rag.datasets.pool import Schema, read_corpus
+from kg2rag.datasets.reading import Files, first_keys, locate
+
+# The first whose field a record has; 2WikiMultihopQA is HotpotQA with evidences, so it is asked first.
+SCHEMAS: dict[str, Schema[Any]] = {
+    "paragraphs": musique.SCHEMA,
+    "gold_titles": twowiki.TITLED,
+    "evidences": twowiki.SCHEMA,
+    "context": hotpotqa.SCHEMA,
+}
+
+
+def load(request: Request) -> QADataset:
+    """Read questions and corpus."""
+    files = Files()
+    questions_path, corpus_path = find(request.path or Path())
+    schema = schema_of(files.text(questions_path), questions_path.name)
+    pool = schema.pool()
+    read_corpus(files, corpus_path, pool)
+    questions = schema.questions(files.records(questions_path, schema.record), pool, questions_path.name)
+    source = {"files": files.checksums, "notes": dict(pool.notes)}
+    name = corpus_path.name.removesuffix(CORPUS)
+    extras = beside(corpus_path)
+    return QADataset(name, pool.corpus(), tuple(questions), request.setting, source=source, extras=extras)
+
+
+def find(path: Path) -> tuple[Path, Path]:
+    """The questions file and the corpus file of a folder, or of one of the two."""
+    if path.is_file() and not path.name.endswith(CORPUS):
+        corpus = corpus_beside(path, path.stem)
+        return path, corpus or locate(path.parent, [f"*{CORPUS}"], "HippoRAG corpora")
+    corpus = locate(path, [f"*{CORPUS}"], "HippoRAG corpora")
+    stem = corpus.name.removesuffix(CORPUS)
+    return locate(
+        corpus.parent, [f"{stem}.json", f"{stem}.jsonl", "questions.jsonl"], f"questions for {corpus.name}"
+    ), corpus
+
+
+def schema_of(text: str, name: str) -> Schema[Any]:
+    """The schema whose field the first record has; ValueError lists the fields that are known."""
+    keys = first_keys(text)
+    for field, schema in SCHEMAS.items():
+        if field in keys:
+            return schema
+    raise ValueError(f"{name}: its records have the fields {keys}; one of {', '.join(SCHEMAS)} must tell their schema.")
+
+
+ENTRY = Entry(
+    name="hipporag",
+    summary="a corpus and questions in HippoRAG's layout, whichever the set",
+    load=load,
+    settings=("pooled", "distractor"),
+)

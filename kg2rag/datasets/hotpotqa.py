@@ -1,0 +1,166 @@
+"""HotpotQA's official JSON, or its copy on the hub -> QADataset.
+
+[1] Yang et al., "HotpotQA: A Dataset for Diverse, Explainable Multi-hop Question Answering", EMNLP 2018.
+Every question is written over two paragraphs [1, Sec. 2], so `hops` is 2; its type is `bridge` or `comparison`.
+A paragraph's text is its sentences joined as the file has them, as [1] and HippoRAG do.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from pydantic import Field
+
+from kg2rag.corpus import QADataset, Question
+from kg2rag.datasets import hub
+from kg2rag.datasets.entry import Entry, Request
+from kg2rag.datasets.extras import beside
+from kg2rag.datasets.layout import patterns, use_corpus
+from kg2rag.datasets.pool import Pool, Schema
+from kg2rag.datasets.reading import Fact, Files, Identifier, Record, SentenceName, Text, check, locate
+
+FILES = {
+    "validation": ("hotpot_dev_distractor*.json",),
+    "train": ("hotpot_train*.json",),
+    "": ("hotpotqa.json",),
+}
+
+
+class HotpotRecord(Record):
+    """One question with its paragraphs as `[title, [sentence, …]]`."""
+
+    id: Identifier
+    question: Text
+    answer: Text
+    type: str = ""
+    level: str = ""
+    supporting_facts: list[SentenceName] = Field(min_length=1)
+    context: list[tuple[Text, list[str]]] = Field(min_length=1)
+
+
+def to_question(record: HotpotRecord, pool: Pool, where: str) -> Question | None:
+    """A record as a question; its paragraphs' sentences are joined without a blank, which the file has in them."""
+    return question_over_contexts(record, pool, where, hops=2)
+
+
+def question_over_contexts(
+    record: HotpotRecord, pool: Pool, where: str, *, hops: int | None, blank: str = "", triples: Sequence[Fact] = ()
+) -> Question | None:
+    """A question whose gold is named by (title, sentence index) in its own paragraphs; HotpotQA and 2WikiMultihopQA.
+
+    Official files name a few sentences that their paragraph does not have: those are left out of `supporting` and
+    counted, and their paragraph stays gold. Where sentences are the passages, a question left without gold is dropped
+    and counted.
+
+    Raises
+    ------
+    ValueError : a supporting title is not in the context.
+    """
+    paragraphs, complete = _place_context(record, pool, blank)
+    gold, supporting = _judgements(record, pool, paragraphs, where)
+    if not gold:
+        pool.notes["questions left without gold"] += 1
+        return None
+    placed = dict.fromkeys(paragraphs.values())
+    candidates = tuple(id_ for paragraph in placed for id_ in pool.passage_ids(paragraph))
+    return Question(
+        id=record.id,
+        text=record.question,
+        gold=gold,
+        answers=(record.answer,),
+        type=record.type,
+        hops=hops,
+        supporting=tuple(dict.fromkeys(supporting)),
+        triples=tuple(triples),
+        candidates=candidates if complete else None,
+    )
+
+
+def _judgements(
+    record: HotpotRecord, pool: Pool, paragraphs: Mapping[str, str], where: str
+) -> tuple[dict[str, int], list[tuple[str, int]]]:
+    """Gold passages and supporting sentences; `paragraphs` maps titles to ids."""
+    titles = {title for title, _ in record.context}
+    gold: dict[str, int] = {}
+    supporting = []
+    for title, index in record.supporting_facts:
+        if title not in titles:
+            raise ValueError(f"{where}: supporting_facts names {title!r}, which is not in its context.")
+        paragraph = paragraphs.get(title)
+        if paragraph is None and pool.closed_by:
+            raise ValueError(f"{where}: supporting_facts names {title!r}, which is not in {pool.closed_by}.")
+        if paragraph is None or not pool.has_sentence(paragraph, index):
+            pool.notes["supporting sentences that their paragraph does not have"] += 1
+        else:
+            supporting.append((pool.doc_id(paragraph), index))
+        if paragraph is not None:
+            gold.update(_gold(pool, paragraph, index))
+    return gold, supporting
+
+
+def _place_context(record: HotpotRecord, pool: Pool, blank: str) -> tuple[dict[str, str], bool]:
+    """Title -> paragraph id, and whether all that have text were found."""
+    paragraphs: dict[str, str] = {}
+    complete = True
+    for title, raw in record.context:
+        sentences = [sentence.strip() for sentence in raw]
+        text = (blank.join(sentences) if blank else "".join(raw)).strip()
+        paragraph = pool.place(title, text, sentences)
+        complete &= paragraph is not None or not text
+        if paragraph is None:
+            continue
+        if paragraphs.setdefault(title, paragraph) != paragraph:
+            pool.notes["titles with two texts in one context, the first taken"] += 1
+    return paragraphs, complete
+
+
+def _gold(pool: Pool, paragraph: str, index: int) -> dict[str, int]:
+    if pool.passages == "paragraph":
+        return {paragraph: 1}
+    sentence = pool.sentence_ids(paragraph).get(index)
+    return {} if sentence is None else {sentence: 1}
+
+
+SCHEMA = Schema(HotpotRecord, to_question)
+
+
+def from_hub(row: Mapping[str, object]) -> dict[str, object]:
+    """A row of the hub's copy in the official shape: its columns of lists become lists of pairs."""
+    return {
+        **row,
+        "supporting_facts": hub.transpose(row.get("supporting_facts"), ("title", "sent_id")),
+        "context": hub.transpose(row.get("context"), ("title", "sentences")),
+    }
+
+
+def load(request: Request) -> QADataset:
+    """Read the official file or the hub's copy."""
+    files, pool, extras = Files(), SCHEMA.pool(request.passages), {}
+    if request.path is None:
+        rows = hub.rows("hotpotqa", request.split, request.revision)
+        records, where, origin = (
+            check([from_hub(row) for row in rows.rows], HotpotRecord, rows.label),
+            rows.label,
+            rows.origin,
+        )
+    else:
+        path = locate(request.path, patterns(FILES, request), "HotpotQA questions")
+        records, where, origin = files.records(path, HotpotRecord), path.name, {"files": files.checksums}
+        extras = beside(path)
+        use_corpus(path, "hotpotqa", files, pool)
+    questions = SCHEMA.questions(records, pool, where)
+    levels = dict(sorted(Counter(record.level for record in records).items()))
+    source = {**origin, "levels": levels, "notes": dict(pool.notes)}
+    return QADataset("hotpotqa", pool.corpus(), tuple(questions), request.setting, source=source, extras=extras)
+
+
+ENTRY = Entry(
+    name="hotpotqa",
+    summary="two-hop questions over Wikipedia introductions, with supporting sentences",
+    load=load,
+    settings=("distractor", "pooled"),
+    passages=("paragraph", "sentence"),
+    splits=("validation", "train"),
+    on_hub=True,
+)

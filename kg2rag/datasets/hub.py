@@ -1,0 +1,130 @@
+"""A set's name -> the rows of its copy on the Hugging Face hub, and the commit they were read from."""
+
+from __future__ import annotations
+
+import re
+import urllib.error
+import urllib.request
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kg2rag.datasets.sources import SOURCES, Source
+
+_COMMIT = re.compile(r"@([0-9a-f]{40})/")
+
+
+@dataclass(frozen=True)
+class HubRows:
+    """Rows as Python objects; `label` names them in errors, `origin` in results."""
+
+    rows: Iterable[Mapping[str, object]]
+    label: str
+    origin: Mapping[str, object]
+
+
+def rows(name: str, split: str | None, revision: str | None) -> HubRows:
+    """Download, or take from the hub's cache on this machine, one split of a set.
+
+    A source whose `repo` is a local directory is read from there: a copy of the repository, without a revision.
+
+    Parameters
+    ----------
+    split : None means the set's default.
+    revision : branch, tag or commit; None means the one in `SOURCES`.
+
+    Raises
+    ------
+    ConnectionError : the hub cannot be reached and its cache has no copy.
+    """
+    source = SOURCES[name]
+    split = split or source.splits[0]
+    asked = revision or source.revision
+    table = _download(name, source, split, asked)
+    local = Path(source.repo).is_dir()
+    name_of_repo = Path(source.repo).name if local else source.repo
+    label = f"{name_of_repo}, {split}"
+    origin = {
+        "hub": name_of_repo,
+        "config": source.config,
+        "split": split,
+        "revision": None if local else _commit(table) or asked,
+    }
+    return HubRows(table, label, origin)
+
+
+def transpose(value: object, columns: Sequence[str]) -> object:
+    """`{"title": [a, b], "sent_id": [0, 1]}` -> `[(a, 0), (b, 1)]`; a list of such records likewise; else as it is.
+
+    The hub stores a list of records as a record of lists; what is neither is left for the schema to refuse.
+    """
+    if isinstance(value, Mapping) and all(isinstance(value.get(column), list) for column in columns):
+        lists = [value[column] for column in columns]
+        if len({len(one) for one in lists}) > 1:
+            return value
+        return list(zip(*lists, strict=True))
+    if isinstance(value, list) and all(isinstance(item, Mapping) and set(columns) <= set(item) for item in value):
+        return [tuple(item[column] for column in columns) for item in value]
+    return value
+
+
+def _download(name: str, source: Source, split: str, revision: str) -> Iterable[Mapping[str, object]]:
+    from datasets import load_dataset
+
+    local = Path(source.repo).is_dir()
+    with nullcontext() if local or _reachable() else _offline():
+        try:
+            table: Iterable[Mapping[str, object]] = load_dataset(
+                source.repo,
+                None if local else source.config,
+                split=split,
+                revision=None if local else revision,
+            )
+        except (ConnectionError, FileNotFoundError) as error:
+            raise ConnectionError(
+                f"Dataset {name!r}: {source.repo!r} (revision {revision!r}, split {split!r}) could not be read from "
+                f"the Hugging Face hub: {str(error).splitlines()[0]}. Without a network, give the official files by "
+                f"`path` (--path; see {source.homepage}), or load 'bundled', which comes with kg2rag."
+            ) from error
+    return table
+
+
+def _reachable() -> bool:
+    """Whether the hub answers at all. Its own client retries for 23 s before it says no."""
+    from huggingface_hub.constants import ENDPOINT, HF_HUB_OFFLINE
+
+    if HF_HUB_OFFLINE:
+        return False
+    try:
+        with urllib.request.urlopen(urllib.request.Request(ENDPOINT, method="HEAD"), timeout=10):  # noqa: S310 (the hub's own address)
+            return True
+    except urllib.error.HTTPError:
+        return True
+    except OSError:
+        return False
+
+
+@contextmanager
+def _offline() -> Iterator[None]:
+    """Read the hub's cache on this machine only, as `HF_HUB_OFFLINE=1` does, which is read at import time alone."""
+    import datasets.config
+    import huggingface_hub.constants
+
+    settings: tuple[Any, Any] = (datasets.config, huggingface_hub.constants)
+    before = [module.HF_HUB_OFFLINE for module in settings]
+    try:
+        for module in settings:
+            module.HF_HUB_OFFLINE = True
+        yield
+    finally:
+        for module, value in zip(settings, before, strict=True):
+            module.HF_HUB_OFFLINE = value
+
+
+def _commit(table: object) -> str | None:
+    """The commit that the rows came from, as the addresses of the downloaded files tell it."""
+    addresses = getattr(getattr(table, "info", None), "download_checksums", None) or {}
+    found = [match.group(1) for address in addresses if (match := _COMMIT.search(str(address)))]
+    return found[0] if found else None

@@ -1,0 +1,182 @@
+"""QADataset -> what a careful reader would ask about it before trusting a score: counts, and findings with examples."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from kg2rag.corpus import QADataset, Question
+from kg2rag.datasets.near_duplicates import THRESHOLD, near_duplicates
+from kg2rag.datasets.sources import SOURCES
+from kg2rag.text import normalise
+
+Severity = Literal["warning", "note"]
+SHORT, LONG = 5, 200
+"""Words: below SHORT there is little to match; above LONG the usual encoders, which read 256 word pieces, cut off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing worth knowing: how many of how many (0 where no total makes sense), and the first few.
+
+    "warning" means that scores may mislead; "note" that they must be read with it in mind.
+    """
+
+    severity: Severity
+    check: str
+    count: int
+    of: int
+    examples: tuple[str, ...]
+
+    def __str__(self) -> str:
+        total = f" of {self.of:,}" if self.of else ""
+        examples = f" (such as {', '.join(self.examples)})" if self.examples else ""
+        return f"{self.severity}: {self.check}: {self.count:,}{total}{examples}"
+
+
+def lint(data: QADataset, examples: int = 3) -> list[Finding]:
+    """Every check that found something, in the order of `CHECKS`; an empty list is the best answer.
+
+    Parameters
+    ----------
+    examples : how many ids a finding shows.
+
+    Notes
+    -----
+    Linear in passages but for near duplicates, which compare only passages that share a rare shingle: 6000 passages
+    take a second.
+    """
+    findings = []
+    for check, severity, over, find in CHECKS:
+        found = list(find(data))
+        if found:
+            of = len(data.corpus) if over == "passages" else len(data)
+            findings.append(Finding(severity, check, len(found), of, tuple(found[:examples])))
+    dropped = data.source.get("notes")
+    for what, count in sorted(dropped.items()) if isinstance(dropped, Mapping) else ():
+        findings.append(Finding("note", f"loading: {what}", count, 0, ()))
+    return findings
+
+
+def info(data: QADataset) -> dict[str, object]:
+    """The counts that a paper's table of data sets needs, by name; means are over questions or passages."""
+    corpus = data.corpus
+    source = SOURCES.get(str(data.source.get("loader", data.name)))
+    return {
+        "name": data.name,
+        "setting": data.setting,
+        "questions": len(data),
+        "passages": len(corpus),
+        "documents": len(set(corpus.doc_ids)),
+        "questions by type": _counts(question.type or "unknown" for question in data.questions),
+        "questions by hops": _counts("unknown" if q.hops is None else str(q.hops) for q in data.questions),
+        "gold per question": round(float(np.mean([len(question.gold) for question in data.questions])), 2),
+        "candidates per question": _mean_candidates(data),
+        "words per passage": round(float(np.mean(_lengths(data))), 1),
+        "words per question": round(float(np.mean([len(question.text.split()) for question in data.questions])), 1),
+        "questions with answers": sum(bool(question.answers) for question in data.questions),
+        "questions with supporting sentences": sum(bool(question.supporting) for question in data.questions),
+        "questions with gold triples": sum(bool(question.triples) for question in data.questions),
+        "graph files": sorted(data.extras),
+        "licence": source.licence if source else "",
+        "citation": source.citation if source else "",
+        "homepage": source.homepage if source else "",
+    }
+
+
+def _counts(values: Iterator[str]) -> dict[str, int]:
+    return dict(sorted(Counter(values).items()))
+
+
+def _mean_candidates(data: QADataset) -> float | None:
+    sizes = [len(question.candidates) for question in data.questions if question.candidates is not None]
+    return round(float(np.mean(sizes)), 1) if sizes else None
+
+
+def _lengths(data: QADataset) -> list[int]:
+    return [len(text.split()) for text in data.corpus.table["text"].to_pylist()]
+
+
+def _yes_no(question: Question) -> bool:
+    return bool(question.answers) and normalise(question.answers[0]) in ("yes", "no")
+
+
+def _says(text: str, answers: list[str]) -> bool:
+    """Whether a normalised text has one of the normalised answers in it, at word boundaries."""
+    return any(answer and f" {answer} " in f" {text} " for answer in answers)
+
+
+def _answer_in_question(data: QADataset) -> Iterator[str]:
+    for question in data.questions:
+        if not _yes_no(question) and _says(normalise(question.text), [normalise(a) for a in question.answers]):
+            yield question.id
+
+
+def _answer_in_no_gold(data: QADataset) -> Iterator[str]:
+    documents: dict[str, list[int]] = defaultdict(list)
+    for row, id_ in enumerate(data.corpus.ids if data.unit == "passage" else data.corpus.doc_ids):
+        documents[id_].append(row)
+    for question in data.questions:
+        if not question.answers or _yes_no(question):
+            continue
+        gold = " ".join(normalise(data.corpus.contents[row]) for id_ in question.gold for row in documents[id_])
+        if not _says(gold, [normalise(answer) for answer in question.answers]):
+            yield question.id
+
+
+def _repeated(keys: list[str], ids: list[str]) -> Iterator[str]:
+    """The ids whose key an earlier one has too; empty keys are nobody's duplicate."""
+    seen: set[str] = set()
+    for key, id_ in zip(keys, ids, strict=True):
+        if key and key in seen:
+            yield id_
+        seen.add(key)
+
+
+def _duplicate_titles(data: QADataset) -> Iterator[str]:
+    if data.source.get("passages") == "sentence":  # the sentences of a paragraph share its title by right
+        return iter(())
+    return _repeated(data.corpus.titles, data.corpus.ids)
+
+
+def _duplicate_questions(data: QADataset) -> Iterator[str]:
+    return _repeated([normalise(q.text) for q in data.questions], [q.id for q in data.questions])
+
+
+def _passages_of_length(keep: Callable[[int], bool]) -> Callable[[QADataset], Iterator[str]]:
+    def find(data: QADataset) -> Iterator[str]:
+        return (id_ for id_, length in zip(data.corpus.ids, _lengths(data), strict=True) if keep(length))
+
+    return find
+
+
+def _near_duplicates(data: QADataset) -> Iterator[str]:
+    ids = data.corpus.ids
+    return (f"{ids[second]} ~ {ids[first]}" for second, first in near_duplicates(data.corpus.table["text"].to_pylist()))
+
+
+def _lone_gold(data: QADataset) -> Iterator[str]:
+    return (q.id for q in data.questions if q.hops is not None and q.hops > 1 and len(q.gold) == 1)
+
+
+CHECKS: tuple[tuple[str, Severity, Literal["passages", "questions"], Callable[[QADataset], Iterator[str]]], ...] = (
+    (
+        f"passages that nearly repeat an earlier one (Jaccard of shingles >= {THRESHOLD})",
+        "warning",
+        "passages",
+        _near_duplicates,
+    ),
+    ("passages whose title an earlier one has too", "note", "passages", _duplicate_titles),
+    (f"passages of fewer than {SHORT} words", "note", "passages", _passages_of_length(lambda words: words < SHORT)),
+    (f"passages of more than {LONG} words", "note", "passages", _passages_of_length(lambda words: words > LONG)),
+    ("questions that repeat an earlier one", "warning", "questions", _duplicate_questions),
+    ("questions of several hops with one gold passage", "warning", "questions", _lone_gold),
+    ("questions that contain their answer", "note", "questions", _answer_in_question),
+    ("questions answered yes or no", "note", "questions", lambda data: (q.id for q in data.questions if _yes_no(q))),
+    ("questions without an answer", "note", "questions", lambda data: (q.id for q in data.questions if not q.answers)),
+    ("questions whose answer stands in no gold passage", "note", "questions", _answer_in_no_gold),
+)

@@ -1,0 +1,124 @@
+"""MuSiQue's official JSON or JSONL, or its copy on the hub -> QADataset.
+
+[1] Trivedi et al., "MuSiQue: Multihop Questions via Single-hop Question Composition", TACL 2022.
+Gold is `is_supporting`. An id starts with the shape of the question's reasoning graph ("3hop1__…", [1, Table 1]), which
+is its type, and whose first digit is the number of hops. The corpus is the file `musique_corpus.json` where it lies
+beside the questions, else the union of all paragraphs by first appearance; the two are equal where both exist.
+"""
+
+from __future__ import annotations
+
+import re
+
+from pydantic import Field, StrictBool, StrictInt
+
+from kg2rag.corpus import QADataset, Question
+from kg2rag.datasets import hub
+from kg2rag.datasets.entry import Entry, Request
+from kg2rag.datasets.extras import beside
+from kg2rag.datasets.layout import patterns, use_corpus
+from kg2rag.datasets.pool import Pool, Schema
+from kg2rag.datasets.reading import Files, Identifier, Record, Text, check, locate
+
+FILES = {
+    "validation": ("musique_ans_v1.0_dev.jsonl", "musique_full_v1.0_dev.jsonl"),
+    "train": ("musique_ans_v1.0_train.jsonl", "musique_full_v1.0_train.jsonl"),
+    "": ("musique.json", "musique.jsonl"),
+}
+_SHAPE = re.compile(r"((\d)hop\d*)__")
+
+
+class Paragraph(Record):
+    """One of a question's paragraphs."""
+
+    title: str
+    paragraph_text: str
+    is_supporting: StrictBool
+
+
+class Step(Record):
+    """One single-hop question of the decomposition."""
+
+    question: str
+    answer: str
+    paragraph_support_idx: StrictInt | None = None
+
+
+class MusiqueRecord(Record):
+    """One question with its twenty paragraphs."""
+
+    id: Identifier
+    question: Text
+    answer: Text
+    answer_aliases: list[str] = Field(default_factory=list)
+    answerable: StrictBool = True
+    paragraphs: list[Paragraph] = Field(min_length=1)
+    question_decomposition: list[Step] = Field(default_factory=list)
+
+    @property
+    def key(self) -> object:
+        """The id and its kind: MuSiQue-Full pairs each question with an unanswerable one of the same id."""
+        return self.id, self.answerable
+
+
+def to_question(record: MusiqueRecord, pool: Pool, where: str) -> Question | None:
+    """A record as a question; unanswerable ones, whose gold was taken out on purpose, are left out and counted."""
+    if not record.answerable:
+        pool.notes["unanswerable questions left out"] += 1
+        return None
+    gold: dict[str, int] = {}
+    placed: dict[str, None] = {}
+    complete = True
+    for paragraph in record.paragraphs:
+        id_ = pool.place(paragraph.title, paragraph.paragraph_text)
+        if id_ is None:
+            complete &= not paragraph.paragraph_text.strip()
+            if paragraph.is_supporting:
+                lack = f"is not in {pool.closed_by}" if pool.closed_by else "has no text"
+                raise ValueError(f"{where}: the supporting paragraph {paragraph.title!r} {lack}.")
+            continue
+        placed[id_] = None
+        if paragraph.is_supporting:
+            gold[id_] = 1
+    if not gold:
+        raise ValueError(f"{where}: no paragraph has is_supporting true; the test split cannot be judged.")
+    kind, hops = _shape(record)
+    answers = tuple(dict.fromkeys((record.answer, *record.answer_aliases)))
+    candidates = tuple(placed) if complete else None
+    return Question(record.id, record.question, gold, answers, kind, hops, candidates=candidates)
+
+
+def _shape(record: MusiqueRecord) -> tuple[str, int | None]:
+    found = _SHAPE.match(record.id)
+    if found:
+        return found.group(1), int(found.group(2))
+    return "", len(record.question_decomposition) or None
+
+
+SCHEMA = Schema(MusiqueRecord, to_question, titles_are_documents=True)
+
+
+def load(request: Request) -> QADataset:
+    """Read the official file, with the pooled corpus beside it, or the hub's copy."""
+    files, pool, extras = Files(), SCHEMA.pool(), {}
+    if request.path is None:
+        rows = hub.rows("musique", request.split, request.revision)
+        records, where, origin = check(list(rows.rows), MusiqueRecord, rows.label), rows.label, rows.origin
+    else:
+        path = locate(request.path, patterns(FILES, request), "MuSiQue questions")
+        use_corpus(path, "musique", files, pool)
+        records, where, origin = files.records(path, MusiqueRecord), path.name, {"files": files.checksums}
+        extras = beside(path)
+    questions = tuple(SCHEMA.questions(records, pool, where))
+    source = {**origin, "notes": dict(pool.notes)}
+    return QADataset("musique", pool.corpus(), questions, request.setting, source=source, extras=extras)
+
+
+ENTRY = Entry(
+    name="musique",
+    summary="two- to four-hop questions composed of single-hop ones",
+    load=load,
+    settings=("pooled", "distractor"),
+    splits=("validation", "train"),
+    on_hub=True,
+)

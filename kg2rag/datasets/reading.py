@@ -1,0 +1,221 @@
+"""Files -> checked records: JSON, JSONL and TSV in strict UTF-8, with errors that name file, record, field and value.
+
+A record's schema is a pydantic model; parsing and checking happen in one pass outside Python, so HotpotQA's 45 MB
+take a second. `Files` remembers the checksum of everything one load has read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import reprlib
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictInt,
+    StringConstraints,
+    TypeAdapter,
+    ValidationError,
+)
+
+Text = Annotated[str, StringConstraints(pattern=r"\S")]
+"""A string with something in it."""
+Fact = tuple[str, str, str]
+SentenceName = tuple[Text, StrictInt]
+Identifier = Annotated[Text, Field(validation_alias=AliasChoices("_id", "id"))]
+
+_KINDS = {
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "dict_type": "an object",
+    "model_type": "an object",
+    "string_type": "a string",
+    "int_type": "a whole number",
+    "bool_type": "true or false",
+    "float_type": "a number",
+}
+
+
+class Record(BaseModel):
+    """The base of every record; fields a loader does not use are ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    @property
+    def key(self) -> object:
+        """What must differ from record to record; None where anything may repeat."""
+        return getattr(self, "id", None)
+
+
+R = TypeVar("R", bound=Record)
+
+
+class Files:
+    """The files that one load reads.
+
+    Attributes
+    ----------
+    checksums : file name -> sha256. Names are short, so that equal files give equal results on any machine.
+    """
+
+    def __init__(self) -> None:
+        self.checksums: dict[str, str] = {}
+
+    def text(self, path: Path) -> str:
+        """The text of a file; ValueError gives the offset of the first byte that is not UTF-8."""
+        data = path.read_bytes()
+        self.checksums[path.name] = hashlib.sha256(data).hexdigest()
+        try:
+            return data.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            at = error.start
+            raise ValueError(
+                f"{path.name}: byte 0x{data[at]:02x} at offset {at} is not UTF-8 ({error.reason}). "
+                "Convert the file to UTF-8."
+            ) from None
+
+    def records(self, path: Path, model: type[R]) -> list[R]:
+        """Every record of a JSON list or, by the name's ending `.jsonl`, of a file with one object a line."""
+        text = self.text(path)
+        rows = _parse_lines(text, model, path.name) if path.suffix == ".jsonl" else _parse_list(text, model, path.name)
+        if not rows:
+            raise ValueError(f"{path.name}: no record in it.")
+        return unique(rows, path.name)
+
+    def table(self, path: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
+        """The rows of a tab-separated file with that header: line number from 1, and the cells."""
+        lines = self.text(path).splitlines()
+        header = lines[0].split("\t") if lines else []
+        if header != list(columns):
+            raise ValueError(f"{path.name}, line 1: the header must be {' <tab> '.join(columns)}, not {header}.")
+        for number, line in enumerate(lines[1:], start=2):
+            cells = line.split("\t")
+            if line.strip() and len(cells) != len(columns):
+                raise ValueError(f"{path.name}, line {number}: {len(cells)} cells instead of {len(columns)}: {line!r}.")
+            if line.strip():
+                yield number, cells
+
+    def lines(self, path: Path) -> list[str]:
+        """The lines of a list of ids, stripped, empty ones left out."""
+        return [line.strip() for line in self.text(path).splitlines() if line.strip()]
+
+
+def check(rows: Sequence[object], model: type[R], where: str) -> list[R]:
+    """Rows that are Python objects already (from the hub, from a DataFrame) as records."""
+    try:
+        return unique(TypeAdapter(list[model]).validate_python(list(rows)), where)  # type: ignore[valid-type]
+    except ValidationError as error:
+        raise _complaint(error, where, rows) from None
+
+
+def unique(rows: list[R], where: str) -> list[R]:
+    """The rows as they are; ValueError where two have the same id."""
+    seen: dict[object, int] = {}
+    for number, row in enumerate(rows, start=1):
+        if row.key is not None and seen.setdefault(row.key, number) != number:
+            id_ = getattr(row, "id", None)
+            raise ValueError(f"{where}, record {number} ({id_!r}): the id already stands at record {seen[row.key]}.")
+    return rows
+
+
+def locate(path: Path, patterns: Iterable[str], what: str) -> Path:
+    """The one file meant by a path: itself, or the one in the folder that fits a pattern."""
+    wanted = list(dict.fromkeys(patterns))
+    if path.is_file():
+        return path
+    if not path.is_dir():
+        raise FileNotFoundError(
+            f"{path} does not exist. Give a folder that holds {' or '.join(wanted)}, or the file itself."
+        )
+    found = sorted({file for pattern in wanted for file in path.glob(pattern) if file.is_file()})
+    if not found:
+        raise FileNotFoundError(f"{path} holds no {what}. Looked for: {', '.join(wanted)}.")
+    if len(found) > 1:
+        names = ", ".join(file.name for file in found)
+        raise ValueError(
+            f"{path} holds {len(found)} files of {what}: {names}. Give one of them as the path, or name a split."
+        )
+    return found[0]
+
+
+def first_keys(text: str) -> list[str]:
+    """The field names of the first object in a text of JSON or JSONL; empty where there is none."""
+    start = text.find("{")
+    try:
+        first, _ = json.JSONDecoder().raw_decode(text, start) if start >= 0 else ({}, 0)
+    except ValueError:  # the full reading of the file will say what is wrong, and where
+        return []
+    return list(first)
+
+
+def quote(value: object) -> str:
+    """A value for an error message, shortened."""
+    short = reprlib.Repr()
+    short.maxstring = short.maxother = 60
+    return short.repr(value)
+
+
+def _parse_list(text: str, model: type[R], where: str) -> list[R]:
+    try:
+        return TypeAdapter(list[model]).validate_json(text)  # type: ignore[valid-type]
+    except ValidationError as error:
+        raise _complaint(error, where, text) from None
+
+
+def _parse_lines(text: str, model: type[R], where: str) -> list[R]:
+    adapter = TypeAdapter(model)
+    rows = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            rows.append(adapter.validate_json(line))
+        except ValidationError as error:
+            raise _complaint(error, where, line, line_number=number) from None
+    return rows
+
+
+def _complaint(error: ValidationError, where: str, raw: Any, line_number: int | None = None) -> ValueError:
+    """The first thing wrong, in our words."""
+    first = error.errors(include_url=False)[0]
+    line = f", line {line_number}" if line_number else ""
+    if first["type"] == "json_invalid":
+        reason = (
+            first["ctx"]["error"]
+            if line_number is None
+            else first["ctx"]["error"].replace(" at line 1 column", " at column")
+        )
+        return ValueError(f"{where}{line}: not valid JSON: {reason}. Is the file complete?")
+    rows = json.loads(raw) if isinstance(raw, str) else raw
+    path = list(first["loc"])
+    if line_number is None and not path:
+        return ValueError(f"{where}: must hold a list of records, not {_kind(rows)}.")
+    row = rows
+    if line_number is None:
+        number = int(path.pop(0))
+        row, line = rows[number], f", record {number + 1}"
+    id_ = (row.get("_id") or row.get("id")) if isinstance(row, dict) else None
+    name = f" ({quote(id_)})" if id_ else ""
+    return ValueError(f"{where}{line}{name}: {_fault(first, path)}")
+
+
+def _fault(first: Any, path: list[int | str]) -> str:
+    field = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
+    subject = f"field {field!r}" if field else "the record"
+    if first["type"] == "missing":
+        return f"{subject} is missing."
+    if first["type"] == "string_pattern_mismatch":
+        return f"{subject} is empty."
+    if first["type"] in _KINDS:
+        return f"{subject} must be {_KINDS[first['type']]}, not {_kind(first['input'])}: {quote(first['input'])}."
+    return f"{subject}: {first['msg']}; it is {quote(first['input'])}."
+
+
+def _kind(value: object) -> str:
+    return "null" if value is None else type(value).__name__

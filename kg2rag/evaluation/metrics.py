@@ -1,0 +1,283 @@
+"""Rankings + gold -> one score per query and metric; the one door to ranx.
+
+ranx [1] computes every number; here stand the checks it lacks and the two definitions it lacks: `all_recall@k`, which
+is 1 where every gold passage is in the top k, and HotpotQA's supporting sentences (`sentences.py`).
+
+[1] Bassani, "ranx: A Blazing-Fast Python Library for Ranking Evaluation and Comparison", ECIR 2022 (0.3.21 here).
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from kg2rag.corpus import QADataset
+from kg2rag.evaluation.sentences import supporting_sentences
+from kg2rag.types import FloatArray, Ranking
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Unit = Literal["passage", "document"]
+
+CUT = (
+    "all_recall",
+    "dcg",
+    "dcg_burges",
+    "f1",
+    "hit_rate",
+    "hits",
+    "map",
+    "mrr",
+    "ndcg",
+    "ndcg_burges",
+    "precision",
+    "recall",
+)
+"""Metrics that take a depth, `@k`; without one they read the whole ranking."""
+WHOLE = ("r-precision",)
+"""Metrics that choose their depth themselves: ranx ignores one given to them, so none may be given."""
+SUPPORT = ("support_f1", "support_precision", "support_recall")
+"""HotpotQA's supporting-sentence metrics, with or without `@k`, where k counts passages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A metric as it was named, its base name, and the depth it reads (None: all of the ranking)."""
+
+    name: str
+    base: str
+    k: int | None
+
+    @classmethod
+    def parse(cls, name: str) -> Metric:
+        """The metric of that name; ValueError lists the known ones."""
+        if re.fullmatch(r"rbp\.\d{1,2}", name) and float(name[3:]) > 0:
+            return cls(name, "rbp", None)
+        match = re.fullmatch(r"([a-z0-9_-]+)(?:@([1-9]\d*))?", name)
+        base, depth = match.groups() if match else (name, None)
+        if base in WHOLE and depth:
+            raise ValueError(f"Metric {name!r}: {base} chooses its depth itself and takes no '@k'. Write {base!r}.")
+        if base == "bpref":
+            # ranx divides by the number of judged non-relevant passages: 0 / 0 for every query of ours.
+            raise ValueError("Metric 'bpref' needs passages judged not relevant, and gold names the relevant alone.")
+        if match is None or base not in (*CUT, *WHOLE, *SUPPORT):
+            raise ValueError(f"Unknown metric {name!r}. Known: {known_metrics()}; k counts from 1.")
+        return cls(name, base, int(depth) if depth else None)
+
+
+def known_metrics() -> str:
+    """The names of all metrics, for messages and help texts."""
+    return ", ".join([*(f"{base}[@k]" for base in sorted(CUT + SUPPORT)), *WHOLE, "rbp.NN (persistence 0.NN)"])
+
+
+def parse_metrics(names: Sequence[str], k: int | None = None) -> list[Metric]:
+    """The metrics of those names, in their order.
+
+    Raises
+    ------
+    ValueError : no name, a name that stands twice or is not known, a depth beyond the `k` hits that a ranking has.
+    """
+    if isinstance(names, str):
+        raise ValueError(f"metrics must be a list of names, not the one string {names!r}. Write [{names!r}].")
+    metrics = [Metric.parse(name) for name in names]
+    if not metrics:
+        raise ValueError(f"No metric given. Known: {known_metrics()}.")
+    for i, metric in enumerate(metrics):
+        if metric.name in names[:i]:
+            raise ValueError(f"Metric {metric.name!r} stands twice in {list(names)}.")
+        if k is not None and metric.k is not None and metric.k > k:
+            raise ValueError(
+                f"Metric {metric.name!r} reads {metric.k} hits, but k is {k}. Ask for k={metric.k} or more."
+            )
+    return metrics
+
+
+def evaluate(
+    rankings: Sequence[Ranking],
+    data: QADataset,
+    metrics: Sequence[str],
+    unit: Unit | None = None,
+    name: str = "",
+) -> pd.DataFrame:
+    """The score of every query, one column a metric, in the order of the questions.
+
+    Parameters
+    ----------
+    rankings : one a question, in the order of the questions; an empty ranking scores 0 everywhere.
+    unit : what is judged. "document" lifts passages to documents, each at the rank of its best passage; the default
+        is the data set's own unit. Supporting sentences are counted over passages whatever the unit.
+    name : of the system, for messages.
+
+    Returns
+    -------
+    Index `query_id`; float64. Equal scores keep the order of the ranking.
+
+    Raises
+    ------
+    ValueError : a question without ranking, a hit the corpus lacks, an unknown metric, a unit the data cannot judge.
+    """
+    import pandas as pd
+
+    parsed = parse_metrics(metrics)
+    check_rankings(rankings, data, name=name)
+    columns = _judged(parsed, rankings, data, unit or data.unit)
+    columns |= _supported(parsed, rankings, data)
+    index = pd.Index([question.id for question in data.questions], name="query_id", dtype=object)
+    return pd.DataFrame({metric.name: columns[metric.name] for metric in parsed}, index=index)
+
+
+def check_rankings(rankings: Sequence[Ranking], data: QADataset, *, k: int | None = None, name: str = "") -> None:
+    """Refuse rankings that cannot be judged.
+
+    Raises
+    ------
+    ValueError : a question lacks its ranking or stands elsewhere, a ranking is longer than `k`, names rows or ids the
+        corpus lacks, names a passage twice, or is not ordered by falling score; the message says which.
+    """
+    run = f"run {name!r}" if name else "this run"
+    wanted = [question.id for question in data.questions]
+    given = [ranking.query_id for ranking in rankings]
+    if given != wanted:
+        lacking = [id_ for id_ in wanted if id_ not in set(given)]
+        if lacking:
+            raise ValueError(
+                f"{run} lacks {len(lacking)} of {len(wanted)} queries (first: {lacking[0]!r}). "
+                "Every query needs a ranking, if an empty one."
+            )
+        raise ValueError(f"{run} has {len(given)} rankings for {len(wanted)} queries, or not in their order.")
+    ids = data.corpus.ids
+    for ranking in rankings:
+        where, rows = f"{run}, query {ranking.query_id!r}", ranking.rows
+        if k is not None and len(rows) > k:
+            raise ValueError(f"{where}: {len(rows)} hits where at most {k} were asked for.")
+        if len(rows) and not (rows.min() >= 0 and rows.max() < len(ids)):
+            raise ValueError(f"{where}: a hit at row {rows.max()}, but the corpus has {len(ids)} passages.")
+        if ranking.ids is not ids and ranking.passage_ids != [ids[row] for row in rows.tolist()]:
+            raise ValueError(
+                f"{where}: its passage ids are not those of {data.name}'s corpus. Was it built on another corpus?"
+            )
+        if len(np.unique(rows)) != len(rows):
+            raise ValueError(f"{where}: a passage is ranked twice. Build rankings with kg2rag.types.rank.")
+        if not (np.isfinite(ranking.scores).all() and (np.diff(ranking.scores) <= 0).all()):
+            raise ValueError(
+                f"{where}: scores must be finite and must not rise. Build rankings with kg2rag.types.rank."
+            )
+
+
+def _judged(metrics: list[Metric], rankings: Sequence[Ranking], data: QADataset, unit: Unit) -> dict[str, FloatArray]:
+    """Scores of all metrics but those over sentences."""
+    wanted = [metric for metric in metrics if metric.base not in SUPPORT]
+    if not wanted:
+        return {}
+    ranked, gold = _as_numbers(rankings, data, unit)
+    scores = score(gold, ranked, [metric.name.removeprefix("all_") for metric in wanted])
+    return {
+        metric.name: (scores[metric.name.removeprefix("all_")] == 1.0).astype(np.float64)
+        if metric.base == "all_recall"
+        else scores[metric.name]
+        for metric in wanted
+    }
+
+
+def _as_numbers(
+    rankings: Sequence[Ranking], data: QADataset, unit: Unit
+) -> tuple[list[list[int]], list[dict[int, int]]]:
+    """Hits and gold as numbers of passages or documents; lifting happens here and nowhere else."""
+    if unit not in ("passage", "document"):
+        raise ValueError(f"unit must be 'passage' or 'document', not {unit!r}.")
+    corpus = data.corpus
+    if unit == "passage":
+        if data.unit == "document":
+            raise ValueError(
+                f"{data.name}: the gold names documents, so passages cannot be judged. Use unit='document'."
+            )
+        gold = [{corpus.row(id_): grade for id_, grade in q.gold.items()} for q in data.questions]
+        return [ranking.rows.tolist() for ranking in rankings], gold
+    number: dict[str, int] = {}
+    document = [number.setdefault(doc_id, len(number)) for doc_id in corpus.doc_ids]
+    # dict.fromkeys keeps the first of equals: a document stands where its best passage stood.
+    ranked = [list(dict.fromkeys(document[row] for row in ranking.rows.tolist())) for ranking in rankings]
+    gold = []
+    for question in data.questions:
+        grades: dict[int, int] = {}
+        for id_, grade in question.gold.items():
+            doc = number[id_] if data.unit == "document" else document[corpus.row(id_)]
+            grades[doc] = max(grade, grades.get(doc, 0))
+        gold.append(grades)
+    return ranked, gold
+
+
+def _supported(metrics: list[Metric], rankings: Sequence[Ranking], data: QADataset) -> dict[str, FloatArray]:
+    """Scores of the metrics over sentences: set-based, over every sentence of the first k passages."""
+    wanted = [metric for metric in metrics if metric.base in SUPPORT]
+    scores: dict[str, FloatArray] = {}
+    for k in dict.fromkeys(metric.k for metric in wanted):
+        gold, returned = supporting_sentences(rankings, data, k)
+        here = [metric for metric in wanted if metric.k == k]
+        found = score(gold, returned, [metric.base.removeprefix("support_") for metric in here])
+        scores |= {metric.name: found[metric.base.removeprefix("support_")] for metric in here}
+    return scores
+
+
+def score(
+    gold: Sequence[Mapping[int, int]], ranked: Sequence[Sequence[int]], metrics: Sequence[str]
+) -> dict[str, FloatArray]:
+    """What ranx says of ranked numbers: metric -> (n_queries,), in the order given.
+
+    Parameters
+    ----------
+    gold : per query, relevant number -> grade of 1 or more; at least one each.
+    ranked : per query, numbers from 0, best first, each once.
+    """
+    ranx = _ranx()
+    from numba import get_num_threads, set_num_threads
+
+    # Two metrics at least: asked for one alone, ranx looks it up without its "@k" and raises KeyError.
+    asked = list(dict.fromkeys([*metrics, "hits", "mrr"]))
+    scores = {name: np.zeros(len(gold)) for name in asked}
+    threads = get_num_threads()
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="unsafe cast from uint64 to int64")  # while ranx compiles
+            for places, qrels, run in _arrays(gold, ranked):
+                for name, found in ranx.evaluate(qrels, run, asked, return_mean=False).items():
+                    scores[name][places] = found
+    finally:
+        set_num_threads(threads)  # below ten queries ranx leaves numba with one thread
+    return {name: scores[name] for name in metrics}
+
+
+def _arrays(
+    gold: Sequence[Mapping[int, int]], ranked: Sequence[Sequence[int]]
+) -> Iterator[tuple[list[int], FloatArray, FloatArray]]:
+    """Queries with as many relevant and as many hits together: their places, qrels and run, (n, length, 2) each.
+
+    Arrays, not `Qrels` and `Run`: those take three seconds a process to compile, twelve more for every new width of
+    id, and compare hashes rounded to floats. Numbers and ranks leave nothing to hash or to sort: ranx wants gold by
+    falling grade, and reorders hits of equal score, so 1/rank is the score. Queries without hits are left out: they
+    score 0, and ranx raises where all are empty.
+    """
+    shapes: dict[tuple[int, int], list[int]] = {}
+    for place, (one, hits) in enumerate(zip(gold, ranked, strict=True)):
+        if hits:
+            shapes.setdefault((len(one), len(hits)), []).append(place)
+    for (_, length), places in shapes.items():
+        grades = [sorted(gold[place].items(), key=lambda item: (-item[1], item[0])) for place in places]
+        run = np.empty((len(places), length, 2))
+        run[:, :, 0] = [ranked[place] for place in places]
+        run[:, :, 1] = 1 / np.arange(1, length + 1)
+        yield places, np.array(grades, dtype=np.float64), run
+
+
+def _ranx() -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)  # an invalid escape in ranx/data_structures/report.py
+        warnings.simplefilter("ignore", DeprecationWarning)  # the same, before Python 3.12
+        import ranx
+    return ranx

@@ -1,0 +1,97 @@
+"""Rankings -> the sentences they return, numbered as HotpotQA numbers supporting facts: (doc_id, index from 0).
+
+The sets are HotpotQA's (Yang et al., EMNLP 2018, Sec. 5.2: supporting-fact precision, recall, F1); reading a paragraph
+as all its sentences is ours, for retrievers return passages.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow.compute as pc
+
+from kg2rag.corpus import Corpus, QADataset
+from kg2rag.types import IntArray, Ranking
+
+Sentence = tuple[str, int]
+
+
+def supporting_sentences(
+    rankings: Sequence[Ranking], data: QADataset, k: int | None
+) -> tuple[list[dict[int, int]], list[list[int]]]:
+    """Per question, the supporting sentences (each of grade 1) and those of its first `k` hits, as numbers.
+
+    A supporting sentence that the corpus lacks stays in the gold, as in HotpotQA's own scorer.
+
+    Raises
+    ------
+    ValueError : a question without supporting sentences, or a corpus that does not say what its sentences are.
+    """
+    lacking = [question.id for question in data.questions if not question.supporting]
+    if lacking:
+        raise ValueError(
+            f"{data.name}: {len(lacking)} of {len(data)} questions have no supporting sentences (first: {lacking[0]!r})"
+            ". The support_* metrics need them; leave these metrics out."
+        )
+    first, count = sentence_spans(data)
+    doc_ids = data.corpus.doc_ids
+    number: dict[Sentence, int] = {}
+    gold = [{number.setdefault(sentence, len(number)): 1 for sentence in q.supporting} for q in data.questions]
+    returned = [
+        [
+            number.setdefault((doc_ids[row], int(first[row]) + i), len(number))
+            for row in ranking.rows[:k].tolist()
+            for i in range(int(count[row]))
+        ]
+        for ranking in rankings
+    ]
+    return gold, [list(dict.fromkeys(sentences)) for sentences in returned]
+
+
+def sentence_spans(data: QADataset) -> tuple[IntArray, IntArray]:
+    """Index of each passage's first sentence in its document, and how many it has; (n_passages,) each.
+
+    Where no passage holds more than one sentence, passages are sentences and `position` is the index. Elsewhere the
+    passages of a document, by position, number their sentences on and on.
+    """
+    corpus = data.corpus
+    lengths = pc.list_value_length(corpus.table["sentences"])
+    count = np.asarray(pc.fill_null(lengths, 0), dtype=np.int64)
+    position = np.asarray(corpus.table["position"], dtype=np.int64)
+    if count.max() <= 1:
+        _check_sentence_passages(data, position)
+        return position, np.ones_like(count)
+    if (count == 0).any():
+        id_ = corpus.ids[int(np.argmin(count))]
+        raise ValueError(
+            f"{data.name}, passage {id_!r}: the source's sentence split is missing, so supporting sentences cannot be "
+            "counted. Load the data set with its own sentences, or leave the support_* metrics out."
+        )
+    return _offsets(corpus, position, count), count
+
+
+def _offsets(corpus: Corpus, position: IntArray, count: IntArray) -> IntArray:
+    rows_of: dict[str, list[int]] = defaultdict(list)
+    for row, doc_id in enumerate(corpus.doc_ids):
+        rows_of[doc_id].append(row)
+    first = np.zeros_like(count)
+    for rows in rows_of.values():
+        ordered = sorted(rows, key=lambda row: int(position[row]))
+        first[ordered] = np.concatenate([[0], np.cumsum(count[ordered])[:-1]])
+    return first
+
+
+def _check_sentence_passages(data: QADataset, position: IntArray) -> None:
+    """Paragraphs without a sentence split look like sentences; a supporting index beyond them gives them away."""
+    if position.max() > 0:
+        return
+    for question in data.questions:
+        beyond = [sentence for sentence in question.supporting if sentence[1] > 0]
+        if beyond:
+            raise ValueError(
+                f"{data.name}, question {question.id!r}: supporting sentence {beyond[0]!r}, but the corpus has no "
+                "sentences: its passages have neither a split nor positions. Load the data set with its own sentences, "
+                "or leave the support_* metrics out."
+            )

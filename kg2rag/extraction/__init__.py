@@ -1,0 +1,62 @@
+"""Passages -> triples, mentions and entities: one file per extractor or importer, all behind `Extractor`.
+
+An extractor knows a corpus and nothing of graphs or retrievers; `kg2rag.graph` turns its `Extraction` into arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+from kg2rag.corpus import Corpus
+from kg2rag.types import Triple
+
+__all__ = ["Entity", "Extraction", "Extractor", "Mention"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """What a source says of an entity beyond its name."""
+
+    name: str
+    type: str = ""
+    description: str = ""
+    aliases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """An entity named in a passage; `sentence` counts from 0, -1 where it is not known."""
+
+    entity: str
+    passage_id: str
+    sentence: int = -1
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """What an extractor found.
+
+    `notes` counts what was cleaned or dropped, by cause ("triples with an empty end": 12), so that nothing is lost
+    without a word.
+    """
+
+    triples: tuple[Triple, ...] = ()
+    mentions: tuple[Mention, ...] = ()
+    entities: tuple[Entity, ...] = ()
+    notes: Mapping[str, int] = field(default_factory=dict)
+
+
+@runtime_checkable
+class Extractor(Protocol):
+    """Anything that turns a corpus into an `Extraction`; frozen, its arguments are its configuration."""
+
+    @property
+    def fingerprint(self) -> str:
+        """What its output depends on besides the corpus: parameters and the checksums of files it reads."""
+        ...
+
+    def extract(self, corpus: Corpus) -> Extraction:
+        """Triples, mentions and entities of the corpus. Raises where a source names passages the corpus lacks."""
+        ...

@@ -1,0 +1,39 @@
+"""How many threads the package may use, and what the processor can do: read once, recorded with every result."""
+
+from __future__ import annotations
+
+import os
+import platform
+from functools import cache
+from pathlib import Path
+
+
+@cache
+def threads() -> int:
+    """`$KG2RAG_THREADS`, else the processors this process may run on.
+
+    Raises
+    ------
+    ValueError : the variable is not a positive whole number.
+    """
+    given = os.environ.get("KG2RAG_THREADS")
+    if given is not None:
+        if not given.isdigit() or int(given) < 1:
+            raise ValueError(f"KG2RAG_THREADS={given!r}: a positive whole number is needed.")
+        return int(given)
+    affinity = getattr(os, "sched_getaffinity", None)  # missing on macOS and Windows
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+@cache
+def processor() -> str:
+    """The machine type and the vector instructions that change floating-point results, such as "x86_64 avx512_bf16"."""
+    wanted = ("avx2", "avx512f", "avx512_bf16", "amx_bf16", "bf16", "sve")
+    flags: set[str] = set()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.is_file():
+        for line in cpuinfo.read_text().splitlines():
+            if line.startswith(("flags", "Features")):
+                flags = set(line.split(":", 1)[1].split())
+                break
+    return " ".join([platform.machine(), *(flag for flag in wanted if flag in flags)])

@@ -1,0 +1,1 @@
+"""Search structures over a corpus: dense (FAISS) and lexical (bm25s)."""

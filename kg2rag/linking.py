@@ -1,0 +1,171 @@
+"""Query text -> the entities of a graph that it names, each with the span, the linker and a confidence.
+
+Three linkers and a chain that tries them in order: word n-grams against entity names; capitalised and quoted phrases
+against a full-text index of the names; the query's vector against the names' vectors. They are those of the
+graph-augmented and confidence-gated designs; longest match first, and names of any length, are our reading.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from kg2rag.indexes.lexical import LexicalSettings
+from kg2rag.knowledge_base import KnowledgeBase
+from kg2rag.lexicon import FUNCTION_WORDS
+from kg2rag.text import normalise
+from kg2rag.types import Query, best
+
+_CAPITALISED = re.compile(r"[^\W\d_a-zà-ÿ][\w'’\-]*(?:\s+[^\W\d_a-zà-ÿ][\w'’\-]*)*")
+_QUOTED = re.compile(r"[\"“”«]([^\"“”»]+)[\"“”»]")
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """An entity that a query names.
+
+    `entity` is its code in the graph, `span` the stretch of the query's text, (start, end), that named it (all of it
+    where a vector did), `confidence` in (0, 1].
+    """
+
+    entity: int
+    span: tuple[int, int]
+    linker: str
+    confidence: float
+
+
+class Linker(Protocol):
+    """Anything that links a batch of queries."""
+
+    def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
+        """The links of each query, surest first, each entity once; an empty list where it names none."""
+        ...
+
+
+@dataclass(frozen=True)
+class NGramLinker:
+    """Word sequences of the query that are an entity's name or alias; the longest at each place.
+
+    Parameters
+    ----------
+    limit : at most so many entities a query: the longest names, then the first in the query.
+    """
+
+    kb: KnowledgeBase = field(repr=False)
+    limit: int = 5
+
+    def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
+        """Exact up to case, accents and punctuation, so every confidence is 1."""
+        return [self._link(query.text) for query in queries]
+
+    def _link(self, text: str) -> list[Link]:
+        lexicon, codes = self.kb.entity_lexicon
+        spans: dict[int, tuple[int, int]] = {}
+        for key, span in lexicon.find(text, capitals=False):
+            spans.setdefault(codes[key], span)
+        longest = sorted(spans.items(), key=lambda item: (item[1][0] - item[1][1], item[1][0]))
+        return [Link(entity, span, "n-gram", 1.0) for entity, span in longest[: self.limit]]
+
+
+@dataclass(frozen=True)
+class PhraseLinker:
+    """Capitalised and quoted phrases of the query, looked up in a full-text index of the entities' names.
+
+    Parameters
+    ----------
+    limit : entities a phrase; the confidence is the share of the phrase's words that the name has.
+    """
+
+    kb: KnowledgeBase = field(repr=False)
+    limit: int = 5
+
+    def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
+        """BM25 of each phrase over the names; exact names first."""
+        return [self._link(query.text) for query in queries]
+
+    def _link(self, text: str) -> list[Link]:
+        links: dict[int, Link] = {}
+        for span in phrases(text):
+            for link in self._entities(text[slice(*span)], span):
+                if link.entity not in links or link.confidence > links[link.entity].confidence:
+                    links[link.entity] = link
+        return sorted(links.values(), key=lambda link: (-link.confidence, link.span, link.entity))
+
+    def _entities(self, phrase: str, span: tuple[int, int]) -> list[Link]:
+        scores = self.kb.entity_names(LexicalSettings(stop_words=False)).scores(phrase)
+        rows = best(scores, self.limit)
+        rows = rows[scores[rows] > 0]
+        words = set(normalise(phrase).split())
+        found = []
+        for row in rows[np.lexsort((rows, -scores[rows]))][: self.limit].tolist():
+            name = set(normalise(self.kb.graph.names[row]).split())
+            share = len(words & name) / len(words | name)
+            if share > 0:
+                found.append(Link(row, span, "phrase", share))
+        return found
+
+
+@dataclass(frozen=True)
+class EmbeddingLinker:
+    """The query's vector against the vectors of the entities' names.
+
+    Parameters
+    ----------
+    limit : at most so many entities.
+    min_cosine : less similar names are no link; the cosine is the confidence.
+    """
+
+    kb: KnowledgeBase = field(repr=False)
+    limit: int = 3
+    min_cosine: float = 0.75
+
+    def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
+        """One search for the batch."""
+        if not queries or not self.kb.graph.n_entities:
+            return [[] for _ in queries]
+        found = self.kb.entities.search(self.kb.encode_queries(queries), self.limit)
+        return [
+            [
+                Link(entity, (0, len(query.text)), "embedding", min(cosine, 1.0))
+                for entity, cosine in zip(rows.tolist(), cosines.tolist(), strict=True)
+                if cosine >= self.min_cosine
+            ]
+            for query, (rows, cosines) in zip(queries, found, strict=True)
+        ]
+
+
+@dataclass(frozen=True)
+class ChainLinker:
+    """Linkers tried in order; the first that links anything decides, query by query."""
+
+    linkers: tuple[Linker, ...]
+
+    def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
+        """The links of the first linker that has any."""
+        links: list[list[Link]] = [[] for _ in queries]
+        for linker in self.linkers:
+            open_ = [i for i, found in enumerate(links) if not found]
+            if not open_:
+                break
+            for i, found in zip(open_, linker.link_batch([queries[i] for i in open_]), strict=True):
+                links[i] = found
+        return links
+
+
+def phrases(text: str) -> list[tuple[int, int]]:
+    """Spans of the quoted and the capitalised phrases of a text; leading function words are cut off."""
+    spans: dict[tuple[int, int], None] = {match.span(1): None for match in _QUOTED.finditer(text)}
+    for match in _CAPITALISED.finditer(text):
+        start, end = match.span()
+        while start < end:
+            word = text[start:end].split(maxsplit=1)[0]
+            if normalise(word) not in FUNCTION_WORDS:
+                spans[start, end] = None
+                break
+            start += len(word)
+            start += len(text[start:end]) - len(text[start:end].lstrip())
+    return list(spans)

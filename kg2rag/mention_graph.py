@@ -1,0 +1,198 @@
+"""A mention table -> the graph that `mention_ppr` walks: passages and names, joined by the sentences that name them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kg2rag.corpus import Corpus
+from kg2rag.extraction.mentions import MentionTable
+from kg2rag.types import Triple
+
+LINK, BACKWARD, NAME = 0, 1, 2  # kinds of edges
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class MentionGraph:
+    """Directed and weighted, in CSR form: nodes 0 .. n_passages - 1 are passages, the rest the table's names.
+
+    Attributes
+    ----------
+    indptr, targets, weights : (n_nodes + 1,), (n_edges,), (n_edges,).
+    kinds : (n_edges,) LINK a title link, BACKWARD one walked backward, NAME between a passage and a name.
+    sentence_ptr, sentences : the sentences of edge e are `sentences[sentence_ptr[e]:sentence_ptr[e + 1]]`, rows of
+        `texts`; `texts` are "title: sentence", each once.
+    """
+
+    n_passages: int
+    indptr: Ints
+    targets: Ints
+    weights: Floats
+    kinds: NDArray[np.int8]
+    sentence_ptr: Ints
+    sentences: Ints
+    texts: list[str]
+
+    @property
+    def n_nodes(self) -> int:
+        """Passages and names."""
+        return len(self.indptr) - 1
+
+    @cached_property
+    def sources(self) -> Ints:
+        """(n_edges,) the node each edge leaves."""
+        return np.repeat(np.arange(self.n_nodes), np.diff(self.indptr))
+
+
+@dataclass(frozen=True)
+class WalkedPaths(Mapping[int, tuple[Triple, ...]]):
+    """Corpus row -> the mentions that a walk followed to it, as triples that are made when looked at.
+
+    `edges` holds the edges of each row's path, in the order walked.
+    """
+
+    graph: MentionGraph
+    corpus: Corpus
+    names: list[str]
+    edges: Mapping[int, tuple[int, ...]]
+
+    def __getitem__(self, row: int) -> tuple[Triple, ...]:
+        return tuple(self._triple(edge) for edge in self.edges[row])
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.edges)
+
+    def __len__(self) -> int:
+        return len(self.edges)
+
+    def _triple(self, edge: int) -> Triple:
+        """The mention behind an edge: always from the passage that mentions to what it mentions."""
+        graph = self.graph
+        source, target = int(graph.sources[edge]), int(graph.targets[edge])
+        if graph.kinds[edge] == BACKWARD or source >= graph.n_passages:
+            source, target = target, source
+        strength = float(np.clip(10 * graph.weights[edge], 0.001, 10))
+        return Triple(self._name(source), "mentions", self._name(target), self.corpus.ids[source], strength)
+
+    def _name(self, node: int) -> str:
+        if node < self.graph.n_passages:
+            return self.corpus.titles[node] or self.corpus.ids[node]
+        return self.names[node - self.graph.n_passages]
+
+
+def walked_paths(
+    rows: Ints, via: Ints, restart: Floats, graph: MentionGraph, corpus: Corpus, names: list[str], longest: int = 4
+) -> WalkedPaths:
+    """The paths that brought a walk to some rows: back along the strongest edges to a node where it began.
+
+    Parameters
+    ----------
+    rows : corpus rows; those where the walk itself began have no path.
+    via, restart : (n_nodes,) of one query, see `kg2rag.walks.query_aware_walk`.
+    longest : edges followed back at most.
+    """
+    paths: dict[int, tuple[int, ...]] = {}
+    for row in rows.tolist():
+        node, edges = row, list[int]()
+        while restart[node] == 0 and via[node] >= 0 and len(edges) < longest:
+            edges.append(int(via[node]))
+            node = int(graph.sources[via[node]])
+        if edges:
+            paths[row] = tuple(reversed(edges))
+    return WalkedPaths(graph, corpus, names, paths)
+
+
+def build(
+    table: MentionTable, corpus: Corpus, *, backward: float, name_weight: float, max_mentions: int
+) -> MentionGraph:
+    """The graph of a corpus.
+
+    Parameters
+    ----------
+    backward : weight of walking a title link against its direction, relative to walking along it.
+    name_weight : weight of an edge between a passage and a name, times ln(1 + N / df).
+    max_mentions : titles named in more passages give no link.
+    """
+    frequency, pages = table.document_frequency, table.pages
+    n = len(corpus)
+    linkable = (pages > 0) & (frequency <= max_mentions)
+    sentence_rows, texts = mention_sentences(table, corpus)
+    source, target, weight, kind, sentence = [], [], [], [], []
+
+    def add(start: int, end: int, value: float, sort: int, where: int) -> None:
+        source.append(start)
+        target.append(end)
+        weight.append(value)
+        kind.append(sort)
+        sentence.append(where)
+
+    rows, where = table.row.tolist(), sentence_rows.tolist()
+    for key, row, at in zip(table.key.tolist(), rows, where, strict=True):
+        if linkable[key]:
+            share = 1.0 / float(pages[key])
+            for page in table.pages_of(key).tolist():
+                if page != row:
+                    add(row, page, share, LINK, at)
+                    add(page, row, backward * share, BACKWARD, at)
+        elif not pages[key]:
+            value = name_weight * float(np.log1p(n / frequency[key]))
+            node = n + key - table.n_titles
+            add(row, node, value, NAME, at)
+            add(node, row, value, NAME, at)
+    columns = (np.array(source), np.array(target), np.array(weight), np.array(kind), np.array(sentence))
+    return _compressed(n, n + len(table.keys) - table.n_titles, *columns, texts)
+
+
+def mention_sentences(table: MentionTable, corpus: Corpus) -> tuple[Ints, list[str]]:
+    """The row of each mention's sentence in a list of texts, and that list: "title: sentence", each once."""
+    pairs = np.stack([table.row, table.sentence], axis=1)
+    distinct, inverse = np.unique(pairs, axis=0, return_inverse=True)
+    texts, titles, current, sentences = [], corpus.titles, -1, [""]
+    for row, number in distinct.tolist():
+        if row != current:
+            current, sentences = row, corpus.sentences(row)
+        title = titles[row]
+        texts.append(f"{title}: {sentences[number]}" if title else sentences[number])
+    return inverse.astype(np.int64).reshape(-1), texts
+
+
+def _compressed(
+    n_passages: int,
+    n_nodes: int,
+    source: Ints,
+    target: Ints,
+    weight: Floats,
+    kind: Ints,
+    sentence: Ints,
+    texts: list[str],
+) -> MentionGraph:
+    """CSR, in which the edges of one kind between two nodes are one edge with several sentences."""
+    if not len(source):
+        empty = np.empty(0, dtype=np.int64)
+        zeros = np.zeros(n_nodes + 1, dtype=np.int64)
+        return MentionGraph(n_passages, zeros, empty, np.empty(0), np.empty(0, np.int8), zeros[:1], empty, texts)
+    order = np.lexsort((sentence, kind, target, source))
+    source, target, kind, sentence = (column[order] for column in (source, target, kind, sentence))
+    weight = weight[order]
+    new = np.ones(len(order), dtype=bool)
+    new[1:] = (np.diff(source) != 0) | (np.diff(target) != 0) | (np.diff(kind) != 0)
+    starts = np.flatnonzero(new)
+    indptr = np.zeros(n_nodes + 1, dtype=np.int64)
+    np.add.at(indptr, source[starts] + 1, 1)
+    return MentionGraph(
+        n_passages,
+        np.cumsum(indptr),
+        target[starts].astype(np.int64),
+        np.maximum.reduceat(weight, starts).astype(np.float64),
+        kind[starts].astype(np.int8),
+        np.append(starts, len(order)).astype(np.int64),
+        sentence.astype(np.int64),
+        texts,
+    )

@@ -1,0 +1,1 @@
+"""Query -> Ranking, one file per strategy."""

@@ -1,0 +1,50 @@
+"""Query -> the passages that share its words, by BM25."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from kg2rag.indexes.lexical import LexicalSettings
+from kg2rag.knowledge_base import KnowledgeBase
+from kg2rag.pipeline import Retriever
+from kg2rag.types import FloatArray, IntArray, Query, Ranking, best, rank
+
+
+@dataclass(frozen=True)
+class BM25(Retriever):
+    """BM25 over title and text. A passage that shares no term with the query is no hit, so a ranking may be short.
+
+    Parameters
+    ----------
+    k1, b, variant, stemmer, stop_words : see `kg2rag.indexes.lexical.LexicalSettings`.
+    """
+
+    kb: KnowledgeBase = field(repr=False)
+    k1: float = 0.9
+    b: float = 0.4
+    variant: str = "lucene"
+    stemmer: str = "snowball"
+    stop_words: bool = True
+
+    def __post_init__(self) -> None:
+        self._settings()
+
+    def _settings(self) -> LexicalSettings:
+        return LexicalSettings(self.k1, self.b, self.variant, self.stemmer, self.stop_words)
+
+    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
+        """Scores every passage for each query; hits have a score above 0."""
+        index = self.kb.lexical(self._settings())
+        ids = self.kb.corpus.ids
+        rankings = []
+        for query, mask in zip(queries, self.kb.candidates(queries), strict=True):
+            rows, scores = _matches(index.scores(query.text), mask, k)
+            rankings.append(rank(query.id, rows, scores, ids, k, stages=("bm25",)))
+        return rankings
+
+
+def _matches(scores: FloatArray, mask: IntArray | None, k: int) -> tuple[IntArray, FloatArray]:
+    rows = best(scores, k) if mask is None else mask
+    rows = rows[scores[rows] > 0]
+    return rows, scores[rows]

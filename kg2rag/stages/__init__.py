@@ -1,0 +1,1 @@
+"""(Query, Ranking) -> Ranking, one file per stage."""

@@ -1,0 +1,111 @@
+"""The catalogue: name -> how to build that system over a knowledge base.
+
+To add a strategy: one file in `retrievers/` (or `stages/`), and one line in `SYSTEMS`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+
+from kg2rag.fusion import Fusion, fuse
+from kg2rag.knowledge_base import KnowledgeBase
+from kg2rag.pipeline import Pipeline, Retriever
+from kg2rag.retrievers.bm25 import BM25
+from kg2rag.retrievers.dense import Dense
+from kg2rag.retrievers.expansion_queries import ExpansionQueries
+from kg2rag.retrievers.mention_ppr import MentionPPR
+from kg2rag.stages.graph_augment import GraphAugment
+
+
+def hybrid(
+    kb: KnowledgeBase, *, dense_weight: float = 1.0, bm25_weight: float = 1.0, constant: float = 60.0, depth: int = 100
+) -> Fusion:
+    """Dense and BM25 by reciprocal rank fusion."""
+    return fuse(Dense(kb), BM25(kb), weights=(dense_weight, bm25_weight), constant=constant, depth=depth)
+
+
+def graph_augmented(
+    kb: KnowledgeBase,
+    *,
+    hops: int = 1,
+    max_chunks: int = 4,
+    graph_weight: float = 0.3,
+    use_graph: bool = True,
+    dense_weight: float = 0.7,
+    bm25_weight: float = 0.3,
+    depth: int = 100,
+) -> Pipeline:
+    """A min-max weighted merge of dense and BM25, re-scored and extended by the graph around the query's entities."""
+    merged = fuse(Dense(kb), BM25(kb), weights=(dense_weight, bm25_weight), method="sum", depth=depth)
+    return merged >> GraphAugment(
+        kb, hops=hops, max_chunks=max_chunks, graph_weight=graph_weight, use_graph=use_graph, depth=depth
+    )
+
+
+SYSTEMS: Mapping[str, Callable[..., Retriever]] = {
+    "bm25": BM25,
+    "dense": Dense,
+    "expansion_queries": ExpansionQueries,
+    "graph_augmented": graph_augmented,
+    "hybrid": hybrid,
+    "mention_ppr": MentionPPR,
+}
+
+
+def names() -> tuple[str, ...]:
+    """Every named system, sorted."""
+    return tuple(sorted(SYSTEMS))
+
+
+def parameters(name: str) -> dict[str, object]:
+    """The parameters of a system and their defaults."""
+    known = inspect.signature(_builder(name)).parameters.values()
+    return {parameter.name: parameter.default for parameter in known if parameter.name != "kb"}
+
+
+def build(name: str, kb: KnowledgeBase, **settings: object) -> Retriever:
+    """A system by name, with some parameters other than their defaults.
+
+    Raises
+    ------
+    ValueError : an unknown system or parameter (the known ones are listed), or a value that the system refuses.
+    """
+    builder, known = _builder(name), parameters(name)
+    for parameter, value in settings.items():
+        if parameter not in known:
+            raise ValueError(f"System {name!r} has no parameter {parameter!r}. Known: {_listed(known)}.")
+        if not _fits(value, known[parameter]):
+            raise ValueError(f"{name}.{parameter} = {value!r}: expected a value like {known[parameter]!r}.")
+    return builder(kb, **settings)
+
+
+def build_all(
+    kb: KnowledgeBase, wanted: Iterable[str] | None = None, settings: Mapping[str, Mapping[str, object]] | None = None
+) -> dict[str, Retriever]:
+    """Several systems by name, or all; `settings` maps a system's name to its parameters."""
+    chosen = list(wanted) if wanted is not None else list(SYSTEMS)
+    strangers = [name for name in settings or {} if name not in chosen]
+    if strangers:
+        raise ValueError(
+            f"Parameters are set for {strangers[0]!r}, which is not compared. Compared: {_listed(chosen)}."
+        )
+    return {name: build(name, kb, **(settings or {}).get(name, {})) for name in chosen}
+
+
+def _builder(name: str) -> Callable[..., Retriever]:
+    if name not in SYSTEMS:
+        raise ValueError(f"Unknown system {name!r}. Known: {_listed(SYSTEMS)}.")
+    return SYSTEMS[name]
+
+
+def _fits(value: object, default: object) -> bool:
+    if isinstance(default, bool) or isinstance(value, bool):
+        return isinstance(value, bool) and isinstance(default, bool)
+    if isinstance(default, float):
+        return isinstance(value, int | float)
+    return default is None or isinstance(value, type(default))
+
+
+def _listed(known: Iterable[str]) -> str:
+    return ", ".join(sorted(known)) or "none"

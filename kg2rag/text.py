@@ -1,0 +1,49 @@
+"""Text -> normalised text, sentences, identifier parts: the few string rules that several rooms must share."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_NOT_WORD = re.compile(r"[^\w]+", re.UNICODE)
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9\"'`(\[])")
+# A full stop after one of these ends no sentence: titles, initials and the abbreviations of encyclopaedic prose.
+_ABBREVIATION = re.compile(
+    r"(?:^|[\s(])(?:Mr|Mrs|Ms|Dr|St|Sr|Jr|Prof|Gen|Col|Lt|Sgt|Capt|Rev|Hon|No|vs|c|ca|b|d|cf|[A-Z])\.$"
+)
+_BRACKETED = re.compile(r"\s*\([^()]*\)\s*$")
+
+
+def normalise(name: str) -> str:
+    """Case, accents, punctuation and spacing folded: the key under which two spellings of a name are the same entity.
+
+    >>> normalise("  Saint-Étienne (Loire) ")
+    'saint etienne loire'
+    """
+    decomposed = unicodedata.normalize("NFKD", name)
+    plain = "".join(char for char in decomposed if not unicodedata.combining(char))
+    return _NOT_WORD.sub(" ", plain.casefold()).replace("_", " ").strip()
+
+
+def without_brackets(title: str) -> str:
+    """A title without its trailing disambiguation.
+
+    >>> without_brackets("Rebecca (1940 film)")
+    'Rebecca'
+    """
+    return _BRACKETED.sub("", title) or title
+
+
+def split_sentences(text: str) -> list[str]:
+    """Sentences, cut at end punctuation before a capital, digit or quote; abbreviations and initials do not end one.
+
+    >>> split_sentences("Mr. T. Smith left. He was 40! Why?")
+    ['Mr. T. Smith left.', 'He was 40!', 'Why?']
+    """
+    sentences: list[str] = []
+    for piece in _SENTENCE_END.split(text.strip()):
+        if sentences and _ABBREVIATION.search(sentences[-1]):
+            sentences[-1] = f"{sentences[-1]} {piece}"
+        elif piece:
+            sentences.append(piece)
+    return sentences

@@ -1,0 +1,83 @@
+import pytest
+
+from kg2rag.datasets import load
+
+HEADER = "query-id\tcorpus-id\tscore\n"
+
+
+@pytest.fixture
+def folder(write):
+    write(
+        "nano/corpus.jsonl",
+        [{"_id": "d1", "title": "One", "text": "first"}, {"_id": "d2", "title": "", "text": "second"}],
+    )
+    write(
+        "nano/queries.jsonl",
+        [{"_id": "q1", "text": "what?"}, {"_id": "q2", "text": "who?"}, {"_id": "q3", "text": "why?"}],
+    )
+    write("nano/qrels/test.tsv", HEADER + "q1\td1\t2\nq1\td2\t1\nq2\td1\t0\n")
+    return write("nano/qrels/dev.tsv", HEADER + "q3\td2\t1\n").parent.parent
+
+
+def test_grades_are_kept_and_the_set_is_named_after_its_folder(folder):
+    data = load("beir", path=folder)
+    assert data.qrels == {"q1": {"d1": 2, "d2": 1}}
+    assert data.name == "nano"
+    assert data.source["split"] == "test"
+
+
+def test_what_is_left_out_is_counted(folder):
+    assert load("beir", path=folder).source["notes"] == {
+        "judgements below 1 left out": 1,
+        "queries without a relevant document in this split left out": 2,
+    }
+
+
+def test_the_split_chooses_the_judgements(folder):
+    assert load("beir", path=folder, split="dev").qrels == {"q3": {"d2": 1}}
+
+
+def test_an_unknown_split_lists_those_of_the_folder(folder):
+    with pytest.raises(ValueError, match=r"nano has no split 'train'\. It offers: dev, test"):
+        load("beir", path=folder, split="train")
+
+
+def test_a_title_alone_serves_as_text_and_is_counted(folder, write):
+    write("nano/corpus.jsonl", [{"_id": "d1", "title": "One", "text": ""}, {"_id": "d2", "text": "second"}])
+    data = load("beir", path=folder)
+    assert (data.corpus[0].title, data.corpus[0].text) == ("", "One")
+    assert data.source["notes"]["documents without text, their title serves as text"] == 1
+
+
+def test_a_document_without_anything_is_refused(folder, write):
+    write("nano/corpus.jsonl", [{"_id": "d1", "title": "", "text": " "}])
+    with pytest.raises(ValueError, match=r"corpus\.jsonl \('d1'\): fields 'title' and 'text' are both empty"):
+        load("beir", path=folder)
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("q1\td9\t1", r"test\.tsv, line 2: corpus-id 'd9' is not in corpus\.jsonl"),
+        ("q9\td1\t1", r"test\.tsv, line 2: query-id 'q9' is not in queries\.jsonl"),
+        ("q1\td1\tyes", r"test\.tsv, line 2: the score must be a whole number, not 'yes'"),
+        ("q1\td1", r"test\.tsv, line 2: 2 cells instead of 3"),
+        ("q1\td1\t1\nq1\td1\t2", r"test\.tsv, line 3: 'q1' and 'd1' are judged twice"),
+    ],
+)
+def test_a_wrong_judgement_names_its_line(folder, write, row, message):
+    write("nano/qrels/test.tsv", HEADER + row + "\n")
+    with pytest.raises(ValueError, match=message):
+        load("beir", path=folder)
+
+
+def test_judgements_without_their_header_are_refused(folder, write):
+    write("nano/qrels/test.tsv", "q1\td1\t1\n")
+    with pytest.raises(ValueError, match=r"test\.tsv, line 1: the header must be query-id <tab> corpus-id <tab> score"):
+        load("beir", path=folder)
+
+
+def test_a_document_id_that_stands_twice_names_both_records(folder, write):
+    write("nano/corpus.jsonl", [{"_id": "d1", "text": "a"}, {"_id": "d2", "text": "b"}, {"_id": "d1", "text": "c"}])
+    with pytest.raises(ValueError, match=r"corpus\.jsonl, record 3 \('d1'\): the id already stands at record 1"):
+        load("beir", path=folder)

@@ -1,0 +1,52 @@
+import pytest
+
+from kg2rag.datasets import load
+
+CODES = {"def a():\n    pass": 0, "def b():\n    pass": 1}
+
+
+def _question(number, code):
+    return {"idx": f"q{number}", "doc": "how to pass", "code": code, "label": 1, "retrieval_idx": number}
+
+
+@pytest.fixture
+def folder(write):
+    write("cosqa-retrieval-dev-500.json", [_question(1, "def b():\n    pass")])
+    return write("code_idx_map.txt", CODES).parent
+
+
+def test_functions_are_untitled_passages_under_their_numbers(folder):
+    data = load("cosqa", path=folder)
+    assert data.corpus.ids == ["0", "1"]
+    assert data.corpus.contents == list(CODES)
+    assert data.qrels == {"q1": {"1": 1}}
+
+
+def test_a_number_outside_the_map_is_refused(folder, write):
+    write("cosqa-retrieval-dev-500.json", [_question(7, "def b():\n    pass")])
+    with pytest.raises(ValueError, match=r"record 1 \('q7'\): retrieval_idx 7 is not in code_idx_map\.txt"):
+        load("cosqa", path=folder)
+
+
+def test_code_that_differs_from_the_maps_is_refused(folder, write):
+    write("cosqa-retrieval-dev-500.json", [_question(1, "def c():\n    pass")])
+    with pytest.raises(ValueError, match=r"its code is not the one code_idx_map\.txt has under 1"):
+        load("cosqa", path=folder)
+
+
+def test_two_functions_under_one_number_are_refused(folder, write):
+    write("code_idx_map.txt", {"a": 0, "b": 0})
+    with pytest.raises(ValueError, match=r"function 'b' has number 0; each needs a whole number of its own"):
+        load("cosqa", path=folder)
+
+
+def test_a_truncated_map_says_so(folder, write):
+    write("code_idx_map.txt", '{"a": 0, "b')
+    with pytest.raises(ValueError, match=r"code_idx_map\.txt: not valid JSON: .* Is the file complete\?"):
+        load("cosqa", path=folder)
+
+
+def test_questions_without_the_map_ask_for_it(write):
+    path = write("cosqa-retrieval-dev-500.json", [_question(1, "x")])
+    with pytest.raises(FileNotFoundError, match=r"lacks code_idx_map\.txt"):
+        load("cosqa", path=path)

@@ -1,0 +1,97 @@
+import pytest
+
+from kg2rag.datasets import load
+
+CORPUS = [
+    {"idx": 0, "title": "Paris", "text": "Paris is a city."},
+    {"idx": 1, "title": "Tim Burton", "text": "Tim Burton directs films. He was born in Burbank."},
+    {"idx": 2, "title": "Ed Wood", "text": "Ed Wood is a film by Tim Burton. It is in black and white."},
+]
+
+
+def test_the_name_of_the_set_is_the_name_of_its_files(hotpot, write):
+    folder = write("tiny_corpus.json", CORPUS).parent
+    write("tiny.json", hotpot)
+    data = load("hipporag", path=folder)
+    assert data.name == "tiny"
+    assert data.corpus.ids == ["Paris", "Tim Burton", "Ed Wood"]
+    assert data.questions[0].gold == {"Ed Wood": 1, "Tim Burton": 1}
+
+
+def test_a_questions_file_finds_its_corpus(hotpot, write):
+    write("tiny_corpus.json", CORPUS)
+    write("other_corpus.json", CORPUS)
+    assert load("hipporag", path=write("tiny.json", hotpot)).name == "tiny"
+
+
+def test_two_corpora_in_a_folder_must_be_told_apart(hotpot, write):
+    write("tiny_corpus.json", CORPUS)
+    folder = write("other_corpus.json", CORPUS).parent
+    with pytest.raises(ValueError, match=r"2 files of HippoRAG corpora: other_corpus\.json, tiny_corpus\.json"):
+        load("hipporag", path=folder)
+
+
+def test_the_questions_sentences_become_the_corpus_passages_split(hotpot, write):
+    folder = write("tiny_corpus.json", CORPUS).parent
+    write("tiny.json", hotpot)
+    data = load("hipporag", path=folder)
+    assert data.corpus.sentences(1) == ["Tim Burton directs films.", "He was born in Burbank."]
+
+
+def test_an_object_from_titles_to_sentences_is_a_corpus_too(hotpot, write):
+    titles = {title: sentences for record in hotpot for title, sentences in record["context"]}
+    folder = write("hotpotqa_corpus.json", titles).parent
+    write("hotpotqa.json", hotpot)
+    data = load("hipporag", path=folder)
+    assert data.corpus.ids == ["Ed Wood", "Tim Burton", "Paris"]
+    assert data.corpus[1].text == "Tim Burton directs films. He was born in Burbank."
+
+
+def test_a_paragraph_that_differs_in_text_is_matched_by_its_only_title_and_counted(hotpot, write):
+    hotpot[0]["context"][2][1] = ["Paris is  a city."]
+    folder = write("tiny_corpus.json", CORPUS).parent
+    write("tiny.json", hotpot)
+    data = load("hipporag", path=folder)
+    assert data.questions[0].candidates == ("Ed Wood", "Tim Burton", "Paris")
+    assert data.source["notes"] == {"paragraphs matched by title, their text differs": 1}
+
+
+def test_a_distractor_that_the_corpus_lacks_leaves_the_question_without_candidates(hotpot, write):
+    folder = write("tiny_corpus.json", CORPUS[1:]).parent
+    write("tiny.json", hotpot[:1])
+    data = load("hipporag", path=folder)
+    assert data.questions[0].candidates is None
+    assert data.questions[0].gold == {"Ed Wood": 1, "Tim Burton": 1}
+
+
+def test_gold_that_the_corpus_lacks_is_named(hotpot, write):
+    folder = write("tiny_corpus.json", CORPUS[:2]).parent
+    write("tiny.json", hotpot)
+    with pytest.raises(
+        ValueError, match=r"record 1 \('h1'\): supporting_facts names 'Ed Wood', which is not in tiny_corp"
+    ):
+        load("hipporag", path=folder)
+
+
+def test_musiques_questions_are_told_by_their_fields(musique, write):
+    paragraphs = [p for record in musique for p in record["paragraphs"]]
+    corpus = [{"title": p["title"], "text": p["paragraph_text"]} for p in paragraphs]
+    folder = write("tiny_corpus.json", corpus).parent
+    write("tiny.json", musique)
+    data = load("hipporag", path=folder)
+    assert data.corpus.doc_ids == ["Acme", "X", "Acme", "Ann"]
+    assert data.questions[0].gold == {"X": 1, "Acme##1": 1}
+
+
+def test_an_unknown_schema_lists_the_fields_that_tell_one(write):
+    folder = write("tiny_corpus.json", CORPUS).parent
+    write("tiny.json", [{"id": "q", "question": "Why?"}])
+    with pytest.raises(ValueError, match=r"\['id', 'question'\]; one of paragraphs, gold_titles, evidences, context"):
+        load("hipporag", path=folder)
+
+
+def test_an_empty_passage_names_its_record(hotpot, write):
+    folder = write("tiny_corpus.json", [*CORPUS, {"title": "Void", "text": " "}]).parent
+    write("tiny.json", hotpot)
+    with pytest.raises(ValueError, match=r"tiny_corpus\.json, record 4: field 'text' is empty"):
+        load("hipporag", path=folder)

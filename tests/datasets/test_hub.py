@@ -1,0 +1,108 @@
+import json
+from dataclasses import replace
+
+import pytest
+
+from kg2rag.datasets import hotpotqa, hub, load, twowiki
+from kg2rag.datasets.musique import MusiqueRecord
+from kg2rag.datasets.reading import check
+
+
+def _columns(pairs, first, second):
+    return {first: [pair[0] for pair in pairs], second: [pair[1] for pair in pairs]}
+
+
+def _as_on_the_hub(record):
+    return {
+        **{key: value for key, value in record.items() if key != "_id"},
+        "id": record["_id"],
+        "supporting_facts": _columns(record["supporting_facts"], "title", "sent_id"),
+        "context": _columns(record["context"], "title", "sentences"),
+    }
+
+
+@pytest.fixture
+def local_copy(tmp_path, monkeypatch):
+    """Put rows where the hub's copy of a set is looked for: a folder of Parquet, as the hub itself keeps them."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from kg2rag.datasets import sources
+
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")
+
+    def _copy(name, rows):
+        folder = tmp_path / "copy"
+        folder.mkdir()
+        pq.write_table(pa.Table.from_pylist(rows), folder / "validation-00000-of-00001.parquet")
+        monkeypatch.setitem(sources.SOURCES, name, replace(sources.SOURCES[name], repo=str(folder), config=None))
+        return folder
+
+    return _copy
+
+
+def test_hotpotqas_hub_rows_make_the_same_set_as_the_official_file(hotpot, write, local_copy):
+    local_copy("hotpotqa", [_as_on_the_hub(record) for record in hotpot])
+    from_hub, from_file = load("hotpotqa"), load("hotpotqa", path=write("hotpot.json", hotpot))
+    assert from_hub.questions == from_file.questions
+    assert from_hub.corpus.fingerprint == from_file.corpus.fingerprint
+
+
+def test_a_copys_source_has_its_name_and_no_path_of_this_machine(hotpot, local_copy, tmp_path):
+    local_copy("hotpotqa", [_as_on_the_hub(record) for record in hotpot])
+    source = load("hotpotqa").source
+    assert (source["hub"], source["split"], source["revision"]) == ("copy", "validation", None)
+    assert str(tmp_path) not in json.dumps(source)
+
+
+def test_musiques_hub_rows_are_the_official_records(musique, write, local_copy):
+    local_copy("musique", musique)
+    assert load("musique").questions == load("musique", path=write("musique.json", musique)).questions
+
+
+def test_evidences_are_triples_whichever_way_the_hub_lays_them_out(hotpot):
+    expected = [("Ed Wood", "director", "Tim Burton")]
+    lists = {"fact": ["Ed Wood"], "relation": ["director"], "entity": ["Tim Burton"]}
+    records = [{"fact": "Ed Wood", "relation": "director", "entity": "Tim Burton"}]
+    for evidences in (lists, records, [list(expected[0])]):
+        row = {**_as_on_the_hub(hotpot[0]), "evidences": evidences}
+        assert check([twowiki.from_hub(row)], twowiki.TwoWikiRecord, "hub")[0].evidences == expected
+
+
+def test_columns_of_unequal_length_are_refused_as_a_wrong_record(hotpot):
+    row = _as_on_the_hub(hotpot[0])
+    row["context"]["title"].pop()
+    with pytest.raises(ValueError, match=r"hub, record 1 \('h1'\): field 'context' must be a list, not dict"):
+        check([hotpotqa.from_hub(row)], hotpotqa.HotpotRecord, "hub")
+
+
+def test_without_a_network_the_error_names_the_ways_out(monkeypatch, tmp_path):
+    monkeypatch.setattr(hub, "_reachable", lambda: False)
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path)
+    with pytest.raises(ConnectionError, match=r"'dgslibisey/MuSiQue' \(revision 'main'.*--path.*'bundled'"):
+        load("musique")
+
+
+def test_asking_offline_leaves_the_libraries_as_they_were(monkeypatch):
+    import datasets.config
+
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", False)
+    with hub._offline():
+        assert datasets.config.HF_HUB_OFFLINE is True
+    assert datasets.config.HF_HUB_OFFLINE is False
+
+
+def test_the_commit_is_read_from_the_addresses_of_the_files():
+    class Info:
+        download_checksums = {"hf://datasets/a/b@0123456789abcdef0123456789abcdef01234567/x.parquet": {}}  # noqa: RUF012
+
+    class Table:
+        info = Info()
+
+    assert hub._commit(Table()) == "0123456789abcdef0123456789abcdef01234567"
+
+
+def test_hub_records_pass_the_same_schema_as_files(musique):
+    musique[0]["paragraphs"][0]["is_supporting"] = "no"
+    with pytest.raises(ValueError, match=r"hub, record 1 \('2hop__1_2'\): field 'paragraphs\[0\]\.is_supporting'"):
+        check(musique, MusiqueRecord, "hub")

@@ -1,0 +1,106 @@
+import pytest
+
+from kg2rag.datasets import load
+
+
+def test_the_corpus_is_the_union_of_paragraphs_and_repeated_titles_are_numbered(musique, write):
+    data = load("musique", path=write("musique.json", musique))
+    assert data.corpus.ids == ["Acme", "X", "Acme##1", "Ann"]
+    assert data.corpus.doc_ids == ["Acme", "X", "Acme", "Ann"]
+    assert [passage.position for passage in data.corpus] == [0, 0, 1, 0]
+
+
+def test_gold_is_what_is_marked_as_supporting(musique, write):
+    data = load("musique", path=write("musique.json", musique))
+    assert data.qrels == {"2hop__1_2": {"X": 1, "Acme##1": 1}, "3hop1__3_4_5": {"X": 1, "Ann": 1}}
+
+
+def test_type_and_hops_come_from_the_id_and_aliases_are_answers(musique, write):
+    first, second = load("musique", path=write("musique.json", musique)).questions
+    assert (first.type, first.hops, first.answers) == ("2hop", 2, ("Ann", "Anne"))
+    assert (second.type, second.hops) == ("3hop1", 3)
+
+
+def test_an_id_of_another_shape_leaves_the_hops_to_the_decomposition(musique, write):
+    musique[0]["id"] = "mine"
+    question = load("musique", path=write("musique.json", musique)).questions[0]
+    assert (question.type, question.hops) == ("", 2)
+
+
+def test_json_lines_read_like_json(musique, write):
+    lines = load("musique", path=write("musique_ans_v1.0_dev.jsonl", musique))
+    whole = load("musique", path=write("musique.json", musique))
+    assert lines.questions == whole.questions
+    assert lines.corpus.fingerprint == whole.corpus.fingerprint
+
+
+def test_the_distractor_setting_offers_the_questions_own_paragraphs(musique, write):
+    data = load("musique", path=write("musique.json", musique), setting="distractor")
+    assert data.queries[0].candidates == ("Acme", "X", "Acme##1")
+
+
+def test_a_corpus_file_beside_the_questions_gives_the_order(musique, write):
+    corpus = [
+        {"title": "Ann", "text": "Ann was born in Rome."},
+        {"title": "Acme", "text": "Acme was founded by Ann."},
+        {"title": "X", "text": "X is made by Acme."},
+        {"title": "Acme", "text": "Acme is a town."},
+    ]
+    folder = write("musique_corpus.json", corpus).parent
+    write("musique.json", musique)
+    data = load("musique", path=folder)
+    assert [passage.text for passage in data.corpus] == [row["text"] for row in corpus]
+    assert data.questions[0].gold == {"X": 1, "Acme": 1}
+    assert list(data.source["files"]) == ["musique_corpus.json", "musique.json"]
+
+
+def test_gold_that_the_corpus_file_lacks_names_paragraph_and_file(musique, write):
+    folder = write("musique_corpus.json", [{"title": "Acme", "text": "Acme is a town."}]).parent
+    write("musique.json", musique)
+    message = r"record 1 \('2hop__1_2'\): the supporting paragraph 'X' is not in musique_corpus\.json"
+    with pytest.raises(ValueError, match=message):
+        load("musique", path=folder)
+
+
+def test_unanswerable_questions_are_left_out_and_counted(musique, write):
+    musique[0]["answerable"] = False
+    data = load("musique", path=write("musique.json", musique))
+    assert [question.id for question in data.questions] == ["3hop1__3_4_5"]
+    assert data.source["notes"]["unanswerable questions left out"] == 1
+
+
+def test_a_question_without_a_supporting_paragraph_is_refused(musique, write):
+    for paragraph in musique[1]["paragraphs"]:
+        paragraph["is_supporting"] = False
+    with pytest.raises(ValueError, match=r"record 2 \('3hop1__3_4_5'\): no paragraph has is_supporting true"):
+        load("musique", path=write("musique.json", musique))
+
+
+def test_a_supporting_paragraph_without_text_is_refused(musique, write):
+    musique[0]["paragraphs"][1]["paragraph_text"] = " "
+    with pytest.raises(ValueError, match=r"the supporting paragraph 'X' has no text"):
+        load("musique", path=write("musique.json", musique))
+
+
+def test_is_supporting_must_be_a_truth_value(musique, write):
+    musique[0]["paragraphs"][2]["is_supporting"] = "true"
+    with pytest.raises(ValueError, match=r"field 'paragraphs\[2\]\.is_supporting' must be true or false, not str"):
+        load("musique", path=write("musique.json", musique))
+
+
+def test_a_set_in_which_nothing_can_be_judged_is_refused(musique, write):
+    for record in musique:
+        record["answerable"] = False
+    with pytest.raises(ValueError, match=r"none of its 2 records can be judged"):
+        load("musique", path=write("musique.json", musique))
+
+
+def test_an_unanswerable_twin_of_the_same_id_is_no_duplicate(musique, write):
+    twin = {**musique[0], "answerable": False}
+    data = load("musique", path=write("musique_full_v1.0_dev.jsonl", [musique[0], twin]))
+    assert [question.id for question in data.questions] == ["2hop__1_2"]
+
+
+def test_two_answerable_questions_of_one_id_are_refused(musique, write):
+    with pytest.raises(ValueError, match=r"record 2 \('2hop__1_2'\): the id already stands at record 1"):
+        load("musique", path=write("musique.json", [musique[0], musique[0]]))

@@ -1,0 +1,65 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg2rag.datasets.pool import Pool
+
+TITLES = st.sampled_from(["A", "A##1", "A##1##1", "B", " ", ""])
+
+
+@given(st.lists(st.tuples(TITLES, st.sampled_from(["x", "y", "z"]))), st.booleans())
+def test_every_distinct_paragraph_has_an_id_of_its_own(paragraphs, titles_are_documents):
+    pool = Pool(titles_are_documents=titles_are_documents)
+    ids = {pair: pool.place(*pair) for pair in paragraphs}
+    assert len(set(ids.values())) == len(ids)
+    if ids:
+        assert pool.corpus().ids == list(ids.values())
+
+
+@given(st.lists(st.tuples(TITLES, st.lists(st.sampled_from(["x", "y", ""]), min_size=1, max_size=3))))
+def test_every_sentence_has_an_id_of_its_own(paragraphs):
+    pool = Pool("sentence")
+    for title, sentences in paragraphs:
+        pool.place(title, " ".join(sentences), sentences)
+    sizes = {}
+    for title, sentences in paragraphs:
+        if any(sentences):  # equal paragraphs are merged, whatever their split: the first one's holds
+            sizes.setdefault((title, " ".join(sentences).strip()), sum(map(bool, sentences)))
+    if sizes:
+        assert len(pool.corpus()) == sum(sizes.values())  # Corpus refuses an id that stands twice
+
+
+def test_titles_and_texts_are_left_as_they_are():
+    pool = Pool()
+    pool.place(" A ", " two  blanks ")
+    passage = pool.corpus()[0]
+    assert (passage.title, passage.text) == (" A ", " two  blanks ")
+
+
+def test_a_paragraph_without_text_is_counted_and_left_out():
+    pool = Pool()
+    assert pool.place("A", " ") is None
+    assert pool.notes == {"paragraphs without text left out": 1}
+
+
+def test_a_closed_pool_takes_no_new_paragraph():
+    pool = Pool()
+    pool.place("A", "x")
+    pool.close("corpus.json")
+    assert pool.place("B", "y") is None
+    assert pool.corpus().ids == ["A"]
+
+
+def test_a_closed_pool_does_not_guess_among_paragraphs_of_one_title():
+    pool = Pool()
+    pool.place("A", "x")
+    pool.place("A", "y")
+    pool.close("corpus.json")
+    assert pool.place("A", "z") is None
+
+
+@pytest.mark.parametrize(("index", "there"), [(0, True), (1, True), (2, False), (-1, False)])
+def test_a_sentence_index_counts_from_zero(index, there):
+    pool = Pool()
+    pool.place("A", "x y", ["x", "y"])
+    assert pool.has_sentence("A", index) is there

@@ -1,0 +1,121 @@
+"""The public sets as they lie in the folder of real data: sizes, first and last items, and what graph files rely on."""
+
+import json
+import time
+
+import pytest
+
+from kg2rag.datasets import load
+
+pytestmark = pytest.mark.realdata
+
+# name and options -> folder, questions, passages, first and last question, first and last passage
+PINNED = {
+    ("musique",): (
+        "musique-100", 100, 1890, "2hop__150763_14904", "2hop__131644_88123",
+        "Journal of Mathematical Physics", "Lewistown, Illinois",
+    ),
+    ("hotpotqa",): (
+        "hotpotqa-300", 300, 2970, "5ac1b1345542994ab5c67dd0", "5abc0a5d5542993f40c73c64",
+        "Field marshal (United Kingdom)", "Robin Goldstein",
+    ),
+    ("hotpotqa", ("setting", "pooled"), ("passages", "sentence")): (
+        "hotpotqa-300", 300, 12463, "5ac1b1345542994ab5c67dd0", "5abc0a5d5542993f40c73c64",
+        "Field marshal (United Kingdom)##0", "Robin Goldstein##4",
+    ),
+    ("2wiki",): (
+        "2wiki-1000", 965, 6119, "83bf3b5a0bd911eba7f7acde48001122", "308416280bb011ebab90acde48001122",
+        "Teutberga", "Margaret of L'Aigle",
+    ),
+    ("2wiki-kg",): (
+        "2wiki-kg-500", 100, 851, "02b62fce087211ebbd64ac1f6bf848b6", "42ea658c0bde11eba7f7acde48001122",
+        "c00010", "c03316",
+    ),
+    ("2wiki-kg", ("split", "all")): (
+        "2wiki-kg-500", 500, 3350, "9885e6f20bb011ebab90acde48001122", "42d74ba00bde11eba7f7acde48001122",
+        "c00000", "c03349",
+    ),
+    ("cosqa",): ("cosqa-500", 499, 6259, "cosqa-train-8333", "cosqa-train-2927", "0", "6266"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("key", PINNED, ids=lambda key: "-".join(str(part) for part in key))
+def test_a_set_has_its_size_and_its_first_and_last_items(key, shared_data):
+    folder, *expected = PINNED[key]
+    data = load(key[0], path=shared_data / folder, **dict(key[1:]))
+    ids = [question.id for question in data.questions]
+    assert [len(ids), len(data.corpus), ids[0], ids[-1], data.corpus.ids[0], data.corpus.ids[-1]] == expected
+
+
+@pytest.mark.parametrize("key", PINNED, ids=lambda key: "-".join(str(part) for part in key))
+def test_every_gold_passage_is_in_its_corpus(key, shared_data):
+    data = load(key[0], path=shared_data / PINNED[key][0], **dict(key[1:]))
+    known = set(data.corpus.ids)
+    assert all(question.gold and question.gold.keys() <= known for question in data.questions)
+
+
+@pytest.mark.parametrize(
+    ("name", "folder"), [("musique", "musique-100"), ("hotpotqa", "hotpotqa-300"), ("2wiki", "2wiki-1000")]
+)
+def test_loading_takes_well_under_a_second(name, folder, shared_data):
+    load(name, path=shared_data / folder)
+    start = time.perf_counter()
+    load(name, path=shared_data / folder)
+    assert time.perf_counter() - start < 1.0
+
+
+def test_musiques_corpus_has_the_order_titles_and_texts_of_its_file(shared_data):
+    rows = json.loads((shared_data / "musique-100" / "musique_corpus.json").read_text(encoding="utf-8"))
+    corpus = load("musique", path=shared_data / "musique-100").corpus
+    assert [(passage.title, passage.text) for passage in corpus] == [(row["title"], row["text"]) for row in rows]
+
+
+def test_musiques_pooled_paragraphs_equal_its_corpus_file(shared_data, tmp_path):
+    alone = tmp_path / "musique.json"
+    alone.write_bytes((shared_data / "musique-100" / "musique.json").read_bytes())
+    pooled = load("musique", path=alone)
+    assert pooled.corpus.fingerprint == load("musique", path=shared_data / "musique-100").corpus.fingerprint
+
+
+def test_the_passages_of_the_openie_file_are_musiques_contents(shared_data):
+    data = load("musique", path=shared_data / "musique-100")
+    docs = json.loads(data.extras["openie"].read_text(encoding="utf-8"))["docs"]
+    assert [doc["passage"] for doc in docs] == data.corpus.contents
+
+
+@pytest.mark.parametrize(("name", "folder"), [("musique", "musique-100"), ("2wiki", "2wiki-1000")])
+def test_hipporags_loader_and_the_sets_own_agree(name, folder, shared_data):
+    own, general = load(name, path=shared_data / folder), load("hipporag", path=shared_data / folder)
+    assert own.questions == general.questions
+    assert (own.name, own.corpus.fingerprint) == (general.name, general.corpus.fingerprint)
+
+
+def test_musique_has_the_hops_that_its_description_counts(shared_data):
+    hops = [question.hops for question in load("musique", path=shared_data / "musique-100").questions]
+    assert [hops.count(number) for number in (2, 3, 4)] == [68, 27, 5]
+
+
+def test_the_sub_graphs_name_titles_and_sentences_that_hotpotqa_has(shared_data):
+    data = load("hotpotqa", path=shared_data / "hotpotqa-300", setting="pooled")
+    corpus = data.corpus
+    row_of = {title: row for row, title in enumerate(corpus.titles)}
+    lines = data.extras["subkgs"].read_text(encoding="utf-8").splitlines()
+    graphs = [json.loads(line) for line in lines]
+    assert {graph["title"] for graph in graphs} == set(row_of)
+    beyond = [
+        graph["title"]
+        for graph in graphs
+        if any(int(index) >= len(corpus.sentences(row_of[graph["title"]])) for index in graph["sentences"])
+    ]
+    assert beyond == []
+
+
+def test_the_triples_of_2wiki_kg_lie_in_the_test_splits_chunks(shared_data):
+    data = load("2wiki-kg", path=shared_data / "2wiki-kg-500")
+    lines = data.extras["triples"].read_text(encoding="utf-8").splitlines()
+    assert {json.loads(line)["chunk_id"] for line in lines} <= set(data.corpus.ids)
+
+
+def test_2wikis_gold_status_is_counted(shared_data):
+    status = load("2wiki", path=shared_data / "2wiki-1000").source["gold_status"]
+    assert status == {"authoritative": 306, "derived-strong": 610, "derived-weak": 49}

@@ -1,0 +1,84 @@
+import subprocess
+import sys
+
+import pytest
+
+from kg2rag.datasets import ENTRIES, describe, load, names
+from kg2rag.datasets.sources import SOURCES
+
+
+def test_every_set_of_the_registry_has_its_source():
+    assert set(names()) == set(SOURCES)
+
+
+def test_an_unknown_name_lists_the_known_ones():
+    known = "2wiki, 2wiki-kg, 2wikimultihopqa, beir, bundled, cosqa, hipporag, hotpotqa, musique"
+    with pytest.raises(ValueError, match=rf"Unknown dataset 'hotpot'\. Known: {known}\."):
+        load("hotpot")
+
+
+def test_a_size_after_the_name_is_the_name_of_a_folder(hotpot, write):
+    assert load("hotpotqa-300", path=write("hotpot.json", hotpot)).name == "hotpotqa"
+
+
+def test_a_size_without_a_folder_does_not_become_the_whole_set():
+    with pytest.raises(ValueError, match="'hotpotqa-300' names a part of 'hotpotqa' that lies in a folder"):
+        load("hotpotqa-300")
+
+
+@pytest.mark.parametrize("name", sorted(ENTRIES))
+def test_an_unknown_setting_lists_those_of_the_set(name, tmp_path):
+    offered = ", ".join(ENTRIES[name].settings)
+    with pytest.raises(ValueError, match=rf"'{name}' has no setting 'open'\. It offers: {offered}\."):
+        load(name, path=tmp_path, setting="open")
+
+
+def test_unknown_passages_list_those_of_the_set(tmp_path):
+    with pytest.raises(ValueError, match=r"'musique' has no passages 'sentence'\. It offers: paragraph\."):
+        load("musique", path=tmp_path, passages="sentence")
+
+
+def test_a_split_of_a_set_without_splits_is_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"'bundled' has no split 'test'\. It offers none to choose"):
+        load("bundled", split="test")
+
+
+def test_a_split_of_a_single_file_is_refused(hotpot, write):
+    with pytest.raises(ValueError, match=r"hotpot\.json is one file: leave out split 'train'"):
+        load("hotpotqa", path=write("hotpot.json", hotpot), split="train")
+
+
+def test_a_set_of_files_asks_for_its_path():
+    with pytest.raises(ValueError, match="Dataset 'cosqa' is read from files: give `path`"):
+        load("cosqa")
+
+
+def test_a_revision_of_local_files_is_refused(hotpot, write):
+    with pytest.raises(ValueError, match="revision 'v1' names a version on the hub, and this set is read from files"):
+        load("hotpotqa", path=write("hotpot.json", hotpot), revision="v1")
+
+
+def test_a_limit_draws_questions_and_says_so(hotpot, write):
+    data = load("hotpotqa", path=write("hotpot.json", hotpot), limit=1, seed=3)
+    assert (len(data), len(data.corpus)) == (1, 3)
+    assert (data.source["limit"], data.source["seed"]) == (1, 3)
+
+
+def test_a_description_puts_the_default_first():
+    described = describe("2wiki")
+    assert described["name"] == "2wikimultihopqa"
+    assert described["settings"] == ("pooled", "distractor")
+    assert described["licence"] == "Apache-2.0"
+
+
+def test_equal_files_give_equal_sources_wherever_they_lie(hotpot, write):
+    here = load("hotpotqa", path=write("a/hotpot.json", hotpot)).source
+    there = load("hotpotqa", path=write("b/hotpot.json", hotpot)).source
+    assert here == there
+
+
+def test_importing_the_registry_loads_nothing_heavy():
+    heavy = ("torch", "datasets", "pandas", "sklearn")
+    code = f"import sys, kg2rag.datasets; print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

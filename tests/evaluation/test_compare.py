@@ -1,0 +1,284 @@
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kg2rag.corpus import Corpus, QADataset, Question
+from kg2rag.evaluation import Comparison, compare
+from kg2rag.types import Passage, rank
+
+MODULE = sys.modules["kg2rag.evaluation.compare"]  # the name itself is the function
+METRICS = ["recall@2", "mrr@10"]
+
+
+@pytest.fixture
+def systems(fixed):
+    return {
+        "worse": fixed(q1="p9 p0", q2="p7", q3="p1"),
+        "dense": fixed(q1="p0 p9", q2="p3 p2", q3="p4 p6"),
+        "better": fixed(q1="p0 p1", q2="p2", q3="p4 p6 p8"),
+    }
+
+
+@pytest.fixture
+def result(systems, data) -> Comparison:
+    return compare(systems, data, metrics=METRICS, k=10, command="kg2rag compare little")
+
+
+def row(result, system, metric):
+    frame = result.scores
+    return frame[(frame["system"] == system) & (frame["metric"] == metric)].iloc[0]
+
+
+def test_means_and_counts_against_the_baseline_by_hand(result):
+    better = row(result, "better", "recall@2")
+    assert better["mean"] == pytest.approx((1 + 1 + 2 / 3) / 3)
+    assert (better["wins"], better["ties"], better["losses"]) == (1, 2, 0)  # dense: 1/2, 1, 2/3
+    worse = row(result, "worse", "mrr@10")
+    assert worse["mean"] == pytest.approx(1 / 6)
+    assert (worse["wins"], worse["ties"], worse["losses"]) == (0, 0, 3)
+
+
+def test_p_values_are_corrected_over_the_systems_of_a_metric(result):
+    # worse loses all three: 2 of 8 sign patterns; better wins one: 8 of 8. Holm over two: 2 x .25 and 1.
+    assert row(result, "worse", "mrr@10")["p_holm"] == pytest.approx(0.5)
+    assert row(result, "better", "mrr@10")["p_holm"] == 1
+
+
+def test_the_baseline_is_dense_and_its_test_is_blank(result):
+    assert result.baseline == "dense"
+    assert row(result, "dense", "mrr@10")[["p_holm", "wins", "ties", "losses"]].isna().all()
+
+
+def test_without_dense_the_first_system_is_the_baseline(systems, data):
+    del systems["dense"]
+    assert compare(systems, data, metrics=METRICS).baseline == "worse"
+
+
+def test_one_system_compares_with_nothing(systems, data):
+    result = compare({"dense": systems["dense"]}, data, metrics=["mrr"])
+    assert result.scores["p_holm"].isna().all()
+    assert result.to_html()
+
+
+def test_the_order_of_systems_changes_no_number(systems, data, result):
+    other = compare(dict(reversed(systems.items())), data, metrics=METRICS, k=10)
+    key = ["system", "metric"]
+    assert other.scores.set_index(key).sort_index().equals(result.scores.set_index(key).sort_index())
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 100])
+def test_batches_change_no_ranking(systems, data, batch_size, result):
+    other = compare(systems, data, metrics=METRICS, k=10, batch_size=batch_size)
+    assert other.scores.equals(result.scores)
+
+
+def test_prepare_is_called_before_and_outside_the_timing(data, fixed, monkeypatch):
+    clock = itertools.count()
+    monkeypatch.setattr(MODULE.time, "perf_counter", lambda: float(next(clock)))
+
+    class Lazy:
+        calls: list[str] = []  # noqa: RUF012
+
+        def prepare(self, queries):
+            self.calls.append(f"prepare {len(queries)}")
+            for _ in range(100):
+                next(clock)
+
+        def retrieve_batch(self, queries, k):
+            self.calls.append(f"retrieve {len(queries)}")
+            return fixed().retrieve_batch(queries, k)
+
+    result = compare({"lazy": Lazy()}, data, metrics=["mrr"], batch_size=2)
+    assert Lazy.calls == ["prepare 3", "retrieve 2", "retrieve 1"]
+    assert result.ms_per_query["lazy"] == pytest.approx(2000 / 3)  # two batches of one tick each
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"metrics": ["recal@2"]}, "Unknown metric 'recal@2'. Known"),
+        ({"metrics": ["recall@20"], "k": 10}, "Ask for k=20"),
+        ({"baseline": "densest"}, "Unknown baseline 'densest'. Known: worse, dense, better"),
+        ({"batch_size": 0}, "at least 1"),
+    ],
+)
+def test_wrong_arguments_are_refused_before_any_work(systems, data, change, message, monkeypatch):
+    monkeypatch.setattr(MODULE, "_run", lambda *_, **__: pytest.fail("work was done"))
+    with pytest.raises(ValueError, match=message):
+        compare(systems, data, **{"metrics": METRICS, **change})
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "../a", "a b", ".hidden", "a\n", "x" * 101])
+def test_names_that_cannot_be_files_are_refused(systems, data, name):
+    with pytest.raises(ValueError, match="cannot name a file"):
+        compare({name: systems["dense"]}, data)
+
+
+def test_names_that_differ_in_case_alone_are_refused(systems, data):
+    with pytest.raises(ValueError, match="differ only in case"):
+        compare({"a": systems["dense"], "A": systems["dense"]}, data)
+
+
+def test_no_systems_and_things_that_are_none_are_refused(data):
+    with pytest.raises(ValueError, match="No system"):
+        compare({}, data)
+    with pytest.raises(TypeError, match="has no retrieve_batch"):
+        compare({"a": "dense"}, data)  # type: ignore[dict-item]
+
+
+def test_a_failing_system_raises_its_own_error_and_says_where(data):
+    class Broken:
+        def retrieve_batch(self, queries, k):  # noqa: ARG002
+            raise ZeroDivisionError("inside")
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        compare({"broken": Broken()}, data, metrics=["mrr"], batch_size=2)
+    assert "System 'broken' failed in the batch that begins with query 'q1'" in caught.value.__notes__[0]
+
+
+def test_more_hits_than_asked_for_are_refused(data, fixed):
+    class Greedy:
+        def retrieve_batch(self, queries, k):  # noqa: ARG002
+            return fixed(q1="p1 p2 p3").retrieve_batch(queries, 3)
+
+    with pytest.raises(ValueError, match="run 'greedy', query 'q1': 3 hits where at most 2"):
+        compare({"greedy": Greedy()}, data, metrics=["mrr"], k=2)
+
+
+def test_a_forgotten_query_is_refused(data, fixed):
+    class Forgetful:
+        def retrieve_batch(self, queries, k):
+            return fixed().retrieve_batch(queries[:-1], k)
+
+    with pytest.raises(ValueError, match=r"run 'forgetful' lacks 1 of 3 queries \(first: 'q3'\)"):
+        compare({"forgetful": Forgetful()}, data, metrics=["mrr"])
+
+
+def test_hits_outside_the_candidates_are_refused(data, systems):
+    questions = tuple(replace(q, candidates=("p0", "p1", "p2")) for q in data.questions)
+    with pytest.raises(ValueError, match=r"query 'q1': 'p9' is none of its 3 candidates"):
+        compare(systems, replace(data, questions=questions, setting="distractor"), metrics=["mrr"])
+
+
+def test_groups_by_type_have_their_own_means(result):
+    frame = result.compare_by("type")
+    assert frame.loc[("bridge", "better"), "n"] == 2
+    assert frame.loc[("bridge", "dense"), "recall@2"] == pytest.approx(3 / 4)
+    assert frame.loc[("comparison", "worse"), "mrr@10"] == 0
+
+
+def test_unknown_hops_are_a_group_of_their_own(result):
+    assert list(dict.fromkeys(result.compare_by("hops").index.get_level_values(0))) == ["1", "2", "unknown"]
+
+
+def test_the_largest_differences_come_first(result):
+    frame = result.differences("recall@2")
+    assert frame[["system", "query_id", "difference"]].to_numpy().tolist() == [
+        ["worse", "q2", -1.0],
+        ["worse", "q3", pytest.approx(-2 / 3)],
+        ["better", "q1", 0.5],
+    ]
+
+
+def test_the_recall_curve_ends_at_k(result):
+    assert result.curve.index.tolist() == [1, 2, 3, 4, 5, 7, 10]
+    assert result.curve.loc[2, "better"] == pytest.approx((1 + 1 + 2 / 3) / 3)
+
+
+def test_the_configuration_says_what_the_numbers_depend_on(result, data):
+    config = json.loads(json.dumps(result.config))
+    assert config["data"]["corpus_fingerprint"] == data.corpus.fingerprint
+    assert config["data"]["source"] == {"loader": "by hand"}
+    assert config["systems"]["dense"] == "Fixed(equal=False)"
+    assert config["versions"]["ranx"]
+    assert config["command"] == "kg2rag compare little"
+    assert {"threads", "load_average", "commit", "python", "platform", "seconds", "started", "seed"} <= set(config)
+
+
+def test_what_is_saved_comes_back(result, tmp_path):
+    report = result.save(tmp_path / "out")
+    assert report.read_text().startswith("<!doctype html>")
+    loaded = Comparison.load(tmp_path / "out")
+    assert loaded.systems == result.systems
+    assert loaded.scores.round(6).equals(result.scores.round(6))
+    assert loaded.per_query.equals(result.per_query)
+    assert loaded.to_markdown() == result.to_markdown()
+    assert [r.passage_ids for r in loaded.rankings["dense"]] == [r.passage_ids for r in result.rankings["dense"]]
+
+
+def test_a_system_called_na_survives_saving(systems, data, tmp_path):
+    compare({"NA": systems["dense"], "nan": systems["better"]}, data, metrics=METRICS).save(tmp_path)
+    assert Comparison.load(tmp_path).scores["system"].tolist() == ["NA", "NA", "nan", "nan"]
+
+
+def test_saving_leaves_nothing_but_its_files(result, tmp_path):
+    result.save(tmp_path)
+    files = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file())
+    runs = ["runs/better.trec", "runs/dense.trec", "runs/worse.trec"]
+    assert files == sorted(["config.json", "curve.csv", "per_query.parquet", "report.html", "scores.csv", *runs])
+
+
+def test_saving_again_removes_runs_of_systems_that_are_gone(result, systems, data, tmp_path):
+    result.save(tmp_path)
+    (tmp_path / "runs" / "mine.trec").write_text("")
+    compare({"dense": systems["dense"]}, data, metrics=METRICS).save(tmp_path)
+    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["dense.trec", "mine.trec"]
+
+
+def test_an_unfinished_directory_is_no_comparison(result, tmp_path):
+    result.save(tmp_path)
+    (tmp_path / "config.json").unlink()
+    with pytest.raises(FileNotFoundError, match="no finished comparison"):
+        Comparison.load(tmp_path)
+
+
+def test_no_progress_bar_is_drawn_where_stderr_is_no_terminal(systems, data, capsys):
+    compare(systems, data, metrics=["mrr"])
+    assert capsys.readouterr().err == ""
+
+
+def save_random_comparison(directory: str) -> None:
+    """Run by the test below in processes of their own."""
+    rng = np.random.default_rng(0)
+    corpus = Corpus.from_passages(Passage(f"p {i}", "", f"Text {i}", f"d{i}", 0) for i in range(50))
+    questions = tuple(Question(f"q{i}", "?", {f"p {i}": 1, f"p {i + 7}": 1}, type=f"t{i % 3}") for i in range(30))
+
+    class Random:
+        def __init__(self, seed):
+            self.seed = seed
+
+        def __repr__(self):
+            return f"Random({self.seed})"
+
+        def retrieve_batch(self, queries, k):
+            rows = np.arange(50)
+            return [rank(q.id, rows, rng.integers(0, 9, 50) / 7, corpus.ids, k) for q in queries]
+
+    systems = {f"s{i}": Random(i) for i in range(4)}
+    compare(systems, QADataset("random", corpus, questions), metrics=METRICS, k=20).save(directory)
+
+
+@pytest.mark.slow
+def test_tables_and_runs_are_the_same_bytes_under_any_hash_seed(tmp_path):
+    code = (
+        f"import importlib.util as u; s = u.spec_from_file_location('t', {__file__!r}); m = u.module_from_spec(s); "
+        "s.loader.exec_module(m); import sys; m.save_random_comparison(sys.argv[1])"
+    )
+    contents = []
+    for seed in ("1", "2"):
+        out = tmp_path / seed
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        subprocess.run([sys.executable, "-c", code, str(out)], env=environment, check=True)
+        files = [out / "scores.csv", out / "curve.csv", *sorted(Path(out / "runs").iterdir())]
+        contents.append({path.name: path.read_bytes() for path in files})
+    assert len(contents[0]) == 6
+    assert contents[0] == contents[1]

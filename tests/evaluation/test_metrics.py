@@ -1,0 +1,236 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kg2rag.corpus import Corpus, QADataset, Question
+from kg2rag.evaluation.metrics import CUT, Metric, evaluate, parse_metrics, score
+from kg2rag.types import Passage, Ranking
+
+
+def scores_of(frame, metric):
+    return frame[metric].tolist()
+
+
+@pytest.fixture
+def rankings(data, fixed):
+    system = fixed(q1="p9 p0 p7 p1", q2="p5 p3", q3="p4 p6 p8")
+    return system.retrieve_batch(data.queries, 100)
+
+
+def test_recall_precision_and_reciprocal_rank_by_hand(rankings, data):
+    frame = evaluate(rankings, data, ["recall@2", "precision@2", "mrr@10", "hits@4"])
+    assert scores_of(frame, "recall@2") == pytest.approx([1 / 2, 0, 2 / 3])
+    assert scores_of(frame, "precision@2") == pytest.approx([1 / 2, 0, 1])
+    assert scores_of(frame, "mrr@10") == pytest.approx([1 / 2, 0, 1])
+    assert scores_of(frame, "hits@4") == [2, 0, 3]
+
+
+def test_ndcg_by_hand(rankings, data):
+    gain = 1 / math.log2(3) + 1 / math.log2(5)  # hits at ranks 2 and 4
+    ideal = 1 + 1 / math.log2(3)
+    assert evaluate(rankings, data, ["ndcg@10"])["ndcg@10"]["q1"] == pytest.approx(gain / ideal)
+
+
+def test_all_recall_is_one_only_where_every_gold_passage_is_in_the_top(rankings, data):
+    frame = evaluate(rankings, data, ["all_recall@2", "all_recall@4", "all_recall"])
+    assert scores_of(frame, "all_recall@2") == [0, 0, 0]
+    assert scores_of(frame, "all_recall@4") == [1, 0, 1]
+    assert scores_of(frame, "all_recall") == [1, 0, 1]
+
+
+def test_thirty_equal_scores_keep_their_order(data, fixed):
+    answers = " ".join(f"p{i}" for i in range(39, 9, -1))
+    questions = tuple(replace(q, gold={"p20": 1}) for q in data.questions)
+    tied = fixed(equal=True, q1=answers, q2=answers, q3=answers).retrieve_batch(data.queries, 100)
+    frame = evaluate(tied, replace(data, questions=questions), ["mrr"])
+    assert scores_of(frame, "mrr") == pytest.approx([1 / 20] * 3)  # p39 is first, so p20 is twentieth
+
+
+def test_rankings_without_any_hit_score_zero_everywhere(data, fixed):
+    nothing = fixed().retrieve_batch(data.queries, 10)
+    names = ["recall@5", "precision", "ndcg@10", "map", "rbp.95", "r-precision", "f1@3", "all_recall@5", "dcg"]
+    assert (evaluate(nothing, data, names) == 0).all(axis=None)
+
+
+def test_scores_follow_the_order_of_questions_beyond_ten(data):
+    questions = tuple(Question(f"{i}", f"{i}?", {f"p{i}": 1}) for i in (11, 2, 1, 30, 3, 20, 9, 10, 4, 5, 6, 7))
+    many = replace(data, questions=questions)
+    found = [Ranking(q.id, np.arange(9), np.linspace(1, 0, 9), data.corpus.ids) for q in questions]
+    frame = evaluate(found, many, ["mrr"])
+    assert list(frame.index) == [q.id for q in questions]
+    assert scores_of(frame, "mrr") == pytest.approx([1 / (int(q.id) + 1) if int(q.id) < 9 else 0 for q in questions])
+
+
+def test_a_document_stands_at_the_rank_of_its_best_passage(data, fixed):
+    system = fixed(q1="p9 p8 p1", q2="p3", q3="p5 p4 p7 p9")
+    frame = evaluate(system.retrieve_batch(data.queries, 10), data, ["recall@2", "mrr"], unit="document")
+    assert scores_of(frame, "recall@2") == pytest.approx([1, 1, 2 / 3])  # documents d4 d0 | d1 | d2 d3 d4
+    assert scores_of(frame, "mrr") == pytest.approx([1 / 2, 1, 1])
+
+
+def test_gold_documents_are_judged_as_documents_without_being_asked(data, fixed):
+    questions = (Question("q1", "First?", {"d0": 1}), *(replace(q, gold={"d1": 2}) for q in data.questions[1:]))
+    documents = replace(data, unit="document", questions=questions)
+    found = fixed(q1="p1", q2="p9 p3", q3="p2").retrieve_batch(data.queries, 10)
+    assert scores_of(evaluate(found, documents, ["mrr"]), "mrr") == pytest.approx([1, 1 / 2, 1])
+    with pytest.raises(ValueError, match="Use unit='document'"):
+        evaluate(found, documents, ["mrr"], unit="passage")
+
+
+def test_ranx_leaves_numba_its_threads(rankings, data):
+    import numba
+
+    before = numba.get_num_threads()
+    evaluate(rankings, data, ["recall@2"])
+    assert numba.get_num_threads() == before
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.lists(
+        st.tuples(
+            st.lists(st.integers(0, 30), unique=True, max_size=25),
+            st.dictionaries(st.integers(0, 30), st.integers(1, 3), min_size=1, max_size=5),
+        ),
+        min_size=1,
+        max_size=15,
+    )
+)
+def test_the_door_changes_nothing_of_what_the_formulas_say(cases):
+    ranked, gold = [case[0] for case in cases], [case[1] for case in cases]
+    found = score(gold, ranked, ["recall@5", "precision@5", "mrr", "map", "ndcg@10"])
+    for i, (hits, grades) in enumerate(cases):
+        relevant = [int(hit in grades) for hit in hits]
+        total = len(grades)
+        assert found["recall@5"][i] == pytest.approx(sum(relevant[:5]) / total)
+        assert found["precision@5"][i] == pytest.approx(sum(relevant[:5]) / 5)
+        assert found["mrr"][i] == pytest.approx(1 / (relevant.index(1) + 1) if any(relevant) else 0)
+        averages = [sum(relevant[: at + 1]) / (at + 1) for at, hit in enumerate(relevant) if hit]
+        assert found["map"][i] == pytest.approx(sum(averages) / total)
+        gain = sum(grades.get(hit, 0) / math.log2(at + 2) for at, hit in enumerate(hits[:10]))
+        ideal = sum(grade / math.log2(at + 2) for at, grade in enumerate(sorted(grades.values(), reverse=True)))
+        assert found["ndcg@10"][i] == pytest.approx(gain / ideal)
+
+
+def test_the_door_agrees_with_the_qrels_and_run_of_ranx_where_scores_differ():
+    from ranx import Qrels, Run
+    from ranx import evaluate as ranx_evaluate
+
+    rng = np.random.default_rng(7)
+    ranked = [rng.permutation(50)[: 1 + q % 20].tolist() for q in range(60)]
+    gold = [{int(i): int(rng.integers(1, 4)) for i in rng.permutation(50)[: 1 + q % 4]} for q in range(60)]
+    names = [f"{base}{cut}" for base in CUT if base != "all_recall" for cut in ("", "@3", "@15")]
+    names += ["rbp.80", "r-precision"]
+    # All ids of ten digits: ranx compiles for a dozen seconds for every new width.
+    qrels = Qrels({f"{q:010d}": {f"{i:010d}": grade for i, grade in one.items()} for q, one in enumerate(gold)})
+    run = Run({f"{q:010d}": {f"{i:010d}": 100.0 - at for at, i in enumerate(one)} for q, one in enumerate(ranked)})
+    expected = ranx_evaluate(qrels, run, names, return_mean=False)
+    found = score(gold, ranked, names)
+    for name in names:
+        assert found[name].tolist() == pytest.approx(list(expected[name]))
+
+
+def test_an_unknown_metric_lists_the_known_ones():
+    with pytest.raises(ValueError, match=r"Unknown metric 'recal@5'. Known: all_recall\[@k\], .*support_f1\[@k\]"):
+        parse_metrics(["recal@5"])
+
+
+@pytest.mark.parametrize("name", ["recall@0", "recall@-1", "recall@x", "Recall@5", "recall@5 ", "rbp", "rbp.0", ""])
+def test_malformed_metrics_are_refused(name):
+    with pytest.raises(ValueError, match="Unknown metric"):
+        Metric.parse(name)
+
+
+def test_metrics_that_ignore_a_depth_refuse_one():
+    with pytest.raises(ValueError, match=r"r-precision chooses its depth itself and takes no '@k'"):
+        parse_metrics(["r-precision@5"])
+
+
+def test_bpref_is_refused_for_lack_of_judged_non_relevant_passages():
+    with pytest.raises(ValueError, match="needs passages judged not relevant"):
+        parse_metrics(["bpref"])
+
+
+def test_a_metric_named_twice_or_deeper_than_the_ranking_is_refused():
+    with pytest.raises(ValueError, match="stands twice"):
+        parse_metrics(["mrr", "mrr"])
+    with pytest.raises(ValueError, match="Ask for k=50 or more"):
+        parse_metrics(["recall@50"], k=10)
+    with pytest.raises(ValueError, match="one string"):
+        parse_metrics("mrr")
+
+
+def test_a_missing_query_is_named(rankings, data):
+    with pytest.raises(ValueError, match=r"run 'mine' lacks 1 of 3 queries \(first: 'q2'\)"):
+        evaluate([rankings[0], rankings[2]], data, ["mrr"], name="mine")
+
+
+def test_queries_in_another_order_are_refused(rankings, data):
+    with pytest.raises(ValueError, match="not in their order"):
+        evaluate(rankings[::-1], data, ["mrr"])
+
+
+def test_rankings_of_another_corpus_are_refused(rankings, data):
+    strange = replace(rankings[0], ids=[f"x{i}" for i in range(40)])
+    with pytest.raises(ValueError, match="not those of little's corpus"):
+        evaluate([strange, *rankings[1:]], data, ["mrr"])
+
+
+@pytest.mark.parametrize(
+    ("rows", "scores", "message"),
+    [([40], [1.0], "row 40"), ([1, 1], [2.0, 1.0], "ranked twice"), ([1, 2], [1.0, 2.0], "must not rise")],
+)
+def test_rankings_that_break_the_contract_are_refused(rankings, data, rows, scores, message):
+    broken = replace(rankings[0], rows=np.array(rows), scores=np.array(scores))
+    with pytest.raises(ValueError, match=message):
+        evaluate([broken, *rankings[1:]], data, ["mrr"])
+
+
+@pytest.fixture
+def paragraphs() -> QADataset:
+    """Ed (3 sentences) and Wood (2), and a question that needs Ed's first and Wood's last."""
+    passages = [Passage("a", "Ed", "One. Two. Three.", "Ed", 0), Passage("b", "Wood", "Four. Five.", "Wood", 0)]
+    corpus = Corpus.from_passages(passages, [["One.", "Two.", "Three."], ["Four.", "Five."]])
+    question = Question("q", "Who?", {"a": 1, "b": 1}, supporting=(("Ed", 0), ("Wood", 1)))
+    return QADataset("tiny", corpus, (question,))
+
+
+def test_supporting_sentences_of_paragraphs_by_hand(paragraphs):
+    found = [Ranking("q", np.array([0, 1]), np.array([2.0, 1.0]), paragraphs.corpus.ids)]
+    names = [f"support_{name}{cut}" for cut in ("@1", "") for name in ("precision", "recall", "f1")]
+    scores = evaluate(found, paragraphs, names).iloc[0].tolist()
+    assert scores == pytest.approx([1 / 3, 1 / 2, 2 / 5, 2 / 5, 1, 4 / 7])  # Ed's three sentences; then all five
+
+
+def test_supporting_sentences_where_passages_are_sentences(paragraphs):
+    passages = [Passage(f"{d}##{i}", d, f"{d} {i}.", d, i) for d, i in [("Ed", 0), ("Ed", 2), ("Wood", 1)]]
+    data = QADataset("tiny", Corpus.from_passages(passages), (replace(paragraphs.questions[0], gold={"Ed##0": 1}),))
+    found = [Ranking("q", np.array([1, 2]), np.array([2.0, 1.0]), data.corpus.ids)]  # Ed's third, Wood's second
+    scores = evaluate(found, data, ["support_precision", "support_recall@1", "support_recall@2"]).iloc[0].tolist()
+    assert scores == pytest.approx([1 / 2, 0, 1 / 2])
+
+
+def test_passages_of_a_document_number_its_sentences_on_and_on(paragraphs):
+    passages = [Passage("b", "Ed", "Three. Four.", "Ed", 1), Passage("a", "Ed", "One. Two.", "Ed", 0)]
+    corpus = Corpus.from_passages(passages, [["Three.", "Four."], ["One.", "Two."]])
+    data = QADataset("tiny", corpus, (Question("q", "Who?", {"b": 1}, supporting=(("Ed", 3),)),))
+    found = [Ranking("q", np.array([0]), np.array([1.0]), corpus.ids)]
+    assert evaluate(found, data, ["support_recall", "support_precision"]).iloc[0].tolist() == [1, 0.5]
+
+
+def test_supporting_metrics_need_supporting_sentences(rankings, data):
+    with pytest.raises(ValueError, match=r"3 of 3 questions have no supporting sentences \(first: 'q1'\)"):
+        evaluate(rankings, data, ["support_f1"])
+
+
+def test_paragraphs_without_a_sentence_split_cannot_be_judged_by_sentence(paragraphs):
+    bare = replace(paragraphs, corpus=Corpus.from_passages(paragraphs.corpus))
+    found = [Ranking("q", np.array([0]), np.array([1.0]), bare.corpus.ids)]
+    with pytest.raises(ValueError, match=r"the corpus has no sentences"):
+        evaluate(found, bare, ["support_f1"])

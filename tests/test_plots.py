@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from itertools import pairwise
+from xml.etree import ElementTree
+
+import pandas as pd
+import pytest
+
+from kg2rag import plots
+
+
+def scores(systems: int, metrics: int) -> pd.DataFrame:
+    rows = [(f"s{s}", f"recall@{m + 1}", 0.5, 0.4, 0.6) for s in range(systems) for m in range(metrics)]
+    return pd.DataFrame(rows, columns=["system", "metric", "mean", "ci_low", "ci_high"])
+
+
+def curve(**ends: float) -> pd.DataFrame:
+    return pd.DataFrame({name: [0.1, end] for name, end in ends.items()}, index=pd.Index([1, 100], name="k"))
+
+
+def test_the_baseline_is_grey_and_no_other():
+    chosen = plots.colours(["a", "b", "c"], "b")
+    assert [name for name, colour in chosen.items() if colour == plots.GREY] == ["b"]
+
+
+@pytest.mark.parametrize(("metrics", "shown"), [(1, 1), (3, 3), (4, 4), (5, 5), (8, 8)])
+def test_every_metric_has_its_panel(metrics, shown):
+    figure = plots.bars(scores(3, metrics), "s0")
+    assert sum(axis.get_visible() for axis in figure.axes) == shown
+
+
+def test_bars_are_as_long_as_the_means():
+    figure = plots.bars(scores(2, 1), "s0", {"recall@1": 100})
+    assert [bar.get_width() for bar in figure.axes[0].patches] == [50, 50]
+    assert figure.axes[0].texts[0].get_text() == "50.0"
+
+
+def test_the_names_of_lines_that_end_together_do_not_touch():
+    figure = plots.recall_curve(curve(a=0.9, b=0.9, c=0.9, d=0.899, e=0.1), "a")
+    figure.canvas.draw()
+    boxes = sorted((text.get_window_extent() for text in figure.axes[0].texts), key=lambda box: box.y0)
+    assert all(low.y1 <= high.y0 + 0.5 for low, high in pairwise(boxes))
+
+
+def test_the_names_of_lines_stay_inside_the_figure():
+    figure = plots.recall_curve(curve(**{f"a_system_with_a_long_name_{i}": 0.0 for i in range(9)}), "none")
+    figure.canvas.draw()
+    width, height = figure.canvas.get_width_height()
+    for text in figure.axes[0].texts:
+        box = text.get_window_extent()
+        assert box.x0 >= 0
+        assert box.x1 <= width
+        assert box.y0 >= 0
+        assert box.y1 <= height
+
+
+@pytest.mark.parametrize("value", [0.0, 0.5, 1.0])
+def test_flat_scores_and_a_single_depth_can_be_drawn(value):
+    flat = pd.DataFrame({"a": [value]}, index=pd.Index([1], name="k"))
+    assert plots.to_svg(plots.recall_curve(flat, "a"), "x")
+    table = scores(1, 1).assign(mean=value, ci_low=value, ci_high=value)
+    assert plots.to_svg(plots.bars(table, "s0"), "x")
+
+
+def test_svg_is_well_formed_and_takes_the_colour_of_the_page():
+    svg = plots.to_svg(plots.recall_curve(curve(a=0.5, b=0.7), "a"), "curve")
+    root = ElementTree.fromstring(svg)
+    assert "width" not in root.attrib
+    assert root.attrib["viewBox"]
+    assert "currentColor" in svg
+    assert plots.INK.lower() not in svg.lower()
+
+
+def test_svg_is_the_same_every_time():
+    first, second = (plots.to_svg(plots.bars(scores(3, 4), "s0"), "bars") for _ in range(2))
+    assert first == second
+
+
+def test_names_are_escaped_in_svg():
+    svg = plots.to_svg(plots.recall_curve(curve(**{"<script>": 0.5}), "none"), "x")
+    assert "<script" not in svg
+
+
+def test_dollar_signs_in_names_are_no_formula():
+    svg = plots.to_svg(plots.recall_curve(curve(**{"a$_b$": 0.5}), "none"), "x")
+    assert ">a$_b$  50.0<" in svg
+
+
+def test_drawing_leaves_no_figure_open():
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    before = pyplot.get_fignums()
+    plots.bars(scores(2, 2), "s0")
+    assert pyplot.get_fignums() == before
