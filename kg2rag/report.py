@@ -160,7 +160,7 @@ def rich_table(
 
     table = Table(title=Text(headline(config)), caption=Text(note(baseline)), box=box.SIMPLE_HEAD, pad_edge=False)
     table.title_justify = table.caption_justify = "left"
-    table.collapse_padding = True
+    table.collapse_padding, table.show_edge = True, False
     table.add_column("system", overflow="fold")
     for metric in metrics_of(scores):
         table.add_column(Text(metric.replace("@", "\n@")), justify="right", overflow="fold")

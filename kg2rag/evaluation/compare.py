@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from kg2rag.corpus import QADataset
 from kg2rag.evaluation import provenance
+from kg2rag.evaluation.checks import check_candidates, check_rankings
 from kg2rag.evaluation.comparison import Comparison, score_table
-from kg2rag.evaluation.metrics import Unit, check_rankings, evaluate, parse_metrics
+from kg2rag.evaluation.metrics import Unit, evaluate, parse_metrics
 from kg2rag.types import Query, Ranking
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ def _run(
             seconds += time.perf_counter() - before
             bar.update(len(batch))
     check_rankings(rankings, data, k=k, name=name)
-    _check_candidates(rankings, queries, name)
+    check_candidates(rankings, queries, name)
     return rankings, 1000 * seconds / len(queries)
 
 
@@ -162,17 +163,6 @@ def _call(name: str, first: Query, method: Any, *arguments: object) -> Any:
 
 def _nothing(_: object) -> None:
     """Stand in for `prepare` where a system has none."""
-
-
-def _check_candidates(rankings: Sequence[Ranking], queries: Sequence[Query], name: str) -> None:
-    for ranking, query in zip(rankings, queries, strict=True):
-        if query.candidates is not None:
-            strangers = sorted(set(ranking.passage_ids) - set(query.candidates))
-            if strangers:
-                raise ValueError(
-                    f"run {name!r}, query {query.id!r}: {strangers[0]!r} is none of its {len(query.candidates)} "
-                    "candidates (setting 'distractor'). A system must honour Query.candidates."
-                )
 
 
 def _scores(

@@ -234,3 +234,19 @@ def test_paragraphs_without_a_sentence_split_cannot_be_judged_by_sentence(paragr
     found = [Ranking("q", np.array([0]), np.array([1.0]), bare.corpus.ids)]
     with pytest.raises(ValueError, match=r"the corpus has no sentences"):
         evaluate(found, bare, ["support_f1"])
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize("passages", ["paragraph", "sentence"])
+def test_gold_rankings_of_hotpotqa_hold_every_supporting_sentence(shared_data, passages):
+    from kg2rag.datasets import load
+
+    data = load("hotpotqa", path=shared_data / "hotpotqa-300", setting="pooled", passages=passages)
+    found = []
+    for question in data.questions:
+        rows = data.corpus.rows(question.gold)
+        found.append(Ranking(question.id, rows, np.ones(len(rows)), data.corpus.ids))
+    frame = evaluate(found, data, ["support_recall", "support_precision"])
+    assert frame["support_recall"].mean() == 1
+    # Gold sentences are the supporting ones; gold paragraphs hold others too.
+    assert (frame["support_precision"].mean() == 1) == (passages == "sentence")
