@@ -1,0 +1,146 @@
+"""What a model wrote -> the one JSON value in it.
+
+Small models wrap JSON in fences and prose, leave trailing commas, and write Python quotes and constants. Such a text is
+repaired where only one reading is possible, and refused, with the reason, where there are several or none. The rules
+are ours.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+_THOUGHT = re.compile(r"\A(?:\s*<think>)?(?:(?!<think>).)*?</think>\s*", re.DOTALL)
+_FENCED = re.compile(r"```[\w-]*[ \t]*\n(.*?)```", re.DOTALL)
+_PIECE = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^"'{}]+|.""", re.DOTALL)
+_TOKEN = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^"']+|.""", re.DOTALL)
+_TRAILING_COMMA = re.compile(r"(?<![{\[,:\s])\s*,(\s*[}\]])")
+_CONSTANT = re.compile(r"\b(?:True|False|None)\b")
+_JSON_CONSTANT = {"True": "true", "False": "false", "None": "null"}
+
+
+def without_reasoning(text: str) -> str:
+    """A text without the `<think>` block that reasoning models put first; its opening tag may be missing.
+
+    >>> without_reasoning("<think>Paris? Yes.</think> Paris")
+    'Paris'
+    """
+    return _THOUGHT.sub("", text, count=1)
+
+
+def read_json(text: str) -> Any:
+    """The JSON value of a text that holds exactly one, repaired where only one reading is possible.
+
+    Raises
+    ------
+    ValueError : no value, several different ones, a key that stands twice, a cut-off text; the message says which.
+
+    Examples
+    --------
+    >>> read_json("Sure! {'answer': 'Paris', 'sure': True,} Anything else?")
+    {'answer': 'Paris', 'sure': True}
+    """
+    try:
+        return _strict(text)
+    except _NotJsonError:
+        pass
+    fenced = _FENCED.findall(text)
+    spans = fenced if len(fenced) == 1 else list(_objects(text))
+    found: list[Any] = []
+    reasons: list[str] = []
+    for span in spans:
+        try:
+            value = _repaired(span)
+        except _NotJsonError as error:
+            reasons.append(str(error))
+            continue
+        if not any(_same(value, other) for other in found):
+            found.append(value)
+    if len(found) > 1:
+        raise ValueError(f"it holds {len(found)} different JSON objects where one was asked for")
+    if not found:
+        raise ValueError(reasons[0] if reasons else "it holds no JSON object")
+    return found[0]
+
+
+class _NotJsonError(ValueError):
+    """A text that is no JSON; a repeated key is another matter and stays a ValueError."""
+
+
+def _strict(text: str) -> Any:
+    try:
+        # Line breaks inside strings are not JSON, but leave one reading.
+        return json.loads(text, strict=False, object_pairs_hook=_distinct, parse_constant=_no_constant)
+    except json.JSONDecodeError as error:
+        raise _NotJsonError(f"it is no JSON ({error})") from None
+    except RecursionError:
+        raise ValueError("its JSON is nested too deeply") from None
+
+
+def _repaired(span: str) -> Any:
+    try:
+        return _strict(span)
+    except _NotJsonError:
+        return _strict("".join(_as_json(span.strip())))
+
+
+def _as_json(span: str) -> Iterator[str]:
+    """The tokens of a span, with single-quoted strings, Python constants and trailing commas as JSON has them."""
+    tokens = _TOKEN.findall(span)
+    for at, token in enumerate(tokens):
+        if token[0] == '"':
+            yield token
+        elif token[0] == "'":
+            before = tokens[at - 1].rstrip()[-1:] if at else ""
+            after = tokens[at + 1].lstrip()[:1] if at + 1 < len(tokens) else ""
+            if len(token) < 2 or before not in tuple("{[,:") or after not in tuple(",:]}"):
+                raise _NotJsonError(f"it is no JSON, and where the single quotes end at {token[:40]!r} is a guess")
+            yield json.dumps(json.loads(_double_quoted(token), strict=False))
+        else:
+            plain = _TRAILING_COMMA.sub(r"\1", token)
+            yield _CONSTANT.sub(lambda match: _JSON_CONSTANT[match[0]], plain)
+
+
+def _double_quoted(token: str) -> str:
+    """A single-quoted string as a JSON string: quotes swapped, other escapes as they are."""
+    body = re.sub(r'\\.|"', lambda match: {"\\'": "'", '"': '\\"'}.get(match[0], match[0]), token[1:-1], flags=re.S)
+    return f'"{body}"'
+
+
+def _objects(text: str) -> Iterator[str]:
+    """The outermost `{...}` of a text; braces inside strings do not count."""
+    start = text.find("{")
+    while start >= 0:
+        end = _closing(text, start)
+        if text[:start].rstrip()[-1:] in ("[", ","):
+            raise ValueError("its JSON object is part of a list that is cut off or damaged")
+        yield text[start:end]
+        start = text.find("{", end)
+
+
+def _closing(text: str, start: int) -> int:
+    """One past the brace that closes the one at `start`."""
+    depth = 0
+    for piece in _PIECE.finditer(text, start):
+        depth += {"{": 1, "}": -1}.get(piece[0], 0)
+        if depth == 0:
+            return piece.end()
+    raise ValueError("its JSON is cut off: a brace is never closed")
+
+
+def _same(one: Any, other: Any) -> bool:
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)  # 1 and True are not the same
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"its key {next(key for key in keys if keys.count(key) > 1)!r} stands twice")
+    return value
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"it holds {name}, which is no JSON value")

@@ -1,0 +1,179 @@
+"""A chat-completions endpoint on loopback, with real sockets, that also misbehaves when told to.
+
+What it does to a request is decided by its prompt and by how often that prompt has come, so that a run is the same
+whatever the order in which threads send.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import socket
+import struct
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+FAULTS = ("429", "500", "slow", "reset", "cut", "foreign", "no choices", "html")
+"""What the client retries. "wrong schema" and "prose" are faults of the model, and not retried."""
+
+Fault = Callable[[str, int], str | None]
+"""(prompt, how many requests with this prompt came before) -> what goes wrong, or None."""
+
+
+def never(prompt: str, before: int) -> str | None:
+    return None
+
+
+def first(fault: str, times: int = 1) -> Fault:
+    """The fault on the first `times` requests of each prompt."""
+    return lambda _, before: fault if before < times else None
+
+
+def at_random(share: float, seed: int, faults: tuple[str, ...] = FAULTS) -> Fault:
+    """One of the faults on about that share of the requests; the same ones in every run."""
+
+    def choose(prompt: str, before: int) -> str | None:
+        dice = random.Random(f"{seed} {prompt} {before}")
+        return dice.choice(faults) if dice.random() < share else None
+
+    return choose
+
+
+class ChatServer(ThreadingHTTPServer):
+    """Answers with `reply(prompt)`, unless `fault` says otherwise, after `delay` seconds.
+
+    Attributes
+    ----------
+    requests, answered : how often each prompt came, and was answered well (faults of the model included).
+    most_in_flight : the largest number of requests handled at one time.
+    bodies, keys : the request bodies, and the Authorization headers.
+    gate : requests whose prompt `holds` says yes to wait for it.
+    """
+
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 64  # beyond the default of 5, connections that come at once wait for a second
+
+    def __init__(self, reply: Callable[[str], str], fault: Fault, delay: float) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.reply, self.fault, self.delay = reply, fault, delay
+        self.lock = threading.Lock()
+        self.requests: Counter[str] = Counter()
+        self.answered: Counter[str] = Counter()
+        self.in_flight = self.most_in_flight = 0
+        self.bodies: list[dict[str, Any]] = []
+        self.keys: list[str] = []
+        self.gate = threading.Event()
+        self.holds: Callable[[str], bool] = lambda _: False
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/v1"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that was killed or has given up is no error here."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: ChatServer
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        server = self.server
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        prompt = body["messages"][0]["content"]
+        with server.lock:
+            before = server.requests[prompt]
+            server.requests[prompt] += 1
+            server.bodies.append(body)
+            server.keys.append(self.headers["Authorization"])
+            server.in_flight += 1
+            server.most_in_flight = max(server.most_in_flight, server.in_flight)
+        try:
+            if server.holds(prompt):
+                server.gate.wait(20)
+            server.gate.wait(server.delay)
+            self._answer(prompt, server.fault(prompt, before))
+        finally:
+            with server.lock:
+                server.in_flight -= 1
+
+    def _answer(self, prompt: str, fault: str | None) -> None:
+        if fault in ("429", "500", "400", "401", "404"):
+            # The key comes back in the error text, as some hosted services do it.
+            error = {"error": {"message": f"refused with {fault}, key {self.headers['Authorization']}"}}
+            self._send(json.dumps(error), status=int(fault), headers={"retry-after-ms": "20"})
+        elif fault == "slow":
+            self.server.gate.wait(10)
+            self.close_connection = True
+        elif fault == "reset":
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.connection.close()
+            self.close_connection = True
+        elif fault == "cut":
+            self._send(self._completion("never seen")[:60])
+        elif fault == "half":
+            self._send(self._completion("never seen"), promised=10_000)
+            self.close_connection = True
+        elif fault == "foreign":
+            self._send('{"result": "a JSON of some other service"}')
+        elif fault == "no choices":
+            self._send('{"id": "1", "object": "chat.completion", "choices": []}')
+        elif fault == "html":
+            self._send("<html><body>Please log in</body></html>", kind="text/html")
+        else:
+            output = {"wrong schema": '{"colour": "red"}', "prose": "I would rather not say."}.get(str(fault))
+            with self.server.lock:
+                self.server.answered[prompt] += 1
+            finish = fault if fault in ("length", "content_filter") else "stop"
+            text = "" if fault == "empty" else self.server.reply(prompt) if output is None else output
+            counted = fault != "uncounted"
+            self._send(self._completion(text, finish, counted), kind="text/plain" if fault == "plain" else "")
+
+    def _completion(self, text: str, finish: str = "stop", counted: bool = True) -> str:
+        message = {"role": "assistant", "content": text}
+        choice = {"index": 0, "message": message, "finish_reason": finish}
+        usage = {"usage": {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}} if counted else {}
+        return json.dumps({"id": "1", "object": "chat.completion", "model": "tiny-1", "choices": [choice], **usage})
+
+    def _send(
+        self,
+        text: str,
+        *,
+        status: int = 200,
+        kind: str = "",
+        promised: int | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        data = text.encode()
+        self.send_response(status)
+        self.send_header("Content-Type", kind or "application/json")
+        self.send_header("Content-Length", str(promised or len(data)))
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+        """Keep quiet."""
+
+
+@contextmanager
+def serving(
+    reply: Callable[[str], str] = lambda prompt: f"answer to {prompt}", fault: Fault = never, delay: float = 0.0
+) -> Iterator[ChatServer]:
+    """A server for the length of a block."""
+    server = ChatServer(reply, fault, delay)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.gate.set()
+        server.shutdown()
+        server.server_close()
+        thread.join()
