@@ -1,0 +1,200 @@
+"""The gate, the scores behind it and what the graph adds; every number worked out by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from by_hand import knowledge_base, passages
+
+import kg2rag
+from kg2rag.extraction import Extraction, Mention
+from kg2rag.knowledge_base import KnowledgeBase
+from kg2rag.retrievers.bm25 import BM25
+from kg2rag.retrievers.confidence_gated import ConfidenceGated, confidence
+from kg2rag.retrievers.dense import Dense
+from kg2rag.store import Store
+from kg2rag.types import Query, Ranking, Triple
+
+NAMED = "How does Auth Service check a token?"  # 36 characters
+UNNAMED = "how is a token checked by the login?"  # 36 characters, no capital
+SHORT = "Auth Service"  # 12 characters
+COSINES = {NAMED: (0.8, 0.5, 0.3, 0.1, 0.05), UNNAMED: (0.8, 0.5, 0.3, 0.1, 0.05), SHORT: (0.3, 0.2, 0.1, 0.0, 0.0)}
+SURE = 0.3 * 0.36 + 0.3 + 0.4 * 0.8  # 0.728
+
+
+@pytest.fixture
+def kb(tmp_path: Path) -> KnowledgeBase:
+    """Auth Service depends on OAuth Provider (8; p3 and p0), uses Session Store (3; p4) and logs to Audit (2; p2)."""
+    extraction = Extraction(
+        triples=(
+            Triple("Auth Service", "depends_on", "OAuth Provider", "p0", strength=8),
+            Triple("Auth Service", "uses", "Session Store", "", strength=3),
+            Triple("Auth Service", "logs_to", "Audit", "", strength=2),
+        ),
+        mentions=(Mention("OAuth Provider", "p3"), Mention("Session Store", "p4"), Mention("Audit", "p2")),
+    )
+    texts = ("Tokens are checked.", "A login page.", "Audit trails.", "Sign in elsewhere.", "Where sessions live.")
+    return knowledge_base(passages(*texts), extraction, COSINES, Store(tmp_path))
+
+
+def scored(ranking: Ranking) -> dict[str, float]:
+    return {hit.passage_id: round(hit.score, 5) for hit in ranking}
+
+
+def test_confidence_adds_specificity_recognition_and_quality() -> None:
+    assert confidence("x" * 36, True, 0.8) == pytest.approx(0.108 + 0.3 + 0.32)
+    assert confidence("x" * 36, False, 0.8) == pytest.approx(0.108 + 0.15 + 0.32)
+
+
+def test_more_than_a_hundred_characters_are_not_more_specific() -> None:
+    assert confidence("x" * 1000, True, 0.0) == pytest.approx(0.6)
+
+
+def test_graph_hits_score_strength_times_confidence_and_text_hits_their_cosine(kb: KnowledgeBase) -> None:
+    found = ConfidenceGated(kb).retrieve(NAMED)
+    assert scored(found) == {"p0": 0.8, "p3": round(0.8 * SURE, 5), "p1": 0.5, "p4": round(0.3 * SURE, 5)}
+    assert [hit.stage for hit in found] == ["vector", "graph", "vector", "graph"]
+
+
+def test_a_graph_hit_shows_its_path_and_the_numbers_of_its_score(kb: KnowledgeBase) -> None:
+    hit = ConfidenceGated(kb).retrieve(NAMED).hit(2)
+    assert [str(triple) for triple in hit.path] == ["Auth Service -[depends_on]-> OAuth Provider"]
+    assert hit.parts == pytest.approx({"passage": 1.0, "strength": 0.8, "confidence": SURE})
+
+
+def test_a_passage_that_text_and_graph_find_keeps_its_cosine_and_has_no_path(kb: KnowledgeBase) -> None:
+    hit = ConfidenceGated(kb).retrieve(NAMED).hit(1)
+    assert (hit.passage_id, hit.stage, hit.path) == ("p0", "vector", ())
+
+
+def test_relations_weaker_than_the_least_graph_score_are_not_followed(kb: KnowledgeBase) -> None:
+    assert "p2" not in ConfidenceGated(kb).retrieve(NAMED).passage_ids
+    assert "p2" in ConfidenceGated(kb, min_graph_score=0.2).retrieve(NAMED).passage_ids
+    assert "p4" not in ConfidenceGated(kb, min_graph_score=0.31).retrieve(NAMED).passage_ids
+
+
+def test_the_metadata_counts_hits_and_names_entities(kb: KnowledgeBase) -> None:
+    said = ConfidenceGated(kb).retrieve(NAMED).metadata
+    assert said["vector_results"] == 2
+    assert said["graph_results"] == 2
+    assert said["entities"] == ("Auth Service",)
+    assert said["confidence"] == pytest.approx(SURE)
+    assert said["expansion_skipped"] == ""
+
+
+def test_without_an_entity_the_graph_is_skipped_and_the_reason_given(kb: KnowledgeBase) -> None:
+    found = ConfidenceGated(kb).retrieve(UNNAMED)
+    assert scored(found) == {"p0": 0.8, "p1": 0.5}
+    assert found.metadata["expansion_skipped"] == "the query names no entity of the graph"
+
+
+def test_below_the_least_confidence_the_graph_is_skipped_and_the_reason_given(kb: KnowledgeBase) -> None:
+    found = ConfidenceGated(kb, min_score=0.25).retrieve(SHORT)  # 0.036 + 0.3 + 0.4 · 0.3
+    assert scored(found) == {"p0": 0.3}
+    assert found.metadata["expansion_skipped"] == "confidence 0.456 is below 0.5"
+
+
+def test_dropped_text_hits_do_not_raise_the_confidence(kb: KnowledgeBase) -> None:
+    said = ConfidenceGated(kb, min_score=0.9).retrieve(NAMED).metadata
+    assert said["vector_results"] == 0
+    assert said["confidence"] == pytest.approx(0.108 + 0.3)
+
+
+def test_use_graph_false_leaves_the_text_hits(kb: KnowledgeBase) -> None:
+    found = ConfidenceGated(kb, use_graph=False).retrieve(NAMED)
+    assert scored(found) == {"p0": 0.8, "p1": 0.5}
+    assert found.metadata["expansion_skipped"] == "use_graph is False"
+
+
+def test_the_cosine_may_stand_for_the_passage_score(kb: KnowledgeBase) -> None:
+    found = scored(ConfidenceGated(kb, passage_score="cosine").retrieve(NAMED))
+    assert found["p3"] == round(0.1 * 0.8 * SURE, 5)
+    assert found["p4"] == round(0.05 * 0.3 * SURE, 5)
+
+
+def test_the_depth_bounds_text_hits_and_k_cuts_the_merged_ranking(kb: KnowledgeBase) -> None:
+    assert ConfidenceGated(kb, depth=1).retrieve(NAMED).passage_ids == ["p0", "p3", "p4"]
+    assert ConfidenceGated(kb).retrieve(NAMED, k=2).passage_ids == ["p0", "p3"]
+
+
+def test_only_candidates_are_returned_by_either_source(kb: KnowledgeBase) -> None:
+    found = ConfidenceGated(kb).retrieve(Query("q", NAMED, ("p1", "p4")))
+    assert found.passage_ids == ["p1", "p4"]
+
+
+def test_without_vectors_bm25_is_squashed_into_zero_to_one(kb: KnowledgeBase) -> None:
+    plain = BM25(kb).retrieve(UNNAMED)
+    found = ConfidenceGated(kb, vector=False).retrieve(UNNAMED)
+    assert found.passage_ids == plain.passage_ids
+    assert found.scores == pytest.approx(plain.scores / (1 + plain.scores))
+    assert {hit.stage for hit in found} == {"bm25"}
+
+
+def hub(store: Store) -> KnowledgeBase:
+    """Spoke is named in p1 once, in p2 three times, in p3 twice, in p0 never; cosines fall from p3 to p1."""
+    mentions = [Mention("Spoke", id_) for id_ in ("p1", "p2", "p2", "p2", "p3", "p3")]
+    extraction = Extraction((Triple("Hub", "joins", "Spoke", "", strength=10),), tuple(mentions))
+    cosines = {"Hub": (0.8, 0.1, 0.2, 0.3)}
+    return knowledge_base(passages("none", "one", "two", "three"), extraction, cosines, store)
+
+
+def test_an_entitys_passages_are_those_that_name_it_most_often(tmp_path: Path) -> None:
+    system = ConfidenceGated(hub(Store(tmp_path)), max_chunks=2)
+    assert sorted(system.retrieve("Hub").passage_ids) == ["p0", "p2", "p3"]
+
+
+def test_an_entitys_passages_are_the_most_similar_where_the_cosine_scores(tmp_path: Path) -> None:
+    system = ConfidenceGated(hub(Store(tmp_path)), max_chunks=1, passage_score="cosine")
+    assert system.retrieve("Hub").passage_ids == ["p0", "p3"]
+
+
+def test_passages_outside_the_candidates_take_no_place_from_others(tmp_path: Path) -> None:
+    system = ConfidenceGated(hub(Store(tmp_path)), max_chunks=1)
+    assert system.retrieve(Query("q", "Hub", ("p0", "p1"))).passage_ids == ["p0", "p1"]
+
+
+def test_of_two_named_entities_each_brings_the_others_passages(tmp_path: Path) -> None:
+    extraction = Extraction(
+        (Triple("Hub", "joins", "Spoke", "", strength=10),), (Mention("Hub", "p1"), Mention("Spoke", "p2"))
+    )
+    cosines = {'"Hub" or "Spoke"': (0.8, 0.0, 0.0)}
+    kb = knowledge_base(passages("none", "a", "b"), extraction, cosines, Store(tmp_path))
+    assert sorted(ConfidenceGated(kb).retrieve('"Hub" or "Spoke"').passage_ids) == ["p0", "p1", "p2"]
+
+
+def test_an_empty_query_is_answered_and_says_why_it_has_no_graph_hits(kb: KnowledgeBase) -> None:
+    found = ConfidenceGated(kb).retrieve("")
+    assert len(found) == 0
+    assert found.metadata["expansion_skipped"] == "the query names no entity of the graph"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"passage_score": "one"}, "Unknown passage_score 'one'. Known: constant, cosine"),
+        ({"passage_score": "cosine", "vector": False}, "needs vectors"),
+        ({"min_score": 1.5}, "min_score must be between 0 and 1, not 1.5"),
+        ({"hops": 4}, "hops must be 1 to 3, not 4"),
+        ({"depth": 0}, "must be at least 1, not 0 and 4"),
+    ],
+)
+def test_impossible_parameters_are_refused(kb: KnowledgeBase, wrong: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ConfidenceGated(kb, **wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.realdata
+def test_the_least_score_is_calibrated_on_musique_train_as_documented(shared_data: Path) -> None:
+    data = kg2rag.load("musique", path=shared_data / "musique-100")
+    kb = KnowledgeBase.build(data.corpus)
+    gold, other = [], []
+    for question, ranking in zip(data.questions, Dense(kb).retrieve_batch(data.queries, 5), strict=True):
+        for hit in ranking:
+            (gold if hit.passage_id in question.gold else other).append(hit.score)
+    least = ConfidenceGated(kb).min_score
+    assert (len(gold), len(other)) == (142, 358)
+    assert np.mean(np.array(gold) >= least) >= 0.95
+    assert np.mean(np.array(gold) >= least + 0.05) < 0.95
+    assert sum(score >= least for score in other) == pytest.approx(358 - 46, abs=2)
