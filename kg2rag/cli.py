@@ -9,6 +9,8 @@ import json
 import os
 import shlex
 import sys
+import time
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,7 +18,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from kg2rag.corpus import QADataset
+    from kg2rag.store import Entry
 
 app = typer.Typer(
     help="A laboratory for graph-guided retrieval: compare strategies on multi-hop question sets.",
@@ -113,11 +118,10 @@ def compare(
 def list_systems() -> None:
     """The named systems and the parameters that --set can change."""
     from rich.console import Console
-    from rich.table import Table
 
     from kg2rag.systems import names, parameters
 
-    table = Table("system", "parameters")
+    table = _table("system", "parameters")
     for name in names():
         table.add_row(name, ", ".join(f"{key}={value!r}" for key, value in parameters(name).items()) or "none")
     Console().print(table)
@@ -127,16 +131,14 @@ def list_systems() -> None:
 def list_datasets() -> None:
     """The sets that can be loaded by name."""
     from rich.console import Console
-    from rich.table import Table
 
     from kg2rag.datasets import describe, names
 
-    table = Table("name", "what it is", "settings", "passages", "licence")
+    table = _table("name", "what it is", "settings", "passages", "licence")
     for name in names():
         about = describe(name)
-        table.add_row(
-            name, str(about["summary"]), _commas(about["settings"]), _commas(about["passages"]), str(about["licence"])
-        )
+        offers = [_commas(about[part]).replace(", ", ",\n") for part in ("settings", "passages")]
+        table.add_row(name, str(about["summary"]), *offers, str(about["licence"]))
     Console().print(table)
 
 
@@ -153,13 +155,12 @@ def info(
 ) -> None:
     """Sizes of a set: questions by type and hops, passages, gold, what lies beside it."""
     from rich.console import Console
-    from rich.table import Table
 
     from kg2rag.datasets import info as describe_data
 
-    table = Table("what", "value")
+    table = _table("what", "value")
     for name, value in describe_data(_load(dataset, path, split, setting, passages, limit, seed, revision)).items():
-        table.add_row(name, str(value))
+        table.add_row(name, _readable(value))
     Console().print(table)
 
 
@@ -176,12 +177,11 @@ def lint(
 ) -> None:
     """What is odd about a set: duplicates, answers given away, gold that is missing."""
     from rich.console import Console
-    from rich.table import Table
 
     from kg2rag.datasets import lint as check
 
     findings = check(_load(dataset, path, split, setting, passages, limit, seed, revision))
-    table = Table("severity", "check", "count", "examples")
+    table = _table("severity", "check", "count", "examples")
     for finding in findings:
         table.add_row(finding.severity, finding.check, str(finding.count), "\n".join(map(str, finding.examples)))
     Console().print(table if findings else "Nothing found.")
@@ -189,20 +189,22 @@ def lint(
 
 @store_app.command("ls")
 def list_store() -> None:
-    """Every entry: stage, size, age, place."""
+    """What the store holds, by stage: entries, size, age of the oldest."""
     from rich.console import Console
-    from rich.table import Table
 
     from kg2rag.store import Store
 
     store = Store()
-    table = Table("stage", "entries", "MB", title=str(store.root))
-    sizes: dict[str, list[int]] = {}
+    table = _table("stage", "entries", "MB", "oldest")
+    stages: dict[str, list[Entry]] = {}
     for entry in store.entries():
-        sizes.setdefault(entry.stage, []).append(entry.size)
-    for stage, found in sorted(sizes.items()):
-        table.add_row(stage, str(len(found)), f"{sum(found) / 1e6:.1f}")
-    Console().print(table)
+        stages.setdefault(entry.stage, []).append(entry)
+    for stage, found in sorted(stages.items()):
+        size, age = sum(entry.size for entry in found), time.time() - min(entry.created for entry in found)
+        table.add_row(stage, str(len(found)), f"{size / 1e6:.1f}", f"{age / 86_400:.1f} days")
+    typer.echo(f"{store.root}{'' if stages else ': empty'}")
+    if stages:
+        Console().print(table)
 
 
 @store_app.command("verify")
@@ -213,28 +215,27 @@ def verify_store() -> None:
     damaged = Store().verify()
     for place, damage in damaged.items():
         typer.echo(f"{place}: {damage}")
-    typer.echo(f"{len(damaged)} damaged entries; they will be rebuilt when next needed." if damaged else "All sound.")
+    typer.echo(f"Damaged: {len(damaged)}; rebuilt when next needed." if damaged else "All sound.")
     raise typer.Exit(1 if damaged else 0)
 
 
 @store_app.command("prune")
 def prune_store(
-    older_than_days: Annotated[float, typer.Option(min=0, help="Entries at least so old; 0 takes all.")] = 0.0,
+    older_than_days: Annotated[float, typer.Option(min=0, help="Entries at least so old; 0 takes all.")] = 30.0,
 ) -> None:
     """Delete old entries, and what killed builds left behind."""
     from kg2rag.store import Store
 
     entries, size = Store().prune(older_than_days)
-    typer.echo(f"{entries} entries deleted, {size / 1e6:.1f} MB freed.")
+    typer.echo(f"Deleted: {entries} {'entry' if entries == 1 else 'entries'}, {size / 1e6:.1f} MB.")
 
 
 def main() -> None:
     """Run the command line; a mistake in the input prints one line, not a traceback."""
-    # Where the default encoder is installed as a package, asking the hub would only cost time-outs.
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")  # unset, the tokeniser warns in every forked process
     try:
         app()
-    except (ValueError, FileNotFoundError, ConnectionError, KeyError) as error:
+    except (ValueError, OSError, KeyError) as error:
         if os.environ.get("KG2RAG_DEBUG"):
             raise
         message = error.args[0] if isinstance(error, KeyError) and error.args else error
@@ -284,10 +285,30 @@ def _parse_settings(given: list[str]) -> dict[str, dict[str, object]]:
 
 
 def _say_what_lies_beside(data: QADataset, graph: str) -> None:
-    if graph == "mentions" and data.extras:
-        offers = ", ".join(f"--graph {kind}:{file}" for kind, file in data.extras.items())
-        typer.echo(f"Graphs that lie beside the questions, not used: {offers}")
+    from kg2rag.extraction.sources import FROM_FILE
+
+    graphs = [(name.partition(":")[0], file) for name, file in data.extras.items()]
+    offers = [f"  --graph {kind}:{file}" for kind, file in graphs if kind in FROM_FILE]
+    if graph == "mentions" and offers:
+        typer.echo("\n".join(["Beside the questions lies a graph, which was not used:", *offers]))
+
+
+def _table(*columns: str) -> Table:
+    """A table whose first column is never cut: it holds the names one types."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for i, column in enumerate(columns):
+        table.add_column(column, no_wrap=i == 0, overflow="fold")
+    return table
+
+
+def _readable(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}: {count}" for name, count in value.items())
+    return "" if value is None else _commas(value)
 
 
 def _commas(values: object) -> str:
-    return ", ".join(map(str, values)) if isinstance(values, tuple) else str(values)
+    return ", ".join(map(str, values)) if isinstance(values, tuple | list) else str(values)

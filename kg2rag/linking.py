@@ -20,8 +20,8 @@ from kg2rag.lexicon import FUNCTION_WORDS
 from kg2rag.text import normalise
 from kg2rag.types import Query, best
 
-_CAPITALISED = re.compile(r"[^\W\d_a-zà-ÿ][\w'’\-]*(?:\s+[^\W\d_a-zà-ÿ][\w'’\-]*)*")
-_QUOTED = re.compile(r"[\"“”«]([^\"“”»]+)[\"“”»]")
+_WORD = re.compile(r"\w[\w'’\-]*")
+_QUOTED = re.compile(r"[\"“”«]([^\"“”«»]+)[\"“”»]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +77,13 @@ class PhraseLinker:
 
     Parameters
     ----------
-    limit : entities a phrase; the confidence is the share of the phrase's words that the name has.
+    limit : entities a phrase; the confidence is the share of words that phrase and name have in common (Jaccard).
+    max_phrases : the first so many different phrases of a query are looked up.
     """
 
     kb: KnowledgeBase = field(repr=False)
     limit: int = 5
+    max_phrases: int = 20
 
     def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
         """BM25 of each phrase over the names; exact names first."""
@@ -89,7 +91,12 @@ class PhraseLinker:
 
     def _link(self, text: str) -> list[Link]:
         links: dict[int, Link] = {}
+        if not self.kb.graph.n_entities:
+            return []
+        different: dict[str, tuple[int, int]] = {}
         for span in phrases(text):
+            different.setdefault(normalise(text[slice(*span)]), span)
+        for span in list(different.values())[: self.max_phrases]:
             for link in self._entities(text[slice(*span)], span):
                 if link.entity not in links or link.confidence > links[link.entity].confidence:
                     links[link.entity] = link
@@ -157,15 +164,21 @@ class ChainLinker:
 
 
 def phrases(text: str) -> list[tuple[int, int]]:
-    """Spans of the quoted and the capitalised phrases of a text; leading function words are cut off."""
-    spans: dict[tuple[int, int], None] = {match.span(1): None for match in _QUOTED.finditer(text)}
-    for match in _CAPITALISED.finditer(text):
-        start, end = match.span()
-        while start < end:
-            word = text[start:end].split(maxsplit=1)[0]
-            if normalise(word) not in FUNCTION_WORDS:
-                spans[start, end] = None
-                break
-            start += len(word)
-            start += len(text[start:end]) - len(text[start:end].lstrip())
+    """Spans of the quoted phrases of a text, then of the capitalised ones; leading function words are cut off."""
+    spans = dict.fromkeys(match.span(1) for match in _QUOTED.finditer(text))
+    start, end = -1, -1  # of the capitalised phrase that the words before have begun; start is -1 where there is none
+    for word in _WORD.finditer(text):
+        joined = start >= 0 and text[end : word.start()].isspace()
+        if start >= 0 and not (joined and _capitalised(word.group())):
+            spans[start, end] = None
+            start = -1
+        if _capitalised(word.group()) and (start >= 0 or normalise(word.group()) not in FUNCTION_WORDS):
+            start, end = word.start() if start < 0 else start, word.end()
+    if start >= 0:
+        spans[start, end] = None
     return list(spans)
+
+
+def _capitalised(word: str) -> bool:
+    """Whether a word begins as a name does; scripts without case (Chinese, Arabic) make no difference there."""
+    return word[0].isalpha() and not word[0].islower()

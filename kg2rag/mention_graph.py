@@ -100,10 +100,14 @@ def walked_paths(
     """
     paths: dict[int, tuple[int, ...]] = {}
     for row in rows.tolist():
-        node, edges = row, list[int]()
+        node, edges, seen = row, list[int](), {row}
         while restart[node] == 0 and via[node] >= 0 and len(edges) < longest:
-            edges.append(int(via[node]))
-            node = int(graph.sources[via[node]])
+            edge = int(via[node])
+            node = int(graph.sources[edge])
+            if node in seen:  # two nodes may each owe most to the other
+                break
+            seen.add(node)
+            edges.append(edge)
         if edges:
             paths[row] = tuple(reversed(edges))
     return WalkedPaths(graph, corpus, names, paths)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-_NOT_WORD = re.compile(r"[^\w]+", re.UNICODE)
+_NOT_WORD = re.compile(r"[\W_]+", re.UNICODE)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9\"'`(\[])")
 # A full stop after one of these ends no sentence: titles, initials and the abbreviations of encyclopaedic prose.
 _ABBREVIATION = re.compile(
@@ -22,7 +22,7 @@ def normalise(name: str) -> str:
     """
     decomposed = unicodedata.normalize("NFKD", name)
     plain = "".join(char for char in decomposed if not unicodedata.combining(char))
-    return _NOT_WORD.sub(" ", plain.casefold()).replace("_", " ").strip()
+    return _NOT_WORD.sub(" ", plain.casefold()).strip()
 
 
 def without_brackets(title: str) -> str:

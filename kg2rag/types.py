@@ -7,9 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+from kg2rag.explanation import Explanation
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -81,6 +87,11 @@ class Hit:
     path: tuple[Triple, ...] = ()
     parts: Mapping[str, float] = field(default_factory=dict)
 
+    @property
+    def path_text(self) -> str:
+        """The path in one line, such as "FastAPI -[built on]-> Starlette"; empty for a text match."""
+        return ", ".join(map(str, self.path))
+
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
@@ -138,8 +149,32 @@ class Ranking:
         """The ids of the hits, best first."""
         return [self.ids[row] for row in self.rows.tolist()]
 
+    def to_frame(self) -> pd.DataFrame:
+        """One row a hit: rank, passage, score, stage, path, then the parts of the score."""
+        import pandas as pd
+
+        rows = [
+            {"rank": at, "passage": hit.passage_id, "score": hit.score, "stage": hit.stage, "path": hit.path_text}
+            | dict(hit.parts)
+            for at, hit in enumerate(self, start=1)
+        ]
+        return pd.DataFrame(rows, columns=["rank", "passage", "score", "stage", "path", *self.parts])
+
+    def _repr_html_(self) -> str:
+        html: str = self.to_frame().to_html(index=False, float_format="{:.4g}".format, na_rep="")
+        return html
+
+    def explain(self, limit: int = 10, texts: Mapping[str, str] | None = None, title: str = "") -> Explanation:
+        """Why the first `limit` hits are here; shows itself in Jupyter and in a terminal.
+
+        `texts` maps passage ids to what should be shown of them; without it, ids alone are shown.
+        """
+        return Explanation(self, limit, texts or {}, title)
+
     def top(self, k: int) -> Ranking:
-        """The first `k` hits."""
+        """The first `k` hits; ValueError where `k` is below 1."""
+        if k < 1:
+            raise ValueError(f"k must be at least 1, not {k}.")
         if k >= len(self):
             return self
         return Ranking(
@@ -158,8 +193,10 @@ class Ranking:
 def best(scores: NDArray[np.floating], k: int) -> IntArray:
     """The rows of the `k` best scores and of every score equal to the k-th, unordered; hand them to `rank`.
 
-    Linear in `len(scores)`, which a full sort is not.
+    Linear in `len(scores)`, which a full sort is not. ValueError where `k` is below 1.
     """
+    if k < 1:
+        raise ValueError(f"k must be at least 1, not {k}.")
     if k >= len(scores):
         return np.arange(len(scores), dtype=np.int64)
     threshold = np.partition(scores, len(scores) - k)[len(scores) - k]

@@ -31,11 +31,12 @@ from kg2rag.lexicon import FUNCTION_WORDS, Lexicon
 from kg2rag.text import normalise, without_brackets
 from kg2rag.types import Triple
 
-VERSION = 1  # raise it when the rules change, so that stored tables are rebuilt
+VERSION = 2  # raise it when the rules change, so that stored tables are rebuilt
 
 _WORD = re.compile(r"\w+", re.UNICODE)
 _LINK_WORDS = "of|the|de|da|di|del|der|des|du|van|von|la|le|al|el|bin|ibn|y"
-_NAME = re.compile(rf"[A-Z][\w'’\-]*(?:\s+(?:(?:{_LINK_WORDS})\s+){{0,2}}[A-Z][\w'’\-]*)*")
+_CAPITAL = "[" + "".join(chr(code) for code in range(0x250) if chr(code).isupper()) + "]"  # Latin, accents included
+_NAME = re.compile(rf"\b{_CAPITAL}[\w'’\-]*(?:\s+(?:(?:{_LINK_WORDS})\s+){{0,2}}{_CAPITAL}[\w'’\-]*)*")
 _CALENDAR = frozenset(
     """january february march april may june july august september october november december monday tuesday wednesday
     thursday friday saturday sunday""".split()
@@ -115,7 +116,7 @@ class MentionTable:
 def find_mentions(corpus: Corpus) -> MentionTable:
     """The mention table of a corpus."""
     title_keys, page_key, page_row = _title_keys(corpus)
-    lexicon = Lexicon(list(title_keys))
+    lexicon = Lexicon(list(title_keys), list(title_keys.values()))
     own = _own_titles(page_key, page_row)
     found: list[tuple[int, int, int]] = []
     phrases: list[tuple[str, str, int, int]] = []
@@ -193,7 +194,10 @@ def _shared_names(
         rows[key].add(row)
         count[key] += 1
         written.setdefault(key, surface)
-    shared = [key for key in written if len(rows[key]) > 1 and key not in titles and lower_case[key] < count[key]]
+    usual: Counter[str] = Counter()
+    for word, times in lower_case.items():
+        usual[normalise(word)] += times
+    shared = [key for key in written if len(rows[key]) > 1 and key not in titles and usual[key] < count[key]]
     return {key: (len(titles) + i, written[key]) for i, key in enumerate(shared)}
 
 

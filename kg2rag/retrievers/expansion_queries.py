@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kg2rag.fusion import fuse_rankings
+from kg2rag.graph.neighbourhood import MAX_HOPS
 from kg2rag.knowledge_base import KnowledgeBase
 from kg2rag.linking import ChainLinker, EmbeddingLinker, NGramLinker
 from kg2rag.pipeline import Retriever
@@ -34,7 +35,8 @@ class ExpansionQueries(Retriever):
     """Dense retrieval joined by reciprocal rank with dense searches of graph-written queries.
 
     A hit of the graph's side carries the path of the expansion that found it first, and the ranking's metadata lists
-    the expansions. A query that names no entity, or one without neighbours, gets the dense ranking, and says so.
+    the expansions. A query that names no entity gets the dense ranking, and says so; entities without neighbours are
+    searched by their names alone.
 
     Parameters
     ----------
@@ -51,6 +53,15 @@ class ExpansionQueries(Retriever):
     hits: int = 3
     max_queries: int = 20
     depth: int = 100
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.hops <= MAX_HOPS:
+            raise ValueError(f"hops must be 1 to {MAX_HOPS}, not {self.hops}.")
+        if not 0 <= self.min_weight <= 10:
+            raise ValueError(f"min_weight is a strength, 0 to 10, not {self.min_weight}.")
+        for name, least in (("hits", 1), ("max_queries", 0), ("depth", 1)):
+            if getattr(self, name) < least:
+                raise ValueError(f"{name} must be at least {least}, not {getattr(self, name)}.")
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """All expansions of the batch are encoded and searched together, each text once."""

@@ -60,6 +60,9 @@ class MentionPPR(Retriever):
         for name in ("temperature", "dense_temperature", "iterations", "dense_seeds", "depth"):
             if getattr(self, name) <= 0:
                 raise ValueError(f"{name} must be above 0, not {getattr(self, name)}.")
+        for name in ("backward", "name_weight", "max_mentions", "dense_weight", "title_weight", "query_name_weight"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} must be at least 0, not {getattr(self, name)}.")
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """One compiled walk a query, in parallel."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kg2rag.graph import Neighbour, graph_score
+from kg2rag.graph.neighbourhood import MAX_HOPS
 from kg2rag.knowledge_base import KnowledgeBase
 from kg2rag.linking import ChainLinker, EmbeddingLinker, Link, NGramLinker
 from kg2rag.pipeline import Stage
@@ -41,6 +42,10 @@ class GraphAugment(Stage):
     def __post_init__(self) -> None:
         if not 0 <= self.graph_weight <= 1:
             raise ValueError(f"graph_weight must be between 0 and 1, not {self.graph_weight}.")
+        if not 1 <= self.hops <= MAX_HOPS:
+            raise ValueError(f"hops must be 1 to {MAX_HOPS}, not {self.hops}.")
+        if self.depth < 1:
+            raise ValueError(f"depth must be at least 1, not {self.depth}.")
         if self.max_chunks < 0:
             raise ValueError(f"max_chunks must be at least 0, not {self.max_chunks}.")
 
@@ -78,7 +83,7 @@ class GraphAugment(Stage):
             stage_codes=np.array([row not in hybrid for row in rows], dtype=np.int8),
             parts={"hybrid": text, "graph": graph},
             paths=paths,
-            metadata={"entities": tuple(names[link.entity] for link in links)},
+            metadata={**ranking.metadata, **_entities([names[link.entity] for link in links])},
         )
 
     def _reached(self, entities: Sequence[int]) -> dict[int, tuple[float, Neighbour]]:
@@ -93,3 +98,8 @@ class GraphAugment(Stage):
                 if row not in reached or score > reached[row][0]:
                     reached[row] = (score, near)
         return reached
+
+
+def _entities(names: Sequence[str]) -> dict[str, object]:
+    note = {} if names else {"note": "no entity of the graph was recognised: the graph adds nothing"}
+    return {"entities": tuple(names), **note}

@@ -1,0 +1,113 @@
+"""Queries that the graph writes; the worked example of the design comes first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from kg2rag.knowledge_base import KnowledgeBase
+from kg2rag.retrievers.dense import Dense
+from kg2rag.retrievers.expansion_queries import ExpansionQueries
+from kg2rag.types import Query, Triple
+
+Build = Callable[..., KnowledgeBase]
+PAGES = (
+    ("FastAPI", "a framework"),
+    ("Pydantic", "checks data"),
+    ("SQLAlchemy", "talks to databases"),
+    ("uvicorn", "a server"),
+    ("Sessions", "how FastAPI and SQLAlchemy share them"),
+    ("Cats", "handle database connections badly"),
+)
+FACTS = (
+    Triple("FastAPI", "uses", "Pydantic", "p0", strength=5),
+    Triple("FastAPI", "uses", "SQLAlchemy", "p0", strength=5),
+    Triple("FastAPI", "related_to", "uvicorn", "p0", strength=3.3),
+)
+QUESTION = "How do I handle FastAPI database connections?"
+
+
+def written(system: ExpansionQueries, text: str) -> list[tuple[str, float]]:
+    return [(found.text, round(found.proximity, 3)) for found in system.expand([Query("q", text)])[0]]
+
+
+def test_the_worked_example_of_the_design(kb_of: Build) -> None:
+    assert written(ExpansionQueries(kb_of(*PAGES, facts=FACTS)), QUESTION) == [
+        ("FastAPI Pydantic", 0.5),
+        ("FastAPI SQLAlchemy", 0.5),
+        ("FastAPI uvicorn", 0.33),
+        ("FastAPI", 1.0),  # the seed alone is searched last
+    ]
+
+
+def test_a_pair_is_searched_once_whichever_of_the_two_is_the_seed(kb_of: Build) -> None:
+    system = ExpansionQueries(kb_of(*PAGES, facts=FACTS[:2]))
+    assert [text for text, _ in written(system, "Pydantic or FastAPI")] == [
+        "Pydantic FastAPI",
+        "FastAPI SQLAlchemy",
+        "Pydantic",
+        "FastAPI",
+    ]
+
+
+def test_a_second_hop_counts_half(kb_of: Build) -> None:
+    system = ExpansionQueries(kb_of(*PAGES, facts=FACTS[:2]), hops=2)
+    assert written(system, "Pydantic")[:2] == [("Pydantic FastAPI", 0.5), ("Pydantic SQLAlchemy", 0.25)]
+
+
+def test_weak_triples_and_far_neighbours_beyond_the_limits_are_left_out(kb_of: Build) -> None:
+    kb = kb_of(*PAGES, facts=FACTS)
+    assert len(written(ExpansionQueries(kb, min_weight=4), QUESTION)) == 3
+    assert [text for text, _ in written(ExpansionQueries(kb, max_queries=1), QUESTION)] == [
+        "FastAPI Pydantic",
+        "FastAPI",
+    ]
+
+
+def test_each_graph_hit_names_the_expansion_that_found_it_first(kb_of: Build) -> None:
+    ranking = ExpansionQueries(kb_of(*PAGES, facts=FACTS), hits=1).retrieve(QUESTION, k=6)
+    assert ranking.metadata["expansions"] == ("FastAPI Pydantic", "FastAPI SQLAlchemy", "FastAPI uvicorn", "FastAPI")
+    # cosines of "FastAPI Pydantic": p0 1/sqrt(6), p1 1/sqrt(6): equal, so p0; "FastAPI SQLAlchemy": p4 2/sqrt(14)
+    assert ranking.metadata["found_by"] == {"p0": "FastAPI Pydantic", "p4": "FastAPI SQLAlchemy"}
+
+
+def test_a_graph_hit_carries_the_path_of_its_expansion(kb_of: Build) -> None:
+    ranking = ExpansionQueries(kb_of(*PAGES, facts=FACTS), hits=1).retrieve(QUESTION, k=6)
+    paths = {hit.passage_id: [str(triple) for triple in hit.path] for hit in ranking}
+    assert paths["p4"] == ["FastAPI -[uses]-> SQLAlchemy"]
+    assert paths["p5"] == []
+
+
+def test_scores_are_reciprocal_ranks_of_both_sides(kb_of: Build) -> None:
+    kb = kb_of(*PAGES, facts=FACTS)
+    plain = Dense(kb).retrieve(QUESTION, k=6).passage_ids
+    ranking = ExpansionQueries(kb, hits=1).retrieve(QUESTION, k=6)
+    graph = {"p0": 1 / 61, "p4": 1 / 62}
+    assert {hit.passage_id: hit.score for hit in ranking} == pytest.approx(
+        {id_: 1 / (61 + at) + graph.get(id_, 0) for at, id_ in enumerate(plain)}
+    )
+
+
+@pytest.mark.parametrize(("facts", "text"), [((), QUESTION), (FACTS, "who am I"), (FACTS, "")])
+def test_without_graph_or_seed_it_is_the_vanilla_ranking_and_says_so(
+    kb_of: Build, facts: tuple[Triple, ...], text: str
+) -> None:
+    kb = kb_of(*PAGES, facts=facts)
+    ranking = ExpansionQueries(kb).retrieve(text, k=6)
+    assert ranking.passage_ids == Dense(kb).retrieve(text, k=6).passage_ids
+    assert ranking.metadata["expansions"] == ()
+    assert "no entity" in str(ranking.metadata["note"])
+
+
+def test_candidates_bound_the_expansions_too(kb_of: Build) -> None:
+    ranking = ExpansionQueries(kb_of(*PAGES, facts=FACTS)).retrieve(Query("q", QUESTION, ("p1", "p5")), k=6)
+    assert sorted(ranking.passage_ids) == ["p1", "p5"]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"hops": 0}, {"hops": 4}, {"min_weight": -1.0}, {"hits": 0}, {"max_queries": -1}, {"depth": 0}]
+)
+def test_impossible_settings_are_refused_when_it_is_made(kb_of: Build, wrong: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=f"{next(iter(wrong))} .*not {next(iter(wrong.values()))}"):
+        ExpansionQueries(kb_of(*PAGES), **wrong)  # type: ignore[arg-type]
