@@ -43,7 +43,7 @@ class Corpus(Sequence[Passage]):
 
     Raises
     ------
-    ValueError : no passage, an id that stands twice, or a passage without text; the message names it.
+    ValueError : no passage, one without id, document or text, or an id that stands twice; the message names it.
     """
 
     def __init__(self, table: pa.Table) -> None:
@@ -51,6 +51,10 @@ class Corpus(Sequence[Passage]):
         if not len(self.table):
             raise ValueError("A corpus needs at least one passage; this one is empty.")
         self.ids: list[str] = self.table["id"].to_pylist()
+        for name in ("id", "doc_id"):
+            if self.table[name].null_count:
+                row = self.table[name].to_pylist().index(None)
+                raise ValueError(f"The passage in row {row} has no {name}. Give it one.")
         self._row_of = {id_: row for row, id_ in enumerate(self.ids)}
         if len(self._row_of) < len(self.ids):
             seen: set[str] = set()
@@ -123,8 +127,12 @@ class Corpus(Sequence[Passage]):
     @cached_property
     def contents(self) -> list[str]:
         """What is indexed and encoded of every passage, by row: title, line break, text."""
+        return self.joined("\n")
+
+    def joined(self, separator: str) -> list[str]:
+        """Title, separator and text of every passage, by row; the text alone where there is no title."""
         texts = self.table["text"].to_pylist()
-        return [f"{title}\n{text}" if title else text for title, text in zip(self.titles, texts, strict=True)]
+        return [f"{title}{separator}{text}" if title else text for title, text in zip(self.titles, texts, strict=True)]
 
     def sentences(self, row: int) -> list[str]:
         """The sentences of a passage: the source's own split where it has one, else ours."""
@@ -186,27 +194,47 @@ class QADataset:
     extras: Mapping[str, Path] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        for name, value, allowed in (
+            ("setting", self.setting, ("pooled", "distractor")),
+            ("unit", self.unit, ("passage", "document")),
+        ):
+            if value not in allowed:
+                raise ValueError(f"{self.name}: unknown {name} {value!r}. Known: {', '.join(allowed)}.")
         known = set(self.corpus.ids if self.unit == "passage" else self.corpus.doc_ids)
         seen: set[str] = set()
         for question in self.questions:
-            where = f"{self.name}, question {question.id!r}"
             if question.id in seen:
-                raise ValueError(f"{where}: the id stands twice. Question ids must be unique.")
+                raise ValueError(f"{self._where(question)}: the id stands twice. Question ids must be unique.")
             seen.add(question.id)
-            if not question.text.strip():
-                raise ValueError(f"{where}: the question is empty.")
-            if not question.gold:
-                raise ValueError(f"{where}: no gold {self.unit}. Leave out questions that cannot be judged.")
-            missing = [id_ for id_ in question.gold if id_ not in known]
-            if missing:
-                raise ValueError(
-                    f"{where}: gold {self.unit} {missing[0]!r} is not in the corpus ({len(missing)} of "
-                    f"{len(question.gold)} missing). Are questions and corpus from the same split?"
-                )
-            if self.setting == "distractor" and not question.candidates:
-                raise ValueError(f"{where}: setting 'distractor' needs candidates for every question.")
+            self._check(question, known)
         if not self.questions:
             raise ValueError(f"{self.name}: no question.")
+
+    def _where(self, question: Question) -> str:
+        return f"{self.name}, question {question.id!r}"
+
+    def _check(self, question: Question, known: set[str]) -> None:
+        where = self._where(question)
+        if not question.text.strip():
+            raise ValueError(f"{where}: the question is empty.")
+        if not question.gold:
+            raise ValueError(f"{where}: no gold {self.unit}. Leave out questions that cannot be judged.")
+        missing = [id_ for id_ in question.gold if id_ not in known]
+        if missing:
+            raise ValueError(
+                f"{where}: gold {self.unit} {missing[0]!r} is not in the corpus ({len(missing)} of "
+                f"{len(question.gold)} missing). Are questions and corpus from the same split?"
+            )
+        for id_, grade in question.gold.items():
+            if grade < 1:
+                raise ValueError(
+                    f"{where}: gold {self.unit} {id_!r} has grade {grade}. Leave out what is not relevant."
+                )
+        strangers = [id_ for id_ in question.candidates or () if id_ not in self.corpus._row_of]
+        if strangers:
+            raise ValueError(f"{where}: candidate {strangers[0]!r} is not in the corpus.")
+        if self.setting == "distractor" and not question.candidates:
+            raise ValueError(f"{where}: setting 'distractor' needs candidates for every question.")
 
     def __len__(self) -> int:
         return len(self.questions)

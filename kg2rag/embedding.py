@@ -89,6 +89,7 @@ class SentenceEncoder:
             "device": self.device,
             "processor": processor(),
             "offline": self._offline,
+            **({"files": _state(Path(self.model))} if Path(self.model).is_dir() and not self._offline else {}),
         }
         path = store.entry("encoder", key, self._write_description, libraries=("sentence-transformers", "torch"))
         description: dict[str, Any] = json.loads((path / "encoder.json").read_text())
@@ -104,7 +105,12 @@ class SentenceEncoder:
         prompt = about["prompts"][role]
         forward = partial(self._forward, dtype=about["dtype"])
         cache = VectorCache(store, self.fingerprint(store), about["dim"], self._lengths, forward)
-        return cache.of([prompt + text for text in texts] if prompt else texts)
+        return cache.of([prompt + _well_formed(text) for text in texts])
+
+    @property
+    def source(self) -> str:
+        """Where weights and tokenizer are read from: the offline package's folder, a local folder or a hub name."""
+        return str(_offline_folder()) if self._offline else self.model
 
     @property
     def _offline(self) -> bool:
@@ -118,8 +124,7 @@ class SentenceEncoder:
 
         disable_progress_bar()
         torch.set_num_threads(threads())
-        source = str(_offline_folder()) if self._offline else self.model
-        network = SentenceTransformer(source, revision=self.revision, device=self.device)
+        network = SentenceTransformer(self.source, revision=self.revision, device=self.device)
         if self.max_tokens is not None:
             network.max_seq_length = self.max_tokens
         return network
@@ -175,6 +180,17 @@ class SentenceEncoder:
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_network"}
+
+
+def _well_formed(text: str) -> str:
+    """The text with lone surrogates, which JSON can hold and tokenisers refuse, as replacement characters."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _state(folder: Path) -> list[tuple[str, int, int]]:
+    """Name, bytes and time of change of a folder's files: a model trained anew into it is another model."""
+    files = sorted(file for file in folder.rglob("*") if file.is_file())
+    return [(str(file.relative_to(folder)), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
 
 
 def _offline_folder() -> Path:

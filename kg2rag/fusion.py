@@ -64,6 +64,8 @@ class Fusion(Retriever):
             raise ValueError(f"Weights {self.weights} must be at least 0, and one of them above 0.")
         if self.depth < 1:
             raise ValueError(f"depth must be at least 1, not {self.depth}.")
+        if self.constant < 0:
+            raise ValueError(f"constant must be at least 0, not {self.constant}.")
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """Fuse the first `depth` hits of every retriever."""
@@ -101,7 +103,7 @@ def fuse_rankings(
     """
     contribution, join = METHODS[method]
     rows, inverse = np.unique(np.concatenate([ranking.rows for ranking in rankings]), return_inverse=True)
-    given = np.zeros((len(rankings), len(rows)))
+    given = np.full((len(rankings), len(rows)), np.nan)  # NaN, not 0: min-max gives the last hit 0
     paths: dict[int, tuple[Triple, ...]] = {}
     start = 0
     for i, (ranking, weight) in enumerate(zip(rankings, weights, strict=True)):
@@ -109,17 +111,21 @@ def fuse_rankings(
         given[i, inverse[start:end]] = weight * contribution(ranking, constant)
         paths = {**ranking.paths, **paths}
         start = end
-    names = [ranking.stages[0] for ranking in rankings]
-    parts = {name: np.where(given[i] > 0, given[i], np.nan) for i, name in enumerate(names)}
+    names = _distinct([ranking.stages[0] for ranking in rankings])
     return rank(
         rankings[0].query_id,
         rows,
-        join.reduce(given, axis=0),
+        join.reduce(np.nan_to_num(given, nan=0.0), axis=0),
         rankings[0].ids,
         k,
         stages=tuple(names),
-        stage_codes=given.argmax(axis=0) if len(rows) else np.empty(0, dtype=np.int8),
-        parts=parts,
+        stage_codes=np.nanargmax(given, axis=0) if len(rows) else np.empty(0, dtype=np.int8),
+        parts=dict(zip(names, given, strict=True)),
         paths=paths,
         metadata={name: value for ranking in rankings for name, value in ranking.metadata.items()},
     )
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """The names, numbered from the second of a kind on, so that no part overwrites another."""
+    return [f"{name} {seen + 1}" if (seen := names[:i].count(name)) else name for i, name in enumerate(names)]

@@ -46,6 +46,11 @@ class Stage(ABC):
     def depth(self) -> int:
         """How many hits of each ranking the stage reads, whatever `k` the caller wants."""
 
+    @property
+    def encodes(self) -> bool:
+        """Whether `apply` encodes texts that it finds on the way, which `Pipeline.prepare` then does beforehand."""
+        return False
+
     @abstractmethod
     def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
         """A new ranking for each query; the rankings given have at most `depth` hits."""
@@ -57,6 +62,10 @@ class Pipeline(Retriever):
 
     retriever: Retriever
     stages: tuple[Stage, ...]
+
+    def __post_init__(self) -> None:
+        if not self.stages:
+            raise ValueError("A pipeline needs at least one stage; without any, use the retriever itself.")
 
     def __repr__(self) -> str:
         return " >> ".join([repr(self.retriever), *map(repr, self.stages)])
@@ -72,6 +81,8 @@ class Pipeline(Retriever):
         return [ranking.top(k) for ranking in rankings]
 
     def prepare(self, queries: Sequence[Query]) -> None:
-        """Prepare the retriever, then every stage through one query."""
+        """Prepare the retriever, then every stage: through one query, or all where a stage encodes what it finds."""
         self.retriever.prepare(queries)
+        if queries and any(stage.encodes for stage in self.stages):
+            self.retrieve_batch(queries, 1)
         super().prepare(queries)

@@ -81,8 +81,7 @@ class Store:
         libraries : distributions whose version changes the contents.
         """
         full_key = {"stage": stage, **key, "libraries": {name: version(name) for name in libraries}}
-        text = json.dumps(full_key, sort_keys=True, ensure_ascii=False)
-        path = self.root / stage / hashlib.sha256(text.encode()).hexdigest()[:32]
+        path = self.root / stage / _name(full_key)
         if path.is_dir():
             damage = self._damage(path)
             if damage is None:
@@ -105,15 +104,15 @@ class Store:
                 "created": time.time(),
                 "files": {str(f.relative_to(partial)): {"size": f.stat().st_size, "sha256": sha256(f)} for f in files},
             }
-            (partial / MANIFEST).write_text(json.dumps(manifest, indent=1, ensure_ascii=False))
+            (partial / MANIFEST).write_text(json.dumps(manifest, indent=1, ensure_ascii=False), encoding="utf-8")
             for file in (*files, partial / MANIFEST):
                 _flush(file)
             try:
                 partial.rename(path)
+                _verified.add(path)
             except OSError:
                 if not path.is_dir():  # anything but another process having been first
                     raise
-            _verified.add(path)
         finally:
             shutil.rmtree(partial, ignore_errors=True)
 
@@ -122,16 +121,16 @@ class Store:
         if path in _verified:
             return None
         try:
-            files = json.loads((path / MANIFEST).read_text())["files"]
-        except (OSError, ValueError, KeyError) as error:
+            manifest = _read_manifest(path)
+        except (OSError, ValueError) as error:
             return f"its manifest cannot be read ({error})"
-        for name, expected in files.items():
+        for name, (size, checksum) in manifest.files.items():
             file = path / name
             if not file.is_file():
                 return f"{name} is missing"
-            if file.stat().st_size != expected["size"]:
-                return f"{name} has {file.stat().st_size} bytes instead of {expected['size']}"
-            if sha256(file) != expected["sha256"]:
+            if file.stat().st_size != size:
+                return f"{name} has {file.stat().st_size} bytes instead of {size}"
+            if sha256(file) != checksum:
                 return f"{name} does not match its checksum"
         _verified.add(path)
         return None
@@ -162,14 +161,13 @@ class Store:
         for manifest in sorted(self.root.glob(f"*/*/{MANIFEST}")):
             if manifest.parent.name.startswith("."):
                 continue
+            path = manifest.parent
             try:
-                record = json.loads(manifest.read_text())
-            except ValueError:
-                record = {}
-            size = sum(file.stat().st_size for file in manifest.parent.rglob("*") if file.is_file())
-            yield Entry(
-                manifest.parent, manifest.parent.parent.name, size, record.get("created", 0.0), record.get("key", {})
-            )
+                record = _read_manifest(path)
+            except ValueError:  # `verify` says what is wrong with it; for `prune` it is as old as can be
+                record = _Manifest({}, 0.0, {})
+            size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+            yield Entry(path, path.parent.name, size, record.created, record.key)
 
     def verify(self) -> dict[Path, str]:
         """Damaged entries and what is wrong with them; reads every byte of the store."""
@@ -189,11 +187,39 @@ class Store:
                 self._discard(entry.path)
                 _verified.discard(entry.path)
                 entries, size = entries + 1, size + entry.size
-        for partial in self.root.glob("*/.partial-*"):
-            if not _alive(int(partial.name.split("-")[1])):
+        for partial in self.root.glob("*/.partial-*-*"):
+            maker = partial.name.split("-")[1]
+            if not (maker.isdigit() and _alive(int(maker))):
                 size += sum(file.stat().st_size for file in partial.rglob("*") if file.is_file())
                 shutil.rmtree(partial, ignore_errors=True)
         return entries, size
+
+
+@dataclass(frozen=True, slots=True)
+class _Manifest:
+    """What a manifest says: `files` maps a name to (bytes, sha256)."""
+
+    key: Mapping[str, object]
+    created: float
+    files: Mapping[str, tuple[int, str]]
+
+
+def _name(key: Mapping[str, object]) -> str:
+    text = json.dumps(key, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _read_manifest(path: Path) -> _Manifest:
+    """The manifest of an entry; ValueError where a changed byte shows in its form, its key or its name."""
+    record = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
+    try:
+        files = {name: (int(file["size"]), str(file["sha256"])) for name, file in record["files"].items()}
+        manifest = _Manifest(dict(record["key"]), float(record["created"]), files)
+    except (AttributeError, KeyError, TypeError) as error:
+        raise ValueError(f"{type(error).__name__}: {error}") from error
+    if _name(manifest.key) != path.name:
+        raise ValueError("its key is not the one that names the entry")
+    return manifest
 
 
 def sha256(file: Path) -> str:

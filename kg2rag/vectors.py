@@ -41,6 +41,8 @@ class VectorCache:
 
     def of(self, texts: Sequence[str]) -> Matrix:
         """(n_texts, dim), in the order given; texts that no shard has are encoded and kept."""
+        if not texts:
+            return np.empty((0, self.dim), dtype=np.float32)
         hashes = _hashes(texts)
         distinct, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
         vectors = np.empty((len(distinct), self.dim), dtype=np.float32)

@@ -7,6 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from kg2rag.knowledge_base import KnowledgeBase
+from kg2rag.store import Store
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")  # the encoder comes from the offline package
+
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("KG2RAG_SHARED", ROOT.parent / "shared"))
 
@@ -31,3 +36,17 @@ def shared_data() -> Path:
 def shared_golden() -> Path:
     """The folder of published systems' outputs; missing, it fails in CI and skips elsewhere."""
     return _shared("golden")
+
+
+@pytest.fixture(scope="session")
+def session_store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """A store that the whole session shares, so that no text is encoded twice."""
+    return Store(tmp_path_factory.mktemp("store"))
+
+
+@pytest.fixture(scope="session")
+def kb(session_store: Store) -> KnowledgeBase:
+    """The random world of `systems_world`: 300 passages, 80 names, 400 facts, the real encoder."""
+    import systems_world
+
+    return systems_world.build(session_store)

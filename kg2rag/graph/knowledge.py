@@ -15,7 +15,7 @@ from kg2rag.corpus import Corpus
 from kg2rag.extraction import Extraction
 from kg2rag.graph.build import collect, key_of
 from kg2rag.graph.neighbourhood import Labels, Neighbour, Rules, layers, walked
-from kg2rag.graph.tables import Adjacency, Codes, Incidence, TripleTable, adjacency
+from kg2rag.graph.tables import Adjacency, Codes, Incidence, Offsets, TripleTable, adjacency
 from kg2rag.text import normalise
 from kg2rag.types import IntArray, Triple
 
@@ -179,6 +179,13 @@ class KnowledgeGraph:
     def mentioned(self) -> Incidence:
         """Corpus row -> entities, with counts: `mentions` the other way round."""
         return self.mentions.transposed(self.n_passages)
+
+    @cached_property
+    def stated(self) -> tuple[Offsets, Codes]:
+        """Corpus row -> the triples that the passage states, as (indptr, triples): ascending within a passage."""
+        from kg2rag.graph.reach import triples_by_passage
+
+        return triples_by_passage(self.triples.passages, self.n_passages)
 
     @cached_property
     def mention_counts(self) -> IntArray:

@@ -16,7 +16,7 @@ from kg2rag.hardware import threads
 from kg2rag.types import FloatArray, IntArray
 from kg2rag.vectors import Matrix
 
-MARGIN = 32  # candidates beyond k that absorb FAISS's rounding at the cut
+MARGIN = 32  # candidates beyond k that FAISS is asked for; more where they do not absorb its rounding at the cut
 
 
 class DenseIndex:
@@ -62,11 +62,29 @@ class DenseIndex:
         masks = candidates or [None] * len(queries)
         free = [i for i, mask in enumerate(masks) if mask is None]
         found: list[IntArray] = [np.empty(0, dtype=np.int64) if mask is None else mask for mask in masks]
-        if free:
-            depth = min(k + MARGIN, len(self.vectors))
-            for i, rows in zip(free, self._faiss.search(queries[free], depth)[1], strict=True):
-                found[i] = rows
+        depth = k + MARGIN
+        while free and len(self.vectors):
+            depth = min(depth, len(self.vectors))
+            floors = self._nearest(queries, free, depth, found)
+            free = [i for i, floor in zip(free, floors, strict=True) if self._open(queries[i], found[i], k, floor)]
+            depth *= 4
         return [self._ordered(query, rows, k) for query, rows in zip(queries, found, strict=True)]
+
+    def _nearest(self, queries: Matrix, wanted: list[int], depth: int, found: list[IntArray]) -> list[float]:
+        """Fill in FAISS's `depth` nearest rows of the wanted queries; its score of the last one, for each."""
+        scores, rows = self._faiss.search(queries[wanted], depth)
+        for i, nearest in zip(wanted, rows, strict=True):
+            found[i] = nearest
+        floors: list[float] = scores[:, -1].tolist()
+        return floors
+
+    def _open(self, query: Matrix, rows: IntArray, k: int, floor: float) -> bool:
+        """Whether a row that FAISS left out, scored at most `floor` by it, may belong to the `k` nearest."""
+        if len(rows) == len(self.vectors):
+            return False
+        # The rounding of a float32 product of unit vectors is at most about dim · eps.
+        rounding = self.vectors.shape[1] * float(np.finfo(np.float32).eps)
+        return bool(np.partition(self.cosines(query, rows), -k)[-k] <= floor + rounding)
 
     def cosines(self, query: Matrix, rows: IntArray) -> FloatArray:
         """(n_rows,) cosines of one query with some rows; each depends on its own row alone."""

@@ -6,6 +6,7 @@ ECIR 2020, for the variants. [3] Lù, "BM25S", 2024.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from kg2rag.types import FloatArray
 VARIANTS = ("atire", "bm25+", "bm25l", "lucene", "robertson")
 STEMMERS = ("none", "porter", "snowball")
 _WORD = re.compile(r"\w+", re.UNICODE)
+_NO_TERMS = "no_terms.json"  # the number of rows of a corpus without a single term, which bm25s refuses
 
 
 @dataclass(frozen=True)
@@ -65,24 +67,35 @@ class LexicalIndex:
         import bm25s
 
         self.settings = settings
-        self._index = bm25s.BM25.load(folder, mmap=False, show_progress=False)
+        empty = folder / _NO_TERMS
+        self._index = None if empty.is_file() else bm25s.BM25.load(folder, mmap=False, show_progress=False)
+        self._n_rows: int = json.loads(empty.read_text()) if self._index is None else self._index.scores["num_docs"]
 
     @staticmethod
     def write(folder: Path, contents: Sequence[str], settings: LexicalSettings) -> None:
         """Index `contents`, one text a row, into `folder`."""
         import bm25s
 
+        terms = [settings.terms(text) for text in contents]
+        if not any(terms):
+            (folder / _NO_TERMS).write_text(json.dumps(len(terms)))
+            return
         index = bm25s.BM25(k1=settings.k1, b=settings.b, method=settings.variant)
-        index.index([settings.terms(text) for text in contents], show_progress=False)
+        index.index(terms, show_progress=False)
         index.save(folder, show_progress=False)
 
     def scores(self, query: str) -> FloatArray:
-        """(n_rows,) BM25 of every row; all zero where the corpus has none of the query's terms."""
-        known: list[int] = self._index.get_tokens_ids(self.settings.terms(query))
-        if not known:
-            return np.zeros(int(self._index.scores["num_docs"]))
-        scores: FloatArray = self._index.get_scores_from_ids(np.asarray(known, dtype=np.int32)).astype(np.float64)
-        return scores
+        """(n_rows,) BM25 of every row; 0 where a row has none of the query's terms."""
+        known = self._index.get_tokens_ids(self.settings.terms(query)) if self._index is not None else []
+        if self._index is None or not known:
+            return np.zeros(self._n_rows)
+        ids = np.asarray(known, dtype=np.int32)
+        scores = self._index.get_scores_from_ids(ids)
+        absent = self._index.nonoccurrence_array  # what "bm25l" and "bm25+" give to a row that lacks the term
+        if absent is not None:
+            scores[scores <= absent[ids].sum().astype(scores.dtype)] = 0
+        found: FloatArray = scores.astype(np.float64)
+        return found
 
 
 @cache
