@@ -10,6 +10,10 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from kg2rag.hardware import limit_numba
+
+limit_numba()
+
 Floats = NDArray[np.float64]
 Matrix = NDArray[np.float32]
 

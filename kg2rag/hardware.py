@@ -25,6 +25,13 @@ def threads() -> int:
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
+def limit_numba() -> None:
+    """Hold numba's parallel loops to `threads`; modules with such loops call it when imported."""
+    import numba
+
+    numba.set_num_threads(min(threads(), numba.config.NUMBA_NUM_THREADS))
+
+
 @cache
 def processor() -> str:
     """The machine type and the vector instructions that change floating-point results, such as "x86_64 avx512_bf16"."""

@@ -20,6 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg2rag.graph.undirected import UndirectedGraph
+from kg2rag.hardware import limit_numba
+
+limit_numba()
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -1,0 +1,161 @@
+"""A parsed sentence -> the facts that it states: who does what to whom, where, and what a thing is.
+
+The rules see `Token`s alone, so that they are tested on parses written by hand. They know both label sets in use: that
+of spaCy's English models (CLEAR: dobj, pobj, nsubjpass) and Universal Dependencies (obj, obl, nsubj:pass). They follow
+subject, verb and object; the passive and its agent; prepositional objects; copula; apposition; relative clauses and
+participles of a noun; coordination of nouns and of verbs. Pronouns name nothing: there is no coreference here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+VERSION = 1  # raise it when the rules change, so that stored graphs are rebuilt
+
+SUBJECTS = frozenset({"nsubj", "csubj"})
+PASSIVE_SUBJECTS = frozenset({"nsubjpass", "nsubj:pass"})
+OBJECTS = frozenset({"dobj", "obj", "dative", "iobj"})
+COMPLEMENTS = frozenset({"attr", "oprd"})
+NAMING = frozenset({"compound", "flat", "amod", "nummod", "nmod:poss", "poss"})  # what belongs to a noun phrase
+NOMINAL = frozenset({"NOUN", "PROPN", "NUM"})
+SIDE = frozenset({"prep", "agent"})  # an adposition that heads its noun (CLEAR)
+OBLIQUE = frozenset({"obl", "nmod", "obl:agent"})  # a noun that its adposition hangs from (UD)
+
+
+class Token(NamedTuple):
+    """A word of a parsed sentence: `head` is the position, from 0, of the word it hangs from; the root's is its own."""
+
+    text: str
+    lemma: str
+    pos: str
+    dep: str
+    head: int
+
+
+class Fact(NamedTuple):
+    """A head, a relation and a tail, as spelled."""
+
+    head: str
+    relation: str
+    tail: str
+
+
+def facts(sentence: Sequence[Token]) -> list[Fact]:
+    """The facts that a parsed sentence states, each once, in the order of their verbs and nouns."""
+    parse = _Parse(sentence)
+    found = [fact for at in range(len(sentence)) for fact in (*parse.clause(at), *parse.apposition(at))]
+    return [fact for fact in dict.fromkeys(found) if fact.head.lower() != fact.tail.lower()]
+
+
+class _Parse:
+    """The rules; a word is its position in the sentence throughout."""
+
+    def __init__(self, tokens: Sequence[Token]) -> None:
+        self.tokens = tokens
+        self.children: list[list[int]] = [[] for _ in tokens]
+        for at, token in enumerate(tokens):
+            if token.head != at:
+                self.children[token.head].append(at)
+
+    def hanging(self, at: int, labels: Iterable[str]) -> list[int]:
+        return [child for child in self.children[at] if self.tokens[child].dep in labels]
+
+    def joined(self, at: int) -> list[int]:
+        """A word and what is coordinated with it: "A, B and C" hang one from another, or all from the first."""
+        return [at, *(other for child in self.hanging(at, {"conj"}) for other in self.joined(child))]
+
+    def phrase(self, at: int) -> str:
+        """The noun phrase of a noun: its compounds, adjectives and numbers, without article and relative clauses."""
+        words = sorted(self._named(at))
+        return " ".join(self.tokens[word].text for word in words)
+
+    def _named(self, at: int) -> list[int]:
+        parts = [
+            child
+            for child in self.children[at]
+            if self.tokens[child].dep.split(":")[0] in NAMING or self.tokens[child].dep in NAMING
+        ]
+        parts = [child for child in parts if self.tokens[child].pos != "PRON"]
+        marks = self.hanging(at, {"case"}) if self.tokens[at].dep in {"poss", "nmod:poss"} else []  # Kepler's
+        return [at, *marks, *(word for part in parts for word in self._named(part))]
+
+    def nouns(self, places: Iterable[int]) -> list[str]:
+        """The phrases of the nouns among some words and of those coordinated with them; pronouns name nothing."""
+        return [
+            self.phrase(word) for place in places for word in self.joined(place) if self.tokens[word].pos in NOMINAL
+        ]
+
+    def subjects(self, verb: int, labels: frozenset[str]) -> list[str]:
+        """A verb's subjects; a coordinated verb without its own has those of the verb it is joined to."""
+        token = self.tokens[verb]
+        if token.dep != "conj" or self.hanging(verb, SUBJECTS | PASSIVE_SUBJECTS):
+            return self.nouns(self.hanging(verb, labels)) or self._described(verb, labels)
+        if self._is_passive(verb) != (labels is PASSIVE_SUBJECTS):
+            return []
+        return self.subjects(token.head, SUBJECTS) or self.subjects(token.head, PASSIVE_SUBJECTS)
+
+    def _is_passive(self, verb: int) -> bool:
+        """Whether a coordinated verb is: it may share its auxiliary, but then it has an agent."""
+        return bool(self.hanging(verb, {"auxpass", "aux:pass"}) or self._agents(verb))
+
+    def _described(self, verb: int, labels: frozenset[str]) -> list[str]:
+        """The noun that a clause says something of: "the engine that drives the mill", "a bridge built by Eiffel"."""
+        token = self.tokens[verb]
+        if token.dep in {"relcl", "acl:relcl"}:
+            pronoun = any(self.tokens[child].pos == "PRON" for child in self.hanging(verb, labels))
+            return self.nouns([token.head])[:1] if pronoun else []
+        if token.dep == "acl" and token.pos == "VERB":
+            return self.nouns([token.head])[:1] if token.text.endswith("ing") == (labels is SUBJECTS) else []
+        return []
+
+    def clause(self, verb: int) -> Iterator[Fact]:
+        """What a verb, or a noun with a copula, says of its subjects."""
+        token = self.tokens[verb]
+        if copula := self.hanging(verb, {"cop"}):  # UD: the noun is the root, "is" hangs from it
+            for subject in self.subjects(verb, SUBJECTS):
+                yield from (Fact(subject, self.tokens[copula[0]].lemma, name) for name in self.nouns([verb]))
+                yield from self._sided(subject, f"{self.tokens[copula[0]].lemma} {token.text}", verb)
+        if token.pos not in {"VERB", "AUX"}:
+            return
+        name = self._verb(verb)
+        for subject in self.subjects(verb, SUBJECTS):
+            yield from (Fact(subject, name, end) for end in self.nouns(self.hanging(verb, OBJECTS | COMPLEMENTS)))
+            yield from self._sided(subject, name, verb)
+            for noun in self.hanging(verb, COMPLEMENTS):  # "is the capital of France"
+                yield from self._sided(subject, f"{name} {self.tokens[noun].text}", noun)
+        for subject in self.subjects(verb, PASSIVE_SUBJECTS):
+            for maker in self._agents(verb):
+                yield Fact(maker, name, subject)
+            yield from self._sided(subject, f"be {self.tokens[verb].text}", verb, passive=True)
+
+    def _verb(self, verb: int) -> str:
+        """The lemma with its particle and its negation: "not give up"."""
+        negations = self.hanging(verb, {"neg"}) or [
+            child for child in self.hanging(verb, {"advmod"}) if self.tokens[child].lemma in {"not", "never"}
+        ]
+        particles = self.hanging(verb, {"prt", "compound:prt"})
+        words = [*("not" for _ in negations[:1]), self.tokens[verb].lemma]
+        return " ".join([*words, *(self.tokens[child].text for child in particles)])
+
+    def _sides(self, word: int) -> Iterator[tuple[str, int]]:
+        """The adposition and the noun of everything that hangs from a word by an adposition."""
+        for child in self.hanging(word, SIDE):
+            yield from ((self.tokens[child].text.lower(), noun) for noun in self.hanging(child, {"pobj", "pcomp"}))
+        for child in self.hanging(word, OBLIQUE):
+            yield from ((self.tokens[case].text.lower(), child) for case in self.hanging(child, {"case"})[:1])
+
+    def _agents(self, verb: int) -> list[str]:
+        """Who did it: the "by" of a passive."""
+        return self.nouns(noun for adposition, noun in self._sides(verb) if adposition == "by")
+
+    def _sided(self, subject: str, relation: str, word: int, *, passive: bool = False) -> Iterator[Fact]:
+        for adposition, noun in self._sides(word):
+            if not (passive and adposition == "by"):
+                yield from (Fact(subject, f"{relation} {adposition}", end) for end in self.nouns([noun]))
+
+    def apposition(self, noun: int) -> Iterator[Fact]:
+        """What a noun is said to be: "Ada Lovelace, a mathematician"."""
+        if self.tokens[noun].pos in NOMINAL:
+            head = self.phrase(noun)
+            yield from (Fact(head, "be", tail) for tail in self.nouns(self.hanging(noun, {"appos"})))

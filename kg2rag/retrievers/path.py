@@ -1,0 +1,215 @@
+"""Query -> passages by beam search over chains of triples, each chain scored as a whole by embedding.
+
+After PropRAG [1]: chains grow from the best units by shared entities, without a language model at query time, and a
+chain is judged as a whole. Ours: the units are the graph's triples (the paper's are propositions, sentences that an LLM
+wrote), the search starts from the whole corpus (the paper's from a subgraph that PageRank chose), passages are ranked
+by their best chain and their own cosine (the paper walks PageRank once more). Every default is ours.
+
+[1] Wang and Han, "PropRAG: Guiding Retrieval with Beam Search over Proposition Paths", EMNLP 2025.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kg2rag.knowledge_base import KnowledgeBase
+from kg2rag.pipeline import Retriever
+from kg2rag.retrievers.hippo2 import BLOCK, dense_instead
+from kg2rag.types import FloatArray, IntArray, Query, Ranking, best, rank
+
+SCORINGS = ("mean", "text")
+
+Chain = tuple[int, ...]  # triples, each sharing an entity with the one before
+
+
+@dataclass(frozen=True)
+class PathSearch(Retriever):
+    """Passages by dense_weight · cosine + (1 - dense_weight) · score of the best chain that uses a triple of theirs.
+
+    A single triple is a chain too. A passage without a triple is scored by its cosine alone. Hits carry their chain.
+
+    Parameters
+    ----------
+    seeds : chains of one triple that the search starts with: the triples most similar to the query.
+    width : chains kept at every length beyond one.
+    branch : ways in which a chain may go on: the triples most similar to the query of those that share an entity with
+        its last one and bring a new entity.
+    hops : triples in a chain at most. At most max(seeds, width) · branch · (hops - 1) texts are scored a query.
+    scoring : "mean", cosine of the query with the mean of the triples' vectors, which encodes nothing; or "text", with
+        the triples written one after another and encoded: better, but some fifty texts to encode for a new query.
+    dense_weight : in [0, 1].
+    """
+
+    kb: KnowledgeBase = field(repr=False)
+    seeds: int = 10
+    width: int = 5
+    branch: int = 5
+    hops: int = 3
+    scoring: str = "mean"
+    dense_weight: float = 0.5
+
+    def __post_init__(self) -> None:
+        if self.scoring not in SCORINGS:
+            raise ValueError(f"Unknown scoring {self.scoring!r}. Known: {', '.join(SCORINGS)}.")
+        for name in ("seeds", "width", "branch", "hops"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}.")
+        if not 0 <= self.dense_weight <= 1:
+            raise ValueError(f"dense_weight must lie between 0 and 1, not {self.dense_weight}.")
+
+    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
+        """The chains of a block of queries grow together, so that each length is encoded in one call."""
+        blocks = [queries[first : first + BLOCK] for first in range(0, len(queries), BLOCK)]
+        return [ranking for block in blocks for ranking in self._retrieve(block, k)]
+
+    def prepare(self, queries: Sequence[Query]) -> None:
+        """Encode the queries, the triples and every chain that the search will look at."""
+        if queries:
+            self.kb.encode_queries(queries)
+            self.retrieve_batch(queries, 1)
+
+    def search(self, queries: Sequence[Query], similar: FloatArray) -> list[dict[Chain, float]]:
+        """The chains of each query, all lengths together, and their scores.
+
+        Parameters
+        ----------
+        similar : (n_queries, n_triples) cosines of the queries and the triples; -inf where one may not be used.
+        """
+        found: list[dict[Chain, float]] = [
+            {(triple,): float(cosines[triple]) for triple in _highest(cosines, self.seeds)} for cosines in similar
+        ]
+        beams = [list(chains) for chains in found]
+        for _ in range(1, self.hops):
+            grown = [
+                [longer for chain in beam for longer in self._grow(chain, cosines)]
+                for beam, cosines in zip(beams, similar, strict=True)
+            ]
+            for i, (chains, scores) in enumerate(zip(grown, self._scores(queries, grown), strict=True)):
+                alike: dict[frozenset[int], Chain] = {}  # a chain and its reverse hold the same facts
+                ordered = sorted(zip((-scores).tolist(), chains, strict=True))
+                for _, chain in ordered:
+                    alike.setdefault(frozenset(chain), chain)
+                known = dict(zip(chains, scores.tolist(), strict=True))
+                beams[i] = list(alike.values())[: self.width]
+                found[i].update({chain: known[chain] for chain in beams[i]})
+        return found
+
+    def _grow(self, chain: Chain, similar: FloatArray) -> list[Chain]:
+        """The chain with one more triple, which goes on from where the last one led and names a new entity."""
+        table, links = self.kb.graph.triples, self.kb.graph.adjacency
+        ends = [(int(table.heads[triple]), int(table.tails[triple])) for triple in chain]
+        before = {entity for pair in ends[:-1] for entity in pair}
+        seen = before.union(ends[-1])
+        open_ = [end for end in dict.fromkeys(ends[-1]) if end not in before]
+        slots = np.concatenate([np.arange(links.indptr[end], links.indptr[end + 1]) for end in open_])
+        fresh = slots[~np.isin(links.neighbours[slots], list(seen))]
+        triples = np.unique(links.triples[fresh])
+        return [(*chain, int(triples[at])) for at in _highest(similar[triples], self.branch)]
+
+    def _scores(self, queries: Sequence[Query], chains: Sequence[Sequence[Chain]]) -> list[FloatArray]:
+        """The score of every chain of every query."""
+        kb, vectors = self.kb, self.kb.encode_queries(queries).astype(np.float64)
+        if self.scoring == "text":
+            texts = [[self._text(chain) for chain in own] for own in chains]
+            encoded = kb.encode_once([text for own in texts for text in own]).astype(np.float64)
+            ends = np.cumsum([len(own) for own in texts])
+            parts = np.split(encoded, ends[:-1])
+        else:
+            parts = [self._means(own) for own in chains]
+        return [np.einsum("ij,j->i", part, vector) for part, vector in zip(parts, vectors, strict=True)]
+
+    def _means(self, chains: Sequence[Chain]) -> FloatArray:
+        """(n_chains, dim) unit vectors in the middle of each chain's triples."""
+        vectors = self.kb.triple_vectors.vectors
+        means = np.zeros((len(chains), vectors.shape[1]))
+        for mean, chain in zip(means, chains, strict=True):
+            mean += vectors[list(chain)].astype(np.float64).sum(axis=0)
+            mean /= np.sqrt(np.einsum("i,i->", mean, mean)) or 1.0
+        return means
+
+    def _text(self, chain: Chain) -> str:
+        graph, table = self.kb.graph, self.kb.graph.triples
+        return ". ".join(
+            f"{graph.names[table.heads[at]]} {graph.relations[table.relations[at]]} {graph.names[table.tails[at]]}"
+            for at in chain
+        )
+
+    def _retrieve(self, queries: Sequence[Query], k: int) -> list[Ranking]:
+        from kg2rag.cosines import all_cosines
+
+        kb = self.kb
+        asked = [i for i, query in enumerate(queries) if query.text.strip() and kb.graph.n_triples]
+        plain = [i for i in range(len(queries)) if i not in asked]
+        rankings = dict(
+            zip(plain, dense_instead(kb, [queries[i] for i in plain], k, "the graph has no triple"), strict=True)
+        )
+        if asked:
+            chosen = [queries[i] for i in asked]
+            vectors, masks = kb.encode_queries(chosen), kb.candidates(chosen)
+            similar = all_cosines(vectors, kb.triple_vectors.vectors)
+            for row, mask in zip(similar, masks, strict=True):
+                if mask is not None:
+                    row[~np.isin(kb.graph.triples.passages, mask)] = -np.inf
+            chains = self.search(chosen, similar)
+            cosines = all_cosines(vectors, kb.vectors)
+            for at, i in enumerate(asked):
+                rankings[i] = self._ranking(queries[i], k, chains[at], similar[at], cosines[at], masks[at])
+        return [rankings[i] for i in range(len(queries))]
+
+    def _ranking(
+        self,
+        query: Query,
+        k: int,
+        chains: dict[Chain, float],
+        similar: FloatArray,
+        cosines: FloatArray,
+        mask: IntArray | None,
+    ) -> Ranking:
+        graph = self.kb.graph
+        scores, owed = self._best_chains(chains, similar)
+        chained = np.isfinite(scores)
+        total = np.where(chained, self.dense_weight * cosines + (1 - self.dense_weight) * scores, cosines)
+        rows = best(total, k) if mask is None else mask
+        return rank(
+            query.id,
+            rows,
+            total[rows],
+            self.kb.corpus.ids,
+            k,
+            stages=("path", "dense"),
+            stage_codes=np.where(chained[rows], 0, 1),
+            parts={"cosine": cosines[rows], "chain": np.where(chained, scores, np.nan)[rows]},
+            paths={row: tuple(map(graph.triple, owed[row])) for row in rows[chained[rows]].tolist()},
+            metadata={
+                "chains": tuple((self._text(chain), score) for chain, score in chains.items() if len(chain) > 1),
+            },
+        )
+
+    def _best_chains(self, chains: dict[Chain, float], similar: FloatArray) -> tuple[FloatArray, dict[int, Chain]]:
+        """(n_passages,) the score of each passage's best chain, -inf where it has none, and those chains."""
+        passages = self.kb.graph.triples.passages
+        scores = np.full(len(self.kb.corpus), -np.inf)
+        usable = np.flatnonzero((passages >= 0) & np.isfinite(similar))
+        order = usable[np.lexsort((usable, -similar[usable]))]
+        rows, first = np.unique(passages[order], return_index=True)
+        scores[rows] = similar[order[first]]
+        owed: dict[int, Chain] = {row: (at,) for row, at in zip(rows.tolist(), order[first].tolist(), strict=True)}
+        for chain, score in chains.items():
+            for row in passages[list(chain)].tolist():
+                if row >= 0 and score > scores[row]:
+                    scores[row], owed[row] = score, chain
+        return scores, owed
+
+
+def _highest(values: NDArray[np.float64], k: int) -> list[int]:
+    """The places of the k highest finite values, highest first, equal ones by place."""
+    if not len(values):
+        return []
+    places = best(values, k)
+    places = places[np.isfinite(values[places])]
+    chosen: list[int] = places[np.lexsort((places, -values[places]))][:k].tolist()
+    return chosen

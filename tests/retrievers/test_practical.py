@@ -1,0 +1,98 @@
+"""Which entities a query is linked to, and how the three rankings join."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from kg2rag.knowledge_base import KnowledgeBase
+from kg2rag.retrievers.dense import Dense
+from kg2rag.retrievers.practical import Practical
+from kg2rag.types import Query, Triple
+
+Build = Callable[..., KnowledgeBase]
+PAGES = (("", "Ada is asked for."), ("", "Nothing here."), ("", "Something there."))
+FACTS = (
+    Triple("Grace", "met", "Ada", "p1"),
+    Triple("Grace", "knew", "Cobol Language", "p2"),
+    Triple("Zoo", "keeps", "Apes", "p0"),
+)
+
+
+def linked(system: Practical, text: str) -> list[str]:
+    return [system.kb.graph.names[entity] for entity in system.link([Query("q", text)])[0]]
+
+
+def test_entities_are_linked_by_name_then_by_phrase_then_by_the_query_as_a_whole(kb_of: Build) -> None:
+    system = Practical(kb_of(*PAGES, facts=FACTS), min_cosine=0.7)
+    assert linked(system, "Ada") == ["Ada"]
+    assert linked(system, "what did Cobol") == ["Cobol Language"]  # the phrase "Cobol": one of two words, cosine √½
+    assert linked(system, "language") == ["Cobol Language"]  # no phrase, but the query's own vector
+    assert linked(system, "what about it") == []
+
+
+def test_the_three_rankings_join_by_weighted_reciprocal_rank(kb_of: Build) -> None:
+    kb = kb_of(*PAGES, facts=FACTS)
+    ranking = Practical(kb).retrieve("Ada")
+    # dense: p0, then p1 and p2 (no word in common) by position. Seed Ada, one hop: Grace. Entities: Ada names p1; Grace
+    # names p1 and p2. Relations: the triple of p1 alone; the next one is two hops away.
+    assert {hit.passage_id: hit.score for hit in ranking} == pytest.approx(
+        {"p0": 1 / 61, "p1": 1 / 62 + 0.5 / 61 + 0.5 / 61, "p2": 1 / 63 + 0.5 / 62}
+    )
+    assert ranking.hit(1).parts == pytest.approx({"passage": 1 / 62, "entity": 0.5 / 61, "relation": 0.5 / 61})
+
+
+def test_hits_carry_the_triple_of_the_subgraph_that_they_state(kb_of: Build) -> None:
+    ranking = Practical(kb_of(*PAGES, facts=FACTS)).retrieve("Ada")
+    assert [[str(triple) for triple in hit.path] for hit in ranking] == [["Grace -[met]-> Ada"], [], []]
+    assert ranking.metadata == {"entities": ("Ada",), "triples": 1}
+
+
+def test_the_subgraph_keeps_the_triples_most_similar_to_the_query(kb_of: Build) -> None:
+    system = Practical(kb_of(*PAGES, facts=FACTS), max_triples=1)
+    assert [hit.passage_id for hit in system.retrieve("Grace knew") if hit.path] == ["p2"]
+
+
+def test_a_weight_of_zero_leaves_a_ranking_out(kb_of: Build) -> None:
+    kb = kb_of(*PAGES, facts=FACTS)
+    assert Practical(kb, passage_weight=0).retrieve("Ada").passage_ids == ["p1", "p2"]
+    dense_only = Practical(kb, entity_weight=0, relation_weight=0).retrieve("Ada")
+    assert dense_only.passage_ids == Dense(kb).retrieve("Ada").passage_ids
+
+
+def test_only_candidates_and_their_triples_are_seen(kb_of: Build) -> None:
+    ranking = Practical(kb_of(*PAGES, facts=FACTS)).retrieve(Query("q", "Ada Grace", ("p0", "p2")))
+    assert sorted(ranking.passage_ids) == ["p0", "p2"]
+    assert ranking.metadata["triples"] == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "facts", "note"),
+    [
+        ("", FACTS, "empty query: dense ranking"),
+        ("nobody", FACTS, "the query names no entity: dense ranking"),
+        ("Ada", (), "the graph has no entity: dense ranking"),
+    ],
+)
+def test_without_an_entity_the_ranking_is_dense_and_says_so(
+    kb_of: Build, text: str, facts: tuple[Triple, ...], note: str
+) -> None:
+    kb = kb_of(*PAGES, facts=facts)
+    ranking = Practical(kb).retrieve(text)
+    assert ranking.passage_ids == Dense(kb).retrieve(text).passage_ids
+    assert ranking.metadata["note"] == note
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"depth": 0}, "depth must be at least 1, not 0"),
+        ({"entity_weight": -1.0}, "entity_weight must be at least 0, not -1.0"),
+        ({"min_cosine": 1.5}, "min_cosine must lie between -1 and 1, not 1.5"),
+        ({"passage_weight": 0, "entity_weight": 0, "relation_weight": 0}, "One of passage_weight, .* must be above 0"),
+    ],
+)
+def test_impossible_settings_are_refused_when_it_is_made(kb_of: Build, wrong: dict[str, float], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Practical(kb_of(*PAGES), **wrong)  # type: ignore[arg-type]
