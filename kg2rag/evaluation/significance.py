@@ -74,7 +74,7 @@ def paired_test(
     b: ArrayLike,
     seed: int = 0,
     *,
-    resamples: int = 10_000,
+    resamples: int = 20_000,
     method: Literal["randomisation", "t"] = "randomisation",
 ) -> FloatArray:
     """Two-sided p-values of "a and b have the same mean", paired by query.
