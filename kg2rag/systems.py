@@ -7,15 +7,28 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from math import isfinite
 
 from kg2rag.fusion import Fusion, fuse
 from kg2rag.knowledge_base import KnowledgeBase
 from kg2rag.pipeline import Pipeline, Retriever
+from kg2rag.rerankers import BI_ENCODER, named
 from kg2rag.retrievers.bm25 import BM25
+from kg2rag.retrievers.confidence_gated import ConfidenceGated
 from kg2rag.retrievers.dense import Dense
+from kg2rag.retrievers.dynamic_hybrid import DynamicHybrid
 from kg2rag.retrievers.expansion_queries import ExpansionQueries
+from kg2rag.retrievers.hippo1 import Hippo1
+from kg2rag.retrievers.hippo2 import Hippo2
+from kg2rag.retrievers.kg2rag import kg2rag, kg2rag_official
+from kg2rag.retrievers.linear import Linear
 from kg2rag.retrievers.mention_ppr import MentionPPR
+from kg2rag.retrievers.path import PathSearch
+from kg2rag.retrievers.pattern import Pattern
+from kg2rag.retrievers.practical import Practical
+from kg2rag.retrievers.vector_first import VectorFirst
 from kg2rag.stages.graph_augment import GraphAugment
+from kg2rag.stages.rerank import Rerank
 
 
 def hybrid(
@@ -43,13 +56,30 @@ def graph_augmented(
     )
 
 
+def rerank(kb: KnowledgeBase, *, retriever: str = "bm25", reranker: str = BI_ENCODER, depth: int = 100) -> Pipeline:
+    """Another system's hits in the order of a reranker: "bi-encoder", or a cross-encoder by name or folder."""
+    return build(retriever, kb) >> Rerank(kb, reranker=named(reranker, kb), depth=depth)
+
+
 SYSTEMS: Mapping[str, Callable[..., Retriever]] = {
     "bm25": BM25,
+    "confidence_gated": ConfidenceGated,
     "dense": Dense,
+    "dynamic_hybrid": DynamicHybrid,
     "expansion_queries": ExpansionQueries,
     "graph_augmented": graph_augmented,
+    "hippo1": Hippo1,
+    "hippo2": Hippo2,
     "hybrid": hybrid,
+    "kg2rag": kg2rag,
+    "kg2rag_official": kg2rag_official,
+    "linear": Linear,
     "mention_ppr": MentionPPR,
+    "path": PathSearch,
+    "pattern": Pattern,
+    "practical": Practical,
+    "rerank": rerank,
+    "vector_first": VectorFirst,
 }
 
 
@@ -103,7 +133,7 @@ def _fits(value: object, default: object) -> bool:
     if isinstance(default, bool) or isinstance(value, bool):
         return isinstance(value, bool) and isinstance(default, bool)
     if isinstance(default, float):
-        return isinstance(value, int | float)
+        return isinstance(value, int | float) and isfinite(value)
     return default is None or isinstance(value, type(default))
 
 

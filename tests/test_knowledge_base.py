@@ -182,3 +182,39 @@ def test_the_world_of_the_contract_has_something_for_every_strategy(kb: Knowledg
     assert (len(kb.corpus), kb.graph.n_entities) == (300, 80)
     assert len(kb.sentence_vectors) > 300
     assert len(set(kb.corpus.contents)) < 300  # equal passages, so that scores tie
+
+
+FOUND = Extraction((Triple("Ed Wood", "by", "Tim Burton", "p0"), Triple("ED WOOD", "is", "film", "p0")))
+
+
+def test_the_extraction_keeps_the_sources_own_spelling(corpus: Corpus, tmp_path: Path) -> None:
+    class Given:
+        fingerprint = "given"
+
+        def extract(self, corpus: Corpus) -> Extraction:  # noqa: ARG002
+            return FOUND
+
+    kb = KnowledgeBase.build(corpus, Given(), store=Store(tmp_path))
+    assert [triple.head for triple in kb.stated_triples[0]] == ["Ed Wood", "ED WOOD"]
+    assert kb.stated_triples[1:] == [[], []]
+
+
+def test_the_extraction_of_a_given_graph_is_its_triples(corpus: Corpus, tmp_path: Path) -> None:
+    kb = KnowledgeBase.build(corpus, KnowledgeGraph.build(FOUND, corpus), store=Store(tmp_path))
+    assert [triple.head for triple in kb.extraction.triples] == ["Ed Wood", "Ed Wood"]
+
+
+def test_passages_may_be_encoded_with_another_separator(little: KnowledgeBase) -> None:
+    assert little.dense_over("\n") is little.dense
+    expected = little.encode(["Ed Wood: Ed Wood is a film by Tim Burton."])
+    assert np.array_equal(little.dense_over(": ").vectors[:1], expected)
+    assert little.dense_over(": ") is little.dense_over(": ")
+
+
+def test_texts_made_at_query_time_are_encoded_once_for_each_role(little: KnowledgeBase) -> None:
+    little.encode_once(["a", "b", "a"])
+    before = len(asked(little))
+    little.encode_once(["b"])
+    assert len(asked(little)) == before
+    little.encode_once(["b"], "query")
+    assert asked(little)[-1] == ["query: b"]

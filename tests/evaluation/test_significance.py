@@ -4,21 +4,8 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 
 from kg2rag.evaluation.significance import bootstrap_interval, holm, paired_test, win_tie_loss
-
-
-def test_bootstrap_matches_scipy_draw_for_draw():
-    from scipy.stats import bootstrap
-
-    values = np.random.default_rng(3).random(80)
-    low, high = bootstrap_interval(values, resamples=2000, seed=5)
-    rng = np.random.default_rng(5)
-    reference = bootstrap((values,), np.mean, n_resamples=2000, method="percentile", rng=rng).confidence_interval
-    assert (low, high) == pytest.approx((reference.low, reference.high), abs=1e-9)
 
 
 def test_bootstrap_covers_about_as_far_as_the_normal_approximation():
@@ -71,13 +58,6 @@ def test_drawn_randomisation_test_is_within_sampling_error_of_scipy():
     assert paired_test(a, b, resamples=20_000) == pytest.approx(reference.pvalue, abs=0.02)
 
 
-def test_student_matches_scipy():
-    from scipy.stats import ttest_rel
-
-    a, b = np.random.default_rng(5).normal(size=(2, 40))
-    assert paired_test(a, b, method="t") == pytest.approx(ttest_rel(a, b).pvalue)
-
-
 @pytest.mark.parametrize("method", ["randomisation", "t"])
 @pytest.mark.parametrize("n", [5, 200])
 def test_equal_systems_are_never_different(method, n):
@@ -113,14 +93,6 @@ def test_wrong_significance_arguments_say_what_is_allowed():
 def test_holm_by_hand():
     # Sorted .01 .02 .03 .04 times 4, 3, 2, 1 = .04 .06 .06 .04, then never falling.
     assert holm([0.04, 0.01, 0.03, 0.02]).tolist() == pytest.approx([0.06, 0.04, 0.06, 0.06])
-
-
-@settings(max_examples=50, deadline=None)
-@given(arrays(np.float64, st.integers(1, 12), elements=st.floats(0, 1)))
-def test_holm_matches_statsmodels(p):
-    from statsmodels.stats.multitest import multipletests
-
-    assert holm(p).tolist() == pytest.approx(multipletests(p, method="holm")[1].tolist())
 
 
 def test_holm_of_nothing_is_nothing():

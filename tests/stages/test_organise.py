@@ -76,15 +76,18 @@ def test_the_path_leads_from_the_heaviest_edge_to_the_passages_own(tmp_path: Pat
     assert [hit.path for hit in organised(world(tmp_path))] == [(C_D,), (A_B,), (A_B, B_E)]
 
 
-@pytest.mark.parametrize(("overflow", "expected"), [("cut", ["p0", "p2"]), ("skip", ["p1", "p0"]), ("stop", ["p1"])])
-def test_a_tree_that_does_not_fit(tmp_path: Path, overflow: str, expected: list[str]) -> None:
-    facts = (*FACTS, Triple("E", "z", "G", "p3"))
-    three = "<A, r, B> <B, u, E> <E, z, G>"
-    scores = {"cut": {three: 1.0}, "skip": {SMALL: 1.0, "<H, y, I>": -1.0}, "stop": {SMALL: 1.0}}[overflow]
-    kb = world(tmp_path, (*facts, Triple("H", "y", "I", "p4")) if overflow == "skip" else facts)
-    found = organised(kb, seeds=5, context=2, overflow=overflow, fill="none", reranker=Table(scores))
-    if overflow == "skip":
-        expected = ["p1", "p4"]  # the tree of p0, p2 and p3 is passed over
+LONG = (*FACTS, Triple("E", "z", "G", "p3"), Triple("H", "y", "I", "p4"))
+THREE = "<A, r, B> <B, u, E> <E, z, G>"
+
+
+@pytest.mark.parametrize(
+    ("overflow", "expected"), [("cut", ["p1", "p0", "p2"]), ("skip", ["p1", "p4"]), ("stop", ["p1"])]
+)
+def test_a_tree_that_does_not_fit_is_cut_or_skipped_or_ends_the_choice(
+    tmp_path: Path, overflow: str, expected: list[str]
+) -> None:
+    table = Table({SMALL: 0.9, THREE: 0.5, "<H, y, I>": 0.1})
+    found = organised(world(tmp_path, LONG), seeds=5, context=3, overflow=overflow, fill="none", reranker=table)
     assert found.passage_ids == expected
 
 

@@ -1,0 +1,124 @@
+"""(query, text) pairs -> how well each text fits its query: what the reranking stages are given.
+
+A pair's score depends on the pair alone, never on what else is scored with it. `BiEncoder` is the offline default: it
+compares the vectors of the knowledge base's own embedder. `CrossEncoder` reads query and text together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from kg2rag.hardware import threads
+from kg2rag.knowledge_base import KnowledgeBase
+from kg2rag.types import FloatArray, Query
+
+if TYPE_CHECKING:
+    from sentence_transformers import CrossEncoder as Network
+
+BI_ENCODER = "bi-encoder"
+
+
+class Reranker(Protocol):
+    """Anything that scores pairs."""
+
+    def scores(self, pairs: Sequence[tuple[str, str]]) -> FloatArray:
+        """(n_pairs,) finite scores of (query, text), higher for a better fit; comparable within one query."""
+        ...
+
+
+@dataclass(frozen=True)
+class BiEncoder:
+    """The cosine of the query's vector with the text's; a text is encoded once and then remembered."""
+
+    kb: KnowledgeBase = field(repr=False)
+
+    def scores(self, pairs: Sequence[tuple[str, str]]) -> FloatArray:
+        """Cosines, in [-1, 1]."""
+        if not pairs:
+            return np.empty(0)
+        queries = self.kb.encode_queries([Query("", query) for query, _ in pairs]).astype(np.float64)
+        texts = self.kb.encode_once([text for _, text in pairs]).astype(np.float64)
+        cosines: FloatArray = np.einsum("ij,ij->i", queries, texts)
+        return cosines
+
+
+@dataclass(frozen=True)
+class CrossEncoder:
+    """A sentence-transformers cross-encoder.
+
+    Parameters
+    ----------
+    model : a hub name, such as "BAAI/bge-reranker-large", or a local folder. It must have one output.
+    revision : a hub commit.
+    max_tokens : longer pairs are cut; None takes the model's own limit.
+    device : "cpu", or a torch device such as "cuda".
+    batch_size : pairs scored at once. At 1 a pair is never padded to its neighbours' length, so that its score has
+        always the same bits; more is quicker on a GPU and moves scores in the last digits.
+    """
+
+    model: str
+    revision: str | None = None
+    max_tokens: int | None = None
+    device: str = "cpu"
+    batch_size: int = 1
+
+    def __post_init__(self) -> None:
+        if self.batch_size < 1:
+            raise ValueError(f"batch_size must be at least 1, not {self.batch_size}.")
+
+    def scores(self, pairs: Sequence[tuple[str, str]]) -> FloatArray:
+        """The model's output, through its own activation; equal pairs are scored once.
+
+        Raises
+        ------
+        ValueError : the model has several outputs, as a classifier has.
+        """
+        if not pairs:
+            return np.empty(0)
+        distinct = list(dict.fromkeys(pairs))
+        found = self._network.predict(distinct, batch_size=self.batch_size, show_progress_bar=False)
+        by_pair = dict(zip(distinct, np.asarray(found, dtype=np.float64).tolist(), strict=True))
+        return np.array([by_pair[pair] for pair in pairs])
+
+    @cached_property
+    def _network(self) -> Network:
+        import torch
+        from sentence_transformers import CrossEncoder as Network
+        from transformers.utils.logging import disable_progress_bar
+
+        disable_progress_bar()
+        torch.set_num_threads(threads())
+        network = Network(self.model, revision=self.revision, device=self.device, max_length=self.max_tokens)
+        if network.num_labels != 1:
+            raise ValueError(f"{self.model} has {network.num_labels} outputs; a reranker has one. Is it a classifier?")
+        return network
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_network"}
+
+
+def named(name: str, kb: KnowledgeBase) -> Reranker:
+    """`BiEncoder` for "bi-encoder", else the cross-encoder of that name or folder."""
+    return BiEncoder(kb) if name == BI_ENCODER else CrossEncoder(name)
+
+
+def score_batches(reranker: Reranker, pairs: Sequence[Sequence[tuple[str, str]]]) -> list[FloatArray]:
+    """The scores of each query's pairs, asked for in one call.
+
+    Raises
+    ------
+    ValueError : the reranker returned another number of scores, or one that is not finite.
+    """
+    asked = [pair for group in pairs for pair in group]
+    scores = np.asarray(reranker.scores(asked), dtype=np.float64)
+    if scores.shape != (len(asked),):
+        raise ValueError(f"{reranker!r} returned scores of shape {scores.shape} for {len(asked)} pairs.")
+    if not np.isfinite(scores).all():
+        query, text = asked[int(np.argmin(np.isfinite(scores)))]
+        raise ValueError(f"{reranker!r}: the score of {text[:60]!r} for {query[:60]!r} is not finite.")
+    return np.split(scores, np.cumsum([len(group) for group in pairs])[:-1]) if pairs else []

@@ -1,0 +1,89 @@
+"""The two KG2RAG systems of the catalogue: as the paper defines it, and as its code was released.
+
+Zhu et al., "Knowledge Graph-Guided Retrieval Augmented Generation", NAACL 2025. What is theirs and what ours stands in
+`stages.expand`, `stages.organise` and `retrievers.kg2rag_official`.
+"""
+
+from __future__ import annotations
+
+from kg2rag.knowledge_base import KnowledgeBase
+from kg2rag.pipeline import Pipeline
+from kg2rag.rerankers import BI_ENCODER, named
+from kg2rag.retrievers.dense import Dense
+from kg2rag.retrievers.kg2rag_official import KG2RAGOfficial, Switches
+from kg2rag.retrievers.kg2rag_official.switches import (
+    Arrangement,
+    Entities,
+    Expansion,
+    Order,
+    Refill,
+    Score,
+    Text,
+)
+from kg2rag.stages.expand import Expand
+from kg2rag.stages.organise import Fill, Organise, Overflow
+
+
+def kg2rag(
+    kb: KnowledgeBase,
+    *,
+    hops: int = 1,
+    seeds: int = 10,
+    context: int = 10,
+    overflow: Overflow = "cut",
+    fill: Fill = "unlinked",
+    reranker: str = BI_ENCODER,
+) -> Pipeline:
+    """Dense seeds, their surroundings in the triple graph, and the passages of its best spanning trees.
+
+    `reranker` is "bi-encoder" or the name or folder of a cross-encoder; the paper's is BAAI/bge-reranker-large.
+    """
+    organise = Organise(kb, context=context, overflow=overflow, fill=fill, reranker=named(reranker, kb))
+    return Dense(kb) >> Expand(kb, hops=hops, seeds=seeds) >> organise
+
+
+def kg2rag_official(
+    kb: KnowledgeBase,
+    *,
+    mode: str = "musique",
+    seeds: int = 10,
+    context: int = 10,
+    hops: int = 1,
+    reranker: str = BI_ENCODER,
+    expansion: Expansion = "titles",
+    expanded_score: Score = "smoothed",
+    all_seed_titles: bool = False,
+    titles_without_triples: bool = False,
+    entities: Entities = "spelling",
+    query_edges: bool = True,
+    short_spans_match: bool = True,
+    self_loops: bool = True,
+    arrangement: Arrangement = "iteration",
+    rerank_on: Text = "text",
+    repeat_passages: bool = True,
+    overflow: Overflow = "stop",
+    refill: Refill = "misaligned",
+    order: Order = "similarity",
+    group_titles: bool = True,
+    separator: str = ": ",
+) -> KG2RAGOfficial:
+    """KG2RAG as released; every switch of `Switches` is a parameter, so that "paper versus code" is one sweep."""
+    switches = Switches(
+        expansion=expansion,
+        expanded_score=expanded_score,
+        all_seed_titles=all_seed_titles,
+        titles_without_triples=titles_without_triples,
+        entities=entities,
+        query_edges=query_edges,
+        short_spans_match=short_spans_match,
+        self_loops=self_loops,
+        arrangement=arrangement,
+        rerank_on=rerank_on,
+        repeat_passages=repeat_passages,
+        overflow=overflow,
+        refill=refill,
+        order=order,
+        group_titles=group_titles,
+        separator=separator,
+    )
+    return KG2RAGOfficial(kb, switches, mode, seeds, context, hops, named(reranker, kb))

@@ -1,0 +1,162 @@
+"""`KG2RAGOfficial` against the released code's own outputs on 100 MuSiQue questions, twenty paragraphs each.
+
+Where the two may differ, and why: the released code walks a component that holds less than half of the vertices in the
+order of a Python set, so the order of its tree's edges, and with it the string that the reranker reads, hangs on the
+hash seed of that run. Ours is the order of insertion. A string that differs gets our score for it (float32 MiniLM, as
+in the recording); everything else is scored as recorded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from kg2rag.corpus import QADataset
+from kg2rag.datasets import load
+from kg2rag.embedding import SentenceEncoder
+from kg2rag.knowledge_base import KnowledgeBase
+from kg2rag.rerankers import BiEncoder
+from kg2rag.retrievers.kg2rag_official import KG2RAGOfficial
+from kg2rag.retrievers.kg2rag_official.retriever import Plan
+from kg2rag.retrievers.kg2rag_official.selection import select
+from kg2rag.types import FloatArray, Query, Ranking
+
+pytestmark = [pytest.mark.realdata, pytest.mark.slow]
+
+OPENIE = "openie_results_ner_gpt-3.5-turbo-1106.json"
+OTHER_SET = {"2hop__161500_15014"}  # its largest tree, 43 of 161 vertices, has another string: 0.53, recorded 0.29
+OTHER_ORDER = {"2hop__689512_55369", *OTHER_SET}  # two appended paragraphs of equal score, in the order of a set
+
+
+class Recorded:
+    """The recorded score where the string was recorded for that question, else our own."""
+
+    def __init__(self, golden: Mapping[str, Any], own: BiEncoder) -> None:
+        calls = [(query["question"], call) for query in golden.values() for call in query["reranker_calls"]]
+        self.known = {(question, text): score for question, call in calls for text, score in call}
+        self.own = own
+        self.asked = self.matched = 0
+
+    def scores(self, pairs: Sequence[tuple[str, str]]) -> FloatArray:
+        found = [self.known.get((question, sha1(text))) for question, text in pairs]
+        strangers = [pair for pair, score in zip(pairs, found, strict=True) if score is None]
+        own = iter(self.own.scores(strangers).tolist())
+        self.asked += len(pairs)
+        self.matched += len(pairs) - len(strangers)
+        return np.array([next(own) if score is None else score for score in found])
+
+
+class Run(NamedTuple):
+    golden: dict[str, Any]
+    system: KG2RAGOfficial
+    reranker: Recorded
+    queries: list[Query]
+    plans: list[Plan]
+    rankings: list[Ranking]
+    places: list[dict[int, int]]  # of each query: corpus row -> number of the paragraph in the question
+
+
+def sha1(text: str) -> str:
+    return hashlib.sha1(text.encode()).hexdigest()
+
+
+def numbers(record: Mapping[str, Any], field: str) -> list[int]:
+    return [int(name.partition("##")[0]) for name, _ in record[field]]
+
+
+@pytest.fixture(scope="module")
+def run(shared_data: Path, shared_golden: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = shared_data / "musique-100"
+    data = load("musique", path=folder, setting="distractor")
+    golden = {
+        query["id"]: query
+        for query in json.loads((shared_golden / "kg2rag_official_musique100.json").read_text())["queries"]
+    }
+    # The store of the checkout, where there is one: 1890 paragraphs and 1312 strings take minutes to encode.
+    kb = KnowledgeBase.build(data.corpus, f"openie:{folder / OPENIE}", embedder=SentenceEncoder(dtype="float32"))
+    reranker = Recorded(golden, BiEncoder(kb))
+    system = KG2RAGOfficial(kb, mode="musique", reranker=reranker, max_characters=None)
+    rankings = system.retrieve_batch(data.queries, 10)
+    return Run(golden, system, reranker, data.queries, system.plan(data.queries), rankings, places(data, folder))
+
+
+def places(data: QADataset, folder: Path) -> list[dict[int, int]]:
+    passages = {(passage.title, passage.text): row for row, passage in enumerate(data.corpus)}
+    records = {record["id"]: record for record in json.loads((folder / "musique.json").read_text())}
+    return [
+        {passages[page["title"], page["paragraph_text"]]: page["idx"] for page in records[query.id]["paragraphs"]}
+        for query in data.queries
+    ]
+
+
+def differing(run: Run, ours: Sequence[object], theirs: Sequence[object]) -> set[str]:
+    return {query.id for query, one, other in zip(run.queries, ours, theirs, strict=True) if one != other}
+
+
+def nodes(run: Run, *, seeds: bool) -> list[dict[int, float]]:
+    """Paragraph number -> score, of the seeds or of what was appended."""
+    found = []
+    for plan, place in zip(run.plans, run.places, strict=True):
+        rows = list(plan.nodes)[: plan.n_seeds] if seeds else list(plan.nodes)[plan.n_seeds :]
+        found.append({place[row]: plan.nodes[row] for row in rows})
+    return found
+
+
+def recorded(run: Run, field: str) -> list[list[int]]:
+    return [numbers(run.golden[query.id], field) for query in run.queries]
+
+
+def returned(run: Run) -> list[list[int]]:
+    return [
+        [place[row] for row in ranking.rows.tolist()] for ranking, place in zip(run.rankings, run.places, strict=True)
+    ]
+
+
+def test_the_seeds_are_the_same_in_the_same_order(run: Run) -> None:
+    assert differing(run, list(map(list, nodes(run, seeds=True))), recorded(run, "seeds")) == set()
+
+
+def test_the_same_paragraphs_are_appended(run: Run) -> None:
+    ours = [sorted(found) for found in nodes(run, seeds=False)]
+    assert differing(run, ours, [sorted(found) for found in recorded(run, "expanded")]) == set()
+
+
+def test_all_scores_are_the_same_within_a_millionth(run: Run) -> None:
+    for query, seeds, appended in zip(run.queries, nodes(run, seeds=True), nodes(run, seeds=False), strict=True):
+        record = run.golden[query.id]
+        theirs = {int(name.partition("##")[0]): score for name, score in record["seeds"] + record["expanded"]}
+        assert {**seeds, **appended} == pytest.approx(theirs, abs=1e-6)
+
+
+def test_there_are_as_many_trees_and_nine_tenths_of_their_strings_are_the_same(run: Run) -> None:
+    trees = [len(plan.trees) for plan in run.plans]
+    assert trees == [len(run.golden[query.id]["reranker_calls"][0]) for query in run.queries]
+    assert sum(trees) == 1312
+    assert run.reranker.matched / run.reranker.asked > 0.9  # 1228 of 1339, the strings of the second call included
+
+
+def test_the_same_paragraphs_are_selected_where_their_order_is_defined(run: Run) -> None:
+    ours = [sorted(found) for found in returned(run)]
+    assert differing(run, ours, [sorted(found) for found in recorded(run, "selected_in_order")]) == OTHER_SET
+    assert differing(run, ours, [sorted(found) for found in recorded(run, "after_filter")]) == OTHER_SET
+
+
+def test_they_are_returned_in_the_same_order(run: Run) -> None:
+    assert differing(run, returned(run), recorded(run, "selected_in_order")) == OTHER_ORDER
+    assert differing(run, returned(run), [run.golden[query.id]["predicted"] for query in run.queries]) == OTHER_ORDER
+
+
+def test_with_the_recorded_score_of_each_tree_every_selection_is_the_same(run: Run) -> None:
+    """Trees come in the same order, so a string that differs can borrow the score of the one in its place."""
+    system = run.system
+    scores = [np.array([score for _, score in run.golden[query.id]["reranker_calls"][0]]) for query in run.queries]
+    texts = system.kb.corpus.joined(system.switches.separator)
+    found = select(run.queries, run.plans, scores, run.reranker, texts, system.switches, system.context)
+    ours = [sorted(place[row] for row in selection.rows) for selection, place in zip(found, run.places, strict=True)]
+    assert differing(run, ours, [sorted(rows) for rows in recorded(run, "after_filter")]) == set()
