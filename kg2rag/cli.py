@@ -10,7 +10,7 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -73,7 +73,7 @@ def compare(
     ] = "mentions",
     embedder: Annotated[str | None, typer.Option(help="A sentence-transformers model; MiniLM otherwise.")] = None,
     dtype: Annotated[str, typer.Option(help="auto, bfloat16 or float32.")] = "auto",
-    systems: Annotated[str, typer.Option(help="Names, separated by commas, or all.")] = "all",
+    systems: Annotated[str, typer.Option(help="core (six of them), all, or names separated by commas.")] = "core",
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="system.parameter=value; may be repeated.")
     ] = None,
@@ -96,9 +96,8 @@ def compare(
     data = _load(dataset, path, split, setting, passages, limit, seed, revision)
     encoder = SentenceEncoder(embedder, dtype=dtype) if embedder else SentenceEncoder(dtype=dtype)
     kb = KnowledgeBase.build(data.corpus, graph, embedder=encoder)
-    wanted = None if systems == "all" else [name.strip() for name in systems.split(",") if name.strip()]
     result = run(
-        build_all(kb, wanted, _parse_settings(settings or [])),
+        build_all(kb, _wanted(systems), _parse_settings(settings or [])),
         data,
         metrics=[metric.strip() for metric in metrics.split(",") if metric.strip()],
         k=k,
@@ -267,6 +266,14 @@ def _load(
         seed=seed,
         revision=revision,
     )
+
+
+def _wanted(systems: str) -> Sequence[str] | None:
+    from kg2rag.systems import CORE
+
+    if systems in ("core", "all"):
+        return CORE if systems == "core" else None
+    return [name.strip() for name in systems.split(",") if name.strip()]
 
 
 def _parse_settings(given: list[str]) -> dict[str, dict[str, object]]:

@@ -83,6 +83,10 @@ SYSTEMS: Mapping[str, Callable[..., Retriever]] = {
 }
 
 
+CORE = ("bm25", "dense", "hybrid", "expansion_queries", "graph_augmented", "mention_ppr")
+"""The systems that a first comparison shows; they need no more than the passages' vectors and a graph."""
+
+
 def names() -> tuple[str, ...]:
     """Every named system, sorted."""
     return tuple(sorted(SYSTEMS))
