@@ -1,8 +1,8 @@
 """Texts -> unit vectors, by any sentence-transformers model.
 
 A text's vector does not depend on what it is encoded with: a batch has always the same number of rows and one of a few
-lengths, so the same matrix shapes, and on a CPU the same bits, come back whatever the order, the batch or the number of
-threads. A build that is interrupted, resumed or extended therefore ends in the same vectors.
+lengths, and is one thread's work, so the same matrix shapes, and on a CPU the same bits, come back whatever the order,
+the batch or the number of threads. A build that is interrupted, resumed or extended therefore ends in the same vectors.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from kg2rag.hardware import processor, threads
+from kg2rag.hardware import processor
 from kg2rag.store import Store, sha256
 from kg2rag.vectors import ROWS, Matrix, VectorCache
 
@@ -118,12 +118,10 @@ class SentenceEncoder:
 
     @cached_property
     def _network(self) -> SentenceTransformer:
-        import torch
         from sentence_transformers import SentenceTransformer
         from transformers.utils.logging import disable_progress_bar
 
         disable_progress_bar()
-        torch.set_num_threads(threads())
         network = SentenceTransformer(self.source, revision=self.revision, device=self.device)
         if self.max_tokens is not None:
             network.max_seq_length = self.max_tokens
@@ -144,6 +142,7 @@ class SentenceEncoder:
         batch = self._network.tokenizer(
             rows, padding="max_length", max_length=length, truncation=True, return_tensors="pt"
         ).to(self._network.device)
+        torch.set_num_threads(1)  # batches run side by side instead; see `VectorCache`
         mixed = torch.autocast(self._network.device.type, dtype=torch.bfloat16, enabled=dtype == "bfloat16")
         with torch.inference_mode(), mixed:
             vectors = self._network(dict(batch))["sentence_embedding"].float()

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kg2rag.hardware import threads
 from kg2rag.store import Store
 
 Matrix = NDArray[np.float32]
@@ -30,7 +32,7 @@ class VectorCache:
     ----------
     encoder : fingerprint of the encoder; equal fingerprints give equal vectors.
     lengths : texts -> the padded length of each, in tokens. A batch holds texts of one length only.
-    forward : at most `ROWS` texts of equal length -> (n, dim) unit vectors.
+    forward : at most `ROWS` texts of equal length -> (n, dim) unit vectors; called from several threads at once.
     """
 
     store: Store
@@ -71,14 +73,22 @@ class VectorCache:
 
                 def build(folder: Path, chosen: list[str] = chosen, batches: list[slice] = batches) -> None:
                     vectors = np.empty((len(chosen), self.dim), dtype=np.float32)
-                    for batch in batches:
-                        vectors[batch] = self.forward(chosen[batch])
+                    for batch, found in zip(batches, self._side_by_side(chosen, batches), strict=True):
+                        vectors[batch] = found
                         bar.update(batch.stop - batch.start)
                     np.save(folder / "vectors.npy", vectors)
                     np.save(folder / "keys.npy", _hashes(chosen).view(np.uint8).reshape(-1, 16))
 
                 texts_hash = hashlib.sha256(_hashes(chosen).tobytes()).hexdigest()
                 yield self.store.entry(self._stage, {"encoder": self.encoder, "texts": texts_hash}, build)
+
+    def _side_by_side(self, texts: list[str], batches: list[slice]) -> Iterator[Matrix]:
+        """The vectors of every batch, in order; each batch is one thread's work, so threads change no bit."""
+        pool = ThreadPoolExecutor(min(threads(), len(batches)))
+        try:
+            yield from pool.map(self.forward, [texts[batch] for batch in batches])
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def _fill(shard: Path, wanted: NDArray[np.void], vectors: Matrix, missing: NDArray[np.bool_]) -> None:
