@@ -36,7 +36,7 @@ def main(
     table = Table("work", "ours", "plain", "ratio", "same results", title=repr(data))
     for bench in (encoding, dense, bm25, mention_walk):
         name, ours, plain, same = bench(kb, data, texts)
-        table.add_row(name, _ms(ours), _ms(plain), f"{plain / ours:.1f}", same)
+        table.add_row(name, _ms(ours), _ms(plain), f"{plain / ours:.2f}", same)
     console = Console()
     console.print(table)
     load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
