@@ -14,7 +14,8 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from kg2rag.cli import _parse_settings, app, main
+from kg2rag.cli import app, main
+from kg2rag.cli.options import parse_settings
 from kg2rag.store import Store
 
 COMPARE = (
@@ -155,17 +156,17 @@ def test_with_debug_a_mistake_is_a_traceback(store: Path) -> None:
     ],
 )
 def test_settings_are_json_where_they_can_be_and_text_otherwise(given: str, parsed: object) -> None:
-    assert _parse_settings([given]) == parsed
+    assert parse_settings([given]) == parsed
 
 
 def test_settings_of_one_system_are_joined() -> None:
-    assert _parse_settings(["bm25.k1=1", "dense.x=2", "bm25.b=0"]) == {"bm25": {"k1": 1, "b": 0}, "dense": {"x": 2}}
+    assert parse_settings(["bm25.k1=1", "dense.x=2", "bm25.b=0"]) == {"bm25": {"k1": 1, "b": 0}, "dense": {"x": 2}}
 
 
 @pytest.mark.parametrize("given", ["", "bm25", "bm25=1", ".k1=1", "bm25.=1", "=1"])
 def test_settings_of_another_form_are_refused(given: str) -> None:
     with pytest.raises(ValueError, match=r"write system\.parameter=value"):
-        _parse_settings([given])
+        parse_settings([given])
 
 
 @pytest.fixture(params=["80", "120"])

@@ -1,0 +1,43 @@
+"""The command line: `kg2rag compare`, `kg2rag datasets`, `kg2rag store` and the rest, a file each.
+
+Nothing is decided here: options are parsed, handed to the functions a notebook would call, and their results printed.
+A command is a function in a file of its own and a line below.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import typer
+
+from kg2rag.cli.compare import compare
+from kg2rag.cli.datasets import datasets_app
+from kg2rag.cli.store import store_app
+from kg2rag.cli.systems import list_systems
+
+app = typer.Typer(
+    help="A laboratory for graph-guided retrieval: compare strategies on multi-hop question sets.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+app.command()(compare)
+app.command("systems")(list_systems)
+app.add_typer(datasets_app, name="datasets")
+app.add_typer(store_app, name="store")
+
+
+def main() -> None:
+    """Run the command line; a mistake in the input prints one line, not a traceback."""
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")  # unset, the tokeniser warns in every forked process
+    try:
+        app()
+    except (ValueError, OSError, KeyError) as error:
+        if os.environ.get("KG2RAG_DEBUG"):
+            raise
+        message = error.args[0] if isinstance(error, KeyError) and error.args else error
+        typer.echo(f"Error: {message}", err=True)
+        for note in getattr(error, "__notes__", ()):
+            typer.echo(note, err=True)
+        sys.exit(2)

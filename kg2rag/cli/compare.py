@@ -1,0 +1,88 @@
+"""`kg2rag compare`: systems side by side on a question set."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kg2rag.cli.options import (
+    DataPath,
+    Dataset,
+    Graph,
+    Limit,
+    PassagesOption,
+    Revision,
+    Seed,
+    SettingOption,
+    Split,
+    load_data,
+    parse_settings,
+    wanted,
+)
+
+if TYPE_CHECKING:
+    from kg2rag.corpus import QADataset
+
+
+def compare(
+    dataset: Dataset = "bundled",
+    path: DataPath = None,
+    split: Split = None,
+    setting: SettingOption = None,
+    passages: PassagesOption = None,
+    limit: Limit = None,
+    revision: Revision = None,
+    graph: Graph = "mentions",
+    embedder: Annotated[str | None, typer.Option(help="A sentence-transformers model; MiniLM otherwise.")] = None,
+    dtype: Annotated[str, typer.Option(help="auto, bfloat16 or float32.")] = "auto",
+    systems: Annotated[str, typer.Option(help="core (six of them), all, or names separated by commas.")] = "core",
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="system.parameter=value; may be repeated.")
+    ] = None,
+    metrics: Annotated[
+        str, typer.Option(help="Any of ranx's, all_recall@k, support_f1@k.")
+    ] = "recall@2,recall@5,recall@10,all_recall@5,mrr@10",
+    k: Annotated[int, typer.Option("--k", min=1, help="Hits a query.")] = 100,
+    baseline: Annotated[str | None, typer.Option(help="Tested against; dense otherwise, or the first.")] = None,
+    seed: Seed = 0,
+    out: Annotated[Path | None, typer.Option(help="Where the results go; reports/DATASET otherwise.")] = None,
+) -> None:
+    """Compare retrieval systems on a question set: a table here, everything else in --out."""
+    from rich.console import Console
+
+    from kg2rag.embedding import SentenceEncoder
+    from kg2rag.evaluation import compare as run
+    from kg2rag.knowledge_base import KnowledgeBase
+    from kg2rag.systems import build_all
+
+    data = load_data(dataset, path, split, setting, passages, limit, seed, revision)
+    encoder = SentenceEncoder(embedder, dtype=dtype) if embedder else SentenceEncoder(dtype=dtype)
+    kb = KnowledgeBase.build(data.corpus, graph, embedder=encoder)
+    result = run(
+        build_all(kb, wanted(systems), parse_settings(settings or [])),
+        data,
+        metrics=[metric.strip() for metric in metrics.split(",") if metric.strip()],
+        k=k,
+        baseline=baseline,
+        seed=seed,
+        command=shlex.join(["kg2rag", *sys.argv[1:]]),
+    )
+    folder = out or Path("reports") / dataset
+    result.save(folder)
+    console = Console()
+    console.print(result)
+    _say_what_lies_beside(data, graph)
+    console.print(f"Report: {folder / 'report.html'}", highlight=False, soft_wrap=True)
+
+
+def _say_what_lies_beside(data: QADataset, graph: str) -> None:
+    from kg2rag.extraction.sources import FROM_FILE
+
+    graphs = [(name.partition(":")[0], file) for name, file in data.extras.items()]
+    offers = [f"  --graph {kind}:{file}" for kind, file in graphs if kind in FROM_FILE]
+    if graph == "mentions" and offers:
+        typer.echo("\n".join(["Beside the questions lies a graph, which was not used:", *offers]))

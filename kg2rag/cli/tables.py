@@ -1,0 +1,32 @@
+"""Tables of the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+def table(*columns: str) -> Table:
+    """A table whose first column is never cut: it holds the names one types."""
+    from rich import box
+    from rich.table import Table
+
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for i, column in enumerate(columns):
+        made.add_column(column, no_wrap=i == 0, overflow="fold")
+    return made
+
+
+def readable(value: object) -> str:
+    """A value as one reads it: counts by name, lists without brackets, nothing for None."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}: {count}" for name, count in value.items())
+    return "" if value is None else commas(value)
+
+
+def commas(values: object) -> str:
+    """The members of a list, separated by commas; anything else as text."""
+    return ", ".join(map(str, values)) if isinstance(values, tuple | list) else str(values)
