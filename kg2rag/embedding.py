@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -22,6 +23,7 @@ from kg2rag.vectors import ROWS, Matrix, VectorCache
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
+    from transformers import BatchEncoding
 
 Role = Literal["passage", "query"]
 
@@ -32,6 +34,8 @@ OFFLINE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9
 DTYPES = ("auto", "bfloat16", "float32")
 LENGTH_STEP = 16  # tokens; a text is padded to the next multiple
 MIN_COSINE = 0.999
+_TOKENISER = threading.Lock()
+"""A tokeniser keeps its padding and truncation as a state, which another thread's call would change midway."""
 PROBE = (
     "Who wrote the novel on which the 1940 film directed by Alfred Hitchcock is based?",
     "Rebecca\nRebecca is a 1938 Gothic novel by the English author Daphne du Maurier.",
@@ -129,8 +133,16 @@ class SentenceEncoder:
 
     def _lengths(self, texts: Sequence[str]) -> list[int]:
         limit = self._network.max_seq_length
-        ids = self._network.tokenizer(list(texts), truncation=True, max_length=limit)["input_ids"]
+        with _TOKENISER:
+            ids = self._network.tokenizer(list(texts), truncation=True, max_length=limit)["input_ids"]
         return [min(-(-len(tokens) // LENGTH_STEP) * LENGTH_STEP, limit) for tokens in ids]
+
+    def _tokens(self, texts: Sequence[str], length: int) -> BatchEncoding:
+        """The texts cut or padded to `length` tokens; `input_ids` and `attention_mask` are (n_texts, length)."""
+        with _TOKENISER:
+            return self._network.tokenizer(
+                texts, padding="max_length", max_length=length, truncation=True, return_tensors="pt"
+            )
 
     def _forward(self, texts: Sequence[str], dtype: str) -> Matrix:
         """Unit vectors of at most `ROWS` texts, in one batch of fixed shape."""
@@ -139,9 +151,7 @@ class SentenceEncoder:
 
         rows = [*texts, *[texts[0]] * (ROWS - len(texts))]
         length = max(self._lengths(rows))
-        batch = self._network.tokenizer(
-            rows, padding="max_length", max_length=length, truncation=True, return_tensors="pt"
-        ).to(self._network.device)
+        batch = self._tokens(rows, length).to(self._network.device)
         torch.set_num_threads(1)  # batches run side by side instead; see `VectorCache`
         mixed = torch.autocast(self._network.device.type, dtype=torch.bfloat16, enabled=dtype == "bfloat16")
         with torch.inference_mode(), mixed:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -206,3 +207,14 @@ def test_a_pickled_encoder_is_equal_and_leaves_its_network_behind(encoder: Sente
     encoder._lengths(["river"])
     assert len(pickle.dumps(encoder)) < 1_000
     assert pickle.loads(pickle.dumps(encoder)) == encoder
+
+
+def test_batches_of_different_lengths_are_tokenised_side_by_side_without_disturbing_each_other(
+    encoder: SentenceEncoder,
+) -> None:
+    def tokens(words: int) -> int:
+        return int(encoder._tokens(["bridge " * words], length=words + 2)["input_ids"].shape[1])
+
+    wanted = [16, 32, 64, 128, 240] * 400
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(tokens, wanted)) == [words + 2 for words in wanted]
