@@ -1,0 +1,92 @@
+"""Milliseconds per query of every named system, in batches of 100, nothing encoded on the way.
+
+    python eval/bench/strategies.py 2wikimultihopqa --path FOLDER
+    python eval/bench/strategies.py musique --path FOLDER --graph openie:FILE --systems hippo2,mention_ppr
+
+Each system is prepared (indexes built, queries and what they lead to encoded), runs once unmeasured, and is then timed
+three times over all questions; the best counts. The ratio is to one FAISS search of the same queries, 100 at a time.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import faiss
+import typer
+from rich.console import Console
+from rich.table import Table
+
+import kg2rag
+from kg2rag.hardware import processor, threads
+from kg2rag.systems import build, names
+
+BATCH = 100
+
+
+def main(
+    dataset: Annotated[str, typer.Argument()] = "bundled",
+    path: Annotated[Path | None, typer.Option()] = None,
+    graph: Annotated[str, typer.Option(help="The source of the graph.")] = "mentions",
+    systems: Annotated[str, typer.Option(help="Names separated by commas, or all.")] = "all",
+    k: Annotated[int, typer.Option("--k", help="Hits a query.")] = 100,
+) -> None:
+    """Time the systems on one data set."""
+    data = kg2rag.load(dataset, path=path)
+    kb = kg2rag.KnowledgeBase.build(data.corpus, graph)
+    queries = data.queries
+    plain = per_query(search(kb, queries, k), len(queries))
+    table = Table("system", "ms a query", "FAISS alone = 1", title=f"{data!r}, graph {graph}, k = {k}")
+    for name in names() if systems == "all" else systems.split(","):
+        system = build(name.strip(), kb)
+        system.prepare(queries)
+        spent = per_query(
+            in_batches(lambda batch, system=system: system.retrieve_batch(batch, k), queries), len(queries)
+        )
+        table.add_row(name, f"{spent:.2f}", f"{spent / plain:.1f}")
+    console = Console()
+    console.print(table)
+    load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
+    console.print(f"FAISS {plain:.3f} ms; {threads()} threads, load {load}, {processor()}")
+
+
+def search(kb: kg2rag.KnowledgeBase, queries: list[kg2rag.Query], k: int) -> Callable[[], None]:
+    """The plain library's work: exact inner products and nothing else."""
+    vectors = kb.encode_queries(queries)
+    index = faiss.IndexFlatIP(vectors.shape[1])
+    index.add(kb.vectors)
+
+    def work() -> None:
+        for start in range(0, len(vectors), BATCH):
+            index.search(vectors[start : start + BATCH], k)
+
+    return work
+
+
+def in_batches(retrieve: Callable[[list[kg2rag.Query]], object], queries: list[kg2rag.Query]) -> Callable[[], None]:
+    """The work of a system."""
+
+    def work() -> None:
+        for start in range(0, len(queries), BATCH):
+            retrieve(queries[start : start + BATCH])
+
+    return work
+
+
+def per_query(work: Callable[[], None], queries: int) -> float:
+    """Milliseconds: the best of three runs after one that is not measured."""
+    work()
+    times = []
+    for _ in range(3):
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return 1000 * min(times) / queries
+
+
+if __name__ == "__main__":
+    typer.run(main)
