@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kg2rag.corpus import QADataset
-from kg2rag.datasets import beir, bundled, cosqa, hipporag, hotpotqa, musique, twowiki, twowiki_kg
+from kg2rag.datasets import beir, bundled, cosqa, hipporag, hotpotqa, musique, twowiki, twowiki_kg, world
 from kg2rag.datasets.entry import Entry
 from kg2rag.datasets.frames import from_frames
 from kg2rag.datasets.lint import Finding, info, lint
@@ -28,6 +28,7 @@ ENTRIES: dict[str, Entry] = {
         hipporag.ENTRY,
         hotpotqa.ENTRY,
         musique.ENTRY,
+        world.ENTRY,
     )
 }
 _SIZE = re.compile(r"-\d+$")

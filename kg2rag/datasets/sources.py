@@ -80,4 +80,9 @@ SOURCES: dict[str, Source] = {
         repo="dgslibisey/MuSiQue",
         splits=("validation", "train"),
     ),
+    "world": Source(
+        licence="Apache-2.0",
+        citation="The kg2rag developers; synthetic",
+        homepage="",
+    ),
 }

@@ -55,7 +55,7 @@ def typo_queries(corpus: Corpus, *, per_kind: int = 60, seed: int = 0) -> QAData
     return QADataset("typos", corpus, tuple(questions), source={"per_kind": per_kind, "seed": seed})
 
 
-def _one_typo(name: str, rng: np.random.Generator) -> str:
+def one_typo(name: str, rng: np.random.Generator) -> str:
     """A letter left out, doubled, replaced, or swapped with the next; never leaving the name as it was."""
     while True:
         at, kind = int(rng.integers(len(name) - 1)), int(rng.integers(4))
@@ -68,7 +68,7 @@ def _one_typo(name: str, rng: np.random.Generator) -> str:
 
 def _two_typos(name: str, rng: np.random.Generator) -> str:
     while True:
-        edited = _one_typo(_one_typo(name, rng), rng)
+        edited = one_typo(one_typo(name, rng), rng)
         if key(edited) != key(name):
             return edited
 
@@ -88,7 +88,7 @@ def _recased(name: str, rng: np.random.Generator) -> str:
 
 
 KINDS: dict[str, Callable[[str, np.random.Generator], str]] = {
-    "one_typo": _one_typo,
+    "one_typo": one_typo,
     "two_typos": _two_typos,
     "partial": _partial,
     "recased": _recased,

@@ -12,7 +12,7 @@ def test_every_set_of_the_registry_has_its_source():
 
 
 def test_an_unknown_name_lists_the_known_ones():
-    known = "2wiki, 2wiki-kg, 2wikimultihopqa, beir, bundled, cosqa, hipporag, hotpotqa, musique"
+    known = "2wiki, 2wiki-kg, 2wikimultihopqa, beir, bundled, cosqa, hipporag, hotpotqa, musique, world"
     with pytest.raises(ValueError, match=rf"Unknown dataset 'hotpot'\. Known: {known}\."):
         load("hotpot")
 

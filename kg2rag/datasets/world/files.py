@@ -1,0 +1,144 @@
+"""A world -> a folder, line by line, and back.
+
+`corpus.jsonl` {"id", "title", "text"}; `questions.jsonl`; `triples.jsonl`, offered as a graph; `README.md`, which says
+that all of it is invented; and `world.json`, the controls and every file's sha256. The folder is written beside its
+place and renamed into it, so that one that exists is whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.json
+from pydantic import Field, StrictInt
+
+from kg2rag.corpus import Corpus, QADataset, Question
+from kg2rag.datasets.entry import Entry, Request
+from kg2rag.datasets.extras import beside
+from kg2rag.datasets.reading import Files, Identifier, Record, Text
+from kg2rag.datasets.world.build import World
+
+MANIFEST = "world.json"
+README = """# A synthetic world
+
+Everything in this folder is invented: the people, the towns, the books and every sentence about them. It was generated
+by kg2rag from the controls in world.json, and the same controls give the same bytes. It shows how a retrieval strategy
+fares as questions grow longer, distractors more and graphs noisier. It is no benchmark of natural text.
+"""
+
+
+class WorldQuestion(Record):
+    """One question; gold passages stand in the order of the chain."""
+
+    id: Identifier
+    question: Text
+    answers: list[Text] = Field(min_length=1)
+    hops: StrictInt
+    gold: list[Text] = Field(min_length=1)
+    triples: list[tuple[Text, Text, Text]]
+
+
+def write(world: World, folder: Path | str, *, progress: bool = True) -> Path:
+    """Write a world, a line at a time: memory does not grow with the passages' texts.
+
+    Raises
+    ------
+    FileExistsError : the folder is there already.
+    """
+    folder = Path(folder)
+    if folder.exists():
+        raise FileExistsError(f"{folder} exists. Give the world a new folder, or delete this one.")
+    partial = folder.with_name(f".{folder.name}.partial-{os.getpid()}")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    try:
+        (partial / "README.md").write_text(README, encoding="utf-8")
+        lines: dict[str, Iterable[Mapping[str, object]]] = {
+            "questions.jsonl": map(_record, world.asked),
+            "corpus.jsonl": ({"id": p.id, "title": p.title, "text": p.text} for p in world.pages()),
+            "triples.jsonl": (
+                {"head": t.head, "relation": t.relation, "tail": t.tail, "passage_id": t.passage_id}
+                for t in world.triples()
+            ),
+        }
+        checksums = {name: _write(partial / name, rows, progress=progress) for name, rows in lines.items()}
+        manifest = {"synthetic": True, "controls": world.controls, "sha256": checksums}
+        (partial / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+        partial.rename(folder)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return folder
+
+
+def load(request: Request) -> QADataset:
+    """Read a folder that `write` wrote; every file must have the checksum that `world.json` names."""
+    folder = request.path or Path()
+    if not (folder / MANIFEST).is_file():
+        raise FileNotFoundError(f"{folder} holds no world: {MANIFEST} is missing. Make one: kg2rag world --out.")
+    manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    for name, expected in manifest["sha256"].items():
+        with (folder / name).open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+        if found != expected:
+            raise ValueError(f"{folder / name}: sha256 {found}, but {MANIFEST} says {expected}. Generate it again.")
+    questions = tuple(_question(record) for record in Files().records(folder / "questions.jsonl", WorldQuestion))
+    source = {"synthetic": True, "controls": manifest["controls"], "files": manifest["sha256"]}
+    return QADataset(
+        "synthetic world", _corpus(folder / "corpus.jsonl"), questions, source=source, extras=beside(folder)
+    )
+
+
+def _corpus(path: Path) -> Corpus:
+    rows = pa.json.read_json(path, read_options=pa.json.ReadOptions(block_size=1 << 24))
+    size = len(rows)
+    rows = rows.append_column("doc_id", rows["id"]).append_column("position", pa.array([0] * size, pa.int32()))
+    return Corpus(rows.append_column("sentences", pa.nulls(size, pa.list_(pa.string()))))
+
+
+def _write(path: Path, rows: Iterable[Mapping[str, object]], *, progress: bool) -> str:
+    """The sha256 of the lines written."""
+    from tqdm.auto import tqdm
+
+    digest = hashlib.sha256()
+    with path.open("wb") as file:
+        for row in tqdm(rows, desc=path.stem, unit="line", disable=None if progress else True, leave=False):
+            line = json.dumps(row, ensure_ascii=False).encode() + b"\n"
+            digest.update(line)
+            file.write(line)
+    return digest.hexdigest()
+
+
+def _record(question: Question) -> dict[str, object]:
+    return {
+        "id": question.id,
+        "question": question.text,
+        "answers": list(question.answers),
+        "hops": question.hops,
+        "gold": list(question.gold),
+        "triples": list(question.triples),
+    }
+
+
+def _question(record: WorldQuestion) -> Question:
+    return Question(
+        id=record.id,
+        text=record.question,
+        gold=dict.fromkeys(record.gold, 1),
+        answers=tuple(record.answers),
+        type=f"{record.hops} hop{'s' if record.hops > 1 else ''}",
+        hops=record.hops,
+        triples=tuple(record.triples),
+    )
+
+
+ENTRY = Entry(
+    name="world",
+    summary="a generated, wholly invented world with exact gold chains: for scale and controlled questions",
+    load=load,
+)

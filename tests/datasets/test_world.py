@@ -1,0 +1,198 @@
+"""The generated world: exact gold, chains that hold in the text, controls that do what they say, equal bytes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from itertools import islice, pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import kg2rag
+from kg2rag.datasets.world import World, write
+from kg2rag.datasets.world.names import Names, root, roots
+from kg2rag.datasets.world.schema import RELATIONS
+from kg2rag.text import normalise
+
+SMALL = World(passages=400, questions=40, seed=7)
+
+
+def test_roots_with_different_numbers_are_different() -> None:
+    step = roots(3) // 50_000
+    assert len({root(number, 3) for number in range(0, roots(3), step)}) == len(range(0, roots(3), step))
+    assert root(0, 2) == "brabra"
+    assert root(1, 2) == "brabral"
+
+
+def test_no_two_things_share_a_name_or_an_alias() -> None:
+    world = World(passages=20_000, questions=4)
+    names = [p.title for p in world.pages()]
+    aliases = [world.names.alias(kind, i) for kind, count in world.counts.items() for i in range(count)]
+    assert len({*names, *aliases}) == 40_000
+
+
+def test_every_gold_passage_states_the_fact_of_its_hop() -> None:
+    data = SMALL.dataset()
+    for question in data.questions:
+        for id_, (head, _, tail) in zip(question.gold, question.triples, strict=True):
+            passage = data.corpus[data.corpus.row(id_)]
+            assert passage.title == head
+            assert tail in passage.text
+
+
+def test_a_question_names_the_beginning_of_its_chain_and_asks_for_its_end() -> None:
+    for question in SMALL.asked:
+        assert question.triples[0][0] in question.text
+        assert question.answers == (question.triples[-1][2],)
+        assert question.answers[0] not in question.text
+        assert all(left[2] == right[0] for left, right in pairwise(question.triples))
+
+
+def test_hops_are_facts_in_different_passages() -> None:
+    for question in SMALL.asked:
+        assert len(question.gold) == len(question.triples) == question.hops
+    assert [sum(q.hops == hops for q in SMALL.asked) for hops in (1, 2, 3, 4)] == [10, 10, 10, 10]
+
+
+def test_the_triples_without_noise_are_the_facts() -> None:
+    found = {(t.head, t.relation, t.tail) for t in SMALL.triples()}
+    assert all(set(question.triples) <= found for question in SMALL.asked)
+    assert len(found) == sum(SMALL.counts[kind] * len(RELATIONS[kind]) for kind in SMALL.counts)
+
+
+def test_noise_drops_and_exchanges_the_shares_asked_for() -> None:
+    world = World(passages=5000, questions=4, dropped=0.2, wrong=0.1)
+    facts = {(t.head, t.relation, t.tail) for t in World(passages=5000, questions=4).triples()}
+    found = [(t.head, t.relation, t.tail) for t in world.triples()]
+    wrong = sum(triple not in facts for triple in found)
+    assert 1 - len(found) / len(facts) == pytest.approx(0.2, abs=0.01)
+    assert wrong / len(facts) == pytest.approx(0.1, abs=0.01)
+
+
+def test_distractors_name_an_entity_of_their_question_and_are_no_gold() -> None:
+    world = World(passages=400, questions=20, distractors=3)
+    pages = {page.id: page for page in world.pages()}
+    for at, question in enumerate(world.asked):
+        named = {part for fact in question.triples for part in fact}
+        for copy in range(3):
+            text = pages[f"notice-{at}-{copy}"].text
+            assert any(name in text for name in named)
+            assert f"notice-{at}-{copy}" not in question.gold
+    assert len(pages) == 400
+
+
+def test_aliases_stand_in_the_passage_of_the_thing_that_they_name() -> None:
+    world = World(passages=400, questions=40, aliases=1.0)
+    pages = {page.id: page for page in world.pages()}
+    for question in world.asked:
+        first = pages[next(iter(question.gold))]
+        kind, _, number = first.id.rpartition("-")
+        alias = world.names.alias(kind, int(number))
+        assert alias in question.text
+        assert alias in first.text
+
+
+def test_typos_change_the_name_that_is_asked_about_in_the_share_asked_for() -> None:
+    world = World(passages=2000, questions=400, typos=0.25)
+    misspelt = sum(question.triples[0][0] not in question.text for question in world.asked)
+    assert misspelt / 400 == pytest.approx(0.25, abs=0.06)
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10**6), passages=st.integers(100, 500), hops=st.sampled_from([(1,), (2, 4), (3,)]))
+def test_any_world_is_a_sound_data_set(seed: int, passages: int, hops: tuple[int, ...]) -> None:
+    data = World(passages=passages, questions=6, hops=hops, aliases=0.5, seed=seed).dataset()
+    assert len(data.corpus) == passages
+    assert len(data) == 6
+
+
+def test_the_folder_reads_back_as_the_world_in_memory(tmp_path: Path) -> None:
+    world = World(passages=300, questions=12, distractors=1, aliases=0.3)
+    loaded = kg2rag.load("world", path=write(world, tmp_path / "w", progress=False))
+    made = world.dataset()
+    assert loaded.corpus.fingerprint == made.corpus.fingerprint
+    assert loaded.questions == made.questions
+    assert "synthetic" in loaded.name
+
+
+def test_its_triples_are_a_graph_over_its_corpus(tmp_path: Path) -> None:
+    folder = write(World(passages=300, questions=12), tmp_path / "w", progress=False)
+    data = kg2rag.load("world", path=folder)
+    kb = kg2rag.KnowledgeBase.build(data.corpus, f"triples:{folder / 'triples.jsonl'}")
+    assert kb.graph.n_triples == sum(1 for _ in World(passages=300, questions=12).triples())
+
+
+def test_equal_seeds_write_equal_bytes_under_any_hash_seed(tmp_path: Path) -> None:
+    command = "from kg2rag.cli import main; main()"
+    for name, hash_seed in (("a", "0"), ("b", "1")):
+        arguments = [sys.executable, "-c", command, *"world --passages 500 --typos 0.5 --aliases 0.5 --out".split()]
+        environment = {"PYTHONHASHSEED": hash_seed, "PATH": ""}
+        subprocess.run([*arguments, str(tmp_path / name)], check=True, env=environment, capture_output=True)
+    for file in ("corpus.jsonl", "questions.jsonl", "triples.jsonl", "world.json"):
+        assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
+
+
+def test_another_seed_makes_another_world() -> None:
+    first, second = (next(World(seed=seed).pages()) for seed in (0, 1))
+    assert first.title != second.title
+
+
+def test_a_damaged_file_is_named(tmp_path: Path) -> None:
+    folder = write(World(passages=100, questions=4), tmp_path / "w", progress=False)
+    with (folder / "corpus.jsonl").open("a", encoding="utf-8") as file:
+        file.write(json.dumps({"id": "x", "title": "x", "text": "x"}) + "\n")
+    with pytest.raises(ValueError, match=r"corpus\.jsonl: sha256"):
+        kg2rag.load("world", path=folder)
+
+
+def test_a_world_that_was_not_finished_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = list(islice(SMALL.pages(), 5))
+
+    def broken(self: World) -> object:
+        yield from first
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(World, "pages", broken)
+    with pytest.raises(KeyboardInterrupt):
+        write(World(passages=100, questions=4), tmp_path / "w", progress=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_exists_is_not_overwritten(tmp_path: Path) -> None:
+    with pytest.raises(FileExistsError, match="exists"):
+        write(SMALL, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("controls", "message"),
+    [
+        ({"hops": (5,)}, "hops are different numbers from 1 to 4"),
+        ({"hops": (2, 2)}, "hops are different"),
+        ({"typos": 1.5}, "typos is a share from 0 to 1, not 1.5"),
+        ({"dropped": 0.7, "wrong": 0.7}, "more than all triples"),
+        ({"passages": 100, "questions": 50, "distractors": 1}, "leave 50 for entities"),
+    ],
+)
+def test_a_control_out_of_range_is_named(controls: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        World(**controls)
+
+
+def test_more_questions_than_the_world_has_chains_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"has only \d+ of 300 questions with 1 hops"):
+        _ = World(passages=60, questions=300, hops=(1,)).asked
+
+
+@pytest.mark.realdata
+def test_no_title_of_wikipedia_is_a_name_of_the_world(shared_data: Path) -> None:
+    files = ("musique-100/musique_corpus.json", "2wiki-1000/2wikimultihopqa_corpus.json")
+    titles = {normalise(row["title"]) for file in files for row in json.loads((shared_data / file).read_text())}
+    names = Names(0, World(passages=100_000, questions=4).counts)
+    counts = World(passages=100_000, questions=4).counts
+    ours = {normalise(names.name(kind, i)) for kind, count in counts.items() for i in range(count)}
+    ours |= {normalise(names.alias(kind, i)) for kind, count in counts.items() for i in range(count)}
+    assert not titles & ours
