@@ -1,0 +1,51 @@
+"""`kg2rag reproduce`: published numbers beside ours; `kg2rag verify`: a comparison twice, byte for byte."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def reproduce(
+    ledgers: Annotated[list[Path], typer.Argument(help="Ledger files, or a folder of them such as eval/ledger.")],
+    data: Annotated[Path, typer.Option(help="The folder below which the ledgers' data folders lie.")],
+    only: Annotated[str, typer.Option(help="Rows whose ledger/system/set contains this.")] = "",
+    out: Annotated[Path | None, typer.Option(help="A .csv or .md file for the table.")] = None,
+) -> None:
+    """Run what can be run here of published results: ours, theirs, difference, verdict."""
+    from rich.console import Console
+
+    from kg2rag.reproduction import Ledger
+    from kg2rag.reproduction import reproduce as run
+
+    if out is not None and out.suffix not in (".csv", ".md"):
+        raise ValueError(f"--out {out}: the table is written as .csv or .md.")
+    files = [file for path in ledgers for file in (sorted(path.glob("*.toml")) if path.is_dir() else [path])]
+    if not files:
+        raise FileNotFoundError(f"{', '.join(map(str, ledgers))}: no ledger (*.toml) there.")
+    result = run([Ledger.read(file) for file in files], data, only=only)
+    Console().print(result)
+    typer.echo(", ".join(f"{verdict}: {count}" for verdict, count in result.summary().items()))
+    if out is not None:
+        text = result.to_markdown() if out.suffix == ".md" else result.frame.to_csv(index=False, float_format="%.4f")
+        out.write_text(text, encoding="utf-8")
+
+
+def verify(
+    context: typer.Context,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Build everything twice too, vectors included.")] = False,
+) -> None:
+    """Run `kg2rag compare …` twice, with other hash seeds and thread counts, and compare the bytes.
+
+    What follows is handed to `compare`: kg2rag verify bundled --systems bm25,dense
+    """
+    from kg2rag.reproduction import verify as run
+
+    result = run(context.args, fresh=fresh)
+    for name, (first, second) in result.checksums.items():
+        typer.echo(f"{'equal    ' if first == second else 'DIFFERENT'}  {name}")
+    count = len(result.checksums)
+    typer.echo(f"{count - len(result.differing)} of {count} files equal ({' | '.join(result.conditions)}).")
+    raise typer.Exit(0 if result else 1)
