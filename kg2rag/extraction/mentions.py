@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import log
@@ -27,6 +27,9 @@ from numpy.typing import NDArray
 
 from kg2rag.corpus import Corpus
 from kg2rag.extraction import Entity, Extraction, Mention
+from kg2rag.extraction.aliases import VERSION as ALIASES
+from kg2rag.extraction.aliases import find_aliases
+from kg2rag.extraction.names import CALENDAR, NAME
 from kg2rag.lexicon import FUNCTION_WORDS, Lexicon
 from kg2rag.text import normalise, without_brackets
 from kg2rag.types import Triple
@@ -34,13 +37,6 @@ from kg2rag.types import Triple
 VERSION = 2  # raise it when the rules change, so that stored tables are rebuilt
 
 _WORD = re.compile(r"\w+", re.UNICODE)
-_LINK_WORDS = "of|the|de|da|di|del|der|des|du|van|von|la|le|al|el|bin|ibn|y"
-_CAPITAL = "[" + "".join(chr(code) for code in range(0x250) if chr(code).isupper()) + "]"  # Latin, accents included
-_NAME = re.compile(rf"\b{_CAPITAL}[\w'’\-]*(?:\s+(?:(?:{_LINK_WORDS})\s+){{0,2}}{_CAPITAL}[\w'’\-]*)*")
-_CALENDAR = frozenset(
-    """january february march april may june july august september october november december monday tuesday wednesday
-    thursday friday saturday sunday""".split()
-)
 
 
 @dataclass(frozen=True)
@@ -170,7 +166,7 @@ def _own_titles(page_key: NDArray[np.int32], page_row: NDArray[np.int32]) -> def
 
 def _phrases(sentence: str, covered: Sequence[tuple[int, int]]) -> Iterator[tuple[str, str]]:
     """(key, surface) of the capitalised phrases that overlap no title."""
-    for match in _NAME.finditer(sentence):
+    for match in NAME.finditer(sentence):
         start, end = match.span()
         if any(start < right and left < end for left, right in covered):
             continue
@@ -179,7 +175,7 @@ def _phrases(sentence: str, covered: Sequence[tuple[int, int]]) -> Iterator[tupl
             words = words[1:]
         surface = re.sub(r"(['’]s|['’\-]+)$", "", " ".join(words))
         key = normalise(surface)
-        if len(key) > 1 and not set(key.split()) <= _CALENDAR:
+        if len(key) > 1 and not set(key.split()) <= CALENDAR:
             yield key, surface
 
 
@@ -206,20 +202,35 @@ class Mentions:
     """The mention table as an extractor: a passage's title -[mentions]-> what its text names.
 
     The strength of such a triple falls with the number of passages that name its tail: 10 · ln(1 + N/df) / ln(1 + N).
+
+    Parameters
+    ----------
+    aliases : read the texts for other names of the same things ("X (ABC)", "X, also known as Y"), count those as
+        mentions of X, and leave out what is a date or a number (see `kg2rag.extraction.aliases`). False gives the
+        table as `mention_ppr` walks it.
     """
+
+    aliases: bool = True
 
     @property
     def fingerprint(self) -> str:
         """The version of the rules."""
-        return f"mentions-{VERSION}"
+        return f"mentions-{VERSION}" + (f", aliases-{ALIASES}" if self.aliases else "")
 
     def extract(self, corpus: Corpus) -> Extraction:
-        """Triples between titles and names; mentions of every key; passages without a title give mentions alone."""
+        """Triples between titles and names; mentions of every key; passages without a title give mentions alone.
+
+        `notes` counts what the aliases joined and left out.
+        """
         return self.from_table(find_mentions(corpus), corpus)
 
     def from_table(self, table: MentionTable, corpus: Corpus) -> Extraction:
         """The same from a table that is at hand."""
         titles = corpus.titles
+        others: dict[str, tuple[str, ...]] = {}
+        notes: dict[str, int] = {}
+        if self.aliases:
+            table, others, notes = find_aliases(corpus, table)
         display = _display_names(table, titles)
         strength = [10 * log(1 + len(corpus) / max(df, 1)) / log(1 + len(corpus)) for df in table.document_frequency]
         triples: dict[Triple, None] = {}
@@ -229,7 +240,7 @@ class Mentions:
                 mentions.append(Mention(name, corpus.ids[row], sentence))
                 if titles[row]:
                     triples[Triple(titles[row], "mentions", name, corpus.ids[row], round(strength[key], 3))] = None
-        return Extraction(tuple(triples), tuple(mentions), tuple(_entities(table, display)))
+        return Extraction(tuple(triples), tuple(mentions), tuple(_entities(table, display, others)), notes)
 
 
 def _display_names(table: MentionTable, titles: Sequence[str]) -> list[list[str]]:
@@ -241,7 +252,10 @@ def _display_names(table: MentionTable, titles: Sequence[str]) -> list[list[str]
     return [found or [table.names[key]] for key, found in enumerate(display)]
 
 
-def _entities(table: MentionTable, display: Sequence[Sequence[str]]) -> Iterator[Entity]:
+def _entities(
+    table: MentionTable, display: Sequence[Sequence[str]], others: Mapping[str, tuple[str, ...]]
+) -> Iterator[Entity]:
+    """Titles, with and without their brackets, then names; a name that became another's alias is none of its own."""
     aliases: defaultdict[str, dict[str, None]] = defaultdict(dict)
     for key, names in enumerate(display[: table.n_titles]):
         for name in names:
@@ -249,7 +263,8 @@ def _entities(table: MentionTable, display: Sequence[Sequence[str]]) -> Iterator
                 aliases[name][table.names[key]] = None
             else:
                 aliases[name].update({})
-    for name, others in aliases.items():
-        yield Entity(name, "title", aliases=tuple(others))
-    for name in table.names[table.n_titles :]:
-        yield Entity(name, "name")
+    for name, known in aliases.items():
+        yield Entity(name, "title", aliases=tuple(dict.fromkeys((*known, *others.get(name, ())))))
+    for name, frequency in zip(table.names[table.n_titles :], table.document_frequency[table.n_titles :], strict=True):
+        if frequency:
+            yield Entity(name, "name", aliases=others.get(name, ()))

@@ -6,17 +6,11 @@ Attributes are strings and numbers only, so `networkx.write_graphml` and Gephi t
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from kg2rag.corpus import Corpus
-from kg2rag.extraction import Entity, Extraction
+from kg2rag.extraction.networkx_graph import extraction_of_networkx
 from kg2rag.graph.knowledge import KnowledgeGraph
-from kg2rag.graph.tables import incidence
-from kg2rag.types import Triple
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -73,37 +67,4 @@ def from_networkx(graph: nx.Graph, corpus: Corpus) -> KnowledgeGraph:
     ------
     ValueError : a node that is no string, an edge without a relation, a weight out of range, an unknown passage.
     """
-    entities, passages = [], {}
-    for node, data in graph.nodes(data=True):
-        if not isinstance(node, str):
-            raise ValueError(f"Node {node!r} is no string. Rename nodes to entity names (networkx.relabel_nodes).")
-        if data.get("kind") == "passage":
-            passages[node] = data["passage_id"]
-        else:
-            aliases = tuple(json.loads(data.get("aliases", "[]")))
-            entities.append(Entity(node, data.get("type", ""), data.get("description", ""), aliases))
-    edges = [edge for edge in graph.edges(data=True) if edge[2].get("kind") != "mention"]
-    # networkx walks edges node by node; `order` brings the triples' own order back.
-    edges.sort(key=lambda edge: edge[2].get("order", 0))
-    triples = tuple(_triple(head, tail, data) for head, tail, data in edges)
-    built = KnowledgeGraph.build(Extraction(triples=triples, entities=tuple(entities)), corpus)
-    return _with_mentions(built, graph, passages, corpus) if passages else built
-
-
-def _triple(head: str, tail: str, data: Mapping[str, object]) -> Triple:
-    if not isinstance(relation := data.get("relation"), str):
-        raise ValueError(f"Edge {head!r} - {tail!r} has relation {relation!r}; a string is needed.")
-    optional = {name: data[name] for name in ("strength", "confidence") if name in data}
-    return Triple(head, relation, tail, str(data.get("passage_id", "")), **optional)  # type: ignore[arg-type]
-
-
-def _with_mentions(
-    built: KnowledgeGraph, graph: nx.Graph, passages: Mapping[str, str], corpus: Corpus
-) -> KnowledgeGraph:
-    mentions = [
-        (built.entity(entity), corpus.row(passages[passage]), data["count"])
-        for entity, passage, data in graph.edges(data=True)
-        if data.get("kind") == "mention"
-    ]
-    owners, rows, counts = np.array(mentions, dtype=np.int32).reshape(-1, 3).T
-    return replace(built, mentions=incidence(owners, rows, counts, built.n_entities))
+    return KnowledgeGraph.build(extraction_of_networkx(graph), corpus)

@@ -166,9 +166,10 @@ def test_a_title_without_its_brackets_is_an_alias() -> None:
 SCRIPT = """
 import hashlib
 from kg2rag.datasets import load
+from kg2rag.extraction.cooccurrence import Cooccurrence
 from kg2rag.extraction.mentions import Mentions, find_mentions
 corpus = load("bundled").corpus
-table, extraction = find_mentions(corpus), Mentions().extract(corpus)
+table, extraction = find_mentions(corpus), (Mentions().extract(corpus), Cooccurrence().extract(corpus))
 parts = (table.keys, table.names, table.key.tolist(), table.row.tolist(), table.sentence.tolist(), extraction)
 print(hashlib.sha256(repr(parts).encode()).hexdigest())
 """

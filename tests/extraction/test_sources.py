@@ -7,19 +7,25 @@ from pathlib import Path
 import pytest
 
 from kg2rag.extraction import Extractor
+from kg2rag.extraction.cooccurrence import Cooccurrence
+from kg2rag.extraction.graphml import GraphMLFile
 from kg2rag.extraction.hipporag import HippoRAGOpenIE
+from kg2rag.extraction.lightrag import CHUNKS, GRAPH, LightRAG
 from kg2rag.extraction.mentions import Mentions
-from kg2rag.extraction.sources import parse
+from kg2rag.extraction.msgraphrag import TABLES, MicrosoftGraphRAG
+from kg2rag.extraction.sources import known, parse
 from kg2rag.extraction.subkgs import KG2RAGSubgraphs
 from kg2rag.extraction.triples import TriplesFile
 
 
-def test_mentions_need_no_file() -> None:
-    assert parse("mentions") == Mentions()
+@pytest.mark.parametrize(("name", "extractor"), [("mentions", Mentions()), ("cooccurrence", Cooccurrence())])
+def test_rules_need_no_file(name: str, extractor: Extractor) -> None:
+    assert parse(name) == extractor
 
 
 @pytest.mark.parametrize(
-    ("kind", "extractor"), [("openie", HippoRAGOpenIE), ("subkgs", KG2RAGSubgraphs), ("triples", TriplesFile)]
+    ("kind", "extractor"),
+    [("openie", HippoRAGOpenIE), ("subkgs", KG2RAGSubgraphs), ("triples", TriplesFile), ("graphml", GraphMLFile)],
 )
 def test_a_kind_and_a_file_make_its_importer(tmp_path: Path, kind: str, extractor: type[Extractor]) -> None:
     file = tmp_path / "a:b.jsonl"
@@ -27,9 +33,34 @@ def test_a_kind_and_a_file_make_its_importer(tmp_path: Path, kind: str, extracto
     assert parse(f"{kind}:{file}") == extractor(file)  # type: ignore[call-arg]
 
 
+@pytest.mark.parametrize(
+    ("kind", "extractor", "files"),
+    [
+        ("lightrag", LightRAG, (GRAPH, CHUNKS)),
+        ("msgraphrag", MicrosoftGraphRAG, tuple(f"{table}.parquet" for table in TABLES)),
+    ],
+)
+def test_a_kind_and_a_folder_make_its_importer(
+    tmp_path: Path, kind: str, extractor: type[Extractor], files: tuple[str, ...]
+) -> None:
+    for name in files:
+        (tmp_path / name).touch()
+    assert parse(f"{kind}:{tmp_path}") == extractor(tmp_path)  # type: ignore[call-arg]
+
+
+def test_a_kind_without_its_folder_says_how_to_write_it() -> None:
+    with pytest.raises(ValueError, match="names no folder: write lightrag:FOLDER"):
+        parse("lightrag")
+
+
+def test_the_known_sources_include_every_kind() -> None:
+    for kind in ("mentions", "cooccurrence", "graphml:FILE", "lightrag:FOLDER", "msgraphrag:FOLDER"):
+        assert kind in known().split(", ")
+
+
 @pytest.mark.parametrize("spec", ["", "wikidata", "wikidata:x.tsv"])
 def test_an_unknown_kind_lists_the_known_ones(spec: str) -> None:
-    with pytest.raises(ValueError, match="Known: mentions, openie:FILE, subkgs:FILE, triples:FILE"):
+    with pytest.raises(ValueError, match="Known: mentions, cooccurrence, openie:FILE, subkgs:FILE, triples:FILE"):
         parse(spec)
 
 

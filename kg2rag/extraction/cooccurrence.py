@@ -1,0 +1,150 @@
+"""Passages -> triples between the titles and names that stand together, by how surprising that is. No language model.
+
+Entities and aliases are those of `mentions`. A window is a sentence, or a whole passage, that names something; the
+passage's own title stands in each of its windows, since that is what they are about. With n windows, of which n_x hold
+x and n_xy hold both,
+
+    npmi = ln(n · n_xy / (n_x · n_y)) / ln(n / n_xy)      in [-1, 1], 0 where x and y are independent [1]
+    strength = 10 · npmi · n_xy / (n_xy + 1)              in (0, 10)
+
+The discount, after [2], answers what PMI is known for: a pair that is seen once is no more than 5. Pairs no more
+frequent than chance are left out. The bounds on hubs are ours.
+
+[1] Bouma, "Normalized (Pointwise) Mutual Information in Collocation Extraction", GSCL 2009.
+[2] Pantel and Lin, "Discovering Word Senses from Text", KDD 2002.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import log
+from typing import Literal, get_args
+
+from kg2rag.corpus import Corpus
+from kg2rag.extraction import Extraction
+from kg2rag.extraction.mentions import Mentions
+from kg2rag.text import normalise, without_brackets
+from kg2rag.types import Triple
+
+VERSION = 1  # raise it when the rules change, so that stored graphs are rebuilt
+
+RELATION = "co-occurs with"
+Window = Literal["sentence", "passage"]
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Cooccurrence:
+    """Entities that stand in one window, joined by "co-occurs with"; one triple for each passage where they do.
+
+    The mentions say in which sentence each of the two stands.
+
+    Parameters
+    ----------
+    window : "sentence" or "passage".
+    max_degree : an entity keeps so many partners at most. A pair stays where it is among the strongest of both its
+        ends; of equally strong pairs, those that come first in the corpus.
+    max_entities : of a window with more, the rarest are joined: lists of names say little, and pairs are quadratic.
+    """
+
+    window: Window = "sentence"
+    max_degree: int = 50
+    max_entities: int = 20
+
+    def __post_init__(self) -> None:
+        if self.window not in get_args(Window):
+            raise ValueError(f"window must be {' or '.join(map(repr, get_args(Window)))}, not {self.window!r}.")
+        for name, least in (("max_degree", 1), ("max_entities", 2)):
+            if getattr(self, name) < least:
+                raise ValueError(f"{name} must be at least {least}, not {getattr(self, name)}.")
+
+    @property
+    def fingerprint(self) -> str:
+        """The versions of the rules, and the parameters."""
+        parameters = f"{self.window}, {self.max_degree}, {self.max_entities}"
+        return f"cooccurrence-{VERSION} ({parameters}), {Mentions().fingerprint}"
+
+    def extract(self, corpus: Corpus) -> Extraction:
+        """Triples of every pair that is kept; entities and mentions as `Mentions` finds them.
+
+        `notes` counts the pairs that chance or the bounds left out.
+        """
+        named = Mentions().extract(corpus)
+        windows = self._windows(named)
+        notes = Counter(named.notes)
+        holding = Counter(entity for _, entities in windows for entity in entities)
+        together: Counter[Pair] = Counter()
+        where: defaultdict[Pair, dict[str, None]] = defaultdict(dict)
+        for passage, entities in windows:
+            notes[f"windows with more than {self.max_entities} entities, the rarest joined"] += (
+                len(entities) > self.max_entities
+            )
+            for pair in self._pairs(entities, holding):
+                together[pair] += 1
+                where[pair][passage] = None
+        strengths = strengths_of(together, holding, len(windows))
+        notes["pairs no more frequent than chance left out"] = len(together) - len(strengths)
+        kept = _bounded(strengths, self.max_degree)
+        notes[f"pairs beyond the {self.max_degree} strongest of an end left out"] = len(strengths) - len(kept)
+        triples = tuple(
+            Triple(head, RELATION, tail, passage, strengths[head, tail])
+            for head, tail in kept
+            for passage in where[head, tail]
+        )
+        counted = {cause: count for cause, count in notes.items() if count}
+        return Extraction(triples, named.mentions, named.entities, counted)
+
+    def _windows(self, named: Extraction) -> list[tuple[str, list[str]]]:
+        """(passage, its entities) of every window, each entity once, the passage's own title first."""
+        titles: dict[str, str] = {}
+        found: dict[tuple[str, int], dict[str, None]] = {}
+        for mention in named.mentions:
+            if mention.sentence < 0:
+                titles[mention.passage_id] = mention.entity
+                continue
+            number = mention.sentence if self.window == "sentence" else 0
+            found.setdefault((mention.passage_id, number), {})[mention.entity] = None
+        return [
+            (passage, list(dict.fromkeys([*([titles[passage]] if passage in titles else []), *entities])))
+            for (passage, _), entities in found.items()
+        ]
+
+    def _pairs(self, entities: Sequence[str], holding: Mapping[str, int]) -> Iterator[Pair]:
+        """The pairs of a window; two pages that one name may stand for ("Rebecca") are none."""
+        if len(entities) > self.max_entities:
+            rarest = sorted(range(len(entities)), key=lambda place: (holding[entities[place]], place))
+            entities = [entities[place] for place in sorted(rarest[: self.max_entities])]
+        names = [normalise(without_brackets(entity)) for entity in entities]
+        for (first, one), (second, other) in combinations(zip(entities, names, strict=True), 2):
+            if one != other:
+                yield (first, second) if first <= second else (second, first)
+
+
+def strengths_of(together: Mapping[Pair, int], holding: Mapping[str, int], windows: int) -> dict[Pair, float]:
+    """The strength of every pair that is more frequent than chance, to three decimals; see the module's formulas."""
+    strengths: dict[Pair, float] = {}
+    for (first, second), count in together.items():
+        surprise = log(windows * count / (holding[first] * holding[second]))
+        # In every window together: no surprise is left to measure, and none to divide by.
+        npmi = surprise / log(windows / count) if count < windows else 1.0
+        strength = round(10 * npmi * count / (count + 1), 3)
+        if strength > 0:
+            strengths[first, second] = strength
+    return strengths
+
+
+def _bounded(strengths: Mapping[Pair, float], max_degree: int) -> list[Pair]:
+    """The pairs that are among the `max_degree` strongest of both their ends, in the order given."""
+    strongest: defaultdict[str, int] = defaultdict(int)
+    kept: set[Pair] = set()
+    for pair in sorted(strengths, key=strengths.__getitem__, reverse=True):
+        within = True
+        for end in pair:
+            strongest[end] += 1
+            within &= strongest[end] <= max_degree
+        if within:
+            kept.add(pair)
+    return [pair for pair in strengths if pair in kept]
