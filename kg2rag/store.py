@@ -91,6 +91,12 @@ class Store:
         self._build(path, stage, full_key, build)
         return path
 
+    def find(self, stage: str, key: Mapping[str, object], *, libraries: tuple[str, ...] = ()) -> Path | None:
+        """The directory that `entry` would open, without building one; None where it is missing or damaged."""
+        full_key = {"stage": stage, **key, "libraries": {name: version(name) for name in libraries}}
+        path = self.root / stage / _name(full_key)
+        return path if path.is_dir() and self._damage(path) is None else None
+
     def _build(self, path: Path, stage: str, key: Mapping[str, object], build: Callable[[Path], None]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = path.with_name(f".partial-{os.getpid()}-{uuid.uuid4().hex}")

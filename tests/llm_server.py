@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import random
+import select
 import socket
 import struct
 import threading
@@ -18,10 +19,25 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 FAULTS = ("429", "500", "slow", "reset", "cut", "foreign", "no choices", "html")
-"""What the client retries. "wrong schema" and "prose" are faults of the model, and not retried."""
+"""What the client retries."""
+
+MODEL_FAULTS = ("wrong schema", "prose", "half an answer", "length", "empty")
+"""What the model does wrong, and the client does not retry."""
 
 Fault = Callable[[str, int], str | None]
 """(prompt, how many requests with this prompt came before) -> what goes wrong, or None."""
+
+
+PromptOf = Callable[[dict[str, Any]], str]
+
+
+def first_message(body: dict[str, Any]) -> str:
+    return str(body["messages"][0]["content"])
+
+
+def last_message(body: dict[str, Any]) -> str:
+    """For conversations, whose first messages are all the same."""
+    return str(body["messages"][-1]["content"])
 
 
 def never(prompt: str, before: int) -> str | None:
@@ -48,7 +64,9 @@ class ChatServer(ThreadingHTTPServer):
 
     Attributes
     ----------
+    prompt_of : what of a request's body is its prompt; the first message where not given.
     requests, answered : how often each prompt came, and was answered well (faults of the model included).
+    paid : how often each body was answered well (faults of the model included) to a client that was still there.
     most_in_flight : the largest number of requests handled at one time.
     bodies, keys : the request bodies, and the Authorization headers.
     gate : requests whose prompt `holds` says yes to wait for it.
@@ -58,12 +76,13 @@ class ChatServer(ThreadingHTTPServer):
     block_on_close = False
     request_queue_size = 64  # beyond the default of 5, connections that come at once wait for a second
 
-    def __init__(self, reply: Callable[[str], str], fault: Fault, delay: float) -> None:
+    def __init__(self, reply: Callable[[str], str], fault: Fault, delay: float, prompt_of: PromptOf) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.reply, self.fault, self.delay = reply, fault, delay
+        self.reply, self.fault, self.delay, self.prompt_of = reply, fault, delay, prompt_of
         self.lock = threading.Lock()
         self.requests: Counter[str] = Counter()
         self.answered: Counter[str] = Counter()
+        self.paid: Counter[str] = Counter()
         self.in_flight = self.most_in_flight = 0
         self.bodies: list[dict[str, Any]] = []
         self.keys: list[str] = []
@@ -81,11 +100,12 @@ class ChatServer(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     server: ChatServer
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # headers and body are two writes; else the second waits 40 ms for an ACK
 
     def do_POST(self) -> None:
         server = self.server
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        prompt = body["messages"][0]["content"]
+        prompt = server.prompt_of(body)
         with server.lock:
             before = server.requests[prompt]
             server.requests[prompt] += 1
@@ -94,15 +114,26 @@ class _Handler(BaseHTTPRequestHandler):
             server.in_flight += 1
             server.most_in_flight = max(server.most_in_flight, server.in_flight)
         try:
+            server.gate.wait(server.delay)
             if server.holds(prompt):
                 server.gate.wait(20)
-            server.gate.wait(server.delay)
-            self._answer(prompt, server.fault(prompt, before))
+            if not self._alone():
+                self._answer(prompt, server.fault(prompt, before), json.dumps(body, sort_keys=True))
         finally:
             with server.lock:
                 server.in_flight -= 1
 
-    def _answer(self, prompt: str, fault: str | None) -> None:
+    def _alone(self) -> bool:
+        """Whether the client is gone: killed, or tired of waiting."""
+        if not select.select([self.connection], [], [], 0)[0]:
+            return False
+        try:
+            self.close_connection = self.connection.recv(1, socket.MSG_PEEK) == b""
+        except OSError:
+            self.close_connection = True
+        return self.close_connection
+
+    def _answer(self, prompt: str, fault: str | None, body: str) -> None:
         if fault in ("429", "500", "400", "401", "404"):
             # The key comes back in the error text, as some hosted services do it.
             error = {"error": {"message": f"refused with {fault}, key {self.headers['Authorization']}"}}
@@ -126,11 +157,18 @@ class _Handler(BaseHTTPRequestHandler):
         elif fault == "html":
             self._send("<html><body>Please log in</body></html>", kind="text/html")
         else:
-            output = {"wrong schema": '{"colour": "red"}', "prose": "I would rather not say."}.get(str(fault))
+            reply = self.server.reply(prompt)
+            faulty = {
+                "wrong schema": '{"colour": "red"}',
+                "prose": "I would rather not say.",
+                "half an answer": reply[: len(reply) // 2],
+                "empty": "",
+            }
             with self.server.lock:
                 self.server.answered[prompt] += 1
+                self.server.paid[body] += 1
             finish = fault if fault in ("length", "content_filter") else "stop"
-            text = "" if fault == "empty" else self.server.reply(prompt) if output is None else output
+            text = faulty.get(str(fault), reply)
             counted = fault != "uncounted"
             self._send(self._completion(text, finish, counted), kind="text/plain" if fault == "plain" else "")
 
@@ -164,10 +202,13 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def serving(
-    reply: Callable[[str], str] = lambda prompt: f"answer to {prompt}", fault: Fault = never, delay: float = 0.0
+    reply: Callable[[str], str] = lambda prompt: f"answer to {prompt}",
+    fault: Fault = never,
+    delay: float = 0.0,
+    prompt_of: PromptOf = first_message,
 ) -> Iterator[ChatServer]:
     """A server for the length of a block."""
-    server = ChatServer(reply, fault, delay)
+    server = ChatServer(reply, fault, delay, prompt_of)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     try:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, Field, ValidationError
 
 from kg2rag.llm.outcomes import CompletionError, Failure, Kind
+from kg2rag.llm.rate import limit_of
 
 if TYPE_CHECKING:
     import openai
@@ -58,14 +59,17 @@ class _Answer(BaseModel):
     model: str | None = None
 
 
-def connect(base_url: str, key: str, timeout: float, retries: int) -> openai.OpenAI:
-    """A client of an endpoint; ImportError says how to install what it needs."""
+def connect(base_url: str, key: str, timeout: float, retries: int, rpm: float | None = None) -> openai.OpenAI:
+    """A client of an endpoint, at most `rpm` requests a minute; ImportError says how to install what it needs."""
     try:
         import openai
     except ImportError as error:
         raise ImportError("Language models need the openai client: pip install 'kg2rag[llm]'.") from error
 
-    http_client = openai.DefaultHttpxClient(event_hooks={"response": [_refuse_damaged]}, timeout=timeout)
+    hooks: dict[str, list[Any]] = {"response": [_refuse_damaged]}
+    if rpm is not None:
+        hooks["request"] = [limit_of(base_url, rpm).wait]
+    http_client = openai.DefaultHttpxClient(event_hooks=hooks, timeout=timeout)
     return openai.OpenAI(base_url=base_url, api_key=key, timeout=timeout, max_retries=retries, http_client=http_client)
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 _THOUGHT = re.compile(r"\A(?:\s*<think>)?(?:(?!<think>).)*?</think>\s*", re.DOTALL)
 _FENCED = re.compile(r"```[\w-]*[ \t]*\n(.*?)```", re.DOTALL)
 _PIECE = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^"'{}]+|.""", re.DOTALL)
 _TOKEN = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^"']+|.""", re.DOTALL)
+_BRACKET = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^"'{}\[\]]+|.""", re.DOTALL)
 _TRAILING_COMMA = re.compile(r"(?<![{\[,:\s])\s*,(\s*[}\]])")
 _CONSTANT = re.compile(r"\b(?:True|False|None)\b")
 _JSON_CONSTANT = {"True": "true", "False": "false", "None": "null"}
@@ -30,8 +31,13 @@ def without_reasoning(text: str) -> str:
     return _THOUGHT.sub("", text, count=1)
 
 
-def read_json(text: str) -> Any:
+def read_json(text: str, keys: Collection[str] = ()) -> Any:
     """The JSON value of a text that holds exactly one, repaired where only one reading is possible.
+
+    Parameters
+    ----------
+    keys : all that the object wanted may have. Where given, an object that lacks nothing but its closing brace is
+        closed if it then has every one of them: nothing else can have been cut off.
 
     Raises
     ------
@@ -46,6 +52,11 @@ def read_json(text: str) -> Any:
         return _strict(text)
     except _NotJsonError:
         pass
+    closed = _closed(text, keys) if keys else None
+    return _one_object(text) if closed is None else closed
+
+
+def _one_object(text: str) -> Any:
     fenced = _FENCED.findall(text)
     spans = fenced if len(fenced) == 1 else list(_objects(text))
     found: list[Any] = []
@@ -118,6 +129,29 @@ def _objects(text: str) -> Iterator[str]:
             raise ValueError("its JSON object is part of a list that is cut off or damaged")
         yield text[start:end]
         start = text.find("{", end)
+
+
+def _closed(text: str, keys: Collection[str]) -> dict[str, Any] | None:
+    """The last object of a text whose closing brace is missing; None where more is missing, or nothing is."""
+    start = text.find("{")
+    span = re.sub(r"\s*,?\s*(?:```)?\s*\Z", "", text[start:]) if start >= 0 else ""
+    if span[-1:] not in ('"', "'", "]", "}"):  # a number may go on
+        return None
+    open_: list[str] = []
+    for piece in _BRACKET.finditer(span):
+        if piece[0] in ("{", "["):
+            open_.append(piece[0])
+        elif piece[0] in ("}", "]") and (not open_ or open_.pop() != {"}": "{", "]": "["}[piece[0]]):
+            return None
+        if piece[0] in ('"', "'") or not open_:  # cut off within a string, or closed before the end
+            return None
+    if len(open_) > 1:  # a list may have lost items, an object within it keys
+        return None
+    try:
+        value = _repaired(span + "}")
+    except _NotJsonError:
+        return None
+    return value if isinstance(value, dict) and set(keys) <= value.keys() else None
 
 
 def _closing(text: str, start: int) -> int:

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
-from kg2rag.llm.connection import Reply, api_key, ask, complaints, connect
-from kg2rag.llm.json_text import read_json, without_reasoning
+from kg2rag.llm.connection import Reply, api_key, ask, connect
 from kg2rag.llm.outcomes import Completion, CompletionError, Failure, Outcome, Usage
+from kg2rag.llm.reading import read
 from kg2rag.store import Store
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ Prompt = str | Sequence[Mapping[str, str]]
 Schema = TypeVar("Schema", bound=BaseModel)
 
 STRUCTURED = ("json_schema", "json_object", "prompt")
+RETRY_TEMPERATURE = 0.5
+"""The least temperature of a prompt that is asked again; see `ChatModel.again`."""
 _STAGE = "completions"
 _REPLY = "reply.json"
 
@@ -51,10 +53,15 @@ class ChatModel:
     extra : further fields of the request body, such as `{"top_p": 0.9}`; they go into the cache key and never hold a
         secret.
     concurrency : requests in flight at once, at most.
+    rpm : requests a minute, at most, retries included and evenly spaced; None for no limit. Models of one address and
+        one limit share it.
     retries : further attempts after the first, per prompt.
     timeout : seconds without a byte after which an attempt is given up.
     prompt_price, completion_price : per million tokens; where one is None, costs are None.
     cache_as : the endpoint's name in the cache key, for a server that moves between addresses; `base_url` where None.
+    again : how often the same prompts were asked before and answered unusably; part of the cache key. From 1 on, what
+        may have been the cause is changed: the seed is raised by `again`, the temperature to `RETRY_TEMPERATURE` at
+        least (at 0, servers give the same answer whatever the seed) and `max_tokens` doubled. None stays None.
     store : where answers are kept.
     """
 
@@ -67,11 +74,13 @@ class ChatModel:
     structured: Literal["json_schema", "json_object", "prompt"] = "json_schema"
     extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
     concurrency: int = field(default=8, repr=False)
+    rpm: float | None = field(default=None, repr=False)
     retries: int = field(default=5, repr=False)
     timeout: float = field(default=60.0, repr=False)
     prompt_price: float | None = field(default=None, repr=False)
     completion_price: float | None = field(default=None, repr=False)
     cache_as: str | None = None
+    again: int = 0
     store: Store = field(default_factory=Store, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -84,12 +93,14 @@ class ChatModel:
             raise ValueError(f"base_url {self.base_url!r} is no address. Give one such as http://localhost:8000/v1.")
         if self.structured not in STRUCTURED:
             raise ValueError(f"Unknown structured {self.structured!r}. Known: {', '.join(STRUCTURED)}.")
-        for name, least in (("concurrency", 1), ("retries", 0), ("max_tokens", 1)):
+        for name, least in (("concurrency", 1), ("retries", 0), ("max_tokens", 1), ("again", 0)):
             value = getattr(self, name)
             if value is not None and value < least:
                 raise ValueError(f"{name} must be at least {least}, not {value}.")
         if not self.timeout > 0:
             raise ValueError(f"timeout must be above 0 seconds, not {self.timeout}.")
+        if self.rpm is not None and not self.rpm > 0:
+            raise ValueError(f"rpm must be above 0 requests a minute, not {self.rpm}. None means no limit.")
 
     @overload
     def complete(self, prompt: Prompt) -> Completion[None]: ...
@@ -102,7 +113,7 @@ class ChatModel:
         ------
         CompletionError : there is none; its `failure` says why.
         """
-        outcome = self._outcome(self._body(prompt, schema), schema)
+        outcome = self._outcome(self.request(prompt, schema), schema)
         if isinstance(outcome, Failure):
             raise CompletionError(outcome)
         return outcome
@@ -130,7 +141,7 @@ class ChatModel:
         ------
         CompletionError : a failure of kind "access", which all prompts would share.
         """
-        bodies = [self._body(prompt, schema) for prompt in prompts]
+        bodies = [self.request(prompt, schema) for prompt in prompts]
         names = [json.dumps(body, sort_keys=True) for body in bodies]
         outcomes = self._in_parallel(dict(zip(names, bodies, strict=True)), schema, progress)
         seen: set[str] = set()
@@ -139,6 +150,12 @@ class ChatModel:
             ordered.append(replace(outcomes[name], cached=True) if name in seen else outcomes[name])
             seen.add(name)
         return ordered
+
+    def stored(self, prompt: Prompt, schema: type[BaseModel] | None = None) -> Outcome | None:
+        """What the store has of a prompt, a bad answer (a `Failure`) included; None where it was never answered."""
+        body = self.request(prompt, schema)
+        entry = self.store.find(_STAGE, self._key(body))
+        return None if entry is None else read(_reply_in(entry), schema, cached=True)
 
     def usage(self, outcomes: Sequence[Outcome]) -> Usage:
         """Calls, tokens and cost of some outcomes, by this model's prices."""
@@ -150,6 +167,7 @@ class ChatModel:
         from tqdm.auto import tqdm
 
         outcomes: dict[str, Outcome] = {}
+        failed = 0
         with (
             ThreadPoolExecutor(self.concurrency, thread_name_prefix="kg2rag-llm") as pool,
             tqdm(total=len(bodies), desc=progress, unit="prompt", disable=None, leave=False) as bar,
@@ -160,6 +178,8 @@ class ChatModel:
                     outcome = outcomes[futures[future]] = future.result()
                     if isinstance(outcome, Failure) and outcome.kind == "access":
                         raise CompletionError(outcome)
+                    failed += isinstance(outcome, Failure)
+                    bar.set_postfix({"failed": failed} if failed else {}, refresh=False)
                     bar.update()
             except BaseException:  # an interrupt too: without this, leaving the pool would first empty its queue
                 pool.shutdown(wait=False, cancel_futures=True)
@@ -175,37 +195,49 @@ class ChatModel:
             (folder / _REPLY).write_text(reply.model_dump_json(), encoding="utf-8")
             bought = True
 
-        key = {"endpoint": self.cache_as or self.base_url.rstrip("/"), "body": body}
         try:
-            entry = self.store.entry(_STAGE, key, buy)
+            entry = self.store.entry(_STAGE, self._key(body), buy)
         except CompletionError as error:
             return error.failure
-        reply = Reply.model_validate_json((entry / _REPLY).read_text(encoding="utf-8"))
-        return _read(reply, schema, cached=not bought)
+        return read(_reply_in(entry), schema, cached=not bought)
 
-    def _body(self, prompt: Prompt, schema: type[BaseModel] | None) -> dict[str, Any]:
-        """Everything the answer depends on, but for the endpoint."""
+    def _key(self, body: dict[str, Any]) -> dict[str, Any]:
+        key = {"endpoint": self.cache_as or self.base_url.rstrip("/"), "body": body}
+        return key | {"again": self.again} if self.again else key
+
+    def request(self, prompt: Prompt, schema: type[BaseModel] | None = None) -> dict[str, Any]:
+        """The request's body: everything the answer depends on, but for the endpoint."""
         messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else [dict(m) for m in prompt]
         if not messages or any(not {"role", "content"} <= message.keys() for message in messages):
             raise ValueError("A prompt is a text, or at least one message with 'role' and 'content'.")
         for message in messages:
             _check_unicode(message["content"])
         body: dict[str, Any] = {"model": self.model, "messages": messages}
-        for name in ("temperature", "seed", "max_tokens"):
-            if getattr(self, name) is not None:
-                body[name] = getattr(self, name)
+        body |= {name: value for name, value in self._sampling().items() if value is not None}
         if schema is not None:
             _demand(body, schema, self.structured)
         return {**body, **self.extra}
 
+    def _sampling(self) -> dict[str, float | int | None]:
+        temperature, seed, most = self.temperature, self.seed, self.max_tokens
+        if self.again:
+            temperature = None if temperature is None else max(temperature, RETRY_TEMPERATURE)
+            seed = None if seed is None else seed + self.again
+            most = None if most is None else 2 * most
+        return {"temperature": temperature, "seed": seed, "max_tokens": most}
+
     @cached_property
     def _client(self) -> openai.OpenAI:
-        client = connect(self.base_url, api_key(self.api_key_env), self.timeout, self.retries)
+        client = connect(self.base_url, api_key(self.api_key_env), self.timeout, self.retries, self.rpm)
         weakref.finalize(self, client.close)  # connections that are kept alive end with the model
         return client
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_client"}
+
+
+def _reply_in(entry: Path) -> Reply:
+    return Reply.model_validate_json((entry / _REPLY).read_text(encoding="utf-8"))
 
 
 def _check_unicode(text: str) -> None:
@@ -227,36 +259,3 @@ def _demand(body: dict[str, Any], schema: type[BaseModel], structured: str) -> N
     body["messages"] = [*body["messages"], {"role": "user", "content": text}]
     if structured == "json_object":
         body["response_format"] = {"type": "json_object"}
-
-
-def _read(reply: Reply, schema: type[BaseModel] | None, *, cached: bool) -> Outcome:
-    """A reply as the completion it is, or as the failure to give what was asked for."""
-
-    def failed(reason: str) -> Failure:
-        counts = (reply.prompt_tokens, reply.completion_tokens)
-        return Failure("output", reason, reply.attempts, *counts, cached=cached)
-
-    text = without_reasoning(reply.text)
-    if reply.finish_reason == "length":
-        return failed("the output was cut off at its token limit; raise max_tokens")
-    if reply.finish_reason == "content_filter" or reply.refusal:
-        return failed(f"the model refused: {reply.refusal or 'content filter'}")
-    if not text.strip():
-        return failed("the model wrote no text")
-    parsed: BaseModel | None = None
-    if schema is not None:
-        try:
-            parsed = schema.model_validate_json(json.dumps(read_json(text)))
-        except ValidationError as error:
-            return failed(f"the output does not fit {schema.__name__} ({complaints(error)})")
-        except ValueError as error:
-            return failed(f"{schema.__name__} was asked for, but {error}; the output begins {text[:80]!r}")
-    return Completion(
-        text=text,
-        parsed=parsed,
-        prompt_tokens=reply.prompt_tokens,
-        completion_tokens=reply.completion_tokens,
-        cached=cached,
-        attempts=reply.attempts,
-        served_model=reply.served_model,
-    )

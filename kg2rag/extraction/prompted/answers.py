@@ -1,0 +1,78 @@
+"""What a model writes about a text -> names and triples: the schemas that every answer must fit.
+
+The JSON schema that is sent is strict, and has triples as lists of three: as objects they take half as many tokens
+again (2.9 instead of 1.9 a token of text, over GPT-3.5's triples of 1,890 MuSiQue passages). What is read is a little
+more than what was asked for: forms that small models fall into and that have one reading. A triple that is not three
+parts becomes `()`, to be dropped and counted; anything else that does not fit fails the whole answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema, model_validator
+
+Parts = tuple[str, ...]
+"""Head, relation, tail; or nothing, where the model wrote no three parts."""
+
+_SYNONYMS: Mapping[str, int] = {
+    "head": 0,
+    "subject": 0,
+    "relation": 1,
+    "predicate": 1,
+    "tail": 2,
+    "object": 2,
+}
+
+
+def _text(value: object) -> object:
+    """A part as text: a year may come as a number, a missing tail as null."""
+    if value is None:
+        return ""
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+def _parts(value: object) -> object:
+    if isinstance(value, dict):
+        places = {_SYNONYMS.get(key, -1): part for key, part in value.items()}
+        value = [places[place] for place in range(3)] if set(places) == {0, 1, 2} and len(value) == 3 else []
+    if not isinstance(value, list):
+        return value  # no list: the answer does not fit
+    return tuple(map(_text, value)) if len(value) == 3 else ()
+
+
+def _name(value: object) -> object:
+    if isinstance(value, dict) and isinstance(value.get("name"), str):
+        return value["name"]  # {"name": …, "type": …}
+    return _text(value)
+
+
+_NAME = {"type": "string"}
+_TRIPLE = {"type": "array", "items": {"type": "string"}, "minItems": 3, "maxItems": 3}
+Name = Annotated[str, BeforeValidator(_name), WithJsonSchema(_NAME)]
+Triplet = Annotated[Parts, BeforeValidator(_parts), WithJsonSchema(_TRIPLE)]
+
+
+class _Answer(BaseModel):
+    """An object with one list; the list alone is taken for it."""
+
+    model_config = ConfigDict(extra="ignore", json_schema_extra={"additionalProperties": False})
+
+    @model_validator(mode="before")
+    @classmethod
+    def _bare_list(cls, value: Any) -> Any:
+        (field,) = cls.model_fields
+        return {field: value} if isinstance(value, list) else value
+
+
+class Entities(_Answer):
+    """The names that stand in a text."""
+
+    entities: list[Name]
+
+
+class Facts(_Answer):
+    """The facts that a text states."""
+
+    triples: list[Triplet]

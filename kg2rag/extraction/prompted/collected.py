@@ -1,0 +1,79 @@
+"""Settled calls -> names, facts and failures by unit, and from those the `Extraction`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from kg2rag.corpus import Corpus
+from kg2rag.extraction import Extraction, Mention
+from kg2rag.extraction.prompted.answers import Entities, Facts, Parts
+from kg2rag.extraction.prompted.asking import Settled
+from kg2rag.extraction.prompted.cleaning import clean_facts, clean_names
+from kg2rag.extraction.prompted.outcome import FailedCall
+from kg2rag.extraction.prompted.style import Step, Unit
+from kg2rag.llm import Completion
+from kg2rag.types import Triple
+
+FAILED = "failed passages, whose triples are missing or incomplete"
+
+
+@dataclass
+class Collected:
+    """What the calls of a corpus have brought so far.
+
+    Attributes
+    ----------
+    longest : of a name or a part of a triple, in characters.
+    names, facts : by unit, in the order of the units.
+    failures : in the order of the steps.
+    """
+
+    corpus: Corpus
+    longest: int
+    names: dict[Unit, list[str]] = field(default_factory=dict)
+    facts: dict[Unit, list[Parts]] = field(default_factory=dict)
+    failures: list[tuple[Unit, FailedCall]] = field(default_factory=list)
+    notes: Counter[str] = field(default_factory=Counter)
+
+    def add(self, step: Step, unit: Unit, settled: Settled) -> bool:
+        """Take in a call; whether it was answered, so that the unit's next step can be asked."""
+        if not isinstance(settled.outcome, Completion):
+            failure = FailedCall.of(self.corpus.ids[unit.row], step, unit, settled)
+            self.failures.append((unit, failure))
+            return False
+        self.notes["answers from a second or later try"] += settled.tries > 1
+        answer = settled.outcome.parsed
+        if isinstance(answer, Entities):
+            self.names[unit] = clean_names(answer.entities, self.longest, self.notes)
+        elif isinstance(answer, Facts):
+            self.facts[unit] = answer.triples
+        return True
+
+    def failed(self) -> tuple[FailedCall, ...]:
+        """The failed calls in the order of the passages and their sentences."""
+        ordered = sorted(self.failures, key=lambda failure: (failure[0].row, failure[0].sentence))
+        return tuple(call for _, call in ordered)
+
+    def extraction(self, n_asked: int) -> Extraction:
+        """The triples and mentions, those of failed passages as far as they came, of the first `n_asked` passages."""
+        ids = self.corpus.ids
+        mentions = [Mention(name, ids[unit.row]) for unit, found in self.names.items() for name in found]
+        triples, notes = self._triples(), self.notes
+        stating = {triple.passage_id for triple in triples}
+        lost = {call.passage_id for _, call in self.failures}
+        notes["passages without a triple"] = sum(id_ not in stating and id_ not in lost for id_ in ids[:n_asked])
+        notes[FAILED] = len(lost)
+        notes["passages beyond the limit, not asked about"] = len(ids) - n_asked
+        return Extraction(tuple(triples), tuple(mentions), notes={cause: n for cause, n in notes.items() if n})
+
+    def _triples(self) -> Sequence[Triple]:
+        by_row: dict[int, list[Parts]] = {}
+        for unit, found in self.facts.items():
+            by_row.setdefault(unit.row, []).extend(found)
+        return [
+            Triple(*fact, passage_id=self.corpus.ids[row])
+            for row, found in by_row.items()
+            for fact in clean_facts(found, self.longest, self.notes)
+        ]

@@ -1,0 +1,137 @@
+"""A corpus and a language model -> triples, with every answer paid for once and every failure named.
+
+The prompts stand in `openie` and `per_sentence`, what is asked again in `asking`, the estimate in `estimate`. Answers
+are kept by the model's store as they arrive: a run that was stopped, however, goes on where it was.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kg2rag.corpus import Corpus
+from kg2rag.extraction import Extraction
+from kg2rag.extraction.prompted.asking import Settled, settle
+from kg2rag.extraction.prompted.collected import Collected
+from kg2rag.extraction.prompted.estimate import Standing, look
+from kg2rag.extraction.prompted.openie import OPENIE
+from kg2rag.extraction.prompted.outcome import ExtractionError, ExtractionRun, usage_of
+from kg2rag.extraction.prompted.per_sentence import PER_SENTENCE
+from kg2rag.extraction.prompted.plan import ExtractionPlan, StepPlan
+from kg2rag.extraction.prompted.style import Style
+from kg2rag.llm import ChatModel
+from kg2rag.tokens import EncoderTokens, TokenCounter
+
+STYLES: Mapping[str, Style] = {style.name: style for style in (PER_SENTENCE, OPENIE)}
+VERSION = 1  # raise it when cleaning changes, so that stored graphs are rebuilt
+
+
+@dataclass(frozen=True)
+class PromptedTriples:
+    """Triples by a language model.
+
+    Parameters
+    ----------
+    style : "openie" (two calls a passage: entities, then triples about them), "kg2rag" (one call a sentence), or a
+        `Style` of your own.
+    limit : only the first so many passages, for a trial; the others are counted in the notes. A later run without it
+        repeats no call.
+    longest : of an entity or a part of a triple, in characters; what is longer is dropped and counted.
+
+    Examples
+    --------
+    >>> extractor = PromptedTriples(ChatModel("http://localhost:8000/v1", "qwen2.5-7b", api_key_env=None), "openie")
+    >>> extractor.style.unit
+    'passage'
+
+    `extractor.plan(corpus)` says what it would take; `run(corpus)` returns triples and failures; `extract(corpus)`,
+    which `KnowledgeBase` calls, raises where any passage failed.
+    """
+
+    model: ChatModel
+    style: Style | str = field(default=OPENIE)
+    limit: int | None = None
+    longest: int = 100
+
+    def __post_init__(self) -> None:
+        if isinstance(self.style, str):
+            if self.style not in STYLES:
+                raise ValueError(f"Unknown style {self.style!r}. Known: {', '.join(STYLES)}.")
+            object.__setattr__(self, "style", STYLES[self.style])
+        for name, value in (("limit", self.limit), ("longest", self.longest)):
+            if value is not None and value < 1:
+                raise ValueError(f"{name} must be at least 1, not {value}.")
+
+    @property
+    def fingerprint(self) -> str:
+        """sha256 over the style's texts, the model and its sampling, and the parameters."""
+        request = self.model.request("") | {"messages": []}
+        endpoint = self.model.cache_as or self.model.base_url.rstrip("/")
+        options = {"limit": self.limit, "longest": self.longest, "structured": self.model.structured}
+        key = [VERSION, self._style.fingerprint, endpoint, request, options]
+        return hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()
+
+    def plan(
+        self, corpus: Corpus, *, retry_failed: bool = False, counter: TokenCounter | None = None
+    ) -> ExtractionPlan:
+        """What `run` would ask and what the store has already; sends nothing.
+
+        Parameters
+        ----------
+        counter : estimates the tokens; the default encoder's tokenizer where not given.
+        """
+        by_text = {(unit.title, unit.text): unit for unit in self._style.units(corpus, self.limit)}
+        standing = Standing(dict.fromkeys(by_text.values(), ()))  # equal texts are asked about once
+        steps: list[StepPlan] = []
+        for step in self._style.steps:
+            plan, standing = look(
+                step, standing, self.model, counter or EncoderTokens(), longest=self.longest, retry_failed=retry_failed
+            )
+            steps.append(plan)
+        prices = self.model.prompt_price, self.model.completion_price
+        return ExtractionPlan(self._asked(corpus), self._style.name, self.model.model, tuple(steps), *prices)
+
+    def extract(self, corpus: Corpus) -> Extraction:
+        """The triples, and for styles that name entities the mentions, of the whole corpus.
+
+        Raises
+        ------
+        ExtractionError : a passage failed; its `run` has the triples of the others.
+        CompletionError : the endpoint refuses the key, or does not know the model.
+        """
+        run = self.run(corpus)
+        if run.failures:
+            raise ExtractionError(run)
+        return run.extraction
+
+    def run(self, corpus: Corpus, *, retry_failed: bool = False) -> ExtractionRun:
+        """Ask what the store lacks; failures are part of the result, never triples that are silently not there.
+
+        A call that brought no answer (time-out, rate limit, server error) is asked again by every run. One that was
+        answered unusably is asked again, otherwise (`ChatModel.again`), only with `retry_failed`, once a run. A failed
+        passage keeps the triples of its other calls.
+
+        Raises
+        ------
+        CompletionError : the endpoint refuses the key, or does not know the model.
+        """
+        collected = Collected(corpus, self.longest)
+        every: list[Settled] = []
+        waiting = list(self._style.units(corpus, self.limit))
+        for step in self._style.steps:
+            prompts = [step.messages(unit, collected.names.get(unit, ())) for unit in waiting]
+            settled = settle(self.model, prompts, step.schema, retry_failed=retry_failed, progress=step.name)
+            every += settled
+            waiting = [unit for unit, one in zip(waiting, settled, strict=True) if collected.add(step, unit, one)]
+        usage = usage_of(every, self.model.prompt_price, self.model.completion_price)
+        return ExtractionRun(collected.extraction(self._asked(corpus)), collected.failed(), usage)
+
+    def _asked(self, corpus: Corpus) -> int:
+        return len(corpus) if self.limit is None else min(self.limit, len(corpus))
+
+    @property
+    def _style(self) -> Style:
+        assert isinstance(self.style, Style)  # a name was looked up in __post_init__
+        return self.style

@@ -1,0 +1,103 @@
+"""How a model is asked for a graph: what it sees at a time, and in which steps.
+
+A style is data: instructions, worked examples and the schema of each answer. Write one to try other prompts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from kg2rag.corpus import Corpus
+from kg2rag.extraction.prompted.answers import Entities, Facts
+
+Messages = list[dict[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What is asked about at a time: a passage, or one of its sentences (counted from 0; -1 for the passage)."""
+
+    row: int
+    title: str
+    text: str
+    sentence: int = -1
+
+
+@dataclass(frozen=True)
+class Step:
+    """One call a unit.
+
+    Parameters
+    ----------
+    name : as the plan and the list of failures call it.
+    instruction : the system message.
+    question : what the model is asked, with {title}, {text} and, after a step that names entities, {entities}: the
+        JSON list of them.
+    examples : pairs of a question and its right answer, which go before the question as a conversation.
+    schema : what the answer must fit.
+    growth : tokens of an answer by token of the unit's text, for the plan.
+    """
+
+    name: str
+    instruction: str
+    question: str
+    examples: tuple[tuple[str, str], ...]
+    schema: type[Entities] | type[Facts]
+    growth: float
+
+    def messages(self, unit: Unit, entities: Sequence[str] = ()) -> Messages:
+        """The conversation that asks about a unit; everything but its last message is the same for all units."""
+        listed = json.dumps(list(entities), ensure_ascii=False)
+        question = self.question.format(title=unit.title, text=unit.text, entities=listed)
+        told = [{"role": "system", "content": self.instruction}]
+        for asked, answered in self.examples:
+            told += [{"role": "user", "content": asked}, {"role": "assistant", "content": answered}]
+        return [*told, {"role": "user", "content": question}]
+
+
+@dataclass(frozen=True, repr=False)
+class Style:
+    """A way of asking.
+
+    Parameters
+    ----------
+    name : as the command line and the graph's notes call it.
+    unit : what is asked about at a time. Sentences are the corpus's own (`Corpus.sentences`).
+    steps : one step for `Facts`; before it there may be one for `Entities`, which the second then builds on.
+    """
+
+    name: str
+    unit: Literal["passage", "sentence"]
+    steps: tuple[Step, ...]
+
+    def __repr__(self) -> str:
+        return f"Style({self.name!r}, by {self.unit}, {self.fingerprint[:8]})"  # the texts would fill a page
+
+    def __post_init__(self) -> None:
+        schemas = tuple(step.schema for step in self.steps)
+        if schemas not in ((Facts,), (Entities, Facts)):
+            given = ", ".join(schema.__name__ for schema in schemas) or "none"
+            raise ValueError(f"Style {self.name!r}: its steps ask for {given}. Allowed: Facts, or Entities then Facts.")
+
+    @property
+    def fingerprint(self) -> str:
+        """sha256 over unit, texts and schemas."""
+        steps = [
+            (step.instruction, step.question, step.examples, step.schema.model_json_schema()) for step in self.steps
+        ]
+        return hashlib.sha256(json.dumps([self.unit, steps], sort_keys=True).encode()).hexdigest()
+
+    def units(self, corpus: Corpus, limit: int | None = None) -> Iterator[Unit]:
+        """The units of the first `limit` passages, in the corpus's order; blank sentences are none."""
+        for row in range(len(corpus) if limit is None else min(limit, len(corpus))):
+            passage = corpus[row]
+            if self.unit == "passage":
+                yield Unit(row, passage.title, passage.text)
+                continue
+            for number, sentence in enumerate(corpus.sentences(row)):
+                if sentence.strip():
+                    yield Unit(row, passage.title, sentence.strip(), number)

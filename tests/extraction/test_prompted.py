@@ -1,0 +1,364 @@
+"""Triples by a language model: what is asked, what is read, what fails; the model is a server on loopback."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from extraction_world import corpus, reply, triples
+from hypothesis import given
+from hypothesis import strategies as st
+from llm_server import ChatServer, Fault, last_message, never, serving
+from pydantic import ValidationError
+
+from kg2rag.corpus import Corpus
+from kg2rag.extraction import Extractor, Mention
+from kg2rag.extraction.prompted import STYLES, ExtractionError, PromptedTriples, Step, Style
+from kg2rag.extraction.prompted.answers import Entities, Facts
+from kg2rag.extraction.prompted.cleaning import clean_facts, clean_names
+from kg2rag.llm import ChatModel
+from kg2rag.store import Store
+from kg2rag.types import Passage, Triple
+
+
+class Words:
+    """A token counter of words."""
+
+    def count(self, texts: Any) -> list[int]:
+        return [len(text.split()) for text in texts]
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.02)
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    with serving(reply, prompt_of=last_message) as running:
+        yield running
+
+
+Maker = Callable[..., PromptedTriples]
+
+
+@pytest.fixture
+def extractor(tmp_path: Path) -> Maker:
+    def make(server: ChatServer, style: str = "openie", limit: int | None = None, **model: Any) -> PromptedTriples:
+        asked = ChatModel(server.url, "tiny", api_key_env=None, store=Store(tmp_path / "store"), **model)
+        return PromptedTriples(asked, style, limit)
+
+    return make
+
+
+def serve(fault: Fault = never, answer: Callable[[str], str] = reply):
+    return serving(answer, fault, prompt_of=last_message)
+
+
+# Extraction
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_every_stated_triple_is_found_once_in_the_order_of_the_passages(server, extractor, style):
+    assert extractor(server, style).extract(corpus(6)).triples == triples(6)
+
+
+def test_openie_asks_for_triples_about_the_entities_it_was_told(server, extractor):
+    found = extractor(server).extract(corpus(1))
+    assert [body["messages"][-1]["content"] for body in server.bodies] == [
+        "Note 0\nAnn0 knows Bob0. Bob0 lives in Cairo1.",
+        'Note 0\nAnn0 knows Bob0. Bob0 lives in Cairo1.\n\nEntities: ["Ann0", "Bob0", "Cairo1"]',
+    ]
+    assert found.mentions == tuple(Mention(name, "p0") for name in ("Ann0", "Bob0", "Cairo1"))
+
+
+def test_kg2rag_asks_about_each_sentence_with_its_title(server, extractor):
+    extractor(server, "kg2rag", concurrency=1).extract(corpus(1))
+    assert [body["messages"][-1]["content"] for body in server.bodies] == [
+        "Title: Note 0\nSentence: Ann0 knows Bob0.",
+        "Title: Note 0\nSentence: Bob0 lives in Cairo1.",
+    ]
+
+
+@pytest.mark.parametrize("style", STYLES.values(), ids=list(STYLES))
+def test_the_worked_examples_are_right_answers_in_the_form_asked_for(style):
+    for step in style.steps:
+        for question, answer in step.examples:
+            parsed = step.schema.model_validate_json(answer)
+            ends = (
+                parsed.entities
+                if isinstance(parsed, Entities)
+                else [end for h, _, t in parsed.triples for end in (h, t)]
+            )
+            assert [end for end in ends if end not in question] == []
+
+
+def test_equal_texts_are_asked_about_once_and_each_passage_gets_the_triples(server, extractor):
+    twins = Corpus.from_passages([Passage(id_, "", "Ann1 knows Bob1.", id_, 0) for id_ in ("a", "b")])
+    found = extractor(server, "kg2rag").extract(twins)
+    assert server.requests.total() == 1
+    assert [triple.passage_id for triple in found.triples] == ["a", "b"]
+
+
+def test_braces_in_a_passage_are_text(server, extractor):
+    extractor(server, "kg2rag").extract(Corpus.from_passages([Passage("a", "{title}", "{x} is y.", "a", 0)]))
+    assert last_message(server.bodies[0]) == "Title: {title}\nSentence: {x} is y."
+
+
+def test_a_passage_that_states_nothing_is_no_failure_and_is_counted(server, extractor):
+    found = extractor(server, "kg2rag").extract(Corpus.from_passages([Passage("a", "", "What then?", "a", 0)]))
+    assert (found.triples, found.notes) == ((), {"passages without a triple": 1})
+
+
+def test_a_limit_asks_about_the_first_passages_and_counts_the_others(server, extractor):
+    found = extractor(server, limit=2).extract(corpus(5))
+    assert (found.triples, found.notes) == (triples(2), {"passages beyond the limit, not asked about": 3})
+
+
+# Failures
+
+
+def test_a_failure_is_raised_with_its_passage_and_cause_and_the_rest_is_kept(extractor):
+    failing = serve(lambda prompt, _: "prose" if "Ann1 " in prompt else None)
+    with failing as server, pytest.raises(ExtractionError, match="the first: 'p1', entities: output:") as raised:
+        extractor(server).extract(corpus(3))
+    assert raised.value.run.extraction.triples == triples(1) + triples(3)[4:]
+
+
+def test_a_failed_sentence_is_named_and_the_others_of_its_passage_stay(extractor):
+    with serve(lambda prompt, _: "wrong schema" if "Sentence: Bob1 " in prompt else None) as server:
+        run = extractor(server, "kg2rag").run(corpus(2))
+    assert [(one.passage_id, one.call, one.kind) for one in run.failures] == [("p1", "triples, sentence 1", "output")]
+    assert run.extraction.triples == triples(2)[:3]
+    assert run.extraction.notes == {"failed passages, whose triples are missing or incomplete": 1}
+
+
+def test_a_fault_of_the_connection_that_outlasts_its_retries_is_asked_again_by_the_next_run(extractor):
+    with serve(lambda _, before: "500" if before < 2 else None) as server:
+        assert [one.kind for one in extractor(server, retries=0).run(corpus(1)).failures] == ["server"]
+        assert [one.kind for one in extractor(server, retries=0).run(corpus(1)).failures] == ["server"]
+        assert extractor(server, retries=2).run(corpus(1)).extraction.triples == triples(1)
+
+
+def test_an_unusable_answer_is_asked_again_only_when_told_and_another_way_each_time(extractor):
+    with serve(lambda _, before: "prose" if before < 2 else None) as server:
+        asked = extractor(server, "kg2rag", max_tokens=50)
+        one = Corpus.from_passages([Passage("a", "", "Ann1 knows Bob1.", "a", 0)])
+        tries = [asked.run(one, retry_failed=again).failures for again in (False, False, True, False)]
+        assert [failures[0].tries for failures in tries] == [1, 1, 2, 2]
+        run = asked.run(one, retry_failed=True)
+        sent = [(body["seed"], body["temperature"], body["max_tokens"]) for body in server.bodies]
+    assert sent == [(0, 0.0, 50), (1, 0.5, 100), (2, 0.5, 100)]
+    assert run.extraction.notes == {"answers from a second or later try": 1}
+    assert (run.usage.calls, run.usage.cached) == (3, 2)
+
+
+def test_a_later_run_finds_the_answer_of_a_second_try_without_being_told_to_retry(extractor):
+    with serve(lambda _, before: "prose" if not before else None) as server:
+        extractor(server, "kg2rag").run(corpus(3))
+        extractor(server, "kg2rag").run(corpus(3), retry_failed=True)
+        sent = server.requests.total()
+        assert extractor(server, "kg2rag").extract(corpus(3)).triples == triples(3)
+        assert server.requests.total() == sent
+
+
+def test_an_endpoint_without_sampling_parameters_can_be_asked_again(extractor):
+    with serve(lambda _, before: "prose" if not before else None) as server:
+        asked = extractor(server, "kg2rag", seed=None, temperature=None, max_tokens=None)
+        asked.run(corpus(2))
+        assert asked.run(corpus(2), retry_failed=True).extraction.triples == triples(2)
+
+
+def test_failures_come_as_a_table(extractor):
+    with serve(lambda *_: "prose") as server:
+        frame = extractor(server).run(corpus(2)).failed_frame()
+    assert [*frame.columns] == ["passage_id", "call", "kind", "reason", "attempts", "tries"]
+    assert frame["passage_id"].tolist() == ["p0", "p1"]
+
+
+# Plan
+
+
+def test_a_plan_before_the_first_run_counts_every_call(server, extractor):
+    plan = extractor(server, prompt_price=1.0, completion_price=10.0).plan(corpus(3), counter=Words())
+    first, second = plan.steps
+    assert [(step.step, step.calls, step.stored, step.to_ask) for step in plan.steps] == [
+        ("entities", 3, 0, 3),
+        ("triples", 3, 0, 3),
+    ]
+    assert server.requests.total() == 0
+    # Each text has 7 words; entities come to 0.58 and triples to 1.87 times that.
+    assert (first.completion_tokens, second.completion_tokens) == (round(0.58 * 21), round(1.87 * 21))
+    assert plan.cost == pytest.approx((plan.prompt_tokens + 10 * plan.completion_tokens) / 1e6)
+
+
+def test_planned_prompt_tokens_are_those_of_the_messages_sent(server, extractor):
+    asked = extractor(server, "kg2rag", structured="prompt")
+    plan = asked.plan(corpus(2), counter=Words())
+    asked.run(corpus(2))
+    sent = [message["content"] for body in server.bodies for message in body["messages"]]
+    assert plan.prompt_tokens == sum(Words().count(sent)) + 4 * len(sent)
+
+
+def test_a_plan_knows_what_is_stored_what_was_unusable_and_what_waits_for_it(extractor):
+    with serve(lambda prompt, _: "prose" if prompt.startswith("Note 0\nAnn0") else None) as server:
+        extractor(server, limit=2).run(corpus(4))
+        plan, again = (
+            extractor(server).plan(corpus(4), retry_failed=retry, counter=Words()) for retry in (False, True)
+        )
+    assert [(step.stored, step.unusable, step.to_ask) for step in plan.steps] == [(1, 1, 2), (1, 1, 2)]
+    assert [(step.stored, step.unusable, step.to_ask) for step in again.steps] == [(1, 0, 3), (1, 0, 3)]
+
+
+def test_stored_answers_measure_the_lengths_of_those_to_come(server, extractor):
+    extractor(server, "kg2rag", limit=10).run(corpus(20))  # 20 answers of 3 tokens, to 20 sentences of 7 words in pairs
+    (step,) = extractor(server, "kg2rag").plan(corpus(20), counter=Words()).steps
+    assert step.measured
+    assert (step.to_ask, step.completion_tokens, step.prompt_tokens) == (20, 20 * 3, 20 * 7)
+
+
+def test_without_prices_the_planned_cost_is_unknown(server, extractor):
+    plan = extractor(server).plan(corpus(1), counter=Words())
+    assert plan.cost is None
+    assert "cost unknown (no prices given)" in str(plan)
+    assert "cost unknown" in plan._repr_html_()
+
+
+# Answers
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ('{"triples": [["a", "b", "c"]]}', [("a", "b", "c")]),
+        ('[["a", "b", "c"]]', [("a", "b", "c")]),
+        ('{"triples": [{"head": "a", "relation": "b", "tail": "c"}]}', [("a", "b", "c")]),
+        ('{"triples": [{"object": "c", "subject": "a", "predicate": "b"}]}', [("a", "b", "c")]),
+        ('{"triples": [["a", "born in", 1954]]}', [("a", "born in", "1954")]),
+        ('{"triples": [["a", "b", null]]}', [("a", "b", "")]),
+        ('{"triples": [["a", "b"], ["a", "b", "c", "d"], {"head": "a"}]}', [(), (), ()]),
+    ],
+)
+def test_forms_with_one_reading_are_read(written, read):
+    assert Facts.model_validate_json(written).triples == read
+
+
+@pytest.mark.parametrize(
+    "written", ['{"triples": "a b c"}', '{"triples": ["a", "b", "c"]}', '{"triples": [["a", "b", ["c"]]]}', "{}"]
+)
+def test_forms_without_one_reading_fail(written):
+    with pytest.raises(ValidationError):
+        Facts.model_validate_json(written)
+
+
+def test_entities_with_types_are_read_by_their_names():
+    assert Entities.model_validate_json('{"entities": [{"name": "Ann", "type": "person"}, 1954]}').entities == [
+        "Ann",
+        "1954",
+    ]
+
+
+def test_the_schema_that_is_sent_asks_for_lists_of_three_strings():
+    assert Facts.model_json_schema()["properties"]["triples"]["items"] == {
+        "type": "array",
+        "items": {"type": "string"},
+        "minItems": 3,
+        "maxItems": 3,
+    }
+
+
+# Cleaning
+
+
+def test_what_is_dropped_is_counted_by_cause():
+    notes: Counter[str] = Counter()
+    raw = [
+        ("a", "r", "b"),
+        ("a", "r", "b"),
+        ("A.", "r", "a"),
+        ("", "r", "b"),
+        (),
+        ("x" * 11, "r", "b"),
+        (' "q" ', "r", "b\nc"),
+    ]
+    assert clean_facts(raw, 10, notes) == [("a", "r", "b"), ("q", "r", "b c")]
+    assert {cause: n for cause, n in notes.items() if n} == {
+        "dropped: triples that a passage has already": 1,
+        "dropped: triples from an entity to itself": 1,
+        "dropped: triples with a blank part": 1,
+        "dropped: triples without exactly three parts": 1,
+        "dropped: triples with a part longer than 10 characters": 1,
+    }
+
+
+def test_two_entities_of_signs_alone_are_not_one():
+    assert clean_facts([("C", "r", "++"), ("++", "r", "--")], 10, Counter()) == [("C", "r", "++"), ("++", "r", "--")]
+
+
+@given(st.lists(st.lists(st.text(max_size=6), max_size=4).map(tuple)))
+def test_every_triple_is_kept_or_counted_and_what_is_kept_makes_a_triple(raw):
+    notes: Counter[str] = Counter()
+    kept = clean_facts(raw, 5, notes)
+    assert len(kept) + notes.total() == len(raw)
+    assert all(Triple(*fact, passage_id="p") and all(part == part.strip() for part in fact) for fact in kept)
+
+
+def test_names_are_kept_once_without_their_quotes():
+    notes: Counter[str] = Counter()
+    assert clean_names(["“Ann”", "Ann", " ", "x" * 9], 8, notes) == ["Ann"]
+    assert notes == {"dropped: entities that are blank": 1, "dropped: entities longer than 8 characters": 1}
+
+
+# Configuration
+
+
+def test_the_fingerprint_names_what_changes_the_triples(server, extractor):
+    own = Style("own", "sentence", STYLES["openie"].steps[1:])
+    base = extractor(server)
+    variants = [
+        base,
+        extractor(server, "kg2rag"),
+        extractor(server, limit=3),
+        extractor(server, temperature=0.5),
+        extractor(server, structured="prompt"),
+        PromptedTriples(base.model, own),
+    ]
+    assert len({variant.fingerprint for variant in variants}) == len(variants)
+    assert extractor(server, concurrency=1, rpm=1000.0).fingerprint == base.fingerprint
+
+
+def test_it_is_an_extractor_and_survives_pickling(server, extractor):
+    made = extractor(server)
+    assert isinstance(made, Extractor)
+    assert pickle.loads(pickle.dumps(made)).fingerprint == made.fingerprint
+
+
+def test_a_style_of_ones_own_is_asked_as_it_says(server, extractor):
+    step = Step("facts", "Find facts.", "Text: {text} ({title})", (), Facts, 1.0)
+    PromptedTriples(extractor(server).model, Style("own", "passage", (step,))).run(corpus(1))
+    assert [message["content"] for message in server.bodies[0]["messages"]] == [
+        "Find facts.",
+        "Text: Ann0 knows Bob0. Bob0 lives in Cairo1. (Note 0)",
+    ]
+
+
+def test_a_style_whose_last_step_names_no_triples_is_refused():
+    with pytest.raises(ValueError, match=r"ask for Entities\. Allowed: Facts, or Entities then Facts"):
+        Style("own", "passage", STYLES["openie"].steps[:1])
+
+
+def test_an_unknown_style_lists_the_known_ones(server, extractor):
+    with pytest.raises(ValueError, match=r"Unknown style 'ner'\. Known: kg2rag, openie"):
+        extractor(server, "ner")
+
+
+def test_the_request_carries_the_schema(server, extractor):
+    extractor(server, "kg2rag").run(corpus(1))
+    sent = server.bodies[0]["response_format"]["json_schema"]["schema"]
+    assert json.dumps(sent) == json.dumps(Facts.model_json_schema())
