@@ -2,7 +2,8 @@
 
 Three linkers and a chain that tries them in order: word n-grams against entity names; capitalised and quoted phrases
 against a full-text index of the names; the query's vector against the names' vectors. They are those of the
-graph-augmented and confidence-gated designs; longest match first, and names of any length, are our reading.
+graph-augmented and confidence-gated designs; longest match first, and names of any length, are our reading. A fourth,
+which asks a language model and belongs at the end of a chain, stands in `llm_linking`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kg2rag.indexes.lexical import LexicalSettings
 from kg2rag.knowledge_base import KnowledgeBase
@@ -21,7 +23,12 @@ from kg2rag.text import normalise
 from kg2rag.types import Query, best
 
 _WORD = re.compile(r"\w[\w'’\-]*")
+_WORDS = re.compile(r"\w+")
+_POSSESSIVE = re.compile(r"['’]s\b")
 _QUOTED = re.compile(r"[\"“”«]([^\"“”«»]+)[\"“”»]")
+_NAME_WORDS = LexicalSettings(stop_words=False)
+
+WORDS = ("all", "any")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +60,17 @@ class NGramLinker:
     Parameters
     ----------
     limit : at most so many entities a query: the longest names, then the first in the query.
+    max_passages : entities that more passages name are no link, nor is a shorter name inside theirs; None for no limit.
+        Names that stand everywhere ("American") lead a graph strategy everywhere. The designs have no such limit.
     """
 
     kb: KnowledgeBase = field(repr=False)
     limit: int = 5
+    max_passages: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.max_passages is not None and self.max_passages < 1:
+            raise ValueError(f"max_passages must be at least 1, or None for no limit, not {self.max_passages}.")
 
     def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
         """Exact up to case, accents and punctuation, so every confidence is 1."""
@@ -66,9 +80,13 @@ class NGramLinker:
         lexicon, codes = self.kb.entity_lexicon
         spans: dict[int, tuple[int, int]] = {}
         for key, span in lexicon.find(text, capitals=False):
-            spans.setdefault(codes[key], span)
+            if self._rare(codes[key]):
+                spans.setdefault(codes[key], span)
         longest = sorted(spans.items(), key=lambda item: (item[1][0] - item[1][1], item[1][0]))
         return [Link(entity, span, "n-gram", 1.0) for entity, span in longest[: self.limit]]
+
+    def _rare(self, entity: int) -> bool:
+        return self.max_passages is None or len(self.kb.graph.passages_of(entity)[0]) <= self.max_passages
 
 
 @dataclass(frozen=True)
@@ -79,11 +97,18 @@ class PhraseLinker:
     ----------
     limit : entities a phrase; the confidence is the share of words that phrase and name have in common (Jaccard).
     max_phrases : the first so many different phrases of a query are looked up.
+    words : of a phrase that a name must hold: "all", as the design's full-text match demands (but for a possessive 's),
+        or "any", which takes every Tim for Tim Burton.
     """
 
     kb: KnowledgeBase = field(repr=False)
     limit: int = 5
     max_phrases: int = 20
+    words: str = "all"
+
+    def __post_init__(self) -> None:
+        if self.words not in WORDS:
+            raise ValueError(f"Unknown words {self.words!r}. Known: {', '.join(WORDS)}.")
 
     def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
         """BM25 of each phrase over the names; exact names first."""
@@ -103,17 +128,28 @@ class PhraseLinker:
         return sorted(links.values(), key=lambda link: (-link.confidence, link.span, link.entity))
 
     def _entities(self, phrase: str, span: tuple[int, int]) -> list[Link]:
-        scores = self.kb.entity_names(LexicalSettings(stop_words=False)).scores(phrase)
+        scores = self.kb.entity_names(_NAME_WORDS).scores(phrase)
+        if self.words == "all":
+            scores[~self._hold_all(phrase)] = 0
         rows = best(scores, self.limit)
         rows = rows[scores[rows] > 0]
-        words = set(normalise(phrase).split())
+        readings = (phrase, _POSSESSIVE.sub("", phrase)) if self.words == "all" else (phrase,)
         found = []
         for row in rows[np.lexsort((rows, -scores[rows]))][: self.limit].tolist():
-            name = set(normalise(self.kb.graph.names[row]).split())
-            share = len(words & name) / len(words | name)
+            share = max(_jaccard(reading, self.kb.graph.names[row]) for reading in readings)
             if share > 0:
                 found.append(Link(row, span, "phrase", share))
         return found
+
+    def _hold_all(self, phrase: str) -> NDArray[np.bool_]:
+        """(n_entities,) whether a name holds every term of a phrase."""
+        index = self.kb.entity_names(_NAME_WORDS)
+        held = np.ones(self.kb.graph.n_entities, dtype=bool)
+        for term in dict.fromkeys(_WORDS.findall(_POSSESSIVE.sub("", phrase).lower())):
+            held &= index.scores(term) > 0
+            if not held.any():
+                break
+        return held
 
 
 @dataclass(frozen=True)
@@ -177,6 +213,11 @@ def phrases(text: str) -> list[tuple[int, int]]:
     if start >= 0:
         spans[start, end] = None
     return list(spans)
+
+
+def _jaccard(phrase: str, name: str) -> float:
+    one, other = set(normalise(phrase).split()), set(normalise(name).split())
+    return len(one & other) / len(one | other) if one else 0.0
 
 
 def _capitalised(word: str) -> bool:

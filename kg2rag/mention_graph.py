@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,8 @@ class MentionGraph:
     sentence_ptr: Ints
     sentences: Ints
     texts: list[str]
+    masks_edges: ClassVar[bool] = False
+    """Whether a query's candidates decide which edges may be walked, as they do which passages."""
 
     @property
     def n_nodes(self) -> int:
@@ -50,67 +52,25 @@ class MentionGraph:
         """(n_edges,) the node each edge leaves."""
         return np.repeat(np.arange(self.n_nodes), np.diff(self.indptr))
 
+    def fact(self, edge: int) -> Triple | None:  # noqa: ARG002
+        """The triple of a knowledge graph that an edge stands for; here there are none, see `mention_facts`."""
+        return None
 
-@dataclass(frozen=True)
-class WalkedPaths(Mapping[int, tuple[Triple, ...]]):
-    """Corpus row -> the mentions that a walk followed to it, as triples that are made when looked at.
+    def weights_within(self, mask: Ints | None) -> Floats:  # noqa: ARG002
+        """(n_edges,) the weights for a query that may see the passages of `mask` alone; here the same for every one."""
+        return self.weights
 
-    `edges` holds the edges of each row's path, in the order walked.
-    """
-
-    graph: MentionGraph
-    corpus: Corpus
-    names: list[str]
-    edges: Mapping[int, tuple[int, ...]]
-
-    def __getitem__(self, row: int) -> tuple[Triple, ...]:
-        return tuple(self._triple(edge) for edge in self.edges[row])
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self.edges)
-
-    def __len__(self) -> int:
-        return len(self.edges)
-
-    def _triple(self, edge: int) -> Triple:
-        """The mention behind an edge: always from the passage that mentions to what it mentions."""
-        graph = self.graph
-        source, target = int(graph.sources[edge]), int(graph.targets[edge])
-        if graph.kinds[edge] == BACKWARD or source >= graph.n_passages:
-            source, target = target, source
-        strength = float(np.clip(10 * graph.weights[edge], 0.001, 10))
-        return Triple(self._name(source), "mentions", self._name(target), self.corpus.ids[source], strength)
-
-    def _name(self, node: int) -> str:
-        if node < self.graph.n_passages:
-            return self.corpus.titles[node] or self.corpus.ids[node]
-        return self.names[node - self.graph.n_passages]
-
-
-def walked_paths(
-    rows: Ints, via: Ints, restart: Floats, graph: MentionGraph, corpus: Corpus, names: list[str], longest: int = 4
-) -> WalkedPaths:
-    """The paths that brought a walk to some rows: back along the strongest edges to a node where it began.
-
-    Parameters
-    ----------
-    rows : corpus rows; those where the walk itself began have no path.
-    via, restart : (n_nodes,) of one query, see `kg2rag.walks.query_aware_walk`.
-    longest : edges followed back at most.
-    """
-    paths: dict[int, tuple[int, ...]] = {}
-    for row in rows.tolist():
-        node, edges, seen = row, list[int](), {row}
-        while restart[node] == 0 and via[node] >= 0 and len(edges) < longest:
-            edge = int(via[node])
-            node = int(graph.sources[edge])
-            if node in seen:  # two nodes may each owe most to the other
-                break
-            seen.add(node)
-            edges.append(edge)
-        if edges:
-            paths[row] = tuple(reversed(edges))
-    return WalkedPaths(graph, corpus, names, paths)
+    def distances(self, starts: Ints, allowed: NDArray[np.bool_]) -> Ints:
+        """(n_nodes,) edges from the nearest of some nodes, over allowed ones; -1 where no way leads there."""
+        away = np.full(self.n_nodes, -1, dtype=np.int64)
+        frontier, far = np.unique(starts[allowed[starts]]), 0
+        while len(frontier):
+            away[frontier], far = far, far + 1
+            at_frontier = np.zeros(self.n_nodes, dtype=bool)
+            at_frontier[frontier] = True
+            targets = np.unique(self.targets[at_frontier[self.sources]])
+            frontier = targets[(away[targets] < 0) & allowed[targets]]
+        return away
 
 
 def build(

@@ -1,15 +1,17 @@
 """(query, text) pairs -> how well each text fits its query: what the reranking stages are given.
 
 A pair's score depends on the pair alone, never on what else is scored with it. `BiEncoder` is the offline default: it
-compares the vectors of the knowledge base's own embedder. `CrossEncoder` reads query and text together.
+compares the vectors of the knowledge base's own embedder. `CrossEncoder` reads query and text together. A reranker that
+compares a query's texts with one another is a `ListReranker`; `llm_reranker` has one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -28,6 +30,15 @@ class Reranker(Protocol):
 
     def scores(self, pairs: Sequence[tuple[str, str]]) -> FloatArray:
         """(n_pairs,) finite scores of (query, text), higher for a better fit; comparable within one query."""
+        ...
+
+
+@runtime_checkable
+class ListReranker(Protocol):
+    """Anything that scores the texts of a query together; each query's scores depend on its own texts alone."""
+
+    def score_lists(self, lists: Sequence[Sequence[tuple[str, str]]]) -> list[FloatArray]:
+        """(n_pairs,) finite scores for each query's (query, text) pairs, which come best first as retrieved."""
         ...
 
 
@@ -50,6 +61,8 @@ class BiEncoder:
 @dataclass(frozen=True)
 class CrossEncoder:
     """A sentence-transformers cross-encoder.
+
+    On a CPU batches are scored side by side, each by one thread, so that the number of threads changes no bit.
 
     Parameters
     ----------
@@ -80,19 +93,37 @@ class CrossEncoder:
         """
         if not pairs:
             return np.empty(0)
-        distinct = list(dict.fromkeys(pairs))
-        found = self._network.predict(distinct, batch_size=self.batch_size, show_progress_bar=False)
-        by_pair = dict(zip(distinct, np.asarray(found, dtype=np.float64).tolist(), strict=True))
+        # Neighbours of like length need little padding; the longest first, so that no thread ends long after the rest.
+        distinct = sorted(dict.fromkeys(pairs), key=lambda pair: -len(pair[0]) - len(pair[1]))
+        batches = [distinct[at : at + self.batch_size] for at in range(0, len(distinct), self.batch_size)]
+        found = np.concatenate(self._side_by_side(batches))
+        by_pair = dict(zip(distinct, found.tolist(), strict=True))
         return np.array([by_pair[pair] for pair in pairs])
+
+    def _side_by_side(self, batches: list[list[tuple[str, str]]]) -> list[FloatArray]:
+        # The first batch is scored alone: it sets the tokenizer's padding and truncation, which threads must not do.
+        first = self._predict(batches[0])
+        if self.device != "cpu":
+            return [first, *map(self._predict, batches[1:])]
+        pool = ThreadPoolExecutor(threads())
+        try:
+            return [first, *pool.map(self._predict, batches[1:])]
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def _predict(self, batch: list[tuple[str, str]]) -> FloatArray:
+        import torch
+
+        torch.set_num_threads(1)  # counts for the thread that says it
+        found = self._network.predict(batch, batch_size=len(batch), show_progress_bar=False)
+        return np.asarray(found, dtype=np.float64)
 
     @cached_property
     def _network(self) -> Network:
-        import torch
         from sentence_transformers import CrossEncoder as Network
         from transformers.utils.logging import disable_progress_bar
 
         disable_progress_bar()
-        torch.set_num_threads(threads())
         network = Network(self.model, revision=self.revision, device=self.device, max_length=self.max_tokens)
         if network.num_labels != 1:
             raise ValueError(f"{self.model} has {network.num_labels} outputs; a reranker has one. Is it a classifier?")
@@ -107,7 +138,7 @@ def named(name: str, kb: KnowledgeBase) -> Reranker:
     return BiEncoder(kb) if name == BI_ENCODER else CrossEncoder(name)
 
 
-def score_batches(reranker: Reranker, pairs: Sequence[Sequence[tuple[str, str]]]) -> list[FloatArray]:
+def score_batches(reranker: Reranker | ListReranker, pairs: Sequence[Sequence[tuple[str, str]]]) -> list[FloatArray]:
     """The scores of each query's pairs, asked for in one call.
 
     Raises
@@ -115,10 +146,19 @@ def score_batches(reranker: Reranker, pairs: Sequence[Sequence[tuple[str, str]]]
     ValueError : the reranker returned another number of scores, or one that is not finite.
     """
     asked = [pair for group in pairs for pair in group]
-    scores = np.asarray(reranker.scores(asked), dtype=np.float64)
+    ends = np.cumsum([len(group) for group in pairs])
+    if isinstance(reranker, ListReranker):
+        lists = reranker.score_lists(pairs)
+        wrong = [i for i, (found, group) in enumerate(zip(lists, pairs, strict=True)) if len(found) != len(group)]
+        if wrong:
+            given, wanted = len(lists[wrong[0]]), len(pairs[wrong[0]])
+            raise ValueError(f"{reranker!r} returned {given} scores for a list of {wanted} pairs.")
+        scores = np.concatenate([np.empty(0), *lists])
+    else:
+        scores = np.asarray(reranker.scores(asked), dtype=np.float64)
     if scores.shape != (len(asked),):
         raise ValueError(f"{reranker!r} returned scores of shape {scores.shape} for {len(asked)} pairs.")
     if not np.isfinite(scores).all():
         query, text = asked[int(np.argmin(np.isfinite(scores)))]
         raise ValueError(f"{reranker!r}: the score of {text[:60]!r} for {query[:60]!r} is not finite.")
-    return np.split(scores, np.cumsum([len(group) for group in pairs])[:-1]) if pairs else []
+    return np.split(scores, ends[:-1]) if pairs else []

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from word_embedder import WordEmbedder
 
 from kg2rag.corpus import Corpus
-from kg2rag.extraction import Entity, Extraction
+from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.graph import KnowledgeGraph
 from kg2rag.graph.build import key_of
 from kg2rag.knowledge_base import KnowledgeBase
@@ -191,3 +192,41 @@ def test_a_hundred_kilobytes_take_well_under_a_second(kb_of: Build, linker: Call
     start = time.process_time()
     built.link_batch([Query("q", unit * (100_000 // len(unit)))])
     assert time.process_time() - start < 1
+
+
+def test_a_name_must_hold_all_words_of_a_phrase_unless_any_is_asked_for(kb_of: Build) -> None:
+    kb = kb_of("Tim Roth", "Tim Burton", "Sir Tim Burton", "Burton")
+    text = "films of Tim Burton"
+    assert linked(PhraseLinker(kb), kb, text) == [("Tim Burton", "Tim Burton"), ("Sir Tim Burton", "Tim Burton")]
+    assert {name for name, _ in linked(PhraseLinker(kb, words="any"), kb, text)} == set(kb.graph.names)
+
+
+def test_a_possessive_is_no_word_that_a_name_must_hold(kb_of: Build) -> None:
+    kb = kb_of("Tim Burton", "Ed Wood")
+    found = PhraseLinker(kb).link_batch([Query("q", "in Tim Burton's film")])[0]
+    assert [(kb.graph.names[link.entity], link.confidence) for link in found] == [("Tim Burton", 1.0)]
+    assert linked(PhraseLinker(kb_of("O'Brien's Pub", "Pub")), kb_of("O'Brien's Pub", "Pub"), "at O’Brien’s Pub") == [
+        ("O'Brien's Pub", "O’Brien’s Pub")
+    ]
+
+
+def test_words_that_are_no_choice_are_refused(kb_of: Build) -> None:
+    with pytest.raises(ValueError, match=r"Unknown words 'some'\. Known: all, any"):
+        PhraseLinker(kb_of("Ann"), words="some")
+
+
+def test_names_that_many_passages_name_can_be_left_out(tmp_path: Path) -> None:
+    passages = [Passage(f"p{i}", "", "Text.", "d", i) for i in range(4)]
+    corpus = Corpus.from_passages(passages)
+    everywhere = tuple(Mention("American", f"p{i}") for i in range(4))
+    graph = KnowledgeGraph.build(Extraction(mentions=(*everywhere, Mention("Burbank", "p1"))), corpus)
+    kb = KnowledgeBase.build(corpus, graph, embedder=WordEmbedder(), store=Store(tmp_path))
+    text = "the American from Burbank"
+    assert [name for name, _ in linked(NGramLinker(kb), kb, text)] == ["American", "Burbank"]
+    assert [name for name, _ in linked(NGramLinker(kb, max_passages=4), kb, text)] == ["American", "Burbank"]
+    assert [name for name, _ in linked(NGramLinker(kb, max_passages=3), kb, text)] == ["Burbank"]
+
+
+def test_a_limit_of_passages_below_one_is_refused(kb_of: Build) -> None:
+    with pytest.raises(ValueError, match="max_passages must be at least 1, or None"):
+        NGramLinker(kb_of("Ann"), max_passages=0)

@@ -9,7 +9,8 @@ import pytest
 
 from kg2rag.corpus import Corpus
 from kg2rag.extraction.mentions import MentionTable, find_mentions
-from kg2rag.mention_graph import BACKWARD, LINK, NAME, MentionGraph, build, mention_sentences, walked_paths
+from kg2rag.mention_graph import BACKWARD, LINK, NAME, MentionGraph, build, mention_sentences
+from kg2rag.mention_walks import walked_paths
 from kg2rag.types import Passage
 
 PAGES = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -61,6 +62,37 @@ def test_a_cross_encoder_scores_a_pair_the_same_whatever_is_scored_with_it(tmp_p
     assert len(set(together.tolist())) == 3
 
 
+@pytest.mark.parametrize("batch_size", [1, 2])
+def test_the_number_of_threads_changes_no_bit_of_a_cross_encoders_scores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch_size: int
+) -> None:
+    model = CrossEncoder(tiny(tmp_path), batch_size=batch_size)
+    pairs = [("who built it", " ".join(["the bridge"] * n)) for n in range(1, 40)]
+    found = []
+    for threads in (1, 3):
+        monkeypatch.setattr("kg2rag.rerankers.threads", lambda threads=threads: threads)
+        found.append(model.scores(pairs).tolist())
+    assert found[0] == found[1]
+    assert found[0] == pytest.approx(model._network.predict(pairs, show_progress_bar=False).tolist(), abs=1e-6)
+
+
+def test_a_cross_encoder_works_on_as_many_batches_at_once_as_there_are_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = CrossEncoder(tiny(tmp_path))
+    predict, barrier = model._network.predict, threading.Barrier(3, timeout=20)
+    alone = iter([True])
+
+    def meeting(batch: list[tuple[str, str]], **given: object) -> object:
+        if not next(alone, False):
+            barrier.wait()  # passes only where three batches are in work together
+        return predict(batch, **given)
+
+    monkeypatch.setattr("kg2rag.rerankers.threads", lambda: 3)
+    monkeypatch.setattr(model._network, "predict", meeting)
+    assert len(model.scores([("a", "b " * n) for n in range(1, 8)])) == 7  # the first alone, then twice three
+
+
 def test_a_classifier_is_no_reranker(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="3 outputs"):
         CrossEncoder(tiny(tmp_path, labels=3)).scores(PAIRS)
@@ -94,11 +126,32 @@ def test_scores_come_back_query_by_query() -> None:
     assert [scores.tolist() for scores in found] == [[1.0], [], [2.0, 3.0]]
 
 
+def test_a_list_reranker_gets_each_querys_pairs_together() -> None:
+    class Places:
+        def score_lists(self, lists: list[list[tuple[str, str]]]) -> list[FloatArray]:
+            return [-np.arange(len(pairs), dtype=np.float64) for pairs in lists]
+
+    found = score_batches(Places(), [[("q", "a"), ("q", "b")], [], [("q", "c")]])
+    assert [scores.tolist() for scores in found] == [[0, -1], [], [0]]
+
+
+def test_a_list_reranker_that_returns_too_little_is_named() -> None:
+    class Lazy:
+        def __repr__(self) -> str:
+            return "Lazy()"
+
+        def score_lists(self, lists: list[list[tuple[str, str]]]) -> list[FloatArray]:
+            return [np.ones(1) for _ in lists]
+
+    with pytest.raises(ValueError, match=r"Lazy\(\) returned 1 scores for a list of 2 pairs"):
+        score_batches(Lazy(), [[("q", "c")], [("q", "a"), ("q", "b")]])
+
+
 def test_rerank_orders_the_first_hits_by_the_new_score_and_keeps_the_old(tmp_path: Path) -> None:
     kb = kb_of(tmp_path)
     found = (Dense(kb) >> Rerank(kb, Lengths(), depth=2)).retrieve_batch([Query("x", "q")], 5)[0]  # type: ignore[arg-type]
     assert found.passage_ids == ["p1", "p0"]
-    assert found.hit(1).parts == pytest.approx({"retriever": 0.6, "reranker": 12})
+    assert found.hit(1).parts == pytest.approx({"cosine": 0.6, "retriever": 0.6, "reranker": 12})
     assert found.hit(1).stage == "dense"
 
 

@@ -1,20 +1,19 @@
 """Query -> weights by a language model, asked as the dynamic hybrid design asks it; its answer is checked, not trusted.
 
-The model is anything with `complete(prompt, schema)`; no network is known here. What a small model breaks without
-leaving doubt about what it meant is repaired: text or a code fence around the object, a trailing comma, brackets left
-open at the end, weights that sum to 100 or nearly to 1. Anything else raises and names the query.
+What a small model breaks without leaving doubt about what it meant is repaired: broken JSON by `kg2rag.llm.json_text`,
+weights that sum to 100 or nearly to 1 here. Anything else raises and names the query.
 """
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
+from kg2rag.llm import ChatModel
+from kg2rag.llm.queries import ask_each, name_of, quoted, unusable
 from kg2rag.types import Query
 from kg2rag.weighting import QueryAnalysis
 
@@ -32,14 +31,6 @@ Query: {query}
 Reply with one JSON object and nothing else: "query_type", one of conceptual, identifier, relationship, fuzzy, mixed;
 "weights", an object with the numbers dense, sparse, pattern and graph, each from 0 to 1, their sum 1; "reasoning", one
 short sentence."""
-
-
-class Completer(Protocol):
-    """A language model behind any endpoint; it caches, retries and counts, or does not."""
-
-    def complete(self, prompt: str, schema: Mapping[str, Any]) -> str:
-        """The model's reply to a prompt; `schema` is the JSON schema that the reply should follow."""
-        ...
 
 
 class _Weights(BaseModel):
@@ -60,15 +51,15 @@ class Reply(BaseModel):
 
 @dataclass(frozen=True)
 class LLMAnalyser:
-    """Asks a language model about every query; equal texts of a batch are asked about once.
+    """Asks a language model about every query, a batch at once; equal texts are asked about once.
 
     Parameters
     ----------
-    llm : the model.
+    model : the model; answers it has given before come from its store.
     prompt : its place for the query is `{query}`; the query goes in as a JSON string, so that quotes cannot end it.
     """
 
-    llm: Completer
+    model: ChatModel
     prompt: str = _PROMPT
 
     def __post_init__(self) -> None:
@@ -76,66 +67,28 @@ class LLMAnalyser:
             raise ValueError("The prompt has no place for the query: write {query} where it belongs.")
 
     def analyse(self, queries: Sequence[Query]) -> list[QueryAnalysis]:
-        """Raises ValueError, naming the query, where a reply is not what was asked for."""
-        schema = Reply.model_json_schema()
-        known: dict[str, QueryAnalysis] = {}
-        for query in queries:
-            if query.text not in known:
-                asked = self.prompt.replace("{query}", json.dumps(query.text, ensure_ascii=False))
-                known[query.text] = parse_reply(self.llm.complete(asked, schema), query)
-        return [known[query.text] for query in queries]
+        """One analysis a query.
+
+        Raises
+        ------
+        CompletionError : a reply is missing, or not what was asked for; the query is named.
+        """
+        prompts = [self.prompt.replace("{query}", quoted(query.text)) for query in queries]
+        names = [name_of(query) for query in queries]
+        analyses = []
+        for name, completion in zip(names, ask_each(self.model, names, prompts, Reply, "weighing"), strict=True):
+            reply, weights = completion.parsed, _rescaled(completion.parsed.weights.model_dump())
+            if weights is None:
+                total = sum(reply.weights.model_dump().values())
+                raise unusable(name, completion, f"its weights sum to {total:g}, not to 1")
+            analyses.append(QueryAnalysis(reply.query_type, weights, reply.reasoning))
+        return analyses
 
 
-def parse_reply(reply: str, query: Query) -> QueryAnalysis:
-    """The analysis in a model's reply; ValueError names the query and what is wrong with the reply."""
-    try:
-        parsed = Reply.model_validate(_object(reply))
-        weights = _rescaled(parsed.weights.model_dump())
-    except (ValueError, ValidationError) as error:
-        raise ValueError(
-            f"query {query.id!r} ({query.text[:80]!r}): the model's reply {reply[:200]!r} is no analysis: {error}"
-        ) from None
-    return QueryAnalysis(parsed.query_type, weights, parsed.reasoning)
-
-
-def _object(reply: str) -> Any:
-    """The one JSON object of a reply."""
-    start = reply.find("{")
-    if start < 0:
-        raise ValueError("it holds no JSON object")
-    text, end = _closed(reply[start:])
-    if "{" in reply[start + end :]:
-        raise ValueError("it holds more than one JSON object")
-    return json.loads(text)
-
-
-def _closed(text: str) -> tuple[str, int]:
-    """The object that a text begins with, trailing commas dropped and open brackets closed, and where it ended."""
-    kept: list[str] = []
-    open_: list[str] = []
-    position = 0
-    for token in re.finditer(r'"(?:[^"\\]|\\.)*"|[{}\[\]]|[^"{}\[\]]+|"', text, re.DOTALL):
-        piece, position = token.group(), token.end()
-        if piece == '"':
-            raise ValueError("it breaks off within a string")
-        if piece in "}]":
-            if not open_ or open_.pop() != piece:
-                raise ValueError(f"{piece!r} closes nothing")
-            kept[-1] = re.sub(r",\s*$", "", kept[-1])
-        elif piece in "{[":
-            open_.append({"{": "}", "[": "]"}[piece])
-        kept.append(piece)
-        if not open_:
-            break
-    if open_:
-        # The closing fence of a cut-off reply is no JSON.
-        kept[-1] = re.sub(r"[,\s`]*$", "", kept[-1])
-    return "".join(kept) + "".join(reversed(open_)), position
-
-
-def _rescaled(weights: dict[str, float]) -> dict[str, float]:
+def _rescaled(weights: dict[str, float]) -> dict[str, float] | None:
+    """The weights with sum 1; None where they sum to nothing like 1 or 100."""
     total = sum(weights.values())
     for whole in (1, 100):
         if abs(total - whole) <= NEARLY * whole:
             return {side: weight / total for side, weight in weights.items()}
-    raise ValueError(f"its weights sum to {total:g}, not to 1")
+    return None
