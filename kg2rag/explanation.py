@@ -1,24 +1,75 @@
-"""A ranking -> why each hit is there: its stage, the triples on its path with their strengths, the sum of its score.
+"""A ranking -> why each hit is there: its stage and source, the triples on its path, the arithmetic of its score.
 
 Shows itself in Jupyter (self-contained HTML, everything escaped) and in a terminal (rich). What a strategy says of a
 hit lies in the ranking; nothing is computed anew here.
+
+A strategy tells the arithmetic of its scores in the ranking's metadata, written by `arithmetic`: a formula and a source
+("dense", "bm25", "graph", ...), each one text for all hits or a mapping from stage to text. A formula holds numbers,
+names of parts, + - · / and parentheses. It is a sum: a term that names a part which the hit lacks is left out. So
+every hit's score can be worked out from its parts:
+
+>>> import numpy as np
+>>> from kg2rag.types import rank
+>>> formula = {"vector": "cosine", "graph": "cosine · strength / 10"}
+>>> ranking = rank(
+...     "q",
+...     np.array([0, 1]),
+...     np.array([0.9, 0.28]),
+...     ["fastapi", "starlette"],
+...     k=5,
+...     stages=("vector", "graph"),
+...     stage_codes=np.array([0, 1]),
+...     parts={"cosine": np.array([0.9, 0.4]), "strength": np.array([np.nan, 7.0])},
+...     metadata=arithmetic(formula, {"vector": "dense", "graph": "graph"}),
+... )
+>>> print(ranking.explain(), end="")
+ 1  fastapi  0.9  vector, from dense
+    = 0.9 (cosine)
+ 2  starlette  0.28  graph
+    = 0.4 (cosine) · 7 (strength) / 10
+
+and of a fusion, "1 / (60 + dense rank) + 1 / (60 + bm25 rank)", a hit that BM25 alone found shows the second term.
+Parts that no term names (what went into a PageRank's restart, say) are shown beside the sum.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rich.console import Group
-    from rich.text import Text
+    from rich.console import Group, RenderableType
 
     from kg2rag.types import Hit, Ranking
 
 FORMULA = "score"
 """The key of `Ranking.metadata` under which a strategy writes how a score is made of its parts."""
+SOURCE = "source"
+"""The key of `Ranking.metadata` under which a strategy writes where its hits were looked for."""
+
+GOLD = "◆ gold"
+"""Stands beside what should be found."""
+LISTED = 12  # members of a note that are shown; a strategy may name hundreds
+
+Told = str | Mapping[str, str]  # one text for all hits, or stage -> text
+
+
+def arithmetic(formula: Told, source: Told) -> dict[str, object]:
+    """The two entries of a ranking's metadata that explain its scores; see above."""
+    return {FORMULA: formula, SOURCE: source}
+
+
+def sources(ranking: Ranking) -> dict[str, str]:
+    """Where the hits of each stage were looked for; a stage of which the ranking does not say so, by its own name."""
+    told = ranking.metadata.get(SOURCE)
+    return {stage: _for_stage(told, stage) or stage for stage in ranking.stages}
+
+
+def number(value: float) -> str:
+    """A number as a formula writes it: eight digits, enough to work a score out to a millionth."""
+    return f"{value:.8g}"
 
 
 @dataclass(frozen=True)
@@ -29,31 +80,69 @@ class Explanation:
     ----------
     limit : hits shown.
     texts : passage id -> what to show of the passage; ids alone where empty.
+    gold : what should be found -> the passages that count as it: itself, or a document's; empty where not known.
     """
 
     ranking: Ranking
     limit: int = 10
     texts: Mapping[str, str] = field(default_factory=dict)
     title: str = ""
+    gold: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def hits(self) -> list[Hit]:
         """The hits shown."""
         return list(self.ranking.top(self.limit))
 
+    def stage_of(self, hit: Hit) -> str:
+        """The stage that brought the hit in and, where that is another word, its source: "seed, from dense"."""
+        source = sources(self.ranking)[hit.stage]
+        return hit.stage if source == hit.stage else f"{hit.stage}, from {source}"
+
+    def formula_of(self, hit: Hit) -> str | None:
+        """The formula of the hit's score, with the names of its parts; None where the strategy writes none."""
+        formula = _for_stage(self.ranking.metadata.get(FORMULA), hit.stage)
+        if formula is None:
+            return None
+        named = self._names()
+        return " + ".join(term for term in _terms(formula) if hit.parts.keys() >= set(named.findall(term)))
+
     def sum_of(self, hit: Hit) -> str:
         """How the score is made, with this hit's numbers: "0.7 · 0.91 (hybrid) + 0.3 · 0.5 (graph)"."""
-        formula = self.ranking.metadata.get(FORMULA)
+        formula = self.formula_of(hit)
         if formula is None:
             return ", ".join(f"{name} {_number(value)}" for name, value in hit.parts.items())
-        names = sorted(hit.parts, key=len, reverse=True)
-        if not names:
-            return str(formula)
-        pattern = re.compile("|".join(rf"(?<![\w.]){re.escape(name)}(?!\w)" for name in names))
-        return pattern.sub(lambda found: f"{_number(hit.parts[found.group()])} ({found.group()})", str(formula))
+        return self._names().sub(lambda found: f"{_number(hit.parts[found.group()])} ({found.group()})", formula)
+
+    def besides(self, hit: Hit) -> dict[str, float]:
+        """The hit's parts that its formula does not name."""
+        formula = self.formula_of(hit)
+        named = set(self._names().findall(formula)) if formula is not None else set(hit.parts)
+        return {name: value for name, value in hit.parts.items() if name not in named}
+
+    def _names(self) -> re.Pattern[str]:
+        """Finds the names of the ranking's parts, of two that begin alike the longer."""
+        names = sorted(self.ranking.parts, key=len, reverse=True)
+        return re.compile("|".join(rf"(?<![\w.]){re.escape(name)}(?!\w)" for name in names) or "(?!)")
+
+    def is_gold(self, hit: Hit) -> bool:
+        """Whether the hit is something that should be found."""
+        return any(hit.passage_id in passages for passages in self.gold.values())
+
+    def missed(self) -> dict[str, str]:
+        """The gold that no hit shown counts as, and where it stands instead."""
+        places = {id_: at for at, id_ in enumerate(self.ranking.passage_ids, start=1)}
+        first = {
+            id_: min((places[one] for one in passages if one in places), default=0)
+            for id_, passages in self.gold.items()
+        }
+        nowhere = f"not among the {len(places)} passages of the ranking"
+        return {id_: f"at rank {at}" if at else nowhere for id_, at in first.items() if not 0 < at <= self.limit}
 
     def notes(self) -> dict[str, str]:
         """What the strategy says of the query as a whole."""
-        return {name: _readable(value) for name, value in self.ranking.metadata.items() if name != FORMULA}
+        return {
+            name: _readable(value) for name, value in self.ranking.metadata.items() if name not in (FORMULA, SOURCE)
+        }
 
     def _repr_html_(self) -> str:
         from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -63,14 +152,17 @@ class Explanation:
         )
         rows = [self._row(at, hit) for at, hit in enumerate(self.hits(), start=1)]
         template = environment.get_template("explanation.html.j2")
-        return template.render(title=self.title, rows=rows, notes=self.notes())
+        return template.render(title=self.title, rows=rows, missed=self.missed(), notes=self.notes())
 
     def _row(self, at: int, hit: Hit) -> dict[str, Any]:
         return {
             "rank": at,
             "hit": hit,
+            "gold": self.is_gold(hit),
             "score": _number(hit.score),
+            "stage": self.stage_of(hit),
             "sum": self.sum_of(hit),
+            "besides": _readable(self.besides(hit)) if self.besides(hit) else "",
             "text": self.texts.get(hit.passage_id, ""),
             "path": [(triple, f"{0.8 + triple.strength / 4:.2f}") for triple in hit.path],
         }
@@ -79,24 +171,27 @@ class Explanation:
         from rich.console import Group
         from rich.text import Text
 
-        lines = [Text(self.title, style="bold")] if self.title else []
+        lines: list[RenderableType] = [Text(self.title, style="bold")] if self.title else []
         for at, hit in enumerate(self.hits(), start=1):
             lines += self._lines(at, hit)
+        lines += [Text(f"{GOLD} {id_}: {where}", style="bold yellow") for id_, where in self.missed().items()]
         lines += [Text(f"{name}: {value}", style="dim") for name, value in self.notes().items()]
         return Group(*lines)
 
-    def _lines(self, at: int, hit: Hit) -> list[Text]:
+    def _lines(self, at: int, hit: Hit) -> list[RenderableType]:
+        from rich.padding import Padding
         from rich.text import Text
 
         head = Text.assemble((f"{at:>2}  ", "dim"), (hit.passage_id, "bold"), f"  {_number(hit.score)}  ")
-        lines = [head.append(hit.stage, style="cyan")]
-        text = self.texts.get(hit.passage_id, "")
-        if text:
-            lines.append(Text(f"    {text}"))
-        if self.sum_of(hit):
-            lines.append(Text(f"    = {self.sum_of(hit)}", style="dim"))
-        lines += [Text(f"    {triple}  (strength {triple.strength:g})", style="green") for triple in hit.path]
-        return lines
+        head.append(self.stage_of(hit), style="cyan").append(f"  {GOLD}" * self.is_gold(hit), style="bold green")
+        made, besides = self.sum_of(hit), _readable(self.besides(hit))
+        lines = [
+            Text(self.texts.get(hit.passage_id, "")),
+            Text(f"= {made}" if made else "", style="dim"),
+            Text(f"besides: {besides}" if self.besides(hit) else "", style="dim"),
+            *(Text(f"{triple}  (strength {triple.strength:g})", style="green") for triple in hit.path),
+        ]
+        return [head, *(Padding(line, (0, 0, 0, 4), expand=False) for line in lines if line)]
 
     def __str__(self) -> str:
         from rich.console import Console
@@ -116,6 +211,23 @@ def side_by_side(explanations: Mapping[str, Explanation]) -> Any:
     return table
 
 
+def _for_stage(told: object, stage: str) -> str | None:
+    text = told.get(stage) if isinstance(told, Mapping) else told
+    return None if text is None else str(text)
+
+
+def _terms(formula: str) -> list[str]:
+    """The terms of a sum; a + within parentheses parts none."""
+    terms, depth = [""], 0
+    for character in formula:
+        depth += (character == "(") - (character == ")")
+        if character == "+" and not depth:
+            terms.append("")
+        else:
+            terms[-1] += character
+    return [term.strip() for term in terms]
+
+
 def _number(value: float) -> str:
     return f"{value:.4g}"
 
@@ -124,7 +236,14 @@ def _readable(value: object) -> str:
     if isinstance(value, float):
         return _number(value)
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {_readable(part)}" for name, part in value.items()) or "none"
+        return _listed([f"{name} {_readable(part)}" for name, part in value.items()])
     if isinstance(value, tuple | list):
-        return ", ".join(map(_readable, value)) or "none"
+        return _listed(
+            [f"({_readable(part)})" if isinstance(part, tuple | list) else _readable(part) for part in value]
+        )
     return str(value)
+
+
+def _listed(members: Sequence[str]) -> str:
+    unshown = [f"… and {len(members) - LISTED} more"] if len(members) > LISTED else []
+    return ", ".join([*members[:LISTED], *unshown]) or "none"

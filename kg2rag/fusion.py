@@ -6,32 +6,57 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from kg2rag.explanation import FORMULA, SOURCE, arithmetic, number, sources
 from kg2rag.pipeline import Retriever
+from kg2rag.trace import Trace, step
 from kg2rag.types import FloatArray, Query, Ranking, Triple, rank
 
 
-def _reciprocal_rank(ranking: Ranking, constant: float) -> FloatArray:
-    found: FloatArray = 1.0 / (constant + np.arange(1, len(ranking) + 1, dtype=np.float64))
-    return found
+class Method(NamedTuple):
+    """A way to fuse: what is read of a ranking's hits (a part's name, the numbers), what that gives, how it is joined.
+
+    `term` is what one ranking adds to the formula of a score.
+    """
+
+    part: str
+    read: Callable[[Ranking], FloatArray]
+    give: Callable[[FloatArray, float], FloatArray]
+    join: np.ufunc
+    term: str
 
 
-def _min_max(ranking: Ranking, constant: float) -> FloatArray:  # noqa: ARG001
+def _ranks(ranking: Ranking) -> FloatArray:
+    return np.arange(1, len(ranking) + 1, dtype=np.float64)
+
+
+def _reciprocal(ranks: FloatArray, constant: float) -> FloatArray:
+    given: FloatArray = 1.0 / (constant + ranks)
+    return given
+
+
+def _min_max(ranking: Ranking) -> FloatArray:
     if not len(ranking):
         return ranking.scores
     low, high = ranking.scores[-1], ranking.scores[0]
     return np.ones(len(ranking)) if high == low else (ranking.scores - low) / (high - low)
 
 
-# method -> (what a hit contributes, how the contributions to one passage are joined)
-METHODS: dict[str, tuple[Callable[[Ranking, float], FloatArray], np.ufunc]] = {
-    "max": (_min_max, np.maximum),
-    "rrf": (_reciprocal_rank, np.add),
-    "sum": (_min_max, np.add),
+def _as_read(scaled: FloatArray, constant: float) -> FloatArray:  # noqa: ARG001
+    return scaled
+
+
+_RANK, _SCALED = "{weight} / ({constant} + {name} rank)", "{weight} · {name} scaled"
+METHODS: dict[str, Method] = {
+    "max": Method("scaled", _min_max, _as_read, np.maximum, _SCALED),
+    "rrf": Method("rank", _ranks, _reciprocal, np.add, _RANK),
+    "sum": Method("scaled", _min_max, _as_read, np.add, _SCALED),
 }
 
 
@@ -80,6 +105,19 @@ class Fusion(Retriever):
         for retriever in self.retrievers:
             retriever.prepare(queries)
 
+    def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
+        """The union of the members' rankings, and of the hits that were read of them."""
+        members = [member.trace_batch(queries, max(k, self.depth)) for member in self.retrievers]
+        traces = []
+        for own in zip(*members, strict=True):
+            rankings = [trace.ranking for trace in own]
+            read = [ranking.top(self.depth) for ranking in rankings]
+            fused = fuse_rankings(read, self.weights, k, method=self.method, constant=self.constant)
+            found = step("retrieved", "not retrieved", "in no member's ranking", *(each.rows for each in rankings))
+            why = f"below the first {self.depth} hits of every member"
+            traces.append(Trace(fused, (found, step("read", "pruned", why, *(each.rows for each in read)))))
+        return traces
+
 
 def fuse(
     *retrievers: Retriever,
@@ -96,34 +134,80 @@ def fuse(
 def fuse_rankings(
     rankings: Sequence[Ranking], weights: Sequence[float], k: int, *, method: str = "rrf", constant: float = 60.0
 ) -> Ranking:
-    """Fuse rankings of one query.
+    """Fuse rankings of one query; each goes by the name of its first stage, numbered where two share one.
 
-    The stage of a fused hit is that of the ranking that contributed most (the first on a tie), its path the first
-    non-empty one, its parts what each stage contributed.
+    The stage of a fused hit is its stage in the ranking that contributed most (the first on a tie): that ranking's name
+    or, beyond its first stage, such as "walk: dense". Its path is the first non-empty one. Its parts are, of each
+    ranking that holds it, the contribution ("dense"), the score there ("dense score") and what is read of that ("dense
+    rank", or "dense scaled"). What the rankings say of the query is kept; where two use one word, each says it under
+    its name.
     """
-    contribution, join = METHODS[method]
+    how = METHODS[method]
+    names = _distinct([ranking.stages[0] or "ranking" for ranking in rankings])
     rows, inverse = np.unique(np.concatenate([ranking.rows for ranking in rankings]), return_inverse=True)
-    given = np.full((len(rankings), len(rows)), np.nan)  # NaN, not 0: min-max gives the last hit 0
+    given, read, scores = np.full((3, len(rankings), len(rows)), np.nan)  # NaN, not 0: min-max gives the last hit 0
+    codes = np.zeros((len(rankings), len(rows)), dtype=np.int64)
+    stages: list[str] = []
     paths: dict[int, tuple[Triple, ...]] = {}
     start = 0
     for i, (ranking, weight) in enumerate(zip(rankings, weights, strict=True)):
-        end = start + len(ranking)
-        given[i, inverse[start:end]] = weight * contribution(ranking, constant)
+        at = inverse[start : start + len(ranking)]
+        read[i, at], scores[i, at] = how.read(ranking), ranking.scores
+        given[i, at] = weight * how.give(read[i, at], constant)
+        codes[i, at] = len(stages) + (0 if ranking.stage_codes is None else ranking.stage_codes.astype(np.int64))
+        stages += _labels(names[i], ranking)
         paths = {**ranking.paths, **paths}
-        start = end
-    names = _distinct([ranking.stages[0] for ranking in rankings])
+        start += len(ranking)
+    most = np.nanargmax(given, axis=0) if len(rows) else np.empty(0, dtype=np.int64)
+    columns = zip(names, given, read, scores, strict=True)
     return rank(
         rankings[0].query_id,
         rows,
-        join.reduce(np.nan_to_num(given, nan=0.0), axis=0),
+        how.join.reduce(np.nan_to_num(given, nan=0.0), axis=0),
         rankings[0].ids,
         k,
-        stages=tuple(names),
-        stage_codes=np.nanargmax(given, axis=0) if len(rows) else np.empty(0, dtype=np.int8),
-        parts=dict(zip(names, given, strict=True)),
+        stages=tuple(stages),
+        stage_codes=codes[most, np.arange(len(rows))],
+        parts={
+            part: column
+            for name, gave, of, score in columns
+            for part, column in ((name, gave), (f"{name} {how.part}", of), (f"{name} score", score))
+        },
         paths=paths,
-        metadata={name: value for ranking in rankings for name, value in ranking.metadata.items()},
+        metadata={**_said(names, rankings), **_arithmetic(how, names, rankings, weights, constant)},
     )
+
+
+def _labels(name: str, ranking: Ranking) -> list[str]:
+    """The stages of a ranking as a fused hit names them."""
+    return [name, *(f"{name}: {stage}" for stage in ranking.stages[1:])]
+
+
+def _said(names: Sequence[str], rankings: Sequence[Ranking]) -> dict[str, object]:
+    """What the rankings say of the query, under the word they use; under name and word where several use it."""
+    words = Counter(word for ranking in rankings for word in ranking.metadata)
+    return {
+        word if words[word] == 1 else f"{name}: {word}": value
+        for name, ranking in zip(names, rankings, strict=True)
+        for word, value in ranking.metadata.items()
+        if word not in (FORMULA, SOURCE)
+    }
+
+
+def _arithmetic(
+    how: Method, names: Sequence[str], rankings: Sequence[Ranking], weights: Sequence[float], constant: float
+) -> dict[str, object]:
+    terms = [
+        how.term.format(weight=number(weight), constant=number(constant), name=name)
+        for name, weight in zip(names, weights, strict=True)
+    ]
+    formulas: dict[str, str] = {}
+    looked: dict[str, str] = {}
+    for name, term, ranking in zip(names, terms, rankings, strict=True):
+        labels, of = _labels(name, ranking), sources(ranking)
+        formulas.update(dict.fromkeys(labels, term))
+        looked.update(zip(labels, (of[stage] for stage in ranking.stages), strict=True))
+    return arithmetic(" + ".join(terms) if how.join is np.add else formulas, looked)
 
 
 def _distinct(names: Sequence[str]) -> list[str]:

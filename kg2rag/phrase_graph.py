@@ -24,9 +24,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kg2rag.corpus import Corpus
+from kg2rag.graph.components import Components
 from kg2rag.graph.tables import Incidence, incidence
 from kg2rag.graph.undirected import UndirectedGraph
 from kg2rag.synonyms import Synonyms
+from kg2rag.trace import Step, step
 from kg2rag.types import FloatArray, IntArray, Triple
 
 VERSION = 1  # raise it when the rules change, so that stored tables are rebuilt
@@ -242,6 +244,27 @@ class PhraseGraph:
         sources, targets = np.divmod(keys, n)
         proper = sources != targets
         return sources[proper], targets[proper], weights[proper]
+
+    def linked(self, phrases: IntArray, mask: IntArray | None, *, passages: bool = True) -> Step:
+        """The passages that a walk from these phrases can come to, as the step of a trace.
+
+        Parameters
+        ----------
+        mask, passages : as in `pagerank`.
+        """
+        table = self.table
+        why = "no chain of facts, synonyms and passages leads from the linked phrases to it"
+        if not len(phrases):
+            return step("linked", "entity not linked", "nothing was linked: dense ranking")
+        walk = self.walk if passages else self.phrases_only
+        within = np.ones(self.n_nodes, dtype=bool)
+        if mask is not None:
+            within[:] = False
+            within[np.concatenate([table.phrases_in(mask), self.n_phrases + mask])] = True
+        kept = within[walk.owners] & within[walk.neighbours]
+        ends = walk.owners[kept], walk.neighbours[kept]
+        joined = Components.of(ends, self.n_nodes, (table.passages.owners, table.passages.others))
+        return step("linked", "entity not linked", why, joined.rows_with(phrases))
 
 
 def synonym_ends(phrases: list[str]) -> tuple[IntArray, IntArray]:

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kg2rag.trace import Trace
 from kg2rag.types import Query, Ranking
 
 
@@ -34,6 +35,13 @@ class Retriever(ABC):
         if queries:
             self.retrieve_batch(queries[:1], 1)
 
+    def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
+        """The rankings of `retrieve_batch` and, where the system can tell, the steps that led to them.
+
+        A system that says no more than this default does can only be told "not retrieved" from "ranked below k".
+        """
+        return [Trace(ranking) for ranking in self.retrieve_batch(queries, k)]
+
     def __rshift__(self, stage: Stage) -> Pipeline:
         return Pipeline(self, (stage,))
 
@@ -54,6 +62,12 @@ class Stage(ABC):
     @abstractmethod
     def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
         """A new ranking for each query; the rankings given have at most `depth` hits."""
+
+    def trace(self, queries: Sequence[Query], before: Sequence[Trace]) -> list[Trace]:
+        """The traces of what stands before, with what `apply` made of their first `depth` hits."""
+        after = self.apply(queries, [trace.ranking.top(self.depth) for trace in before])
+        name = type(self).__name__
+        return [trace.then(name, self.depth, ranking) for trace, ranking in zip(before, after, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -86,3 +100,10 @@ class Pipeline(Retriever):
         if queries and any(stage.encodes for stage in self.stages):
             self.retrieve_batch(queries, 1)
         super().prepare(queries)
+
+    def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
+        """What the retriever and every stage did; the rankings are those of `retrieve_batch`."""
+        traces = self.retriever.trace_batch(queries, max(k, self.stages[0].depth))
+        for stage in self.stages:
+            traces = stage.trace(queries, traces)
+        return [Trace(trace.ranking.top(k), trace.steps) for trace in traces]

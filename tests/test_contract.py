@@ -8,12 +8,13 @@ import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 import systems_world as world
+from formulas import worked_out
 
 from kg2rag import systems
 from kg2rag.knowledge_base import KnowledgeBase
@@ -158,6 +159,18 @@ def test_every_hit_says_which_stage_found_it_and_by_which_path(rankings: list[Ra
             assert all(not triple.passage_id or triple.passage_id in kb.corpus for triple in hit.path)
 
 
+def test_every_hit_says_where_it_was_looked_for(rankings: list[Ranking]) -> None:
+    for ranking in rankings:
+        told = ranking.metadata["source"]
+        assert all(told[hit.stage] if isinstance(told, Mapping) else told for hit in ranking)
+
+
+def test_the_formula_of_a_score_and_the_parts_of_the_hit_give_the_score(rankings: list[Ranking]) -> None:
+    for ranking in rankings:
+        for hit in ranking:
+            assert worked_out(ranking, hit) == pytest.approx(hit.score, rel=1e-6), (hit, ranking.metadata["score"])
+
+
 def test_preparing_changes_no_ranking(system: Retriever, rankings: list[Ranking]) -> None:
     system.prepare([])
     system.prepare(ASKED)
@@ -210,13 +223,17 @@ def test_a_system_built_again_or_replaced_is_equal(name: str, system: Retriever,
     assert hash(systems.build(name, kb)) == hash(system)
 
 
-def test_a_graph_that_helps_no_query_still_answers_them_all(name: str, odd_kb: KnowledgeBase) -> None:
+def test_a_graph_that_helps_no_query_still_answers_them_all_and_explains_the_scores(
+    name: str, odd_kb: KnowledgeBase
+) -> None:
     system = systems.build(name, odd_kb)
     found = system.retrieve_batch(ASKED, world.SHALLOW)
     assert [ranking.query_id for ranking in found] == [query.id for query in ASKED]
     assert said([system.retrieve(query, world.SHALLOW) for query in ASKED[-15:]]) == said(found[-15:])
     unmasked = [ranking for query, ranking in zip(ASKED[:40], found[:40], strict=True) if query.candidates is None]
     assert all(map(len, unmasked)) or name in MAY_FIND_NOTHING
+    for ranking in found:
+        assert [worked_out(ranking, hit) for hit in ranking] == pytest.approx(ranking.scores.tolist(), rel=1e-6)
 
 
 def test_two_processes_with_other_hash_seeds_write_the_same_bytes(

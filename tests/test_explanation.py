@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from kg2rag.explanation import arithmetic, sources
 from kg2rag.types import Ranking, Triple, rank
 
 STEP = Triple("FastAPI", "built on", "Starlette", "fastapi", strength=9)
@@ -34,6 +35,42 @@ def test_a_hit_is_explained_by_stage_path_and_parts() -> None:
 def test_a_formula_is_shown_with_the_numbers_of_the_hit() -> None:
     explained = ranking(score="0.7 · hybrid + 0.3 · graph").explain()
     assert explained.sum_of(explained.hits()[0]) == "0.7 · 1.3 (hybrid) + 0.3 · 0 (graph)"
+
+
+def test_a_term_that_names_a_part_the_hit_lacks_is_left_out() -> None:
+    explained = ranking(score="0.7 · hybrid + 0.3 · (graph + 1)").explain()
+    assert explained.sum_of(explained.hits()[1]) == "0.3 · (0.5 (graph) + 1)"
+
+
+def test_each_stage_may_have_a_formula_of_its_own() -> None:
+    explained = ranking(**arithmetic({"hybrid": "0.7 · hybrid", "graph": "0.3 · graph"}, "dense")).explain()
+    assert [explained.sum_of(hit) for hit in explained.hits()] == ["0.7 · 1.3 (hybrid)", "0.3 · 0.5 (graph)"]
+
+
+def test_the_parts_that_no_term_names_are_shown_beside_the_sum() -> None:
+    explained = ranking(score="0.7 · hybrid").explain()
+    assert explained.besides(explained.hits()[0]) == {"graph": 0.0}
+    assert "besides: graph 0" in str(explained)
+    assert "besides: graph 0" in explained._repr_html_()
+
+
+def test_of_two_names_that_begin_alike_the_longer_is_meant() -> None:
+    parts = {"dense": np.array([0.25]), "dense rank": np.array([4.0])}
+    one = rank("q", np.array([0]), np.array([0.25]), ["a"], k=1, parts=parts, metadata={"score": "1 / dense rank"})
+    assert one.explain().sum_of(one.hit(1)) == "1 / 4 (dense rank)"
+
+
+def test_a_source_is_named_where_the_stage_does_not_name_it() -> None:
+    explained = ranking(**arithmetic("graph", {"hybrid": "dense and bm25", "graph": "graph"})).explain()
+    assert [explained.stage_of(hit) for hit in explained.hits()] == ["hybrid, from dense and bm25", "graph"]
+
+
+def test_the_source_of_a_stage_is_its_name_where_the_ranking_says_nothing() -> None:
+    assert sources(ranking()) == {"hybrid": "hybrid", "graph": "graph"}
+
+
+def test_formula_and_source_are_no_notes() -> None:
+    assert ranking(**arithmetic("graph", "graph"), note="x").explain().notes() == {"note": "x"}
 
 
 def test_what_a_strategy_says_of_the_query_is_told() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from formulas import worked_out
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -82,10 +83,32 @@ def test_equal_sums_are_ordered_by_corpus_position() -> None:
 
 def test_a_hit_says_what_each_ranking_gave_to_it_even_if_that_is_nothing() -> None:
     hits = {hit.passage_id: hit.parts for hit in fuse_rankings([DENSE, WORDS], (0.7, 0.3), 10, method="sum")}
-    assert hits["p1"] == {"dense": pytest.approx(0.7)}
-    assert hits["p2"] == {"dense": pytest.approx(0.35), "bm25": pytest.approx(0.3)}
-    assert hits["p3"] == {"dense": 0.0, "bm25": 0.0}
-    assert hits["p4"] == {"bm25": pytest.approx(0.24)}
+    assert hits["p1"] == pytest.approx({"dense": 0.7, "dense scaled": 1, "dense score": 0.9})
+    assert {name: hits["p2"][name] for name in ("dense", "bm25")} == pytest.approx({"dense": 0.35, "bm25": 0.3})
+    assert {name: hits["p3"][name] for name in ("dense", "bm25")} == {"dense": 0.0, "bm25": 0.0}
+    assert hits["p4"] == pytest.approx({"bm25": 0.24, "bm25 scaled": 0.8, "bm25 score": 10})
+
+
+def test_a_hit_of_a_reciprocal_fusion_says_its_rank_and_score_in_each_ranking() -> None:
+    hit = fuse_rankings([DENSE, WORDS], (1, 1), 10).hit(1)
+    assert (hit.parts["dense rank"], hit.parts["bm25 rank"]) == (2, 1)
+    assert (hit.parts["dense score"], hit.parts["bm25 score"]) == (0.7, 12)
+
+
+@pytest.mark.parametrize(
+    ("method", "first", "last"),
+    [
+        ("rrf", "2 / (60 + 2 (dense rank)) + 0.5 / (60 + 1 (bm25 rank))", "0.5 / (60 + 2 (bm25 rank))"),
+        ("sum", "2 · 1 (dense scaled)", "2 · 0 (dense scaled) + 0.5 · 0 (bm25 scaled)"),
+        ("max", "2 · 1 (dense scaled)", "2 · 0 (dense scaled)"),
+    ],
+)
+def test_the_arithmetic_of_a_score_is_shown_with_the_rankings_that_hold_the_hit(
+    method: str, first: str, last: str
+) -> None:
+    explained = fuse_rankings([DENSE, WORDS], (2, 0.5), 10, method=method).explain()
+    shown = [explained.sum_of(hit) for hit in explained.hits()]
+    assert (shown[0], shown[-1]) == (first, last)
 
 
 def test_the_stage_of_a_hit_is_the_ranking_that_gave_most() -> None:
@@ -101,17 +124,19 @@ def test_a_hit_that_adds_nothing_still_belongs_to_the_ranking_that_found_it() ->
 def test_rankings_of_one_stage_keep_their_parts_apart() -> None:
     again = ranking("dense", {1: 0.4})
     top = fuse_rankings([DENSE, again, DENSE], (1, 1, 1), 10, constant=0).hit(1)
-    assert top.parts == {"dense": 1.0, "dense 2": 1.0, "dense 3": 1.0}
+    assert {name: top.parts[name] for name in ("dense", "dense 2", "dense 3")} == dict.fromkeys(
+        ("dense", "dense 2", "dense 3"), 1.0
+    )
 
 
 @given(st.lists(st.dictionaries(st.integers(0, 9), st.floats(0, 1), max_size=8), min_size=1, max_size=4))
-def test_the_parts_of_a_hit_make_its_score(found: list[dict[int, float]]) -> None:
+def test_the_formula_and_the_parts_of_a_hit_give_its_score(found: list[dict[int, float]]) -> None:
     rankings = [ranking("dense", scores) for scores in found]
-    for method, join in (("rrf", sum), ("sum", sum), ("max", max)):
+    for method in METHODS:
         fused = fuse_rankings(rankings, [1.0, 0.5, 2.0, 0.0][: len(found)], 10, method=method)
         assert {hit.passage_id for hit in fused} == {f"p{row}" for scores in found for row in scores}
         for hit in fused:
-            assert hit.score == pytest.approx(join(hit.parts.values()))
+            assert worked_out(fused, hit) == pytest.approx(hit.score)
 
 
 def test_the_path_of_a_hit_is_the_first_that_any_ranking_has() -> None:
@@ -122,7 +147,35 @@ def test_the_path_of_a_hit_is_the_first_that_any_ranking_has() -> None:
 
 def test_what_the_rankings_say_of_the_query_is_kept() -> None:
     one, two = ranking("dense", {1: 0.9}, metadata={"note": "x"}), ranking("walk", {1: 0.9}, metadata={"seeds": 3})
-    assert fuse_rankings([one, two], (1, 1), 10).metadata == {"note": "x", "seeds": 3}
+    metadata = fuse_rankings([one, two], (1, 1), 10).metadata
+    assert (metadata["note"], metadata["seeds"]) == ("x", 3)
+
+
+def test_of_two_rankings_that_say_the_same_thing_each_says_it_under_its_name() -> None:
+    one, two = ranking("dense", {1: 0.9}, metadata={"note": "x"}), ranking("walk", {1: 0.9}, metadata={"note": "y"})
+    metadata = fuse_rankings([one, two], (1, 1), 10).metadata
+    assert (metadata["dense: note"], metadata["walk: note"]) == ("x", "y")
+    assert "note" not in metadata
+
+
+def test_a_fused_hit_names_the_stage_that_it_has_in_its_ranking() -> None:
+    walk = rank(
+        "q", np.array([1, 5]), np.array([0.9, 0.1]), IDS, 10, stages=("walk", "dense"), stage_codes=np.array([0, 1])
+    )
+    fused = fuse_rankings([walk, WORDS], (3, 1), 10)
+    assert {hit.passage_id: hit.stage for hit in fused} == {
+        "p1": "walk",
+        "p5": "walk: dense",
+        "p2": "bm25",
+        "p4": "bm25",
+        "p3": "bm25",
+    }
+
+
+def test_rankings_without_a_stage_are_told_apart() -> None:
+    plain = rank("q", np.array([1]), np.array([0.9]), IDS, 10)
+    fused = fuse_rankings([plain, plain], (1, 1), 10)
+    assert fused.stages == ("ranking", "ranking 2")
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from kg2rag.explanation import arithmetic
 from kg2rag.indexes.lexical import LexicalSettings
 from kg2rag.knowledge_base import KnowledgeBase
 from kg2rag.pipeline import Retriever
@@ -40,7 +41,10 @@ class BM25(Retriever):
         rankings = []
         for query, mask in zip(queries, self.kb.candidates(queries), strict=True):
             rows, scores = _matches(index.scores(query.text), mask, k)
-            rankings.append(rank(query.id, rows, scores, ids, k, stages=("bm25",)))
+            told = arithmetic("bm25", "bm25")
+            rankings.append(
+                rank(query.id, rows, scores, ids, k, stages=("bm25",), parts={"bm25": scores}, metadata=told)
+            )
         return rankings
 
 

@@ -18,16 +18,19 @@ order decides among them, and all stand above text hits of a smaller cosine. "co
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from kg2rag.explanation import arithmetic
 from kg2rag.graph import Neighbour
+from kg2rag.graph.components import Components
 from kg2rag.knowledge_base import KnowledgeBase
 from kg2rag.linking import Link, PhraseLinker
 from kg2rag.pipeline import Retriever
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.dense import Dense
+from kg2rag.trace import Trace, step
 from kg2rag.types import FloatArray, IntArray, Query, Ranking, rank
 
 PASSAGE_SCORES = ("constant", "cosine")
@@ -97,16 +100,19 @@ class ConfidenceGated(Retriever):
         super().prepare(queries)
 
     def _text_hits(self, queries: Sequence[Query]) -> list[tuple[IntArray, FloatArray]]:
+        """The rows found by text, and their cosines, or their BM25 where there are no vectors."""
         if not self.vector:
             lexical = BM25(self.kb).retrieve_batch(queries, self.depth)
-            return [(ranking.rows, 1 / (1 + 1 / ranking.scores)) for ranking in lexical]
+            return [(ranking.rows, ranking.scores) for ranking in lexical]
         dense = Dense(self.kb).retrieve_batch(queries, self.depth)
         kept = [ranking.scores >= self.min_score for ranking in dense]
         return [(ranking.rows[keep], ranking.scores[keep]) for ranking, keep in zip(dense, kept, strict=True)]
 
     def _gate(
-        self, query: Query, rows: IntArray, scores: FloatArray, links: Sequence[Link], mask: IntArray | None, k: int
+        self, query: Query, rows: IntArray, found: FloatArray, links: Sequence[Link], mask: IntArray | None, k: int
     ) -> Ranking:
+        text = "vector" if self.vector else "bm25"
+        scores = found if self.vector else 1 / (1 + 1 / found)
         sure = confidence(query.text, bool(links), float(scores[0]) if len(scores) else 0.0)
         skipped = self._skipped(sure, links)
         reached = {} if skipped else self._reached(query, links, mask)
@@ -122,16 +128,23 @@ class ConfidenceGated(Retriever):
             np.concatenate([scores, passage * strength * sure]),
             self.kb.corpus.ids,
             k,
-            stages=("vector" if self.vector else "bm25", "graph"),
+            stages=(text, "graph"),
             stage_codes=np.repeat([0, 1], [len(rows), len(fresh)]),
             parts={
-                "text": np.concatenate([scores, np.full(len(fresh), np.nan)]),
+                "cosine" if self.vector else "bm25": np.concatenate([found, np.full(len(fresh), np.nan)]),
                 "passage": np.concatenate([blank, passage]),
                 "strength": np.concatenate([blank, strength]),
                 "confidence": np.concatenate([blank, np.full(len(fresh), sure)]),
             },
             paths={row: tuple(graph.triple(index) for index in near.path) for row, near in reached.items()},
             metadata={
+                **arithmetic(
+                    {
+                        text: "cosine" if self.vector else "1 / (1 + 1 / bm25)",
+                        "graph": "passage · strength · confidence",
+                    },
+                    {text: "dense" if self.vector else "bm25", "graph": "graph"},
+                ),
                 "vector_results": len(rows),
                 "graph_results": len(fresh),
                 "entities": tuple(graph.names[link.entity] for link in links),
@@ -181,6 +194,32 @@ class ConfidenceGated(Retriever):
         if self.passage_score == "constant" or not len(rows):
             return np.ones(len(rows))
         return self.kb.dense.cosines(self.kb.encode_queries([query])[0], rows)
+
+    def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
+        """Whether the query's entities lead to a passage, the gate was open, and the limits let it in."""
+        joined, unlimited = Components.of_graph(self.kb.graph), replace(self, max_chunks=len(self.kb.corpus))
+        unread, traces = f"no text hit (the first {self.depth}, of a score of {self.min_score:g}), and ", []
+        found = self.retrieve_batch(queries, len(self.kb.corpus))
+        linked, masks = PhraseLinker(self.kb).link_batch(queries), self.kb.candidates(queries)
+        for query, links, mask, ranking in zip(queries, linked, masks, found, strict=True):
+            skipped = str(ranking.metadata["expansion_skipped"])
+            names = [link.entity for link in links]
+            met = [] if skipped else list(unlimited._reached(query, links, mask))
+            kept = f"{unread}below the {self.max_chunks} kept of each related entity"
+            closed = unread + (f"the graph was skipped: {skipped}" if skipped else f"beyond hops = {self.hops}")
+            steps = (
+                step(
+                    "linked",
+                    "entity not linked",
+                    f"{unread}no entity of the query leads to it",
+                    joined.rows_with(names),
+                    ranking.rows,
+                ),
+                step("expanded", "not expanded", closed, met, ranking.rows),
+                step("kept", "pruned", kept, ranking.rows),
+            )
+            traces.append(Trace(ranking.top(k), steps))
+        return traces
 
 
 def confidence(text: str, names_entity: bool, best_score: float) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from kg2rag.explanation import arithmetic
 from kg2rag.knowledge_base import KnowledgeBase
 from kg2rag.pipeline import Retriever
 from kg2rag.types import Query, Ranking, rank
@@ -20,10 +21,10 @@ class Dense(Retriever):
         """One FAISS call for the batch."""
         if not queries:
             return []
-        kb = self.kb
+        kb, ids, told = self.kb, self.kb.corpus.ids, arithmetic("cosine", "dense")
         found = kb.dense.search(kb.encode_queries(queries), k, kb.candidates(queries))
         return [
-            rank(query.id, rows, scores, kb.corpus.ids, k, stages=("dense",))
+            rank(query.id, rows, scores, ids, k, stages=("dense",), parts={"cosine": scores}, metadata=told)
             for query, (rows, scores) in zip(queries, found, strict=True)
         ]
 

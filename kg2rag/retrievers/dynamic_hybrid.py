@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from kg2rag.explanation import SOURCE, sources
 from kg2rag.knowledge_base import KnowledgeBase
 from kg2rag.pipeline import Retriever
 from kg2rag.retrievers.bm25 import BM25
@@ -31,7 +32,7 @@ class DynamicHybrid(Retriever):
     """Four kinds of retrieval, weighed per query.
 
     The ranking's metadata says `query_type`, `weights` and `reasoning`; a hit's parts are what each side contributed
-    to its score, its stage the side that contributed most.
+    to its score, its rank and score there; its stage is the side that contributed most.
 
     Parameters
     ----------
@@ -96,7 +97,11 @@ def _run(retriever: Retriever, side: str, queries: Sequence[Query], depth: int) 
     """A side's rankings under its own name: two sides may use one component."""
     if not queries:
         return []
-    return [
-        replace(ranking, stages=(side,), stage_codes=None, parts={})
-        for ranking in retriever.retrieve_batch(queries, depth)
-    ]
+    return [_named(ranking, side) for ranking in retriever.retrieve_batch(queries, depth)]
+
+
+def _named(ranking: Ranking, side: str) -> Ranking:
+    """A ranking whose first stage goes by the name of its side; it says where its hits were looked for."""
+    stages = (side, *ranking.stages[1:])
+    said = {**ranking.metadata, SOURCE: dict(zip(stages, sources(ranking).values(), strict=True))}
+    return replace(ranking, stages=stages, metadata=said)

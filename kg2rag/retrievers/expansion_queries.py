@@ -8,17 +8,19 @@ al., "Knowledge Graph-Guided RAG", NAACL 2025, Sec. 2.2; it differs in searching
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 
+from kg2rag.explanation import arithmetic
 from kg2rag.fusion import fuse_rankings
 from kg2rag.graph.neighbourhood import MAX_HOPS
 from kg2rag.knowledge_base import KnowledgeBase
 from kg2rag.linking import ChainLinker, EmbeddingLinker, NGramLinker
 from kg2rag.pipeline import Retriever
 from kg2rag.retrievers.dense import Dense
+from kg2rag.trace import Trace, step
 from kg2rag.types import Query, Ranking, Triple, rank
 
 
@@ -108,13 +110,31 @@ class ExpansionQueries(Retriever):
         nearest = sorted(pairs.values(), key=lambda expansion: -expansion.proximity)[: self.max_queries]
         return [*nearest, *(Expansion(graph.names[seed], 1.0, ()) for seed in seeds)]
 
+    def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
+        """Whether the query named an entity, and whether an expansion query found the passage; dense hits pass."""
+        every = np.arange(len(self.kb.corpus))
+        unread = f"not among the first {self.depth} dense hits, and "
+        traces = []
+        for written, ranking in zip(self.expand(queries), self.retrieve_batch(queries, len(every)), strict=True):
+            unfound = f"{unread}not among the first {self.hits} of any expansion query"
+            steps = (
+                step(
+                    "linked",
+                    "entity not linked",
+                    f"{unread}no entity was recognised",
+                    every if written else [],
+                    ranking.rows,
+                ),
+                step("expanded", "not expanded", unfound, ranking.rows),
+            )
+            traces.append(Trace(ranking.top(k), steps))
+        return traces
+
 
 def _vanilla(ranking: Ranking, k: int) -> Ranking:
     fused = fuse_rankings([ranking], (1.0,), k)
-    metadata = {"expansions": (), "note": "no entity of the graph was recognised: dense ranking"}
-    return rank(
-        fused.query_id, fused.rows, fused.scores, fused.ids, k, stages=("dense",), parts=fused.parts, metadata=metadata
-    )
+    said = {"expansions": (), "note": "no entity of the graph was recognised: dense ranking"}
+    return replace(fused, metadata={**fused.metadata, **said})
 
 
 def _merge(plain: Ranking, written: Sequence[Expansion], found: Sequence[Ranking]) -> Ranking:
@@ -124,15 +144,18 @@ def _merge(plain: Ranking, written: Sequence[Expansion], found: Sequence[Ranking
         for row in ranking.rows.tolist():
             first.setdefault(row, expansion)
     rows = np.fromiter(first, dtype=np.int64, count=len(first))
+    places = np.arange(1, len(rows) + 1, dtype=np.float64)
     return rank(
         plain.query_id,
         rows,
-        1.0 / np.arange(1, len(rows) + 1),
+        1.0 / places,
         plain.ids,
         max(len(rows), 1),
         stages=("graph",),
+        parts={"place": places},
         paths={row: expansion.path for row, expansion in first.items() if expansion.path},
         metadata={
+            **arithmetic("1 / place", "graph"),
             "expansions": tuple(expansion.text for expansion in written),
             "found_by": {plain.ids[row]: expansion.text for row, expansion in first.items()},
         },

@@ -16,12 +16,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kg2rag.explanation import arithmetic
 from kg2rag.knowledge_base import KnowledgeBase
 from kg2rag.linking import NGramLinker, phrases
 from kg2rag.phrase_graph import PhraseGraph
 from kg2rag.phrase_paths import PhrasePaths
 from kg2rag.pipeline import Retriever
-from kg2rag.retrievers.hippo2 import BLOCK, dense_instead
+from kg2rag.retrievers.starts import from_starts
+from kg2rag.trace import Trace, step
 from kg2rag.types import FloatArray, IntArray, Query, Ranking, rank
 
 
@@ -59,8 +61,8 @@ class Hippo1(Retriever):
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """One walk a query, eight side by side, blocks of eight in parallel."""
-        blocks = [queries[first : first + BLOCK] for first in range(0, len(queries), BLOCK)]
-        return [ranking for block in blocks for ranking in self._retrieve(block, k)]
+        without = "the query names nothing" if self.kb.phrases.phrases else "the graph has no fact"
+        return from_starts(self.kb, queries, k, link=self._starts, walk=self._walk, without=without)
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Encode the queries (for those that name nothing), their names and the phrases, build the graph."""
@@ -106,20 +108,10 @@ class Hippo1(Retriever):
     def _graph(self) -> PhraseGraph:
         return self.kb.phrase_graph(self.synonym_threshold)
 
-    def _retrieve(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        linked = self.link(queries)
-        started = [i for i, names in enumerate(linked) if names]
-        plain = [i for i, names in enumerate(linked) if not names]
-        without = "the query names nothing" if self.kb.phrases.phrases else "the graph has no fact"
-        found = dense_instead(self.kb, [queries[i] for i in plain], k, without)
-        rankings = dict(zip(plain, found, strict=True))
-        walks = self._walk([queries[i] for i in started], [linked[i] for i in started], k)
-        rankings.update(zip(started, walks, strict=True))
-        return [rankings[i] for i in range(len(queries))]
+    def _starts(self, queries: Sequence[Query]) -> list[list[Named] | None]:
+        return [names or None for names in self.link(queries)]
 
     def _walk(self, queries: Sequence[Query], linked: Sequence[list[Named]], k: int) -> list[Ranking]:
-        if not queries:
-            return []
         graph, table = self._graph, self.kb.phrases
         restarts = np.zeros((len(queries), graph.n_nodes))
         for restart, names in zip(restarts, linked, strict=True):
@@ -152,5 +144,22 @@ class Hippo1(Retriever):
             stages=("pagerank",),
             parts={"pagerank": sums[rows], "phrases": reached[rows]},
             paths=PhrasePaths(graph, starts, mask),
-            metadata={"names": tuple((name.name, table.phrases[name.phrase], name.cosine) for name in names)},
+            metadata={
+                **arithmetic("pagerank", "graph"),
+                "names": tuple((name.name, table.phrases[name.phrase], name.cosine) for name in names),
+                "restart": {table.phrases[start]: float(table.specificity[start]) for start in starts.tolist()},
+            },
         )
+
+    def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
+        """Which passages the phrases of the query's names lead to, and which the walk reached."""
+        traces = []
+        for ranking, names, mask in zip(
+            self.retrieve_batch(queries, k), self.link(queries), self.kb.candidates(queries), strict=True
+        ):
+            phrases = np.array([named.phrase for named in names], dtype=np.int64)
+            linked = self._graph.linked(phrases, mask, passages=False)
+            traces.append(
+                Trace(ranking, (linked, step("walked", "not expanded", "the walk did not reach it", ranking.rows)))
+            )
+        return traces

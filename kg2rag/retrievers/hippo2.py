@@ -12,19 +12,19 @@ edges between these and specificity remain the corpus's; an empty query gets the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from kg2rag.explanation import arithmetic
 from kg2rag.knowledge_base import KnowledgeBase
 from kg2rag.phrase_graph import PhraseGraph
 from kg2rag.phrase_paths import PhrasePaths
 from kg2rag.pipeline import Retriever
-from kg2rag.retrievers.dense import Dense
+from kg2rag.retrievers.starts import from_starts
+from kg2rag.trace import Trace
 from kg2rag.types import FloatArray, IntArray, Query, Ranking, best, rank
-
-BLOCK = 64  # queries walked together, so that their (n_queries, n_nodes) arrays stay small
 
 
 class FactFilter(Protocol):
@@ -76,8 +76,8 @@ class Hippo2(Retriever):
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """One walk a query, eight side by side, blocks of eight in parallel."""
-        blocks = [queries[first : first + BLOCK] for first in range(0, len(queries), BLOCK)]
-        return [ranking for block in blocks for ranking in self._retrieve(block, k)]
+        without = "no fact is linked" if self.kb.phrases.fact_relations else "the graph has no fact"
+        return from_starts(self.kb, queries, k, link=self._starts, walk=self._walk, without=without)
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Encode the queries, the facts and the phrases, build the graph, compile the walk."""
@@ -131,16 +131,8 @@ class Hippo2(Retriever):
     def _graph(self) -> PhraseGraph:
         return self.kb.phrase_graph(self.synonym_threshold)
 
-    def _retrieve(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        linked = self.link(queries)
-        started = [i for i, start in enumerate(linked) if len(start.phrases)]
-        plain = [i for i, start in enumerate(linked) if not len(start.phrases)]
-        without = "no fact is linked" if self.kb.phrases.fact_relations else "the graph has no fact"
-        found = dense_instead(self.kb, [queries[i] for i in plain], k, without)
-        rankings = dict(zip(plain, found, strict=True))
-        walks = self._walk([queries[i] for i in started], [linked[i] for i in started], k)
-        rankings.update(zip(started, walks, strict=True))
-        return [rankings[i] for i in range(len(queries))]
+    def _starts(self, queries: Sequence[Query]) -> list[Linked | None]:
+        return [start if len(start.phrases) else None for start in self.link(queries)]
 
     def restarts(self, queries: Sequence[Query], starts: Sequence[Linked]) -> tuple[FloatArray, FloatArray]:
         """Where the walks start, (n_queries, n_nodes), not scaled; every passage's cosine, (n_queries, n_passages)."""
@@ -157,8 +149,6 @@ class Hippo2(Retriever):
         return restarts, cosines
 
     def _walk(self, queries: Sequence[Query], starts: Sequence[Linked], k: int) -> list[Ranking]:
-        if not queries:
-            return []
         masks = self.kb.candidates(queries)
         restarts, cosines = self.restarts(queries, starts)
         scores = self._graph.pagerank(restarts, masks, self.damping)
@@ -193,6 +183,7 @@ class Hippo2(Retriever):
             },
             paths=PhrasePaths(graph, start.phrases, mask),
             metadata={
+                **arithmetic("pagerank", "graph"),
                 "facts": tuple(zip(map(table.fact, start.facts.tolist()), start.fact_scores.tolist(), strict=True)),
                 "phrases": tuple(
                     zip((table.phrases[i] for i in start.phrases.tolist()), start.weights.tolist(), strict=True)
@@ -200,12 +191,12 @@ class Hippo2(Retriever):
             },
         )
 
-
-def dense_instead(kb: KnowledgeBase, queries: Sequence[Query], k: int, without: str) -> list[Ranking]:
-    """The dense rankings of queries that the graph has no start for, which is said in their metadata."""
-    rankings = Dense(kb).retrieve_batch(queries, k)
-    reasons = [f"{without}: dense ranking" if query.text.strip() else "empty query: dense ranking" for query in queries]
-    return [replace(ranking, metadata={"note": reason}) for ranking, reason in zip(rankings, reasons, strict=True)]
+    def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
+        """Which passages the phrases of the linked facts lead to; all are ranked, for all are faint starts."""
+        rankings = self.retrieve_batch(queries, k)
+        starts = [start.phrases for start in self.link(queries)]
+        columns = zip(rankings, starts, self.kb.candidates(queries), strict=True)
+        return [Trace(ranking, (self._graph.linked(phrases, mask),)) for ranking, phrases, mask in columns]
 
 
 def _scaled(values: FloatArray, lowest: FloatArray | float, highest: FloatArray | float) -> FloatArray:

@@ -18,28 +18,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 
+from kg2rag.explanation import arithmetic
+from kg2rag.graph.components import Components
 from kg2rag.indexes.dense import DenseIndex
 from kg2rag.knowledge_base import KnowledgeBase
 from kg2rag.linking import phrases
 from kg2rag.pipeline import Retriever
-from kg2rag.retrievers.hippo2 import BLOCK, dense_instead
-from kg2rag.types import FloatArray, IntArray, Query, Ranking, Triple, best, rank
+from kg2rag.retrievers.bridges import Activation, bridged_paths
+from kg2rag.retrievers.starts import from_starts
+from kg2rag.trace import Trace, step
+from kg2rag.types import FloatArray, IntArray, Query, Ranking, best, rank
 from kg2rag.vectors import Matrix
 
 Columns = Mapping[str, FloatArray]  # named numbers of every passage, (n_passages,) each
-
-
-class Activation(NamedTuple):
-    """How an entity was reached: its score, the iteration (from 1), the entity and the sentence before; -1 for none."""
-
-    score: float
-    iteration: int
-    source: int = -1
-    sentence: int = -1
 
 
 @dataclass(frozen=True)
@@ -81,8 +75,8 @@ class Linear(Retriever):
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """One walk a query, eight side by side, blocks of eight in parallel."""
-        blocks = [queries[first : first + BLOCK] for first in range(0, len(queries), BLOCK)]
-        return [ranking for block in blocks for ranking in self._retrieve(block, k)]
+        without = "the query names no entity" if self.kb.mentions.keys else "the corpus mentions no entity"
+        return from_starts(self.kb, queries, k, link=self._starts, walk=self._walk, without=without)
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Encode the queries, their phrases, the sentences and the names; build the graph."""
@@ -153,19 +147,10 @@ class Linear(Retriever):
             current = list(reached)
         return active
 
-    def _retrieve(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        seeds = self.link(queries)
-        started = [i for i, named in enumerate(seeds) if named]
-        plain = [i for i, named in enumerate(seeds) if not named]
-        without = "the query names no entity" if self.kb.mentions.keys else "the corpus mentions no entity"
-        rankings = dict(zip(plain, dense_instead(self.kb, [queries[i] for i in plain], k, without), strict=True))
-        walked = self._walk([queries[i] for i in started], [seeds[i] for i in started], k)
-        rankings.update(zip(started, walked, strict=True))
-        return [rankings[i] for i in range(len(queries))]
+    def _starts(self, queries: Sequence[Query]) -> list[dict[int, float] | None]:
+        return [named or None for named in self.link(queries)]
 
     def _walk(self, queries: Sequence[Query], seeds: Sequence[Mapping[int, float]], k: int) -> list[Ranking]:
-        if not queries:
-            return []
         from kg2rag.cosines import all_cosines
 
         kb, masks = self.kb, self.kb.candidates(queries)
@@ -219,32 +204,37 @@ class Linear(Retriever):
             k,
             stages=("pagerank",),
             parts={name: column[rows] for name, column in columns.items()},
-            paths=self._paths(active, rows),
-            metadata={"entities": tuple((names[e], found.score, found.iteration) for e, found in active.items())},
+            paths=bridged_paths(self.kb, active, rows),
+            metadata={
+                **arithmetic("pagerank", "graph"),
+                "entities": tuple((names[e], found.score, found.iteration) for e, found in active.items()),
+            },
         )
 
-    def _paths(self, active: Mapping[int, Activation], rows: IntArray) -> dict[int, tuple[Triple, ...]]:
-        """How each passage hangs together with the query: by its most activated entity, and how that was reached."""
-        graph, corpus, names = self.kb.tri_graph, self.kb.corpus, self.kb.mentions.names
-        owed: dict[int, int] = {}
-        for entity in sorted(active, key=lambda entity: -active[entity].score):
-            for row in np.intersect1d(graph.occurrences.of(entity)[0], rows).tolist():
-                owed.setdefault(row, entity)
-        paths = {}
-        for row, entity in owed.items():
-            title = corpus.titles[row] or corpus.ids[row]
-            paths[row] = (*self._bridge(active, entity), Triple(title, "mentions", names[entity], corpus.ids[row]))
-        return paths
-
-    def _bridge(self, active: Mapping[int, Activation], entity: int) -> tuple[Triple, ...]:
-        """The sentences from an entity of the query to this one. Activations fall on the way, so it has an end."""
-        graph, names = self.kb.tri_graph, self.kb.mentions.names
-        steps: list[Triple] = []
-        while (found := active[entity]).source >= 0:
-            where = self.kb.corpus.ids[graph.sentence_rows[found.sentence]]
-            steps.append(Triple(names[found.source], "in one sentence with", names[entity], where))
-            entity = found.source
-        return tuple(reversed(steps))
+    def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
+        """Which passages the query's entities lead to, and which hold an activated one; all are ranked."""
+        kb, graph = self.kb, self.kb.tri_graph
+        met = graph.occurrences.owners, graph.occurrences.others
+        ends = met[0] + graph.n_passages, met[1]
+        joined = Components.of(ends, graph.n_nodes, (ends[0], met[1]))
+        sentences, traces = DenseIndex(kb.sentence_vectors), []
+        starts = zip(
+            self.retrieve_batch(queries, k),
+            self.link(queries),
+            kb.encode_queries(queries),
+            kb.candidates(queries),
+            strict=True,
+        )
+        for ranking, seeds, vector, mask in starts:
+            active = self.activate(seeds, vector, sentences, mask)
+            linked = joined.rows_with(graph.n_passages + entity for entity in seeds)
+            activated = np.flatnonzero(self._bonus(active))
+            steps = (
+                step("linked", "entity not linked", "no entity of the query leads to it", linked),
+                step("activated", "not expanded", "it holds no entity that the bridging activated", activated),
+            )
+            traces.append(Trace(ranking, steps))
+        return traces
 
 
 _NONE = Activation(-1.0, 0)

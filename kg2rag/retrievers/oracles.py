@@ -5,6 +5,7 @@ None stands in the catalogue and a strategy never sees gold: an oracle is built 
 
 - `gold_seeds`: a walk that starts at gold. Starting at all of it would return it, so each gold passage is judged by
   the walk that starts at the *other* ones: can the graph get there from where a perfect first search would be?
+- `seeded_with_gold`: a pipeline that expands from seeds, the *other* gold passages being the first of them.
 - `gold_entities`: a walk over the triple graph that starts at the entities the question needs: perfect linking.
 - `gold_rerank`: gold first among a system's first hits: what any reranker of that depth could reach, and no more.
 """
@@ -20,20 +21,23 @@ from kg2rag.graph.undirected import UndirectedGraph
 from kg2rag.knowledge_base import KnowledgeBase
 from kg2rag.mention_graph import MentionGraph
 from kg2rag.pipeline import Pipeline, Retriever, Stage
-from kg2rag.retrievers.hippo2 import dense_instead
 from kg2rag.retrievers.mention_ppr import MentionPPR
+from kg2rag.retrievers.starts import dense_instead
+from kg2rag.stages.hits import rescored
 from kg2rag.types import FloatArray, IntArray, Query, Ranking, rank
 
 Gold = Mapping[str, Iterable[str]]
 
 
-def gold_seeds(kb: KnowledgeBase, gold: Gold, **settings: float) -> OracleGoldSeeds:
+def gold_seeds(kb: KnowledgeBase, gold: Gold, *, own_starts: bool = False, **settings: float) -> OracleGoldSeeds:
     """The ceiling of seeding, for the walk of `mention_ppr`.
 
     Parameters
     ----------
     gold : query id -> gold passage ids; `data.qrels` will do where gold names passages.
-    settings : parameters of `MentionPPR`; those of its own start have no effect.
+    own_starts : whether the walk begins where it would have, too, half of it: what better seeds would add, instead of
+        what the graph gives from gold alone.
+    settings : parameters of `MentionPPR`; without `own_starts` those of its own start have no effect.
 
     Raises
     ------
@@ -42,7 +46,17 @@ def gold_seeds(kb: KnowledgeBase, gold: Gold, **settings: float) -> OracleGoldSe
     known = {query: tuple(dict.fromkeys(ids)) for query, ids in gold.items()}
     for ids in known.values():
         kb.corpus.rows(ids)
-    return OracleGoldSeeds(_WalkFrom(kb, **settings), known)  # type: ignore[arg-type]
+    return OracleGoldSeeds(_WalkFrom(kb, own_starts=own_starts, **settings), known)  # type: ignore[arg-type]
+
+
+def seeded_with_gold(system: Pipeline, gold: Gold) -> OracleSeeded:
+    """The ceiling of seeding, for a pipeline whose first stage expands from the hits that it reads.
+
+    Parameters
+    ----------
+    gold : query id -> gold passage ids.
+    """
+    return OracleSeeded(system, {query: tuple(dict.fromkeys(ids)) for query, ids in gold.items()})
 
 
 def gold_entities(kb: KnowledgeBase, entities: Gold, *, damping: float = 0.5) -> OracleGoldEntities:
@@ -89,17 +103,14 @@ class OracleGoldFirst(Stage):
         is_gold = np.array([id_ in gold for id_ in ranking.passage_ids], dtype=bool)
         places = np.empty(len(ranking))
         places[np.argsort(~is_gold, kind="stable")] = np.arange(1, len(ranking) + 1)
-        return rank(
-            ranking.query_id,
+        return rescored(
+            ranking,
             ranking.rows,
             1 / places,
-            ranking.ids,
             max(len(ranking), 1),
-            stages=ranking.stages,
-            stage_codes=ranking.stage_codes,
-            parts={**ranking.parts, "retriever": ranking.scores, "gold": is_gold.astype(np.float64)},
-            paths=ranking.paths,
-            metadata={**ranking.metadata, "oracle": "gold rerank", "gold_found": int(is_gold.sum())},
+            formula="1 / place",
+            parts={"place": places, "retriever": ranking.scores, "gold": is_gold.astype(np.float64)},
+            said={"oracle": "gold rerank", "gold_found": int(is_gold.sum())},
         )
 
 
@@ -108,10 +119,15 @@ class _WalkFrom(MentionPPR):
     """`mention_ppr` started, in equal parts, at the candidates of a query's own making: see `OracleGoldSeeds`."""
 
     starts: Mapping[str, IntArray] = field(default_factory=dict, repr=False, hash=False)
+    own_starts: bool = False
 
-    def _restart(self, query: Query, dense: Ranking, graph: MentionGraph) -> FloatArray:  # noqa: ARG002
+    def _restart(self, query: Query, dense: Ranking, graph: MentionGraph) -> FloatArray:
         restart = np.zeros(graph.n_nodes)
-        restart[self.starts[query.id]] = 1.0
+        rows = self.starts[query.id]
+        restart[rows] = 1.0 / len(rows)
+        if self.own_starts:
+            own = super()._restart(query, dense, graph)
+            restart += own / (own.sum() or 1.0)
         return restart
 
 
@@ -145,16 +161,52 @@ class OracleGoldSeeds(Retriever):
         ]
 
     def _merged(self, query: Query, gold: Sequence[int], walks: Sequence[Ranking], k: int) -> Ranking:
-        scores = np.zeros(len(self.walk.kb.corpus))
-        for left_out, walk in zip(gold, walks, strict=True):
-            share = np.zeros(len(scores))
-            share[walk.rows] = walk.parts["walk"]  # 0 for the dense hits that the walk did not reach
-            seen, share[list(gold)] = share[left_out], 0.0
-            scores += share / len(walks)
-            scores[left_out] = seen
+        # 0 for the dense hits that the walk did not reach
+        scores = _left_out_in_turn(gold, [(walk.rows, walk.parts["walk"]) for walk in walks], len(self.walk.kb.corpus))
         rows = np.flatnonzero(scores)
         corpus, said = self.walk.kb.corpus, {"oracle": "gold seeds"}
         return rank(query.id, rows, scores[rows], corpus.ids, k, stages=("walk",), metadata=said)
+
+
+@dataclass(frozen=True)
+class OracleSeeded(Retriever):
+    """A pipeline run once for each gold passage, its first seeds the other gold passages, then the retriever's hits.
+
+    The gold passage that is sought is a seed only where the retriever finds it. It scores what its own run gives it,
+    every other passage the mean of the runs. A query with a single gold passage gets the pipeline's own ranking, and
+    says so.
+    """
+
+    system: Pipeline
+    gold: Mapping[str, tuple[str, ...]] = field(repr=False, hash=False)
+
+    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
+        """One run for each query and gold passage, all in one batch."""
+        plain = self.system.retrieve_batch(queries, k)
+        depth = self.system.stages[0].depth
+        hits = self.system.retriever.retrieve_batch(queries, depth)
+        golds = [
+            _rows_of(_gold_of(self.gold, query), ranking.ids) for query, ranking in zip(queries, plain, strict=True)
+        ]
+        asked, seeded = [], []
+        for query, rows, found in zip(queries, golds, hits, strict=True):
+            for left_out in rows if len(rows) > 1 else ():
+                asked.append(query)
+                seeded.append(_seeds(found, [row for row in rows if row != left_out], depth))
+        for stage in self.system.stages:
+            seeded = stage.apply(asked, [ranking.top(stage.depth) for ranking in seeded])
+        runs = iter(seeded)
+        return [
+            self._merged(ranking, rows, [next(runs) for _ in rows], k)
+            if len(rows) > 1
+            else _marked(ranking, "gold seeds", note="one gold passage: as it is")
+            for ranking, rows in zip(plain, golds, strict=True)
+        ]
+
+    def _merged(self, plain: Ranking, gold: Sequence[int], runs: Sequence[Ranking], k: int) -> Ranking:
+        scores = _left_out_in_turn(gold, [(run.rows, run.scores) for run in runs], len(plain.ids))
+        rows = np.flatnonzero(scores)
+        return rank(plain.query_id, rows, scores[rows], plain.ids, k, metadata={"oracle": "gold seeds"})
 
 
 @dataclass(frozen=True)
@@ -195,6 +247,30 @@ class OracleGoldEntities(Retriever):
         sources = np.concatenate([table.heads, mentions.owners]).astype(np.int64)
         targets = np.concatenate([table.tails, graph.n_entities + mentions.others]).astype(np.int64)
         return UndirectedGraph.from_edges(sources, targets, np.ones(len(sources)), graph.n_entities + graph.n_passages)
+
+
+def _left_out_in_turn(gold: Sequence[int], runs: Sequence[tuple[IntArray, FloatArray]], n_passages: int) -> FloatArray:
+    """(n_passages,) a gold passage's score in the run that left it out; of any other passage the mean of all runs."""
+    scores = np.zeros(n_passages)
+    for left_out, (rows, values) in zip(gold, runs, strict=True):
+        share = np.zeros(n_passages)
+        share[rows] = values
+        seen, share[list(gold)] = share[left_out], 0.0
+        scores += share / len(runs)
+        scores[left_out] = seen
+    return scores
+
+
+def _seeds(hits: Ranking, first: Sequence[int], depth: int) -> Ranking:
+    """Some passages, then the hits; scored 1 / place."""
+    beyond = hits.rows[~np.isin(hits.rows, first)]
+    rows = np.concatenate([np.array(first, dtype=np.int64), beyond])[:depth]
+    return rank(hits.query_id, rows, 1 / np.arange(1, len(rows) + 1), hits.ids, depth, stages=("gold seeds",))
+
+
+def _rows_of(wanted: Sequence[str], ids: Sequence[str]) -> list[int]:
+    place = {id_: row for row, id_ in enumerate(ids)}
+    return sorted(place[id_] for id_ in wanted)
 
 
 def _marked(ranking: Ranking, oracle: str, **said: object) -> Ranking:

@@ -16,9 +16,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from kg2rag.explanation import arithmetic, number
 from kg2rag.knowledge_base import KnowledgeBase
 from kg2rag.pipeline import Retriever
-from kg2rag.retrievers.hippo2 import BLOCK, dense_instead
+from kg2rag.retrievers.starts import from_starts
+from kg2rag.trace import Trace, step
 from kg2rag.types import FloatArray, IntArray, Query, Ranking, best, rank
 
 SCORINGS = ("mean", "text")
@@ -63,8 +65,7 @@ class PathSearch(Retriever):
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """The chains of a block of queries grow together, so that each length is encoded in one call."""
-        blocks = [queries[first : first + BLOCK] for first in range(0, len(queries), BLOCK)]
-        return [ranking for block in blocks for ranking in self._retrieve(block, k)]
+        return from_starts(self.kb, queries, k, link=self._starts, walk=self._walk, without="the graph has no triple")
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Encode the queries, the triples and every chain that the search will look at."""
@@ -138,27 +139,18 @@ class PathSearch(Retriever):
             for at in chain
         )
 
-    def _retrieve(self, queries: Sequence[Query], k: int) -> list[Ranking]:
+    def _starts(self, queries: Sequence[Query]) -> list[bool | None]:
+        """Whether a query can be compared with triples at all: the search starts from those most similar to it."""
+        return [True if query.text.strip() and self.kb.graph.n_triples else None for query in queries]
+
+    def _walk(self, queries: Sequence[Query], starts: Sequence[bool], k: int) -> list[Ranking]:  # noqa: ARG002
         from kg2rag.cosines import all_cosines
 
-        kb = self.kb
-        asked = [i for i, query in enumerate(queries) if query.text.strip() and kb.graph.n_triples]
-        plain = [i for i in range(len(queries)) if i not in asked]
-        rankings = dict(
-            zip(plain, dense_instead(kb, [queries[i] for i in plain], k, "the graph has no triple"), strict=True)
-        )
-        if asked:
-            chosen = [queries[i] for i in asked]
-            vectors, masks = kb.encode_queries(chosen), kb.candidates(chosen)
-            similar = all_cosines(vectors, kb.triple_vectors.vectors)
-            for row, mask in zip(similar, masks, strict=True):
-                if mask is not None:
-                    row[~np.isin(kb.graph.triples.passages, mask)] = -np.inf
-            chains = self.search(chosen, similar)
-            cosines = all_cosines(vectors, kb.vectors)
-            for at, i in enumerate(asked):
-                rankings[i] = self._ranking(queries[i], k, chains[at], similar[at], cosines[at], masks[at])
-        return [rankings[i] for i in range(len(queries))]
+        similar = self._similar(queries)
+        chains = self.search(queries, similar)
+        cosines = all_cosines(self.kb.encode_queries(queries), self.kb.vectors)
+        columns = zip(queries, chains, similar, cosines, self.kb.candidates(queries), strict=True)
+        return [self._ranking(query, k, *column) for query, *column in columns]
 
     def _ranking(
         self,
@@ -174,6 +166,8 @@ class PathSearch(Retriever):
         chained = np.isfinite(scores)
         total = np.where(chained, self.dense_weight * cosines + (1 - self.dense_weight) * scores, cosines)
         rows = best(total, k) if mask is None else mask
+        weights = number(self.dense_weight), number(1 - self.dense_weight)
+        formulas = {"path": f"{weights[0]} · cosine + {weights[1]} · chain", "dense": "cosine"}
         return rank(
             query.id,
             rows,
@@ -185,9 +179,20 @@ class PathSearch(Retriever):
             parts={"cosine": cosines[rows], "chain": np.where(chained, scores, np.nan)[rows]},
             paths={row: tuple(map(graph.triple, owed[row])) for row in rows[chained[rows]].tolist()},
             metadata={
+                **arithmetic(formulas, {"path": "graph", "dense": "dense"}),
                 "chains": tuple((self._text(chain), score) for chain, score in chains.items() if len(chain) > 1),
             },
         )
+
+    def _similar(self, queries: Sequence[Query]) -> FloatArray:
+        """(n_queries, n_triples) cosines of the queries and the triples; -inf where a candidate does not state it."""
+        from kg2rag.cosines import all_cosines
+
+        similar = all_cosines(self.kb.encode_queries(queries), self.kb.triple_vectors.vectors)
+        for row, mask in zip(similar, self.kb.candidates(queries), strict=True):
+            if mask is not None:
+                row[~np.isin(self.kb.graph.triples.passages, mask)] = -np.inf
+        return similar
 
     def _best_chains(self, chains: dict[Chain, float], similar: FloatArray) -> tuple[FloatArray, dict[int, Chain]]:
         """(n_passages,) the score of each passage's best chain, -inf where it has none, and those chains."""
@@ -203,6 +208,22 @@ class PathSearch(Retriever):
                 if row >= 0 and score > scores[row]:
                     scores[row], owed[row] = score, chain
         return scores, owed
+
+    def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
+        """Which passages state a triple, and whose triples a chain of the search used; all are ranked."""
+        stating = np.flatnonzero(np.diff(self.kb.graph.stated[0]))
+        passages, traces = self.kb.graph.triples.passages, []
+        for query, ranking in zip(queries, self.retrieve_batch(queries, k), strict=True):
+            used: list[int] = []
+            if query.text.strip() and self.kb.graph.n_triples:
+                chains = self.search([query], self._similar([query]))[0]
+                used = [row for chain in chains for row in passages[list(chain)].tolist() if row >= 0]
+            steps = (
+                step("states a triple", "entity not linked", "states no triple: no chain can use it", stating),
+                step("on a chain", "not expanded", "no chain that the search kept uses a triple of it", used),
+            )
+            traces.append(Trace(ranking, steps))
+        return traces
 
 
 def _highest(values: NDArray[np.float64], k: int) -> list[int]:

@@ -14,20 +14,17 @@ import re
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
+from kg2rag.explanation import arithmetic
 from kg2rag.identifiers import WHOLE, key, looks_like_name, surfaces
-from kg2rag.indexes.trigram import Similar, TrigramIndex
 from kg2rag.knowledge_base import KnowledgeBase
 from kg2rag.lexicon import FUNCTION_WORDS
 from kg2rag.pipeline import Retriever
-from kg2rag.types import FloatArray, IntArray, Query, Ranking, best, rank
+from kg2rag.retrievers.pattern_board import Board, Term
+from kg2rag.types import IntArray, Query, Ranking, rank
 
-DEFINES, VERBATIM = 0.01, 0.02
-"""Added to the strength of a term that the passage defines, and of one in the query's very spelling; tie-breakers."""
 NEAR = 0.85
 """How similar a match must be to a word that the corpus knows, and to words written together: neither is a typo."""
 JOINED = 4
@@ -39,31 +36,15 @@ _REGEX = re.compile(r"/(.+)/(i?)", re.DOTALL)
 _EDGES = "\"'`()[]{},;:?!."
 
 
-class Term(NamedTuple):
-    """Something a query looks up: as written, its key, and how similar a match must be."""
-
-    text: str
-    key: str
-    min_similarity: float
-
-
-class Match(NamedTuple):
-    """A term of the corpus that one of the query's matched."""
-
-    term: str
-    matched: str
-    strength: float
-    similarity: float
-
-
 @dataclass(frozen=True)
 class Pattern(Retriever):
     """Fuzzy, partial and exact matching of names.
 
     A hit's score sums, over the terms looked up, rarity × strength of the best match. Rarity is ln(1 + N/df) of the
     best-matching key; strength is 2 for the same name, 1 + the share asked for where the term is part of a name, else
-    the similarity. `parts` are the best similarity, its strength and the number of terms matched; the ranking's
-    metadata lists the terms and says for each hit which of the corpus's terms they matched.
+    the similarity. `parts` are the best similarity, its strength, the number of terms matched, and as "term 1" and so
+    on the strength of each; the ranking's metadata lists the terms and says for each hit which of the corpus's terms
+    they matched.
 
     Parameters
     ----------
@@ -124,7 +105,7 @@ class Pattern(Retriever):
         text = query.text.strip()
         if regex := _REGEX.fullmatch(text):
             return self._by_regex(query, regex.group(1), bool(regex.group(2)), mask, k)
-        board = _Board(self.kb.trigram)
+        board = Board(self.kb.trigram)
         wildcards, words = _wildcards(text)
         for wildcard in wildcards:
             board.add_terms(wildcard, self.kb.trigram.matching(wildcard))
@@ -149,77 +130,18 @@ class Pattern(Retriever):
                     "Simplify it, or give Pattern more `seconds`."
                 )
         found = np.array(hits, dtype=np.int64)
-        metadata = {"terms": (f"/{pattern}/{'i' * fold}",), "terms_left_out": 0}
-        return rank(query.id, found, np.ones(len(found)), self.kb.corpus.ids, k, stages=("pattern",), metadata=metadata)
-
-
-class _Board:
-    """Adds up, over the terms of one query, what each passage scores."""
-
-    def __init__(self, index: TrigramIndex) -> None:
-        self._index = index
-        self._scores, self._similarity, self._strength, self._count = np.zeros((4, index.n_rows))
-        self._matches: list[tuple[str, IntArray, IntArray, FloatArray, FloatArray]] = []
-
-    def add(self, term: Term, similar: Similar) -> None:
-        """A fuzzy term and the keys like it."""
-        if not len(similar.keys):
-            return
-        terms, of = self._index.terms_of(similar.keys)
-        strengths = similar.strengths[of]
-        equal = np.flatnonzero(strengths == 2)
-        strengths[equal] += [VERBATIM * (self._index.terms[int(terms[at])].as_py() == term.text) for at in equal]
-        self._add(term.text, terms, strengths, similar.similarities[of], int(self._index.key_df[similar.keys[0]]))
-
-    def add_terms(self, wildcard: str, terms: IntArray) -> None:
-        """A wildcard and the terms of the corpus that it fits: the shorter, the nearer to what was written."""
-        if not len(terms):
-            return
-        written = len(wildcard.replace("*", ""))
-        lengths = np.array([len(name) for name in self._index.terms.take(pa.array(terms)).to_pylist()])
-        frequency = int(self._index.key_df[self._index.key_of(terms)].min())
-        self._add(wildcard, terms, 1 + written / lengths, written / lengths, frequency)
-
-    def _add(
-        self, written: str, terms: IntArray, strengths: FloatArray, similarities: FloatArray, frequency: int
-    ) -> None:
-        rows, of, defines = self._index.postings(terms)
-        values = strengths[of] + DEFINES * defines
-        order = np.lexsort((of, -values))
-        rows, first = np.unique(rows[order], return_index=True)  # the best match of each passage
-        of, values = of[order][first], values[order][first]
-        self._scores[rows] += np.log1p(self._index.n_rows / frequency) * values
-        self._count[rows] += 1
-        self._similarity[rows] = np.maximum(self._similarity[rows], similarities[of])
-        self._strength[rows] = np.maximum(self._strength[rows], values)
-        self._matches.append((written, rows, terms[of], values, similarities[of]))
-
-    def ranking(
-        self, query: Query, ids: Sequence[str], mask: IntArray | None, k: int, metadata: dict[str, object]
-    ) -> Ranking:
-        """The passages that matched anything."""
-        rows = best(self._scores, k) if mask is None else mask
-        rows = rows[self._scores[rows] > 0]
-        parts = {"similarity": self._similarity, "strength": self._strength, "terms_matched": self._count}
-        found = rank(
+        matches = np.ones(len(found))
+        said = {"terms": (f"/{pattern}/{'i' * fold}",), "terms_left_out": 0, **arithmetic("match", "pattern")}
+        return rank(
             query.id,
-            rows,
-            self._scores[rows],
-            ids,
+            found,
+            matches,
+            self.kb.corpus.ids,
             k,
             stages=("pattern",),
-            parts={name: column[rows] for name, column in parts.items()},
-            metadata=metadata,
+            parts={"match": matches},
+            metadata=said,
         )
-        metadata["matched"] = {ids[row]: tuple(self._matched(row)) for row in found.rows.tolist()}
-        return found
-
-    def _matched(self, row: int) -> Iterable[Match]:
-        for written, rows, terms, strengths, similarities in self._matches:
-            at = int(np.searchsorted(rows, row))
-            if at < len(rows) and rows[at] == row:
-                name: str = self._index.terms[int(terms[at])].as_py()
-                yield Match(written, name, float(strengths[at]), float(similarities[at]))
 
 
 def _wildcards(text: str) -> tuple[list[str], str]:

@@ -19,12 +19,15 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from kg2rag.explanation import SOURCE
 from kg2rag.fusion import fuse_rankings
+from kg2rag.graph.components import Components
 from kg2rag.knowledge_base import KnowledgeBase
 from kg2rag.linking import NGramLinker, phrases
 from kg2rag.pipeline import Retriever
 from kg2rag.retrievers.dense import Dense
-from kg2rag.retrievers.hippo2 import dense_instead
+from kg2rag.retrievers.starts import dense_instead
+from kg2rag.trace import Trace, step
 from kg2rag.types import FloatArray, IntArray, Query, Ranking, Triple, rank
 
 
@@ -141,7 +144,7 @@ class Practical(Retriever):
         return replace(
             fused,
             paths=self._paths(fused.rows, triples),
-            metadata={"entities": tuple(names[seed] for seed in seeds), "triples": len(triples)},
+            metadata={**fused.metadata, "entities": tuple(names[seed] for seed in seeds), "triples": len(triples)},
         )
 
     def _triples(self, seeds: Sequence[int], vector: NDArray[np.float32], mask: IntArray | None) -> IntArray:
@@ -184,8 +187,15 @@ class Practical(Retriever):
         highest = np.full(len(found), -np.inf)
         np.maximum.at(highest, inverse, values)
         order = np.lexsort((found, -kb.dense.cosines(vector, found), -highest))[: self.depth]
-        places = 1.0 / np.arange(1, len(order) + 1)
-        return rank(query.id, found[order], places, kb.corpus.ids, max(len(order), 1), stages=(stage,))
+        return rank(
+            query.id,
+            found[order],
+            1.0 / np.arange(1, len(order) + 1),
+            kb.corpus.ids,
+            max(len(order), 1),
+            stages=(stage,),
+            metadata={SOURCE: "graph"},
+        )
 
     def _paths(self, rows: IntArray, triples: IntArray) -> dict[int, tuple[Triple, ...]]:
         """The best triple of the subgraph that each passage states."""
@@ -194,3 +204,21 @@ class Practical(Retriever):
         for triple in triples.tolist():
             first.setdefault(int(graph.triples.passages[triple]), triple)
         return {row: (graph.triple(first[row]),) for row in rows.tolist() if row in first}
+
+    def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
+        """Which passages the query's entities lead to, and which of them its subgraph names; dense hits rank beside."""
+        joined, graph, masks = Components.of_graph(self.kb.graph), self.kb.graph, self.kb.candidates(queries)
+        none, far = "no entity of the query leads to it", "it names no entity of the subgraph one triple around"
+        traces = []
+        columns = zip(queries, self.link(queries), masks, self.retrieve_batch(queries, 3 * self.depth), strict=True)
+        for query, seeds, mask, ranking in columns:
+            met: list[NDArray[np.integer]] = []
+            if seeds:
+                triples = self._triples(seeds, self.kb.encode_queries([query])[0], mask)
+                ends = np.concatenate([graph.triples.heads[triples], graph.triples.tails[triples], seeds])
+                met = [graph.passages_of(entity)[0] for entity in np.unique(ends).tolist()]
+            linked = step("linked", "entity not linked", none, joined.rows_with(seeds))
+            expanded = step("expanded", "not expanded", far, *met)
+            ranked = step("ranked", "pruned", f"below the first {self.depth} of all three rankings", ranking.rows)
+            traces.append(Trace(ranking.top(k), (linked, expanded, ranked)))
+        return traces

@@ -18,33 +18,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from kg2rag.graph.build import key_of
+from kg2rag.explanation import arithmetic, number
+from kg2rag.graph.components import Components
 from kg2rag.knowledge_base import KnowledgeBase
 from kg2rag.linking import ChainLinker, Link, Linker, NGramLinker
 from kg2rag.pipeline import Retriever
 from kg2rag.retrievers.dense import Dense
+from kg2rag.retrievers.of_types import OfTypes, why_none
+from kg2rag.retrievers.related import Related, related_documents, related_entities
 from kg2rag.tokens import counter_of, cut
+from kg2rag.trace import Trace, step
 from kg2rag.types import FloatArray, IntArray, Query, Ranking, rank
 
 SCORINGS = ("boost", "plain", "product")
 EVERY_LINK = 1_000  # more than a query names: the limit applies to what is left after the types
-
-
-class Related(NamedTuple):
-    """An entity near one of the query's.
-
-    `strength`, in (0, 1], is the weakest of its path, over 10; `confidence`, in (0, 1], the link's times the least of
-    the path's triples; `path` the triples walked.
-    """
-
-    entity: int
-    strength: float
-    confidence: float
-    path: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -132,15 +123,11 @@ class VectorFirst(Retriever):
     def _link(self, queries: Sequence[Query]) -> list[list[Link]]:
         if not self.use_graph:
             return [[] for _ in queries]
-        chosen = _OfTypes(NGramLinker(self.kb, limit=EVERY_LINK), self.kb, self._schema, self.entities)
+        chosen = OfTypes(NGramLinker(self.kb, limit=EVERY_LINK), self.kb, self.types, self.entities)
         if self.fallback is None:
             return chosen.link_batch(queries)
-        fallback = _OfTypes(self.fallback, self.kb, self._schema, self.entities)
+        fallback = OfTypes(self.fallback, self.kb, self.types, self.entities)
         return ChainLinker((chosen, fallback)).link_batch(queries)
-
-    @cached_property
-    def _schema(self) -> frozenset[str] | None:
-        return None if self.types is None else frozenset(map(key_of, self.types))
 
     @cached_property
     def _documents(self) -> dict[str, list[int]]:
@@ -151,7 +138,7 @@ class VectorFirst(Retriever):
 
     def _augment(self, query: Query, dense: Ranking, links: Sequence[Link], mask: IntArray | None) -> Ranking:
         related = self._related(links)
-        sources = self._sources(related, dense, mask)
+        sources = related_documents(self.kb, related, dense.rows, mask)
         rows, similarity = self._nearest(query, list(sources), mask)
         owed = [sources[self.kb.corpus.doc_ids[row]] for row in rows.tolist()]
         strength = np.array([near.strength for near in owed])
@@ -176,6 +163,7 @@ class VectorFirst(Retriever):
             },
             paths=paths,
             metadata={
+                **arithmetic(self._formulas(), {"vector": "dense", "graph_augmented": "graph"}),
                 "retrieval_strategy": "vector_first_graph_augmented" if links else "vector_only",
                 "query_entities": tuple(graph.names[link.entity] for link in links),
                 "expanded_entities": tuple(graph.names[near.entity] for near in related),
@@ -190,30 +178,13 @@ class VectorFirst(Retriever):
         plain: FloatArray = similarity * (1 + self.boost)
         return plain * certainty if self.scoring == "product" else plain
 
-    def _related(self, links: Sequence[Link]) -> list[Related]:
-        """The entities around the query's, each once, by (-strength · confidence, first reached)."""
-        graph = self.kb.graph
-        best: dict[int, Related] = {}
-        for link in links:
-            for near in graph.neighbours([link.entity], hops=self.hops, limit=self.limit)[: self.limit]:
-                sure = link.confidence * min(graph.triple(index).confidence for index in near.path)
-                found = Related(near.entity, near.weight / 10, sure, near.path)
-                known = best.setdefault(near.entity, found)
-                if known.strength * known.confidence < found.strength * found.confidence:
-                    best[near.entity] = found
-        return sorted(best.values(), key=lambda near: -near.strength * near.confidence)
-
-    def _sources(self, related: Sequence[Related], dense: Ranking, mask: IntArray | None) -> dict[str, Related]:
-        """Documents that name a related entity and that no dense hit belongs to -> the entity they are owed to."""
-        doc_ids = self.kb.corpus.doc_ids
-        retrieved = {doc_ids[row] for row in dense.rows.tolist()}
-        sources: dict[str, Related] = {}
-        for near in related:
-            rows = self.kb.graph.passages_of(near.entity)[0]
-            for row in (rows if mask is None else rows[np.isin(rows, mask)]).tolist():
-                if doc_ids[row] not in retrieved:
-                    sources.setdefault(doc_ids[row], near)
-        return sources
+    def _formulas(self) -> dict[str, str]:
+        augmented = {
+            "boost": f"similarity · (1 + {number(self.boost)} · strength · confidence)",
+            "plain": f"similarity · {number(1 + self.boost)}",
+            "product": f"similarity · {number(1 + self.boost)} · strength · confidence",
+        }
+        return {"vector": "similarity", "graph_augmented": augmented[self.scoring]}
 
     def _nearest(self, query: Query, documents: Sequence[str], mask: IntArray | None) -> tuple[IntArray, FloatArray]:
         """The passages of some documents most similar to the query."""
@@ -226,33 +197,36 @@ class VectorFirst(Retriever):
         order = np.lexsort((rows, -similarity))[: self.max_augmented]
         return rows[order], similarity[order]
 
+    def _related(self, links: Sequence[Link]) -> list[Related]:
+        return related_entities(self.kb.graph, links, hops=self.hops, limit=self.limit)
+
     def _why_vector_only(self) -> str:
-        if not self.use_graph:
-            return "use_graph is False"
-        if not self.kb.graph.n_entities:
-            return "the graph has no entity"
-        if self._schema is None:
-            return "the query names no entity of the graph"
-        known = {key_of(name): name for name in self.kb.graph.entity_types}
-        unknown = [name for name in self.types or () if key_of(name) not in known]
-        lacking = f"; the graph lacks the types {', '.join(map(repr, unknown))}" if unknown else ""
-        return f"the query names no entity of the types {', '.join(map(repr, self.types or ()))}{lacking}"
+        return why_none(self.kb, self.types) if self.use_graph else "use_graph is False"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("_documents", "_schema")}
+        return {name: value for name, value in self.__dict__.items() if name != "_documents"}
 
-
-@dataclass(frozen=True)
-class _OfTypes:
-    """A linker's entities of some types (normalised; None for all), the first `limit` of them."""
-
-    linker: Linker
-    kb: KnowledgeBase
-    types: frozenset[str] | None
-    limit: int
-
-    def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
-        return [[link for link in links if self._fits(link)][: self.limit] for links in self.linker.link_batch(queries)]
-
-    def _fits(self, link: Link) -> bool:
-        return self.types is None or key_of(self.kb.graph.types[link.entity]) in self.types
+    def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
+        """Whether the query's entities lead to a passage, to its document, and whether the limits let it in."""
+        whole, joined = replace(self, max_tokens=None), Components.of_graph(self.kb.graph)
+        uncut, cut_ = whole.retrieve_batch(queries, self.max_total), self.retrieve_batch(queries, self.max_total)
+        unread, traces = f"not among the first {self.depth} dense hits, and ", []
+        columns = zip(
+            queries, Dense(self.kb).retrieve_batch(queries, self.depth), self._link(queries), uncut, cut_, strict=True
+        )
+        for query, dense, links, before, after in columns:
+            names = [link.entity for link in links]
+            sources = related_documents(self.kb, self._related(links), dense.rows, self.kb.candidates([query])[0])
+            met = [self._documents[document] for document in sources]
+            why = "no entity of the query leads to it" if links else self._why_vector_only()
+            limits = f"beyond the {self.max_augmented} augmented or the {self.max_total} passages in all"
+            steps = (
+                step("linked", "entity not linked", unread + why, joined.rows_with(names), *met, before.rows),
+                step(
+                    "related", "not expanded", f"{unread}no related entity is named in its document", *met, before.rows
+                ),
+                step("added", "pruned", limits, before.rows),
+                step("within the tokens", "cut by budget", f"beyond max_tokens = {self.max_tokens}", after.rows),
+            )
+            traces.append(Trace(after.top(k), steps))
+        return traces

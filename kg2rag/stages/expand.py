@@ -12,10 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
+from kg2rag.explanation import arithmetic, sources
 from kg2rag.graph.reach import Surroundings, surroundings
 from kg2rag.knowledge_base import KnowledgeBase
 from kg2rag.pipeline import Stage
+from kg2rag.stages.hits import widened
+from kg2rag.trace import Trace, step
 from kg2rag.types import FloatArray, IntArray, Query, Ranking, Triple, rank
 from kg2rag.vectors import Matrix
 
@@ -63,11 +67,7 @@ class Expand(Stage):
 
     def _expand(self, ranking: Ranking, vector: Matrix, mask: IntArray | None) -> Ranking:
         graph = self.kb.graph
-        allowed = None
-        if mask is not None:
-            allowed = np.zeros(graph.n_passages, dtype=bool)
-            allowed[mask] = True
-        around = surroundings(graph, ranking.rows, self.hops, allowed)
+        around = surroundings(graph, ranking.rows, self.hops, self._allowed(mask))
         passages = graph.triples.passages[around.triples].astype(np.int64)
         fresh, first = _fresh(passages, around, ranking.rows)
         rows = np.concatenate([ranking.rows, fresh])
@@ -81,10 +81,22 @@ class Expand(Stage):
             max(len(rows), 1),
             stages=(*ranking.stages, "expand"),
             stage_codes=np.concatenate([given, np.full(len(fresh), len(ranking.stages))]),
-            parts={**_extended(ranking, len(fresh)), "cosine": cosines, "hop": _hops(len(ranking), around, first)},
+            parts={**widened(ranking, len(fresh)), "cosine": cosines, "hop": _hops(len(ranking), around, first)},
             paths={**ranking.paths, **self._paths(fresh, first, around)},
-            metadata={**ranking.metadata, SUBGRAPH: tuple(around.triples.tolist()), "expanded": len(fresh)},
+            metadata={
+                **ranking.metadata,
+                **arithmetic("cosine", {**sources(ranking), "expand": "graph"}),
+                SUBGRAPH: tuple(around.triples.tolist()),
+                "expanded": len(fresh),
+            },
         )
+
+    def _allowed(self, mask: IntArray | None) -> NDArray[np.bool_] | None:
+        if mask is None:
+            return None
+        allowed = np.zeros(self.kb.graph.n_passages, dtype=bool)
+        allowed[mask] = True
+        return allowed
 
     def _paths(self, fresh: IntArray, first: IntArray, around: Surroundings) -> dict[int, tuple[Triple, ...]]:
         graph = self.kb.graph
@@ -92,6 +104,28 @@ class Expand(Stage):
             row: tuple(graph.triple(index) for index in around.path(triple))
             for row, triple in zip(fresh.tolist(), first.tolist(), strict=True)
         }
+
+    def trace(self, queries: Sequence[Query], before: Sequence[Trace]) -> list[Trace]:
+        """Which passages state triples, hang together with a seed, and lie within the hops; seeds pass every step."""
+        seeds = [trace.ranking.top(self.seeds) for trace in before]
+        given = zip(seeds, self.apply(queries, seeds), self.kb.candidates(queries), strict=True)
+        return [self._trace(*one) for one in given]
+
+    def _trace(self, seeds: Ranking, after: Ranking, mask: IntArray | None) -> Trace:
+        graph = self.kb.graph
+        stating = np.flatnonzero(np.diff(graph.stated[0]))
+        joined = surroundings(graph, seeds.rows, graph.n_entities, self._allowed(mask)).triples
+        no_triple = f"states no triple, and is none of the {self.seeds} seeds"
+        no_chain = f"no chain of triples, however long, leads from the {self.seeds} seeds to it"
+        too_far = f"none of its triples lies within hops = {self.hops} of the seeds' entities"
+        return Trace(
+            after,
+            (
+                step("states a triple", "entity not linked", no_triple, stating, after.rows),
+                step("joined to a seed", "entity not linked", no_chain, graph.triples.passages[joined], after.rows),
+                step("expanded", "not expanded", too_far, after.rows),
+            ),
+        )
 
 
 def _fresh(passages: IntArray, around: Surroundings, seeds: IntArray) -> tuple[IntArray, IntArray]:
@@ -107,7 +141,3 @@ def _fresh(passages: IntArray, around: Surroundings, seeds: IntArray) -> tuple[I
 def _hops(n_seeds: int, around: Surroundings, first: IntArray) -> FloatArray:
     """A seed is at hop 0, a passage whose triple has an end at hop h at h + 1."""
     return np.array([0.0] * n_seeds + [1.0 + around.hop(triple) for triple in first.tolist()])
-
-
-def _extended(ranking: Ranking, n_fresh: int) -> dict[str, FloatArray]:
-    return {name: np.concatenate([column, np.full(n_fresh, np.nan)]) for name, column in ranking.parts.items()}

@@ -11,11 +11,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from kg2rag.explanation import arithmetic, number, sources
 from kg2rag.graph import Neighbour, graph_score
+from kg2rag.graph.components import Components
 from kg2rag.graph.neighbourhood import MAX_HOPS
 from kg2rag.knowledge_base import KnowledgeBase
 from kg2rag.linking import ChainLinker, EmbeddingLinker, Link, NGramLinker
 from kg2rag.pipeline import Stage
+from kg2rag.stages.hits import also, widened
+from kg2rag.trace import Trace, step
 from kg2rag.types import IntArray, Query, Ranking, rank
 
 
@@ -53,12 +57,14 @@ class GraphAugment(Stage):
         """Link the batch, then augment each ranking."""
         if not self.use_graph:
             return list(rankings)
-        linker = ChainLinker((NGramLinker(self.kb), EmbeddingLinker(self.kb)))
         masks = self.kb.candidates(queries)
         return [
             self._augment(ranking, links, mask)
-            for ranking, links, mask in zip(rankings, linker.link_batch(queries), masks, strict=True)
+            for ranking, links, mask in zip(rankings, self._link(queries), masks, strict=True)
         ]
+
+    def _link(self, queries: Sequence[Query]) -> list[list[Link]]:
+        return ChainLinker((NGramLinker(self.kb), EmbeddingLinker(self.kb))).link_batch(queries)
 
     def _augment(self, ranking: Ranking, links: Sequence[Link], mask: IntArray | None) -> Ranking:
         reached = self._reached([link.entity for link in links])
@@ -73,6 +79,14 @@ class GraphAugment(Stage):
         paths = {
             row: tuple(self.kb.graph.triple(index) for index in reached[row][1].path) for row in rows if row in reached
         }
+        owed = [reached[row][1] if row in reached else None for row in rows]
+        parts = {
+            "hybrid": text,
+            "graph": graph,
+            "strength": np.array([near.weight if near else np.nan for near in owed]),
+            "hop": np.array([near.hop if near else np.nan for near in owed]),
+            "mentions": np.array([self.kb.graph.mention_counts[near.entity] if near else np.nan for near in owed]),
+        }
         return rank(
             ranking.query_id,
             np.array(rows, dtype=np.int64),
@@ -81,10 +95,15 @@ class GraphAugment(Stage):
             max(len(rows), 1),
             stages=("hybrid", "graph"),
             stage_codes=np.array([row not in hybrid for row in rows], dtype=np.int8),
-            parts={"hybrid": text, "graph": graph},
-            paths=paths,
-            metadata={**ranking.metadata, **_entities([names[link.entity] for link in links])},
+            parts={**widened(ranking, len(rows) - len(hybrid)), **parts},
+            paths={**ranking.paths, **paths},
+            metadata=also(ranking, _entities([names[link.entity] for link in links])) | self._arithmetic(ranking),
         )
+
+    def _arithmetic(self, ranking: Ranking) -> dict[str, object]:
+        formula = f"{number(1 - self.graph_weight)} · hybrid + {number(self.graph_weight)} · graph"
+        looked = " and ".join(dict.fromkeys(sources(ranking).values()))
+        return arithmetic(formula, {"hybrid": looked, "graph": "graph"})
 
     def _reached(self, entities: Sequence[int]) -> dict[int, tuple[float, Neighbour]]:
         """Corpus row -> its best graph score, and the neighbour it is owed to."""
@@ -98,6 +117,26 @@ class GraphAugment(Stage):
                 if row not in reached or score > reached[row][0]:
                     reached[row] = (score, near)
         return reached
+
+    def trace(self, queries: Sequence[Query], before: Sequence[Trace]) -> list[Trace]:
+        """Which passages the query's entities lead to, within the hops, and within `max_chunks`; hits pass all."""
+        if not self.use_graph:
+            return super().trace(queries, before)
+        read = [trace.ranking.top(self.depth) for trace in before]
+        joined = Components.of_graph(self.kb.graph)
+        unread = f"not among the first {self.depth} hits, and "
+        traces = []
+        for after, links in zip(self.apply(queries, read), self._link(queries), strict=True):
+            entities = [link.entity for link in links]
+            linked, reached = joined.rows_with(entities), list(self._reached(entities))
+            none = "no entity of the query leads to it" if entities else "no entity of the graph was recognised"
+            steps = (
+                step("linked", "entity not linked", unread + none, linked, after.rows),
+                step("expanded", "not expanded", f"{unread}beyond hops = {self.hops}", reached, after.rows),
+                step("added", "pruned", f"{unread}below the {self.max_chunks} that the graph may add", after.rows),
+            )
+            traces.append(Trace(after, steps))
+        return traces
 
 
 def _entities(names: Sequence[str]) -> dict[str, object]:

@@ -24,7 +24,9 @@ from kg2rag.knowledge_base import KnowledgeBase
 from kg2rag.pipeline import Stage
 from kg2rag.rerankers import BiEncoder, Reranker, score_batches
 from kg2rag.stages.expand import SUBGRAPH
-from kg2rag.types import FloatArray, IntArray, Query, Ranking, Triple, rank
+from kg2rag.stages.hits import rescored
+from kg2rag.trace import Trace, step
+from kg2rag.types import FloatArray, IntArray, Query, Ranking, Triple
 
 Overflow = Literal["cut", "skip", "stop"]
 Fill = Literal["none", "unlinked", "all"]
@@ -103,16 +105,19 @@ class Organise(Stage):
 
     def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
         """All trees of the batch are scored in one call."""
+        forests, scores = self._scored(queries, rankings)
+        return [self._organised(*parts) for parts in zip(rankings, forests, scores, strict=True)]
+
+    def _scored(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> tuple[list[Forest], list[FloatArray]]:
         if not queries:
-            return []
+            return [], []
         vectors = self.kb.encode_queries(queries)
         forests = [
             self._forest(ranking, self.kb.dense.cosines(vector, ranking.rows))
             for ranking, vector in zip(rankings, vectors, strict=True)
         ]
         pairs = [[(query.text, text) for text in forest.texts] for query, forest in zip(queries, forests, strict=True)]
-        scores = score_batches(self._scorer, pairs)
-        return [self._organised(*parts) for parts in zip(rankings, forests, scores, strict=True)]
+        return forests, list(score_batches(self._scorer, pairs))
 
     def _forest(self, ranking: Ranking, cosines: FloatArray) -> Forest:
         """The weighted graph and its trees (Eq. 6 and 7)."""
@@ -141,27 +146,24 @@ class Organise(Stage):
 
     def _organised(self, ranking: Ranking, forest: Forest, scores: FloatArray) -> Ranking:
         chosen = self._choose(forest, scores)
-        cosine = dict(zip(ranking.rows.tolist(), forest.cosines.tolist(), strict=True))
         filled = self._filling(ranking, forest, chosen)
-        rows = np.array([*chosen, *filled], dtype=np.int64)
         blank = [np.nan] * len(filled)
-        codes = ranking.stage_codes if ranking.stage_codes is not None else np.zeros(len(ranking), dtype=np.int8)
-        code = dict(zip(ranking.rows.tolist(), codes.tolist(), strict=True))
-        return rank(
-            ranking.query_id,
-            rows,
-            1.0 / np.arange(1, len(rows) + 1),
-            ranking.ids,
+        places = np.arange(1, len(chosen) + len(filled) + 1, dtype=np.float64)
+        cosine = dict(zip(ranking.rows.tolist(), forest.cosines.tolist(), strict=True))
+        return rescored(
+            ranking,
+            np.array([*chosen, *filled], dtype=np.int64),
+            1.0 / places,
             self.context,
-            stages=ranking.stages,
-            stage_codes=np.array([code[row] for row in rows.tolist()], dtype=np.int8),
+            formula="1 / place",
             parts={
-                "cosine": np.array([cosine[row] for row in rows.tolist()]),
+                "place": places,
+                "cosine": np.array([cosine[row] for row in (*chosen, *filled)]),
                 "tree": np.array([*(choice.rank for choice in chosen.values()), *blank]),
                 "reranker": np.array([*(scores[choice.tree] for choice in chosen.values()), *blank]),
             },
-            paths={**ranking.paths, **self._paths(forest, chosen)},
-            metadata={**ranking.metadata, **_said(forest, filled)},
+            paths=self._paths(forest, chosen),
+            said=_said(forest, filled),
         )
 
     def _choose(self, forest: Forest, scores: FloatArray) -> dict[int, Choice]:
@@ -201,6 +203,28 @@ class Organise(Stage):
             row: tuple(graph.triple(int(forest.edges[edge])) for edge in forest.trees[choice.tree].path(choice.place))
             for row, choice in chosen.items()
         }
+
+    def trace(self, queries: Sequence[Query], before: Sequence[Trace]) -> list[Trace]:
+        """Which hits a spanning tree kept, whose tree's turn came, and who of those found a place."""
+        read = [trace.ranking.top(self.depth) for trace in before]
+        forests, scores = self._scored(queries, read)
+        return [self._trace(*parts) for parts in zip(before, read, forests, scores, strict=True)]
+
+    def _trace(self, before: Trace, read: Ranking, forest: Forest, scores: FloatArray) -> Trace:
+        after = self._organised(read, forest, scores)
+        chosen = self._choose(forest, scores)
+        turns = {choice.tree for choice in chosen.values()}
+        in_trees = [forest.rows[tree.edges] for tree in forest.trees]
+        came = [rows for number, rows in enumerate(in_trees) if number in turns]
+        full = f"no tree holds it, and the trees left no free place of {self.context} that it could fill"
+        unread = f"below the first {self.depth} hits, which Organise reads"
+        steps = (
+            step("read", "pruned", unread, read.rows),
+            step("in a tree", "pruned", full, *in_trees, after.rows),
+            step("its tree's turn", "pruned", f"better trees took all {self.context} places", *came, after.rows),
+            step("placed", "pruned", f"its tree has more passages than there were places, {self.context}", after.rows),
+        )
+        return Trace(after, (*before.steps, *steps))
 
 
 def _triples(ranking: Ranking, stated: IntArray) -> IntArray:

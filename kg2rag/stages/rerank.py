@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from kg2rag.knowledge_base import KnowledgeBase
 from kg2rag.pipeline import Stage
 from kg2rag.rerankers import BiEncoder, Reranker, score_batches
-from kg2rag.types import FloatArray, Query, Ranking, rank
+from kg2rag.stages.hits import rescored
+from kg2rag.types import Query, Ranking
 
 
 @dataclass(frozen=True)
@@ -49,21 +50,13 @@ class Rerank(Stage):
             for query, ranking in zip(queries, rankings, strict=True)
         ]
         return [
-            _reordered(ranking, scores)
+            rescored(
+                ranking,
+                ranking.rows,
+                scores,
+                max(len(ranking), 1),
+                formula="reranker",
+                parts={"retriever": ranking.scores, "reranker": scores},
+            )
             for ranking, scores in zip(rankings, score_batches(self._scorer, pairs), strict=True)
         ]
-
-
-def _reordered(ranking: Ranking, scores: FloatArray) -> Ranking:
-    return rank(
-        ranking.query_id,
-        ranking.rows,
-        scores,
-        ranking.ids,
-        max(len(ranking), 1),
-        stages=ranking.stages,
-        stage_codes=ranking.stage_codes,
-        parts={**ranking.parts, "retriever": ranking.scores, "reranker": scores},
-        paths=ranking.paths,
-        metadata=ranking.metadata,
-    )

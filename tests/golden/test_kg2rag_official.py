@@ -23,7 +23,7 @@ from kg2rag.embedding import SentenceEncoder
 from kg2rag.knowledge_base import KnowledgeBase
 from kg2rag.rerankers import BiEncoder
 from kg2rag.retrievers.kg2rag_official import KG2RAGOfficial
-from kg2rag.retrievers.kg2rag_official.retriever import Plan
+from kg2rag.retrievers.kg2rag_official.plan import Plan
 from kg2rag.retrievers.kg2rag_official.selection import select
 from kg2rag.types import FloatArray, Query, Ranking
 

@@ -68,11 +68,17 @@ def test_all_weight_on_one_side_gives_that_sides_ranking(kb: KnowledgeBase) -> N
         assert system.retrieve("streaming text response", 6).passage_ids == alone.passage_ids
 
 
-def test_the_parts_of_a_hit_sum_to_its_score(kb: KnowledgeBase) -> None:
+def test_what_the_sides_gave_to_a_hit_sums_to_its_score(kb: KnowledgeBase) -> None:
     ranking = DynamicHybrid(kb, analyser=Fixed((0.25, 0.25, 0.25, 0.25))).retrieve("StreamingTextResponse", 6)
-    assert set(ranking.hit(1).parts) <= set(SIDES)
     for hit in ranking:
-        assert sum(hit.parts.values()) == pytest.approx(hit.score)
+        assert sum(hit.parts.get(side, 0) for side in SIDES) == pytest.approx(hit.score)
+
+
+def test_a_hit_says_which_side_found_it_and_where_that_looked(kb: KnowledgeBase) -> None:
+    weights = (0.0, 0.5, 0.0, 0.5)
+    ranking = DynamicHybrid(kb, analyser=Fixed(weights)).retrieve("What is useChat?", 6)  # type: ignore[arg-type]
+    assert ranking.stages == ("sparse", "graph", "graph: dense")
+    assert ranking.metadata["source"] == {"sparse": "bm25", "graph": "graph", "graph: dense": "dense"}
 
 
 def test_a_batch_equals_its_queries_one_by_one(kb: KnowledgeBase) -> None:

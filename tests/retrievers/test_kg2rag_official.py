@@ -19,7 +19,7 @@ from kg2rag.retrievers.kg2rag import kg2rag_official
 from kg2rag.retrievers.kg2rag_official import KG2RAGOfficial, Switches
 from kg2rag.retrievers.kg2rag_official.expansion import Pool, by_titles, tally
 from kg2rag.retrievers.kg2rag_official.mentions import Asked, Titles, mentioned_names
-from kg2rag.retrievers.kg2rag_official.retriever import Plan
+from kg2rag.retrievers.kg2rag_official.plan import Plan
 from kg2rag.retrievers.kg2rag_official.selection import select
 from kg2rag.retrievers.kg2rag_official.switches import KNOWN
 from kg2rag.retrievers.kg2rag_official.trees import depth_first_trees, iteration_trees, tree_text

@@ -9,8 +9,9 @@ import pytest
 
 from kg2rag.indexes.dense import DenseIndex
 from kg2rag.knowledge_base import KnowledgeBase
+from kg2rag.retrievers.bridges import Activation
 from kg2rag.retrievers.dense import Dense
-from kg2rag.retrievers.linear import Activation, Linear
+from kg2rag.retrievers.linear import Linear
 from kg2rag.types import Query
 
 Build = Callable[..., KnowledgeBase]

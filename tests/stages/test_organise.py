@@ -68,7 +68,7 @@ def test_trees_of_equal_score_are_ordered_by_their_heaviest_edge(tmp_path: Path)
 
 def test_parts_and_stage_say_how_a_hit_came_here(tmp_path: Path) -> None:
     hit = organised(world(tmp_path)).hit(3)
-    assert hit.parts == pytest.approx({"cosine": 0.4, "tree": 2, "reranker": 0.5})
+    assert hit.parts == pytest.approx({"place": 3, "cosine": 0.4, "hop": 1, "tree": 2, "reranker": 0.5})
     assert (hit.stage, hit.score) == ("expand", 1 / 3)
 
 

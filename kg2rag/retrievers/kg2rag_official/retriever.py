@@ -11,43 +11,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from kg2rag.graph.reach import surroundings
+from kg2rag.explanation import arithmetic
 from kg2rag.knowledge_base import KnowledgeBase
 from kg2rag.pipeline import Retriever
 from kg2rag.rerankers import BiEncoder, Reranker, score_batches
-from kg2rag.retrievers.kg2rag_official.expansion import Pool, by_titles, tally
-from kg2rag.retrievers.kg2rag_official.mentions import Asked, Titles, mentioned_names
+from kg2rag.retrievers.kg2rag_official.plan import Plan, Planner
 from kg2rag.retrievers.kg2rag_official.selection import Selection, select
 from kg2rag.retrievers.kg2rag_official.switches import Switches
-from kg2rag.retrievers.kg2rag_official.trees import depth_first_trees, iteration_trees, tree_text
-from kg2rag.types import IntArray, Query, Ranking, Triple, rank
-from kg2rag.vectors import Matrix
+from kg2rag.trace import Trace, step
+from kg2rag.types import Query, Ranking, Triple, rank
 
 MODES = ("hotpotqa", "musique")
 RELEASED = Switches()
-
-
-class Plan(NamedTuple):
-    """What is known of a query before the reranker speaks.
-
-    Attributes
-    ----------
-    nodes : corpus row -> score, seeds first, then appended passages, each by score. The first `n_seeds` are seeds.
-    facts : the triples of the graph, `rows` the passage of each.
-    trees : the facts of each tree, and `texts` what the reranker reads of it.
-    """
-
-    nodes: dict[int, float]
-    n_seeds: int
-    facts: list[Triple]
-    rows: list[int]
-    trees: list[list[int]]
-    texts: list[str]
-    mentioned: list[str]
 
 
 @dataclass(frozen=True)
@@ -93,7 +72,7 @@ class KG2RAGOfficial(Retriever):
         plans = self.plan(queries)
         pairs = [[(query.text, text) for text in plan.texts] for query, plan in zip(queries, plans, strict=True)]
         scores = score_batches(self._scorer, pairs)
-        chosen = select(queries, plans, scores, self._scorer, self._texts, self.switches, self.context)
+        chosen = select(queries, plans, scores, self._scorer, self._planner.texts, self.switches, self.context)
         return [
             self._ranking(query, plan, selection, k)
             for query, plan, selection in zip(queries, plans, chosen, strict=True)
@@ -106,122 +85,16 @@ class KG2RAGOfficial(Retriever):
             self.retrieve_batch(queries if isinstance(self._scorer, BiEncoder) else queries[:1], 1)
 
     def plan(self, queries: Sequence[Query]) -> list[Plan]:
-        """Everything up to the reranker: seeds, appended passages, graph, trees and their strings."""
-        index = self.kb.dense_over(self.switches.separator)
-        vectors = self.kb.encode_queries(queries)
-        masks = self.kb.candidates(queries)
-        found = index.search(vectors, self.seeds, masks)
-        plans = []
-        for query, vector, mask, (rows, scores) in zip(queries, vectors, masks, found, strict=True):
-            seeds = list(zip(rows.tolist(), scores.tolist(), strict=True))
-            plans.append(self._plan(query, vector, mask, seeds))
-        return plans
+        """Everything up to the reranker."""
+        return self._planner.plan(queries)
+
+    @cached_property
+    def _planner(self) -> Planner:
+        return Planner(self.kb, self.switches, self.mode, self.seeds, self.hops, self.max_characters)
 
     @property
     def _scorer(self) -> Reranker:
         return self.reranker if self.reranker is not None else BiEncoder(self.kb)
-
-    @cached_property
-    def _texts(self) -> list[str]:
-        return self.kb.corpus.joined(self.switches.separator)
-
-    @cached_property
-    def _everything(self) -> tuple[Pool, Titles]:
-        """The pool of a query without candidates."""
-        pool = self._pool(range(len(self.kb.corpus)))
-        return pool, Titles(list(pool.rows_of))
-
-    def _pool(self, rows: Sequence[int]) -> Pool:
-        titles = self.kb.corpus.titles
-        rows_of: dict[str, list[int]] = {}
-        for row in rows:
-            rows_of.setdefault(titles[row], []).append(row)
-        return Pool(rows_of, titles, self.kb.stated_triples)
-
-    def _plan(self, query: Query, vector: Matrix, mask: IntArray | None, seeds: list[tuple[int, float]]) -> Plan:
-        if query.candidates is None:
-            pool, titles = self._everything
-        else:
-            pool = self._pool([self.kb.corpus.row(id_) for id_ in dict.fromkeys(query.candidates)])
-            titles = Titles(list(pool.rows_of))
-        appended, facts = self._expand(seeds, pool, vector, mask)
-        nodes = {**dict(seeds), **dict(sorted(appended, key=lambda node: -node[1]))}
-        if facts is None:
-            facts = [triple for row in nodes for triple in pool.stated[row]]
-        facts = self._in_node_order(facts, nodes)
-        mentioned: list[str] = []
-        if self.switches.query_edges:
-            asked = Asked(query.text, self.switches.short_spans_match)
-            mentioned = mentioned_names(asked, titles.mentioned(asked), facts)
-        rows = [self.kb.corpus.row(fact.passage_id) for fact in facts]
-        trees = self._trees(facts, np.array([nodes[row] for row in rows]), mentioned)
-        texts = [self._string(tree, facts, rows, pool) for tree in trees]
-        return Plan(nodes, len(seeds), facts, rows, trees, texts, mentioned)
-
-    def _expand(
-        self, seeds: list[tuple[int, float]], pool: Pool, vector: Matrix, mask: IntArray | None
-    ) -> tuple[list[tuple[int, float]], list[Triple] | None]:
-        """The appended passages with their scores, and the triples among all if not simply theirs."""
-        switches, graph, facts = self.switches, self.kb.graph, None
-        if switches.expansion == "titles":
-            brought = by_titles(seeds, pool, switches)
-        elif switches.expansion == "graph":
-            allowed = None
-            if mask is not None:
-                allowed = np.zeros(graph.n_passages, dtype=bool)
-                allowed[mask] = True
-            around = surroundings(graph, np.array([row for row, _ in seeds], dtype=np.int64), self.hops, allowed)
-            facts = [graph.triple(index) for index in around.triples.tolist()]
-            rows = np.setdiff1d(graph.triples.passages[around.triples], [row for row, _ in seeds]).tolist()
-            brought = [(row, pool.titles[row]) for row in rows]
-        else:
-            brought = []
-        if not brought:
-            return [], facts
-        if switches.expanded_score == "cosine":
-            index = self.kb.dense_over(switches.separator)
-            cosines = index.cosines(vector, np.array([row for row, _ in brought], dtype=np.int64)).tolist()
-            return [(row, cosine) for (row, _), cosine in zip(brought, cosines, strict=True)], facts
-        average = sum(score for _, score in seeds) / len(seeds)
-        scores = tally(seeds, pool)
-        return [(row, scores.smoothed(title, average)) for row, title in brought], facts
-
-    def _in_node_order(self, facts: list[Triple], nodes: dict[int, float]) -> list[Triple]:
-        """By passage in the order of the nodes; where order is by similarity alone, equal scores by corpus position."""
-        rows = (
-            sorted(nodes, key=lambda row: (-nodes[row], row)) if self.switches.arrangement == "depth_first" else nodes
-        )
-        place = {self.kb.corpus.ids[row]: i for i, row in enumerate(rows)}
-        return sorted(facts, key=lambda fact: place[fact.passage_id])
-
-    def _trees(self, facts: list[Triple], weights: np.ndarray, mentioned: list[str]) -> list[list[int]]:
-        edges = [(self._vertex(fact.head), self._vertex(fact.tail)) for fact in facts]
-        names = list(dict.fromkeys(map(self._vertex, mentioned)))
-        if self.switches.arrangement == "iteration":
-            return iteration_trees(edges, weights, names, self_loops=self.switches.self_loops)
-        walks = depth_first_trees(edges, weights, names)
-        if self.switches.self_loops:
-            linked = {vertex for u, v in edges if u != v for vertex in (u, v)}.union(names if len(names) > 1 else ())
-            order = np.lexsort((np.arange(len(edges)), -weights)).tolist()
-            loops = {edges[i][0]: i for i in reversed(order) if edges[i][0] not in linked}
-            walks += [[i] for i in sorted(loops.values(), key=order.index)]
-        return walks
-
-    def _vertex(self, name: str) -> str:
-        if self.switches.entities == "spelling":
-            return name.strip()
-        code = self.kb.graph.find(name)
-        return name.strip() if code is None else self.kb.graph.names[code]
-
-    def _string(self, tree: list[int], facts: list[Triple], rows: list[int], pool: Pool) -> str:
-        if self.switches.rerank_on == "triplets":
-            told = [f"<{facts[i].head}, {facts[i].relation}, {facts[i].tail}>" for i in tree]
-            return " ".join(told)[: self.max_characters]
-        owners = [rows[i] for i in tree]
-        if not self.switches.repeat_passages:
-            owners = list(dict.fromkeys(owners))
-        with_facts = self.mode == "musique"
-        return tree_text(owners, self._texts, pool.stated, facts=with_facts, limit=self.max_characters)
 
     def _ranking(self, query: Query, plan: Plan, selection: Selection, k: int) -> Ranking:
         rows = self._grouped(selection.rows) if self.switches.group_titles else selection.rows
@@ -231,21 +104,24 @@ class KG2RAGOfficial(Retriever):
             for i in tree:
                 paths[plan.rows[i]] = (*paths.get(plan.rows[i], ()), plan.facts[i])
         by = selection.chosen_by
+        places = np.arange(1, len(rows) + 1, dtype=np.float64)
         return rank(
             query.id,
             np.array(rows, dtype=np.int64),
-            1.0 / np.arange(1, len(rows) + 1),
+            1.0 / places,
             self.kb.corpus.ids,
             k,
             stages=("seed", "expand"),
             stage_codes=np.array([place[row] >= plan.n_seeds for row in rows], dtype=np.int8),
             parts={
+                "place": places,
                 "node": np.array([plan.nodes[row] for row in rows]),
                 "tree": np.array([by[row][0] if row in by else np.nan for row in rows]),
                 "reranker": np.array([by[row][1] if row in by else np.nan for row in rows]),
             },
             paths={row: paths[row] for row in rows if row in paths},
             metadata={
+                **arithmetic("1 / place", {"seed": "dense", "expand": "graph"}),
                 "expanded": len(plan.nodes) - plan.n_seeds,
                 "trees": len(plan.trees),
                 "mentioned": tuple(plan.mentioned),
@@ -264,4 +140,28 @@ class KG2RAGOfficial(Retriever):
         return [row for group in groups.values() for row in group]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("_texts", "_everything")}
+        return {name: value for name, value in self.__dict__.items() if name != "_planner"}
+
+    def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
+        """Which passages were seeds or appended, which of them a tree holds, and which were chosen."""
+        away = f"none of the {self.seeds} seeds, and no title that was followed brought it"
+        if self.switches.expansion != "titles":
+            away = f"none of the {self.seeds} seeds, and no triple within hops = {self.hops} brought it"
+        traces = []
+        for plan, ranking in zip(self.plan(queries), self.retrieve_batch(queries, self.context), strict=True):
+            held = [plan.rows[fact] for tree in plan.trees for fact in tree]
+            steps = (
+                step("seeded or appended", "not expanded", away, list(plan.nodes), ranking.rows),
+                step(
+                    "in a tree",
+                    "pruned",
+                    "in no spanning tree, and no free place was filled with it",
+                    held,
+                    ranking.rows,
+                ),
+                step(
+                    "chosen", "pruned", f"its tree is none of those that filled the {self.context} places", ranking.rows
+                ),
+            )
+            traces.append(Trace(ranking.top(k), steps))
+        return traces

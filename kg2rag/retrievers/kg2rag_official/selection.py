@@ -12,7 +12,7 @@ from kg2rag.retrievers.kg2rag_official.switches import Switches
 from kg2rag.types import FloatArray, Query
 
 if TYPE_CHECKING:
-    from kg2rag.retrievers.kg2rag_official.retriever import Plan
+    from kg2rag.retrievers.kg2rag_official.plan import Plan
 
 NO_TREES = "no triple among the passages: ordered by the reranker"
 NO_TREES_FILLED = "no triple among the passages: ordered by similarity"
