@@ -73,10 +73,12 @@ def surroundings(
     via = np.full(graph.n_entities, -1, dtype=np.int64)
     frontier = _mark(np.stack([table.heads[own], table.tails[own]], axis=1).ravel(), np.repeat(own, 2), 0, reached, via)
     for hop in range(1, hops + 1):
-        slots = _within(graph.adjacency.indptr, frontier)
+        if not len(frontier):
+            break
+        slots = entries_of(graph.adjacency.indptr, frontier)
         slots = slots[usable[graph.adjacency.triples[slots]]]
         frontier = _mark(graph.adjacency.neighbours[slots], graph.adjacency.triples[slots], hop, reached, via)
-    slots = _within(graph.adjacency.indptr, np.flatnonzero(reached >= 0))
+    slots = entries_of(graph.adjacency.indptr, np.flatnonzero(reached >= 0))
     between = graph.adjacency.triples[slots[reached[graph.adjacency.neighbours[slots]] >= 0]]
     return Surroundings(graph, np.unique(between[usable[between]]).astype(np.int64), reached, via)
 
@@ -84,7 +86,7 @@ def surroundings(
 def stated_by(graph: KnowledgeGraph, rows: IntArray) -> IntArray:
     """The triples that some passages state, passage by passage in the order given, each passage's ascending."""
     indptr, triples = graph.stated
-    found: IntArray = triples[_within(indptr, rows)].astype(np.int64)
+    found: IntArray = triples[entries_of(indptr, rows)].astype(np.int64)
     return found
 
 
@@ -100,7 +102,7 @@ def _mark(
     return fresh_entities
 
 
-def _within(indptr: Offsets, owners: NDArray[np.integer]) -> IntArray:
+def entries_of(indptr: Offsets, owners: NDArray[np.integer]) -> IntArray:
     """The positions of every owner's entries, owner by owner."""
     starts = indptr[owners]
     lengths = indptr[np.asarray(owners, dtype=np.int64) + 1] - starts

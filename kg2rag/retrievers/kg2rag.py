@@ -21,6 +21,7 @@ from kg2rag.retrievers.kg2rag_official.switches import (
     Text,
 )
 from kg2rag.stages.expand import Expand
+from kg2rag.stages.organise import Arrangement as Within
 from kg2rag.stages.organise import Fill, Organise, Overflow
 
 
@@ -32,14 +33,32 @@ def kg2rag(
     context: int = 10,
     overflow: Overflow = "cut",
     fill: Fill = "unlinked",
+    arrangement: Within = "depth_first",
+    expansion: bool = True,
+    organisation: bool = True,
     reranker: str = BI_ENCODER,
 ) -> Pipeline:
     """Dense seeds, their surroundings in the triple graph, and the passages of its best spanning trees.
 
     `reranker` is "bi-encoder" or the name or folder of a cross-encoder; the paper's is BAAI/bge-reranker-large.
+    Without `expansion` the seeds alone are organised; without `organisation` what was expanded comes by similarity:
+    the paper's two ablations.
     """
-    organise = Organise(kb, context=context, overflow=overflow, fill=fill, reranker=named(reranker, kb))
-    return Dense(kb) >> Expand(kb, hops=hops, seeds=seeds) >> organise
+    if not (expansion or organisation):
+        raise ValueError("kg2rag without expansion and organisation is dense retrieval: use the system 'dense'.")
+    organise = Organise(
+        kb,
+        context=context,
+        overflow=overflow,
+        fill=fill,
+        arrangement=arrangement,
+        reranker=named(reranker, kb),
+        depth=1000 if expansion else seeds,
+    )
+    if not expansion:
+        return Dense(kb) >> organise
+    expanded = Dense(kb) >> Expand(kb, hops=hops, seeds=seeds)
+    return expanded >> organise if organisation else expanded
 
 
 def kg2rag_official(
@@ -50,6 +69,7 @@ def kg2rag_official(
     context: int = 10,
     hops: int = 1,
     reranker: str = BI_ENCODER,
+    organisation: bool = True,
     expansion: Expansion = "titles",
     expanded_score: Score = "smoothed",
     all_seed_titles: bool = False,
@@ -86,4 +106,4 @@ def kg2rag_official(
         group_titles=group_titles,
         separator=separator,
     )
-    return KG2RAGOfficial(kb, switches, mode, seeds, context, hops, named(reranker, kb))
+    return KG2RAGOfficial(kb, switches, mode, seeds, context, hops, named(reranker, kb), organisation=organisation)

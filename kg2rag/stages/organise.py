@@ -30,6 +30,7 @@ from kg2rag.types import FloatArray, IntArray, Query, Ranking, Triple
 
 Overflow = Literal["cut", "skip", "stop"]
 Fill = Literal["none", "unlinked", "all"]
+Arrangement = Literal["depth_first", "similarity"]
 
 
 class Forest(NamedTuple):
@@ -73,6 +74,8 @@ class Organise(Stage):
         tree, "stop" ends there.
     fill : what takes places that the trees leave free, by cosine: "unlinked", passages that own no triple between two
         entities; "all"; "none". With "none" a ranking may be empty.
+    arrangement : a tree gives its passages "depth_first", as Eq. 8 has it; or, ours, by "similarity", so that a tree
+        larger than `context` gives the passages most like the query and not those along one branch.
     reranker : None for `BiEncoder(kb)`.
     max_characters : longer triplet representations are cut; rerankers read a few hundred tokens.
     depth : hits read, by cosine after `Expand`.
@@ -82,12 +85,13 @@ class Organise(Stage):
     context: int = 10
     overflow: Overflow = "cut"
     fill: Fill = "unlinked"
+    arrangement: Arrangement = "depth_first"
     reranker: Reranker | None = None
     max_characters: int = 8000
     depth: int = 1000
 
     def __post_init__(self) -> None:
-        for name, known in (("overflow", Overflow), ("fill", Fill)):
+        for name, known in (("overflow", Overflow), ("fill", Fill), ("arrangement", Arrangement)):
             if getattr(self, name) not in get_args(known):
                 raise ValueError(f"{name} must be one of {', '.join(get_args(known))}, not {getattr(self, name)!r}.")
         for name in ("context", "max_characters", "depth"):
@@ -171,7 +175,10 @@ class Organise(Stage):
         chosen: dict[int, Choice] = {}
         for rank_, tree in enumerate(np.argsort(-scores, kind="stable").tolist(), start=1):
             fresh: dict[int, int] = {}
-            for place, edge in enumerate(forest.trees[tree].edges):
+            edges = list(enumerate(forest.trees[tree].edges))
+            if self.arrangement == "similarity":  # edges are numbered from the heaviest
+                edges.sort(key=lambda placed: placed[1])
+            for place, edge in edges:
                 row = int(forest.rows[edge])
                 if row not in chosen:
                     fresh.setdefault(row, place)

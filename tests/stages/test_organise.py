@@ -91,6 +91,15 @@ def test_a_tree_that_does_not_fit_is_cut_or_skipped_or_ends_the_choice(
     assert found.passage_ids == expected
 
 
+def test_by_similarity_a_tree_gives_its_passages_heaviest_first_and_not_along_its_branches(tmp_path: Path) -> None:
+    behind = (A_B, Triple("A", "s", "K", "p2"), Triple("B", "u", "E", "p4"), Triple("E", "z", "G", "p1"))
+    kb = world(tmp_path, behind)
+    # p1 weighs 0.5 but hangs behind p4, which weighs 0.2.
+    assert organised(kb, seeds=6, context=4).passage_ids == ["p0", "p2", "p4", "p1"]
+    assert organised(kb, seeds=6, context=4, arrangement="similarity").passage_ids == ["p0", "p1", "p2", "p4"]
+    assert organised(kb, seeds=6, context=2, arrangement="similarity").passage_ids == ["p0", "p1"]
+
+
 def test_a_smaller_k_only_cuts(tmp_path: Path) -> None:
     kb = world(tmp_path)
     assert organised(kb, k=1).passage_ids == organised(kb).passage_ids[:1]
@@ -130,7 +139,9 @@ def test_triplets_are_cut_at_max_characters(tmp_path: Path) -> None:
     assert [text for _, text in table.asked] == ["<A, r", "<C, s"]
 
 
-@pytest.mark.parametrize("wrong", [{"overflow": "burst"}, {"fill": "x"}, {"context": 0}, {"depth": 0}])
+@pytest.mark.parametrize(
+    "wrong", [{"arrangement": "random"}, {"overflow": "burst"}, {"fill": "x"}, {"context": 0}, {"depth": 0}]
+)
 def test_parameters_out_of_range_are_refused(tmp_path: Path, wrong: dict[str, object]) -> None:
     with pytest.raises(ValueError, match="must be"):
         Organise(world(tmp_path), **wrong)  # type: ignore[arg-type]

@@ -47,6 +47,7 @@ class KG2RAGOfficial(Retriever):
     hops : of graph expansion; the code knows no such parameter.
     reranker : None for `BiEncoder(kb)`; theirs is BAAI/bge-reranker-large.
     max_characters : longer tree strings are cut, for rerankers read their beginning; None for all of it.
+    organisation : False hands out all seeds and appended passages as they were listed, the paper's ablation.
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -57,6 +58,7 @@ class KG2RAGOfficial(Retriever):
     hops: int = 1
     reranker: Reranker | None = None
     max_characters: int | None = 8000
+    organisation: bool = True
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
@@ -70,6 +72,9 @@ class KG2RAGOfficial(Retriever):
         if not queries:
             return []
         plans = self.plan(queries)
+        if not self.organisation:
+            listed = [Selection(list(plan.nodes), {}, "not organised") for plan in plans]
+            return [self._ranking(*parts, k) for parts in zip(queries, plans, listed, strict=True)]
         pairs = [[(query.text, text) for text in plan.texts] for query, plan in zip(queries, plans, strict=True)]
         scores = score_batches(self._scorer, pairs)
         chosen = select(queries, plans, scores, self._scorer, self._planner.texts, self.switches, self.context)

@@ -1,0 +1,165 @@
+"""A system and gold -> its score with one stage after another made perfect: where there is something to gain.
+
+Rungs are the oracles of `kg2rag.retrievers.oracles`; a rung that has no meaning for a system, or that the questions
+lack the gold for, is blank and says why. The oracles are told the gold: no rung but the first is a result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from math import isnan
+from typing import TYPE_CHECKING
+
+from kg2rag.corpus import QADataset
+from kg2rag.evaluation.diagnosis import page
+from kg2rag.evaluation.metrics import evaluate, parse_metrics
+from kg2rag.knowledge_base import KnowledgeBase
+from kg2rag.pipeline import Pipeline, Retriever
+from kg2rag.retrievers.mention_ppr import MentionPPR
+from kg2rag.retrievers.oracles import gold_entities, gold_rerank, gold_seeds, seeded_with_gold
+from kg2rag.stages.expand import Expand
+from kg2rag.text import normalise
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+    from rich.table import Table
+
+Rung = tuple[str, "Retriever | None", str]  # its name, what is run, and what it is or why nothing is
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OracleLadder:
+    """The headroom of each stage of a system.
+
+    Attributes
+    ----------
+    frame : one row a rung: rung, one column a metric (blank where it was not measured), questions judged, note.
+    """
+
+    system: str
+    frame: pd.DataFrame
+    data: str = ""
+
+    @property
+    def metrics(self) -> list[str]:
+        """The metrics, in their order; the figure shows the first."""
+        return [name for name in self.frame.columns if name not in ("rung", "questions", "note")]
+
+    def figure(self, metric: str | None = None) -> Figure:
+        """One bar a rung, by the first metric or the one named."""
+        from kg2rag.evaluation.diagnosis.figure import ladder_figure
+
+        chosen = metric or self.metrics[0]
+        if chosen not in self.metrics:
+            raise ValueError(f"Unknown metric {chosen!r}. This ladder has: {', '.join(self.metrics)}.")
+        return ladder_figure(self.frame, chosen, f"{self.system}: {chosen} with perfect stages, per cent")
+
+    def to_html(self) -> str:
+        """A self-contained page."""
+        return page.render("ladder.html.j2", alone=True, **page.of_ladder(self))
+
+    def _repr_html_(self) -> str:
+        return page.render("ladder.html.j2", alone=False, **page.of_ladder(self))
+
+    def __repr__(self) -> str:
+        return f"Oracle ladder of {self.system} on {self.data}\n{self.frame.round(4).to_string(index=False)}"
+
+    def __rich__(self) -> Table:
+        from rich import box
+        from rich.table import Table
+
+        made = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=f"{self.system}: with perfect stages")
+        for name in self.frame.columns:
+            made.add_column(name, justify="right" if name in self.metrics else "left")
+        for row in self.frame.itertuples(index=False):
+            made.add_row(*map(shown, row))
+        return made
+
+
+def shown(value: object) -> str:
+    """A cell of the table: shares in per cent, nothing where it was not measured."""
+    if isinstance(value, float):
+        return "" if isnan(value) else f"{100 * value:.1f}"
+    return str(value)
+
+
+def oracle_ladder(
+    kb: KnowledgeBase,
+    data: QADataset,
+    system: Retriever,
+    *,
+    metrics: Sequence[str] = ("recall@5", "all_recall@5"),
+    depth: int = 100,
+    name: str | None = None,
+) -> OracleLadder:
+    """Run a system as it is, then with gold seeds, gold entities and a gold reranking.
+
+    Parameters
+    ----------
+    system : a retriever over `kb`.
+    depth : hits that the gold reranker reads; no metric may read deeper.
+    name : of the system, for the table; its own where not given.
+
+    Notes
+    -----
+    Gold seeds judge each gold passage by a run whose seeds hold the *other* ones, beside the system's own. Gold
+    entities are the ends of the questions' gold triples, without the answer, and start a PageRank over the graph,
+    whatever the system's own walk: a rung of another system, so it may stand below the first.
+
+    Raises
+    ------
+    ValueError : gold names documents, not passages; an unknown metric; a metric deeper than `depth`.
+    """
+    import pandas as pd
+
+    if data.unit != "passage":
+        raise ValueError(f"{data.name}: the gold names documents; oracles need passages.")
+    parse_metrics(metrics, depth)
+    called = name or type(system).__name__
+    rows = []
+    for rung, run, note in _rungs(kb, data, system, depth):
+        scores = dict.fromkeys(metrics, float("nan"))
+        if run is not None:
+            frame = evaluate(run.retrieve_batch(data.queries, depth), data, metrics, name=f"{called} {rung}")
+            scores = {metric: float(frame[metric].mean()) for metric in metrics}
+        rows.append({"rung": rung, **scores, "questions": len(data) if run is not None else 0, "note": note})
+    return OracleLadder(called, pd.DataFrame(rows), data.name)
+
+
+def _rungs(kb: KnowledgeBase, data: QADataset, system: Retriever, depth: int) -> list[Rung]:
+    gold = data.qrels
+    seeded, why = _seeded(kb, system, gold)
+    linked, lack = _linked(kb, data)
+    return [
+        ("as it is", system, ""),
+        ("gold seeds", seeded, why),
+        ("gold entities", linked, lack),
+        ("gold rerank", gold_rerank(system, gold, depth), f"gold first among its first {depth} hits"),
+    ]
+
+
+def _seeded(
+    kb: KnowledgeBase, system: Retriever, gold: Mapping[str, Mapping[str, int]]
+) -> tuple[Retriever | None, str]:
+    note = "each gold passage sought with the other ones among the seeds"
+    if isinstance(system, MentionPPR):
+        own = {each.name: getattr(system, each.name) for each in fields(system) if each.name != "kb"}
+        return gold_seeds(kb, gold, own_starts=True, **own), note
+    if isinstance(system, Pipeline) and isinstance(system.stages[0], Expand):
+        return seeded_with_gold(system, gold), note
+    return None, "this system does not expand from seed passages"
+
+
+def _linked(kb: KnowledgeBase, data: QADataset) -> tuple[Retriever | None, str]:
+    lacking = sum(1 for question in data.questions if not question.triples)
+    if lacking:
+        return None, f"{lacking} of {len(data)} questions have no gold triples"
+    entities = {
+        question.id: tuple(dict.fromkeys(end for head, _, tail in question.triples for end in (head, tail)))
+        for question in data.questions
+    }
+    answers = {question.id: {normalise(answer) for answer in question.answers} for question in data.questions}
+    kept = {id_: [name for name in names if normalise(name) not in answers[id_]] for id_, names in entities.items()}
+    return gold_entities(kb, kept), "PageRank over the graph from the ends of the gold triples, less the answer"

@@ -1,0 +1,256 @@
+"""Diagnosis: what became of each gold passage, ceilings, differences; on a corpus whose answers are known by hand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import by_hand
+import numpy as np
+import pytest
+
+import kg2rag
+from kg2rag.context import ContextFormatter
+from kg2rag.corpus import Corpus, QADataset, Question
+from kg2rag.evaluation import Comparison, compare
+from kg2rag.evaluation.diagnosis import Waterfall, oracle_ladder, waterfall
+from kg2rag.extraction import Extraction
+from kg2rag.knowledge_base import KnowledgeBase
+from kg2rag.pipeline import Retriever
+from kg2rag.retrievers.dense import Dense
+from kg2rag.retrievers.oracles import seeded_with_gold
+from kg2rag.stages.expand import Expand
+from kg2rag.store import Store
+from kg2rag.trace import LOSSES, Trace, step
+from kg2rag.types import Passage, Query, Ranking, Triple, rank
+
+EVIL = "<script>alert('x')</script> & <b>bold</b>"
+
+
+@dataclass(frozen=True)
+class Told(Retriever):
+    """Ranks the rows it is told, and tells the steps it is told."""
+
+    ids: Sequence[str] = field(repr=False)
+    rows: tuple[int, ...] = (0, 2, 4)
+    expanded: tuple[int, ...] = (0, 2, 4, 6)
+
+    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
+        scores = 1 / np.arange(1, len(self.rows) + 1)
+        return [rank(query.id, np.array(self.rows), scores, self.ids, k) for query in queries]
+
+    def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
+        steps = (step("expanded", "not expanded", "too far", self.expanded), step("kept", "pruned", "cut", self.rows))
+        return [Trace(ranking, steps) for ranking in self.retrieve_batch(queries, k)]
+
+
+@pytest.fixture
+def told(data: QADataset) -> Told:
+    return Told(data.corpus.ids)
+
+
+def by_gold(found: Waterfall) -> dict[str, str]:
+    return {f"{query} {gold}": loss for query, gold, loss in found.frame[["query_id", "gold", "loss"]].to_numpy()}
+
+
+def test_each_gold_passage_has_the_loss_of_the_first_step_that_it_did_not_pass(data: QADataset, told: Told) -> None:
+    # Ranked p0, p2, p4; p6 was expanded and cut. Gold: q1 p0 p1; q2 p2; q3 p4 p6 p8.
+    found = waterfall("told", told, data, k=2)
+    assert by_gold(found) == {
+        "q1 p0": "found",
+        "q1 p1": "not expanded",
+        "q2 p2": "found",
+        "q3 p4": "ranked below k",
+        "q3 p6": "pruned",
+        "q3 p8": "not expanded",
+    }
+    assert found.frame["rank"].tolist()[:1] == [1]
+    assert found.frame["rank"].isna().sum() == 3
+
+
+def test_totals_count_every_gold_passage_once_by_type_and_in_all(data: QADataset, told: Told) -> None:
+    totals = waterfall("told", told, data, k=2).totals()
+    assert list(totals.index) == ["bridge", "comparison", "all"]
+    assert list(totals.columns) == [*LOSSES, "gold"]
+    assert totals.loc["all", ["not expanded", "pruned", "ranked below k", "found", "gold"]].tolist() == [2, 1, 1, 2, 6]
+    assert totals.loc["bridge", ["not expanded", "found", "gold"]].tolist() == [1, 2, 3]
+    assert (totals[list(LOSSES)].sum(axis=1) == totals["gold"]).all()
+
+
+def test_what_is_found_is_recall_times_gold(data: QADataset, told: Told) -> None:
+    result = compare({"told": told}, data, metrics=["hits@2"], k=10, progress=False)
+    found = result.waterfall("told", k=2).totals().loc["all", "found"]
+    assert found == result.per_query["hits@2"].sum() == 2
+
+
+def test_gold_outside_the_candidates_is_no_candidate(data: QADataset, told: Told) -> None:
+    questions = tuple(replace(question, candidates=("p0", "p2", "p4")) for question in data.questions)
+    masked = QADataset("masked", data.corpus, questions, setting="distractor")
+    losses = by_gold(waterfall("told", told, masked, k=3))
+    assert [losses[name] for name in ("q1 p1", "q3 p6", "q3 p8", "q3 p4")] == ["not a candidate"] * 3 + ["found"]
+
+
+def test_gold_that_does_not_fit_the_context_is_cut_by_budget(data: QADataset, told: Told, session_store: Store) -> None:
+    kb = KnowledgeBase.build(data.corpus, store=session_store)
+    roomy = waterfall("told", told, data, k=3, formatter=ContextFormatter(kb, passage_tokens=1000))
+    tight = waterfall("told", told, data, k=3, formatter=ContextFormatter(kb, passage_tokens=5))
+    assert roomy.totals().loc["all", ["found", "cut by budget"]].tolist() == [3, 0]
+    assert tight.totals().loc["all", ["found", "cut by budget"]].tolist() == [0, 3]
+    assert "beyond the 5 tokens of the context" in set(tight.frame["why"])
+
+
+def test_a_gold_document_fares_as_the_passage_of_it_that_came_farthest(data: QADataset, told: Told) -> None:
+    # Documents d0 = p0 p1, d3 = p6 p7, d5 = p10 p11.
+    questions = (Question("q", "Which?", {"d0": 1, "d3": 1, "d5": 1}),)
+    found = waterfall("told", told, QADataset("documents", data.corpus, questions, unit="document"), k=2)
+    assert by_gold(found) == {"q d0": "found", "q d3": "pruned", "q d5": "not expanded"}
+
+
+def test_a_system_that_changed_since_the_comparison_is_refused(data: QADataset, told: Told) -> None:
+    run = replace(told, rows=(2, 0, 4)).retrieve_batch(data.queries, 10)
+    with pytest.raises(ValueError, match="'told', query 'q1': its trace returns other passages"):
+        waterfall("told", told, data, k=2, run=run)
+
+
+def test_a_system_without_a_trace_is_refused_by_name(data: QADataset, told: Told) -> None:
+    with pytest.raises(TypeError, match="System 'mute' has no trace_batch"):
+        waterfall("mute", object(), data)  # type: ignore[arg-type]
+
+
+def test_questions_of_an_unknown_loss_name_the_known_ones(data: QADataset, told: Told) -> None:
+    with pytest.raises(ValueError, match="Unknown loss 'lost'"):
+        waterfall("told", told, data).questions("lost")  # type: ignore[arg-type]
+
+
+def test_a_loaded_comparison_says_what_to_do_for_a_waterfall(data: QADataset, told: Told, tmp_path: Path) -> None:
+    compare({"told": told}, data, metrics=["recall@2"], k=10, progress=False).save(tmp_path)
+    with pytest.raises(ValueError, match=r"loaded from files.*kg2rag\.waterfall"):
+        Comparison.load(tmp_path).waterfall("told")
+
+
+def test_a_page_escapes_every_text_and_loads_nothing() -> None:
+    corpus = Corpus.from_passages([Passage(f"p{i}", f"{EVIL} {i}", EVIL, f"d{i}", 0) for i in range(3)])
+    questions = tuple(Question(f"q{i}", f"{EVIL} {i}?", {f"p{i}": 1}, type=EVIL) for i in range(2))
+    data = QADataset(EVIL, corpus, questions)
+    systems = {name: Told(corpus.ids, rows, (0, 2)) for name, rows in (("a", (0, 2)), ("b", (2,)))}
+    result = compare(systems, data, metrics=["recall@1"], k=10, progress=False)
+    for page in (result.waterfall("a").to_html(), result.compare_queries("a", "b").to_html()):
+        assert "<script" not in page
+        assert "<b>bold" not in page
+        assert "&lt;script&gt;" in page
+        assert not re.search(r"(src|href)=\"http", page)
+
+
+def test_the_page_holds_every_gold_passage_behind_its_loss(data: QADataset, told: Told) -> None:
+    page = waterfall("told", told, data, k=2).to_html()
+    assert page.count('class="gold"') == 6
+    assert re.search(r"<details><summary><b>2</b> not expanded</summary>", page)
+
+
+def test_the_figure_shows_every_loss_that_happened_and_its_count(data: QADataset, told: Told) -> None:
+    figure = waterfall("told", told, data, k=2).figure()
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == [
+        "all gold",
+        "not expanded",
+        "pruned",
+        "ranked below k",
+        "found",
+    ]
+    assert {text.get_text() for text in figure.axes[0].texts} >= {"6", "2  (33.3 %)", "1  (16.7 %)"}
+
+
+# Facts p0 Ada-Bob, p1 Bob-Cyd; p2 and p3 state nothing. Dense alone ranks p0, p2, p3, p1.
+@pytest.fixture
+def chain(tmp_path: Path) -> KnowledgeBase:
+    facts = (Triple("Ada", "knows", "Bob", "p0"), Triple("Bob", "knows", "Cyd", "p1"))
+    texts = ("Ada and Bob", "Bob and Cyd", "noise", "more noise")
+    return by_hand.knowledge_base(
+        by_hand.passages(*texts), Extraction(facts), {"Who?": (0.8, 0.1, 0.5, 0.3)}, Store(tmp_path)
+    )
+
+
+def asked(kb: KnowledgeBase, *gold: str, triples: tuple[tuple[str, str, str], ...] = ()) -> QADataset:
+    return QADataset("chain", kb.corpus, (Question("q", "Who?", dict.fromkeys(gold, 1), triples=triples),))
+
+
+def test_gold_seeds_seek_each_gold_passage_from_the_others(chain: KnowledgeBase) -> None:
+    # One seed: p1 leads to p0, cosine 0.8, and p0 to p1, 0.1; p2, dense's second, is reached from neither.
+    system = Dense(chain) >> Expand(chain, seeds=1)
+    ranking = seeded_with_gold(system, {"q": ["p0", "p1"]}).retrieve(Query("q", "Who?"), 10)
+    assert ranking.passage_ids == ["p0", "p1"]
+    assert ranking.scores.tolist() == pytest.approx([0.8, 0.1])
+    plain = seeded_with_gold(system, {"q": ["p0"]}).retrieve(Query("q", "Who?"), 10)
+    assert plain.metadata["note"] == "one gold passage: as it is"
+
+
+def test_the_ladder_measures_what_it_can_and_says_why_it_cannot(chain: KnowledgeBase) -> None:
+    ladder = oracle_ladder(chain, asked(chain, "p0", "p1"), Dense(chain), metrics=["recall@2"])
+    assert ladder.frame["rung"].tolist() == ["as it is", "gold seeds", "gold entities", "gold rerank"]
+    assert ladder.frame["recall@2"].tolist()[::3] == [0.5, 1.0]
+    assert ladder.frame["recall@2"].isna().tolist() == [False, True, True, False]
+    assert ladder.frame["note"].tolist()[1:3] == [
+        "this system does not expand from seed passages",
+        "1 of 1 questions have no gold triples",
+    ]
+
+
+def test_gold_entities_are_the_ends_of_the_gold_triples(chain: KnowledgeBase) -> None:
+    data = asked(chain, "p0", "p1", triples=(("Ada", "knows", "Bob"),))
+    assert oracle_ladder(chain, data, Dense(chain), metrics=["recall@2"]).frame["recall@2"].tolist()[2] == 1.0
+
+
+def test_a_comparison_gives_the_ladder_of_its_system(chain: KnowledgeBase) -> None:
+    systems = {"expand": Dense(chain) >> Expand(chain, seeds=1)}
+    result = kg2rag.compare(systems, asked(chain, "p0", "p2"), metrics=["recall@2"], k=10, progress=False)
+    ladder = result.oracle_ladder("expand", metrics=["recall@2"])
+    assert ladder.system == "expand"
+    assert ladder.frame["recall@2"].tolist()[0] == 0.5
+    assert "expand: what a perfect stage" in ladder.to_html()
+
+
+@pytest.fixture
+def pair(data: QADataset, told: Told) -> Comparison:
+    # recall@1: a finds p0 of q1 (1/2); b finds p4 of q3 (1/3); neither finds p2 of q2.
+    systems = {"a": told, "b": replace(told, rows=(4, 2, 0))}
+    return compare(systems, data, metrics=["recall@1"], k=10, progress=False)
+
+
+def test_queries_are_compared_where_they_differ_most_first(pair: Comparison) -> None:
+    found = pair.compare_queries("a", "b")
+    assert found.frame["query_id"].tolist() == ["q1", "q3"]
+    assert found.frame["difference"].tolist() == pytest.approx([1 / 2, -1 / 3])
+    assert len(pair.compare_queries("a", "b", limit=1)) == 1
+
+
+def test_gold_is_marked_in_the_explanations(pair: Comparison) -> None:
+    first = pair.compare_queries("a", "b").explanations["q1"][0]
+    assert [("gold" in first.texts[id_]) for id_ in ("p0", "p2", "p4")] == [True, False, False]
+
+
+def test_two_names_of_one_system_and_unknown_names_are_refused(pair: Comparison) -> None:
+    with pytest.raises(ValueError, match="'a' cannot differ from itself"):
+        pair.compare_queries("a", "a")
+    with pytest.raises(ValueError, match=r"Unknown system 'c'\. This comparison has: a, b"):
+        pair.compare_queries("a", "c")
+
+
+def test_a_loaded_comparison_compares_queries_with_the_data_given(
+    pair: Comparison, data: QADataset, tmp_path: Path
+) -> None:
+    pair.save(tmp_path)
+    loaded = Comparison.load(tmp_path)
+    assert loaded.compare_queries("a", "b", data=data).frame["query_id"].tolist() == ["q1", "q3"]
+    with pytest.raises(ValueError, match="loaded from files"):
+        loaded.compare_queries("a", "b")
+
+
+@pytest.mark.realdata
+def test_on_musique_what_is_found_is_what_was_scored(shared_data: Path, session_store: Store) -> None:
+    data = kg2rag.load("musique", path=shared_data / "musique-100").sample(5)
+    kb = KnowledgeBase.build(data.corpus, store=session_store)
+    result = compare({"bm25": kg2rag.BM25(kb)}, data, metrics=["hits@5"], progress=False)
+    totals = result.waterfall("bm25").totals().loc["all"]
+    assert totals["found"] == result.per_query["hits@5"].sum()
+    assert totals["gold"] == sum(len(question.gold) for question in data.questions)
