@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
@@ -14,14 +14,21 @@ import numpy as np
 from kg2rag.corpus import Corpus
 from kg2rag.extraction import Extraction
 from kg2rag.graph.build import collect, key_of
-from kg2rag.graph.neighbourhood import Labels, Neighbour, Rules, layers, walked
+from kg2rag.graph.neighbourhood import Labels
+from kg2rag.graph.perturbation import perturbed
+from kg2rag.graph.reach import triples_by_passage
+from kg2rag.graph.report import report
+from kg2rag.graph.resolution import resolve
+from kg2rag.graph.selection import induced
+from kg2rag.graph.statistics import describe
+from kg2rag.graph.strength import corroborated, damped, with_synonyms
 from kg2rag.graph.tables import Adjacency, Codes, Incidence, Offsets, TripleTable, adjacency
+from kg2rag.graph.walking import ego, neighbours
 from kg2rag.text import normalise
 from kg2rag.types import IntArray, Triple
 
 if TYPE_CHECKING:
     import networkx as nx
-    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -183,8 +190,6 @@ class KnowledgeGraph:
     @cached_property
     def stated(self) -> tuple[Offsets, Codes]:
         """Corpus row -> the triples that the passage states, as (indptr, triples): ascending within a passage."""
-        from kg2rag.graph.reach import triples_by_passage
-
         return triples_by_passage(self.triples.passages, self.n_passages)
 
     @cached_property
@@ -199,80 +204,35 @@ class KnowledgeGraph:
         """(n_entities,) how many triples each entity is an end of."""
         return np.diff(self.adjacency.indptr)
 
-    # Walking
-
-    def neighbours(
-        self,
-        entities: Iterable[int],
-        *,
-        hops: int = 1,
-        min_weight: float = 0.0,
-        relation_types: Iterable[str] | None = None,
-        limit: int | None = None,
-        types: Iterable[str] | None = None,
-    ) -> list[Neighbour]:
-        """The entities within `hops` triples of the seeds, walked both ways; ordered by (hop, -weight, code).
-
-        Every entity comes once, by its smallest hop from any seed, and the seeds themselves do not come. Its path
-        lengthens the path of an entity one hop nearer by one triple. Of several, that with the greatest weight (the
-        weakest strength on the path) stands, then that with the greatest sum of strengths, then that whose last
-        triple came first.
-
-        Parameters
-        ----------
-        entities : the seeds; repeated ones count once.
-        hops : 1 to 3.
-        min_weight : triples of less strength, 0 to 10, are not walked.
-        relation_types : walk these relations alone; case and punctuation do not matter.
-        limit : from each entity walk on to at most so many entities that no earlier hop reached, over its strongest
-            triples (then the first in the graph). It bounds a hub's share, not the length of the result.
-        types : reach, and so walk through, entities of these types alone; case and punctuation do not matter.
-
-        Raises
-        ------
-        IndexError : no such entity. ValueError : an option out of range, or a relation or type that the graph lacks.
-        """
-        seeds = np.array(list(dict.fromkeys(entities)), dtype=np.int64)
-        if ((seeds < 0) | (seeds >= self.n_entities)).any():
-            raise IndexError(f"Entities {seeds.tolist()} are not all codes of a graph of {self.n_entities} entities.")
-        allowed = None if relation_types is None else self._relation_labels.among(relation_types)
-        unseen = np.ones(self.n_entities, bool) if types is None else self._type_labels.among(types)
-        rules = Rules(hops, min_weight, allowed, limit)
-        return walked(layers(self.adjacency, self.triples, seeds, unseen, rules), seeds)
-
     @cached_property
     def entity_types(self) -> tuple[str, ...]:
         """The distinct types of the entities, sorted; those without one left out."""
         return tuple(sorted(set(self.types) - {""}))
 
     @cached_property
-    def _relation_labels(self) -> Labels:
+    def relation_labels(self) -> Labels:
+        """The relations, as `neighbours` looks them up."""
         return Labels.of("relation", self.relations)
 
     @cached_property
-    def _type_labels(self) -> Labels:
+    def type_labels(self) -> Labels:
+        """The types of the entities, as `neighbours` looks them up."""
         return Labels.of("entity type", self.types)
 
-    def subgraph(self, entities: Iterable[int]) -> KnowledgeGraph:
-        """The graph of these entities, the triples between them and their mentions, over the same passages.
+    # Functions of modules of their own; the graph is their first argument
 
-        Entities and triples keep their order and are numbered anew.
-        """
-        from kg2rag.graph.selection import induced
-
-        return induced(self, entities)
-
-    def ego(self, entity: int, *, hops: int = 1, limit: int | None = None) -> KnowledgeGraph:
-        """The subgraph of an entity and its `neighbours`."""
-        return self.subgraph([entity, *(near.entity for near in self.neighbours([entity], hops=hops, limit=limit))])
+    neighbours = neighbours
+    ego = ego
+    subgraph = induced
+    describe = describe
+    report = report
+    resolve = resolve
+    corroborated = corroborated
+    damped = damped
+    with_synonyms = with_synonyms
+    perturb = perturbed
 
     # Elsewhere
-
-    def describe(self, hubs: int = 5) -> pd.DataFrame:
-        """Sizes, components, coverage and degrees; see `kg2rag.graph.statistics`."""
-        from kg2rag.graph.statistics import describe
-
-        return describe(self, hubs)
 
     def to_networkx(self, *, passages: bool = False) -> nx.MultiDiGraph:
         """The graph for networkx; see `kg2rag.graph.conversion`."""

@@ -33,8 +33,9 @@ def components(graph: KnowledgeGraph) -> IntArray:
 def describe(graph: KnowledgeGraph, hubs: int = 5) -> pd.DataFrame:
     """One row a statistic, column `value`.
 
-    Components are over triples alone: an entity that is only mentioned is one of its own. A passage is covered where
-    it names an entity, isolated where it names none. The degree of an entity is the number of triples it is an end of.
+    Components are over triples alone: an entity that is only mentioned is an orphan, and a component of its own. A
+    passage is covered where it names an entity, isolated where it names none. The degree of an entity is the number of
+    triples it is an end of.
     """
     import pandas as pd
 
@@ -47,6 +48,7 @@ def describe(graph: KnowledgeGraph, hubs: int = 5) -> pd.DataFrame:
         "relations": graph.n_relations,
         "triples": graph.n_triples,
         "mentions": graph.n_mentions,
+        "orphans": int(np.count_nonzero(graph.degrees == 0)),
         "components": len(sizes),
         "largest component": int(sizes.max(initial=0)),
         "passages": graph.n_passages,

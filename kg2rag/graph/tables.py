@@ -44,6 +44,17 @@ class TripleTable:
         columns = (self.heads, self.relations, self.tails, self.passages, self.strengths, self.confidences)
         return TripleTable(*(frozen(column[index]) for column in columns))
 
+    def followed_by(self, other: TripleTable) -> TripleTable:
+        """These triples, then those."""
+        return TripleTable(
+            heads=frozen(np.concatenate([self.heads, other.heads])),
+            relations=frozen(np.concatenate([self.relations, other.relations])),
+            tails=frozen(np.concatenate([self.tails, other.tails])),
+            passages=frozen(np.concatenate([self.passages, other.passages])),
+            strengths=frozen(np.concatenate([self.strengths, other.strengths])),
+            confidences=frozen(np.concatenate([self.confidences, other.confidences])),
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Incidence:

@@ -236,6 +236,7 @@ def test_statistics_are_those_counted_by_hand(films: KnowledgeGraph) -> None:
         "relations": 3,
         "triples": 3,
         "mentions": 7,
+        "orphans": 1,
         "components": 2,
         "largest component": 4,
         "passages": 3,

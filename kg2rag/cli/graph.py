@@ -1,0 +1,71 @@
+"""`kg2rag graph`: what a graph is made of, and how much of a set's gold it could bring in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kg2rag.cli.options import (
+    DataPath,
+    Dataset,
+    Graph,
+    Limit,
+    PassagesOption,
+    Revision,
+    Seed,
+    SettingOption,
+    Split,
+    load_data,
+)
+from kg2rag.cli.tables import table
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.table import Table
+
+
+def report_graph(
+    dataset: Dataset,
+    graph: Graph = "mentions",
+    path: DataPath = None,
+    split: Split = None,
+    setting: SettingOption = None,
+    passages: PassagesOption = None,
+    limit: Limit = None,
+    seed: Seed = 0,
+    revision: Revision = None,
+    resolve: Annotated[bool, typer.Option("--resolve", help="Merge the entities that are one first.")] = False,
+    shuffle: Annotated[bool, typer.Option("--shuffle", help="Report its placebo; the seed is --seed.")] = False,
+    hops: Annotated[int, typer.Option(min=0, help="Triples walked from a question's entities, at most.")] = 3,
+    figure: Annotated[Path | None, typer.Option(help="Write the figure here: .svg, .png or .pdf.")] = None,
+) -> None:
+    """Report a graph: sizes, hubs, and how much of the gold lies within reach of the questions, by type."""
+    from rich.console import Console
+
+    from kg2rag.evaluation.graph_report import graph_report
+    from kg2rag.knowledge_base import KnowledgeBase
+
+    data = load_data(dataset, path, split, setting, passages, limit, seed, revision)
+    kb = KnowledgeBase.build(data.corpus, graph)
+    console = Console()
+    if resolve:
+        resolution = kb.graph.resolve()
+        console.print(repr(resolution), markup=False, highlight=False)
+        kb = KnowledgeBase.build(data.corpus, resolution.graph)
+    if shuffle:
+        kb = KnowledgeBase.build(data.corpus, kb.graph.perturb(shuffle=True, seed=seed))
+    report = graph_report(kb, data, hops=hops, seed=seed)
+    sizes = report.graph.sizes.reset_index()
+    for part in (sizes, report.graph.hubs, report.graph.relations, report.reach, report.chains):
+        console.print(_shown(part))
+    if figure is not None:
+        report.figure().savefig(figure)
+
+
+def _shown(frame: pd.DataFrame) -> Table:
+    made = table(*map(str, frame.columns))
+    for row in frame.itertuples(index=False):
+        made.add_row(*(f"{cell:.3f}" if isinstance(cell, float) else str(cell) for cell in row))
+    return made

@@ -1,0 +1,202 @@
+"""A knowledge base and a data set -> how much of the gold its graph could bring in: a ceiling for every graph strategy.
+
+Two questions, for each type of question. *Reach*: from the entities that the question names, does a walk of so many
+triples come to an entity that a gold passage names? *Chains*: do the gold passages of a question hang together, by an
+entity that they share or by a triple between two of theirs? A graph in which everything is near everything answers yes
+to both, so each share stands beside its price: how many of all passages are reached as well, and how often passages
+drawn at random hang together. The definitions are ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kg2rag.corpus import QADataset
+from kg2rag.graph.distances import Flags, connected, entity_hops, passage_hops
+from kg2rag.graph.report import GraphReport
+from kg2rag.knowledge_base import KnowledgeBase
+from kg2rag.linking import ChainLinker, EmbeddingLinker, Linker, NGramLinker
+from kg2rag.types import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+EVERY = "all"
+STEPS = (0, 1)  # triples between neighbours of a chain
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GraphCeiling:
+    """What a graph is made of, and what it could do for some questions; shows itself in Jupyter and in a terminal.
+
+    Attributes
+    ----------
+    graph : sizes, hubs and relations.
+    per_question : query_id, type, entities (linked in it), gold (how many). For each hop h, `gold_h` and `passages_h`:
+        the shares of the gold and of all passages within h triples of its entities. For each step s, `chain_s` and
+        `random_s`: whether its chain is connected, and the share of random chains that are; blank (NaN) where there is
+        but one gold passage, or nothing was drawn.
+    """
+
+    graph: GraphReport
+    per_question: pd.DataFrame
+    hops: int
+
+    @cached_property
+    def reach(self) -> pd.DataFrame:
+        """One row a type and hop: questions, linked, gold, all_gold and passages, each a share of 0 to 1.
+
+        `linked` is the share of questions with an entity; the means of the others are over all questions, the ones
+        without an entity included, for those no walk begins.
+        """
+        import pandas as pd
+
+        rows = [
+            {
+                "type": type_,
+                "hops": hop,
+                "questions": len(part),
+                "linked": (part["entities"] > 0).mean(),
+                "gold": part[f"gold_{hop}"].mean(),
+                "all_gold": (part[f"gold_{hop}"] == 1).mean(),
+                "passages": part[f"passages_{hop}"].mean(),
+            }
+            for type_, part in self._parts()
+            for hop in range(self.hops + 1)
+        ]
+        return pd.DataFrame(rows)
+
+    @cached_property
+    def chains(self) -> pd.DataFrame:
+        """One row a type: chains (questions of two or more gold passages), and the shares that are connected.
+
+        `shared_entity` by an entity that two passages share, `one_triple` by at most a triple between entities of
+        theirs; `random_…` is the same of as many passages drawn at random.
+        """
+        import pandas as pd
+
+        rows = []
+        for type_, part in self._parts():
+            means = part[["chain_0", "random_0", "chain_1", "random_1"]].astype(float).mean()
+            rows.append((type_, int(part["chain_0"].notna().sum()), *means))
+        columns = ["type", "chains", "shared_entity", "random_shared_entity", "one_triple", "random_one_triple"]
+        return pd.DataFrame(rows, columns=columns)
+
+    def figure(self) -> Figure:
+        """Gold and passages reached against hops, one panel a type."""
+        from kg2rag.plots import graph_reach
+
+        return graph_reach(self.reach)
+
+    def _parts(self) -> list[tuple[str, pd.DataFrame]]:
+        """The questions of each type, in order of type, and all of them where there are several types."""
+        types = sorted(set(self.per_question["type"]))
+        parts = [(type_, self.per_question[self.per_question["type"] == type_]) for type_ in types]
+        return parts if len(types) == 1 else [*parts, (EVERY, self.per_question)]
+
+    def __repr__(self) -> str:
+        tables = (self.reach.round(3).to_string(index=False), self.chains.round(3).to_string(index=False))
+        return "\n\n".join((repr(self.graph), *tables))
+
+    def _repr_html_(self) -> str:
+        shown = "{:.3f}".format
+        tables: list[str] = [part.to_html(index=False, float_format=shown) for part in (self.reach, self.chains)]
+        return "".join((self.graph._repr_html_(), *tables))
+
+
+def graph_report(
+    kb: KnowledgeBase,
+    data: QADataset,
+    *,
+    hops: int = 3,
+    linker: Linker | None = None,
+    draws: int = 10,
+    seed: int = 0,
+) -> GraphCeiling:
+    """How much of the gold of some questions the graph of a knowledge base could bring in.
+
+    Parameters
+    ----------
+    kb : over the corpus of `data`.
+    hops : triples walked from the question's entities, at most.
+    linker : finds these; where not given, names spelt out in the question (at most ten), else the nearest by vector.
+    draws : random chains for each question; 0 draws none.
+    seed : of the draws.
+
+    Notes
+    -----
+    A passage is h triples away where it names an entity that is. Where questions have candidates of their own, only
+    these count and only their triples are walked. Gold that names documents is reached with any of their passages.
+
+    Raises
+    ------
+    ValueError : the knowledge base is over another corpus, or `hops` or `draws` is negative.
+    """
+    if kb.corpus.ids != data.corpus.ids:
+        raise ValueError(f"{data.name}: the knowledge base is over another corpus. Build it over data.corpus.")
+    for name, value in (("hops", hops), ("draws", draws)):
+        if value < 0:
+            raise ValueError(f"{name} must be at least 0, not {value}.")
+    import pandas as pd
+
+    chosen = linker or ChainLinker((NGramLinker(kb, limit=10), EmbeddingLinker(kb)))
+    links = chosen.link_batch(data.queries)
+    rows_of = _rows_by_gold_id(data)
+    masks = kb.candidates(data.queries)
+    records = []
+    for number, (question, linked, rows) in enumerate(zip(data.questions, links, masks, strict=True)):
+        allowed = None if rows is None else np.isin(np.arange(len(kb.corpus)), rows)
+        gold = [_inside(rows_of[id_], allowed) for id_ in question.gold]
+        record = {"query_id": question.id, "type": question.type or EVERY, "entities": len(linked), "gold": len(gold)}
+        record |= _reach(kb, [link.entity for link in linked], gold, hops, allowed)
+        record |= _chain(kb, gold, draws, np.random.default_rng([seed, number]), allowed)
+        records.append(record)
+    return GraphCeiling(kb.graph.report(), pd.DataFrame(records), hops)
+
+
+def _rows_by_gold_id(data: QADataset) -> dict[str, IntArray]:
+    rows: dict[str, list[int]] = {}
+    for row, id_ in enumerate(data.corpus.ids if data.unit == "passage" else data.corpus.doc_ids):
+        rows.setdefault(id_, []).append(row)
+    return {id_: np.array(found, dtype=np.int64) for id_, found in rows.items()}
+
+
+def _inside(rows: IntArray, allowed: Flags | None) -> IntArray:
+    return rows if allowed is None else rows[allowed[rows]]
+
+
+def _reach(
+    kb: KnowledgeBase, entities: Sequence[int], gold: Sequence[IntArray], hops: int, allowed: Flags | None
+) -> dict[str, float]:
+    away = passage_hops(kb.graph, entity_hops(kb.graph, entities, hops, allowed), allowed)
+    total = len(away) if allowed is None else int(allowed.sum())
+    shares: dict[str, float] = {}
+    for hop in range(hops + 1):
+        reached = (away >= 0) & (away <= hop)
+        shares[f"gold_{hop}"] = sum(bool(reached[rows].any()) for rows in gold) / len(gold)
+        shares[f"passages_{hop}"] = int(reached.sum()) / total
+    return shares
+
+
+def _chain(
+    kb: KnowledgeBase, gold: Sequence[IntArray], draws: int, random: np.random.Generator, allowed: Flags | None
+) -> dict[str, float]:
+    if len(gold) < 2:
+        return {f"{what}_{step}": np.nan for step in STEPS for what in ("chain", "random")}
+    eligible = np.arange(len(kb.corpus)) if allowed is None else np.flatnonzero(allowed)
+    drawn = [
+        [row.reshape(1) for row in random.choice(eligible, size=min(len(gold), len(eligible)), replace=False)]
+        for _ in range(draws)
+    ]
+    found: dict[str, float] = {}
+    for step in STEPS:
+        hang: FloatArray = np.array([connected(kb.graph, rows, step, allowed) for rows in drawn], dtype=np.float64)
+        found[f"chain_{step}"] = float(connected(kb.graph, gold, step, allowed))
+        found[f"random_{step}"] = float(hang.mean()) if draws else np.nan
+    return found

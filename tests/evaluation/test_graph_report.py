@@ -1,0 +1,153 @@
+"""How much of the gold a graph could bring in, counted by hand; and on real data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from word_embedder import WordEmbedder
+
+import kg2rag
+from kg2rag.corpus import Corpus, QADataset, Question
+from kg2rag.extraction import Extraction, Mention
+from kg2rag.graph import KnowledgeGraph
+from kg2rag.graph.distances import connected, entity_hops, passage_hops
+from kg2rag.knowledge_base import KnowledgeBase
+from kg2rag.store import Store
+from kg2rag.types import Passage, Triple
+
+# Ed -p0- Rome -p1- Bonn -p2- Oslo; p3 names Ed alone, p4 nothing.
+CORPUS = Corpus.from_passages([Passage(f"p{i}", "", f"text {i}", f"d{i // 2}", i % 2) for i in range(5)])
+CHAIN = (Triple("Ed", "in", "Rome", "p0"), Triple("Rome", "near", "Bonn", "p1"), Triple("Bonn", "near", "Oslo", "p2"))
+GRAPH = KnowledgeGraph.build(Extraction(CHAIN, (Mention("Ed", "p3"),)), CORPUS)
+
+
+def dataset(*golds: tuple[str, ...], unit: str = "passage", candidates: tuple[str, ...] | None = None) -> QADataset:
+    setting = "distractor" if candidates else "pooled"
+    questions = tuple(
+        Question(f"q{i}", "Where was Ed?", dict.fromkeys(gold, 1), type=f"t{i % 2}", candidates=candidates)
+        for i, gold in enumerate(golds)
+    )
+    return QADataset("by hand", CORPUS, questions, setting, unit)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def kb(tmp_path: Path) -> KnowledgeBase:
+    return KnowledgeBase.build(CORPUS, GRAPH, embedder=WordEmbedder(), store=Store(tmp_path))
+
+
+def test_hops_count_triples_from_the_nearest_seed() -> None:
+    hops = entity_hops(GRAPH, [GRAPH.entity("Ed")], 2)
+    assert dict(zip(GRAPH.names, hops.tolist(), strict=True)) == {"Ed": 0, "Rome": 1, "Bonn": 2, "Oslo": -1}
+    assert passage_hops(GRAPH, hops).tolist() == [0, 1, 2, 0, -1]
+
+
+def test_triples_of_other_passages_are_not_walked() -> None:
+    allowed = np.array([True, False, True, True, True])
+    hops = entity_hops(GRAPH, [GRAPH.entity("Ed")], 3, allowed)
+    assert passage_hops(GRAPH, hops, allowed).tolist() == [0, -1, -1, 0, -1]
+
+
+def test_passages_hang_together_by_shared_entities_or_by_a_triple_between() -> None:
+    def chain(*rows: int, hops: int = 0) -> bool:
+        return connected(GRAPH, [np.array([row]) for row in rows], hops)
+
+    assert chain(0, 1)
+    assert chain(0, 2, 1)
+    assert not chain(0, 2)
+    assert chain(0, 2, hops=1)
+    assert not chain(0, 4, hops=3)
+    assert chain(4)
+
+
+def test_gold_is_reached_hop_by_hop_beside_its_price(kb: KnowledgeBase) -> None:
+    report = kg2rag.graph_report(kb, dataset(("p0", "p2")), hops=2)
+    assert report.reach[["type", "hops", "linked", "gold", "all_gold", "passages"]].values.tolist() == [
+        ["t0", 0, 1.0, 0.5, 0.0, 0.4],
+        ["t0", 1, 1.0, 0.5, 0.0, 0.6],
+        ["t0", 2, 1.0, 1.0, 1.0, 0.8],
+    ]
+
+
+def test_types_stand_apart_and_together(kb: KnowledgeBase) -> None:
+    report = kg2rag.graph_report(kb, dataset(("p0", "p1"), ("p0", "p2"), ("p4",)), hops=0, draws=0)
+    assert report.reach[["type", "questions", "gold"]].values.tolist() == [
+        ["t0", 2, 0.25],
+        ["t1", 1, 0.5],
+        ["all", 3, 1 / 3],
+    ]
+    columns = ["type", "chains", "shared_entity", "one_triple"]
+    assert report.chains[columns].values.tolist() == [["t0", 1, 1.0, 1.0], ["t1", 1, 0.0, 1.0], ["all", 2, 0.5, 1.0]]
+    assert report.chains["random_one_triple"].isna().all()
+
+
+def test_a_document_is_reached_with_any_of_its_passages(kb: KnowledgeBase) -> None:
+    report = kg2rag.graph_report(kb, dataset(("d1", "d0"), unit="document"), hops=0)
+    assert report.reach["gold"].tolist() == [1.0]  # p3 of d1, p0 of d0
+
+
+def test_candidates_alone_count_where_questions_have_them(kb: KnowledgeBase) -> None:
+    report = kg2rag.graph_report(kb, dataset(("p2",), candidates=("p0", "p2")), hops=3)
+    assert report.reach["gold"].tolist() == [0, 0, 0, 0]  # the triple of p1 is missing
+    assert report.reach["passages"].tolist() == [0.5, 0.5, 0.5, 0.5]
+
+
+def test_a_question_that_names_nothing_reaches_nothing(kb: KnowledgeBase) -> None:
+    class Nobody:
+        def link_batch(self, queries):
+            return [[] for _ in queries]
+
+    report = kg2rag.graph_report(kb, dataset(("p0",)), linker=Nobody())
+    assert report.reach[["linked", "gold", "passages"]].max().tolist() == [0, 0, 0]
+
+
+def test_another_corpus_is_refused(kb: KnowledgeBase) -> None:
+    other = Corpus.from_passages([Passage("x", "", "text", "x", 0)])
+    with pytest.raises(ValueError, match="over another corpus"):
+        kg2rag.graph_report(kb, QADataset("other", other, (Question("q", "Who?", {"x": 1}),)))
+
+
+def test_the_report_shows_itself_as_page_text_and_figure(kb: KnowledgeBase) -> None:
+    report = kg2rag.graph_report(kb, dataset(("p0", "p1"), ("p0", "p2")))
+    assert report._repr_html_().count("<table") == 5
+    assert "shared_entity" in repr(report)
+    figure = report.figure()
+    assert [axis.get_title("left") for axis in figure.axes] == [
+        "t0, 1 questions",
+        "t1, 1 questions",
+        "all, 2 questions",
+    ]
+    assert figure.axes[0].lines[0].get_ydata().tolist() == [50, 100, 100, 100]
+
+
+def test_the_graphs_own_report_names_hubs_relations_and_orphans() -> None:
+    report = GRAPH.report(hubs=2, relations=1)
+    assert report.hubs[["entity", "triples", "passages"]].values.tolist() == [["Rome", 2, 2], ["Bonn", 2, 2]]
+    assert report.relations.values.tolist() == [["near", 2, 2 / 3]]
+    assert report.sizes.loc["orphans", "value"] == 0
+
+
+def test_an_empty_graph_has_a_report(tmp_path: Path) -> None:
+    empty = KnowledgeGraph.build(Extraction(), CORPUS)
+    kb = KnowledgeBase.build(CORPUS, empty, embedder=WordEmbedder(), store=Store(tmp_path))
+    report = kg2rag.graph_report(kb, dataset(("p0", "p1")))
+    assert report.reach["gold"].max() == 0
+    assert not report.chains["one_triple"].any()
+
+
+@pytest.mark.realdata
+def test_an_llms_graph_joins_the_gold_of_musique_and_its_placebo_does_not(shared_data: Path, tmp_path: Path) -> None:
+    folder = shared_data / "musique-100"
+    data = kg2rag.load("musique", path=folder)
+    source = f"openie:{folder}/openie_results_ner_gpt-3.5-turbo-1106.json"
+    kb = KnowledgeBase.build(data.corpus, source, embedder=WordEmbedder(), store=Store(tmp_path))
+    placebo = KnowledgeBase.build(
+        data.corpus, kb.graph.perturb(shuffle=True), embedder=WordEmbedder(), store=Store(tmp_path)
+    )
+    llm, shuffled = (kg2rag.graph_report(base, data, draws=0) for base in (kb, placebo))
+    every = llm.reach["type"] == "all"
+    assert llm.reach[every]["gold"].iloc[1] == pytest.approx(0.743, abs=0.02)
+    assert llm.chains["shared_entity"].iloc[-1] == 0.75
+    assert shuffled.reach[every]["gold"].iloc[1] < 0.12
+    assert shuffled.chains["shared_entity"].iloc[-1] < 0.12
