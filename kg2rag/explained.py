@@ -100,14 +100,32 @@ def explain(systems: Mapping[str, Retriever], data: QADataset, question: str, *,
     if k < 1:
         raise ValueError(f"k must be at least 1, not {k}.")
     known, query = _found(data, question)
-    gold = _passages(data, known)
-    explanations = {}
-    for name, system in systems.items():
-        ranking = system.retrieve(query, max(k, len(data.corpus)))
-        explanations[name] = Explanation(ranking, k, _texts(data, ranking, k), "", gold)
+    rankings = {name: system.retrieve(query, max(k, len(data.corpus))) for name, system in systems.items()}
     if known is None:
-        return Explained(query.text, explanations)
-    return Explained(known.text, explanations, tuple(known.gold), known.answers, known.id)
+        return Explained(query.text, _explanations(rankings, data, {}, k))
+    return of_rankings(rankings, data, known, k=k)
+
+
+def of_rankings(rankings: Mapping[str, Ranking], data: QADataset, question: Question, *, k: int = 5) -> Explained:
+    """What rankings that exist, those of a comparison say, hold for a question of the set, and why.
+
+    Parameters
+    ----------
+    rankings : system -> its ranking of this question; loaded from a file, or of this corpus.
+    k : hits shown. Gold beyond them is named with its rank, if it has one.
+
+    Raises
+    ------
+    KeyError : a hit shown is not in the corpus.
+    """
+    explanations = _explanations(rankings, data, _passages(data, question), k)
+    return Explained(question.text, explanations, tuple(question.gold), question.answers, question.id)
+
+
+def _explanations(
+    rankings: Mapping[str, Ranking], data: QADataset, gold: Mapping[str, tuple[str, ...]], k: int
+) -> dict[str, Explanation]:
+    return {name: Explanation(each, k, _texts(data, each, k), "", gold) for name, each in rankings.items()}
 
 
 def _found(data: QADataset, given: str) -> tuple[Question | None, Query]:
@@ -125,10 +143,8 @@ def _found(data: QADataset, given: str) -> tuple[Question | None, Query]:
     return None, Query("new", given)
 
 
-def _passages(data: QADataset, question: Question | None) -> dict[str, tuple[str, ...]]:
+def _passages(data: QADataset, question: Question) -> dict[str, tuple[str, ...]]:
     """What should be found -> the passages that count as it."""
-    if question is None:
-        return {}
     if data.unit == "passage":
         return {id_: (id_,) for id_ in question.gold}
     owned: dict[str, list[str]] = {id_: [] for id_ in question.gold}
@@ -140,8 +156,8 @@ def _passages(data: QADataset, question: Question | None) -> dict[str, tuple[str
 
 def _texts(data: QADataset, ranking: Ranking, k: int) -> dict[str, str]:
     texts = {}
-    for row in ranking.rows[:k].tolist():
-        passage = data.corpus[row]
+    for id_ in ranking.passage_ids[:k]:  # by id: the rows of a ranking that was loaded count its own ids
+        passage = data.corpus[data.corpus.row(id_)]
         words = passage.text if len(passage.text) <= EXCERPT else f"{passage.text[: EXCERPT - 1]}…"
         title = f"{passage.title}: " if passage.title and passage.title != passage.id else ""
         texts[passage.id] = f"{title}{words}"

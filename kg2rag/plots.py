@@ -89,6 +89,20 @@ def recall_curve(curve: pd.DataFrame, baseline: str) -> Figure:
     ----------
     curve : index k from 1, one column a system, values in [0, 1].
     """
+    return _curve(curve, baseline, "passages retrieved, k", "recall@k, per cent")
+
+
+def token_curve(curve: pd.DataFrame, baseline: str) -> Figure:
+    """Mean recall against the tokens returned, on a log axis; each line is named at its end.
+
+    Parameters
+    ----------
+    curve : index tokens from 1, one column a system, values in [0, 1]; a line ends where they are blank (NaN).
+    """
+    return _curve(curve, baseline, "tokens returned", "recall, per cent")
+
+
+def _curve(curve: pd.DataFrame, baseline: str, across: str, up: str) -> Figure:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(_WIDTH, 4.0))
@@ -101,17 +115,19 @@ def recall_curve(curve: pd.DataFrame, baseline: str) -> Figure:
     if len(depths) > 1:
         axis.set_xscale("log")
         axis.set_xlim(depths[0], depths[-1])
-    ticks = [k for k in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000) if depths[0] <= k <= depths[-1]]
-    axis.set_xticks(ticks, [str(k) for k in ticks])
+    ticks = [tick for e in range(6) for n in (1, 2, 5) if depths[0] <= (tick := n * 10**e) <= depths[-1]]
+    axis.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
     axis.minorticks_off()
-    bottom = 10 * math.floor(10 * float(curve.to_numpy().min()) - 1e-9)
-    top = min(100.0, 10 * math.ceil(10 * float(curve.to_numpy().max()) + 1e-9))
+    lowest, highest = np.nanmin(curve.to_numpy(dtype=float)), np.nanmax(curve.to_numpy(dtype=float))
+    bottom = 10 * math.floor(10 * float(lowest) - 1e-9)
+    top = min(100.0, 10 * math.ceil(10 * float(highest) + 1e-9))
     axis.set_ylim(max(bottom, 0), max(top, bottom + 10) + 1)
     _bare(axis)
     axis.grid(axis="y", color=GREY, alpha=0.25, linewidth=0.7)
-    axis.set_xlabel("passages retrieved, k", fontsize=9.5, color=INK)
-    axis.set_ylabel("recall@k, per cent", fontsize=9.5, color=INK)
-    _name_lines(axis, {name: 100 * float(curve[name].iloc[-1]) for name in curve.columns}, colour)
+    axis.set_xlabel(across, fontsize=9.5, color=INK)
+    axis.set_ylabel(up, fontsize=9.5, color=INK)
+    drawn = curve.dropna(axis="columns", how="all")
+    _name_lines(axis, {name: 100 * float(drawn[name].dropna().iloc[-1]) for name in drawn.columns}, colour)
     return figure
 
 
@@ -152,6 +168,51 @@ def _make_room(axis: Axes, texts: Sequence[Text]) -> None:
     widest = max(text.get_window_extent(canvas.get_renderer()).width for text in texts)
     room = (widest + 0.2 * figure.dpi) / (figure.get_figwidth() * figure.dpi)
     figure.subplots_adjust(right=1 - min(room, 0.6))
+
+
+def graph_reach(reach: pd.DataFrame) -> Figure:
+    """One panel a type of question: the shares of gold and of all passages that a walk of so many triples reaches.
+
+    Parameters
+    ----------
+    reach : columns type, hops, questions, gold, all_gold and passages; shares of 0 to 1.
+    """
+    from matplotlib.figure import Figure
+
+    types = list(dict.fromkeys(reach["type"]))
+    across = min(3, len(types))
+    down = math.ceil(len(types) / across)
+    figure = Figure(figsize=(_WIDTH, 0.5 + 2.3 * down), layout="constrained")
+    axes = figure.subplots(down, across, squeeze=False, sharey=True)
+    lines = {"gold": (PALETTE[0], "-"), "all_gold": (PALETTE[1], "-"), "passages": (GREY, (0, (5, 2)))}
+    for axis, type_ in zip(axes.flat, types, strict=False):
+        part = reach[reach["type"] == type_]
+        hops = part["hops"].to_numpy()
+        for column, (colour, style) in lines.items():
+            shares = 100 * part[column].to_numpy(dtype=float)
+            axis.plot(hops, shares, color=colour, linestyle=style, linewidth=1.9, marker="o", markersize=3.5)
+        title = f"{type_}, {part['questions'].iloc[0]} questions"
+        axis.set_title(title, loc="left", fontsize=10, color=INK, fontweight="bold", parse_math=False)
+        axis.set_xticks(hops, [str(hop) for hop in hops])
+        axis.set_ylim(-2, 103)
+        _bare(axis)
+        axis.grid(axis="y", color=GREY, alpha=0.25, linewidth=0.7)
+    for axis in axes.flat[len(types) :]:
+        axis.set_visible(False)
+    names = {"gold": "gold passages", "all_gold": "questions with all gold", "passages": "all passages"}
+    handles = [axes.flat[0].lines[place] for place in range(len(lines))]
+    figure.legend(
+        handles,
+        [names[column] for column in lines],
+        loc="outside upper left",
+        ncols=3,
+        frameon=False,
+        fontsize=9,
+        labelcolor=INK,
+    )
+    figure.supxlabel("triples walked from the question's entities", fontsize=9.5, color=INK)
+    figure.supylabel("reached, per cent", fontsize=9.5, color=INK)
+    return figure
 
 
 def to_svg(figure: Figure, name: str) -> str:

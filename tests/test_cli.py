@@ -57,7 +57,9 @@ def test_compare_writes_its_results(compared: tuple[object, Path]) -> None:
 
 def test_the_score_table_has_a_row_for_each_system_and_metric(compared: tuple[object, Path]) -> None:
     scores = pd.read_csv(compared[1] / "scores.csv")
-    assert ",".join(scores.columns) == "system,metric,mean,ci_low,ci_high,p_holm,wins,ties,losses"
+    assert ",".join(scores.columns) == (
+        "system,metric,mean,ci_low,ci_high,p_holm,wins,ties,losses,p_t_holm,effect_size,detectable,p_best,seed_sd"
+    )
     assert [*zip(scores["system"], scores["metric"], strict=True)] == [
         (system, metric)
         for system in ("bm25", "dense", "graph_augmented", "mention_ppr")

@@ -62,6 +62,14 @@ def test_flat_scores_and_a_single_depth_can_be_drawn(value):
     assert plots.to_svg(plots.bars(table, "s0"), "x")
 
 
+def test_a_line_by_tokens_ends_where_it_is_blank_and_is_named_with_its_last_value():
+    frame = pd.DataFrame({"a": [0.2, 0.4, 0.6], "b": [0.1, 0.3, float("nan")]}, index=pd.Index([100, 500, 1000]))
+    axis = plots.token_curve(frame, "a").axes[0]
+    assert sorted(text.get_text() for text in axis.texts) == ["a  60.0", "b  30.0"]
+    assert axis.get_xlabel() == "tokens returned"
+    assert [label.get_text() for label in axis.get_xticklabels()] == ["100", "200", "500", "1,000"]
+
+
 def test_svg_is_well_formed_and_takes_the_colour_of_the_page():
     svg = plots.to_svg(plots.recall_curve(curve(a=0.5, b=0.7), "a"), "curve")
     root = ElementTree.fromstring(svg)

@@ -12,20 +12,33 @@ from kg2rag import report
 NASTY = 'a&b<script>alert("x")</script>'
 
 
-def table(*records: tuple[str, float, float | None]) -> pd.DataFrame:
-    """Scores of one metric: (system, mean, p); the interval is the mean +- 0.1, wins/ties/losses 3/2/1."""
+def table(*records: tuple[str, float, float | None], best: float | None = None) -> pd.DataFrame:
+    """Scores of one metric: (system, mean, p); the interval is the mean +- 0.1, wins/ties/losses 3/2/1.
+
+    `best` is the p-value of the best system against all others.
+    """
+    top = max(mean for _, mean, _ in records)
     rows = [
-        (s, "recall@5", m, m - 0.1, m + 0.1, p, *((3, 2, 1) if p is not None else (pd.NA,) * 3)) for s, m, p in records
+        (
+            s,
+            "recall@5",
+            m,
+            m - 0.1,
+            m + 0.1,
+            p,
+            *((3, 2, 1) if p is not None else (pd.NA,) * 3),
+            best if m == top else None,
+        )
+        for s, m, p in records
     ]
-    columns = ["system", "metric", "mean", "ci_low", "ci_high", "p_holm", "wins", "ties", "losses"]
-    return pd.DataFrame(rows, columns=columns).astype(
-        {"p_holm": float, "wins": "Int64", "ties": "Int64", "losses": "Int64"}
-    )
+    columns = ["system", "metric", "mean", "ci_low", "ci_high", "p_holm", "wins", "ties", "losses", "p_best"]
+    frame = pd.DataFrame(rows, columns=columns).assign(detectable=0.0789, seed_sd=float("nan"))
+    return frame.astype({"p_holm": float, "p_best": float, "wins": "Int64", "ties": "Int64", "losses": "Int64"})
 
 
 @pytest.fixture
 def scores() -> pd.DataFrame:
-    return table(("dense", 0.5, None), ("graph_x", 0.6, 0.0004), ("bm25", 0.4, 0.02))
+    return table(("dense", 0.5, None), ("graph_x", 0.6, 0.0004), ("bm25", 0.4, 0.02), best=0.01)
 
 
 MS = {"dense": 0.1234, "graph_x": 12.34, "bm25": 345.6}
@@ -36,6 +49,18 @@ CONFIG = {
 }
 
 
+def sheet(scores: pd.DataFrame, **given: object) -> report.Sheet:
+    return report.Sheet(scores, **{"ms_per_query": MS, "baseline": "dense", "config": CONFIG, **given})
+
+
+def printed(sheet: report.Sheet, width: int) -> str:
+    from rich.console import Console
+
+    console = Console(width=width, record=True, file=StringIO())
+    console.print(report.TerminalTable(sheet))
+    return console.export_text()
+
+
 def page(scores: pd.DataFrame, question: str = NASTY) -> str:
     curve = pd.DataFrame({name: [0.1, 0.5] for name in MS}, index=pd.Index([1, 100], name="k"))
     index = pd.MultiIndex.from_product([["bridge", NASTY], MS])
@@ -44,7 +69,13 @@ def page(scores: pd.DataFrame, question: str = NASTY) -> str:
         [("q1", question, "bm25", 0.0, 1.0, -1.0)],
         columns=["query_id", "question", "system", "score", "baseline", "difference"],
     )
-    return report.page(scores, MS, "dense", CONFIG, curve, groups, differences)
+    larger = {"bm25": f"1.50 times the tokens {NASTY}"}
+    return report.page(sheet(scores, larger=larger), curve, curve, groups, differences, pairs())
+
+
+def pairs() -> pd.DataFrame:
+    row = {"a": "dense", "b": NASTY, "difference": -0.1, "ci_low": -0.15, "ci_high": -0.05, "p_holm": 0.004}
+    return pd.DataFrame([row | {"effect_size": -0.42, "wins": 3, "ties": 2, "losses": 9}])
 
 
 @pytest.mark.parametrize(
@@ -54,18 +85,27 @@ def test_stars_follow_the_three_levels(p, expected):
     assert report.stars(p) == expected
 
 
-def test_the_best_mean_is_bold_where_it_is_significantly_above_the_baseline(scores):
-    assert [row.cells[0].bold for row in report.rows(scores, MS, "dense")] == [False, True, False]
+def bold(scores: pd.DataFrame) -> list[bool]:
+    return [row.cells[0].bold for row in report.rows(sheet(scores))]
 
 
-def test_a_winner_that_is_not_significant_is_not_bold():
-    scores = table(("dense", 0.5, None), ("graph_x", 0.6, 0.2), ("bm25", 0.55, 0.01))
-    assert not any(row.cells[0].bold for row in report.rows(scores, MS, "dense"))
+def test_the_best_mean_is_bold_where_it_is_significantly_above_all_others(scores):
+    assert bold(scores) == [False, True, False]
 
 
-def test_a_significantly_worse_system_is_never_bold():
-    scores = table(("dense", 0.5, None), ("graph_x", 0.4, 0.001), ("bm25", 0.3, 0.001))
-    assert not any(row.cells[0].bold for row in report.rows(scores, MS, "dense"))
+def test_a_winner_that_is_not_significantly_above_the_runner_up_is_not_bold():
+    # Significantly above the baseline, but not above bm25.
+    assert not any(bold(table(("dense", 0.5, None), ("graph_x", 0.6, 0.001), ("bm25", 0.59, 0.002), best=0.3)))
+
+
+def test_a_baseline_that_beats_all_others_is_bold():
+    assert bold(table(("dense", 0.5, None), ("graph_x", 0.4, 0.001), ("bm25", 0.3, 0.001), best=0.001)) == [1, 0, 0]
+
+
+def test_nothing_is_bold_where_not_every_pair_was_tested(scores):
+    untested = scores.assign(p_best=float("nan"))
+    assert not any(bold(untested))
+    assert "No winner is marked" in report.notes(sheet(untested))[0]
 
 
 def test_shares_are_printed_in_per_cent_and_counts_as_they_are():
@@ -78,11 +118,11 @@ def test_shares_are_printed_in_per_cent_and_counts_as_they_are():
 
 
 def test_milliseconds_keep_three_digits(scores):
-    assert [row.ms for row in report.rows(scores, MS, "dense")] == ["0.12", "12.3", "346"]
+    assert [row.ms for row in report.rows(sheet(scores))] == ["0.12", "12.3", "346"]
 
 
 def test_markdown_by_hand(scores):
-    assert report.markdown(scores, MS, "dense").splitlines()[:5] == [
+    assert report.markdown(sheet(scores)).splitlines()[:5] == [
         "| system | recall@5 | ms/query |",
         "|---|---:|---:|",
         "| dense (baseline) | 50.0 (40.0 to 60.0) | 0.12 |",
@@ -92,35 +132,29 @@ def test_markdown_by_hand(scores):
 
 
 def test_latex_escapes_names_and_marks_the_best(scores):
-    text = report.latex(scores, MS, "dense")
+    text = report.latex(sheet(scores))
     assert r"graph\_x & \textbf{60.0}$^{***}$ {\scriptsize [50.0, 70.0]} & 12.3 \\" in text
     assert r"\toprule" in text
 
 
 def test_the_terminal_table_shows_interval_and_counts(scores):
-    from rich.console import Console
-
-    console = Console(width=100, record=True, file=StringIO())
-    console.print(report.rich_table(scores, MS, "dense", CONFIG))
-    text = console.export_text()
+    text = printed(sheet(scores), 100)
     assert re.search(r"graph_x +60\.0\*\*\* +12\.3", text)
     assert "50.0–70.0" in text
     assert "3/2/1" in text
 
 
 def test_names_in_brackets_are_no_markup_in_the_terminal():
-    from rich.console import Console
-
-    scores = table(("dense", 0.5, None))
-    console = Console(width=100, record=True, file=StringIO())
-    console.print(report.rich_table(scores, MS, "dense", {"data": {**CONFIG["data"], "name": "[red]set"}}))
-    assert "[red]set" in console.export_text()
+    named = sheet(table(("dense", 0.5, None)), config={"data": {**CONFIG["data"], "name": "[red]set"}})
+    assert "[red]set" in printed(named, 100)
 
 
 def test_everything_in_the_page_is_escaped(scores):
     html = page(scores)
     assert "<script" not in html
-    assert html.count("&lt;script&gt;") >= 5  # title, heading, group, question, command, configuration
+    assert (
+        html.count("&lt;script&gt;") >= 7
+    )  # title, heading, group, pair, larger set, question, command, configuration
 
 
 def test_the_page_loads_nothing_from_elsewhere(scores):
@@ -148,22 +182,96 @@ def test_the_page_is_the_same_every_time(scores):
 
 
 def test_the_notebook_table_says_what_was_compared(scores):
-    html = report.table_html(scores, MS, "dense", CONFIG)
+    html = report.table_html(sheet(scores))
     assert "1,234 questions" in html
     assert "<b>60.0</b>" in html
     assert "<script" not in html
 
 
-def test_five_metrics_fit_a_terminal_of_eighty_columns():
+def wide(metrics: int) -> report.Sheet:
+    """Two systems with long names and some metrics."""
+    one = table(("confidence_gated", 0.5, None), ("confidence_gat/expanded", 0.6, 0.0001), best=0.2)
+    scores = pd.concat([one.assign(metric=f"all_recall@{k}") for k in range(1, metrics + 1)], ignore_index=True)
+    return sheet(
+        scores, baseline="confidence_gated", ms_per_query={"confidence_gated": 1.2, "confidence_gat/expanded": 9}
+    )
+
+
+def test_intervals_are_shown_where_they_fit():
+    assert printed(wide(3), 80).count("50.0–70.0") == 3
+
+
+@pytest.mark.parametrize("width", [45, 60, 80, 200])
+def test_names_are_whole_and_no_metric_is_lost_at_any_width(width):
+    text = printed(wide(6), width)
+    assert "confidence_gat/expanded" in text
+    assert text.count("60.0***") == 6
+    assert all(f"@{k}" in text for k in range(1, 7))
+    assert all(len(line) <= width for line in text.splitlines())
+    assert "…" not in text
+
+
+def test_a_table_without_intervals_says_so():
+    assert "Too narrow here for intervals" in printed(wide(6), 80)
+    assert "Too narrow" not in printed(wide(6), 200)
+
+
+def test_a_larger_set_is_flagged_in_every_format(scores):
+    flagged = sheet(scores, larger={"bm25": "1.50 times the tokens of the others"})
+    assert "† bm25 returns 1.50 times the tokens of the others." in report.notes(flagged)
+    assert [row.name for row in report.rows(flagged)] == ["dense", "graph_x", "bm25 †"]
+    assert "| bm25 † | 40.0" in report.markdown(flagged)
+    assert r"bm25$^{\dagger}$ & 40.0" in report.latex(flagged)
+    assert "bm25 †" in report.table_html(flagged)
+    assert "bm25 †" in printed(flagged, 100)
+
+
+def test_what_so_few_questions_would_miss_stands_below_the_table(scores):
+    # Wins, ties and losses make six questions; 0.0789 is shown in points.
+    assert "With 6 questions, differences from dense under about these points" in report.notes(sheet(scores))[1]
+    assert "7.9 in recall@5" in report.notes(sheet(scores))[1]
+    assert "divided by the 2 tests" in report.notes(sheet(scores))[1]
+
+
+def test_a_system_alone_has_nothing_to_miss():
+    assert len(report.notes(sheet(table(("dense", 0.5, None))))) == 1
+
+
+def test_several_seeds_show_the_spread_between_them(scores):
+    repeated = sheet(
+        scores.assign(seed_sd=[float("nan"), 0.0123, float("nan")]), config={"seeds": {"graph_x": ["a", "b"]}}
+    )
+    assert [row.cells[0].spread for row in report.rows(repeated)] == ["", "± 1.2", ""]
+    assert "graph_x (2)" in report.notes(repeated)[2]
+    assert "**60.0**\\*\\*\\* ± 1.2 (50.0 to 70.0)" in report.markdown(repeated)
+    assert r"$\pm$ 1.2" in report.latex(repeated)
+    assert "± 1.2" in report.table_html(repeated)
+    assert "± 1.2" in printed(repeated, 100)
+
+
+def test_pairs_are_printed_with_their_signs():
+    from kg2rag.report.cells import pair_rows
+
+    assert list(pair_rows(pairs(), "recall@5")) == [
+        ("dense", NASTY, "−10.0** ", "−15.0 to −5.0", ".004", "−0.42", "3/2/9")
+    ]
+
+
+def test_pairs_fit_a_terminal_of_eighty_columns_whole():
     from rich.console import Console
 
-    names = ["recall@2", "recall@5", "recall@10", "all_recall@5", "mrr@10"]
-    one = table(("expansion_queries", 0.5, None), ("graph_augmented", 0.6, 0.0001))
-    scores = pd.concat([one.assign(metric=name) for name in names], ignore_index=True)
     console = Console(width=80, record=True, file=StringIO())
-    ms = {"expansion_queries": 1.2, "graph_augmented": 9.9}
-    console.print(report.rich_table(scores, ms, "expansion_queries", CONFIG))
+    console.print(report.pairs_table(pairs().assign(a="confidence_gat/expanded"), "recall@5"))
     text = console.export_text()
-    assert text.count("50.0–70.0") == 5
-    assert "expansion_queries" in text
-    assert "…" not in text
+    for part in ("confidence_gat/expanded", f"less {NASTY}", "−10.0**", "−15.0 to −5.0", ".004", "−0.42", "3/2/9"):
+        assert part in text
+
+
+def test_the_report_says_how_many_pairs_were_corrected_for(scores):
+    html = page(scores)
+    assert "Holm-corrected over all 1 pair;" in html
+    assert "−10.0<sup>**</sup>" in html
+
+
+def test_no_winner_is_marked_in_a_breakdown_which_has_no_test(scores):
+    assert page(scores).count("<b>") == 1  # the best of the tested table

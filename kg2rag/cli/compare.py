@@ -44,10 +44,11 @@ def compare(
         list[str] | None, typer.Option("--set", help="system.parameter=value; may be repeated.")
     ] = None,
     metrics: Annotated[
-        str, typer.Option(help="Any of ranx's, all_recall@k, support_f1@k.")
-    ] = "recall@2,recall@5,recall@10,all_recall@5,mrr@10",
+        str, typer.Option(help="Any of ranx's, all_recall@k, support_f1@k, recall@500tokens.")
+    ] = "recall@2,recall@5,recall@10,recall@500tokens,all_recall@5,mrr@10",
     k: Annotated[int, typer.Option("--k", min=1, help="Hits a query.")] = 100,
     baseline: Annotated[str | None, typer.Option(help="Tested against; dense otherwise, or the first.")] = None,
+    pairs: Annotated[str | None, typer.Option(help="A metric in which every pair of systems is tested.")] = None,
     seed: Seed = 0,
     out: Annotated[Path | None, typer.Option(help="Where the results go; reports/DATASET otherwise.")] = None,
 ) -> None:
@@ -57,24 +58,32 @@ def compare(
     from kg2rag.embedding import SentenceEncoder
     from kg2rag.evaluation import compare as run
     from kg2rag.knowledge_base import KnowledgeBase
+    from kg2rag.report import pairs_table
     from kg2rag.systems import build_all
+    from kg2rag.tokens import counter_of
 
+    names = [metric.strip() for metric in metrics.split(",") if metric.strip()]
+    if pairs is not None and pairs not in names:
+        raise ValueError(f"--pairs {pairs!r} is none of the metrics: {', '.join(names)}.")
     data = load_data(dataset, path, split, setting, passages, limit, seed, revision)
     encoder = SentenceEncoder(embedder, dtype=dtype) if embedder else SentenceEncoder(dtype=dtype)
     kb = KnowledgeBase.build(data.corpus, graph, embedder=encoder)
     result = run(
         build_all(kb, wanted(systems), parse_settings(settings or [])),
         data,
-        metrics=[metric.strip() for metric in metrics.split(",") if metric.strip()],
+        metrics=names,
         k=k,
         baseline=baseline,
         seed=seed,
         command=shlex.join(["kg2rag", *sys.argv[1:]]),
+        counter=counter_of(encoder),
     )
     folder = out or Path("reports") / dataset
     result.save(folder)
     console = Console()
     console.print(result)
+    if pairs is not None:
+        console.print(pairs_table(result.pairs(pairs), pairs))
     _say_what_lies_beside(data, graph)
     console.print(f"Report: {folder / 'report.html'}", highlight=False, soft_wrap=True)
 

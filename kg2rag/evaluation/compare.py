@@ -14,17 +14,20 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from kg2rag.corpus import QADataset
 from kg2rag.evaluation import provenance
+from kg2rag.evaluation.budgets import PassageTokens, returned_sizes
 from kg2rag.evaluation.checks import check_candidates, check_rankings
-from kg2rag.evaluation.comparison import Comparison, score_table
+from kg2rag.evaluation.comparison import Comparison
+from kg2rag.evaluation.curves import depth_curve, depths_below, token_curve
+from kg2rag.evaluation.diagnosis import Held
 from kg2rag.evaluation.metrics import Unit, evaluate, parse_metrics
+from kg2rag.evaluation.scores import per_query_table, score_table
+from kg2rag.tokens import TokenCounter
 from kg2rag.types import Query, Ranking
 
 if TYPE_CHECKING:
     import pandas as pd
 
-DEFAULT_METRICS = ("recall@2", "recall@5", "recall@10", "all_recall@5", "mrr@10")
-DEPTHS = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000)
-"""Where the recall curve is measured: about evenly spaced on a log axis."""
+DEFAULT_METRICS = ("recall@2", "recall@5", "recall@10", "recall@500tokens", "all_recall@5", "mrr@10")
 _SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
 
 
@@ -40,7 +43,7 @@ class System(Protocol):
 
 
 def compare(
-    systems: Mapping[str, System],
+    systems: Mapping[str, System | Sequence[System]],
     data: QADataset,
     *,
     metrics: Sequence[str] = DEFAULT_METRICS,
@@ -51,13 +54,17 @@ def compare(
     progress: bool = True,
     unit: Unit | None = None,
     command: str | None = None,
+    counter: TokenCounter | None = None,
 ) -> Comparison:
     """Run systems on the same questions and compare them with a baseline.
 
     Parameters
     ----------
     systems : name -> system; the order is that of every table. Names become file names: letters, digits and `._+-`.
-    metrics : any of ranx's, `all_recall@k`, `support_f1@k` and its like; see `kg2rag.evaluation.metrics`.
+        A list of systems that differ by their seed alone (see `replicates`) is one row: each question's score is its
+        mean over the seeds, and the table shows the standard deviation between seeds beside the mean.
+    metrics : any of ranx's, `all_recall@k`, `support_f1@k` and its like, `recall@500tokens` and its like; see
+        `kg2rag.evaluation.metrics`.
     k : hits a query; a metric may not read deeper.
     baseline : whom the others are tested against; "dense" where there is one, else the first.
     seed : of bootstrap and randomisation test.
@@ -65,6 +72,7 @@ def compare(
     progress : a bar a system on stderr, where that is a terminal.
     unit : judge "passage"s or "document"s; the data set's own unit where not given.
     command : what the user typed, for `config.json`.
+    counter : counts tokens; `kg2rag.tokens.counter_of(kb.embedder)`, or the default encoder's where not given.
 
     Raises
     ------
@@ -72,31 +80,35 @@ def compare(
     Exception : what a system raises, with a note that names the system and the first query of the batch.
     """
     started, begin, load = datetime.now(UTC), time.perf_counter(), provenance.load_average()
-    names = _check_systems(systems)
-    baseline = _check_baseline(baseline, names)
+    repeated = _check_systems(systems)
+    baseline = _check_baseline(baseline, list(repeated))
     parse_metrics(metrics, k)
     if k < 1 or batch_size < 1:
         raise ValueError(f"k and batch_size must be at least 1, not {k} and {batch_size}.")
-    rankings, ms_per_query = {}, {}
-    for name in names:
-        rankings[name], ms_per_query[name] = _run(name, systems[name], data, k, batch_size, progress=progress)
-    frames = {name: _scores(rankings[name], data, metrics, k, unit, name) for name in names}
-    per_query = _per_query(frames, data, metrics)
+    runs: dict[str, list[list[Ranking]]] = {}
+    ms_per_query: dict[str, float] = {}
+    for name, alike in repeated.items():
+        done = [_run(name, system, data, k, batch_size, progress=progress) for system in alike]
+        runs[name] = [rankings for rankings, _ in done]
+        ms_per_query[name] = sum(ms for _, ms in done) / len(done)
+    tokens = PassageTokens(data.corpus, counter)
+    tables = _tables(runs, data, metrics, k, unit or data.unit, baseline, seed, tokens)
     return Comparison(
-        rankings=rankings,
-        per_query=per_query,
-        scores=score_table(per_query, metrics, baseline, seed),
-        curve=_curve(frames, k),
+        rankings={name: alike[0] for name, alike in runs.items()},
         ms_per_query=ms_per_query,
         baseline=baseline,
+        **tables,
+        held=Held({name: alike[0] for name, alike in repeated.items()}, data),
         config={
             "data": _describe(data, unit or data.unit),
-            "systems": {name: repr(systems[name]) for name in names},
+            "systems": {name: repr(alike[0]) for name, alike in repeated.items()},
+            "seeds": {name: [repr(one) for one in alike] for name, alike in repeated.items() if len(alike) > 1},
             "metrics": list(metrics),
             "k": k,
             "baseline": baseline,
             "seed": seed,
             "batch_size": batch_size,
+            "tokens": repr(tokens.counter),
             "command": command,
             "started": started.isoformat(timespec="seconds"),
             "seconds": round(time.perf_counter() - begin, 3),
@@ -107,11 +119,42 @@ def compare(
     )
 
 
-def _check_systems(systems: Mapping[str, System]) -> list[str]:
+def _tables(
+    runs: Mapping[str, Sequence[Sequence[Ranking]]],
+    data: QADataset,
+    metrics: Sequence[str],
+    k: int,
+    unit: Unit,
+    baseline: str,
+    seed: int,
+    tokens: PassageTokens,
+) -> dict[str, Any]:
+    """The tables of a `Comparison`; `runs` hold the rankings of every seed."""
+    asked = list(dict.fromkeys([*metrics, *(f"recall@{depth}" for depth in depths_below(k))]))
+    scored = {
+        name: [evaluate(rankings, data, asked, unit, name, tokens) for rankings in alike]
+        for name, alike in runs.items()
+    }
+    frames = {name: sum(alike[1:], start=alike[0]) / len(alike) for name, alike in scored.items()}
+    together = {name: [ranking for rankings in alike for ranking in rankings] for name, alike in runs.items()}
+    per_query, per_seed = per_query_table(frames, data, metrics), _per_seed(scored, metrics)
+    read = sorted({metric.k or k for metric in parse_metrics(metrics) if metric.tokens is None})
+    return {
+        "per_query": per_query,
+        "per_seed": per_seed,
+        "scores": score_table(per_query, metrics, baseline, seed, per_seed),
+        "curve": depth_curve(frames, k),
+        "token_curve": token_curve(together, data, tokens, k, unit),
+        "sizes": returned_sizes(together, tokens, read),
+    }
+
+
+def _check_systems(systems: Mapping[str, System | Sequence[System]]) -> dict[str, list[Any]]:
+    """Name -> the systems of that name, several where they differ by seed."""
     if not systems:
         raise ValueError("No system to compare. Pass at least one, such as {'bm25': BM25(kb)}.")
     lower: dict[str, str] = {}
-    for name, system in systems.items():
+    for name in systems:
         if not _SAFE_NAME.fullmatch(name):
             raise ValueError(
                 f"System name {name!r} cannot name a file. Use a letter or digit, then letters, digits and '._+-'."
@@ -119,9 +162,22 @@ def _check_systems(systems: Mapping[str, System]) -> list[str]:
         if name.lower() in lower:
             raise ValueError(f"System names {lower[name.lower()]!r} and {name!r} differ only in case; files may not.")
         lower[name.lower()] = name
+    return {name: _check_alike(name, given) for name, given in systems.items()}
+
+
+def _check_alike(name: str, given: System | Sequence[System]) -> list[Any]:
+    alike = list(given) if isinstance(given, list | tuple) else [given]
+    if not alike:
+        raise ValueError(f"System {name!r} is an empty list. Pass a system, or one for every seed.")
+    for system in alike:
         if not callable(getattr(system, "retrieve_batch", None)):
             raise TypeError(f"System {name!r} is {system!r}, which has no retrieve_batch(queries, k).")
-    return list(systems)
+    if len({repr(system) for system in alike}) < len(alike):
+        raise ValueError(
+            f"System {name!r} holds one system twice: {[repr(system) for system in alike]}. An equal seed is "
+            "no repetition."
+        )
+    return alike
 
 
 def _check_baseline(baseline: str | None, names: list[str]) -> str:
@@ -165,44 +221,17 @@ def _nothing(_: object) -> None:
     """Stand in for `prepare` where a system has none."""
 
 
-def _scores(
-    rankings: Sequence[Ranking], data: QADataset, metrics: Sequence[str], k: int, unit: Unit | None, name: str
-) -> pd.DataFrame:
-    curve = [f"recall@{depth}" for depth in _depths(k)]
-    return evaluate(rankings, data, list(dict.fromkeys([*metrics, *curve])), unit, name)
-
-
-def _depths(k: int) -> list[int]:
-    return sorted({depth for depth in DEPTHS if depth < k} | {k})
-
-
-def _curve(frames: Mapping[str, pd.DataFrame], k: int) -> pd.DataFrame:
-    """Mean recall at growing depth: index k, one column a system."""
+def _per_seed(scored: Mapping[str, Sequence[pd.DataFrame]], metrics: Sequence[str]) -> pd.DataFrame | None:
+    """The means of every single run of the systems with several seeds: system, run (from 1), then the metrics."""
     import pandas as pd
 
-    depths = _depths(k)
-    columns = {name: [float(frame[f"recall@{depth}"].mean()) for depth in depths] for name, frame in frames.items()}
-    return pd.DataFrame(columns, index=pd.Index(depths, name="k"))
-
-
-def _per_query(frames: Mapping[str, pd.DataFrame], data: QADataset, metrics: Sequence[str]) -> pd.DataFrame:
-    """One row a system and question: query_id, system, type, hops, question, then the metrics."""
-    import pandas as pd
-
-    about = pd.DataFrame(
-        {
-            "query_id": [question.id for question in data.questions],
-            "type": [question.type for question in data.questions],
-            "hops": pd.array([question.hops for question in data.questions], dtype="Int64"),
-            "question": [question.text for question in data.questions],
-        }
-    )
-    parts = []
-    for name, frame in frames.items():
-        part = pd.concat([about, frame[list(metrics)].reset_index(drop=True)], axis=1)
-        part.insert(1, "system", name)
-        parts.append(part)
-    return pd.concat(parts, ignore_index=True)
+    rows = [
+        {"system": name, "run": number, **frame[list(metrics)].mean().to_dict()}
+        for name, alike in scored.items()
+        if len(alike) > 1
+        for number, frame in enumerate(alike, start=1)
+    ]
+    return pd.DataFrame(rows) if rows else None
 
 
 def _describe(data: QADataset, unit: Unit) -> dict[str, object]:

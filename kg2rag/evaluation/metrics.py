@@ -8,95 +8,25 @@ is 1 where every gold passage is in the top k, and HotpotQA's supporting sentenc
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from kg2rag.corpus import QADataset
+from kg2rag.evaluation.budgets import PassageTokens
 from kg2rag.evaluation.checks import check_rankings
+from kg2rag.evaluation.metric_names import CUT, SUPPORT, WHOLE, Metric, known_metrics, parse_metrics
 from kg2rag.evaluation.sentences import supporting_sentences
 from kg2rag.types import FloatArray, Ranking
 
 if TYPE_CHECKING:
     import pandas as pd
 
+__all__ = ["CUT", "SUPPORT", "WHOLE", "Metric", "Unit", "evaluate", "known_metrics", "parse_metrics", "score"]
+
 Unit = Literal["passage", "document"]
-
-CUT = (
-    "all_recall",
-    "dcg",
-    "dcg_burges",
-    "f1",
-    "hit_rate",
-    "hits",
-    "map",
-    "mrr",
-    "ndcg",
-    "ndcg_burges",
-    "precision",
-    "recall",
-)
-"""Metrics that take a depth, `@k`; without one they read the whole ranking."""
-WHOLE = ("r-precision",)
-"""Metrics that choose their depth themselves: ranx ignores one given to them, so none may be given."""
-SUPPORT = ("support_f1", "support_precision", "support_recall")
-"""HotpotQA's supporting-sentence metrics, with or without `@k`, where k counts passages."""
-
-
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """A metric as it was named, its base name, and the depth it reads (None: all of the ranking)."""
-
-    name: str
-    base: str
-    k: int | None
-
-    @classmethod
-    def parse(cls, name: str) -> Metric:
-        """The metric of that name; ValueError lists the known ones."""
-        if re.fullmatch(r"rbp\.\d{1,2}", name) and float(name[3:]) > 0:
-            return cls(name, "rbp", None)
-        match = re.fullmatch(r"([a-z0-9_-]+)(?:@([1-9]\d*))?", name)
-        base, depth = match.groups() if match else (name, None)
-        if base in WHOLE and depth:
-            raise ValueError(f"Metric {name!r}: {base} chooses its depth itself and takes no '@k'. Write {base!r}.")
-        if base == "bpref":
-            # ranx divides by the number of judged non-relevant passages: 0 / 0 for every query of ours.
-            raise ValueError("Metric 'bpref' needs passages judged not relevant, and gold names the relevant alone.")
-        if match is None or base not in (*CUT, *WHOLE, *SUPPORT):
-            raise ValueError(f"Unknown metric {name!r}. Known: {known_metrics()}; k counts from 1.")
-        return cls(name, base, int(depth) if depth else None)
-
-
-def known_metrics() -> str:
-    """The names of all metrics, for messages and help texts."""
-    return ", ".join([*(f"{base}[@k]" for base in sorted(CUT + SUPPORT)), *WHOLE, "rbp.NN (persistence 0.NN)"])
-
-
-def parse_metrics(names: Sequence[str], k: int | None = None) -> list[Metric]:
-    """The metrics of those names, in their order.
-
-    Raises
-    ------
-    ValueError : no name, a name that stands twice or is not known, a depth beyond the `k` hits that a ranking has.
-    """
-    if isinstance(names, str):
-        raise ValueError(f"metrics must be a list of names, not the one string {names!r}. Write [{names!r}].")
-    metrics = [Metric.parse(name) for name in names]
-    if not metrics:
-        raise ValueError(f"No metric given. Known: {known_metrics()}.")
-    for i, metric in enumerate(metrics):
-        if metric.name in names[:i]:
-            raise ValueError(f"Metric {metric.name!r} stands twice in {list(names)}.")
-        if k is not None and metric.k is not None and metric.k > k:
-            raise ValueError(
-                f"Metric {metric.name!r} reads {metric.k} hits, but k is {k}. Ask for k={metric.k} or more."
-            )
-    return metrics
 
 
 def evaluate(
@@ -105,6 +35,7 @@ def evaluate(
     metrics: Sequence[str],
     unit: Unit | None = None,
     name: str = "",
+    tokens: PassageTokens | None = None,
 ) -> pd.DataFrame:
     """The score of every query, one column a metric, in the order of the questions.
 
@@ -114,6 +45,7 @@ def evaluate(
     unit : what is judged. "document" lifts passages to documents, each at the rank of its best passage; the default
         is the data set's own unit. Supporting sentences are counted over passages whatever the unit.
     name : of the system, for messages.
+    tokens : what metrics `@Ntokens` count with; the default encoder's tokenizer where not given.
 
     Returns
     -------
@@ -127,8 +59,15 @@ def evaluate(
 
     parsed = parse_metrics(metrics)
     check_rankings(rankings, data, name=name)
-    columns = _judged(parsed, rankings, data, unit or data.unit)
-    columns |= _supported(parsed, rankings, data)
+    columns: dict[str, FloatArray] = {}
+    for budget in dict.fromkeys(metric.tokens for metric in parsed):
+        here = [metric for metric in parsed if metric.tokens == budget]
+        if budget is None:
+            read = rankings
+        else:
+            tokens = tokens or PassageTokens(data.corpus)
+            read = tokens.cut(rankings, budget)
+        columns |= _judged(here, read, data, unit or data.unit) | _supported(here, read, data)
     index = pd.Index([question.id for question in data.questions], name="query_id", dtype=object)
     return pd.DataFrame({metric.name: columns[metric.name] for metric in parsed}, index=index)
 
@@ -138,17 +77,17 @@ def _judged(metrics: list[Metric], rankings: Sequence[Ranking], data: QADataset,
     wanted = [metric for metric in metrics if metric.base not in SUPPORT]
     if not wanted:
         return {}
-    ranked, gold = _as_numbers(rankings, data, unit)
-    scores = score(gold, ranked, [metric.name.removeprefix("all_") for metric in wanted])
+    ranked, gold = as_numbers(rankings, data, unit)
+    scores = score(gold, ranked, [metric.formula for metric in wanted])
     return {
-        metric.name: (scores[metric.name.removeprefix("all_")] == 1.0).astype(np.float64)
+        metric.name: (scores[metric.formula] == 1.0).astype(np.float64)
         if metric.base == "all_recall"
-        else scores[metric.name]
+        else scores[metric.formula]
         for metric in wanted
     }
 
 
-def _as_numbers(
+def as_numbers(
     rankings: Sequence[Ranking], data: QADataset, unit: Unit
 ) -> tuple[list[list[int]], list[dict[int, int]]]:
     """Hits and gold as numbers of passages or documents; lifting happens here and nowhere else."""

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from kg2rag.corpus import Corpus, QADataset, Question
@@ -180,6 +181,69 @@ def test_unknown_hops_are_a_group_of_their_own(result):
     assert list(dict.fromkeys(result.compare_by("hops").index.get_level_values(0))) == ["1", "2", "unknown"]
 
 
+def test_groups_by_number_of_gold_passages_are_in_their_order(result):
+    frame = result.compare_by("gold")
+    assert list(dict.fromkeys(frame.index.get_level_values(0))) == ["1", "2", "3"]
+    assert frame.loc[("2", "dense"), "recall@2"] == 0.5  # q1 alone
+    assert "Number of gold passages" in result.to_html()
+
+
+def test_unknown_groups_name_the_known_ones(result):
+    with pytest.raises(ValueError, match="'type', 'hops', 'gold', not by 'colour'"):
+        result.compare_by("colour")
+
+
+def test_all_pairs_are_tested_in_the_metric_that_is_named(result):
+    table = result.pairs("mrr@10").set_index(["a", "b"])
+    assert list(table.index) == [("worse", "dense"), ("worse", "better"), ("dense", "better")]
+    # worse against dense: 3 losses, 2 of 8 sign patterns; three pairs.
+    assert table.loc[("worse", "dense"), ["p", "p_holm"]].tolist() == [0.25, 0.75]
+    with pytest.raises(ValueError, match="This comparison has: recall@2, mrr@10"):
+        result.pairs("map")
+
+
+def test_pairs_with_the_baseline_have_the_p_values_of_the_score_table(systems, data):
+    result = compare({name: systems[name] for name in ("dense", "better")}, data, metrics=METRICS, k=10)
+    assert result.pairs("recall@2")["p"].tolist() == [row(result, "better", "recall@2")["p_holm"]]
+
+
+def test_the_best_alone_has_a_p_value_against_all_others(result):
+    best = result.scores.dropna(subset="p_best").set_index("metric")
+    assert best["system"].to_dict() == {"recall@2": "better", "mrr@10": "better"}
+    assert best.loc["mrr@10", "p_best"] == 1  # dense: one win of three
+
+
+def test_with_very_many_systems_no_best_one_is_looked_for(systems, data):
+    many = {f"s{i}": systems["dense"] for i in range(21)}
+    assert compare(many, data, metrics=["mrr"], k=10).scores["p_best"].isna().all()
+
+
+def test_comparisons_saved_before_tokens_were_counted_still_load(result, tmp_path):
+    result.save(tmp_path)
+    old = ["system", "metric", "mean", "ci_low", "ci_high", "p_holm", "wins", "ties", "losses"]
+    pd.read_csv(tmp_path / "scores.csv")[old].to_csv(tmp_path / "scores.csv", index=False)
+    pd.read_parquet(tmp_path / "per_query.parquet").drop(columns="gold").to_parquet(tmp_path / "per_query.parquet")
+    (tmp_path / "sizes.csv").unlink()
+    (tmp_path / "token_curve.csv").unlink()
+    loaded = Comparison.load(tmp_path)
+    assert loaded.scores.equals(result.scores)
+    assert loaded.larger_sets == {}
+    assert loaded.to_html()
+    with pytest.raises(ValueError, match="before tokens were counted"):
+        loaded.budgets()
+    with pytest.raises(ValueError, match="before 'gold' was kept"):
+        loaded.compare_by("gold")
+
+
+def test_a_larger_set_is_said_in_the_frame_and_the_report(data, fixed):
+    # All texts are equally long, so tokens and hits go together: 4 hits against 2.
+    more, fewer = fixed(q1="p0 p1 p2 p3", q2="p2 p3 p4 p5", q3="p4 p6 p8 p1"), fixed(q1="p0 p9", q2="p2 p3", q3="p4 p6")
+    result = compare({"fewer": fewer, "more": more}, data, metrics=["recall@5"], k=5)
+    assert result.to_frame()["larger_set"].to_dict() == {"fewer": False, "more": True}
+    assert "more †" in result.to_html()
+    assert "† more returns 2.00 times the" in result.to_markdown()
+
+
 def test_the_largest_differences_come_first(result):
     frame = result.differences("recall@2")
     assert frame[["system", "query_id", "difference"]].to_numpy().tolist() == [
@@ -224,7 +288,8 @@ def test_saving_leaves_nothing_but_its_files(result, tmp_path):
     result.save(tmp_path)
     files = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file())
     runs = ["runs/better.trec", "runs/dense.trec", "runs/worse.trec"]
-    assert files == sorted(["config.json", "curve.csv", "per_query.parquet", "report.html", "scores.csv", *runs])
+    tables = ["curve.csv", "scores.csv", "sizes.csv", "token_curve.csv"]
+    assert files == sorted(["config.json", "per_query.parquet", "report.html", *runs, *tables])
 
 
 def test_saving_again_removes_runs_of_systems_that_are_gone(result, systems, data, tmp_path):
@@ -278,7 +343,7 @@ def test_tables_and_runs_are_the_same_bytes_under_any_hash_seed(tmp_path):
         out = tmp_path / seed
         environment = {**os.environ, "PYTHONHASHSEED": seed}
         subprocess.run([sys.executable, "-c", code, str(out)], env=environment, check=True)
-        files = [out / "scores.csv", out / "curve.csv", *sorted(Path(out / "runs").iterdir())]
+        files = [*sorted(out.glob("*.csv")), *sorted(Path(out / "runs").iterdir())]
         contents.append({path.name: path.read_bytes() for path in files})
-    assert len(contents[0]) == 6
+    assert len(contents[0]) == 4 + 4
     assert contents[0] == contents[1]

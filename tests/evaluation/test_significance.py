@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from kg2rag.evaluation.significance import bootstrap_interval, holm, paired_test, win_tie_loss
+from kg2rag.evaluation.significance import bootstrap_interval, effect_size, holm, paired_test, win_tie_loss
 
 
 def test_bootstrap_covers_about_as_far_as_the_normal_approximation():
@@ -101,3 +101,67 @@ def test_holm_of_nothing_is_nothing():
 
 def test_wins_ties_and_losses_ignore_rounding():
     assert win_tie_loss([1, 0.3, 0, 0.1 + 0.2], [0, 0.5, 0, 0.3]) == (1, 2, 1)
+
+
+# Published worked examples
+
+DARWIN = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]
+"""Fifteen pairs of maize plants, crossed less self-fertilised, in eighths of an inch (Fisher, "The Design of
+Experiments", 1935, Sec. 17)."""
+
+
+def test_fishers_randomisation_test_of_darwins_maize():
+    # Sec. 21: of 2^15 ways to sign the differences 863 reach 314 in one direction.
+    assert paired_test(DARWIN, np.zeros(15), resamples=2**15) == 2 * 863 / 2**15
+
+
+def test_fishers_t_test_of_darwins_maize():
+    assert paired_test(DARWIN, np.zeros(15), method="t") == pytest.approx(0.0497, abs=5e-5)  # t(14) = 2.148
+
+
+def test_students_sleep_data():
+    # Student (1908), Biometrika 6; R's t.test(paired = TRUE): t(9) = -4.0621, p = .002833.
+    drug_1 = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]
+    drug_2 = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]
+    assert paired_test(drug_1, drug_2, method="t") == pytest.approx(0.002833, abs=5e-7)
+    assert effect_size(drug_1, drug_2) == pytest.approx(-4.0621 / np.sqrt(10), abs=1e-4)
+
+
+def test_effect_size_of_lakens_2013():
+    # Table 1: ten ratings of two films, t(9) = 4.74, Cohen's d_z = 1.50.
+    first, second = [9, 7, 8, 9, 8, 9, 9, 10, 9, 9], [9, 6, 7, 8, 7, 9, 8, 8, 8, 7]
+    assert effect_size(first, second) == pytest.approx(1.5)
+
+
+def test_effect_size_by_hand_and_where_nothing_varies():
+    table = np.array([[1.0, 0.5, 0], [2, 0.5, 0], [3, 0.5, 0]])  # mean 2, sd 1 | always one half | equal
+    assert effect_size(table, np.zeros((3, 3))).tolist() == [pytest.approx(2), np.inf, 0]
+
+
+def test_sums_that_are_equal_are_not_told_apart_by_rounding():
+    # Thirds do not add up exactly in floats; of the 2^6 sign patterns, 15 and 15 more have sum +-1 or beyond by hand:
+    # sums of six signs of 1/3 are (6 - 2m) / 3; |sum| >= 2/3 leaves out m = 3 alone, C(6, 3) = 20 of 64.
+    thirds = np.array([1, 1, 1, 1, -1, -1]) / 3
+    assert paired_test(thirds, np.zeros(6)) == 44 / 64
+
+
+def test_t_test_matches_scipy_on_random_data():
+    from scipy.stats import ttest_rel
+
+    a, b = np.random.default_rng(8).random((2, 30, 4))
+    assert paired_test(a, b, method="t").tolist() == pytest.approx(ttest_rel(a, b).pvalue.tolist())
+
+
+def test_bootstrap_interval_matches_scipy_on_random_data():
+    from scipy.stats import bootstrap
+
+    values = np.random.default_rng(9).exponential(size=80)
+    reference = bootstrap((values,), np.mean, n_resamples=10_000, method="percentile", rng=np.random.default_rng(1))
+    assert bootstrap_interval(values) == pytest.approx(tuple(reference.confidence_interval), abs=0.02)
+
+
+def test_a_bootstrap_interval_covers_the_truth_about_95_times_in_100():
+    rng = np.random.default_rng(10)
+    values = rng.binomial(1, 0.4, (100, 400))  # 400 experiments of 100 questions
+    low, high = bootstrap_interval(values, resamples=1000)
+    assert 0.91 < ((low <= 0.4) & (high >= 0.4)).mean() < 0.98

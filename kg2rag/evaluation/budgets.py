@@ -1,0 +1,116 @@
+"""Rankings -> how many tokens they spend, what of them fits in a budget, and who returns more than the others.
+
+Recall at equal k is only fair where passages are about equally long: a system that prefers long ones returns more text
+for the same k. Recall at equal tokens is the other half of the picture, the one a reader pays for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kg2rag.corpus import Corpus
+from kg2rag.tokens import EncoderTokens, TokenCounter
+from kg2rag.types import IntArray, Ranking
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LARGER = 1.10
+"""A set is called larger where it has more than this times the hits or tokens of the others' median."""
+
+
+class PassageTokens:
+    """How many tokens each passage of a corpus is, title and text; every passage is counted once, when asked for.
+
+    Parameters
+    ----------
+    counter : the default encoder's own tokenizer where not given.
+    """
+
+    def __init__(self, corpus: Corpus, counter: TokenCounter | None = None) -> None:
+        self.corpus = corpus
+        self.counter = counter or EncoderTokens()
+        self._counts = np.full(len(corpus), -1, dtype=np.int64)
+
+    def count(self, rankings: Sequence[Ranking]) -> None:
+        """Count the passages of many rankings in one go."""
+        if not rankings:
+            return
+        rows = np.unique(np.concatenate([ranking.rows for ranking in rankings]))
+        self._fill(rows[self._counts[rows] < 0])
+
+    def of(self, ranking: Ranking) -> IntArray:
+        """(n_hits,) tokens of each hit."""
+        if (self._counts[ranking.rows] < 0).any():
+            self.count([ranking])
+        return self._counts[ranking.rows]
+
+    def cut(self, rankings: Sequence[Ranking], budget: int) -> list[Ranking]:
+        """As many whole hits, best first, as fit in `budget` tokens; ids and scores alone, no paths or parts.
+
+        It stops at the first hit that does not fit, so a larger budget never loses what a smaller one had. (A reader's
+        context, `tokens.cut`, passes over it and tries the next.)
+        """
+        self.count(rankings)
+        kept = [int(np.searchsorted(np.cumsum(self.of(r)), budget, side="right")) for r in rankings]
+        return [Ranking(r.query_id, r.rows[:n], r.scores[:n], r.ids) for r, n in zip(rankings, kept, strict=True)]
+
+    def _fill(self, rows: IntArray) -> None:
+        if len(rows):
+            contents = self.corpus.contents
+            self._counts[rows] = self.counter.count([contents[row] for row in rows.tolist()])
+
+
+def returned_sizes(runs: Mapping[str, Sequence[Ranking]], tokens: PassageTokens, depths: Sequence[int]) -> pd.DataFrame:
+    """How much each system returns within its first k hits, as means over its rankings.
+
+    Returns
+    -------
+    One row a system and depth: system, k, hits, tokens.
+    """
+    import pandas as pd
+
+    rows = []
+    for name, rankings in runs.items():
+        tokens.count(rankings)
+        spent = [np.concatenate([[0], np.cumsum(tokens.of(ranking))]) for ranking in rankings]
+        for k in depths:
+            hits = [min(k, len(one) - 1) for one in spent]
+            used = [int(one[n]) for one, n in zip(spent, hits, strict=True)]
+            rows.append((name, k, float(np.mean(hits)), float(np.mean(used))))
+    return pd.DataFrame(rows, columns=["system", "k", "hits", "tokens"])
+
+
+def against_others(sizes: pd.DataFrame) -> pd.DataFrame:
+    """Sizes with `hits_ratio` and `tokens_ratio`, each to the median of the other systems at that depth, and `larger`.
+
+    Ratios are blank (NaN) for a system alone, and where the others return nothing.
+    """
+    frame = sizes.copy()
+    for column in ("hits", "tokens"):
+        frame[f"{column}_ratio"] = np.nan
+        for _, part in sizes.groupby("k", sort=False):
+            for at in part.index:
+                others = part[column].drop(at).median()
+                frame.loc[at, f"{column}_ratio"] = part.loc[at, column] / others if others > 0 else np.nan
+    frame["larger"] = (frame[["hits_ratio", "tokens_ratio"]] > LARGER).any(axis=1)
+    return frame
+
+
+def larger_sets(sizes: pd.DataFrame) -> dict[str, str]:
+    """System -> in words, how much more it returns than the others, where that is most; only those that do."""
+    frame = against_others(sizes)
+    notes: dict[str, str] = {}
+    records: Any = frame[frame["larger"]].itertuples(index=False)
+    worst: dict[str, float] = {}
+    for record in records:
+        for ratio, what in ((record.tokens_ratio, "tokens"), (record.hits_ratio, "hits")):
+            if ratio > max(LARGER, worst.get(record.system, 0.0)):
+                worst[record.system] = ratio
+                notes[record.system] = (
+                    f"{ratio:.2f} times the {what} of the others (median) within the first {record.k}"
+                )
+    return notes

@@ -1,0 +1,90 @@
+"""Rankings -> mean recall at growing depth, and at growing numbers of tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kg2rag.corpus import QADataset
+from kg2rag.evaluation.budgets import PassageTokens
+from kg2rag.evaluation.metrics import Unit, as_numbers, score
+from kg2rag.types import FloatArray, IntArray, Ranking
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DEPTHS = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000)
+"""Where the recall curve is measured: about evenly spaced on a log axis."""
+BUDGETS = (1, 2, 3, 5, 7, *(n * 10**e for e in range(5) for n in (10, 15, 20, 30, 50, 70)))
+"""Tokens at which the other curve may be measured, spaced alike."""
+
+
+def depths_below(k: int) -> list[int]:
+    """Where a curve of rankings with `k` hits is measured; ends at k."""
+    return sorted({depth for depth in DEPTHS if depth < k} | {k})
+
+
+def depth_curve(frames: Mapping[str, pd.DataFrame], k: int) -> pd.DataFrame:
+    """Mean recall at growing depth: index k, one column a system; from scores that hold every `recall@depth`."""
+    import pandas as pd
+
+    depths = depths_below(k)
+    columns = {name: [float(frame[f"recall@{depth}"].mean()) for depth in depths] for name, frame in frames.items()}
+    return pd.DataFrame(columns, index=pd.Index(depths, name="k"))
+
+
+def token_curve(
+    runs: Mapping[str, Sequence[Ranking]], data: QADataset, tokens: PassageTokens, k: int, unit: Unit
+) -> pd.DataFrame:
+    """Mean recall within growing numbers of tokens: index tokens, one column a system.
+
+    Blank (NaN) from where a ranking of `k` hits ends before the tokens are spent: there k would cut, not the budget.
+    A ranking of fewer hits is all that its system has to say, and counts on.
+
+    Parameters
+    ----------
+    runs : system -> rankings for all questions, in their order, once or (several seeds) over and over.
+    """
+    import pandas as pd
+
+    for rankings in runs.values():
+        tokens.count(rankings)
+    full = {name: [tokens.of(r).sum() for r in rankings if len(r) >= k] for name, rankings in runs.items()}
+    reach = {name: min(spent, default=np.inf) for name, spent in full.items()}
+    budgets = _budgets([tokens.of(r) for rankings in runs.values() for r in rankings if len(r)], max(reach.values()))
+    columns = {
+        name: [
+            value if budget <= reach[name] else np.nan
+            for budget, value in zip(budgets, _recall(rankings, data, tokens, budgets, unit), strict=True)
+        ]
+        for name, rankings in runs.items()
+    }
+    return pd.DataFrame(columns, index=pd.Index(budgets, name="tokens"))
+
+
+def _budgets(returned: Sequence[IntArray], reach: float) -> list[int]:
+    """From the shortest hit to the longest ranking, or as far as any system reaches; at least one."""
+    shortest = min((int(one.min()) for one in returned), default=1)
+    longest = min(reach, max((int(one.sum()) for one in returned), default=1))
+    inside = [budget for budget in BUDGETS if shortest <= budget < longest]
+    return [*inside, int(longest)]
+
+
+def _recall(
+    rankings: Sequence[Ranking], data: QADataset, tokens: PassageTokens, budgets: Sequence[int], unit: Unit
+) -> FloatArray:
+    """Mean recall at each budget, all in one call of ranx."""
+    width = max(1, *(len(ranking) for ranking in rankings))
+    # Filled up with numbers that are no passage's, which recall does not see, all have one length: ranx takes queries
+    # of one shape at once.
+    filler = list(range(-1, -width - 1, -1))
+    ranked, gold = [], []
+    for budget in budgets:
+        found, wanted = as_numbers(tokens.cut(rankings, budget), data, unit)
+        ranked += [hits + filler[len(hits) :] for hits in found]
+        gold += wanted * (len(rankings) // len(wanted))
+    recall: FloatArray = score(gold, ranked, ["recall"])["recall"]
+    means: FloatArray = recall.reshape(len(budgets), -1).mean(axis=1)
+    return means

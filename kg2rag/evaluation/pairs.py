@@ -1,0 +1,124 @@
+"""Scores of several systems -> every pair of them tested; and whether the best is better than all the others.
+
+All pairs are one family under Holm's correction, so that the chance of any false finding among them stays below 5 %.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kg2rag.evaluation.power import detectable_difference
+from kg2rag.evaluation.significance import (
+    RESAMPLES,
+    bootstrap_interval,
+    effect_size,
+    holm,
+    paired_test,
+    paired_tests,
+    win_tie_loss,
+)
+from kg2rag.types import FloatArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_PER_PAIR = 100
+"""A drawn p is at least 2 / resamples; times the number of pairs that must stay below the level, here 0.02."""
+
+
+def pair_table(scores: Mapping[str, FloatArray], seed: int = 0, resamples: int | None = None) -> pd.DataFrame:
+    """Every pair of systems in one metric, in the order of the systems.
+
+    Parameters
+    ----------
+    scores : system -> (n_queries,).
+    resamples : of the randomisation test; 20 000, and more where the correction for many pairs asks for it.
+
+    Returns
+    -------
+    One row a pair: a, b, difference (of the means, a - b), ci_low, ci_high (95 %, paired bootstrap), p and p_holm
+    (randomisation), p_t and p_t_holm (paired t-test), effect_size (Cohen's d_z), detectable (the smallest difference
+    seen with 80 % power), wins, ties, losses (of a).
+    """
+    import pandas as pd
+
+    pairs = list(combinations(scores, 2))
+    columns = ["a", "b", "difference", "ci_low", "ci_high", "p", "p_holm", "p_t", "p_t_holm"]
+    columns += ["effect_size", "detectable", "wins", "ties", "losses"]
+    if not pairs:
+        return pd.DataFrame(columns=columns)
+    first = np.stack([scores[a] for a, _ in pairs], axis=1)
+    second = np.stack([scores[b] for _, b in pairs], axis=1)
+    low, high = bootstrap_interval(first - second, seed=seed)
+    p = randomised_pairs({name: column[:, None] for name, column in scores.items()}, pairs, seed, resamples)[:, 0]
+    p_t, effect = t_test(first, second)
+    named = {"a": [a for a, _ in pairs], "b": [b for _, b in pairs], "difference": (first - second).mean(axis=0)}
+    tested = {"ci_low": low, "ci_high": high, "p": p, "p_holm": holm(p), "p_t": p_t, "p_t_holm": corrected(p_t)}
+    sizes = {"effect_size": effect, "detectable": detectable_difference(first, second, len(pairs))}
+    counts = [win_tie_loss(scores[a], scores[b])._asdict() for a, b in pairs]
+    return pd.concat([pd.DataFrame(named | tested | sizes), pd.DataFrame(counts)], axis=1)[columns]
+
+
+def randomised_pairs(
+    scores: Mapping[str, FloatArray], pairs: list[tuple[str, str]], seed: int, resamples: int | None = None
+) -> FloatArray:
+    """Uncorrected p-values of the randomisation test of some pairs, in every metric.
+
+    Parameters
+    ----------
+    scores : system -> (n_queries, n_metrics).
+
+    Returns
+    -------
+    (n_pairs, n_metrics)
+    """
+    names = list(scores)
+    n_metrics = scores[names[0]].shape[1]
+    metrics = np.arange(n_metrics)
+    first = np.concatenate([names.index(a) * n_metrics + metrics for a, _ in pairs])
+    second = np.concatenate([names.index(b) * n_metrics + metrics for _, b in pairs])
+    table = np.concatenate([scores[name] for name in names], axis=1)
+    drawn = resamples or max(RESAMPLES, _PER_PAIR * len(pairs))
+    return paired_tests(table, first, second, seed, drawn).reshape(len(pairs), n_metrics)
+
+
+def p_of_best(scores: Mapping[str, FloatArray], pairs: list[tuple[str, str]], p: FloatArray) -> list[tuple[str, float]]:
+    """The best system of every metric and the p-value of "another one is as good".
+
+    That p-value is the largest of those against each other system, after Holm's correction over all pairs: below .05
+    the best is significantly above them all, the runner-up included. All pairs are corrected for, and not its own
+    alone, because it was chosen as the best after looking.
+
+    Parameters
+    ----------
+    scores : system -> (n_queries, n_metrics).
+    pairs, p : all pairs of systems and what `randomised_pairs` says of them.
+
+    Returns
+    -------
+    A name and a p-value a metric.
+    """
+    names = list(scores)
+    found = []
+    for metric in range(p.shape[1]):
+        best = names[int(np.argmax([scores[name][:, metric].mean() for name in names]))]
+        own = [best in pair for pair in pairs]
+        found.append((best, float(holm(p[:, metric])[own].max())))
+    return found
+
+
+def t_test(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """p-values of the paired t-test and effect sizes, (n_columns,) each; blank (NaN) for a single query."""
+    if len(a) < 2:
+        blank = np.full(a.shape[1], np.nan)
+        return blank, blank
+    return paired_test(a, b, method="t"), effect_size(a, b)
+
+
+def corrected(p: FloatArray) -> FloatArray:
+    """Holm's correction, blank where there are no p-values."""
+    return p if np.isnan(p).any() else holm(p)

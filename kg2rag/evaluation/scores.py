@@ -1,0 +1,124 @@
+"""Scores per question -> the score table: means, intervals, and every system tested against the baseline.
+
+`pairs.py` tests every pair; what is printed how is left to `kg2rag.report`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations, product
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kg2rag.corpus import QADataset
+from kg2rag.evaluation.pairs import corrected, p_of_best, randomised_pairs, t_test
+from kg2rag.evaluation.power import detectable_difference
+from kg2rag.evaluation.significance import RESAMPLES, bootstrap_interval, win_tie_loss
+from kg2rag.types import FloatArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ABOUT = ("query_id", "system", "type", "hops", "gold", "question")
+"""The columns of `Comparison.per_query` that are no metrics."""
+MANY = 20
+"""With more systems than this no best one is looked for: every pair would have to be tested."""
+COUNTS = ("wins", "ties", "losses")
+TESTS = ("p_t_holm", "effect_size", "detectable", "p_best", "seed_sd")
+"""Columns that score tables of version 0.1.0 and before lack."""
+
+
+def per_query_table(frames: Mapping[str, pd.DataFrame], data: QADataset, metrics: Sequence[str]) -> pd.DataFrame:
+    """One row a system and question: query_id, system, type, hops, gold (how many), question, then the metrics."""
+    import pandas as pd
+
+    about = pd.DataFrame(
+        {
+            "query_id": [question.id for question in data.questions],
+            "type": [question.type for question in data.questions],
+            "hops": pd.array([question.hops for question in data.questions], dtype="Int64"),
+            "gold": pd.array([len(question.gold) for question in data.questions], dtype="Int64"),
+            "question": [question.text for question in data.questions],
+        }
+    )
+    parts = []
+    for name, frame in frames.items():
+        part = pd.concat([about, frame[list(metrics)].reset_index(drop=True)], axis=1)
+        part.insert(1, "system", name)
+        parts.append(part)
+    return pd.concat(parts, ignore_index=True)
+
+
+def score_table(
+    per_query: pd.DataFrame,
+    metrics: Sequence[str],
+    baseline: str,
+    seed: int,
+    per_seed: pd.DataFrame | None = None,
+) -> pd.DataFrame:
+    """One row a system and metric.
+
+    Columns system, metric, mean, ci_low, ci_high (95 %, bootstrap over questions); then against the baseline, where
+    its own row is blank (NaN): p_holm (randomisation), wins, ties, losses, p_t_holm (paired t-test), effect_size
+    (Cohen's d_z), detectable (the smallest difference seen with 80 % power); then p_best, for the best of a metric
+    alone and among up to `MANY` systems (see `pairs.p_of_best`), and seed_sd, the standard deviation of the mean
+    between seeds (see `seeds.py`).
+
+    Within a metric, Holm's correction runs over all systems but the baseline. Every metric is a family of its own: who
+    reads off several should say so.
+    """
+    import pandas as pd
+
+    systems = list(dict.fromkeys(per_query["system"]))
+    values = {
+        name: per_query.loc[per_query["system"] == name, list(metrics)].to_numpy(dtype=np.float64) for name in systems
+    }
+    low, high = bootstrap_interval(np.concatenate(list(values.values()), axis=1), seed=seed)
+    frame = pd.DataFrame(product(systems, metrics), columns=["system", "metric"])
+    frame = frame.assign(mean=np.concatenate([values[name].mean(axis=0) for name in systems]), ci_low=low, ci_high=high)
+    everyone = 1 < len(systems) <= MANY
+    others = [name for name in systems if name != baseline]
+    pairs = list(combinations(systems, 2)) if everyone else [(baseline, name) for name in others]
+    p = randomised_pairs(values, pairs, seed, RESAMPLES) if pairs else np.empty((0, len(metrics)))
+    tests = _against(values, metrics, baseline, p[[baseline in pair for pair in pairs]])
+    frame = frame.merge(tests, on=["system", "metric"], how="left", sort=False)
+    frame["p_best"] = np.nan
+    for metric, (name, p_best) in zip(metrics, p_of_best(values, pairs, p) if everyone else [], strict=everyone):
+        frame.loc[(frame["system"] == name) & (frame["metric"] == metric), "p_best"] = p_best
+    frame["seed_sd"] = _spread(frame, per_seed)
+    return frame.astype(dict.fromkeys(COUNTS, "Int64"))
+
+
+def _against(values: Mapping[str, FloatArray], metrics: Sequence[str], baseline: str, p: FloatArray) -> pd.DataFrame:
+    """The tests of all systems but the baseline, one row a system and metric; `p` has a row a system, uncorrected."""
+    import pandas as pd
+
+    columns = ["system", "metric", "p_holm", *COUNTS, *TESTS[:3]]
+    others = [name for name in values if name != baseline]
+    if not others:
+        return pd.DataFrame(columns=columns).astype(dict.fromkeys(columns[2:], float))
+    first = np.concatenate([values[name] for name in others], axis=1)
+    second = np.tile(values[baseline], len(others))
+    p_t, effect = t_test(first, second)
+    frame = pd.DataFrame(product(others, metrics), columns=columns[:2])
+    frame["p_holm"] = _within_metrics(p, len(metrics))
+    frame[list(COUNTS)] = [win_tie_loss(first[:, i], second[:, i]) for i in range(first.shape[1])]
+    frame["p_t_holm"] = _within_metrics(p_t, len(metrics))
+    frame["effect_size"] = effect
+    frame["detectable"] = detectable_difference(first, second, len(others))
+    return frame
+
+
+def _within_metrics(p: FloatArray, n_metrics: int) -> FloatArray:
+    """Holm's correction within every metric, of p-values in the order (system, metric)."""
+    return np.stack([corrected(family) for family in p.reshape(-1, n_metrics).T], axis=1).ravel()
+
+
+def _spread(frame: pd.DataFrame, per_seed: pd.DataFrame | None) -> FloatArray:
+    """Standard deviation (n - 1) of the means under several seeds, by row of the table; NaN for a single run."""
+    if per_seed is None:
+        return np.full(len(frame), np.nan)
+    spread = per_seed.drop(columns="run").groupby("system").std(ddof=1).to_dict("index")
+    keys = zip(frame["system"], frame["metric"], strict=True)
+    return np.array([spread.get(name, {}).get(metric, np.nan) for name, metric in keys], dtype=np.float64)

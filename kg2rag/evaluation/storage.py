@@ -1,0 +1,114 @@
+"""A comparison <-> a directory: tables as csv, scores of questions as Parquet, runs as TREC files, a page, and JSON.
+
+Each file is written beside its place and renamed into it, config.json last: nothing half-written is read, and where
+config.json stands, all is there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kg2rag.evaluation import trec
+from kg2rag.evaluation.scores import COUNTS, TESTS, score_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from kg2rag.evaluation.comparison import Comparison
+
+_TABLES = {"curve": "k", "token_curve": "tokens", "sizes": None, "per_seed": None}
+"""Attributes of `Comparison` that are a csv each, and the name of their index."""
+
+
+def save(comparison: Comparison, directory: Path) -> Path:
+    """Write all of a comparison; the path of its report. See `Comparison.save`."""
+    (directory / "runs").mkdir(parents=True, exist_ok=True)
+    _remove_former(directory, comparison.systems)
+    _write(directory / "scores.csv", _csv(comparison.scores, index=False))
+    for name, index in _TABLES.items():
+        table = getattr(comparison, name)
+        if table is not None:
+            _write(directory / f"{name}.csv", _csv(table, index=index is not None))
+    parquet = BytesIO()
+    comparison.per_query.to_parquet(parquet, index=False)
+    _write(directory / "per_query.parquet", parquet.getvalue())
+    for name, rankings in comparison.rankings.items():
+        _write(directory / "runs" / f"{name}.trec", trec.dump(rankings, name).encode())
+    _write(directory / "report.html", comparison.to_html().encode())
+    config = json.dumps(dict(comparison.config), indent=1, ensure_ascii=False, default=str)
+    _write(directory / "config.json", (config + "\n").encode())
+    return directory / "report.html"
+
+
+def load(directory: Path) -> dict[str, Any]:
+    """The fields of the comparison that `save` wrote. See `Comparison.load`."""
+    import pandas as pd
+
+    if not (directory / "config.json").is_file():
+        raise FileNotFoundError(f"{directory} holds no finished comparison: config.json is missing.")
+    config = json.loads((directory / "config.json").read_text(encoding="utf-8"))
+    per_query = pd.read_parquet(directory / "per_query.parquet")
+    queries = list(dict.fromkeys(per_query["query_id"]))
+    tables = {name: _table(directory / f"{name}.csv", index) for name, index in _TABLES.items()}
+    runs = {name: trec.load(directory / "runs" / f"{name}.trec") for name in config["systems"]}
+    return {
+        "rankings": {name: trec.as_rankings(run, queries) for name, run in runs.items()},
+        "per_query": per_query,
+        "scores": _scores(directory / "scores.csv", per_query, config, tables["per_seed"]),
+        "ms_per_query": config["ms_per_query"],
+        "baseline": config["baseline"],
+        "config": config,
+        **tables,
+    }
+
+
+def _scores(path: Path, per_query: pd.DataFrame, config: dict[str, Any], per_seed: pd.DataFrame | None) -> pd.DataFrame:
+    """The score table as saved; where it was saved before it had all its columns, remade from per_query.parquet."""
+    import pandas as pd
+
+    # Blank is the one missing value: a system may be called "NA" or "nan".
+    blank = {name: [""] for name in ("p_holm", *COUNTS, *TESTS)}
+    frame = pd.read_csv(path, dtype=dict.fromkeys(COUNTS, "Int64"), keep_default_na=False, na_values=blank)
+    if set(TESTS) <= set(frame.columns):
+        return frame
+    return score_table(per_query, config["metrics"], config["baseline"], config["seed"], per_seed)
+
+
+def _table(path: Path, index: str | None) -> pd.DataFrame | None:
+    import pandas as pd
+
+    if not path.is_file():
+        return None
+    # As above, and a curve may be blank where a run ends.
+    return pd.read_csv(path, index_col=index, keep_default_na=False, na_values=None if index is None else [""])
+
+
+def _remove_former(directory: Path, systems: list[str]) -> None:
+    """Take away what an earlier comparison in this directory wrote and this one will not overwrite."""
+    config = directory / "config.json"
+    if not config.is_file():
+        return
+    former = json.loads(config.read_text(encoding="utf-8")).get("systems", {})
+    config.unlink()
+    for name in sorted(set(former) - set(systems)):
+        (directory / "runs" / f"{Path(name).name}.trec").unlink(missing_ok=True)
+    for name in _TABLES:
+        (directory / f"{name}.csv").unlink(missing_ok=True)
+
+
+def _csv(frame: pd.DataFrame, *, index: bool) -> bytes:
+    text: str = frame.to_csv(index=index, float_format="%.6f", lineterminator="\n")
+    return text.encode()
+
+
+def _write(path: Path, content: bytes) -> None:
+    partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
+    try:
+        partial.write_bytes(content)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)

@@ -1,0 +1,28 @@
+"""Score tables -> HTML, Markdown, LaTeX and terminal tables. Presentation alone: what is shown was computed elsewhere.
+
+One reading rule everywhere: means in per cent (counts and gains as they are), stars where a system differs from the
+baseline by Holm-corrected p < .05, .01, .001, the best mean bold only where it is significantly above every other
+system, and a dagger where a system returns more than the others.
+"""
+
+from kg2rag.report.cells import Cell, Row, Sheet, headline, notes, rows, scale, stars
+from kg2rag.report.page import page, table_html
+from kg2rag.report.terminal import TerminalTable, pairs_table
+from kg2rag.report.text import latex, markdown
+
+__all__ = [
+    "Cell",
+    "Row",
+    "Sheet",
+    "TerminalTable",
+    "headline",
+    "latex",
+    "markdown",
+    "notes",
+    "page",
+    "pairs_table",
+    "rows",
+    "scale",
+    "stars",
+    "table_html",
+]

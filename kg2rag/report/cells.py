@@ -1,0 +1,197 @@
+"""A score table -> the texts of its cells, and the notes that say how to read them; the same for every format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LARGER = "†"
+"""Marks a system that returns more than the others."""
+_NOT_A_SHARE = ("dcg", "dcg_burges", "hits")  # metrics that may exceed 1
+_LEVEL = 0.05
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """What a printed table shows.
+
+    Attributes
+    ----------
+    scores : one row a system and metric: system, metric, mean, ci_low, ci_high, p_holm, wins, ties, losses, detectable,
+        p_best, seed_sd; the tests against the baseline are blank (NaN) in its own row.
+    ms_per_query : system -> milliseconds.
+    config : `data` names the data set, its setting and sizes; may be empty.
+    larger : system -> in words, how much more it returns than the others; only those that do.
+    """
+
+    scores: pd.DataFrame
+    ms_per_query: Mapping[str, float]
+    baseline: str
+    config: Mapping[str, Any] = field(default_factory=dict)
+    larger: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def metrics(self) -> list[str]:
+        """The metrics, in their order."""
+        return list(dict.fromkeys(self.scores["metric"]))
+
+    @property
+    def systems(self) -> list[str]:
+        """The systems, in their order."""
+        return list(dict.fromkeys(self.scores["system"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One system's score in one metric, as it is printed; `spread` is the standard deviation between seeds."""
+
+    mean: str
+    low: str
+    high: str
+    stars: str
+    counts: str
+    p: str
+    spread: str
+    bold: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One system of the table; `larger` says how much more it returns than the others, if it does."""
+
+    system: str
+    is_baseline: bool
+    cells: tuple[Cell, ...]
+    ms: str
+    larger: str
+
+    @property
+    def name(self) -> str:
+        """The system, marked where it returns more than the others."""
+        return f"{self.system} {LARGER}" if self.larger else self.system
+
+
+def scale(metric: str) -> float:
+    """100 for metrics in [0, 1], which are shown in per cent, 1 for others."""
+    return 1.0 if metric.split("@")[0] in _NOT_A_SHARE else 100.0
+
+
+def stars(p: float) -> str:
+    """`*` below .05, `**` below .01, `***` below .001; nothing for a blank."""
+    return "***" if p < 0.001 else "**" if p < 0.01 else "*" if p < 0.05 else ""
+
+
+def p_text(p: float) -> str:
+    """A p-value to three digits, as journals print it; nothing for a blank."""
+    return "" if p != p else "< .001" if p < 0.001 else f"{p:.3f}".lstrip("0")
+
+
+def rows(sheet: Sheet) -> list[Row]:
+    """The printed table."""
+    table: dict[str, list[Cell]] = {name: [] for name in sheet.systems}
+    records: Any = sheet.scores.itertuples(index=False)
+    for record in records:
+        table[record.system].append(_cell(record))
+    return [
+        Row(
+            name,
+            name == sheet.baseline,
+            tuple(cells),
+            _milliseconds(sheet.ms_per_query[name]),
+            sheet.larger.get(name, ""),
+        )
+        for name, cells in table.items()
+    ]
+
+
+def _milliseconds(ms: float) -> str:
+    return f"{ms:.0f}" if ms >= 100 else f"{ms:.1f}" if ms >= 1 else f"{ms:.2f}"
+
+
+def _cell(record: Any) -> Cell:
+    factor = scale(record.metric)
+    digits = 1 if factor == 100 else 2
+    tested = record.p_holm == record.p_holm  # NaN in the baseline's row
+    repeated = record.seed_sd == record.seed_sd
+    return Cell(
+        mean=f"{record.mean * factor:.{digits}f}",
+        low=f"{record.ci_low * factor:.{digits}f}",
+        high=f"{record.ci_high * factor:.{digits}f}",
+        stars=stars(record.p_holm),
+        counts=f"{record.wins}/{record.ties}/{record.losses}" if tested else "",
+        p=p_text(record.p_holm),
+        spread=f"± {record.seed_sd * factor:.{digits}f}" if repeated else "",
+        bold=bool(record.p_best < _LEVEL),
+    )
+
+
+def pair_rows(pairs: pd.DataFrame, metric: str) -> Iterator[tuple[str, ...]]:
+    """Pairs as they are printed: a, b, difference and stars, interval, corrected p, effect size, wins/ties/losses."""
+    factor = scale(metric)
+    digits = 1 if factor == 100 else 2
+    records: Any = pairs.itertuples(index=False)
+    for r in records:
+        low, high = (f"{value * factor:+.{digits}f}" for value in (r.ci_low, r.ci_high))
+        difference = f"{r.difference * factor:+.{digits}f}{stars(r.p_holm):<3}"
+        texts = (difference, f"{low} to {high}", p_text(r.p_holm), f"{r.effect_size:+.2f}")
+        yield (r.a, r.b, *(text.replace("-", "−") for text in texts), f"{r.wins}/{r.ties}/{r.losses}")
+
+
+def headline(config: Mapping[str, Any]) -> str:
+    """One line that says what was compared on what: data set, setting, sizes."""
+    data = config.get("data", {})
+    if not data:
+        return "an unnamed data set"
+    return (
+        f"{data['name']}, {data['setting']}: {data['questions']:,} questions, {data['passages']:,} passages, "
+        f"judged by {data['unit']}"
+    )
+
+
+def notes(sheet: Sheet) -> list[str]:
+    """How to read the table, what it could not have shown, and who returns more than the others."""
+    return [
+        f"Means in per cent with 95 % bootstrap intervals. Stars: differs from {sheet.baseline} (paired randomisation "
+        "test, Holm-corrected within a metric; * p < .05, ** p < .01, *** p < .001). Wins / ties / losses count "
+        f"questions. {_bold(sheet)}",
+        *_detectable(sheet),
+        *_seeds(sheet),
+        *(f"{LARGER} {name} returns {text}." for name, text in sheet.larger.items()),
+    ]
+
+
+def _bold(sheet: Sheet) -> str:
+    if sheet.scores["p_best"].isna().all():
+        return "No winner is marked in bold, for not every pair was tested." if len(sheet.systems) > 1 else ""
+    return "Bold: best, and significantly above every other system (Holm-corrected over all pairs of a metric)."
+
+
+def _detectable(sheet: Sheet) -> list[str]:
+    """What so few questions would miss: per metric, the median over the systems."""
+    tested = sheet.scores.dropna(subset=["p_holm"])
+    least = tested.groupby("metric", sort=False)["detectable"].median().dropna()
+    if least.empty:
+        return []
+    n = int(tested[["wins", "ties", "losses"]].iloc[0].sum())
+    tests = tested["system"].nunique()
+    shown = ", ".join(f"{least[m] * scale(m):.{1 if scale(m) == 100 else 2}f} in {m}" for m in least.index)
+    among = f", divided by the {tests} tests of a metric" if tests > 1 else ""
+    return [
+        f"With {n:,} questions, differences from {sheet.baseline} under about these points would be missed more often "
+        f"than one time in five: {shown} (paired t-test, 80 % power, level .05{among}; median over systems)."
+    ]
+
+
+def _seeds(sheet: Sheet) -> list[str]:
+    seeds = sheet.config.get("seeds", {})
+    if not seeds:
+        return []
+    named = ", ".join(f"{name} ({len(runs)})" for name, runs in seeds.items())
+    return [
+        f"Run under several seeds: {named}; each question's score is its mean over them, and ± the standard deviation "
+        "of the mean between them. Intervals and tests are over questions."
+    ]

@@ -1,0 +1,97 @@
+"""A sheet, curves and break-downs -> HTML: the whole report as one file, or the table alone for a notebook."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from kg2rag import plots
+from kg2rag.report.cells import Sheet, headline, notes, pair_rows, rows, scale
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from jinja2 import Environment
+    from matplotlib.figure import Figure
+
+
+def table_html(sheet: Sheet) -> str:
+    """The table alone, with its own few styles, for a notebook cell."""
+    template = _environment().get_template("table.html.j2")
+    return template.render(alone=True, **_table(sheet), headline=headline(sheet.config))
+
+
+def _table(sheet: Sheet) -> dict[str, Any]:
+    return {"rows": rows(sheet), "metrics": sheet.metrics, "baseline": sheet.baseline, "notes": notes(sheet)}
+
+
+def page(
+    sheet: Sheet,
+    curve: pd.DataFrame,
+    token_curve: pd.DataFrame | None,
+    groups: Mapping[str, pd.DataFrame],
+    differences: pd.DataFrame,
+    pairs: pd.DataFrame | None,
+) -> str:
+    """The whole report: one file that loads nothing from elsewhere, fit for screen (light or dark) and paper.
+
+    Parameters
+    ----------
+    curve, token_curve : index k or tokens, one column a system; mean recall.
+    groups : "type", "hops" or "gold" -> index (group, system), column n, then means by metric.
+    differences : columns query_id, question, system, score, baseline, difference.
+    pairs : every pair of systems in the first metric, as `Comparison.pairs` has them; left out where None.
+    """
+    config = sheet.config
+    return (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            alone=False,
+            **_table(sheet),
+            headline=headline(config),
+            data=config.get("data", {}),
+            config=config,
+            figures=_figures(sheet, curve, token_curve),
+            groups={name: _breakdown(frame) for name, frame in groups.items()},
+            differences=differences.to_dict("records"),
+            pairs=[] if pairs is None else list(pair_rows(pairs, sheet.metrics[0])),
+            config_text=json.dumps(dict(config), indent=2, ensure_ascii=False, default=str),
+        )
+    )
+
+
+def _figures(sheet: Sheet, curve: pd.DataFrame, token_curve: pd.DataFrame | None) -> dict[str, Any]:
+    from markupsafe import Markup
+
+    drawn: dict[str, Figure] = {
+        "bars": plots.bars(sheet.scores, sheet.baseline, {metric: scale(metric) for metric in sheet.metrics}),
+        "curve": plots.recall_curve(curve, sheet.baseline),
+    }
+    if token_curve is not None:
+        drawn["token_curve"] = plots.token_curve(token_curve, sheet.baseline)
+    # Markup: our own SVG, whose texts matplotlib has escaped.
+    return {name: Markup(plots.to_svg(figure, name)) for name, figure in drawn.items()}  # noqa: S704
+
+
+def _breakdown(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """A grouped table for the template: a group, its n, and per system the means."""
+    metrics = [column for column in frame.columns if column != "n"]
+    groups = []
+    for group, part in frame.groupby(level=0, sort=False):
+        named: Any = part.iterrows()
+        systems = [(name, [f"{row[m] * scale(m):.1f}" for m in metrics]) for (_, name), row in named]
+        groups.append({"name": group, "n": int(part["n"].iloc[0]), "systems": systems})
+    return groups
+
+
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=PackageLoader("kg2rag", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )

@@ -1,0 +1,105 @@
+"""A sheet -> a table for the terminal, as wide as the terminal is.
+
+Names are never folded or cut: where not all fits, intervals and counts go first, then the metrics are shown in several
+tables, one below the other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kg2rag.report.cells import Cell, Sheet, headline, notes, pair_rows, rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.console import Console, ConsoleOptions, RenderResult
+    from rich.table import Table
+
+_SHORT = "Too narrow here for intervals and counts: see the report, or widen the terminal."
+
+
+@dataclass(frozen=True)
+class TerminalTable:
+    """What `rich` can print: mean and stars, below them the interval, below that wins/ties/losses."""
+
+    sheet: Sheet
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        from rich.text import Text
+
+        yield Text(headline(self.sheet.config), style="italic")
+        tables, full = self._fitting(console, options)
+        yield from tables
+        for note in [*([] if full else [_SHORT]), *notes(self.sheet)]:
+            yield Text(note, style="dim")
+
+    def _fitting(self, console: Console, options: ConsoleOptions) -> tuple[list[Table], bool]:
+        """Tables no wider than there is room, and whether they show everything."""
+        from rich.measure import Measurement
+
+        def fits(table: Table) -> bool:
+            wide = options.update(width=10_000, max_width=10_000)
+            return Measurement.get(console, wide, table).maximum <= options.max_width
+
+        metrics = range(len(self.sheet.metrics))
+        whole = _table(self.sheet, list(metrics), full=True)
+        if fits(whole):
+            return [whole], True
+        blocks: list[list[int]] = [[]]
+        for metric in metrics:
+            if blocks[-1] and not fits(_table(self.sheet, [*blocks[-1], metric], full=False)):
+                blocks.append([])
+            blocks[-1].append(metric)
+        return [_table(self.sheet, block, full=False) for block in blocks], False
+
+
+def _table(sheet: Sheet, metrics: list[int], *, full: bool) -> Table:
+    """The table of some metrics; `full` has intervals and counts."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True, show_edge=False)
+    table.add_column("system", no_wrap=True)
+    for metric in metrics:
+        table.add_column(Text(_header(sheet.metrics[metric])), justify="right", no_wrap=True)
+    table.add_column("ms/\nquery", justify="right", no_wrap=True)
+    for row in rows(sheet):
+        name = Text(row.name)
+        if row.is_baseline and full:
+            name.append("\nbaseline", style="dim")
+        table.add_row(name, *(_cell(row.cells[metric], full=full) for metric in metrics), row.ms)
+    return table
+
+
+def _header(metric: str) -> str:
+    """The name of a metric, in lines no wider than its numbers."""
+    return metric.replace("@", "\n@").replace("_", "_\n").replace("tokens", "\ntokens")
+
+
+def _cell(cell: Cell, *, full: bool) -> Any:
+    from rich.text import Text
+
+    # Stars stand in a fixed width, so that the numbers of a column stay in line.
+    text = Text(cell.mean, style="bold" if cell.bold else "").append(f"{cell.stars:<3}", style="not bold")
+    if cell.spread:
+        text.append(f"\n{cell.spread}", style="not bold")
+    if full:
+        text.append(f"\n{cell.low}–{cell.high}", style="dim not bold")
+        text.append(f"\n{cell.counts}" if cell.counts else "", style="dim not bold")
+    return text
+
+
+def pairs_table(pairs: pd.DataFrame, metric: str) -> Table:
+    """Every pair of systems, from the columns of `Comparison.pairs`."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(f"Every pair in {metric}"), box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left")
+    for column in ("pair", "difference", "p", "d", "w/t/l"):
+        table.add_column(column, justify="left" if column == "pair" else "right", no_wrap=True)
+    for a, b, difference, interval, *rest in pair_rows(pairs, metric):
+        table.add_row(Text(f"{a}\nless {b}"), Text(f"{difference}\n{interval}"), *map(Text, rest))
+    return table

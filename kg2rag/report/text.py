@@ -1,0 +1,43 @@
+"""A sheet -> Markdown for a README, LaTeX for a paper."""
+
+from __future__ import annotations
+
+from kg2rag.report.cells import LARGER, Cell, Sheet, notes, rows
+
+
+def markdown(sheet: Sheet) -> str:
+    """A pipe table; what Markdown would read as markup is escaped."""
+    header = ["system", *sheet.metrics, "ms/query"]
+    lines = [f"| {' | '.join(map(_plain, header))} |", f"|---|{'---:|' * (len(header) - 1)}"]
+    for row in rows(sheet):
+        name = _plain(row.name) + (" (baseline)" if row.is_baseline else "")
+        lines.append(f"| {' | '.join([name, *map(_markdown_cell, row.cells), row.ms])} |")
+    return "\n".join([*lines, "", "\n\n".join(map(_plain, notes(sheet))), ""])
+
+
+def _markdown_cell(cell: Cell) -> str:
+    mean = f"**{cell.mean}**" if cell.bold else cell.mean
+    return " ".join(filter(None, [mean + _plain(cell.stars), cell.spread, f"({cell.low} to {cell.high})"]))
+
+
+def _plain(text: str) -> str:
+    return "".join(f"\\{char}" if char in "\\`*_|<>[]" else char for char in text)
+
+
+def latex(sheet: Sheet) -> str:
+    """A `booktabs` table; names are escaped, and the notes stand below it as LaTeX comments."""
+    import pandas as pd
+
+    table = [[*map(_latex_cell, row.cells), row.ms] for row in rows(sheet)]
+    names = pd.Index([row.name for row in rows(sheet)])
+    styler = pd.DataFrame(table, index=names, columns=[*sheet.metrics, "ms/query"]).style
+    styler = styler.format_index(escape="latex", axis=0).format_index(escape="latex", axis=1)
+    text: str = styler.to_latex(hrules=True, column_format="l" + "r" * (len(sheet.metrics) + 1))
+    comments = "".join(f"% {note.replace(LARGER, 'Dagger:')}\n" for note in notes(sheet))
+    return text.replace(f" {LARGER}", r"$^{\dagger}$") + comments
+
+
+def _latex_cell(cell: Cell) -> str:
+    mean = rf"\textbf{{{cell.mean}}}" if cell.bold else cell.mean
+    spread = rf" $\pm$ {cell.spread.removeprefix('± ')}" if cell.spread else ""
+    return rf"{mean}{f'$^{{{cell.stars}}}$' if cell.stars else ''}{spread} {{\scriptsize [{cell.low}, {cell.high}]}}"

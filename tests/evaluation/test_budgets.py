@@ -1,0 +1,165 @@
+"""Tokens are counted by words here, so that every number can be worked out by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from kg2rag.corpus import Corpus, QADataset, Question
+from kg2rag.evaluation import compare, evaluate
+from kg2rag.evaluation.budgets import PassageTokens, against_others, larger_sets, returned_sizes
+from kg2rag.evaluation.curves import token_curve
+from kg2rag.evaluation.metrics import parse_metrics
+from kg2rag.types import Passage, Ranking
+
+
+class Words:
+    """Counts words, and how often it was asked to."""
+
+    def __init__(self) -> None:
+        self.counted = 0
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        self.counted += len(texts)
+        return [len(text.split()) for text in texts]
+
+
+LENGTHS = (10, 20, 30, 40, 50, 60)
+
+
+@pytest.fixture
+def data() -> QADataset:
+    """Six passages of 10, 20 … 60 words; the question needs the second and the fourth."""
+    passages = [Passage(f"p{n}", "", "word " * n, f"d{n // 40}", n) for n in LENGTHS]
+    return QADataset("lengths", Corpus.from_passages(passages), (Question("q", "?", {"p20": 1, "p40": 1}),))
+
+
+def ranking(data: QADataset, *lengths: int) -> list[Ranking]:
+    rows = np.array([LENGTHS.index(n) for n in lengths], dtype=np.int64)
+    return [Ranking("q", rows, 1.0 / np.arange(1, len(rows) + 1), data.corpus.ids)]
+
+
+def recall(data: QADataset, budget: int, *lengths: int, base: str = "recall") -> float:
+    metric = f"{base}@{budget}tokens"
+    frame = evaluate(ranking(data, *lengths), data, [metric], tokens=PassageTokens(data.corpus, Words()))
+    return float(frame[metric].iloc[0])
+
+
+@pytest.mark.parametrize(("budget", "expected"), [(29, 0), (30, 0.5), (69, 0.5), (70, 1), (1000, 1)])
+def test_recall_within_tokens_counts_whole_hits_that_fit(data, budget, expected):
+    assert recall(data, budget, 10, 20, 40) == expected  # 10, 30 and 70 words after each hit
+
+
+def test_the_first_hit_that_does_not_fit_ends_it(data):
+    # 60 does not fit in 50; a reader's context would go on to 20, recall by tokens stops, so it never falls.
+    assert recall(data, 50, 60, 20) == 0
+
+
+def test_precision_within_tokens_is_over_what_fits(data):
+    assert recall(data, 30, 10, 20, 40, base="precision") == 0.5
+    assert recall(data, 30, 10, 20, 40, base="all_recall") == 0
+
+
+def test_budgets_and_depths_stand_side_by_side(data):
+    names = ["recall@1", "recall@30tokens", "recall", "recall@5tokens"]
+    frame = evaluate(ranking(data, 20, 10, 40), data, names, tokens=PassageTokens(data.corpus, Words()))
+    assert frame.iloc[0].to_dict() == {"recall@1": 0.5, "recall@30tokens": 0.5, "recall": 1, "recall@5tokens": 0}
+
+
+@pytest.mark.parametrize("name", ["recall@tokens", "recall@0tokens", "recall@500token", "recall@500 tokens"])
+def test_a_malformed_budget_is_no_metric(name):
+    with pytest.raises(ValueError, match="each also @Ntokens"):
+        parse_metrics([name])
+
+
+def test_a_budget_is_no_depth_and_may_exceed_k():
+    assert parse_metrics(["recall@500tokens"], k=10)[0].tokens == 500
+
+
+def test_a_passage_is_counted_once_however_often_it_returns(data):
+    words = Words()
+    tokens = PassageTokens(data.corpus, words)
+    for _ in range(3):
+        tokens.cut(ranking(data, 10, 20, 30), 100)
+    assert tokens.of(ranking(data, 30, 10, 20)[0]).tolist() == [30, 10, 20]
+    assert words.counted == 3
+
+
+def test_without_a_counter_the_tokens_are_the_encoders(data):
+    # "word" is one token of the default encoder.
+    assert PassageTokens(data.corpus).of(ranking(data, 10, 60)[0]).tolist() == [10, 60]
+
+
+def test_sizes_are_means_within_each_depth(data):
+    runs = {"a": [*ranking(data, 10, 20, 30), *ranking(data, 50)], "b": ranking(data)}
+    sizes = returned_sizes(runs, PassageTokens(data.corpus, Words()), [1, 2])
+    assert sizes.to_numpy().tolist() == [["a", 1, 1, 30], ["a", 2, 1.5, 40], ["b", 1, 0, 0], ["b", 2, 0, 0]]
+
+
+def sizes_of(data: QADataset, **lengths: tuple[int, ...]):
+    runs = {name: ranking(data, *given) for name, given in lengths.items()}
+    return returned_sizes(runs, PassageTokens(data.corpus, Words()), [3])
+
+
+def test_who_returns_longer_passages_is_flagged_by_tokens(data):
+    sizes = sizes_of(data, long=(60, 50), short=(10, 20), middle=(40, 10))  # 110 against the median of 30 and 50
+    assert larger_sets(sizes) == {"long": "2.75 times the tokens of the others (median) within the first 3"}
+
+
+def test_who_returns_more_passages_is_flagged_by_count(data):
+    sizes = sizes_of(data, many=(10, 20, 30), few=(60,))  # as many tokens
+    assert larger_sets(sizes) == {"many": "3.00 times the hits of the others (median) within the first 3"}
+
+
+def test_sets_of_about_one_size_are_not_flagged(data):
+    assert larger_sets(sizes_of(data, a=(60, 50), b=(50, 60), c=(40, 60))) == {}  # 110 to 105 at most
+
+
+def test_a_system_alone_is_compared_with_nothing(data):
+    frame = against_others(sizes_of(data, a=(60,)))
+    assert frame["tokens_ratio"].isna().all()
+    assert not frame["larger"].any()
+
+
+def test_the_token_curve_by_hand(data):
+    runs = {"a": ranking(data, 10, 20, 40), "b": ranking(data, 40, 20, 60)}
+    curve = token_curve(runs, data, PassageTokens(data.corpus, Words()), 10, "passage")
+    assert curve["a"].to_dict() == {10: 0, 15: 0, 20: 0, 30: 0.5, 50: 0.5, 70: 1, 100: 1, 120: 1}
+    assert curve["b"].to_dict() == {10: 0, 15: 0, 20: 0, 30: 0, 50: 0.5, 70: 1, 100: 1, 120: 1}
+
+
+def test_the_token_curve_is_blank_where_k_cut_the_ranking(data):
+    runs = {"cut": ranking(data, 10, 20), "whole": ranking(data, 40)}
+    curve = token_curve(runs, data, PassageTokens(data.corpus, Words()), 2, "passage")
+    assert curve["cut"].dropna().index.tolist() == [10, 15, 20, 30]  # both its hits are 30 tokens
+    assert curve["whole"].dropna().index[-1] == 40
+
+
+def test_the_token_curve_agrees_with_the_metric(data):
+    tokens = PassageTokens(data.corpus, Words())
+    hits = ranking(data, 30, 20, 10, 60, 40)
+    curve = token_curve({"a": hits}, data, tokens, 10, "passage")["a"]
+    for budget, value in curve.items():
+        assert value == evaluate(hits, data, [f"recall@{budget}tokens"], tokens=tokens).iloc[0, 0]
+
+
+def test_documents_are_lifted_after_the_cut(data):
+    # d0 holds 10, 20, 30; d1 holds 40 … 60. Within 50 tokens stand two passages of d0 alone.
+    hits = ranking(data, 10, 30, 60)
+    tokens = PassageTokens(data.corpus, Words())
+    assert evaluate(hits, data, ["recall@50tokens"], "document", tokens=tokens).iloc[0, 0] == 0.5
+    assert token_curve({"a": hits}, data, tokens, 10, "document")["a"].loc[100] == 1
+
+
+def test_a_comparison_counts_with_the_counter_it_is_given(data):
+    class System:
+        def retrieve_batch(self, queries, k):  # noqa: ARG002
+            return ranking(data, 60, 20)
+
+    result = compare({"a": System()}, data, metrics=["recall@2", "recall@70tokens"], k=5, counter=Words())
+    frame = result.to_frame()
+    assert frame.loc["a", ["recall@2", "recall@70tokens"]].tolist() == [0.5, 0]
+    assert frame.loc["a", "tokens_per_query"] == 80
+    assert result.budgets()["k"].tolist() == [2]
