@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,6 +27,7 @@ from kg2rag.cli.options import (
 
 if TYPE_CHECKING:
     from kg2rag.corpus import QADataset
+    from kg2rag.pipeline import Retriever
 
 
 def compare(
@@ -48,6 +50,7 @@ def compare(
     ] = "recall@2,recall@5,recall@10,recall@500tokens,all_recall@5,mrr@10",
     k: Annotated[int, typer.Option("--k", min=1, help="Hits a query.")] = 100,
     baseline: Annotated[str | None, typer.Option(help="Tested against; dense otherwise, or the first.")] = None,
+    runs: Annotated[list[Path] | None, typer.Option(help="A TREC run file of another system; may be repeated.")] = None,
     pairs: Annotated[str | None, typer.Option(help="A metric in which every pair of systems is tested.")] = None,
     seed: Seed = 0,
     out: Annotated[Path | None, typer.Option(help="Where the results go; reports/DATASET otherwise.")] = None,
@@ -68,8 +71,9 @@ def compare(
     data = load_data(dataset, path, split, setting, passages, limit, seed, revision)
     encoder = SentenceEncoder(embedder, dtype=dtype) if embedder else SentenceEncoder(dtype=dtype)
     kb = KnowledgeBase.build(data.corpus, graph, embedder=encoder)
+    chosen = build_all(kb, wanted(systems), parse_settings(settings or []))
     result = run(
-        build_all(kb, wanted(systems), parse_settings(settings or [])),
+        chosen | _recorded(runs or [], data, chosen),
         data,
         metrics=names,
         k=k,
@@ -86,6 +90,18 @@ def compare(
         console.print(pairs_table(result.pairs(pairs), pairs))
     _say_what_lies_beside(data, graph)
     console.print(f"Report: {folder / 'report.html'}", highlight=False, soft_wrap=True)
+
+
+def _recorded(files: list[Path], data: QADataset, chosen: Mapping[str, object]) -> dict[str, Retriever]:
+    """Each run file as a system that is called as the file."""
+    from kg2rag.interop import Recorded
+
+    recorded: dict[str, Retriever] = {}
+    for file in files:
+        if file.stem in chosen or file.stem in recorded:
+            raise ValueError(f"--runs {file}: {file.stem!r} is the name of another system. Rename the file.")
+        recorded[file.stem] = Recorded.from_trec(file, data.corpus)
+    return recorded
 
 
 def _say_what_lies_beside(data: QADataset, graph: str) -> None:

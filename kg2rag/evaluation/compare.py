@@ -6,46 +6,38 @@ What a system is, this file does not know: anything with `retrieve_batch(queries
 from __future__ import annotations
 
 import re
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from kg2rag.corpus import QADataset
 from kg2rag.evaluation import provenance
 from kg2rag.evaluation.budgets import PassageTokens, returned_sizes
-from kg2rag.evaluation.checks import check_candidates, check_rankings
 from kg2rag.evaluation.comparison import Comparison
 from kg2rag.evaluation.curves import depth_curve, depths_below, token_curve
 from kg2rag.evaluation.diagnosis import Held
+from kg2rag.evaluation.graphs import Strategy, over_graphs
 from kg2rag.evaluation.metrics import Unit, evaluate, parse_metrics
+from kg2rag.evaluation.running import System, run
 from kg2rag.evaluation.scores import per_query_table, score_table
 from kg2rag.tokens import TokenCounter
-from kg2rag.types import Query, Ranking
+from kg2rag.types import Ranking
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from kg2rag.knowledge_base import KnowledgeBase
 
 DEFAULT_METRICS = ("recall@2", "recall@5", "recall@10", "recall@500tokens", "all_recall@5", "mrr@10")
 _SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
 
 
-class System(Protocol):
-    """Anything that ranks passages for a batch of queries; `kg2rag.pipeline.Retriever` is one.
-
-    Where it also has `prepare(queries)`, that is called first and not timed: it builds indexes and encodes queries.
-    """
-
-    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        """One ranking of at most `k` hits a query, in the order of the queries."""
-        ...
-
-
 def compare(
-    systems: Mapping[str, System | Sequence[System]],
+    systems: Mapping[str, System | Sequence[System] | Strategy],
     data: QADataset,
     *,
+    graphs: Mapping[str, KnowledgeBase | Sequence[KnowledgeBase]] | None = None,
     metrics: Sequence[str] = DEFAULT_METRICS,
     k: int = 100,
     baseline: str | None = None,
@@ -63,6 +55,9 @@ def compare(
     systems : name -> system; the order is that of every table. Names become file names: letters, digits and `._+-`.
         A list of systems that differ by their seed alone (see `replicates`) is one row: each question's score is its
         mean over the seeds, and the table shows the standard deviation between seeds beside the mean.
+    graphs : name -> knowledge base, or several of them for a placebo under several seeds. A strategy among the
+        `systems` (a class such as `Hippo2`, or a function of a knowledge base) is then run over each, as
+        "strategy.graph"; see `kg2rag.evaluation.graphs`.
     metrics : any of ranx's, `all_recall@k`, `support_f1@k` and its like, `recall@500tokens` and its like; see
         `kg2rag.evaluation.metrics`.
     k : hits a query; a metric may not read deeper.
@@ -80,7 +75,7 @@ def compare(
     Exception : what a system raises, with a note that names the system and the first query of the batch.
     """
     started, begin, load = datetime.now(UTC), time.perf_counter(), provenance.load_average()
-    repeated = _check_systems(systems)
+    repeated = _check_systems(systems if graphs is None else over_graphs(systems, graphs))
     baseline = _check_baseline(baseline, list(repeated))
     parse_metrics(metrics, k)
     if k < 1 or batch_size < 1:
@@ -88,7 +83,7 @@ def compare(
     runs: dict[str, list[list[Ranking]]] = {}
     ms_per_query: dict[str, float] = {}
     for name, alike in repeated.items():
-        done = [_run(name, system, data, k, batch_size, progress=progress) for system in alike]
+        done = [run(name, system, data, k, batch_size, progress=progress) for system in alike]
         runs[name] = [rankings for rankings, _ in done]
         ms_per_query[name] = sum(ms for _, ms in done) / len(done)
     tokens = PassageTokens(data.corpus, counter)
@@ -112,7 +107,7 @@ def compare(
             "command": command,
             "started": started.isoformat(timespec="seconds"),
             "seconds": round(time.perf_counter() - begin, 3),
-            "ms_per_query": {name: round(ms, 3) for name, ms in ms_per_query.items()},
+            "ms_per_query": {name: None if ms != ms else round(ms, 3) for name, ms in ms_per_query.items()},
             "load_average": {"start": load, "end": provenance.load_average()},
             **provenance.environment(),
         },
@@ -149,7 +144,7 @@ def _tables(
     }
 
 
-def _check_systems(systems: Mapping[str, System | Sequence[System]]) -> dict[str, list[Any]]:
+def _check_systems(systems: Mapping[str, Any]) -> dict[str, list[Any]]:
     """Name -> the systems of that name, several where they differ by seed."""
     if not systems:
         raise ValueError("No system to compare. Pass at least one, such as {'bm25': BM25(kb)}.")
@@ -165,7 +160,7 @@ def _check_systems(systems: Mapping[str, System | Sequence[System]]) -> dict[str
     return {name: _check_alike(name, given) for name, given in systems.items()}
 
 
-def _check_alike(name: str, given: System | Sequence[System]) -> list[Any]:
+def _check_alike(name: str, given: Any) -> list[Any]:
     alike = list(given) if isinstance(given, list | tuple) else [given]
     if not alike:
         raise ValueError(f"System {name!r} is an empty list. Pass a system, or one for every seed.")
@@ -186,39 +181,6 @@ def _check_baseline(baseline: str | None, names: list[str]) -> str:
     if baseline not in names:
         raise ValueError(f"Unknown baseline {baseline!r}. Known: {', '.join(names)}.")
     return baseline
-
-
-def _run(
-    name: str, system: System, data: QADataset, k: int, batch_size: int, *, progress: bool
-) -> tuple[list[Ranking], float]:
-    """All rankings of one system, checked, and its milliseconds per query."""
-    from tqdm import tqdm
-
-    queries, rankings, seconds = data.queries, [], 0.0
-    quiet = not (progress and sys.stderr.isatty())
-    with tqdm(total=len(queries), desc=name, unit="query", disable=quiet, file=sys.stderr) as bar:
-        _call(name, queries[0], getattr(system, "prepare", None) or _nothing, queries)
-        for start in range(0, len(queries), batch_size):
-            batch = queries[start : start + batch_size]
-            before = time.perf_counter()
-            rankings += _call(name, batch[0], system.retrieve_batch, batch, k)
-            seconds += time.perf_counter() - before
-            bar.update(len(batch))
-    check_rankings(rankings, data, k=k, name=name)
-    check_candidates(rankings, queries, name)
-    return rankings, 1000 * seconds / len(queries)
-
-
-def _call(name: str, first: Query, method: Any, *arguments: object) -> Any:
-    try:
-        return method(*arguments)
-    except Exception as error:  # whatever a system raises is raised on, with where it happened
-        error.add_note(f"System {name!r} failed in the batch that begins with query {first.id!r}: {first.text!r}")
-        raise
-
-
-def _nothing(_: object) -> None:
-    """Stand in for `prepare` where a system has none."""
 
 
 def _per_seed(scored: Mapping[str, Sequence[pd.DataFrame]], metrics: Sequence[str]) -> pd.DataFrame | None:

@@ -59,7 +59,7 @@ def load(directory: Path) -> dict[str, Any]:
         "rankings": {name: trec.as_rankings(run, queries) for name, run in runs.items()},
         "per_query": per_query,
         "scores": _scores(directory / "scores.csv", per_query, config, tables["per_seed"]),
-        "ms_per_query": config["ms_per_query"],
+        "ms_per_query": {name: float("nan") if ms is None else ms for name, ms in config["ms_per_query"].items()},
         "baseline": config["baseline"],
         "config": config,
         **tables,

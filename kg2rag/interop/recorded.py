@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -40,6 +40,7 @@ class Recorded(Retriever):
     run: Mapping[str, Sequence[tuple[str, float]]] = field(repr=False)
     name: str = "run"
     empty: frozenset[str] = frozenset()
+    timed: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         known = set(self.corpus.ids)

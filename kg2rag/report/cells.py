@@ -109,6 +109,8 @@ def rows(sheet: Sheet) -> list[Row]:
 
 
 def _milliseconds(ms: float) -> str:
+    if ms != ms:  # the system only hands out what was computed elsewhere
+        return ""
     return f"{ms:.0f}" if ms >= 100 else f"{ms:.1f}" if ms >= 1 else f"{ms:.2f}"
 
 

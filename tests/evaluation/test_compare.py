@@ -113,7 +113,7 @@ def test_prepare_is_called_before_and_outside_the_timing(data, fixed, monkeypatc
     ],
 )
 def test_wrong_arguments_are_refused_before_any_work(systems, data, change, message, monkeypatch):
-    monkeypatch.setattr(MODULE, "_run", lambda *_, **__: pytest.fail("work was done"))
+    monkeypatch.setattr(MODULE, "run", lambda *_, **__: pytest.fail("work was done"))
     with pytest.raises(ValueError, match=message):
         compare(systems, data, **{"metrics": METRICS, **change})
 

@@ -1,0 +1,80 @@
+"""Strategies × graphs -> the systems to compare: each strategy once over every knowledge base.
+
+A graph whose strategy gains as much over a placebo as over the graph has not helped; more candidates have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kg2rag.knowledge_base import KnowledgeBase
+from kg2rag.pipeline import Retriever
+from kg2rag.trace import Trace
+from kg2rag.types import Query, Ranking
+
+Strategy = Callable[[KnowledgeBase], Any]
+"""Makes a system over a knowledge base: a class such as `Hippo2`, or any function."""
+
+
+@dataclass(frozen=True)
+class Over(Retriever):
+    """A system over a graph that has a name; `graph` tells apart what is otherwise configured alike."""
+
+    system: Retriever
+    graph: str
+
+    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
+        """What the system retrieves."""
+        return self.system.retrieve_batch(queries, k)
+
+    def prepare(self, queries: Sequence[Query]) -> None:
+        """Prepare the system."""
+        self.system.prepare(queries)
+
+    def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
+        """The system's own trace."""
+        return self.system.trace_batch(queries, k)
+
+
+def over_graphs(
+    systems: Mapping[str, object], graphs: Mapping[str, KnowledgeBase | Sequence[KnowledgeBase]]
+) -> dict[str, Any]:
+    """Systems stay as they are; a strategy becomes one system for each graph, called "strategy.graph".
+
+    Of a graph with several knowledge bases (a placebo under several seeds), the systems are one row: see `compare`.
+
+    Raises
+    ------
+    ValueError : no graph, or no strategy that could be set over one.
+    TypeError : a graph that is no knowledge base.
+    """
+    if not graphs:
+        raise ValueError("No graph to compare. Pass at least one, such as {'mentions': KnowledgeBase.build(corpus)}.")
+    made: dict[str, Any] = {}
+    strategies = 0
+    for name, system in systems.items():
+        if isinstance(system, type) or not hasattr(system, "retrieve_batch"):
+            strategies += 1
+            for graph, kbs in graphs.items():
+                made[f"{name}.{graph}"] = _over(name, system, graph, kbs)
+        else:
+            made[name] = system
+    if not strategies:
+        raise ValueError(
+            "Every system is built already. Pass strategies, such as {'hippo2': Hippo2}, to set over graphs."
+        )
+    return made
+
+
+def _over(name: str, strategy: object, graph: str, kbs: KnowledgeBase | Sequence[KnowledgeBase]) -> object:
+    if not callable(strategy):
+        raise TypeError(f"Strategy {name!r} is {strategy!r}, which makes no system of a knowledge base.")
+    alike = [kbs] if isinstance(kbs, KnowledgeBase) else list(kbs)
+    for kb in alike:
+        if not isinstance(kb, KnowledgeBase):
+            raise TypeError(f"Graph {graph!r} is {kb!r}, no KnowledgeBase. Make one with KnowledgeBase.build.")
+    if len(alike) == 1:
+        return Over(strategy(alike[0]), graph)
+    return [Over(strategy(kb), f"{graph} {number}") for number, kb in enumerate(alike)]

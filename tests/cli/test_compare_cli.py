@@ -1,0 +1,51 @@
+"""`kg2rag compare --runs` and `kg2rag compare-graphs`, as a user types them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from kg2rag.cli import app
+
+COMMON = ["bundled", "--limit", "20", "--metrics", "recall@5"]
+
+
+def run(*arguments: str) -> str:
+    result = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_a_run_file_of_another_system_stands_in_the_same_table(tmp_path: Path) -> None:
+    run("compare", *COMMON, "--systems", "bm25,dense", "--out", str(tmp_path / "first"))
+    theirs = tmp_path / "theirs.trec"
+    theirs.write_bytes((tmp_path / "first" / "runs" / "bm25.trec").read_bytes())
+    run("compare", *COMMON, "--systems", "dense", "--runs", str(theirs), "--out", str(tmp_path / "second"))
+    first, second = (pd.read_csv(tmp_path / name / "scores.csv").set_index("system") for name in ("first", "second"))
+    assert second.loc["theirs", "mean"] == first.loc["bm25", "mean"]
+
+
+def test_a_run_file_called_as_a_system_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "dense.trec").write_text("q1 Q0 p1 1 0.5 x\n")
+    with pytest.raises(ValueError, match=r"'dense' is the name of another system\. Rename the file"):
+        run("compare", *COMMON, "--systems", "dense", "--runs", str(tmp_path / "dense.trec"))
+
+
+def test_graphs_and_their_placebos_stand_side_by_side(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    run("compare-graphs", *COMMON, "--systems", "expansion_queries", "--placebo", "2", "--out", str(out))
+    assert list(pd.read_csv(out / "scores.csv")["system"]) == [
+        "dense",
+        "expansion_queries.mentions",
+        "expansion_queries.cooccurrence",
+        "expansion_queries.mentions-shuffled",
+        "expansion_queries.cooccurrence-shuffled",
+    ]
+
+
+def test_a_graph_without_a_name_is_refused() -> None:
+    with pytest.raises(ValueError, match="write NAME=SOURCE"):
+        run("compare-graphs", *COMMON, "--graph", "mentions")

@@ -1,0 +1,94 @@
+"""Strategies over several graphs, placebos under several seeds, and recorded runs beside them."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import kg2rag
+from kg2rag import Dense, ExpansionQueries, KnowledgeBase
+from kg2rag.evaluation.graphs import over_graphs
+from kg2rag.interop import Recorded, to_frame
+
+METRICS = ["recall@5", "mrr@10"]
+
+
+@pytest.fixture(scope="module")
+def data() -> kg2rag.QADataset:
+    return kg2rag.load("bundled", limit=30)
+
+
+@pytest.fixture(scope="module")
+def mentions(data: kg2rag.QADataset) -> KnowledgeBase:
+    return KnowledgeBase.build(data.corpus)
+
+
+@pytest.fixture(scope="module")
+def written(data: kg2rag.QADataset) -> KnowledgeBase:
+    return KnowledgeBase.build(data.corpus, f"triples:{data.extras['triples']}")
+
+
+def test_each_strategy_is_a_row_for_each_graph_and_a_built_system_one_row(
+    data: kg2rag.QADataset, mentions: KnowledgeBase, written: KnowledgeBase
+) -> None:
+    result = kg2rag.compare(
+        {"dense": Dense(mentions), "expansion": ExpansionQueries},
+        data,
+        graphs={"mentions": mentions, "written": written},
+        metrics=METRICS,
+    )
+    assert result.systems == ["dense", "expansion.mentions", "expansion.written"]
+    alone = kg2rag.compare({"expansion": ExpansionQueries(written)}, data, metrics=METRICS)
+    assert result.to_frame().loc["expansion.written", METRICS].tolist() == alone.to_frame().iloc[0][METRICS].tolist()
+
+
+def test_a_placebo_under_several_seeds_is_one_row_with_the_deviation_between_them(
+    data: kg2rag.QADataset, mentions: KnowledgeBase
+) -> None:
+    placebos = [mentions.placebo(seed) for seed in range(3)]
+    result = kg2rag.compare(
+        {"expansion": ExpansionQueries}, data, graphs={"real": mentions, "placebo": placebos}, metrics=METRICS
+    )
+    assert result.systems == ["expansion.real", "expansion.placebo"]
+    singles = [kg2rag.compare({"x": ExpansionQueries(kb)}, data, metrics=METRICS) for kb in placebos]
+    means = [single.to_frame()["recall@5"].iloc[0] for single in singles]
+    assert result.to_frame().loc["expansion.placebo", "recall@5"] == pytest.approx(sum(means) / 3)
+    assert result.per_seed is not None
+    assert result.per_seed["recall@5"].tolist() == pytest.approx(means)
+
+
+def test_a_waterfall_reaches_through_to_the_system(data: kg2rag.QADataset, mentions: KnowledgeBase) -> None:
+    result = kg2rag.compare({"expansion": ExpansionQueries}, data, graphs={"real": mentions}, metrics=METRICS)
+    direct = kg2rag.compare({"expansion": ExpansionQueries(mentions)}, data, metrics=METRICS)
+    assert result.waterfall("expansion.real").frame["loss"].equals(direct.waterfall("expansion").frame["loss"])
+
+
+@pytest.mark.parametrize(
+    ("systems", "graphs", "message"),
+    [
+        ({"x": ExpansionQueries}, {}, "No graph to compare"),
+        ({}, {"g": None}, "Every system is built already"),
+        ({"x": ExpansionQueries}, {"g": "mentions"}, "no KnowledgeBase"),
+        ({"x": 3}, {"g": "mentions"}, "makes no system of a knowledge base"),
+    ],
+)
+def test_what_cannot_be_set_over_a_graph_is_refused(
+    systems: dict[str, object], graphs: dict[str, object], message: str
+) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        over_graphs(systems, graphs)  # type: ignore[arg-type]
+
+
+def test_a_recorded_run_has_no_time_of_its_own(
+    data: kg2rag.QADataset, mentions: KnowledgeBase, tmp_path: object
+) -> None:
+    dense = Dense(mentions)
+    theirs = Recorded.from_frame(to_frame(dense.retrieve_batch(data.queries, 20)), data.corpus, "theirs")
+    result = kg2rag.compare({"dense": dense, "theirs": theirs}, data, metrics=METRICS, k=20)
+    assert math.isnan(result.ms_per_query["theirs"])
+    assert "nan" not in result.to_markdown()
+    result.save(str(tmp_path))
+    loaded = kg2rag.Comparison.load(str(tmp_path))
+    assert math.isnan(loaded.ms_per_query["theirs"])
+    assert loaded.ms_per_query["dense"] > 0
