@@ -99,3 +99,17 @@ def test_drawing_leaves_no_figure_open():
     before = pyplot.get_fignums()
     plots.bars(scores(2, 2), "s0")
     assert pyplot.get_fignums() == before
+
+
+def test_groups_put_the_best_system_on_top_and_frame_the_best_of_each_group():
+    means = pd.DataFrame({"dense": [0.5, 0.5], "graph": [0.9, 0.4], "tie": [0.5, 0.5]}, index=["two hops", "one hop"])
+    axis = plots.groups(means, "dense").axes[0]
+    assert [label.get_text() for label in axis.get_yticklabels()] == ["graph", "dense", "tie"]
+    assert [text.get_text() for text in axis.texts] == ["90", "40", "50", "50", "50", "50"]
+    framed = {(round(patch.get_x() + 0.48), round(patch.get_y() + 0.46)) for patch in axis.patches}
+    assert framed == {(0, 0), (1, 1), (1, 2)}
+
+
+def test_groups_without_the_baseline_name_what_there_is():
+    with pytest.raises(ValueError, match=r"Unknown baseline 'bm25'\. Known: dense"):
+        plots.groups(pd.DataFrame({"dense": [0.5]}, index=["x"]), "bm25")

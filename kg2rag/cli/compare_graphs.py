@@ -36,13 +36,12 @@ def compare_graphs(
     sources = dict(_named(given) for given in graph or ["mentions=mentions", "cooccurrence=cooccurrence"])
     kbs = {name: KnowledgeBase.build(data.corpus, source) for name, source in sources.items()}
     first = next(iter(kbs.values()))
-    shuffled = {
-        f"{name}-shuffled": [kb.placebo(seed) for seed in range(placebo)] for name, kb in kbs.items() if placebo
-    }
+    shuffled = {f"{name}-shuffled": [kb.placebo(seed) for seed in range(placebo)] for name, kb in kbs.items()}
+    strategies = {name.strip(): partial(build, name.strip()) for name in systems.split(",")}
     result = compare(
-        {"dense": build("dense", first), **{name.strip(): partial(build, name.strip()) for name in systems.split(",")}},
+        {"dense": build("dense", first), **strategies},
         data,
-        graphs=kbs | shuffled,
+        graphs={**kbs, **(shuffled if placebo else {})},
         metrics=[metric.strip() for metric in metrics.split(",")],
         baseline="dense",
         seed=seed,
