@@ -1,0 +1,66 @@
+"""A function of a question and a passage -> a retriever: the quickest way to try an idea on a small corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kg2rag.explanation import arithmetic
+from kg2rag.knowledge_base import KnowledgeBase
+from kg2rag.pipeline import Retriever
+from kg2rag.types import Passage, Query, Ranking, best, rank
+
+
+@dataclass(frozen=True)
+class Scored(Retriever):
+    """Every passage by a score of one's own, highest first; equal scores by corpus position.
+
+    One call a question and passage: right for trying out, slow for a large corpus. A strategy that stays deserves a
+    file of its own; see docs/add_a_strategy.md.
+
+    Parameters
+    ----------
+    score : (text of the question, passage) -> a finite number.
+    name : what its hits and the report call it.
+
+    Examples
+    --------
+    >>> from kg2rag import Corpus, Passage
+    >>> corpus = Corpus.from_passages([Passage("p1", "Ada", "Notes", "p1", 0), Passage("p2", "Bob", "Bells", "p2", 0)])
+    >>> titled = Scored(KnowledgeBase.build(corpus), lambda text, passage: float(passage.title in text))
+    >>> titled.retrieve("Did Bob build it?", k=1).passage_ids
+    ['p2']
+    """
+
+    kb: KnowledgeBase = field(repr=False)
+    score: Callable[[str, Passage], float] = field(repr=False)
+    name: str = "scored"
+
+    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
+        """Score every passage, or every candidate, of each query.
+
+        Raises
+        ------
+        ValueError : a score is not finite, or `k` is below 1.
+        """
+        passages = list(self.kb.corpus)
+        return [
+            self._ranking(query, np.arange(len(passages)) if rows is None else rows, passages, k)
+            for query, rows in zip(queries, self.kb.candidates(queries), strict=True)
+        ]
+
+    def _ranking(self, query: Query, rows: np.ndarray, passages: Sequence[Passage], k: int) -> Ranking:
+        scores = np.array([self.score(query.text, passages[row]) for row in rows.tolist()], dtype=np.float64)
+        kept = best(np.nan_to_num(scores, nan=np.inf), k)  # a score that is no number must reach `rank`, which says so
+        return rank(
+            query.id,
+            rows[kept],
+            scores[kept],
+            self.kb.corpus.ids,
+            k,
+            stages=(self.name,),
+            parts={"score": scores[kept]},
+            metadata=arithmetic("score", {self.name: "text"}),
+        )
