@@ -1,0 +1,72 @@
+"""`kg2rag sweep`: many configurations of systems, from a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kg2rag.cli.tables import table
+
+if TYPE_CHECKING:
+    from kg2rag.sweep import SweepResult
+
+_STEPS = "--plan, --run, --resume or --report"
+
+
+def sweep(
+    file: Annotated[Path, typer.Argument(help="A sweep file; eval/sweeps holds some.")],
+    path: Annotated[Path | None, typer.Option("--path", help="File or folder of the set.")] = None,
+    plan: Annotated[bool, typer.Option("--plan", help="Say what would be done, and how long it takes.")] = False,
+    run: Annotated[bool, typer.Option("--run", help="Run all configurations.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Run those that are not finished.")] = False,
+    report: Annotated[bool, typer.Option("--report", help="Report on those that are finished.")] = False,
+    jobs: Annotated[int, typer.Option(min=0, help="Processes; 0: as many as there are processors.")] = 0,
+    backend: Annotated[str, typer.Option(help="loky (this machine), dask or ray.")] = "loky",
+    out: Annotated[Path | None, typer.Option(help="Where the results go; reports/sweeps/NAME otherwise.")] = None,
+) -> None:
+    """Sweep over configurations: choose on dev questions, judge on test questions."""
+    from kg2rag.sweep import SweepResult, read_sweep
+
+    if plan + run + resume + report != 1:
+        raise ValueError(f"Say what to do: one of {_STEPS}.")
+    wanted = read_sweep(file, path=path)
+    folder = out or Path("reports") / "sweeps" / wanted.name
+    if plan:
+        typer.echo(str(wanted.plan(folder, jobs=jobs)))
+        return
+    if report:
+        result = SweepResult.load(folder)
+    else:
+        try:
+            result = wanted.run(folder, jobs=jobs, resume=resume, backend=backend)
+        except KeyboardInterrupt:
+            typer.echo(f"\nInterrupted. What is finished lies in {folder}; go on with --resume.", err=True)
+            raise typer.Exit(130) from None
+    _show(result)
+    page = result.save_report(folder)
+    typer.echo(f"Report: {page}")
+    if len(result.failed):
+        raise typer.Exit(1)
+
+
+def _show(result: SweepResult) -> None:
+    from rich.console import Console
+
+    from kg2rag.sweep.reporting import HEADER, chosen, note
+
+    console = Console()
+    if result.numbers:
+        shown, rows = table(*HEADER[:-1]), chosen(result)
+        for row in rows:
+            shown.add_row(*(cell.replace(" (", "\n(") for cell in row[:-1]))
+        console.print(shown)
+        for row in rows:
+            console.print(f"{row[0]}: {row[-1]}", highlight=False, soft_wrap=True)
+        console.print(note(result), highlight=False)
+    failed = result.failed
+    if len(failed):
+        typer.echo(f"{len(failed)} of {len(failed) + len(result.numbers)} configurations failed:")
+        for number, system, parameters, error in failed[["number", "system", "parameters", "error"]].to_numpy():
+            typer.echo(f"  {number}: {system} {parameters}: {error}")

@@ -1,0 +1,161 @@
+"""What a sweep says of a parameter -> the values that a grid, a random draw or Optuna takes from it.
+
+A parameter is a single value, a list of values, or a range: `{low = 0.1, high = 0.9, step = 0.1}` or
+`{low = 0.001, high = 1.0, log = true}`. A range whose ends are whole numbers has whole values.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, Protocol, cast
+
+import numpy as np
+
+DIGITS = 6  # significant; a drawn number must print as short as it is compared
+_RANGE_KEYS = ("high", "log", "low", "step")
+
+
+class Trial(Protocol):
+    """The part of an Optuna trial that is used."""
+
+    def suggest_categorical(self, name: str, choices: Any) -> Any: ...  # noqa: D102
+    def suggest_float(self, name: str, low: float, high: float, *, step: float | None, log: bool) -> float: ...  # noqa: D102
+    def suggest_int(self, name: str, low: int, high: int, *, step: int, log: bool) -> int: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of some values; a draw takes each with equal probability."""
+
+    values: tuple[object, ...]
+
+    def grid(self) -> tuple[object, ...]:
+        """All of them, in the order given."""
+        return self.values
+
+    @property
+    def first(self) -> object:
+        """The first one."""
+        return self.values[0]
+
+    def draw(self, random: np.random.Generator) -> object:
+        """One of them."""
+        return self.values[int(random.integers(len(self.values)))]
+
+    def suggest(self, name: str, trial: Trial) -> object:
+        """The one that Optuna chooses."""
+        if len(self.values) == 1:
+            return self.values[0]
+        # By number, for Optuna keeps only scalars as categories.
+        return self.values[int(trial.suggest_categorical(name, list(range(len(self.values)))))]
+
+
+@dataclass(frozen=True)
+class Range:
+    """A number from `low` to `high`, both included; uniform, or with `log` uniform in its logarithm."""
+
+    low: float
+    high: float
+    step: float | None = None
+    log: bool = False
+
+    @property
+    def whole(self) -> bool:
+        """Whether the values are whole numbers."""
+        return all(isinstance(end, int) for end in (self.low, self.high)) and isinstance(self.step, int | None)
+
+    @property
+    def first(self) -> object:
+        """The lower end."""
+        return self.low
+
+    def grid(self) -> tuple[object, ...]:
+        """`low`, `low + step`, … up to `high`."""
+        if self.step is None:
+            raise ValueError("a grid needs values: write a list, or give the range a step")
+        count = math.floor((self.high - self.low) / self.step + 1e-9) + 1
+        return tuple(self._value(self.low + i * self.step) for i in range(count))
+
+    def draw(self, random: np.random.Generator) -> object:
+        """A value, on the steps where there are any."""
+        if self.step is not None:
+            return Choice(self.grid()).draw(random)
+        if self.log:
+            end = math.log(self.high + 1) if self.whole else math.log(self.high)
+            drawn = math.exp(random.uniform(math.log(self.low), end))
+            return self._value(min(math.floor(drawn), self.high) if self.whole else drawn)
+        if self.whole:
+            return int(random.integers(int(self.low), int(self.high) + 1))
+        return self._value(random.uniform(self.low, self.high))
+
+    def suggest(self, name: str, trial: Trial) -> object:
+        """The value that Optuna chooses."""
+        if self.whole:
+            low, high = int(self.low), int(self.high)
+            return trial.suggest_int(name, low, high, step=int(self.step or 1), log=self.log)
+        return self._value(trial.suggest_float(name, self.low, self.high, step=self.step, log=self.log))
+
+    def _value(self, number: float) -> int | float:
+        return int(number) if self.whole else float(f"{number:.{DIGITS}g}")
+
+
+Space = Choice | Range
+
+
+def read(given: object) -> Space:
+    """The space of one parameter.
+
+    Raises
+    ------
+    ValueError : an empty list, a value that stands twice, or a range that is none; the message does not name the
+        parameter, which the caller knows.
+    """
+    if isinstance(given, Mapping):
+        return _range(given)
+    if not isinstance(given, list | tuple):
+        return Choice((given,))
+    if not given:
+        raise ValueError("an empty list leaves nothing to run")
+    for i, value in enumerate(given):
+        if any(value == other and type(value) is type(other) for other in given[:i]):
+            raise ValueError(f"{value!r} stands twice")
+    return Choice(tuple(given))
+
+
+def _range(given: Mapping[str, object]) -> Range:
+    unknown = [key for key in given if key not in _RANGE_KEYS]
+    if unknown or "low" not in given or "high" not in given:
+        raise ValueError(f"{dict(given)!r} is no range. A range has low and high, and may have step or log = true")
+    if not isinstance(given.get("log", False), bool):
+        raise ValueError(f"log must be true or false, not {given['log']!r}")
+    for key in ("low", "high", "step"):
+        value = given.get(key, 1)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise ValueError(f"{key} must be a number, not {value!r}")
+    found = Range(**cast("dict[str, Any]", given))
+    if found.low >= found.high or (found.step is not None and found.step <= 0):
+        raise ValueError(f"low must be below high and step above 0, not {dict(given)!r}")
+    if found.log and (found.low <= 0 or found.step is not None):
+        raise ValueError(f"with log = true, low must be above 0 and there is no step, not {dict(given)!r}")
+    return found
+
+
+def grid(spaces: Mapping[str, Space]) -> Iterator[dict[str, object]]:
+    """Every combination; the last parameter changes fastest."""
+    for values in product(*(space.grid() for space in spaces.values())):
+        yield dict(zip(spaces, values, strict=True))
+
+
+def draws(spaces: Mapping[str, Space], samples: int, random: np.random.Generator) -> Iterator[dict[str, object]]:
+    """`samples` different combinations at most: fewer where the space seems to hold no more."""
+    seen: list[dict[str, object]] = []
+    for _ in range(50 * samples):
+        if len(seen) == samples:
+            return
+        drawn = {name: space.draw(random) for name, space in spaces.items()}
+        if drawn not in seen:
+            seen.append(drawn)
+            yield drawn

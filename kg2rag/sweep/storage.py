@@ -1,0 +1,167 @@
+"""Finished configurations <-> one Parquet file, the same bytes in whatever order and by however many they finished.
+
+While a sweep runs, each configuration is a file of its own in `parts/`, written beside its name and renamed, so that
+nothing half-written is ever read; `results.parquet` is put together from them, one row group a configuration, in the
+order of the sweep, every few seconds and at the end, when the parts go. Timings, which no two runs share, stand in
+`timings.csv`; what all scores have in common, in `sweep.json`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from io import BytesIO
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+RESULTS, TIMINGS, ABOUT = "results.parquet", "timings.csv", "sweep.json"
+_META = b"kg2rag"
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Retrieval per query, building and encoding left out (NaN where it failed), and the whole, in seconds."""
+
+    ms_per_query: float
+    seconds: float
+
+
+@dataclass
+class Folder:
+    """Where a sweep's results lie.
+
+    Parameters
+    ----------
+    metrics : of the sweep; identity : what all its scores share.
+    """
+
+    path: Path
+    schema: pa.Schema
+    identity: Mapping[str, object]
+    errors: dict[str, str] = field(default_factory=dict, init=False)
+    timings: dict[str, Timing] = field(default_factory=dict, init=False)
+    _row_group: dict[str, int] = field(default_factory=dict, init=False)
+
+    def open(self) -> None:
+        """Read what is finished; ValueError where it belongs to another sweep."""
+        about = self.path / ABOUT
+        if about.is_file():
+            self._check(json.loads(about.read_text(encoding="utf-8")))
+        if (self.path / RESULTS).is_file():
+            self._read_results()
+        for part in sorted(self._parts.glob("*.parquet")):
+            self._note(pq.read_table(part, columns=["id", "error"]), pq.read_schema(part))
+
+    @property
+    def finished(self) -> list[str]:
+        """The ids of configurations that have results, or an error."""
+        return list(self.errors)
+
+    def failed(self) -> dict[str, str]:
+        """Id -> error."""
+        return {id_: error for id_, error in self.errors.items() if error}
+
+    def begin(self, notes: Mapping[str, object]) -> None:
+        """Make the folder, and write what all scores share beside `notes`."""
+        self._parts.mkdir(parents=True, exist_ok=True)
+        for partial in self._parts.glob(".*.partial-*"):  # of a run that was killed
+            partial.unlink()
+        record = json.dumps({"identity": self.identity, **notes}, indent=1, ensure_ascii=False, default=str)
+        write(self.path / ABOUT, (record + "\n").encode())
+
+    def add(self, table: pa.Table, timing: Timing) -> None:
+        """Keep one configuration; from here on it is finished."""
+        meta = json.dumps({"ms_per_query": timing.ms_per_query, "seconds": timing.seconds})
+        marked = table.replace_schema_metadata({_META: meta.encode()})
+        write(self._parts / f"{table['id'][0].as_py()}.parquet", _parquet([marked], marked.schema))
+        self._note(marked, marked.schema)
+
+    def table(self, id_: str) -> pa.Table:
+        """The rows of a finished configuration."""
+        part = self._parts / f"{id_}.parquet"
+        if part.is_file():
+            return pq.read_table(part).replace_schema_metadata(None)
+        file = pq.ParquetFile(self.path / RESULTS)
+        return file.read_row_group(self._row_group[id_]).replace_schema_metadata(None)
+
+    def assemble(self, order: Sequence[str], *, done: bool = False) -> None:
+        """Write the one file and the timings, in the order given; `done` removes the parts.
+
+        What is finished and not in the order follows it, by id: nothing that was computed is ever dropped.
+        """
+        known = set(order)
+        order = [*order, *sorted(id_ for id_ in self.errors if id_ not in known)]
+        ready = [id_ for id_ in order if id_ in self.errors]
+        schema = self.schema.with_metadata({_META: json.dumps(self.identity, sort_keys=True).encode()})
+        tables = []
+        for number, id_ in enumerate(order, start=1):
+            if id_ in self.errors:
+                table = self.table(id_)
+                column = pa.array([number] * len(table), pa.int32())
+                tables.append(table.set_column(0, "number", column).replace_schema_metadata(schema.metadata))
+        write(self.path / RESULTS, _parquet(tables, schema))
+        lines = [f"{id_},{self.timings[id_].ms_per_query:.4f},{self.timings[id_].seconds:.4f}\n" for id_ in ready]
+        write(self.path / TIMINGS, "".join(["id,ms_per_query,seconds\n", *lines]).encode())
+        self._row_group = {id_: i for i, id_ in enumerate(ready)}
+        if done:
+            for part in self._parts.glob("*.parquet"):
+                part.unlink()
+            self._parts.rmdir()
+
+    @property
+    def _parts(self) -> Path:
+        return self.path / "parts"
+
+    def _check(self, record: Mapping[str, Mapping[str, object]]) -> None:
+        mine = json.loads(json.dumps(self.identity, default=str))
+        for key, value in record["identity"].items():
+            if mine.get(key) != value:
+                raise ValueError(
+                    f"{self.path} holds results of another sweep: its {key} is {value!r}, not {mine.get(key)!r}. "
+                    "Give another folder (--out)."
+                )
+
+    def _read_results(self) -> None:
+        file = pq.ParquetFile(self.path / RESULTS)
+        for i in range(file.num_row_groups):
+            rows = file.read_row_group(i, columns=["id", "error"])
+            self._row_group[rows["id"][0].as_py()] = i
+            self._note(rows, None)
+        if (self.path / TIMINGS).is_file():
+            for line in (self.path / TIMINGS).read_text(encoding="utf-8").splitlines()[1:]:
+                id_, ms, seconds = line.split(",")
+                self.timings[id_] = Timing(float(ms), float(seconds))
+        for id_ in self.errors:
+            self.timings.setdefault(id_, Timing(float("nan"), float("nan")))
+
+    def _note(self, rows: pa.Table, schema: pa.Schema | None) -> None:
+        id_ = rows["id"][0].as_py()
+        self.errors[id_] = rows["error"][0].as_py() or ""
+        if schema is not None:
+            self.timings[id_] = Timing(**json.loads(schema.metadata[_META]))
+
+
+def _parquet(tables: Sequence[pa.Table], schema: pa.Schema) -> bytes:
+    """One row group a table; the same tables give the same bytes."""
+    sink = BytesIO()
+    with pq.ParquetWriter(sink, schema, compression="zstd") as writer:
+        for table in tables:
+            writer.write_table(table, row_group_size=max(len(table), 1))
+    return sink.getvalue()
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file beside its place, force it to the disk and rename it: it is there whole or not at all."""
+    partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
+    try:
+        with partial.open("wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
