@@ -36,14 +36,21 @@ def _cosine(left: Matrix, right: Matrix) -> float:
 
 
 @numba.njit(cache=True)
-def _best_fit(edge: int, sentence_ptr: Ints, sentences: Ints, vectors: Matrix, query: Matrix) -> float:
-    """The highest cosine of the query with a sentence of the edge; 1 where it has none."""
+def _best_fit(edge: int, sentence_ptr: Ints, sentences: Ints, vectors: Matrix, query: Matrix, fits: Floats) -> float:
+    """The highest cosine of the query with a sentence of the edge; 1 where it has none.
+
+    `fits`, (n_sentences,), keeps the cosines once computed (NaN before): a sentence stands on several edges, at least
+    on those of both directions.
+    """
     first, last = sentence_ptr[edge], sentence_ptr[edge + 1]
     if first == last:
         return 1.0
     highest = -1.0
     for at in range(first, last):
-        highest = max(highest, _cosine(vectors[sentences[at]], query))
+        sentence = sentences[at]
+        if np.isnan(fits[sentence]):
+            fits[sentence] = _cosine(vectors[sentence], query)
+        highest = max(highest, fits[sentence])
     return highest
 
 
@@ -59,13 +66,14 @@ def _weigh(
     query: Matrix,
     allowed: NDArray[np.bool_],
     temperature: float,
+    fits: Floats,
     transition: Floats,
 ) -> float:
     """Fill in the query-aware weights of a node's edges; their sum."""
     total = 0.0
     for edge in range(indptr[node], indptr[node + 1]):
         if allowed[targets[edge]]:
-            fit = _best_fit(edge, sentence_ptr, sentences, vectors, query)
+            fit = _best_fit(edge, sentence_ptr, sentences, vectors, query, fits)
             transition[edge] = weights[edge] * np.exp((fit - 1.0) / temperature)
             total += transition[edge]
     return total
@@ -112,6 +120,7 @@ def query_aware_walk(
         return np.zeros(n_nodes), via
     start = restart / total
     transition = np.zeros(targets.shape[0])
+    fits = np.full(vectors.shape[0], np.nan)
     leaving = np.full(n_nodes, -1.0)  # the sum of the weights out of a node; -1 until it is first reached
     here = start.copy()
     most = np.zeros(n_nodes)
@@ -133,6 +142,7 @@ def query_aware_walk(
                     query,
                     allowed,
                     temperature,
+                    fits,
                     transition,
                 )
             if leaving[node] == 0.0:

@@ -11,10 +11,18 @@ import sys
 
 import typer
 
+from kg2rag.cli.build import build
 from kg2rag.cli.compare import compare
+from kg2rag.cli.compare_graphs import compare_graphs
 from kg2rag.cli.datasets import datasets_app
+from kg2rag.cli.diagnose import diagnose
+from kg2rag.cli.explain import explain
+from kg2rag.cli.graph import report_graph
+from kg2rag.cli.reproduce import reproduce, verify
 from kg2rag.cli.store import store_app
+from kg2rag.cli.sweep import sweep
 from kg2rag.cli.systems import list_systems
+from kg2rag.cli.world import world
 
 app = typer.Typer(
     help="A laboratory for graph-guided retrieval: compare strategies on multi-hop question sets.",
@@ -22,8 +30,17 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
+app.command()(build)
 app.command()(compare)
+app.command("compare-graphs")(compare_graphs)
+app.command()(diagnose)
+app.command()(explain)
+app.command()(reproduce)
+app.command()(sweep)
+app.command("graph")(report_graph)
 app.command("systems")(list_systems)
+app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(verify)
+app.command()(world)
 app.add_typer(datasets_app, name="datasets")
 app.add_typer(store_app, name="store")
 
@@ -33,7 +50,7 @@ def main() -> None:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")  # unset, the tokeniser warns in every forked process
     try:
         app()
-    except (ValueError, OSError, KeyError) as error:
+    except (ValueError, OSError, KeyError, RuntimeError) as error:
         if os.environ.get("KG2RAG_DEBUG"):
             raise
         message = error.args[0] if isinstance(error, KeyError) and error.args else error

@@ -151,6 +151,15 @@ class KnowledgeGraph:
 
     def triple(self, index: int) -> Triple:
         """The triple at `index`, with names in place of codes; its passage is "" where none states it."""
+        if index not in self._written:  # strategies ask for the same few again and again
+            self._written[index] = self._write(index)
+        return self._written[index]
+
+    @cached_property
+    def _written(self) -> dict[int, Triple]:
+        return {}
+
+    def _write(self, index: int) -> Triple:
         table = self.triples
         passage = int(table.passages[index])
         return Triple(

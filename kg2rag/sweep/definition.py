@@ -21,12 +21,12 @@ from kg2rag.evaluation.metrics import parse_metrics
 from kg2rag.extraction import Extractor
 from kg2rag.graph import KnowledgeGraph
 from kg2rag.store import Store
-from kg2rag.sweep.bench import loaded
 from kg2rag.sweep.configuration import Bench, Configuration, Request
 from kg2rag.sweep.entries import Entry, check_entries, read_entries, smallest
 from kg2rag.sweep.resources import Encoders, Graphs, embedders, fingerprint, graphs
 from kg2rag.sweep.space import Space, draws, grid
 from kg2rag.sweep.split import Split
+from kg2rag.sweep.workbench import loaded
 
 if TYPE_CHECKING:
     from kg2rag.sweep.planning import Plan

@@ -14,9 +14,9 @@ import pyarrow as pa
 from kg2rag.corpus import QADataset
 from kg2rag.embedding import Embedder
 from kg2rag.evaluation.metrics import Metric, evaluate
-from kg2rag.sweep.bench import Outcome, Rows
 from kg2rag.sweep.configuration import Configuration
 from kg2rag.sweep.definition import Sweep
+from kg2rag.sweep.workbench import Outcome, Rows
 from kg2rag.tokens import TokenCounter, counter_of
 from kg2rag.types import IntArray, Ranking
 

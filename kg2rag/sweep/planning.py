@@ -11,12 +11,12 @@ from pathlib import Path
 from statistics import fmean
 
 from kg2rag.hardware import threads
-from kg2rag.sweep.bench import run
 from kg2rag.sweep.configuration import Configuration, Task
 from kg2rag.sweep.definition import Sweep
 from kg2rag.sweep.judging import schema
 from kg2rag.sweep.stages import Stage, stages
 from kg2rag.sweep.storage import Folder
+from kg2rag.sweep.workbench import run
 
 
 @dataclass(frozen=True)

@@ -18,13 +18,13 @@ from typing import Any
 
 from kg2rag.evaluation import provenance
 from kg2rag.hardware import threads
-from kg2rag.sweep.bench import Outcome
 from kg2rag.sweep.configuration import Configuration, Task
 from kg2rag.sweep.definition import Sweep
 from kg2rag.sweep.judging import Judge, schema
 from kg2rag.sweep.results import SweepResult
 from kg2rag.sweep.stages import encoded
 from kg2rag.sweep.storage import Folder, Timing
+from kg2rag.sweep.workbench import Outcome
 from kg2rag.sweep.workers import Batch, check_backend, outcomes
 
 SECONDS = 5.0  # between two writings of the one file

@@ -17,8 +17,8 @@ from importlib.util import find_spec
 from typing import Any
 
 from kg2rag.hardware import threads
-from kg2rag.sweep.bench import Outcome, opened, run
 from kg2rag.sweep.configuration import Bench, Task
+from kg2rag.sweep.workbench import Outcome, opened, run
 
 BACKENDS = {"dask": "distributed", "loky": "joblib", "ray": "ray"}
 """Name -> the module it needs."""

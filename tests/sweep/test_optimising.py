@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kg2rag.sweep import Sweep, running
-from kg2rag.sweep.bench import Outcome
+from kg2rag.sweep.workbench import Outcome
 
 Make = Callable[..., Sweep]
 SPACE = {"bm25": {"k1": {"low": 0.1, "high": 3.0}, "b": [0.2, 0.4, 0.6]}}

@@ -20,7 +20,7 @@ from kg2rag.knowledge_base import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.store import Store
 from kg2rag.sweep import Sweep, SweepResult, bench, running
-from kg2rag.sweep.bench import Opened, Outcome
+from kg2rag.sweep.workbench import Opened, Outcome
 from kg2rag.systems import build
 
 Make = Callable[..., Sweep]
@@ -89,7 +89,7 @@ def test_a_run_that_stops_half_way_is_resumed_to_the_same_bytes(
 KILLED = """
 import sys, time
 sys.path.insert(0, sys.argv[3])
-from kg2rag.sweep import bench, read_sweep, running
+from kg2rag.sweep import workbench as bench, read_sweep, running
 from kg2rag.store import Store
 keep = running.Runner.keep
 def slowly(self, one, outcome):
