@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import pyarrow as pa
 
+from kg2rag.corpus_changes import replacing, with_passages, without
 from kg2rag.text import split_sentences
 from kg2rag.types import IntArray, Passage, Query, Triple
 
@@ -147,6 +148,12 @@ class Corpus(Sequence[Passage]):
             for record in batch.to_pylist():
                 digest.update(repr(tuple(record.values())).encode())
         return digest.hexdigest()
+
+    # Functions of a module of their own; the corpus is their first argument
+
+    with_passages = with_passages
+    without = without
+    replacing = replacing
 
     def __reduce__(self) -> tuple[type[Corpus], tuple[pa.Table]]:
         return Corpus, (self.table,)

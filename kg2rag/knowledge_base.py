@@ -5,35 +5,36 @@ Each part is built on first use and kept in the store; a second process, or a se
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+from kg2rag import parts
 from kg2rag.corpus import Corpus
 from kg2rag.embedding import Embedder, Role, SentenceEncoder
 from kg2rag.extraction import Extraction, Extractor
-from kg2rag.extraction.mentions import VERSION, MentionTable, find_mentions
+from kg2rag.extraction.mention_placebo import shuffled
+from kg2rag.extraction.mentions import MentionTable
 from kg2rag.extraction.sources import parse
 from kg2rag.graph import KnowledgeGraph
+from kg2rag.incremental import add, remove, replace
 from kg2rag.indexes.dense import DenseIndex
 from kg2rag.indexes.lexical import LexicalIndex, LexicalSettings
-from kg2rag.indexes.trigram import VERSION as TRIGRAM_VERSION
 from kg2rag.indexes.trigram import TrigramIndex
-from kg2rag.lexicon import FUNCTION_WORDS, Lexicon
+from kg2rag.lexicon import Lexicon
+from kg2rag.mention_facts import FactGraph, with_facts
 from kg2rag.mention_graph import MentionGraph, mention_sentences
 from kg2rag.mention_graph import build as build_mention_graph
-from kg2rag.phrase_graph import VERSION as PHRASE_VERSION
-from kg2rag.phrase_graph import PhraseGraph, PhraseTable, synonym_ends
+from kg2rag.phrase_graph import PhraseGraph, PhraseTable
 from kg2rag.store import Store
-from kg2rag.synonyms import Synonyms, synonyms
-from kg2rag.text import normalise
 from kg2rag.tri_graph import TriGraph
 from kg2rag.types import IntArray, Query, Triple
 from kg2rag.vectors import Matrix
+
+Part = TypeVar("Part")
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +46,7 @@ class KnowledgeBase:
     embedder: Embedder
     store: Store
     _memory: dict[Any, Any] = field(default_factory=dict, repr=False)
+    mention_table: MentionTable | None = field(default=None, repr=False)  # in place of the corpus's own
 
     @classmethod
     def build(
@@ -63,22 +65,37 @@ class KnowledgeBase:
             "triples:FILE".
         embedder : an embedder or the name of a sentence-transformers model; all-MiniLM-L6-v2 where not given.
         store : the cache; the default one where not given.
+
+        Raises
+        ------
+        ValueError : an unknown source, or a graph over other passages.
         """
         source = parse(graph) if isinstance(graph, str) else graph
+        if isinstance(source, KnowledgeGraph) and list(source.passage_ids) != corpus.ids:
+            raise ValueError(
+                f"The graph was built over {source.n_passages} passages that are not the corpus's {len(corpus)}. Build "
+                "it over this corpus, or give the knowledge base the corpus that it was built on."
+            )
         encoder = SentenceEncoder(embedder) if isinstance(embedder, str) else embedder or SentenceEncoder()
         return cls(corpus, source, encoder, store or Store())
+
+    def placebo(self, seed: int = 0) -> KnowledgeBase:
+        """The same passages under a shuffled graph and shuffled mentions, which know nothing: see `perturb`."""
+        graph = self.graph.perturb(shuffle=True, seed=seed)
+        mentions = shuffled(self.mentions, seed)
+        return KnowledgeBase(self.corpus, graph, self.embedder, self.store, mention_table=mentions)
+
+    # Functions of a module of their own; the knowledge base is their first argument
+
+    add = add
+    remove = remove
+    replace = replace
 
     @cached_property
     def graph(self) -> KnowledgeGraph:
         """The knowledge graph, extracted from the corpus or read from its source."""
         source = self.source
-        if isinstance(source, KnowledgeGraph):
-            return source
-        key = {"corpus": self.corpus.fingerprint, "source": source.fingerprint}
-        path = self.store.entry(
-            "graph", key, lambda folder: KnowledgeGraph.build(source.extract(self.corpus), self.corpus).save(folder)
-        )
-        return KnowledgeGraph.load(path, self.corpus)
+        return source if isinstance(source, KnowledgeGraph) else parts.graph(self.store, self.corpus, source)
 
     @cached_property
     def extraction(self) -> Extraction:
@@ -91,11 +108,7 @@ class KnowledgeBase:
     @cached_property
     def stated_triples(self) -> list[list[Triple]]:
         """(n_passages,) the triples that each passage states, in the source's own spelling and order."""
-        stated: list[list[Triple]] = [[] for _ in self.corpus.ids]
-        for triple in self.extraction.triples:
-            if triple.passage_id:
-                stated[self.corpus.row(triple.passage_id)].append(triple)
-        return stated
+        return parts.stated_triples(self.extraction.triples, self.corpus)
 
     @cached_property
     def vectors(self) -> Matrix:
@@ -111,10 +124,7 @@ class KnowledgeBase:
         """`dense` with other characters than a line break between the title and the text that are encoded."""
         if separator == "\n":
             return self.dense
-        if ("dense", separator) not in self._memory:
-            self._memory["dense", separator] = DenseIndex(self.encode(self.corpus.joined(separator)))
-        index: DenseIndex = self._memory["dense", separator]
-        return index
+        return self._once(("dense", separator), lambda: DenseIndex(self.encode(self.corpus.joined(separator))))
 
     @cached_property
     def entities(self) -> DenseIndex:
@@ -124,34 +134,22 @@ class KnowledgeBase:
     @cached_property
     def triple_vectors(self) -> DenseIndex:
         """Exact cosine search over the graph's triples, each encoded as "head relation tail"."""
-        graph, table = self.graph, self.graph.triples
-        parts = zip(table.heads.tolist(), table.relations.tolist(), table.tails.tolist(), strict=True)
-        return DenseIndex(self.encode([f"{graph.names[h]} {graph.relations[r]} {graph.names[t]}" for h, r, t in parts]))
+        return DenseIndex(self.encode(parts.triple_texts(self.graph)))
 
     @cached_property
     def entity_lexicon(self) -> tuple[Lexicon, list[int]]:
         """Finds the names and aliases of the graph's entities in a text; the list says which entity a match is."""
-        graph = self.graph
-        codes: dict[str, int] = {}
-        for entity, name in enumerate(graph.names):
-            codes.setdefault(normalise(name), entity)
-        for entity, aliases in enumerate(graph.aliases):
-            for alias in aliases:
-                codes.setdefault(normalise(alias), entity)
-        for word in FUNCTION_WORDS:
-            codes.pop(word, None)
-        return Lexicon(list(codes)), list(codes.values())
+        return parts.entity_lexicon(self.graph)
 
     def entity_names(self, settings: LexicalSettings) -> LexicalIndex:
         """BM25 over the names of the graph's entities."""
-        return self._lexical("bm25-entities", {"graph": self.graph.fingerprint}, list(self.graph.names), settings)
+        key = ("bm25-entities", settings)
+        return self._once(key, lambda: parts.lexical(self.store, *key, self.graph.fingerprint, self.graph.names))
 
     @cached_property
     def mentions(self) -> MentionTable:
         """Which titles and names the passages mention; from the corpus alone, whatever the graph."""
-        key = {"corpus": self.corpus.fingerprint, "rules": VERSION}
-        path = self.store.entry("mentions", key, lambda folder: find_mentions(self.corpus).save(folder))
-        return MentionTable.load(path)
+        return self.mention_table or parts.mentions(self.store, self.corpus)
 
     @cached_property
     def name_vectors(self) -> DenseIndex:
@@ -165,22 +163,32 @@ class KnowledgeBase:
 
     def mention_graph(self, backward: float, name_weight: float, max_mentions: int) -> MentionGraph:
         """The graph that `mention_ppr` walks, one for each setting of its weights."""
-        key = ("mention_graph", backward, name_weight, max_mentions)
-        if key not in self._memory:
-            self._memory[key] = build_mention_graph(
+        return self._once(
+            ("mention_graph", backward, name_weight, max_mentions),
+            lambda: build_mention_graph(
                 self.mentions, self.corpus, backward=backward, name_weight=name_weight, max_mentions=max_mentions
-            )
-        graph: MentionGraph = self._memory[key]
-        return graph
+            ),
+        )
+
+    def mention_facts(self, backward: float, name_weight: float, max_mentions: int, triple_weight: float) -> FactGraph:
+        """`mention_graph` joined with the entities and triples of `graph`, one for each setting of its weights."""
+        return self._once(
+            ("mention_facts", backward, name_weight, max_mentions, triple_weight),
+            lambda: with_facts(
+                self.mention_graph(backward, name_weight, max_mentions),
+                self.graph,
+                name_weight=name_weight,
+                triple_weight=triple_weight,
+                sentence_vectors=self.sentence_vectors,
+                triple_vectors=self.triple_vectors.vectors,
+                passage_vectors=self.vectors,
+            ),
+        )
 
     @cached_property
     def phrases(self) -> PhraseTable:
         """The source's triples as HippoRAG's phrases and facts."""
-        key = {"corpus": self.corpus.fingerprint, "source": self.source.fingerprint, "rules": PHRASE_VERSION}
-        path = self.store.entry(
-            "phrases", key, lambda folder: PhraseTable.build(self.extraction.triples, self.corpus).save(folder)
-        )
-        return PhraseTable.load(path, self.corpus)
+        return parts.phrases(self.store, self.corpus, self.source.fingerprint, lambda: self.extraction.triples)
 
     @cached_property
     def phrase_vectors(self) -> DenseIndex:
@@ -194,26 +202,9 @@ class KnowledgeBase:
 
     def phrase_graph(self, synonym_threshold: float) -> PhraseGraph:
         """The graph that HippoRAG walks, one for each least cosine of synonyms."""
-        key = ("phrase_graph", synonym_threshold)
-        if key not in self._memory:
-            self._memory[key] = PhraseGraph(self.phrases, self._synonyms(synonym_threshold))
-        graph: PhraseGraph = self._memory[key]
-        return graph
-
-    def _synonyms(self, threshold: float) -> Synonyms:
-        sources, targets = synonym_ends(self.phrases.phrases)
-        path = self.store.entry(
-            "synonyms",
-            {
-                "phrases": hashlib.sha256("\n".join(self.phrases.phrases).encode()).hexdigest(),
-                "encoder": self.embedder.fingerprint(self.store),
-                "threshold": threshold,
-            },
-            lambda folder: synonyms(self.phrase_vectors.vectors, threshold, sources=sources, targets=targets).save(
-                folder
-            ),
-        )
-        return Synonyms.load(path)
+        encoder = self.embedder.fingerprint(self.store)
+        of = (self.store, self.phrases, encoder, lambda: self.phrase_vectors.vectors, synonym_threshold)
+        return self._once(("phrase_graph", synonym_threshold), lambda: parts.phrase_graph(*of))
 
     @cached_property
     def sentence_vectors(self) -> Matrix:
@@ -223,27 +214,19 @@ class KnowledgeBase:
     @cached_property
     def trigram(self) -> TrigramIndex:
         """The passages' names and words, found by spellings like theirs."""
-        key = {"corpus": self.corpus.fingerprint, "rules": TRIGRAM_VERSION}
-        path = self.store.entry("trigram", key, lambda folder: TrigramIndex.write(folder, self.corpus.contents))
-        return TrigramIndex(path)
+        return parts.trigram(self.store, self.corpus)
 
     def lexical(self, settings: LexicalSettings) -> LexicalIndex:
         """BM25 over the passages, one index for each settings."""
-        return self._lexical("bm25", {"corpus": self.corpus.fingerprint}, self.corpus.contents, settings)
+        key, corpus = ("bm25", settings), self.corpus
+        return self._once(key, lambda: parts.lexical(self.store, *key, corpus.fingerprint, corpus.contents))
 
-    def _lexical(
-        self, stage: str, key: dict[str, str], texts: Sequence[str], settings: LexicalSettings
-    ) -> LexicalIndex:
-        if (stage, settings) not in self._memory:
-            path = self.store.entry(
-                stage,
-                {**key, **asdict(settings)},
-                lambda folder: LexicalIndex.write(folder, texts, settings),
-                libraries=("bm25s", "pystemmer"),
-            )
-            self._memory[stage, settings] = LexicalIndex(path, settings)
-        index: LexicalIndex = self._memory[stage, settings]
-        return index
+    def _once(self, key: Hashable, build: Callable[[], Part]) -> Part:
+        """What was built under this key before, or is built now."""
+        if key not in self._memory:
+            self._memory[key] = build()
+        part: Part = self._memory[key]
+        return part
 
     def encode(self, texts: Sequence[str], role: Role = "passage") -> Matrix:
         """(n_texts, dim) unit vectors, from the store where it has them."""
@@ -269,5 +252,5 @@ class KnowledgeBase:
 
     def __getstate__(self) -> dict[str, Any]:
         # Indexes and vectors stay behind: another process opens them from the store.
-        state = {name: self.__dict__[name] for name in ("corpus", "source", "embedder", "store")}
+        state = {name: self.__dict__[name] for name in ("corpus", "source", "embedder", "store", "mention_table")}
         return {**state, "_memory": {}}

@@ -142,6 +142,70 @@ def test_the_repr_counts_passages_and_documents(corpus: Corpus) -> None:
     assert repr(corpus) == "Corpus(3 passages, 2 documents)"
 
 
+NEW = Passage("c#0", "Ely", "Ely is a city.", "c", 0)
+
+
+def test_new_passages_stand_after_the_old_ones(corpus: Corpus) -> None:
+    assert list(corpus.with_passages([NEW])) == [*PASSAGES, NEW]
+    assert list(corpus) == PASSAGES
+
+
+def test_the_passages_that_are_left_keep_their_order(corpus: Corpus) -> None:
+    assert list(corpus.without(["a#1"])) == [PASSAGES[0], PASSAGES[2]]
+    assert list(corpus) == PASSAGES
+
+
+def test_a_replaced_passage_keeps_its_place(corpus: Corpus) -> None:
+    changed = [replace(PASSAGES[2], title="Burbank"), replace(PASSAGES[0], text="Other.")]
+    assert list(corpus.replacing(changed)) == [changed[1], PASSAGES[1], changed[0]]
+
+
+def test_a_corpus_that_came_about_by_changes_equals_one_made_at_once(corpus: Corpus) -> None:
+    by_changes = corpus.with_passages([NEW]).without(["a#0"]).replacing([replace(NEW, text="Other.")])
+    at_once = Corpus.from_passages([*PASSAGES[1:], replace(NEW, text="Other.")])
+    assert by_changes.fingerprint == at_once.fingerprint
+    assert by_changes.row("b#0") == 1
+
+
+def test_passages_of_another_corpus_keep_its_sentence_splits(corpus: Corpus) -> None:
+    split = Corpus.from_passages([NEW], sentences=[["Ely is", "a city."]])
+    assert corpus.with_passages(split).sentences(3) == ["Ely is", "a city."]
+    assert corpus.with_passages(split).replacing([NEW]).sentences(3) == ["Ely is a city."]
+
+
+def test_no_passages_leave_the_corpus_as_it_is(corpus: Corpus) -> None:
+    assert corpus.with_passages([]) is corpus.without([]) is corpus.replacing([]) is corpus
+
+
+def test_adding_an_id_that_is_there_is_refused_by_name(corpus: Corpus) -> None:
+    with pytest.raises(ValueError, match=r"'a#1' cannot be added.*\(1 of 2 given\)\. Give it another id, or replace"):
+        corpus.with_passages([NEW, PASSAGES[1]])
+    with pytest.raises(ValueError, match="Passage id 'c#0' stands twice"):
+        corpus.with_passages([NEW, NEW])
+
+
+@pytest.mark.parametrize(
+    "change", [lambda corpus: corpus.without(["a#0", "z"]), lambda corpus: corpus.replacing([NEW])]
+)
+def test_an_id_that_is_not_there_is_neither_removed_nor_replaced(corpus: Corpus, change: Any) -> None:
+    with pytest.raises(KeyError, match=r"'(z|c#0)' cannot be re\w+: the corpus lacks it .*such as 'a#0'"):
+        change(corpus)
+
+
+def test_the_last_passage_is_not_removed(corpus: Corpus) -> None:
+    with pytest.raises(ValueError, match="Removing all 3 passages would leave an empty corpus"):
+        corpus.without(corpus.ids)
+
+
+def test_an_id_that_is_named_twice_is_removed_once(corpus: Corpus) -> None:
+    assert corpus.without(["a#0", "a#0"]).ids == ["a#1", "b#0"]
+
+
+def test_one_id_in_place_of_a_list_is_refused(corpus: Corpus) -> None:
+    with pytest.raises(TypeError, match=r"such as \['a#0'\], not as the string 'a#0'"):
+        corpus.without("a#0")
+
+
 def asked(corpus: Corpus, *questions: Question, **settings: Any) -> QADataset:
     return QADataset("films", corpus, questions, **settings)
 

@@ -218,3 +218,9 @@ def test_texts_made_at_query_time_are_encoded_once_for_each_role(little: Knowled
     assert len(asked(little)) == before
     little.encode_once(["b"], "query")
     assert asked(little)[-1] == ["query: b"]
+
+
+def test_a_graph_over_other_passages_is_refused(kb: KnowledgeBase) -> None:
+    other = kb.corpus.without(kb.corpus.ids[:1])
+    with pytest.raises(ValueError, match="built over 300 passages that are not the corpus's 299"):
+        KnowledgeBase.build(other, kb.graph)

@@ -19,7 +19,7 @@ from kg2rag.evaluation import evaluate
 from kg2rag.knowledge_base import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.store import Store
-from kg2rag.sweep import Sweep, SweepResult, bench, running
+from kg2rag.sweep import Sweep, SweepResult, running, workbench
 from kg2rag.sweep.workbench import Opened, Outcome
 from kg2rag.systems import build
 
@@ -89,7 +89,7 @@ def test_a_run_that_stops_half_way_is_resumed_to_the_same_bytes(
 KILLED = """
 import sys, time
 sys.path.insert(0, sys.argv[3])
-from kg2rag.sweep import workbench as bench, read_sweep, running
+from kg2rag.sweep import read_sweep, running, workbench
 from kg2rag.store import Store
 keep = running.Runner.keep
 def slowly(self, one, outcome):
@@ -218,7 +218,7 @@ def test_failed_configurations_are_run_again_on_resuming(
     sweep: Make, finished: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(bench, "check_candidates", lambda *_: 1 / 0)
+        patched.setattr(workbench, "check_candidates", lambda *_: 1 / 0)
         assert len(sweep().run(tmp_path, jobs=1).failed) == 12
     assert not len(sweep().run(tmp_path, jobs=1, resume=True).failed)
     assert (tmp_path / "results.parquet").read_bytes() == finished
