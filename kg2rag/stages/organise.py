@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, get_args
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from kg2rag.stages.expand import SUBGRAPH
 from kg2rag.stages.hits import rescored
 from kg2rag.trace import Trace, step
 from kg2rag.types import FloatArray, IntArray, Query, Ranking, Triple
+from kg2rag.vectors import Matrix
 
 Overflow = Literal["cut", "skip", "stop"]
 Fill = Literal["none", "unlinked", "all"]
@@ -56,6 +58,10 @@ class Choice(NamedTuple):
     tree: int
     rank: int
     place: int
+
+
+_FORESTS: WeakKeyDictionary[Ranking, dict[tuple[KnowledgeBase, str, int], Forest]] = WeakKeyDictionary()
+"""Forests live as long as the ranking that they grew from: settings that share it (a sweep's) grow them once."""
 
 
 @dataclass(frozen=True)
@@ -116,15 +122,18 @@ class Organise(Stage):
         if not queries:
             return [], []
         vectors = self.kb.encode_queries(queries)
-        forests = [
-            self._forest(ranking, self.kb.dense.cosines(vector, ranking.rows))
-            for ranking, vector in zip(rankings, vectors, strict=True)
-        ]
+        forests = [self._forest(*given) for given in zip(queries, rankings, vectors, strict=True)]
         pairs = [[(query.text, text) for text in forest.texts] for query, forest in zip(queries, forests, strict=True)]
         return forests, list(score_batches(self._scorer, pairs))
 
-    def _forest(self, ranking: Ranking, cosines: FloatArray) -> Forest:
+    def _forest(self, query: Query, ranking: Ranking, vector: Matrix) -> Forest:
         """The weighted graph and its trees (Eq. 6 and 7)."""
+        kept, key = _FORESTS.setdefault(ranking, {}), (self.kb, query.text, self.max_characters)
+        if key not in kept:
+            kept[key] = self._grow(ranking, self.kb.dense.cosines(vector, ranking.rows))
+        return kept[key]
+
+    def _grow(self, ranking: Ranking, cosines: FloatArray) -> Forest:
         graph = self.kb.graph
         triples = _triples(ranking, stated_by(graph, ranking.rows))
         rows = graph.triples.passages[triples].astype(np.int64)
