@@ -7,7 +7,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help compare test check notebooks bench lab
+.PHONY: help compare test check notebooks browser bench lab
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +26,9 @@ check: $(READY) ## style, types, layers
 
 notebooks: $(READY) ## run the notebooks in place
 	$(BIN)/jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False $(NOTEBOOKS)
+
+browser: $(READY) ## notebook 01 and the widgets in JupyterLab, clicked in Chromium (pip install playwright)
+	$(BIN)/python eval/browser.py notebooks/01_first_comparison.ipynb --widget $(ARGS)
 
 bench: $(READY) ## our speed as a ratio to the plain libraries
 	$(BIN)/python eval/bench/run.py $(ARGS)
