@@ -85,14 +85,14 @@ def page(result: SweepResult) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader("kg2rag.sweep", "."),
+        loader=PackageLoader("kg2rag", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     best = top(result) if result.numbers else None
-    return environment.get_template("report.html.j2").render(
+    return environment.get_template("sweep.html.j2").render(
         name=result.name,
         headline=_headline(result),
         header=HEADER,

@@ -118,8 +118,8 @@ def _frame(rows: Sequence[tuple[object, ...]], a: str, b: str) -> pd.DataFrame:
 
 def _explained(ranking: Ranking, question: Question, data: QADataset, hits: int, name: str) -> Explanation:
     corpus, texts = data.corpus, {}
-    for row in ranking.rows[:hits].tolist():
-        passage = corpus[row]
+    for id_ in ranking.passage_ids[:hits]:  # by id: the rows of a loaded run are not the corpus's
+        passage = corpus[corpus.row(id_)]
         unit = passage.id if data.unit == "passage" else passage.doc_id
         words = passage.text if len(passage.text) <= _EXCERPT else f"{passage.text[: _EXCERPT - 1]}…"
         title = f"{passage.title}: " if passage.title and passage.title != passage.id else ""
