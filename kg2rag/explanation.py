@@ -72,7 +72,11 @@ def number(value: float) -> str:
     return f"{value:.8g}"
 
 
-@dataclass(frozen=True)
+INNER = ("subgraph",)
+"""Keys under which a stage leaves codes for the next one, which say nothing to a reader."""
+
+
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """The first hits of a ranking, explained; make one with `Ranking.explain`.
 
@@ -141,7 +145,9 @@ class Explanation:
     def notes(self) -> dict[str, str]:
         """What the strategy says of the query as a whole."""
         return {
-            name: _readable(value) for name, value in self.ranking.metadata.items() if name not in (FORMULA, SOURCE)
+            name: _readable(value)
+            for name, value in self.ranking.metadata.items()
+            if name not in (FORMULA, SOURCE, *INNER)
         }
 
     def _repr_html_(self) -> str:
@@ -193,7 +199,7 @@ class Explanation:
         ]
         return [head, *(Padding(line, (0, 0, 0, 4), expand=False) for line in lines if line)]
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         from rich.console import Console
 
         console = Console(width=120, no_color=True)

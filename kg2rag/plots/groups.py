@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 def groups(means: pd.DataFrame, baseline: str) -> Figure:
     """One row a system, one column a group, best systems on top; a cell shows its mean in per cent.
 
-    The colour is the difference from the baseline in that group, blue above and orange below; the best mean of a group
-    is framed, several where they tie. It marks no significance.
+    The colour is the difference from the baseline in that group, orange above and purple below; the best mean of a
+    group is framed, several where they tie. It marks no significance.
 
     Parameters
     ----------
