@@ -1,4 +1,4 @@
-"""The README says what `eval/results` says."""
+"""The README and docs/results.md say what `eval/results` says."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def test_the_readme_shows_the_committed_results() -> None:
+@pytest.mark.parametrize("script", ["readme.py", "tables.py"])
+def test_the_pages_show_the_committed_results(script: str) -> None:
     done = subprocess.run(
-        [sys.executable, ROOT / "eval" / "readme.py", "--check"], capture_output=True, text=True, check=False
+        [sys.executable, ROOT / "eval" / script, "--check"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
