@@ -71,7 +71,7 @@ class DynamicHybrid(Retriever):
         if queries:
             for retriever in self.sides().values():
                 retriever.prepare(queries)
-            self.analyse(queries[:1])
+            self.analyse(queries)  # a language model is asked here, and its answers are kept
 
     def analyse(self, queries: Sequence[Query]) -> list[QueryAnalysis]:
         """What the analyser says of each query."""
