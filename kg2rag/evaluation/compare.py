@@ -85,7 +85,7 @@ def compare(
     for name, alike in repeated.items():
         done = [run(name, system, data, k, batch_size, progress=progress) for system in alike]
         runs[name] = [rankings for rankings, _ in done]
-        ms_per_query[name] = sum(ms for _, ms in done) / len(done)
+        ms_per_query[name] = round(sum(ms for _, ms in done) / len(done), 3)
     tokens = PassageTokens(data.corpus, counter)
     tables = _tables(runs, data, metrics, k, unit or data.unit, baseline, seed, tokens)
     return Comparison(
@@ -107,7 +107,7 @@ def compare(
             "command": command,
             "started": started.isoformat(timespec="seconds"),
             "seconds": round(time.perf_counter() - begin, 3),
-            "ms_per_query": {name: None if ms != ms else round(ms, 3) for name, ms in ms_per_query.items()},
+            "ms_per_query": {name: None if ms != ms else ms for name, ms in ms_per_query.items()},
             "load_average": {"start": load, "end": provenance.load_average()},
             **provenance.environment(),
         },

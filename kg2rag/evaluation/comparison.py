@@ -208,7 +208,7 @@ class Comparison:
         return column in self.per_query and len(set(self.per_query[column].astype("string").fillna(""))) > 1
 
     def save(self, directory: Path | str) -> Path:
-        """Write scores.csv and the other tables, per_query.parquet, runs/<system>.trec, report.html and config.json.
+        """Write scores.csv and the other tables, per_query.parquet, TREC runs and qrels, report.html and config.json.
 
         Tables and runs are the same bytes for the same rankings; timings stand only in config.json and report.html.
         Of a system with several seeds, the first one's run is written. Runs of systems that an earlier comparison in

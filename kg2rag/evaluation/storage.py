@@ -38,6 +38,8 @@ def save(comparison: Comparison, directory: Path) -> Path:
     _write(directory / "per_query.parquet", parquet.getvalue())
     for name, rankings in comparison.rankings.items():
         _write(directory / "runs" / f"{name}.trec", trec.dump(rankings, name).encode())
+    if comparison.held is not None:
+        _write(directory / "qrels.trec", trec.dump_qrels(comparison.held.data.qrels).encode())
     _write(directory / "report.html", comparison.to_html().encode())
     config = json.dumps(dict(comparison.config), indent=1, ensure_ascii=False, default=str)
     _write(directory / "config.json", (config + "\n").encode())

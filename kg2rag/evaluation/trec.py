@@ -1,4 +1,4 @@
-"""Rankings <-> TREC run files: `query_id Q0 passage_id rank score system`, one hit a line.
+"""Rankings <-> TREC run files: `query_id Q0 passage_id rank score system`, one hit a line; gold <-> TREC qrels files.
 
 The format is separated by blanks, so blanks and per cent signs of ids and names are written as `%20`, `%25` and so on
 and read back. A query without hits has no line. Scores have nine significant digits; the rank is what counts.
@@ -7,7 +7,7 @@ and read back. A query without hits has no line. Scores have nine significant di
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from urllib.parse import quote, unquote
 
@@ -65,6 +65,40 @@ def as_rankings(run: dict[str, list[tuple[str, float]]], query_ids: Iterable[str
         rows = np.array([row[id_] for id_, _ in hits], dtype=np.int64)
         rankings.append(Ranking(query_id, rows, np.array([score for _, score in hits], dtype=np.float64), ids))
     return rankings
+
+
+def dump_qrels(gold: Mapping[str, Mapping[str, int]]) -> str:
+    """The text of a qrels file, `query_id 0 passage_id grade`; `QADataset.qrels` is such a mapping."""
+    return "".join(
+        f"{_encode(query)} 0 {_encode(id_)} {grade}\n"
+        for query, judged in gold.items()
+        for id_, grade in judged.items()
+    )
+
+
+def load_qrels(path: Path) -> dict[str, dict[str, int]]:
+    """Query id -> gold id -> grade; passages judged irrelevant (grade 0 or less) are left out.
+
+    Raises
+    ------
+    ValueError : a line without four fields, a grade that is no whole number, or a passage judged twice.
+    """
+    gold: dict[str, dict[str, int]] = {}
+    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
+        fields = line.split()
+        if not fields:
+            continue
+        if len(fields) != 4:
+            raise ValueError(f"{path}, line {number}: {len(fields)} fields instead of 4 (query 0 passage grade).")
+        query, id_ = unquote(fields[0]), unquote(fields[2])
+        if not re.fullmatch(r"-?\d+", fields[3]):
+            raise ValueError(f"{path}, line {number}: grade {fields[3]!r} is no whole number.")
+        judged = gold.setdefault(query, {})
+        if id_ in judged:
+            raise ValueError(f"{path}, line {number}: query {query!r} and passage {id_!r} are judged twice.")
+        judged[id_] = int(fields[3])
+    relevant = {query: {id_: grade for id_, grade in judged.items() if grade > 0} for query, judged in gold.items()}
+    return {query: judged for query, judged in relevant.items() if judged}
 
 
 def _encode(name: str) -> str:

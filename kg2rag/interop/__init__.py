@@ -4,7 +4,7 @@
 such; `langchain` and `llamaindex` adapt retrievers both ways, and need the package of that name.
 """
 
-from kg2rag.interop.exports import to_frame, to_ranx
+from kg2rag.interop.exports import qrels_frame, to_frame, to_ranx
 from kg2rag.interop.recorded import Recorded
 
-__all__ = ["Recorded", "to_frame", "to_ranx"]
+__all__ = ["Recorded", "qrels_frame", "to_frame", "to_ranx"]

@@ -1,10 +1,12 @@
-"""Our rankings -> a ranx run, a DataFrame; TREC files are written by `Comparison.save` and `kg2rag.evaluation.trec`."""
+"""Our rankings -> a ranx run, a DataFrame; a qrels file -> a DataFrame. `Comparison.save` writes both as TREC files."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kg2rag.evaluation import trec
 from kg2rag.types import Ranking
 
 if TYPE_CHECKING:
@@ -22,6 +24,14 @@ def to_frame(rankings: Sequence[Ranking]) -> pd.DataFrame:
         for at, hit in enumerate(ranking, start=1)
     ]
     return pd.DataFrame(rows, columns=["query_id", "passage_id", "rank", "score", "stage"])
+
+
+def qrels_frame(path: Path | str) -> pd.DataFrame:
+    """A TREC qrels file as the `qrels` that `kg2rag.from_frames` takes: query_id, passage_id, grade."""
+    import pandas as pd
+
+    rows = [(q, id_, grade) for q, judged in trec.load_qrels(Path(path)).items() for id_, grade in judged.items()]
+    return pd.DataFrame(rows, columns=["query_id", "passage_id", "grade"])
 
 
 def to_ranx(rankings: Sequence[Ranking], name: str) -> ranx.Run:

@@ -289,7 +289,7 @@ def test_saving_leaves_nothing_but_its_files(result, tmp_path):
     files = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file())
     runs = ["runs/better.trec", "runs/dense.trec", "runs/worse.trec"]
     tables = ["curve.csv", "scores.csv", "sizes.csv", "token_curve.csv"]
-    assert files == sorted(["config.json", "per_query.parquet", "report.html", *runs, *tables])
+    assert files == sorted(["config.json", "per_query.parquet", "qrels.trec", "report.html", *runs, *tables])
 
 
 def test_saving_again_removes_runs_of_systems_that_are_gone(result, systems, data, tmp_path):

@@ -48,3 +48,29 @@ def test_a_broken_line_is_named(tmp_path, line, message):
     path.write_text(f"q Q0 b 1 0.5 s\n{line}\n")
     with pytest.raises(ValueError, match=message):
         trec.load(path)
+
+
+def test_qrels_are_written_and_read_back(tmp_path):
+    gold = {"q 1": {"a%b": 1, "c": 2}, "q2": {"a": 1}}
+    (tmp_path / "qrels").write_text(trec.dump_qrels(gold))
+    assert (tmp_path / "qrels").read_text().splitlines()[0] == "q%201 0 a%25b 1"
+    assert trec.load_qrels(tmp_path / "qrels") == gold
+
+
+def test_passages_judged_irrelevant_are_no_gold(tmp_path):
+    (tmp_path / "qrels").write_text("q1 0 a 0\nq1 0 b 1\nq2\t0\tc\t-1\n")
+    assert trec.load_qrels(tmp_path / "qrels") == {"q1": {"b": 1}}
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("q1 0 a", "line 2: 3 fields instead of 4"),
+        ("q1 0 a much", "line 2: grade 'much' is no whole number"),
+        ("q1 0 b 1", "line 2: query 'q1' and passage 'b' are judged twice"),
+    ],
+)
+def test_a_broken_line_of_qrels_is_named(tmp_path, line, message):
+    (tmp_path / "qrels").write_text(f"q1 0 b 1\n{line}\n")
+    with pytest.raises(ValueError, match=message):
+        trec.load_qrels(tmp_path / "qrels")

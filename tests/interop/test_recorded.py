@@ -10,7 +10,7 @@ import pytest
 import kg2rag
 from kg2rag import Corpus, Passage, Query
 from kg2rag.evaluation import trec
-from kg2rag.interop import Recorded, to_frame, to_ranx
+from kg2rag.interop import Recorded, qrels_frame, to_frame, to_ranx
 
 CORPUS = Corpus.from_passages(Passage(id_, "", f"text of {id_}", id_, 0) for id_ in ("a", "b", "c"))
 RUN = {"q1": [("c", 3.0), ("a", 1.0)], "q2": [("b", 0.5), ("a", 0.5)]}
@@ -93,3 +93,13 @@ def test_a_recorded_run_stands_beside_ours_with_the_same_scores(bundled: kg2rag.
         .loc["again", ["recall@5", "mrr@10"]]
         .equals(result.to_frame().loc["bm25", ["recall@5", "mrr@10"]])
     )
+
+
+def test_a_saved_comparison_holds_the_gold_that_judges_it_again(bundled: kg2rag.QADataset, tmp_path: Path) -> None:
+    bm25 = kg2rag.BM25(kg2rag.KnowledgeBase.build(bundled.corpus))
+    kg2rag.compare({"bm25": bm25}, bundled, metrics=["recall@5"]).save(tmp_path)
+    qrels = qrels_frame(tmp_path / "qrels.trec")
+    questions = pd.DataFrame({"id": [q.id for q in bundled.questions], "text": [q.text for q in bundled.questions]})
+    corpus = pd.DataFrame({"id": bundled.corpus.ids, "text": bundled.corpus.contents})
+    again = kg2rag.from_frames(corpus, questions, qrels)
+    assert again.qrels == bundled.qrels
