@@ -16,7 +16,7 @@ compare: $(READY) ## compare all systems: make compare DATASET=hotpotqa ARGS="--
 	$(BIN)/kg2rag compare $(DATASET) $(ARGS)
 
 test: $(READY) ## every test, and every notebook from top to bottom
-	KG2RAG_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile $(ARGS)
+	KG2RAG_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
 check: $(READY) ## style, types, layers
 	$(BIN)/ruff check
