@@ -61,8 +61,8 @@ class KnowledgeBase:
 
         Parameters
         ----------
-        graph : a graph, an extractor, or a source by name: "mentions" (no LLM), "openie:FILE", "subkgs:FILE",
-            "triples:FILE".
+        graph : a graph, an extractor, or a source by name, such as "mentions" (no LLM), "openie:FILE" or
+            "mentions+triples:FILE"; `kg2rag.extraction.sources` knows them all.
         embedder : an embedder or the name of a sentence-transformers model; all-MiniLM-L6-v2 where not given.
         store : the cache; the default one where not given.
 

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -93,12 +94,19 @@ class VectorCache:
 
 def _fill(shard: Path, wanted: NDArray[np.void], vectors: Matrix, missing: NDArray[np.bool_]) -> None:
     """Copy the vectors of the wanted (sorted) keys that a shard has, and note that they are missing no more."""
-    keys = np.load(shard / "keys.npy").view("V16").ravel()
+    keys = _keys(shard)
     at = np.minimum(np.searchsorted(wanted, keys), len(wanted) - 1)
     found = np.flatnonzero(wanted[at] == keys)
     if len(found):
         vectors[at[found]] = np.load(shard / "vectors.npy", mmap_mode="r")[found]
         missing[at[found]] = False
+
+
+@lru_cache(maxsize=8192)
+def _keys(shard: Path) -> NDArray[np.void]:
+    """The keys of a shard; read once in a process, for a shard is named by its contents and never changes."""
+    keys: NDArray[np.void] = np.load(shard / "keys.npy").view("V16").ravel()
+    return keys
 
 
 def _batches(lengths: list[int]) -> Iterator[slice]:

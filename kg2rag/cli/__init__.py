@@ -18,10 +18,11 @@ from kg2rag.cli.datasets import datasets_app
 from kg2rag.cli.diagnose import diagnose
 from kg2rag.cli.explain import explain
 from kg2rag.cli.graph import report_graph
-from kg2rag.cli.reproduce import reproduce, verify
+from kg2rag.cli.reproduce import reproduce
 from kg2rag.cli.store import store_app
 from kg2rag.cli.sweep import sweep
 from kg2rag.cli.systems import list_systems
+from kg2rag.cli.verify import verify
 from kg2rag.cli.world import world
 
 app = typer.Typer(

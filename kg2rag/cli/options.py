@@ -35,7 +35,11 @@ SettingOption = Annotated[Setting | None, typer.Option("--setting", help="Search
 PassagesOption = Annotated[Passages | None, typer.Option("--passages", help="What a passage is.")]
 Limit = Annotated[int | None, typer.Option(min=1, help="Draw so many questions; the corpus stays whole.")]
 Seed = Annotated[int, typer.Option(help="Of the draw, the bootstrap and the randomisation test.")]
-Graph = Annotated[str, typer.Option(help="mentions (no LLM), or openie:FILE, subkgs:FILE, triples:FILE, graph:FOLDER.")]
+GRAPHS = (
+    "mentions, cooccurrence (no LLM); openie:, subkgs:, triples:, graphml:FILE; graph:, lightrag:, msgraphrag:FOLDER; "
+    "dependency[:MODEL]; joined by + for their union."
+)
+Graph = Annotated[str, typer.Option(help=GRAPHS)]
 Revision = Annotated[str | None, typer.Option(help="Revision of the hub's copy.")]
 
 

@@ -98,8 +98,8 @@ def _remove_former(directory: Path, systems: list[str]) -> None:
     config.unlink()
     for name in sorted(set(former) - set(systems)):
         (directory / "runs" / f"{Path(name).name}.trec").unlink(missing_ok=True)
-    for name in _TABLES:
-        (directory / f"{name}.csv").unlink(missing_ok=True)
+    for name in ("qrels.trec", *(f"{table}.csv" for table in _TABLES)):
+        (directory / name).unlink(missing_ok=True)
 
 
 def _csv(frame: pd.DataFrame, *, index: bool) -> bytes:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
@@ -69,7 +70,7 @@ class FromLangChain(Retriever):
         ValueError : a document that is no passage of the corpus, a query with candidates, which LangChain's
             retrievers do not know, or `k` below 1.
         """
-        match = Matcher(self.corpus, self.name)
+        match = self._match
         return [
             ranked(query, [match.row(d.id or d.metadata.get("id"), d.page_content) for d in self._ask(query)], match, k)
             for query in queries
@@ -77,6 +78,10 @@ class FromLangChain(Retriever):
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Nothing that we know of."""
+
+    @cached_property
+    def _match(self) -> Matcher:
+        return Matcher(self.corpus, self.name)
 
     def _ask(self, query: Query) -> list[Document]:
         return self.retriever.invoke(query.text)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
@@ -62,7 +63,7 @@ class FromLlamaIndex(Retriever):
         ValueError : a node that is no passage of the corpus, a query with candidates, which LlamaIndex's retrievers
             do not know, or `k` below 1.
         """
-        match = Matcher(self.corpus, self.name)
+        match = self._match
         return [
             ranked(query, [match.row(n.node.node_id, n.node.get_content()) for n in self._ask(query)], match, k)
             for query in queries
@@ -70,6 +71,10 @@ class FromLlamaIndex(Retriever):
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Nothing that we know of."""
+
+    @cached_property
+    def _match(self) -> Matcher:
+        return Matcher(self.corpus, self.name)
 
     def _ask(self, query: Query) -> list[NodeWithScore]:
         nodes: list[NodeWithScore] = self.retriever.retrieve(query.text)

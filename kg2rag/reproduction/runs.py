@@ -14,8 +14,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kg2rag.corpus import Corpus, QADataset
+from kg2rag.datasets import load
+from kg2rag.embedding import SentenceEncoder
+from kg2rag.knowledge_base import KnowledgeBase
 from kg2rag.reproduction.ledger import Ledger, Ours, Published
 from kg2rag.reproduction.table import markdown, rich_table
+from kg2rag.systems import build
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -166,29 +170,24 @@ def _run_all(runs: Sequence[Ours], root: Path, *, progress: bool) -> dict[str, d
     return found
 
 
-def _world(ours: Ours, root: Path) -> tuple[QADataset, object]:
+def _world(ours: Ours, root: Path) -> tuple[QADataset, KnowledgeBase]:
     """The questions and the knowledge base of a run."""
-    import kg2rag
-
     folder = root / ours.folder
-    data = kg2rag.load(ours.data, path=folder, split=ours.split, setting=ours.setting, passages=ours.passages)
+    data = load(ours.data, path=folder, split=ours.split, setting=ours.setting, passages=ours.passages)
     if not ours.titles:
         data = replace(data, corpus=_untitled(data.corpus))
     kind, colon, file = ours.graph.partition(":")
     graph = f"{kind}:{folder / file}" if colon else kind
-    return data, kg2rag.KnowledgeBase.build(data.corpus, graph, embedder=kg2rag.SentenceEncoder(dtype=ours.dtype))
+    return data, KnowledgeBase.build(data.corpus, graph, embedder=SentenceEncoder(dtype=ours.dtype))
 
 
 def _untitled(corpus: Corpus) -> Corpus:
     return Corpus.from_passages([replace(passage, title="") for passage in corpus])
 
 
-def _measure(ours: Ours, data: QADataset, kb: object) -> dict[str, float]:
+def _measure(ours: Ours, data: QADataset, kb: KnowledgeBase) -> dict[str, float]:
     from kg2rag.evaluation import evaluate
-    from kg2rag.knowledge_base import KnowledgeBase
-    from kg2rag.systems import build
 
-    assert isinstance(kb, KnowledgeBase)
     system = build(ours.system, kb, **ours.parameters)
     rankings = system.retrieve_batch(data.queries, ours.k)
     wanted = sorted(set(ours.metrics.values()) - {SIZE})

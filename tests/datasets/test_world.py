@@ -196,3 +196,10 @@ def test_no_title_of_wikipedia_is_a_name_of_the_world(shared_data: Path) -> None
     ours = {normalise(names.name(kind, i)) for kind, count in counts.items() for i in range(count)}
     ours |= {normalise(names.alias(kind, i)) for kind, count in counts.items() for i in range(count)}
     assert not titles & ours
+
+
+@pytest.mark.parametrize("manifest", ["{", "{}", '{"controls": {}, "sha256": {}}'])
+def test_a_broken_manifest_is_named(tmp_path: Path, manifest: str) -> None:
+    (tmp_path / "world.json").write_text(manifest)
+    with pytest.raises(ValueError, match=r"world\.json: no manifest of a world"):
+        kg2rag.load("world", path=tmp_path)

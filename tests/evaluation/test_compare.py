@@ -299,6 +299,13 @@ def test_saving_again_removes_runs_of_systems_that_are_gone(result, systems, dat
     assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["dense.trec", "mine.trec"]
 
 
+def test_saving_a_loaded_comparison_leaves_no_gold_of_another(result, tmp_path):
+    result.save(tmp_path / "first")
+    result.save(tmp_path / "second")
+    Comparison.load(tmp_path / "first").save(tmp_path / "second")
+    assert not (tmp_path / "second" / "qrels.trec").exists()  # a loaded comparison holds no gold
+
+
 def test_an_unfinished_directory_is_no_comparison(result, tmp_path):
     result.save(tmp_path)
     (tmp_path / "config.json").unlink()

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.json
-from pydantic import Field, StrictInt
+from pydantic import Field, StrictInt, ValidationError
 
 from kg2rag.corpus import Corpus, QADataset, Question
 from kg2rag.datasets.entry import Entry, Request
@@ -31,6 +31,13 @@ Everything in this folder is invented: the people, the towns, the books and ever
 by kg2rag from the controls in world.json, and the same controls give the same bytes. It shows how a retrieval strategy
 fares as questions grow longer, distractors more and graphs noisier. It is no benchmark of natural text.
 """
+
+
+class Manifest(Record):
+    """What `world.json` holds."""
+
+    controls: dict[str, object]
+    sha256: dict[str, str] = Field(min_length=3)
 
 
 class WorldQuestion(Record):
@@ -81,17 +88,25 @@ def load(request: Request) -> QADataset:
     folder = request.path or Path()
     if not (folder / MANIFEST).is_file():
         raise FileNotFoundError(f"{folder} holds no world: {MANIFEST} is missing. Make one: kg2rag world --out.")
-    manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    for name, expected in manifest["sha256"].items():
+    manifest = _manifest(folder / MANIFEST)
+    for name, expected in manifest.sha256.items():
         with (folder / name).open("rb") as file:
             found = hashlib.file_digest(file, "sha256").hexdigest()
         if found != expected:
             raise ValueError(f"{folder / name}: sha256 {found}, but {MANIFEST} says {expected}. Generate it again.")
     questions = tuple(_question(record) for record in Files().records(folder / "questions.jsonl", WorldQuestion))
-    source = {"synthetic": True, "controls": manifest["controls"], "files": manifest["sha256"]}
+    source = {"synthetic": True, "controls": manifest.controls, "files": manifest.sha256}
     return QADataset(
         "synthetic world", _corpus(folder / "corpus.jsonl"), questions, source=source, extras=beside(folder)
     )
+
+
+def _manifest(path: Path) -> Manifest:
+    try:
+        return Manifest.model_validate_json(path.read_text(encoding="utf-8"))
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]["msg"]
+        raise ValueError(f"{path}: no manifest of a world ({fault}). Generate the world again.") from None
 
 
 def _corpus(path: Path) -> Corpus:

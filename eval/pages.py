@@ -1,0 +1,105 @@
+"""The results in `eval/results` -> the README's table and figure and the tables of docs/results.md, at their markers.
+
+python eval/pages.py          writes them
+python eval/pages.py --check  fails where a page says something else
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pandas as pd
+from matplotlib import rc_context
+
+from kg2rag import plots
+from kg2rag.report import stars
+
+ROOT = Path(__file__).resolve().parent.parent
+SETS = {"musique-100": "MuSiQue", "hotpotqa-300": "HotpotQA", "2wiki-1000": "2WikiMultihopQA"}
+SHOWN = ("recall@5", "all_recall@5")
+METRICS = ("recall@2", "recall@5", "recall@10", "all_recall@5", "mrr@10")
+MARKED = re.compile(r"<!-- (results|systems|graphs) ?(\S*) -->\n.*?<!-- / -->", re.DOTALL)
+BASELINE = "dense"
+
+
+def main() -> None:
+    """Write the tables and the figure, or check the tables."""
+    for page in (ROOT / "README.md", ROOT / "docs" / "results.md"):
+        old = page.read_text(encoding="utf-8")
+        new = MARKED.sub(filled, old)
+        if "--check" in sys.argv and old != new:
+            sys.exit(f"{page.name}: a table is not that of eval/results. Run: python eval/pages.py")
+        page.write_text(new, encoding="utf-8")
+    if "--check" not in sys.argv:
+        figure()
+
+
+def filled(marker: re.Match[str]) -> str:
+    """A marker with the table it asks for."""
+    kind, folder = marker.groups()
+    table = first() if kind == "results" else {"systems": systems, "graphs": graphs}[kind](scores(folder))
+    return f"<!-- {kind}{' ' * bool(folder)}{folder} -->\n{table}<!-- / -->"
+
+
+def scores(folder: str) -> pd.DataFrame:
+    """The committed scores of one comparison."""
+    return pd.read_csv(ROOT / "eval" / "results" / folder / "scores.csv")
+
+
+def first() -> str:
+    """The README's table: one row a system, two columns a set."""
+    parts = [scores(name).set_index(["system", "metric"]) for name in SETS]
+    names = parts[0].xs("recall@5", level="metric")["mean"].sort_values(kind="stable").index
+    head = [f"{label} {metric}" for label in SETS.values() for metric in SHOWN]
+    rows = {name: [cell(part.loc[name, metric]) for part in parts for metric in SHOWN] for name in names}
+    return table("system", head, rows)
+
+
+def systems(frame: pd.DataFrame) -> str:
+    """One row a system, best recall@5 first."""
+    wide = frame.set_index(["system", "metric"])
+    names = wide.xs("recall@5", level="metric")["mean"].sort_values(ascending=False, kind="stable").index
+    return table("system", METRICS, {name: [cell(wide.loc[name, metric]) for metric in METRICS] for name in names})
+
+
+def graphs(frame: pd.DataFrame) -> str:
+    """One row a strategy, a column a graph: recall@5, and beside it that of the shuffled graph (mean over seeds)."""
+    means = frame[frame["metric"] == "recall@5"].set_index("system")
+    split = [name.split(".", 1) for name in means.index if "." in name]
+    kinds = list(dict.fromkeys(graph for _, graph in split if not graph.endswith("-shuffled")))
+    rows: dict[str, list[str]] = {}
+    for strategy in dict.fromkeys(strategy for strategy, _ in split):
+        rows[strategy] = []
+        for kind in kinds:
+            real, placebo = means.loc[f"{strategy}.{kind}"], means.loc[f"{strategy}.{kind}-shuffled"]
+            spread = f"{100 * placebo['mean']:.1f} ± {100 * placebo['seed_sd']:.1f}"
+            rows[strategy] += [f"{100 * real['mean']:.1f}", spread]
+    head = [column for kind in kinds for column in (kind, "shuffled")]
+    alone = 100 * means.loc[BASELINE, "mean"]
+    return table("strategy", head, rows) + f"\n`{BASELINE}`, which reads no graph: {alone:.1f}.\n"
+
+
+def table(corner: str, head: tuple[str, ...] | list[str], rows: dict[str, list[str]]) -> str:
+    """A pipe table with names in code type."""
+    lines = [f"| {corner} | {' | '.join(head)} |", "|---|" + "--:|" * len(head)]
+    return "\n".join([*lines, *(f"| `{name}` | {' | '.join(cells)} |" for name, cells in rows.items())]) + "\n"
+
+
+def cell(row: pd.Series) -> str:
+    """A mean in per cent with its stars; bold where significantly above every other system."""
+    text = f"{100 * row['mean']:.1f}" + stars(row["p_holm"]).replace("*", r"\*")
+    return f"**{text}**" if row["p_best"] < 0.05 else text
+
+
+def figure() -> None:
+    """Recall@5 with 95 % intervals, one panel a set."""
+    parts = [scores(name).query("metric == 'recall@5'").assign(metric=label) for name, label in SETS.items()]
+    drawn = plots.bars(pd.concat(parts), BASELINE, dict.fromkeys(SETS.values(), 100.0))
+    with rc_context({"svg.hashsalt": "kg2rag"}):  # ids are drawn at random otherwise
+        drawn.savefig(ROOT / "docs" / "results.svg", metadata={"Date": None})
+
+
+if __name__ == "__main__":
+    main()
