@@ -2,7 +2,7 @@
 
     python eval/browser.py                               notebooks/01_first_comparison.ipynb
     python eval/browser.py NOTEBOOK … --out FOLDER       those
-    python eval/browser.py --widget --out FOLDER         kg2rag.widgets.browse, clicked through; before and after
+    python eval/browser.py --widget --out FOLDER         kg2rag.report.widgets.browse, clicked through; before and after
 
 Fails where a cell did not run, failed or wrote to stderr (a warning), a widget was not drawn, or a click changed
 nothing. Works on copies without outputs, so that no file changes and everything seen is new.
@@ -69,7 +69,7 @@ def main() -> None:
     """Run what is asked for; the exit status says whether all of it was right."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("notebooks", nargs="*", type=Path)
-    parser.add_argument("--widget", action="store_true", help="click through kg2rag.widgets.browse")
+    parser.add_argument("--widget", action="store_true", help="click through kg2rag.report.widgets.browse")
     parser.add_argument("--out", type=Path, default=Path("reports/browser"), help="where the pictures go")
     parser.add_argument("--minutes", type=float, default=10, help="a notebook may take")
     given = parser.parse_args()

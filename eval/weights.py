@@ -22,8 +22,8 @@ from rich.table import Table
 import kg2rag
 from kg2rag.evaluation import evaluate
 from kg2rag.evaluation.significance import bootstrap_interval
-from kg2rag.weighting.hindsight import grid_scores, regret, simplex
-from kg2rag.weighting.learned import cross_validate
+from kg2rag.retrievers.dynamic_hybrid.hindsight import grid_scores, regret, simplex
+from kg2rag.retrievers.dynamic_hybrid.learned import cross_validate
 
 METRIC = "recall@5"
 

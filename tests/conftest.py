@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kg2rag.knowledge_base import KnowledgeBase
-from kg2rag.store import Store
+from kg2rag.compute.store import Store
+from kg2rag.knowledge.base import KnowledgeBase
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # the encoder comes from the offline package
 

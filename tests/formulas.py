@@ -1,4 +1,4 @@
-"""Works a score out of its formula and the parts of a hit: what `kg2rag.explanation` promises, computed on its own."""
+"""Works a score out of its formula and the parts of a hit, as `kg2rag.types.formulas` promises, on its own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 
-from kg2rag.types import Hit, Ranking
+from kg2rag.types.hits import Hit
+from kg2rag.types.rankings import Ranking
 
 OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,

@@ -14,12 +14,13 @@ from pathlib import Path
 import numpy as np
 
 from kg2rag import systems
-from kg2rag.corpus import Corpus
+from kg2rag.compute.store import Store
 from kg2rag.extraction import Extraction, Mention
-from kg2rag.graph import KnowledgeGraph
-from kg2rag.knowledge_base import KnowledgeBase
-from kg2rag.store import Store
-from kg2rag.types import Passage, Query, Ranking, Triple
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge.graph import KnowledgeGraph
+from kg2rag.types.corpus import Corpus
+from kg2rag.types.passages import Passage, Query, Triple
+from kg2rag.types.rankings import Ranking
 
 N_PASSAGES = 300
 DEEP, SHALLOW = 60, 7

@@ -17,10 +17,10 @@ import systems_world as world
 from formulas import worked_out
 
 from kg2rag import systems
-from kg2rag.knowledge_base import KnowledgeBase
-from kg2rag.pipeline import Retriever
-from kg2rag.store import Store
-from kg2rag.types import Ranking
+from kg2rag.compute.store import Store
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.retrievers.contract import Retriever
+from kg2rag.types.rankings import Ranking
 
 # system -> what it needs that a test machine lacks. Nothing else may leave a system out.
 SKIPPED: dict[str, str] = {}

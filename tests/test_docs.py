@@ -12,8 +12,8 @@ import pytest
 
 import kg2rag
 from kg2rag import systems
-from kg2rag.knowledge_base import KnowledgeBase
-from kg2rag.types import Query
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.types.passages import Query
 
 PAGE = (Path(__file__).parent.parent / "docs" / "add_a_strategy.md").read_text(encoding="utf-8")
 MODULE, LINE = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kg2rag.embedding import Role
-from kg2rag.store import Store
-from kg2rag.text import normalise
-from kg2rag.vectors import Matrix
+from kg2rag.compute.encoder import Role
+from kg2rag.compute.store import Store
+from kg2rag.text.normalisation import normalise
+from kg2rag.types.arrays import Matrix
 
 DIM = 512
 

@@ -25,9 +25,12 @@ from rich.console import Console
 from rich.table import Table
 
 import kg2rag
-from kg2rag.hardware import processor, threads
-from kg2rag.indexes.lexical import LexicalSettings
-from kg2rag.systems import build
+from kg2rag.compute.hardware import processor, threads
+from kg2rag.knowledge.indexes.lexical import LexicalSettings
+from kg2rag.retrievers.hipporag.memory import fact_vectors, phrase_graph, phrase_vectors, phrases
+from kg2rag.retrievers.linear_rag.graph import tri_graph
+from kg2rag.retrievers.mention_ppr.graph import mention_graph
+from kg2rag.retrievers.systems import build
 
 PARTS: Mapping[str, Callable[[kg2rag.KnowledgeBase], object]] = {
     "vectors": lambda kb: kb.vectors,
@@ -38,13 +41,13 @@ PARTS: Mapping[str, Callable[[kg2rag.KnowledgeBase], object]] = {
     "bm25": lambda kb: kb.lexical(LexicalSettings()),
     "trigram": lambda kb: kb.trigram,
     "mentions": lambda kb: kb.mentions,
-    "mention_graph": lambda kb: kb.mention_graph(0.2, 0.3, 50),
-    "tri_graph": lambda kb: kb.tri_graph,
+    "mention_graph": lambda kb: mention_graph(kb, 0.2, 0.3, 50),
+    "tri_graph": lambda kb: tri_graph(kb),
     "sentence_vectors": lambda kb: kb.sentence_vectors,
-    "phrases": lambda kb: kb.phrases,
-    "phrase_vectors": lambda kb: kb.phrase_vectors,
-    "fact_vectors": lambda kb: kb.fact_vectors,
-    "phrase_graph": lambda kb: kb.phrase_graph(0.8),
+    "phrases": lambda kb: phrases(kb),
+    "phrase_vectors": lambda kb: phrase_vectors(kb),
+    "fact_vectors": lambda kb: fact_vectors(kb),
+    "phrase_graph": lambda kb: phrase_graph(kb, 0.8),
 }
 MADE_OF_TEXTS = ("vectors", "sentence_vectors")
 INDEXES = ("entities", "triple_vectors", "phrase_vectors", "fact_vectors")

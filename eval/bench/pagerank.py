@@ -23,9 +23,10 @@ from rich.console import Console
 from rich.table import Table
 
 import kg2rag
-from kg2rag.hardware import processor
-from kg2rag.pagerank import pagerank
-from kg2rag.retrievers.hippo2 import Hippo2
+from kg2rag.compute.hardware import processor
+from kg2rag.knowledge.graph.pagerank import pagerank
+from kg2rag.retrievers.hipporag.hipporag2 import Hippo2
+from kg2rag.retrievers.hipporag.memory import phrase_graph
 
 TOLERANCE = 1e-8
 DEPTH = 50
@@ -43,7 +44,7 @@ def main(
     embedder = kg2rag.SentenceEncoder(dtype="float32" if float32 else "auto")
     kb = kg2rag.KnowledgeBase.build(data.corpus, graph, embedder=embedder)
     system = Hippo2(kb)
-    phrases, restarts = kb.phrase_graph(system.synonym_threshold), restarts_of(system, data.queries[:limit])
+    phrases, restarts = phrase_graph(kb, system.synonym_threshold), restarts_of(system, data.queries[:limit])
     sources, targets, weights = phrases.edges()
     import igraph
 

@@ -21,8 +21,9 @@ from rich.console import Console
 from rich.table import Table
 
 import kg2rag
-from kg2rag.hardware import processor, threads
-from kg2rag.indexes.lexical import LexicalSettings
+from kg2rag.compute.hardware import processor, threads
+from kg2rag.knowledge.indexes.lexical import LexicalSettings
+from kg2rag.retrievers.mention_ppr.graph import mention_graph
 
 
 def main(
@@ -48,7 +49,7 @@ Result = tuple[str, float, float, str]
 
 def encoding(kb: kg2rag.KnowledgeBase, data: kg2rag.QADataset, texts: int) -> Result:
     """Passages to vectors, without the store, against `SentenceTransformer.encode` in float32."""
-    from kg2rag.vectors import VectorCache
+    from kg2rag.compute.vectors import VectorCache
 
     encoder, passages = kb.embedder, data.corpus.contents[:texts]
     network, about = encoder._network, encoder.describe(kb.store)
@@ -114,9 +115,9 @@ def mention_walk(kb: kg2rag.KnowledgeBase, data: kg2rag.QADataset, _: int) -> Re
     """Personalised PageRank over the mention graph, query-aware weights switched off, against networkx."""
     import networkx as nx
 
-    from kg2rag.walks import query_aware_walks
+    from kg2rag.knowledge.graph.walks import query_aware_walks
 
-    graph = kb.mention_graph(backward=0.3, name_weight=0.03, max_mentions=50)
+    graph = mention_graph(kb, backward=0.3, name_weight=0.03, max_mentions=50)
     queries = data.queries[:10]
     vectors, n = kb.encode_queries(queries), graph.n_nodes
     restarts = np.zeros((len(queries), n))

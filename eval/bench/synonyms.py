@@ -40,7 +40,7 @@ def main(
     from rich.console import Console
     from rich.table import Table
 
-    from kg2rag.hardware import processor
+    from kg2rag.compute.hardware import processor
 
     table = Table(
         "work",
@@ -73,7 +73,7 @@ def measured(work: str, names: int, threshold: float, threads: str) -> dict:
 
 def edges(names: int, threshold: float) -> dict:
     """Pairs of alike vectors, as HippoRAG's graph and `KnowledgeGraph.with_synonyms` ask for them."""
-    from kg2rag.synonyms import synonyms
+    from kg2rag.knowledge.graph.synonyms import synonyms
 
     vectors = clustered(names)
     before = peak()
@@ -85,10 +85,10 @@ def edges(names: int, threshold: float) -> dict:
 
 def resolution(names: int) -> dict:
     """All methods but the vectors' on a graph of made names."""
-    from kg2rag.corpus import Corpus
     from kg2rag.extraction import Entity, Extraction, Mention
-    from kg2rag.graph import KnowledgeGraph
-    from kg2rag.types import Passage
+    from kg2rag.knowledge.graph import KnowledgeGraph
+    from kg2rag.types.corpus import Corpus
+    from kg2rag.types.passages import Passage
 
     made = invented(names)
     passages = [Passage(f"p{i}", "", "text", f"p{i}", 0) for i in range(max(names // 10, 1))]

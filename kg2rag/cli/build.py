@@ -15,9 +15,9 @@ import typer
 from kg2rag.cli.options import DataPath, Dataset, PassagesOption, Revision, SettingOption, Split, load_data
 
 if TYPE_CHECKING:
-    from kg2rag.corpus import QADataset
     from kg2rag.extraction import Extractor
     from kg2rag.extraction.prompted import PromptedTriples
+    from kg2rag.types.questions import QADataset
 
 SOME_FAILED = 3
 INTERRUPTED = 130
@@ -86,7 +86,7 @@ def build(
 
     source: Extractor
     if extractor in STYLES:
-        from kg2rag.llm import ChatModel
+        from kg2rag.compute.llm import ChatModel
 
         if base_url is None or model is None:
             raise ValueError(f"--extractor {extractor} asks a language model: give --base-url and --model.")
@@ -136,7 +136,7 @@ def _build(
     source: Extractor, data: QADataset, out: Path, *, retry_failed: bool, allow_failed: bool, force: bool
 ) -> None:
     from kg2rag.extraction.prompted import PromptedTriples
-    from kg2rag.graph.folder import check_free, write_graph
+    from kg2rag.knowledge.graph.folder import check_free, write_graph
 
     if not force:
         check_free(out, source, data.corpus)
@@ -149,8 +149,8 @@ def _build(
 
 def _ask(source: PromptedTriples, data: QADataset, out: Path, *, retry_failed: bool, allow_failed: bool) -> None:
     """Run, write what there is to write, say what failed; leaves with an exit code where some did."""
-    from kg2rag.graph.folder import write_failures, write_graph
-    from kg2rag.llm import CompletionError
+    from kg2rag.compute.llm import CompletionError
+    from kg2rag.knowledge.graph.folder import write_failures, write_graph
 
     try:
         with _terminable():

@@ -26,8 +26,8 @@ from kg2rag.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from kg2rag.corpus import QADataset
-    from kg2rag.pipeline import Retriever
+    from kg2rag.retrievers.contract import Retriever
+    from kg2rag.types.questions import QADataset
 
 
 def compare(
@@ -58,12 +58,12 @@ def compare(
     """Compare retrieval systems on a question set: a table here, everything else in --out."""
     from rich.console import Console
 
-    from kg2rag.embedding import SentenceEncoder
+    from kg2rag.compute.encoder import SentenceEncoder
+    from kg2rag.compute.tokens import counter_of
     from kg2rag.evaluation import compare as run
-    from kg2rag.knowledge_base import KnowledgeBase
+    from kg2rag.knowledge.base import KnowledgeBase
     from kg2rag.report import pairs_table
-    from kg2rag.systems import build_all
-    from kg2rag.tokens import counter_of
+    from kg2rag.retrievers.systems import build_all
 
     names = [metric.strip() for metric in metrics.split(",") if metric.strip()]
     if pairs is not None and pairs not in names:
@@ -94,7 +94,7 @@ def compare(
 
 def _recorded(files: list[Path], data: QADataset, chosen: Mapping[str, object]) -> dict[str, Retriever]:
     """Each run file as a system that is called as the file."""
-    from kg2rag.interop import Recorded
+    from kg2rag.retrievers.adapters import Recorded
 
     recorded: dict[str, Retriever] = {}
     for file in files:

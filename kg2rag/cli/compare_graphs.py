@@ -29,8 +29,8 @@ def compare_graphs(
     from rich.console import Console
 
     from kg2rag.evaluation import compare
-    from kg2rag.knowledge_base import KnowledgeBase
-    from kg2rag.systems import build
+    from kg2rag.knowledge.base import KnowledgeBase
+    from kg2rag.retrievers.systems import build
 
     data = load_data(dataset, path, split, setting, passages, limit, seed, None)
     sources = dict(_named(given) for given in graph or ["mentions=mentions", "cooccurrence=cooccurrence"])

@@ -26,9 +26,9 @@ from kg2rag.cli.tables import table
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from kg2rag.context import ContextFormatter
+    from kg2rag.answers.context import ContextFormatter
     from kg2rag.evaluation.diagnosis import Waterfall
-    from kg2rag.knowledge_base import KnowledgeBase
+    from kg2rag.knowledge.base import KnowledgeBase
 
 
 def diagnose(
@@ -59,10 +59,10 @@ def diagnose(
     """Say where the gold went: tables here, pages to click through and figures in --out."""
     from rich.console import Console
 
-    from kg2rag.embedding import SentenceEncoder
+    from kg2rag.compute.encoder import SentenceEncoder
     from kg2rag.evaluation.diagnosis import oracle_ladder, waterfall
-    from kg2rag.knowledge_base import KnowledgeBase
-    from kg2rag.systems import build_all
+    from kg2rag.knowledge.base import KnowledgeBase
+    from kg2rag.retrievers.systems import build_all
 
     data = load_data(dataset, path, split, setting, passages, limit, seed, revision)
     encoder = SentenceEncoder(embedder, dtype=dtype) if embedder else SentenceEncoder(dtype=dtype)
@@ -87,7 +87,7 @@ def diagnose(
 
 
 def _formatter(kb: KnowledgeBase, tokens: int | None) -> ContextFormatter | None:
-    from kg2rag.context import ContextFormatter
+    from kg2rag.answers.context import ContextFormatter
 
     return None if tokens is None else ContextFormatter(kb, passage_tokens=tokens)
 

@@ -44,10 +44,10 @@ def explain(
     """Show why systems return what they return: stages, paths, the arithmetic of the scores, and where the gold is."""
     from rich.console import Console
 
-    from kg2rag.embedding import SentenceEncoder
-    from kg2rag.explained import explain as run
-    from kg2rag.knowledge_base import KnowledgeBase
-    from kg2rag.systems import build_all
+    from kg2rag.compute.encoder import SentenceEncoder
+    from kg2rag.knowledge.base import KnowledgeBase
+    from kg2rag.report.explained import explain as run
+    from kg2rag.retrievers.systems import build_all
 
     data = load_data(dataset, path, split, setting, passages, None, 0, revision)
     encoder = SentenceEncoder(embedder, dtype=dtype) if embedder else SentenceEncoder(dtype=dtype)

@@ -45,7 +45,7 @@ def report_graph(
     from rich.console import Console
 
     from kg2rag.evaluation.graph_report import graph_report
-    from kg2rag.knowledge_base import KnowledgeBase
+    from kg2rag.knowledge.base import KnowledgeBase
 
     data = load_data(dataset, path, split, setting, passages, limit, seed, revision)
     kb = KnowledgeBase.build(data.corpus, graph)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from kg2rag.corpus import QADataset
+    from kg2rag.types.questions import QADataset
 
 
 class Setting(StrEnum):
@@ -70,7 +70,7 @@ def load_data(
 
 def wanted(systems: str) -> Sequence[str] | None:
     """Names of systems: "core", None for "all", or those listed."""
-    from kg2rag.systems import CORE
+    from kg2rag.retrievers.systems import CORE
 
     if systems in ("core", "all"):
         return CORE if systems == "core" else None

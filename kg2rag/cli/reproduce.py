@@ -17,8 +17,8 @@ def reproduce(
     """Run what can be run here of published results: ours, theirs, difference, verdict."""
     from rich.console import Console
 
-    from kg2rag.reproduction import Ledger
-    from kg2rag.reproduction import reproduce as run
+    from kg2rag.experiments.reproduction import Ledger
+    from kg2rag.experiments.reproduction import reproduce as run
 
     if out is not None and out.suffix not in (".csv", ".md"):
         raise ValueError(f"--out {out}: the table is written as .csv or .md.")

@@ -10,7 +10,7 @@ import typer
 from kg2rag.cli.tables import table
 
 if TYPE_CHECKING:
-    from kg2rag.store import Entry
+    from kg2rag.compute.store import Entry
 
 store_app = typer.Typer(help="The cache of vectors, indexes and graphs.", no_args_is_help=True)
 
@@ -20,7 +20,7 @@ def list_store() -> None:
     """What the store holds, by stage: entries, size, age of the oldest."""
     from rich.console import Console
 
-    from kg2rag.store import Store
+    from kg2rag.compute.store import Store
 
     store = Store()
     listed = table("stage", "entries", "MB", "oldest")
@@ -38,7 +38,7 @@ def list_store() -> None:
 @store_app.command("verify")
 def verify_store() -> None:
     """Read every byte and compare it with the manifests. Exit code 1 where something is damaged."""
-    from kg2rag.store import Store
+    from kg2rag.compute.store import Store
 
     damaged = Store().verify()
     for place, damage in damaged.items():
@@ -52,7 +52,7 @@ def prune_store(
     older_than_days: Annotated[float, typer.Option(min=0, help="Entries at least so old; 0 takes all.")] = 30.0,
 ) -> None:
     """Delete old entries, and what killed builds left behind."""
-    from kg2rag.store import Store
+    from kg2rag.compute.store import Store
 
     entries, size = Store().prune(older_than_days)
     typer.echo(f"Deleted: {entries} {'entry' if entries == 1 else 'entries'}, {size / 1e6:.1f} MB.")

@@ -10,7 +10,7 @@ import typer
 from kg2rag.cli.tables import table
 
 if TYPE_CHECKING:
-    from kg2rag.sweep import SweepResult
+    from kg2rag.experiments.sweep import SweepResult
 
 _STEPS = "--plan, --run, --resume or --report"
 
@@ -27,7 +27,7 @@ def sweep(
     out: Annotated[Path | None, typer.Option(help="Where the results go; reports/sweeps/NAME otherwise.")] = None,
 ) -> None:
     """Sweep over configurations: choose on dev questions, judge on test questions."""
-    from kg2rag.sweep import SweepResult, read_sweep
+    from kg2rag.experiments.sweep import SweepResult, read_sweep
 
     if plan + run + resume + report != 1:
         raise ValueError(f"Say what to do: one of {_STEPS}.")
@@ -54,7 +54,7 @@ def sweep(
 def _show(result: SweepResult) -> None:
     from rich.console import Console
 
-    from kg2rag.sweep.reporting import HEADER, chosen, note
+    from kg2rag.experiments.sweep.reporting import HEADER, chosen, note
 
     console = Console()
     if result.numbers:

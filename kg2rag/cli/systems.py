@@ -9,7 +9,7 @@ def list_systems() -> None:
     """The named systems and the parameters that --set can change."""
     from rich.console import Console
 
-    from kg2rag.systems import names, parameters
+    from kg2rag.retrievers.systems import names, parameters
 
     listed = table("system", "parameters")
     for name in names():

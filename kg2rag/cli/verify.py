@@ -15,7 +15,7 @@ def verify(
 
     What follows is handed to `compare`: kg2rag verify bundled --systems bm25,dense
     """
-    from kg2rag.reproduction import verify as run
+    from kg2rag.experiments.reproduction import verify as run
 
     result = run(context.args, fresh=fresh)
     for name, (first, second) in result.checksums.items():

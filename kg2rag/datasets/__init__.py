@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from kg2rag.corpus import QADataset
 from kg2rag.datasets import beir, bundled, cosqa, hipporag, hotpotqa, musique, twowiki, twowiki_kg, world
 from kg2rag.datasets.entry import Entry
 from kg2rag.datasets.frames import from_frames
 from kg2rag.datasets.lint import Finding, info, lint
 from kg2rag.datasets.sources import SOURCES
+from kg2rag.types.questions import QADataset
 
 ENTRIES: dict[str, Entry] = {
     entry.name: entry

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from kg2rag.corpus import Corpus, QADataset, Question
 from kg2rag.datasets.entry import Entry, Request
 from kg2rag.datasets.extras import beside
 from kg2rag.datasets.reading import Files, Identifier, Record, Text, locate
-from kg2rag.types import Passage
+from kg2rag.types.corpus import Corpus
+from kg2rag.types.passages import Passage
+from kg2rag.types.questions import QADataset, Question
 
 HEADER = ("query-id", "corpus-id", "score")
 

@@ -13,14 +13,15 @@ from pathlib import Path
 
 from pydantic import Field, StrictInt
 
-from kg2rag.corpus import Corpus, QADataset, Question
 from kg2rag.datasets.entry import Entry, Request
 from kg2rag.datasets.extras import beside
 from kg2rag.datasets.reading import Files, Identifier, Record, SentenceName, Text, locate
-from kg2rag.text import split_sentences
-from kg2rag.types import Passage
+from kg2rag.text.normalisation import split_sentences
+from kg2rag.types.corpus import Corpus
+from kg2rag.types.passages import Passage
+from kg2rag.types.questions import QADataset, Question
 
-_PACKAGE = Path(__file__).resolve().parent.parent
+_HERE = Path(__file__).resolve().parent
 
 
 class BundledPassage(Record):
@@ -47,10 +48,10 @@ class BundledQuestion(Record):
 
 def folder() -> Path:
     """Where the bundled files lie: `data/bundled` of a source checkout, else inside the installed package."""
-    checkout = _PACKAGE.parent / "data" / "bundled"
-    if (_PACKAGE.parent / "pyproject.toml").is_file() and checkout.is_dir():
+    checkout = _HERE.parents[1] / "data" / "bundled"
+    if (_HERE.parents[1] / "pyproject.toml").is_file() and checkout.is_dir():
         return checkout
-    return _PACKAGE / "bundled"
+    return _HERE / "bundled_files"
 
 
 def load(request: Request) -> QADataset:

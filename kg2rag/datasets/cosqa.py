@@ -11,11 +11,12 @@ from pathlib import Path
 
 from pydantic import Field, StrictInt
 
-from kg2rag.corpus import Corpus, QADataset, Question
 from kg2rag.datasets.entry import Entry, Request
 from kg2rag.datasets.layout import patterns
 from kg2rag.datasets.reading import Files, Record, Text, locate, quote
-from kg2rag.types import Passage
+from kg2rag.types.corpus import Corpus
+from kg2rag.types.passages import Passage
+from kg2rag.types.questions import QADataset, Question
 
 MAP = "code_idx_map.txt"
 FILES = {"validation": ("cosqa-retrieval-dev*.json",), "test": ("cosqa-retrieval-test*.json",)}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast
 
-from kg2rag.corpus import QADataset
+from kg2rag.types.questions import QADataset
 
 Setting = Literal["pooled", "distractor"]
 Unit = Literal["paragraph", "sentence"]

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, StrictInt
 
-from kg2rag.corpus import Corpus, QADataset, Question
 from kg2rag.datasets.reading import Record, Text, check
-from kg2rag.types import Passage
+from kg2rag.types.corpus import Corpus
+from kg2rag.types.passages import Passage
+from kg2rag.types.questions import QADataset, Question
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,13 +9,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from kg2rag.corpus import QADataset
 from kg2rag.datasets import hotpotqa, musique, twowiki
 from kg2rag.datasets.entry import Entry, Request
 from kg2rag.datasets.extras import beside
 from kg2rag.datasets.layout import CORPUS, corpus_beside
 from kg2rag.datasets.pool import Schema, read_corpus
 from kg2rag.datasets.reading import Files, first_keys, locate
+from kg2rag.types.questions import QADataset
 
 # The first whose field a record has; 2WikiMultihopQA is HotpotQA with evidences, so it is asked first.
 SCHEMAS: dict[str, Schema[Any]] = {

@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import Field
 
-from kg2rag.corpus import QADataset, Question
 from kg2rag.datasets import hub
 from kg2rag.datasets.entry import Entry, Request
 from kg2rag.datasets.extras import beside
 from kg2rag.datasets.layout import patterns, use_corpus
 from kg2rag.datasets.pool import Pool, Schema
 from kg2rag.datasets.reading import Fact, Files, Identifier, Record, SentenceName, Text, check, locate
+from kg2rag.types.questions import QADataset, Question
 
 FILES = {
     "validation": ("hotpot_dev_distractor*.json",),

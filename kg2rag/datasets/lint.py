@@ -9,10 +9,10 @@ from typing import Literal
 
 import numpy as np
 
-from kg2rag.corpus import QADataset, Question
 from kg2rag.datasets.near_duplicates import THRESHOLD, near_duplicates
 from kg2rag.datasets.sources import SOURCES
-from kg2rag.text import normalise
+from kg2rag.text.normalisation import normalise
+from kg2rag.types.questions import QADataset, Question
 
 Severity = Literal["warning", "note"]
 SHORT, LONG = 5, 200

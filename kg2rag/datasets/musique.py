@@ -12,13 +12,13 @@ import re
 
 from pydantic import Field, StrictBool, StrictInt
 
-from kg2rag.corpus import QADataset, Question
 from kg2rag.datasets import hub
 from kg2rag.datasets.entry import Entry, Request
 from kg2rag.datasets.extras import beside
 from kg2rag.datasets.layout import patterns, use_corpus
 from kg2rag.datasets.pool import Pool, Schema
 from kg2rag.datasets.reading import Files, Identifier, Record, Text, check, locate
+from kg2rag.types.questions import QADataset, Question
 
 FILES = {
     "validation": ("musique_ans_v1.0_dev.jsonl", "musique_full_v1.0_dev.jsonl"),

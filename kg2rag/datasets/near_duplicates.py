@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kg2rag.text import normalise
+from kg2rag.text.normalisation import normalise
 
 THRESHOLD = 0.8
 SHINGLE = 4

@@ -15,10 +15,11 @@ from typing import Generic
 
 from pydantic import TypeAdapter, ValidationError
 
-from kg2rag.corpus import Corpus, Question
 from kg2rag.datasets.entry import Unit
 from kg2rag.datasets.reading import Files, R, Record, Text
-from kg2rag.types import Passage
+from kg2rag.types.corpus import Corpus
+from kg2rag.types.passages import Passage
+from kg2rag.types.questions import Question
 
 
 @dataclass(slots=True)

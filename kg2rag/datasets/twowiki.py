@@ -12,7 +12,6 @@ from collections.abc import Mapping
 
 from pydantic import Field, StrictInt
 
-from kg2rag.corpus import QADataset, Question
 from kg2rag.datasets import hub
 from kg2rag.datasets.entry import Entry, Request
 from kg2rag.datasets.extras import beside
@@ -21,6 +20,7 @@ from kg2rag.datasets.hotpotqa import from_hub as hotpot_from_hub
 from kg2rag.datasets.layout import patterns, use_corpus
 from kg2rag.datasets.pool import Pool, Schema
 from kg2rag.datasets.reading import Fact, Files, Identifier, Record, Text, check, first_keys, locate
+from kg2rag.types.questions import QADataset, Question
 
 FILES = {
     "validation": ("dev.json",),

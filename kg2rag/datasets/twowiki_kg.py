@@ -11,11 +11,12 @@ from pathlib import Path
 
 from pydantic import Field, StrictInt
 
-from kg2rag.corpus import Corpus, QADataset, Question
 from kg2rag.datasets.entry import Entry, Request
 from kg2rag.datasets.extras import beside
 from kg2rag.datasets.reading import Fact, Files, Identifier, R, Record, Text, locate
-from kg2rag.types import Passage
+from kg2rag.types.corpus import Corpus
+from kg2rag.types.passages import Passage
+from kg2rag.types.questions import QADataset, Question
 
 
 class Chunk(Record):

@@ -10,8 +10,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from kg2rag.corpus import Corpus, QADataset, Question
-from kg2rag.identifiers import definitions, key, split
+from kg2rag.text.identifiers import definitions, key, split
+from kg2rag.types.corpus import Corpus
+from kg2rag.types.questions import QADataset, Question
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 SHORTEST = 6

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kg2rag.corpus import Corpus
-from kg2rag.tokens import EncoderTokens, TokenCounter
-from kg2rag.types import IntArray, Ranking
+from kg2rag.compute.tokens import EncoderTokens, TokenCounter
+from kg2rag.types.arrays import IntArray
+from kg2rag.types.corpus import Corpus
+from kg2rag.types.rankings import Ranking
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kg2rag.corpus import QADataset
-from kg2rag.types import Query, Ranking
+from kg2rag.types.passages import Query
+from kg2rag.types.questions import QADataset
+from kg2rag.types.rankings import Ranking
 
 
 def check_rankings(rankings: Sequence[Ranking], data: QADataset, *, k: int | None = None, name: str = "") -> None:
@@ -41,10 +42,10 @@ def check_rankings(rankings: Sequence[Ranking], data: QADataset, *, k: int | Non
                 f"{where}: its passage ids are not those of {data.name}'s corpus. Was it built on another corpus?"
             )
         if len(np.unique(rows)) != len(rows):
-            raise ValueError(f"{where}: a passage is ranked twice. Build rankings with kg2rag.types.rank.")
+            raise ValueError(f"{where}: a passage is ranked twice. Build rankings with kg2rag.types.rankings.rank.")
         if not (np.isfinite(ranking.scores).all() and (np.diff(ranking.scores) <= 0).all()):
             raise ValueError(
-                f"{where}: scores must be finite and must not rise. Build rankings with kg2rag.types.rank."
+                f"{where}: scores must be finite and must not rise. Build rankings with kg2rag.types.rankings.rank."
             )
 
 

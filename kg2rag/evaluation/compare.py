@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from kg2rag.corpus import QADataset
+from kg2rag.compute.tokens import TokenCounter
 from kg2rag.evaluation import provenance
 from kg2rag.evaluation.budgets import PassageTokens, returned_sizes
 from kg2rag.evaluation.comparison import Comparison
@@ -21,13 +21,13 @@ from kg2rag.evaluation.graphs import Strategy, over_graphs
 from kg2rag.evaluation.metrics import Unit, evaluate, parse_metrics
 from kg2rag.evaluation.running import System, run
 from kg2rag.evaluation.scores import per_query_table, score_table
-from kg2rag.tokens import TokenCounter
-from kg2rag.types import Ranking
+from kg2rag.types.questions import QADataset
+from kg2rag.types.rankings import Ranking
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from kg2rag.knowledge_base import KnowledgeBase
+    from kg2rag.knowledge.base import KnowledgeBase
 
 DEFAULT_METRICS = ("recall@2", "recall@5", "recall@10", "recall@500tokens", "all_recall@5", "mrr@10")
 _SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
@@ -67,7 +67,7 @@ def compare(
     progress : a bar a system on stderr, where that is a terminal.
     unit : judge "passage"s or "document"s; the data set's own unit where not given.
     command : what the user typed, for `config.json`.
-    counter : counts tokens; `kg2rag.tokens.counter_of(kb.embedder)`, or the default encoder's where not given.
+    counter : counts tokens; `kg2rag.compute.tokens.counter_of(kb.embedder)`, or the default encoder's where not given.
 
     Raises
     ------

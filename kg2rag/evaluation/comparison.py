@@ -16,14 +16,14 @@ from kg2rag.evaluation.budgets import against_others, larger_sets
 from kg2rag.evaluation.diagnosis import held as diagnosis
 from kg2rag.evaluation.pairs import pair_table
 from kg2rag.evaluation.scores import ABOUT
-from kg2rag.types import Ranking
+from kg2rag.types.rankings import Ranking
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from kg2rag.context import ContextFormatter
-    from kg2rag.corpus import QADataset
     from kg2rag.evaluation.diagnosis import Held, OracleLadder, QueryComparison, Waterfall
+    from kg2rag.evaluation.diagnosis.budget import Formatter
+    from kg2rag.types.questions import QADataset
 
 Group = Literal["type", "hops", "gold"]
 GROUPS: tuple[Group, ...] = ("type", "hops", "gold")
@@ -178,7 +178,7 @@ class Comparison:
         order = frame["difference"].abs().sort_values(ascending=False, kind="stable").index[:limit]
         return frame.loc[order].query("difference != 0").reset_index(drop=True)
 
-    def waterfall(self, system: str, k: int = 5, formatter: ContextFormatter | None = None) -> Waterfall:
+    def waterfall(self, system: str, k: int = 5, formatter: Formatter | None = None) -> Waterfall:
         """For each gold passage the step of the system that lost it; see `diagnosis.waterfall`.
 
         Raises

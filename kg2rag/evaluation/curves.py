@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kg2rag.corpus import QADataset
 from kg2rag.evaluation.budgets import PassageTokens
 from kg2rag.evaluation.metrics import Unit, as_numbers, score
-from kg2rag.types import FloatArray, IntArray, Ranking
+from kg2rag.types.arrays import FloatArray, IntArray
+from kg2rag.types.questions import QADataset
+from kg2rag.types.rankings import Ranking
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kg2rag.corpus import QADataset
-from kg2rag.graph.distances import Flags, connected, entity_hops, passage_hops
-from kg2rag.graph.report import GraphReport
-from kg2rag.knowledge_base import KnowledgeBase
-from kg2rag.linking import ChainLinker, EmbeddingLinker, Linker, NGramLinker
-from kg2rag.types import FloatArray, IntArray
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge.graph.distances import Flags, connected, entity_hops, passage_hops
+from kg2rag.knowledge.graph.report import GraphReport
+from kg2rag.retrievers.linking.linkers import ChainLinker, EmbeddingLinker, Linker, NGramLinker
+from kg2rag.types.arrays import FloatArray, IntArray
+from kg2rag.types.questions import QADataset
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,7 +90,7 @@ class GraphCeiling:
 
     def figure(self) -> Figure:
         """Gold and passages reached against hops, one panel a type."""
-        from kg2rag.plots import graph_reach
+        from kg2rag.report.plots import graph_reach
 
         return graph_reach(self.reach)
 

@@ -9,10 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kg2rag.knowledge_base import KnowledgeBase
-from kg2rag.pipeline import Retriever
-from kg2rag.trace import Trace
-from kg2rag.types import Query, Ranking
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.retrievers.contract import Retriever
+from kg2rag.types.passages import Query
+from kg2rag.types.rankings import Ranking
+from kg2rag.types.trace import Trace
 
 Strategy = Callable[[KnowledgeBase], Any]
 """Makes a system over a knowledge base: a class such as `Hippo2`, or any function."""

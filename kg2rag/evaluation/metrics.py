@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from kg2rag.corpus import QADataset
 from kg2rag.evaluation.budgets import PassageTokens
 from kg2rag.evaluation.checks import check_rankings
 from kg2rag.evaluation.metric_names import CUT, SUPPORT, WHOLE, Metric, known_metrics, parse_metrics
 from kg2rag.evaluation.sentences import supporting_sentences
-from kg2rag.types import FloatArray, Ranking
+from kg2rag.types.arrays import FloatArray
+from kg2rag.types.questions import QADataset
+from kg2rag.types.rankings import Ranking
 
 if TYPE_CHECKING:
     import pandas as pd

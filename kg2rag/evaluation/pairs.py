@@ -21,7 +21,7 @@ from kg2rag.evaluation.significance import (
     paired_tests,
     win_tie_loss,
 )
-from kg2rag.types import FloatArray
+from kg2rag.types.arrays import FloatArray
 
 if TYPE_CHECKING:
     import pandas as pd

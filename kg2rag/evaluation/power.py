@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kg2rag.types import FloatArray
+from kg2rag.types.arrays import FloatArray
 
 LEVEL = 0.05
 """The chance of a false finding that is accepted within a family of tests."""

@@ -7,13 +7,14 @@ import time
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from kg2rag.corpus import QADataset
 from kg2rag.evaluation.checks import check_candidates, check_rankings
-from kg2rag.types import Query, Ranking
+from kg2rag.types.passages import Query
+from kg2rag.types.questions import QADataset
+from kg2rag.types.rankings import Ranking
 
 
 class System(Protocol):
-    """Anything that ranks passages for a batch of queries; `kg2rag.pipeline.Retriever` is one.
+    """Anything that ranks passages for a batch of queries; `kg2rag.retrievers.contract.Retriever` is one.
 
     Where it also has `prepare(queries)`, that is called first and not timed: it builds indexes and encodes queries.
     """

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kg2rag.corpus import QADataset
 from kg2rag.evaluation.pairs import corrected, p_of_best, randomised_pairs, t_test
 from kg2rag.evaluation.power import detectable_difference
 from kg2rag.evaluation.significance import RESAMPLES, bootstrap_interval, win_tie_loss
-from kg2rag.types import FloatArray
+from kg2rag.types.arrays import FloatArray
+from kg2rag.types.questions import QADataset
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,8 +12,10 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow.compute as pc
 
-from kg2rag.corpus import Corpus, QADataset
-from kg2rag.types import IntArray, Ranking
+from kg2rag.types.arrays import IntArray
+from kg2rag.types.corpus import Corpus
+from kg2rag.types.questions import QADataset
+from kg2rag.types.rankings import Ranking
 
 Sentence = tuple[str, int]
 

@@ -12,8 +12,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kg2rag.evaluation import trec
 from kg2rag.evaluation.scores import COUNTS, TESTS, score_table
+from kg2rag.retrievers.adapters import trec
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,6 +1,6 @@
 """Passages -> triples, mentions and entities: one file per extractor or importer, all behind `Extractor`.
 
-An extractor knows a corpus and nothing of graphs or retrievers; `kg2rag.graph` turns its `Extraction` into arrays.
+An extractor knows a corpus and nothing of graphs or retrievers; `knowledge.graph` turns its `Extraction` into arrays.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
-from kg2rag.corpus import Corpus
-from kg2rag.types import Triple
+from kg2rag.types.corpus import Corpus
+from kg2rag.types.passages import Triple
 
 __all__ = ["Entity", "Extraction", "Extractor", "Mention"]
 

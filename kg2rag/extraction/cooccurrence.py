@@ -23,11 +23,11 @@ from itertools import combinations
 from math import log
 from typing import Literal, get_args
 
-from kg2rag.corpus import Corpus
 from kg2rag.extraction import Extraction
-from kg2rag.extraction.mentions import Mentions
-from kg2rag.text import normalise, without_brackets
-from kg2rag.types import Triple
+from kg2rag.extraction.mentions.finding import Mentions
+from kg2rag.text.normalisation import normalise, without_brackets
+from kg2rag.types.corpus import Corpus
+from kg2rag.types.passages import Triple
 
 VERSION = 1  # raise it when the rules change, so that stored graphs are rebuilt
 

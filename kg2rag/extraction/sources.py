@@ -11,15 +11,15 @@ from pathlib import Path
 
 from kg2rag.extraction import Extractor
 from kg2rag.extraction.cooccurrence import Cooccurrence
-from kg2rag.extraction.dependency import DependencyTriples
-from kg2rag.extraction.graphml import GraphMLFile
-from kg2rag.extraction.hipporag import HippoRAGOpenIE
-from kg2rag.extraction.lightrag import LightRAG
-from kg2rag.extraction.mentions import Mentions
-from kg2rag.extraction.msgraphrag import MicrosoftGraphRAG
-from kg2rag.extraction.saved import SavedGraph
-from kg2rag.extraction.subkgs import KG2RAGSubgraphs
-from kg2rag.extraction.triples import TriplesFile
+from kg2rag.extraction.dependency.extractor import DependencyTriples
+from kg2rag.extraction.importers.graphml import GraphMLFile
+from kg2rag.extraction.importers.hipporag import HippoRAGOpenIE
+from kg2rag.extraction.importers.lightrag import LightRAG
+from kg2rag.extraction.importers.msgraphrag import MicrosoftGraphRAG
+from kg2rag.extraction.importers.saved import SavedGraph
+from kg2rag.extraction.importers.subkgs import KG2RAGSubgraphs
+from kg2rag.extraction.importers.triples import TriplesFile
+from kg2rag.extraction.mentions.finding import Mentions
 from kg2rag.extraction.union import Union
 
 PLAIN: Mapping[str, Callable[[], Extractor]] = {"mentions": Mentions, "cooccurrence": Cooccurrence}

@@ -8,8 +8,8 @@ from collections import Counter
 from dataclasses import dataclass
 from itertools import chain
 
-from kg2rag.corpus import Corpus
 from kg2rag.extraction import Extraction, Extractor
+from kg2rag.types.corpus import Corpus
 
 
 @dataclass(frozen=True)

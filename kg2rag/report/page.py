@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from kg2rag import plots
+from kg2rag.report import plots
 from kg2rag.report.cells import Sheet, headline, notes, pair_rows, rows, scale
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     return Environment(
-        loader=PackageLoader("kg2rag", "templates"),
+        loader=PackageLoader("kg2rag.text", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kg2rag.explanation import arithmetic
-from kg2rag.indexes.lexical import LexicalSettings
-from kg2rag.knowledge_base import KnowledgeBase
-from kg2rag.pipeline import Retriever
-from kg2rag.types import FloatArray, IntArray, Query, Ranking, best, rank
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge.indexes.lexical import LexicalSettings
+from kg2rag.retrievers.contract import Retriever
+from kg2rag.types.arrays import FloatArray, IntArray
+from kg2rag.types.formulas import arithmetic
+from kg2rag.types.passages import Query
+from kg2rag.types.rankings import Ranking, best, rank
 
 
 @dataclass(frozen=True)
@@ -18,7 +20,7 @@ class BM25(Retriever):
 
     Parameters
     ----------
-    k1, b, variant, stemmer, stop_words : see `kg2rag.indexes.lexical.LexicalSettings`.
+    k1, b, variant, stemmer, stop_words : see `kg2rag.knowledge.indexes.lexical.LexicalSettings`.
     """
 
     kb: KnowledgeBase = field(repr=False)

@@ -22,16 +22,18 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from kg2rag.explanation import arithmetic
-from kg2rag.graph import Neighbour
-from kg2rag.graph.components import Components
-from kg2rag.knowledge_base import KnowledgeBase
-from kg2rag.linking import Link, PhraseLinker
-from kg2rag.pipeline import Retriever
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge.graph import Neighbour
+from kg2rag.knowledge.graph.components import Components
 from kg2rag.retrievers.bm25 import BM25
+from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import Dense
-from kg2rag.trace import Trace, step
-from kg2rag.types import FloatArray, IntArray, Query, Ranking, rank
+from kg2rag.retrievers.linking.linkers import Link, PhraseLinker
+from kg2rag.types.arrays import FloatArray, IntArray
+from kg2rag.types.formulas import arithmetic
+from kg2rag.types.passages import Query
+from kg2rag.types.rankings import Ranking, rank
+from kg2rag.types.trace import Trace, step
 
 PASSAGE_SCORES = ("constant", "cosine")
 

@@ -1,14 +1,22 @@
-"""Query -> the passages whose vectors lie nearest, by cosine (exact)."""
+"""Query -> the passages whose vectors lie nearest, by cosine (exact).
+
+Strategies that search a graph from what a query names share `from_starts`: a query without a start gets this ranking.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
-from kg2rag.explanation import arithmetic
-from kg2rag.knowledge_base import KnowledgeBase
-from kg2rag.pipeline import Retriever
-from kg2rag.types import Query, Ranking, rank
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.retrievers.contract import Retriever
+from kg2rag.types.formulas import arithmetic
+from kg2rag.types.passages import Query
+from kg2rag.types.rankings import Ranking, rank
+
+BLOCK = 64  # queries walked together, so that their (n_queries, n_nodes) arrays stay small
+Start = TypeVar("Start")
 
 
 @dataclass(frozen=True)
@@ -33,3 +41,44 @@ class Dense(Retriever):
         if queries:
             self.kb.encode_queries(queries)
         super().prepare(queries)
+
+
+def from_starts(
+    kb: KnowledgeBase,
+    queries: Sequence[Query],
+    k: int,
+    *,
+    link: Callable[[Sequence[Query]], Sequence[Start | None]],
+    walk: Callable[[Sequence[Query], Sequence[Start], int], Sequence[Ranking]],
+    without: str,
+) -> list[Ranking]:
+    """One ranking for each query, in blocks of `BLOCK`.
+
+    Parameters
+    ----------
+    link : queries -> where each starts; None for one that has no start, which then gets the dense ranking.
+    walk : queries, their starts and k -> their rankings; asked for one query or more.
+    without : why a query has no start, unless it is empty; told in its ranking's metadata.
+    """
+    blocks = [queries[first : first + BLOCK] for first in range(0, len(queries), BLOCK)]
+    rankings: list[Ranking] = []
+    for block in blocks:
+        starts = link(block)
+        started = [(i, start) for i, start in enumerate(starts) if start is not None]
+        plain = [i for i, start in enumerate(starts) if start is None]
+        found = dict(zip(plain, dense_instead(kb, [block[i] for i in plain], k, without), strict=True))
+        if started:
+            walked = walk([block[i] for i, _ in started], [start for _, start in started], k)
+            found.update(zip((i for i, _ in started), walked, strict=True))
+        rankings += [found[i] for i in range(len(block))]
+    return rankings
+
+
+def dense_instead(kb: KnowledgeBase, queries: Sequence[Query], k: int, without: str) -> list[Ranking]:
+    """The dense rankings of queries that the graph has no start for, which is said in their metadata."""
+    rankings = Dense(kb).retrieve_batch(queries, k)
+    reasons = [f"{without}: dense ranking" if query.text.strip() else "empty query: dense ranking" for query in queries]
+    return [
+        replace(ranking, metadata={**ranking.metadata, "note": reason})
+        for ranking, reason in zip(rankings, reasons, strict=True)
+    ]

@@ -13,15 +13,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kg2rag.explanation import arithmetic
-from kg2rag.fusion import fuse_rankings
-from kg2rag.graph.neighbourhood import MAX_HOPS
-from kg2rag.knowledge_base import KnowledgeBase
-from kg2rag.linking import ChainLinker, EmbeddingLinker, NGramLinker
-from kg2rag.pipeline import Retriever
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge.graph.neighbourhood import MAX_HOPS
+from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import Dense
-from kg2rag.trace import Trace, step
-from kg2rag.types import Query, Ranking, Triple, rank
+from kg2rag.retrievers.fusion import fuse_rankings
+from kg2rag.retrievers.linking.linkers import ChainLinker, EmbeddingLinker, NGramLinker
+from kg2rag.types.formulas import arithmetic
+from kg2rag.types.passages import Query, Triple
+from kg2rag.types.rankings import Ranking, rank
+from kg2rag.types.trace import Trace, step
 
 
 class Expansion(NamedTuple):

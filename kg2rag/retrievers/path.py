@@ -16,12 +16,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from kg2rag.explanation import arithmetic, number
-from kg2rag.knowledge_base import KnowledgeBase
-from kg2rag.pipeline import Retriever
-from kg2rag.retrievers.starts import from_starts
-from kg2rag.trace import Trace, step
-from kg2rag.types import FloatArray, IntArray, Query, Ranking, best, rank
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.retrievers.contract import Retriever
+from kg2rag.retrievers.dense import from_starts
+from kg2rag.types.arrays import FloatArray, IntArray
+from kg2rag.types.formulas import arithmetic, number
+from kg2rag.types.passages import Query
+from kg2rag.types.rankings import Ranking, best, rank
+from kg2rag.types.trace import Trace, step
 
 SCORINGS = ("mean", "text")
 
@@ -144,7 +146,7 @@ class PathSearch(Retriever):
         return [True if query.text.strip() and self.kb.graph.n_triples else None for query in queries]
 
     def _walk(self, queries: Sequence[Query], starts: Sequence[bool], k: int) -> list[Ranking]:  # noqa: ARG002
-        from kg2rag.cosines import all_cosines
+        from kg2rag.compute.cosines import all_cosines
 
         similar = self._similar(queries)
         chains = self.search(queries, similar)
@@ -186,7 +188,7 @@ class PathSearch(Retriever):
 
     def _similar(self, queries: Sequence[Query]) -> FloatArray:
         """(n_queries, n_triples) cosines of the queries and the triples; -inf where a candidate does not state it."""
-        from kg2rag.cosines import all_cosines
+        from kg2rag.compute.cosines import all_cosines
 
         similar = all_cosines(self.kb.encode_queries(queries), self.kb.triple_vectors.vectors)
         for row, mask in zip(similar, self.kb.candidates(queries), strict=True):

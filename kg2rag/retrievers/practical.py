@@ -19,16 +19,17 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from kg2rag.explanation import SOURCE
-from kg2rag.fusion import fuse_rankings
-from kg2rag.graph.components import Components
-from kg2rag.knowledge_base import KnowledgeBase
-from kg2rag.linking import NGramLinker, phrases
-from kg2rag.pipeline import Retriever
-from kg2rag.retrievers.dense import Dense
-from kg2rag.retrievers.starts import dense_instead
-from kg2rag.trace import Trace, step
-from kg2rag.types import FloatArray, IntArray, Query, Ranking, Triple, rank
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge.graph.components import Components
+from kg2rag.retrievers.contract import Retriever
+from kg2rag.retrievers.dense import Dense, dense_instead
+from kg2rag.retrievers.fusion import fuse_rankings
+from kg2rag.retrievers.linking.linkers import NGramLinker, phrases
+from kg2rag.types.arrays import FloatArray, IntArray
+from kg2rag.types.formulas import SOURCE
+from kg2rag.types.passages import Query, Triple
+from kg2rag.types.rankings import Ranking, rank
+from kg2rag.types.trace import Trace, step
 
 
 @dataclass(frozen=True)

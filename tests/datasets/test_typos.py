@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from rapidfuzz.distance import OSA
 
-from kg2rag.corpus import Corpus
 from kg2rag.datasets.typos import KINDS, typo_queries
-from kg2rag.identifiers import key
-from kg2rag.types import Passage
+from kg2rag.text.identifiers import key
+from kg2rag.types.corpus import Corpus
+from kg2rag.types.passages import Passage
 
 NAMES = ["parse_header", "writeBoolean", "load_settings", "openDocument", "merge_frames", "drawOutline"]
 

@@ -16,7 +16,7 @@ import kg2rag
 from kg2rag.datasets.world import World, write
 from kg2rag.datasets.world.names import Names, root, roots
 from kg2rag.datasets.world.schema import RELATIONS
-from kg2rag.text import normalise
+from kg2rag.text.normalisation import normalise
 
 SMALL = World(passages=400, questions=40, seed=7)
 

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from kg2rag.corpus import Corpus, QADataset, Question
-from kg2rag.types import Passage, Query, Ranking
+from kg2rag.types.corpus import Corpus
+from kg2rag.types.passages import Passage, Query
+from kg2rag.types.questions import QADataset, Question
+from kg2rag.types.rankings import Ranking
 
 
 @dataclass(frozen=True)

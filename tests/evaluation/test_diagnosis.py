@@ -12,19 +12,21 @@ import numpy as np
 import pytest
 
 import kg2rag
-from kg2rag.context import ContextFormatter
-from kg2rag.corpus import Corpus, QADataset, Question
+from kg2rag.answers.context import ContextFormatter
+from kg2rag.compute.store import Store
 from kg2rag.evaluation import Comparison, compare
 from kg2rag.evaluation.diagnosis import Waterfall, oracle_ladder, waterfall
+from kg2rag.evaluation.diagnosis.oracles import seeded_with_gold
 from kg2rag.extraction import Extraction
-from kg2rag.knowledge_base import KnowledgeBase
-from kg2rag.pipeline import Retriever
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import Dense
-from kg2rag.retrievers.oracles import seeded_with_gold
-from kg2rag.stages.expand import Expand
-from kg2rag.store import Store
-from kg2rag.trace import LOSSES, Trace, step
-from kg2rag.types import Passage, Query, Ranking, Triple, rank
+from kg2rag.retrievers.kg2rag.expand import Expand
+from kg2rag.types.corpus import Corpus
+from kg2rag.types.passages import Passage, Query, Triple
+from kg2rag.types.questions import QADataset, Question
+from kg2rag.types.rankings import Ranking, rank
+from kg2rag.types.trace import LOSSES, Trace, step
 
 EVIL = "<script>alert('x')</script> & <b>bold</b>"
 

@@ -8,9 +8,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kg2rag.corpus import Corpus, QADataset, Question
 from kg2rag.evaluation.metrics import CUT, Metric, evaluate, parse_metrics, score
-from kg2rag.types import Passage, Ranking
+from kg2rag.types.corpus import Corpus
+from kg2rag.types.passages import Passage
+from kg2rag.types.questions import QADataset, Question
+from kg2rag.types.rankings import Ranking
 
 
 def scores_of(frame, metric):

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg2rag.corpus import Corpus
 from kg2rag.extraction import Extractor, Mention
 from kg2rag.extraction.cooccurrence import Cooccurrence, strengths_of
-from kg2rag.graph import KnowledgeGraph
-from kg2rag.types import Passage
+from kg2rag.knowledge.graph import KnowledgeGraph
+from kg2rag.types.corpus import Corpus
+from kg2rag.types.passages import Passage
 
 
 def corpus(*texts: str, titles: tuple[str, ...] = ()) -> Corpus:

@@ -8,14 +8,14 @@ import pytest
 
 from kg2rag.extraction import Extractor
 from kg2rag.extraction.cooccurrence import Cooccurrence
-from kg2rag.extraction.graphml import GraphMLFile
-from kg2rag.extraction.hipporag import HippoRAGOpenIE
-from kg2rag.extraction.lightrag import CHUNKS, GRAPH, LightRAG
-from kg2rag.extraction.mentions import Mentions
-from kg2rag.extraction.msgraphrag import TABLES, MicrosoftGraphRAG
+from kg2rag.extraction.importers.graphml import GraphMLFile
+from kg2rag.extraction.importers.hipporag import HippoRAGOpenIE
+from kg2rag.extraction.importers.lightrag import CHUNKS, GRAPH, LightRAG
+from kg2rag.extraction.importers.msgraphrag import TABLES, MicrosoftGraphRAG
+from kg2rag.extraction.importers.subkgs import KG2RAGSubgraphs
+from kg2rag.extraction.importers.triples import TriplesFile
+from kg2rag.extraction.mentions.finding import Mentions
 from kg2rag.extraction.sources import known, parse
-from kg2rag.extraction.subkgs import KG2RAGSubgraphs
-from kg2rag.extraction.triples import TriplesFile
 
 
 @pytest.mark.parametrize(("name", "extractor"), [("mentions", Mentions()), ("cooccurrence", Cooccurrence())])

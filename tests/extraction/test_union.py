@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from kg2rag.corpus import Corpus
 from kg2rag.extraction import Entity, Extraction, Extractor, Mention
 from kg2rag.extraction.cooccurrence import Cooccurrence
-from kg2rag.extraction.hipporag import HippoRAGOpenIE
-from kg2rag.extraction.mentions import Mentions
+from kg2rag.extraction.importers.hipporag import HippoRAGOpenIE
+from kg2rag.extraction.mentions.finding import Mentions
 from kg2rag.extraction.sources import parse
 from kg2rag.extraction.union import Union
-from kg2rag.graph import KnowledgeGraph
-from kg2rag.types import Passage, Triple
+from kg2rag.knowledge.graph import KnowledgeGraph
+from kg2rag.types.corpus import Corpus
+from kg2rag.types.passages import Passage, Triple
 
 CORPUS = Corpus.from_passages([Passage("p0", "Ed Wood", "A film.", "d", 0), Passage("p1", "Ann", "Ed Wood.", "e", 0)])
 

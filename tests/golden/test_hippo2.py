@@ -20,14 +20,15 @@ import pandas as pd
 import pytest
 
 import kg2rag
-from kg2rag.corpus import QADataset
-from kg2rag.embedding import SentenceEncoder
+from kg2rag.compute.encoder import SentenceEncoder
 from kg2rag.extraction import Extractor
-from kg2rag.extraction.hipporag import HippoRAGOpenIE
-from kg2rag.extraction.triples import TriplesFile
-from kg2rag.knowledge_base import KnowledgeBase
-from kg2rag.retrievers.hippo2 import Hippo2
-from kg2rag.types import Ranking
+from kg2rag.extraction.importers.hipporag import HippoRAGOpenIE
+from kg2rag.extraction.importers.triples import TriplesFile
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.retrievers.hipporag.hipporag2 import Hippo2
+from kg2rag.retrievers.hipporag.memory import phrase_graph
+from kg2rag.types.questions import QADataset
+from kg2rag.types.rankings import Ranking
 
 SETS = {"musique": "hipporag2_musique100.json", "2wiki-kg": "hipporag2_2wiki_test100.json"}
 # Three quarters of the texts are MuSiQue's: minutes on two cores, unless an earlier run has left them in the store.
@@ -81,7 +82,7 @@ def run(request: pytest.FixtureRequest, shared_data: Path, shared_golden: Path) 
 
 
 def test_the_graph_has_the_released_code_s_phrases_facts_and_edges(run: Run) -> None:
-    graph, expected = run.kb.phrase_graph(0.8), run.theirs["graph"]
+    graph, expected = phrase_graph(run.kb, 0.8), run.theirs["graph"]
     assert graph.n_phrases == expected["entities"]
     assert len(graph.table.fact_relations) == expected["facts"]
     assert len(graph.edges()[0]) == expected["edges"]

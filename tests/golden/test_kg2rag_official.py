@@ -17,15 +17,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from kg2rag.corpus import QADataset
+from kg2rag.compute.encoder import SentenceEncoder
 from kg2rag.datasets import load
-from kg2rag.embedding import SentenceEncoder
-from kg2rag.knowledge_base import KnowledgeBase
-from kg2rag.rerankers import BiEncoder
-from kg2rag.retrievers.kg2rag_official import KG2RAGOfficial
-from kg2rag.retrievers.kg2rag_official.plan import Plan
-from kg2rag.retrievers.kg2rag_official.selection import select
-from kg2rag.types import FloatArray, Query, Ranking
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.retrievers.kg2rag.official import KG2RAGOfficial
+from kg2rag.retrievers.kg2rag.official.plan import Plan
+from kg2rag.retrievers.kg2rag.official.selection import select
+from kg2rag.retrievers.rerankers.encoders import BiEncoder
+from kg2rag.types.arrays import FloatArray
+from kg2rag.types.passages import Query
+from kg2rag.types.questions import QADataset
+from kg2rag.types.rankings import Ranking
 
 pytestmark = [pytest.mark.realdata, pytest.mark.slow]
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from word_embedder import WordEmbedder
 
-from kg2rag.corpus import Corpus
+from kg2rag.compute.store import Store
 from kg2rag.extraction import Extraction
-from kg2rag.graph import KnowledgeGraph
-from kg2rag.knowledge_base import KnowledgeBase
-from kg2rag.store import Store
-from kg2rag.types import Passage, Triple
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge.graph import KnowledgeGraph
+from kg2rag.types.corpus import Corpus
+from kg2rag.types.passages import Passage, Triple
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import kg2rag
-from kg2rag.knowledge_base import KnowledgeBase
+from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.dense import Dense
-from kg2rag.retrievers.mention_ppr import MentionPPR
+from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
 
 pytestmark = [pytest.mark.realdata, pytest.mark.slow]
 full = pytest.mark.skipif(os.environ.get("KG2RAG_FULL") != "1", reason="encodes 21 000 texts: set KG2RAG_FULL=1")

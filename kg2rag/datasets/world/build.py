@@ -14,12 +14,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from kg2rag.corpus import Corpus, QADataset, Question
 from kg2rag.datasets.world.names import KINDS, Names
 from kg2rag.datasets.world.questions import ask
 from kg2rag.datasets.world.schema import RELATIONS
 from kg2rag.datasets.world.texts import Page, notice, page
-from kg2rag.types import Passage, Triple
+from kg2rag.types.corpus import Corpus
+from kg2rag.types.passages import Passage, Triple
+from kg2rag.types.questions import QADataset, Question
 
 SHARES = {"person": 0.45, "work": 0.25, "town": 0.15, "organisation": 0.1, "region": 0.05}
 FEWEST = 60

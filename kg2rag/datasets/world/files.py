@@ -18,11 +18,12 @@ import pyarrow as pa
 import pyarrow.json
 from pydantic import Field, StrictInt, ValidationError
 
-from kg2rag.corpus import Corpus, QADataset, Question
 from kg2rag.datasets.entry import Entry, Request
 from kg2rag.datasets.extras import beside
 from kg2rag.datasets.reading import Files, Identifier, Record, Text
 from kg2rag.datasets.world.build import World
+from kg2rag.types.corpus import Corpus
+from kg2rag.types.questions import QADataset, Question
 
 MANIFEST = "world.json"
 README = """# A synthetic world

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kg2rag.corpus import Question
 from kg2rag.datasets.typos import one_typo
 from kg2rag.datasets.world.names import KINDS
 from kg2rag.datasets.world.schema import RELATIONS, Relation
+from kg2rag.types.questions import Question
 
 if TYPE_CHECKING:
     from kg2rag.datasets.world.build import World

@@ -1,7 +1,7 @@
 """A system and a data set -> for each gold passage of each question, the step that lost it.
 
 The system is run once more and tells its steps (`trace_batch`); what it returns must be what it returned before, where
-that is known. Which losses there are, and what they mean, stands in `kg2rag.trace`.
+that is known. Which losses there are, and what they mean, stands in `kg2rag.types.trace`.
 """
 
 from __future__ import annotations
@@ -10,17 +10,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from kg2rag.corpus import QADataset, Question
 from kg2rag.evaluation.diagnosis import page
-from kg2rag.trace import LOSSES, Loss, Trace
-from kg2rag.types import Query, Ranking
+from kg2rag.evaluation.diagnosis.budget import Formatter, left_out
+from kg2rag.types.passages import Query
+from kg2rag.types.questions import QADataset, Question
+from kg2rag.types.rankings import Ranking
+from kg2rag.types.trace import LOSSES, Loss, Trace
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
     from rich.table import Table
 
-    from kg2rag.context import ContextFormatter
 
 DEEPEST = 10_000
 """Hits asked for, at most, so that a rank can be told: of larger corpora deeper gold counts as "not retrieved"."""
@@ -87,7 +88,7 @@ class Waterfall:
 
     def figure(self) -> Figure:
         """All gold, less what each stage lost, down to what was found; below, the same by question type."""
-        from kg2rag.evaluation.diagnosis.figure import waterfall_figure
+        from kg2rag.report.plots.diagnosis import waterfall_figure
 
         return waterfall_figure(self.totals(), f"{self.system}: where the gold went, k = {self.k}")
 
@@ -121,7 +122,7 @@ def waterfall(
     data: QADataset,
     *,
     k: int = 5,
-    formatter: ContextFormatter | None = None,
+    formatter: Formatter | None = None,
     run: Sequence[Ranking] | None = None,
     batch_size: int = 100,
 ) -> Waterfall:
@@ -170,12 +171,12 @@ def _check_same(name: str, traced: Ranking, given: Ranking) -> None:
 
 
 def _records(
-    question: Question, query: Query, trace: Trace, data: QADataset, k: int, formatter: ContextFormatter | None
+    question: Question, query: Query, trace: Trace, data: QADataset, k: int, formatter: Formatter | None
 ) -> list[tuple[object, ...]]:
     corpus, documents = data.corpus, data.unit == "document"
     ranked = [corpus.doc_ids[row] if documents else corpus.ids[row] for row in trace.ranking.rows.tolist()]
     places = {id_: at for at, id_ in enumerate(dict.fromkeys(ranked), start=1)}
-    kept = None if formatter is None else _within_budget(trace.ranking, ranked, places, k, formatter)
+    kept = None if formatter is None else left_out(trace.ranking, ranked, places, k, formatter)
     allowed = None if query.candidates is None else frozenset(corpus.rows(query.candidates).tolist())
     about = (question.id, question.type, question.text)
     records: list[tuple[object, ...]] = []
@@ -205,26 +206,6 @@ def _fate(rows: Sequence[int], trace: Trace, place: int | None, k: int) -> Fate:
     if lost is None or None in losses:
         return Fate("ranked below k", "ranking", f"in the ranking, below the first {k}", place)
     return Fate(lost.loss, lost.name, lost.why, place)
-
-
-def _within_budget(
-    ranking: Ranking, ranked: Sequence[str], places: Mapping[str, int], k: int, formatter: ContextFormatter
-) -> dict[str, str]:
-    """Of the first k units, those whose every passage the context leaves out, and why."""
-    depth = sum(1 for id_ in ranked if places[id_] <= k)
-    if not depth:
-        return {}
-    context = formatter.passages(ranking.top(depth))
-    written = {citation.passage_id for citation in context.citations}
-    reasons = {dropped.what: dropped.why for dropped in context.dropped}
-    cut: dict[str, str] = {}
-    for id_, unit in zip(ranking.passage_ids[:depth], ranked, strict=False):
-        if id_ not in written:
-            why = reasons.get(id_, "budget")
-            tokens = f"beyond the {formatter.passage_tokens} tokens of the context"
-            cut.setdefault(unit, tokens if why == "budget" else f"the context leaves it out: it {why}")
-    kept = {unit for id_, unit in zip(ranking.passage_ids[:depth], ranked, strict=False) if id_ in written}
-    return {unit: why for unit, why in cut.items() if unit not in kept}
 
 
 def _shown(totals: pd.DataFrame) -> pd.DataFrame:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kg2rag.corpus import QADataset
 from kg2rag.evaluation.diagnosis.fates import Waterfall, waterfall
 from kg2rag.evaluation.diagnosis.ladder import OracleLadder, oracle_ladder
 from kg2rag.evaluation.diagnosis.pairs import QueryComparison, compare_queries
-from kg2rag.knowledge_base import KnowledgeBase
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.types.questions import QADataset
 
 if TYPE_CHECKING:
     from kg2rag.evaluation.comparison import Comparison

@@ -1,7 +1,7 @@
 """A system and gold -> its score with one stage after another made perfect: where there is something to gain.
 
-Rungs are the oracles of `kg2rag.retrievers.oracles`; a rung that has no meaning for a system, or that the questions
-lack the gold for, is blank and says why. The oracles are told the gold: no rung but the first is a result.
+Rungs are the oracles of `oracles.py`; a rung that has no meaning for a system, or that the questions lack the gold for,
+ is blank and says why. The oracles are told the gold: no rung but the first is a result.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from dataclasses import dataclass, fields
 from math import isnan
 from typing import TYPE_CHECKING
 
-from kg2rag.corpus import QADataset
 from kg2rag.evaluation.diagnosis import page
+from kg2rag.evaluation.diagnosis.oracles import gold_entities, gold_rerank, gold_seeds, seeded_with_gold
 from kg2rag.evaluation.metrics import evaluate, parse_metrics
-from kg2rag.knowledge_base import KnowledgeBase
-from kg2rag.pipeline import Pipeline, Retriever
-from kg2rag.retrievers.mention_ppr import MentionPPR
-from kg2rag.retrievers.oracles import gold_entities, gold_rerank, gold_seeds, seeded_with_gold
-from kg2rag.stages.expand import Expand
-from kg2rag.text import normalise
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.retrievers.contract import Pipeline, Retriever
+from kg2rag.retrievers.kg2rag.expand import Expand
+from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
+from kg2rag.text.normalisation import normalise
+from kg2rag.types.questions import QADataset
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,7 +49,7 @@ class OracleLadder:
 
     def figure(self, metric: str | None = None) -> Figure:
         """One bar a rung, by the first metric or the one named."""
-        from kg2rag.evaluation.diagnosis.figure import ladder_figure
+        from kg2rag.report.plots.diagnosis import ladder_figure
 
         chosen = metric or self.metrics[0]
         if chosen not in self.metrics:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kg2rag import plots
-from kg2rag.trace import LOSSES
+from kg2rag.report import plots
+from kg2rag.types.trace import LOSSES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -20,7 +20,7 @@ def render(template: str, *, alone: bool, **content: object) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader("kg2rag", "templates"),
+        loader=PackageLoader("kg2rag.text", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

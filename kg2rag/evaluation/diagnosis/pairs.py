@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from kg2rag.corpus import QADataset, Question
 from kg2rag.evaluation.diagnosis import page
-from kg2rag.explanation import Explanation, side_by_side
-from kg2rag.types import Ranking
+from kg2rag.types.explanation import Explanation, side_by_side
+from kg2rag.types.questions import QADataset, Question
+from kg2rag.types.rankings import Ranking
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 from pydantic import BaseModel
 
+from kg2rag.compute.llm import ChatModel, Failure
+from kg2rag.compute.llm.outcomes import Outcome
 from kg2rag.extraction.prompted.style import Messages
-from kg2rag.llm import ChatModel, Failure
-from kg2rag.llm.outcomes import Outcome
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from kg2rag.extraction.prompted.answers import Parts
-from kg2rag.text import normalise
+from kg2rag.text.normalisation import normalise
 
 QUOTES = "\"'“”‘’`"
 Fact = tuple[str, str, str]

@@ -6,15 +6,15 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kg2rag.corpus import Corpus
+from kg2rag.compute.llm import Completion
 from kg2rag.extraction import Extraction, Mention
 from kg2rag.extraction.prompted.answers import Entities, Facts, Parts
 from kg2rag.extraction.prompted.asking import Settled
 from kg2rag.extraction.prompted.cleaning import clean_facts, clean_names
 from kg2rag.extraction.prompted.outcome import FailedCall
 from kg2rag.extraction.prompted.style import Step, Unit
-from kg2rag.llm import Completion
-from kg2rag.types import Triple
+from kg2rag.types.corpus import Corpus
+from kg2rag.types.passages import Triple
 
 FAILED = "failed passages, whose triples are missing or incomplete"
 

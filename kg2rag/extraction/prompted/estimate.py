@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from kg2rag.compute.llm import ChatModel, Completion
+from kg2rag.compute.tokens import TokenCounter
 from kg2rag.extraction.prompted.answers import Entities
 from kg2rag.extraction.prompted.asking import latest, unusable
 from kg2rag.extraction.prompted.cleaning import clean_names
 from kg2rag.extraction.prompted.plan import ENOUGH, PER_MESSAGE, StepPlan
 from kg2rag.extraction.prompted.style import Messages, Step, Unit
-from kg2rag.llm import ChatModel, Completion
-from kg2rag.tokens import TokenCounter
 
 Names = Sequence[str]
 

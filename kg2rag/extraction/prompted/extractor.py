@@ -11,7 +11,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kg2rag.corpus import Corpus
+from kg2rag.compute.llm import ChatModel
+from kg2rag.compute.tokens import EncoderTokens, TokenCounter
 from kg2rag.extraction import Extraction
 from kg2rag.extraction.prompted.asking import Settled, settle
 from kg2rag.extraction.prompted.collected import Collected
@@ -21,8 +22,7 @@ from kg2rag.extraction.prompted.outcome import ExtractionError, ExtractionRun, u
 from kg2rag.extraction.prompted.per_sentence import PER_SENTENCE
 from kg2rag.extraction.prompted.plan import ExtractionPlan, StepPlan
 from kg2rag.extraction.prompted.style import Style
-from kg2rag.llm import ChatModel
-from kg2rag.tokens import EncoderTokens, TokenCounter
+from kg2rag.types.corpus import Corpus
 
 STYLES: Mapping[str, Style] = {style.name: style for style in (PER_SENTENCE, OPENIE)}
 VERSION = 1  # raise it when cleaning changes, so that stored graphs are rebuilt

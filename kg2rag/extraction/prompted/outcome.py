@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
+from kg2rag.compute.llm import Failure, Usage
 from kg2rag.extraction import Extraction
 from kg2rag.extraction.prompted.asking import Settled
 from kg2rag.extraction.prompted.style import Step, Unit
-from kg2rag.llm import Failure, Usage
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +24,7 @@ class FailedCall:
     Attributes
     ----------
     call : the step, and the sentence where one was asked about ("triples, sentence 3").
-    kind, reason, attempts : as `kg2rag.llm.Failure` has them; attempts are requests sent for the last try.
+    kind, reason, attempts : as `kg2rag.compute.llm.Failure` has them; attempts are requests sent for the last try.
     tries : answers asked for so far; another `retry_failed` asks for the next, where `kind` is "output".
     """
 

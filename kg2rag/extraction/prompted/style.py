@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from kg2rag.corpus import Corpus
 from kg2rag.extraction.prompted.answers import Entities, Facts
+from kg2rag.types.corpus import Corpus
 
 Messages = list[dict[str, str]]
 

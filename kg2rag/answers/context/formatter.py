@@ -1,0 +1,165 @@
+"""`ContextFormatter`: rankings and entities -> context blocks with citations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from kg2rag.answers.context.graph_block import GraphLines, one_line
+from kg2rag.answers.context.page import Dropped, Page, fitted
+from kg2rag.compute.tokens import TokenCounter, counter_of
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.text.normalisation import normalise
+from kg2rag.types.hits import Hit
+from kg2rag.types.passages import Triple
+from kg2rag.types.rankings import Ranking
+
+HEADER = "## Knowledge Graph Context"
+BETWEEN = "\n\n---\n\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """What a key such as [1] stands for; `source` is the stage that found the passage, `path` how the graph did."""
+
+    key: str
+    passage_id: str
+    title: str
+    score: float
+    source: str
+    path: tuple[Triple, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FormattedContext:
+    """Text for a language model.
+
+    Attributes
+    ----------
+    tokens : of the whole text, never above the budget.
+    citations : the passages in it, in order.
+    dropped : what it lacks, and why; a budget too small for anything gives an empty text and everything here.
+    """
+
+    text: str
+    tokens: int
+    citations: tuple[Citation, ...] = ()
+    dropped: tuple[Dropped, ...] = ()
+
+
+@dataclass(frozen=True)
+class ContextFormatter:
+    """Writes the graph block and the passages of a context, each within its own budget.
+
+    Parameters
+    ----------
+    graph_tokens : budget of the graph block; about 500 in the design.
+    passage_tokens : budget of passages and their sources; 4000 in the design.
+    max_related : related entities of each entity, and facts in all, at most.
+    include_relationships : whether passages of the graph show their path, and query entities are described above them.
+    include_sources : whether passages show the stage that found them.
+    counter : counts tokens; the embedder's own tokenizer where not given, so hand over that of the model that reads.
+    """
+
+    kb: KnowledgeBase = field(repr=False)
+    graph_tokens: int = 500
+    passage_tokens: int = 4000
+    max_related: int = 10
+    include_relationships: bool = True
+    include_sources: bool = True
+    counter: TokenCounter | None = None
+
+    def __post_init__(self) -> None:
+        for name, least in (("graph_tokens", 0), ("passage_tokens", 0), ("max_related", 1)):
+            if getattr(self, name) < least:
+                raise ValueError(f"{name} must be at least {least}, not {getattr(self, name)}.")
+
+    def graph(self, entities: Sequence[str | int]) -> FormattedContext:
+        """The structured block: the entities, what they are and are related to, and the facts that sentences state.
+
+        Parameters
+        ----------
+        entities : names (or aliases) or codes, the most important first; no entity gives an empty context.
+
+        Raises
+        ------
+        KeyError : a name that the graph lacks.
+        """
+        codes = self._codes(entities)
+        page, _ = fitted(self.graph_tokens, self._counter, lambda page: self._write_graph(page, codes))
+        return FormattedContext(page.text, page.tokens, dropped=tuple(page.dropped))
+
+    def passages(self, ranking: Ranking, entities: Sequence[str | int] = ()) -> FormattedContext:
+        """The passages of a ranking, best first, each with its key, score, source and, from the graph, its path.
+
+        A passage that does not fit is dropped and the next one tried; one whose contents repeat an earlier one's (case
+        and punctuation aside) is dropped as well. Keys number the passages that stand in the text.
+
+        Parameters
+        ----------
+        entities : described above the passages, where relationships are included.
+        """
+        codes = self._codes(entities) if self.include_relationships else []
+        page, citations = fitted(
+            self.passage_tokens, self._counter, lambda page: self._write_passages(page, ranking, codes)
+        )
+        return FormattedContext(page.text, page.tokens, citations, tuple(page.dropped))
+
+    @property
+    def _counter(self) -> TokenCounter:
+        return self.counter or counter_of(self.kb.embedder)
+
+    def _write_graph(self, page: Page, codes: Sequence[int]) -> None:
+        if not codes:
+            return
+        graph = self.kb.graph
+        lines = GraphLines(graph, self.kb.corpus, tuple(codes), self.max_related)
+        top = f"{HEADER}\nQuery entities: [{', '.join(one_line(graph.names[code]) for code in codes)}]"
+        if not page.add(top):
+            page.drop(top)
+            return
+        for code in codes:
+            about, cut = lines.about(code)
+            page.add_section(lines.heading(code), about, "\n", "\n\n")
+            if cut:
+                page.drop(f"{cut} weaker relations of {graph.names[code]}", "limit")
+        facts, cut = lines.relationships()
+        if facts:
+            page.add_section("### Relevant Relationships", facts, "\n", "\n\n")
+        if cut:
+            page.drop(f"{cut} weaker relationships", "limit")
+
+    def _write_passages(self, page: Page, ranking: Ranking, codes: Sequence[int]) -> tuple[Citation, ...]:
+        if codes:
+            page.add_section("## Related Entities", [self._described(code) for code in codes], "\n\n", "")
+        citations: list[Citation] = []
+        keys: dict[str, str] = {}
+        for hit in ranking:
+            passage = self.kb.corpus[self.kb.corpus.row(hit.passage_id)]
+            key = f"[{len(citations) + 1}]"
+            sameness = normalise(passage.contents) or passage.contents
+            if sameness in keys:
+                page.drop(hit.passage_id, f"repeats {keys[sameness]}")
+            elif page.add(f"{self._head(key, hit)}\n{passage.contents.strip()}", BETWEEN):
+                citations.append(Citation(key, hit.passage_id, passage.title, hit.score, hit.stage, hit.path))
+                keys[sameness] = key
+            else:
+                page.drop(hit.passage_id)
+        return tuple(citations)
+
+    def _codes(self, entities: Sequence[str | int]) -> list[int]:
+        graph = self.kb.graph
+        return list(dict.fromkeys(graph.entity(name) if isinstance(name, str) else int(name) for name in entities))
+
+    def _described(self, entity: int) -> str:
+        """**name** (type), and the description below."""
+        graph = self.kb.graph
+        kind, description = one_line(graph.types[entity]), one_line(graph.descriptions[entity])
+        bold = f"**{one_line(graph.names[entity])}**" + (f" ({kind})" if kind else "")
+        return f"{bold}\n\n{description}" if description else bold
+
+    def _head(self, key: str, hit: Hit) -> str:
+        """[1] [Score: 0.87] [Source: vector], and the relationship path on a line of its own."""
+        source = f" [Source: {hit.stage}]" if self.include_sources and hit.stage else ""
+        path = "; ".join(one_line(str(triple)) for triple in hit.path) if self.include_relationships else ""
+        return f"{key} [Score: {hit.score:.2f}]{source}" + (f"\nPath: {path}" if path else "")

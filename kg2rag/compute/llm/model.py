@@ -1,0 +1,261 @@
+"""Prompts -> completions: the one door to language models, whoever serves them (vLLM, Ollama, a hosted service).
+
+Each answer goes to the store as it arrives, under everything it depends on, so that a run that was interrupted, killed
+or repeated never buys it again. What the connection does about faults stands in `connection.py`, what counts as JSON in
+`json_text.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import weakref
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel
+
+from kg2rag.compute.llm.connection import Reply, api_key, ask, connect
+from kg2rag.compute.llm.outcomes import Completion, CompletionError, Failure, Outcome, Usage
+from kg2rag.compute.llm.reading import read
+from kg2rag.compute.store import Store
+
+if TYPE_CHECKING:
+    import openai
+
+Prompt = str | Sequence[Mapping[str, str]]
+Schema = TypeVar("Schema", bound=BaseModel)
+
+STRUCTURED = ("json_schema", "json_object", "prompt")
+RETRY_TEMPERATURE = 0.5
+"""The least temperature of a prompt that is asked again; see `ChatModel.again`."""
+_STAGE = "completions"
+_REPLY = "reply.json"
+
+
+@dataclass(frozen=True)
+class ChatModel:
+    """A model behind an OpenAI-compatible endpoint.
+
+    Parameters
+    ----------
+    base_url : up to and including the version ("http://localhost:11434/v1"); holds no password or key.
+    model : its name there.
+    api_key_env : the environment variable that holds the key, which is read when the first request is sent and kept
+        nowhere else; None for an endpoint without keys.
+    temperature, seed, max_tokens : sent as they are; None leaves one out, for endpoints that refuse it.
+    structured : how a schema is asked for. "json_schema": by the endpoint's constrained decoding; "json_object": by its
+        JSON mode, the schema told in a message; "prompt": by that message alone. The answer is checked all the same.
+    extra : further fields of the request body, such as `{"top_p": 0.9}`; they go into the cache key and never hold a
+        secret.
+    concurrency : requests in flight at once, at most.
+    rpm : requests a minute, at most, retries included and evenly spaced; None for no limit. Models of one address and
+        one limit share it.
+    retries : further attempts after the first, per prompt.
+    timeout : seconds without a byte after which an attempt is given up.
+    prompt_price, completion_price : per million tokens; where one is None, costs are None.
+    cache_as : the endpoint's name in the cache key, for a server that moves between addresses; `base_url` where None.
+    again : how often the same prompts were asked before and answered unusably; part of the cache key. From 1 on, what
+        may have been the cause is changed: the seed is raised by `again`, the temperature to `RETRY_TEMPERATURE` at
+        least (at 0, servers give the same answer whatever the seed) and `max_tokens` doubled. None stays None.
+    store : where answers are kept.
+    """
+
+    base_url: str
+    model: str
+    api_key_env: str | None = "OPENAI_API_KEY"
+    temperature: float | None = 0.0
+    seed: int | None = 0
+    max_tokens: int | None = 512
+    structured: Literal["json_schema", "json_object", "prompt"] = "json_schema"
+    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    concurrency: int = field(default=8, repr=False)
+    rpm: float | None = field(default=None, repr=False)
+    retries: int = field(default=5, repr=False)
+    timeout: float = field(default=60.0, repr=False)
+    prompt_price: float | None = field(default=None, repr=False)
+    completion_price: float | None = field(default=None, repr=False)
+    cache_as: str | None = None
+    again: int = 0
+    store: Store = field(default_factory=Store, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        url = urlsplit(self.base_url)
+        if url.username or url.password or url.query or url.fragment:  # not quoted: it may be a secret
+            raise ValueError(
+                "base_url holds a user, password, query or fragment. Keys go into an environment variable."
+            )
+        if url.scheme not in ("http", "https") or not url.hostname:
+            raise ValueError(f"base_url {self.base_url!r} is no address. Give one such as http://localhost:8000/v1.")
+        if self.structured not in STRUCTURED:
+            raise ValueError(f"Unknown structured {self.structured!r}. Known: {', '.join(STRUCTURED)}.")
+        for name, least in (("concurrency", 1), ("retries", 0), ("max_tokens", 1), ("again", 0)):
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise ValueError(f"{name} must be at least {least}, not {value}.")
+        if not self.timeout > 0:
+            raise ValueError(f"timeout must be above 0 seconds, not {self.timeout}.")
+        if self.rpm is not None and not self.rpm > 0:
+            raise ValueError(f"rpm must be above 0 requests a minute, not {self.rpm}. None means no limit.")
+
+    @overload
+    def complete(self, prompt: Prompt) -> Completion[None]: ...
+    @overload
+    def complete(self, prompt: Prompt, schema: type[Schema]) -> Completion[Schema]: ...
+    def complete(self, prompt: Prompt, schema: type[Schema] | None = None) -> Completion[Any]:
+        """The completion of a text (one user message) or of messages with `role` and `content`.
+
+        Raises
+        ------
+        CompletionError : there is none; its `failure` says why.
+        """
+        outcome = self._outcome(self.request(prompt, schema), schema)
+        if isinstance(outcome, Failure):
+            raise CompletionError(outcome)
+        return outcome
+
+    @overload
+    def complete_many(self, prompts: Sequence[Prompt], *, progress: str = ...) -> list[Completion[None] | Failure]: ...
+    @overload
+    def complete_many(
+        self, prompts: Sequence[Prompt], schema: type[Schema], *, progress: str = ...
+    ) -> list[Completion[Schema] | Failure]: ...
+    def complete_many(
+        self, prompts: Sequence[Prompt], schema: type[Schema] | None = None, *, progress: str = "asking"
+    ) -> Sequence[Outcome]:
+        """One outcome a prompt, in the order given; equal prompts are asked once.
+
+        An interrupt drops what is queued, waits for what is in flight, so that it is kept, and is raised; a second one
+        does not wait.
+
+        Parameters
+        ----------
+        schema : the pydantic model that every answer must fit.
+        progress : the word before the progress bar, which shows itself in a terminal only.
+
+        Raises
+        ------
+        CompletionError : a failure of kind "access", which all prompts would share.
+        """
+        bodies = [self.request(prompt, schema) for prompt in prompts]
+        names = [json.dumps(body, sort_keys=True) for body in bodies]
+        outcomes = self._in_parallel(dict(zip(names, bodies, strict=True)), schema, progress)
+        seen: set[str] = set()
+        ordered: list[Outcome] = []
+        for name in names:
+            ordered.append(replace(outcomes[name], cached=True) if name in seen else outcomes[name])
+            seen.add(name)
+        return ordered
+
+    def stored(self, prompt: Prompt, schema: type[BaseModel] | None = None) -> Outcome | None:
+        """What the store has of a prompt, a bad answer (a `Failure`) included; None where it was never answered."""
+        body = self.request(prompt, schema)
+        entry = self.store.find(_STAGE, self._key(body))
+        return None if entry is None else read(_reply_in(entry), schema, cached=True)
+
+    def usage(self, outcomes: Sequence[Outcome]) -> Usage:
+        """Calls, tokens and cost of some outcomes, by this model's prices."""
+        return Usage.of(outcomes, self.prompt_price, self.completion_price)
+
+    def _in_parallel(
+        self, bodies: Mapping[str, dict[str, Any]], schema: type[BaseModel] | None, progress: str
+    ) -> dict[str, Outcome]:
+        from tqdm.auto import tqdm
+
+        outcomes: dict[str, Outcome] = {}
+        failed = 0
+        with (
+            ThreadPoolExecutor(self.concurrency, thread_name_prefix="kg2rag-llm") as pool,
+            tqdm(total=len(bodies), desc=progress, unit="prompt", disable=None, leave=False) as bar,
+        ):
+            futures = {pool.submit(self._outcome, body, schema): name for name, body in bodies.items()}
+            try:
+                for future in as_completed(futures):
+                    outcome = outcomes[futures[future]] = future.result()
+                    if isinstance(outcome, Failure) and outcome.kind == "access":
+                        raise CompletionError(outcome)
+                    failed += isinstance(outcome, Failure)
+                    bar.set_postfix({"failed": failed} if failed else {}, refresh=False)
+                    bar.update()
+            except BaseException:  # an interrupt too: without this, leaving the pool would first empty its queue
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+        return outcomes
+
+    def _outcome(self, body: dict[str, Any], schema: type[BaseModel] | None) -> Outcome:
+        bought = False
+
+        def buy(folder: Path) -> None:
+            nonlocal bought
+            reply = ask(self._client, body)
+            (folder / _REPLY).write_text(reply.model_dump_json(), encoding="utf-8")
+            bought = True
+
+        try:
+            entry = self.store.entry(_STAGE, self._key(body), buy)
+        except CompletionError as error:
+            return error.failure
+        return read(_reply_in(entry), schema, cached=not bought)
+
+    def _key(self, body: dict[str, Any]) -> dict[str, Any]:
+        key = {"endpoint": self.cache_as or self.base_url.rstrip("/"), "body": body}
+        return key | {"again": self.again} if self.again else key
+
+    def request(self, prompt: Prompt, schema: type[BaseModel] | None = None) -> dict[str, Any]:
+        """The request's body: everything the answer depends on, but for the endpoint."""
+        messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else [dict(m) for m in prompt]
+        if not messages or any(not {"role", "content"} <= message.keys() for message in messages):
+            raise ValueError("A prompt is a text, or at least one message with 'role' and 'content'.")
+        for message in messages:
+            _check_unicode(message["content"])
+        body: dict[str, Any] = {"model": self.model, "messages": messages}
+        body |= {name: value for name, value in self._sampling().items() if value is not None}
+        if schema is not None:
+            _demand(body, schema, self.structured)
+        return {**body, **self.extra}
+
+    def _sampling(self) -> dict[str, float | int | None]:
+        temperature, seed, most = self.temperature, self.seed, self.max_tokens
+        if self.again:
+            temperature = None if temperature is None else max(temperature, RETRY_TEMPERATURE)
+            seed = None if seed is None else seed + self.again
+            most = None if most is None else 2 * most
+        return {"temperature": temperature, "seed": seed, "max_tokens": most}
+
+    @cached_property
+    def _client(self) -> openai.OpenAI:
+        client = connect(self.base_url, api_key(self.api_key_env), self.timeout, self.retries, self.rpm)
+        weakref.finalize(self, client.close)  # connections that are kept alive end with the model
+        return client
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_client"}
+
+
+def _reply_in(entry: Path) -> Reply:
+    return Reply.model_validate_json((entry / _REPLY).read_text(encoding="utf-8"))
+
+
+def _check_unicode(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        around = text[max(0, error.start - 40) : error.start]
+        raise ValueError(f"A prompt holds a lone surrogate, which cannot be sent, after {around!r}.") from None
+
+
+def _demand(body: dict[str, Any], schema: type[BaseModel], structured: str) -> None:
+    """Ask for a schema, in the way that the endpoint knows."""
+    described = schema.model_json_schema()
+    if structured == "json_schema":
+        wanted = {"name": schema.__name__, "schema": described}
+        body["response_format"] = {"type": "json_schema", "json_schema": wanted}
+        return
+    text = f"Answer with one JSON object and nothing else. It must fit this JSON schema: {json.dumps(described)}"
+    body["messages"] = [*body["messages"], {"role": "user", "content": text}]
+    if structured == "json_object":
+        body["response_format"] = {"type": "json_object"}

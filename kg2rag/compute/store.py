@@ -1,0 +1,245 @@
+"""A content-addressed cache on disk: (stage, parameters, inputs) -> a directory of files, built once.
+
+An entry is made beside its final name and renamed into place, with a manifest of sizes and checksums that is checked
+when a process first opens it. Two processes may build the same entry: one wins, the other's copy is dropped. A damaged
+entry is reported and rebuilt, never used. Contents are Parquet, Arrow, `.npy` and JSON; nothing is ever unpickled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import time
+import uuid
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from kg2rag.text.records import sha256
+
+MANIFEST = "manifest.json"
+_CHECKOUT = Path(__file__).resolve().parents[2]
+_verified: set[Path] = set()
+
+
+class DamagedEntryWarning(UserWarning):
+    """A store entry did not match its manifest and was rebuilt."""
+
+
+def default_root() -> Path:
+    """`$KG2RAG_STORE`, else `data/cache` in a source checkout, else the user's cache directory."""
+    if given := os.environ.get("KG2RAG_STORE"):
+        return Path(given)
+    if (_CHECKOUT / "pyproject.toml").is_file():
+        return _CHECKOUT / "data" / "cache"
+    from platformdirs import user_cache_path
+
+    return user_cache_path("kg2rag")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry as `Store.entries` lists it."""
+
+    path: Path
+    stage: str
+    size: int
+    created: float
+    key: Mapping[str, object]
+
+
+class Store:
+    """The cache under one root directory.
+
+    Parameters
+    ----------
+    root : made when first written to; `default_root()` where not given.
+    """
+
+    def __init__(self, root: Path | str | None = None) -> None:
+        self.root = Path(root) if root is not None else default_root()
+
+    def __repr__(self) -> str:
+        return f"Store({str(self.root)!r})"
+
+    def entry(
+        self,
+        stage: str,
+        key: Mapping[str, object],
+        build: Callable[[Path], None],
+        *,
+        libraries: tuple[str, ...] = (),
+    ) -> Path:
+        """The directory of an entry; `build(directory)` fills it where it is missing or damaged.
+
+        Parameters
+        ----------
+        stage : what the entry is ("vectors", "bm25", "mentions"); one subdirectory of the store each.
+        key : everything its contents depend on, as JSON values.
+        libraries : distributions whose version changes the contents.
+        """
+        full_key = {"stage": stage, **key, "libraries": {name: version(name) for name in libraries}}
+        path = self.root / stage / _name(full_key)
+        if path.is_dir():
+            damage = self._damage(path)
+            if damage is None:
+                return path
+            warnings.warn(f"{path}: {damage}; rebuilding it.", DamagedEntryWarning, stacklevel=2)
+            self._discard(path)
+        self._build(path, stage, full_key, build)
+        return path
+
+    def find(self, stage: str, key: Mapping[str, object], *, libraries: tuple[str, ...] = ()) -> Path | None:
+        """The directory that `entry` would open, without building one; None where it is missing or damaged."""
+        full_key = {"stage": stage, **key, "libraries": {name: version(name) for name in libraries}}
+        path = self.root / stage / _name(full_key)
+        return path if path.is_dir() and self._damage(path) is None else None
+
+    def _build(self, path: Path, stage: str, key: Mapping[str, object], build: Callable[[Path], None]) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_name(f".partial-{os.getpid()}-{uuid.uuid4().hex}")
+        partial.mkdir()
+        try:
+            build(partial)
+            files = sorted(file for file in partial.rglob("*") if file.is_file())
+            manifest = {
+                "stage": stage,
+                "key": key,
+                "created": time.time(),
+                "files": {str(f.relative_to(partial)): {"size": f.stat().st_size, "sha256": sha256(f)} for f in files},
+            }
+            (partial / MANIFEST).write_text(json.dumps(manifest, indent=1, ensure_ascii=False), encoding="utf-8")
+            for file in (*files, partial / MANIFEST):
+                _flush(file)
+            try:
+                partial.rename(path)
+                _verified.add(path)
+            except OSError:
+                if not path.is_dir():  # anything but another process having been first
+                    raise
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+
+    def _damage(self, path: Path) -> str | None:
+        """What is wrong with an entry, or None. Checksums are read once per process and entry."""
+        if path in _verified:
+            return None
+        try:
+            manifest = _read_manifest(path)
+        except (OSError, ValueError) as error:
+            return f"its manifest cannot be read ({error})"
+        for name, (size, checksum) in manifest.files.items():
+            file = path / name
+            if not file.is_file():
+                return f"{name} is missing"
+            if file.stat().st_size != size:
+                return f"{name} has {file.stat().st_size} bytes instead of {size}"
+            if sha256(file) != checksum:
+                return f"{name} does not match its checksum"
+        _verified.add(path)
+        return None
+
+    def _discard(self, path: Path) -> None:
+        # Renamed first, so that no other process opens an entry that is being deleted.
+        doomed = path.with_name(f".partial-{os.getpid()}-{uuid.uuid4().hex}")
+        try:
+            path.rename(doomed)
+        except FileNotFoundError:
+            return
+        shutil.rmtree(doomed)
+
+    def existing(self, stage: str) -> list[Path]:
+        """The sound entries of a stage, by name; damaged ones are reported and deleted."""
+        sound = []
+        for manifest in sorted((self.root / stage).glob(f"[!.]*/{MANIFEST}")):
+            path = manifest.parent
+            if (damage := self._damage(path)) is None:
+                sound.append(path)
+            else:
+                warnings.warn(f"{path}: {damage}; its contents will be rebuilt.", DamagedEntryWarning, stacklevel=2)
+                self._discard(path)
+        return sound
+
+    def entries(self) -> Iterator[Entry]:
+        """Every finished entry, by stage and name."""
+        for manifest in sorted(self.root.glob(f"*/*/{MANIFEST}")):
+            if manifest.parent.name.startswith("."):
+                continue
+            path = manifest.parent
+            try:
+                record = _read_manifest(path)
+            except ValueError:  # `verify` says what is wrong with it; for `prune` it is as old as can be
+                record = _Manifest({}, 0.0, {})
+            size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+            yield Entry(path, path.parent.name, size, record.created, record.key)
+
+    def verify(self) -> dict[Path, str]:
+        """Damaged entries and what is wrong with them; reads every byte of the store."""
+        damaged = {}
+        for entry in self.entries():
+            _verified.discard(entry.path)
+            if (damage := self._damage(entry.path)) is not None:
+                damaged[entry.path] = damage
+        return damaged
+
+    def prune(self, older_than_days: float = 0.0) -> tuple[int, int]:
+        """Delete entries older than that many days and what killed builds left behind; (entries, bytes) freed."""
+        limit = time.time() - older_than_days * 86_400
+        entries = size = 0
+        for entry in list(self.entries()):
+            if entry.created <= limit:
+                self._discard(entry.path)
+                _verified.discard(entry.path)
+                entries, size = entries + 1, size + entry.size
+        for partial in self.root.glob("*/.partial-*-*"):
+            maker = partial.name.split("-")[1]
+            if not (maker.isdigit() and _alive(int(maker))):
+                size += sum(file.stat().st_size for file in partial.rglob("*") if file.is_file())
+                shutil.rmtree(partial, ignore_errors=True)
+        return entries, size
+
+
+@dataclass(frozen=True, slots=True)
+class _Manifest:
+    """What a manifest says: `files` maps a name to (bytes, sha256)."""
+
+    key: Mapping[str, object]
+    created: float
+    files: Mapping[str, tuple[int, str]]
+
+
+def _name(key: Mapping[str, object]) -> str:
+    text = json.dumps(key, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _read_manifest(path: Path) -> _Manifest:
+    """The manifest of an entry; ValueError where a changed byte shows in its form, its key or its name."""
+    record = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
+    try:
+        files = {name: (int(file["size"]), str(file["sha256"])) for name, file in record["files"].items()}
+        manifest = _Manifest(dict(record["key"]), float(record["created"]), files)
+    except (AttributeError, KeyError, TypeError) as error:
+        raise ValueError(f"{type(error).__name__}: {error}") from error
+    if _name(manifest.key) != path.name:
+        raise ValueError("its key is not the one that names the entry")
+    return manifest
+
+
+def _flush(file: Path) -> None:
+    with file.open("rb") as stream:
+        os.fsync(stream.fileno())
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,107 @@
+"""Texts -> how many tokens each is, by the encoder's own tokenizer; what every budget in the package counts with.
+
+Tokens are those of the text alone: uncut, and without the [CLS] and [SEP] that an encoding adds. Only the tokenizer is
+loaded, not the model it belongs to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from kg2rag.compute.encoder import Embedder, SentenceEncoder
+from kg2rag.types.rankings import Ranking
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+FILE = "tokenizer.json"
+
+
+class TokenCounter(Protocol):
+    """Anything that counts tokens, such as a language model's own tokenizer."""
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """How many tokens each text is; 0 for the empty one."""
+        ...
+
+
+@dataclass(frozen=True)
+class EncoderTokens:
+    """The tokenizer of a sentence encoder as a `TokenCounter`; WordPiece, for the default all-MiniLM-L6-v2."""
+
+    encoder: SentenceEncoder = field(default_factory=SentenceEncoder)
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """One call for all texts.
+
+        >>> EncoderTokens().count(["", "depends_on"])
+        [0, 3]
+        """
+        # "replace": a lone surrogate, which JSON can hold and tokenizers refuse, counts as the "?" it becomes.
+        readable = [text.encode("utf-8", "replace").decode() for text in texts]
+        encodings = _tokenizer(self.encoder).encode_batch_fast(readable, add_special_tokens=False)
+        return [len(encoding) for encoding in encodings]
+
+
+def counter_of(embedder: Embedder) -> TokenCounter:
+    """The tokenizer of an embedder that is a `SentenceEncoder`; that of the default encoder for any other."""
+    return EncoderTokens(embedder) if isinstance(embedder, SentenceEncoder) else EncoderTokens()
+
+
+def cut(rankings: Sequence[Ranking], contents: Sequence[str], counter: TokenCounter, limit: int) -> list[Ranking]:
+    """Every ranking within `limit` tokens: best first, a hit that does not fit is left out and the next one tried.
+
+    Parameters
+    ----------
+    contents : of every passage, by corpus row; a hit's tokens are those of its contents.
+
+    Returns
+    -------
+    Rankings whose metadata also tell `tokens`, those spent, and `left_out`, the ids of the hits that did not fit.
+    """
+    rows = list(dict.fromkeys(row for ranking in rankings for row in ranking.rows.tolist()))
+    tokens = dict(zip(rows, counter.count([contents[row] for row in rows]), strict=True))
+    return [_cut(ranking, [tokens[row] for row in ranking.rows.tolist()], limit) for ranking in rankings]
+
+
+def _cut(ranking: Ranking, tokens: Sequence[int], limit: int) -> Ranking:
+    kept, spent = [], 0
+    for count in tokens:
+        kept.append(spent + count <= limit)
+        spent += count if kept[-1] else 0
+    keep = np.array(kept, dtype=bool)
+    left_out = tuple(ranking.ids[row] for row in ranking.rows[~keep].tolist())
+    return replace(
+        ranking,
+        rows=ranking.rows[keep],
+        scores=ranking.scores[keep],
+        stage_codes=None if ranking.stage_codes is None else ranking.stage_codes[keep],
+        parts={name: column[keep] for name, column in ranking.parts.items()},
+        metadata={**ranking.metadata, "tokens": spent, "left_out": left_out},
+    )
+
+
+@lru_cache(maxsize=4)
+def _tokenizer(encoder: SentenceEncoder) -> Tokenizer:
+    from tokenizers import Tokenizer
+
+    folder = Path(encoder.source)
+    if not folder.is_dir():
+        tokenizer = Tokenizer.from_pretrained(encoder.source, revision=encoder.revision or "main")
+    elif (folder / FILE).is_file():
+        tokenizer = Tokenizer.from_file(str(folder / FILE))
+    else:
+        raise FileNotFoundError(
+            f"{folder} has no {FILE}, so tokens cannot be counted with its tokenizer. Save the model with a fast "
+            "tokenizer, or pass another counter."
+        )
+    # The file carries the limits of encoding; a count must see the whole text and nothing else.
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer

@@ -1,0 +1,1 @@
+"""Many runs: sweeps over parameters, and reproductions of published numbers."""

@@ -1,0 +1,11 @@
+"""Published numbers beside ours, with a verdict each; and a comparison run twice, byte for byte.
+
+A *ledger* is a TOML file of published numbers and of what we run to stand beside them (`ledger.py`); `reproduce` runs
+it; `verify` repeats a comparison under other hash seeds and thread counts.
+"""
+
+from kg2rag.experiments.reproduction.ledger import Ledger
+from kg2rag.experiments.reproduction.runs import Reproduction, reproduce
+from kg2rag.experiments.reproduction.verification import Verification, verify
+
+__all__ = ["Ledger", "Reproduction", "Verification", "reproduce", "verify"]

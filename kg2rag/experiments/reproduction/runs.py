@@ -1,0 +1,210 @@
+"""Ledgers + a folder of data sets -> ours, theirs, difference and verdict, a row a published number.
+
+Runs over the same data share one knowledge base. What cannot be run here is listed with what it needs: a number that
+is missing is blank, never zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kg2rag.compute.encoder import SentenceEncoder
+from kg2rag.datasets import load
+from kg2rag.experiments.reproduction.ledger import Ledger, Ours, Published
+from kg2rag.experiments.reproduction.table import markdown, rich_table
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.retrievers.systems import build
+from kg2rag.types.corpus import Corpus
+from kg2rag.types.questions import QADataset
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.table import Table
+
+    from kg2rag.types.rankings import Ranking
+
+COLUMNS = (
+    "ledger",
+    "published",
+    "set",
+    "metric",
+    "theirs",
+    "ours",
+    "difference",
+    "tolerance",
+    "verdict",
+    "system",
+    "why",
+    "command",
+)
+SIZE = "passages"
+"""The metric that counts hits."""
+_Base = tuple[object, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Reproduction:
+    """One row a published number and run of ours beside it, columns `COLUMNS`; see `verdict` for what they say."""
+
+    frame: pd.DataFrame
+
+    def summary(self) -> dict[str, int]:
+        """Verdict -> rows."""
+        return {str(verdict): int(count) for verdict, count in self.frame["verdict"].value_counts().items()}
+
+    def to_markdown(self) -> str:
+        """The table without the commands."""
+        return markdown(self.frame)
+
+    def __rich__(self) -> Table:
+        return rich_table(self.frame)
+
+    def __repr__(self) -> str:
+        return f"Reproduction of {len(self.frame)} published numbers: {self.summary()}"
+
+    def _repr_html_(self) -> str:
+        html: str = self.frame.to_html(index=False, na_rep="", float_format="{:.1f}".format, escape=True)
+        return html
+
+
+def reproduce(ledgers: Sequence[Ledger], data: Path | str, *, only: str = "", progress: bool = True) -> Reproduction:
+    """Run what can be run of some ledgers.
+
+    Parameters
+    ----------
+    data : the folder below which the runs' folders lie.
+    only : rows whose "ledger/system/set" contains this, whatever the case; all where empty.
+    progress : a bar on stderr, where that is a terminal.
+
+    Raises
+    ------
+    ValueError : no row fits `only`, or a run that the catalogue or a data set refuses.
+    """
+    import pandas as pd
+
+    root = Path(data)
+    wanted = [
+        (ledger, row, name)
+        for ledger in ledgers
+        for row in ledger.published
+        for name in row.values
+        if only.lower() in row_name(ledger, row, name).lower()
+    ]
+    if not wanted:
+        known = ", ".join(sorted({f"{ledger.name}/{row.system}" for ledger in ledgers for row in ledger.published}))
+        raise ValueError(f"No row of the ledgers contains {only!r}. There are: {known}.")
+    runs = [ours for _, row, name in wanted for ours in runs_of(row, name) if (root / ours.folder).is_dir()]
+    found = _run_all(runs, root, progress=progress)
+    rows = [line for ledger, row, name in wanted for line in _rows(ledger, row, name, found)]
+    return Reproduction(pd.DataFrame(rows, columns=list(COLUMNS)))
+
+
+def row_name(ledger: Ledger, row: Published, name: str) -> str:
+    """How `only` and the commands call the row of one set."""
+    return f"{ledger.name}/{row.system}/{name}"
+
+
+def runs_of(row: Published, name: str) -> list[Ours]:
+    """Our runs beside a published row on one set; a metric that `metrics` does not rename has the same name here."""
+    return [
+        ours.model_copy(update={"metrics": {metric: ours.metrics.get(metric, metric) for metric in row.values[name]}})
+        for ours in row.ours
+        if ours.set == name
+    ]
+
+
+def verdict(difference: float, ours: Ours) -> str:
+    """Say "ok" within the tolerance, "close" within twice that, else "off"; or "not comparable" from the start."""
+    if not ours.comparable:
+        return "not comparable"
+    # A difference of 3.4 is no more than a tolerance of 3.4, whatever binary fractions make of them.
+    excess = round(abs(difference) / ours.tolerance, 9)
+    return "ok" if excess <= 1 else "close" if excess <= 2 else "off"
+
+
+def _rows(ledger: Ledger, row: Published, name: str, found: Mapping[str, dict[str, float]]) -> list[tuple[object, ...]]:
+    runs = runs_of(row, name)
+    only = row_name(ledger, row, name)
+    command = f'kg2rag reproduce eval/ledger/{ledger.name}.toml --only "{only}" --data DATA'
+    lines: list[tuple[object, ...]] = []
+    for metric, theirs in row.values[name].items():
+        about = (ledger.name, row.system, ledger.sets[name].name, metric, theirs)
+        if not runs:
+            lines.append((*about, np.nan, np.nan, np.nan, "not run", "", f"needs {row.needs}", ""))
+        for ours in runs:
+            command = (
+                f'kg2rag reproduce eval/ledger/{ledger.name}.toml --only "{row_name(ledger, row, name)}" --data DATA'
+            )
+            label = ours.label or ours.system
+            if _key(ours) not in found:
+                why = f"needs the folder {ours.folder}"
+                lines.append((*about, np.nan, np.nan, ours.tolerance, "not run", label, why, command))
+                continue
+            measured = ours.metrics[metric]
+            value = found[_key(ours)][measured] * (1 if measured == SIZE else ledger.scale)
+            difference = value - theirs
+            judged = verdict(difference, ours)
+            lines.append((*about, value, difference, ours.tolerance, judged, label, ours.note, command))
+    return lines
+
+
+def _run_all(runs: Sequence[Ours], root: Path, *, progress: bool) -> dict[str, dict[str, float]]:
+    """Run -> our metric -> its mean, for every distinct run."""
+    from tqdm.auto import tqdm
+
+    found: dict[str, dict[str, float]] = {}
+    shared: dict[_Base, list[Ours]] = {}
+    for ours in runs:
+        shared.setdefault(_base(ours), []).append(ours)
+    with tqdm(total=len(runs), desc="reproducing", unit="run", disable=None if progress else True, leave=False) as bar:
+        for group in shared.values():
+            data, kb = _world(group[0], root)
+            for ours in group:
+                if _key(ours) not in found:
+                    found[_key(ours)] = _measure(ours, data, kb)
+                bar.update()
+    return found
+
+
+def _world(ours: Ours, root: Path) -> tuple[QADataset, KnowledgeBase]:
+    """The questions and the knowledge base of a run."""
+    folder = root / ours.folder
+    data = load(ours.data, path=folder, split=ours.split, setting=ours.setting, passages=ours.passages)
+    if not ours.titles:
+        data = replace(data, corpus=_untitled(data.corpus))
+    kind, colon, file = ours.graph.partition(":")
+    graph = f"{kind}:{folder / file}" if colon else kind
+    return data, KnowledgeBase.build(data.corpus, graph, embedder=SentenceEncoder(dtype=ours.dtype))
+
+
+def _untitled(corpus: Corpus) -> Corpus:
+    return Corpus.from_passages([replace(passage, title="") for passage in corpus])
+
+
+def _measure(ours: Ours, data: QADataset, kb: KnowledgeBase) -> dict[str, float]:
+    from kg2rag.evaluation import evaluate
+
+    system = build(ours.system, kb, **ours.parameters)
+    rankings = system.retrieve_batch(data.queries, ours.k)
+    wanted = sorted(set(ours.metrics.values()) - {SIZE})
+    scores = evaluate(rankings, data, wanted, name=ours.system)
+    return {SIZE: _mean_size(rankings), **{metric: float(scores[metric].mean()) for metric in wanted}}
+
+
+def _mean_size(rankings: Sequence[Ranking]) -> float:
+    return float(np.mean([len(ranking) for ranking in rankings]))
+
+
+def _base(ours: Ours) -> _Base:
+    """What runs must share to share a knowledge base."""
+    return (ours.data, ours.folder, ours.split, ours.setting, ours.passages, ours.titles, ours.graph, ours.dtype)
+
+
+def _key(ours: Ours) -> str:
+    """What a run's numbers depend on."""
+    return repr((_base(ours), ours.system, sorted(ours.parameters.items()), ours.k, sorted(ours.metrics.items())))

@@ -1,0 +1,90 @@
+"""One point of a sweep, and what it is run on: small records that travel to the workers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from kg2rag.compute.encoder import Embedder
+from kg2rag.extraction import Extractor
+from kg2rag.knowledge.graph import KnowledgeGraph
+from kg2rag.types.questions import QADataset
+
+GraphSource = str | Extractor | KnowledgeGraph
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """A system with its parameters, and the setting, graph and encoder it runs on.
+
+    Attributes
+    ----------
+    parameters : those that the sweep sets; the others have the catalogue's defaults.
+    about : the system's `repr`, which names every parameter.
+    graph_fingerprint : of the graph's source, so that a changed file makes another configuration.
+    """
+
+    system: str
+    parameters: Mapping[str, object]
+    setting: str
+    graph: str
+    encoder: str
+    about: str
+    graph_fingerprint: str = ""
+
+    @cached_property
+    def id(self) -> str:
+        """Twelve hex digits that say what is run on what; equal configurations have equal ids in every process."""
+        parts = [self.system, self.about, self.setting, self.graph_fingerprint or self.graph, self.encoder]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
+
+    @property
+    def written(self) -> str:
+        """The parameters as JSON, by name."""
+        return json.dumps(dict(self.parameters), sort_keys=True, ensure_ascii=False)
+
+    def __str__(self) -> str:
+        given = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
+        return f"{self.system}({given}) on {self.graph}, {self.encoder}, {self.setting}"
+
+
+@dataclass(frozen=True)
+class Request:
+    """A data set to load, by name or as it is; equal where `key` is."""
+
+    key: str
+    options: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
+    data: QADataset | None = field(default=None, compare=False, repr=False)
+
+    @classmethod
+    def of(cls, options: Mapping[str, object]) -> Request:
+        """A data set by name and the options of `kg2rag.load`."""
+        given = {name: str(value) if isinstance(value, Path) else value for name, value in options.items()}
+        return cls(json.dumps(given, sort_keys=True), given)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What a configuration runs on, once opened: data sets (one, or a dev and a test set), a graph, an encoder.
+
+    A bench travels to a worker with every batch and is opened there once; equal where `key` is.
+    """
+
+    key: str
+    requests: tuple[Request, ...] = field(compare=False, repr=False)
+    graph: GraphSource = field(compare=False, repr=False)
+    encoder: Embedder = field(compare=False, repr=False)
+    store: str = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Task:
+    """A configuration as a worker needs it."""
+
+    id: str
+    system: str
+    parameters: Mapping[str, object]

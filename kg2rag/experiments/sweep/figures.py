@@ -1,0 +1,194 @@
+"""Tables of a sweep -> figures: what each parameter does, two of them together, and what is gained for its price.
+
+All show dev scores, which a reader chooses by; test scores stand in the table of chosen configurations alone. Figures
+are made without pyplot and in the colours of `kg2rag.report.plots`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kg2rag.experiments.sweep.results import SweepResult
+from kg2rag.report.plots import GREY, INK, PALETTE, PAPER
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_WIDTH = 9.4
+
+
+def effects(result: SweepResult, system: str) -> pd.DataFrame:
+    """What each value of each parameter scores on dev, over all values of the others.
+
+    Returns
+    -------
+    One row a parameter and value, those of the parameter that matters most first: parameter, value, n configurations,
+    mean, low, high (worst and best configuration), spread (largest minus smallest mean of the parameter).
+    """
+    import pandas as pd
+
+    frame, score = _of(result, system), f"dev {result.objective}"
+    rows = []
+    for parameter in _varied(result, frame):
+        groups = frame.groupby(frame[parameter].map(_text), sort=False)[score].agg(["size", "mean", "min", "max"])
+        order = sorted(groups.index, key=lambda text: _key(frame, parameter, text))
+        spread = groups["mean"].max() - groups["mean"].min()
+        rows += [(parameter, value, *groups.loc[value], spread) for value in order]
+    found = pd.DataFrame(rows, columns=["parameter", "value", "n", "mean", "low", "high", "spread"])
+    return found.sort_values("spread", ascending=False, kind="stable").astype({"n": int}).reset_index(drop=True)
+
+
+def main_effects(result: SweepResult, system: str) -> Figure:
+    """One panel a parameter: the mean dev score at each value, and the range over the other parameters."""
+    from matplotlib.figure import Figure
+
+    table, scale = effects(result, system), 100.0
+    names = list(dict.fromkeys(table["parameter"]))
+    across = min(3, max(len(names), 1))
+    down = -(-max(len(names), 1) // across)
+    figure = Figure(figsize=(_WIDTH, 2.7 * down), layout="constrained")
+    axes = figure.subplots(down, across, squeeze=False, sharey=True)
+    for axis, name in zip(axes.flat, names, strict=False):
+        part = table[table["parameter"] == name]
+        places = np.arange(len(part))
+        axis.fill_between(places, scale * part["low"], scale * part["high"], color=PALETTE[0], alpha=0.12, linewidth=0)
+        axis.plot(places, scale * part["mean"], color=PALETTE[0], marker="o", markersize=4.5, linewidth=1.6)
+        axis.set_xticks(places, list(part["value"]), parse_math=False, rotation=30 if len(part) > 5 else 0)
+        _plain(axis, name)
+    for axis in axes.flat[len(names) :]:
+        axis.set_visible(False)
+    axes[0, 0].set_ylabel(f"dev {result.objective}, per cent", fontsize=9, color=INK)
+    return figure
+
+
+def heat_map(result: SweepResult, system: str, pair: tuple[str, str] | None = None) -> Figure | None:
+    """Mean dev score over two parameters, the two that matter most where none are named; None where one alone varies.
+
+    A blank cell is a combination that the sweep does not have.
+    """
+    from matplotlib.figure import Figure
+
+    frame, score = _of(result, system), f"dev {result.objective}"
+    ranked = list(dict.fromkeys(effects(result, system)["parameter"]))
+    if pair is None and len(ranked) < 2:
+        return None
+    down, across = pair or (ranked[0], ranked[1])
+    texts = {name: frame[name].map(_text) for name in (down, across)}
+    order = {
+        name: sorted(texts[name].unique(), key=lambda text, name=name: _key(frame, name, text))
+        for name in (down, across)
+    }
+    cells = frame.pivot_table(index=texts[down], columns=texts[across], values=score, aggfunc="mean")
+    values = 100 * cells.reindex(index=order[down], columns=order[across]).to_numpy(dtype=float)
+    figure = Figure(
+        figsize=(min(_WIDTH, 2.2 + 0.9 * values.shape[1]), 1.2 + 0.42 * values.shape[0]), layout="constrained"
+    )
+    axis = figure.subplots()
+    image = axis.imshow(values, aspect="auto", cmap="cividis")
+    middle = (np.nanmin(values) + np.nanmax(values)) / 2
+    for (i, j), value in np.ndenumerate(values):
+        if np.isfinite(value):
+            dark = value < middle
+            axis.text(
+                j, i, f"{value:.1f}", ha="center", va="center", fontsize=8.5, color="#FFFFFF" if dark else "#000000"
+            )
+    axis.set_yticks(range(len(order[down])), order[down], parse_math=False)
+    axis.set_xticks(range(len(order[across])), order[across], parse_math=False)
+    axis.set_ylabel(down, fontsize=9.5, color=INK)
+    axis.set_xlabel(across, fontsize=9.5, color=INK)
+    axis.tick_params(length=0, labelsize=9, labelcolor=INK)
+    for side in axis.spines.values():
+        side.set_visible(False)
+    bar = figure.colorbar(image, ax=axis, fraction=0.04)
+    bar.ax.tick_params(length=0, labelsize=8.5, labelcolor=INK)
+    bar.outline.set_visible(False)
+    return figure
+
+
+def front(costs: Sequence[float], gains: Sequence[float]) -> list[int]:
+    """The places of the points that no other point beats: none has both as low a cost and as high a gain, one better.
+
+    By rising cost. Equal points are all on the front.
+    """
+    found: list[int] = []
+    best = -np.inf
+    order = sorted(range(len(costs)), key=lambda i: (costs[i], -gains[i], i))
+    for i in order:
+        same = found and costs[found[-1]] == costs[i] and gains[found[-1]] == gains[i]
+        if gains[i] > best or same:
+            found.append(i)
+            best = gains[i]
+    return found
+
+
+def pareto(result: SweepResult) -> Figure:
+    """Dev score against milliseconds a query and against tokens returned; the front is joined, systems are colours."""
+    from matplotlib.figure import Figure
+
+    frame = result.to_frame()
+    gains = 100 * frame[f"dev {result.objective}"].to_numpy(dtype=float)
+    systems = list(dict.fromkeys(frame["system"]))
+    figure = Figure(figsize=(_WIDTH, 3.9), layout="constrained")
+    left, right = figure.subplots(1, 2, sharey=True)
+    for axis, column, label in (
+        (left, "ms_per_query", "milliseconds per query"),
+        (right, "tokens", f"tokens in the hits that {result.objective} reads"),
+    ):
+        costs = frame[column].to_numpy(dtype=float)
+        known = np.flatnonzero(np.isfinite(costs))
+        for i, system in enumerate(systems):
+            at = known[(frame["system"] == system).to_numpy()[known]]
+            axis.scatter(
+                costs[at], gains[at], s=22, color=PALETTE[i % len(PALETTE)], alpha=0.65, linewidth=0, label=system
+            )
+        on = known[front(costs[known].tolist(), gains[known].tolist())]
+        axis.plot(costs[on], gains[on], color=INK, linewidth=1.1, drawstyle="steps-post", zorder=0)
+        axis.scatter(costs[on], gains[on], s=46, facecolor="none", edgecolor=INK, linewidth=0.9)
+        axis.set_xlabel(label, fontsize=9.5, color=INK)
+        _plain(axis, "")
+    left.set_ylabel(f"dev {result.objective}, per cent", fontsize=9.5, color=INK)
+    legend = right.legend(frameon=False, fontsize=9, labelcolor=INK, loc="lower right")
+    legend.get_frame().set_facecolor(PAPER)
+    return figure
+
+
+def _of(result: SweepResult, system: str) -> pd.DataFrame:
+    frame = result.to_frame()
+    part = frame[frame["system"] == system]
+    if not len(part):
+        known = ", ".join(dict.fromkeys(frame["system"]))
+        raise ValueError(f"The sweep has no results of system {system!r}. It has: {known or 'none'}.")
+    return part
+
+
+def _varied(result: SweepResult, part: pd.DataFrame) -> list[str]:
+    """Parameters, and setting, graph, encoder, of which a system has several values."""
+    names = [*result.parameters.columns, "setting", "graph", "encoder"]
+    return [name for name in names if len(set(part[name].map(_text))) > 1]
+
+
+def _text(value: Any) -> str:
+    missing = isinstance(value, float) and np.isnan(value)
+    return "default" if missing else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _key(frame: pd.DataFrame, name: str, text: str) -> tuple[int, float, str]:
+    """Numbers by size, other values by spelling."""
+    value = next(one for one in frame[name] if _text(one) == text)
+    number = isinstance(value, int | float) and not isinstance(value, bool) and text != "default"
+    return (0, float(value), "") if number else (1, 0.0, text)
+
+
+def _plain(axis: Axes, title: str) -> None:
+    axis.set_title(title, loc="left", fontsize=10, color=INK, fontweight="bold", parse_math=False)
+    for side in ("top", "right", "left"):
+        axis.spines[side].set_visible(False)
+    axis.spines["bottom"].set_color(GREY)
+    axis.tick_params(length=0, labelsize=9, labelcolor=INK, color=GREY)
+    axis.grid(axis="y", color=GREY, alpha=0.25, linewidth=0.7)
+    axis.patch.set_alpha(0)

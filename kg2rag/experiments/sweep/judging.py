@@ -1,0 +1,129 @@
+"""The rows that a configuration ranked -> a table of scores, one row a question.
+
+Scores are all that is computed while a sweep runs; intervals and tests wait for the report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from kg2rag.compute.encoder import Embedder
+from kg2rag.compute.tokens import TokenCounter, counter_of
+from kg2rag.evaluation.metrics import Metric, evaluate
+from kg2rag.experiments.sweep.configuration import Configuration
+from kg2rag.experiments.sweep.definition import Sweep
+from kg2rag.experiments.sweep.workbench import Outcome, Rows
+from kg2rag.types.arrays import IntArray
+from kg2rag.types.questions import QADataset
+from kg2rag.types.rankings import Ranking
+
+ABOUT = (
+    ("number", pa.int32()),
+    ("id", pa.string()),
+    ("system", pa.string()),
+    ("setting", pa.string()),
+    ("graph", pa.string()),
+    ("encoder", pa.string()),
+    ("parameters", pa.string()),
+    ("about", pa.string()),
+    ("error", pa.string()),
+    ("query_id", pa.string()),
+    ("type", pa.string()),
+    ("hops", pa.int32()),
+    ("split", pa.string()),
+    ("tokens", pa.int64()),
+)
+"""The columns before the metrics. `error` is blank where all went well; a failed configuration has one row, with blank
+scores. `tokens` are those of the hits that the objective reads."""
+
+
+def schema(metrics: Sequence[str]) -> pa.Schema:
+    """The columns of a results file."""
+    return pa.schema([*ABOUT, *((name, pa.float64()) for name in metrics)])
+
+
+class Judge:
+    """Scores what the configurations of a sweep ranked."""
+
+    def __init__(self, sweep: Sweep) -> None:
+        self.sweep = sweep
+        self._tokens: dict[tuple[str, str], _Tokens] = {}
+
+    def table(self, configuration: Configuration, outcome: Outcome) -> pa.Table:
+        """One row a question, or a single row with the error; the number of the configuration is still 0."""
+        if outcome.error:
+            return self._filled(configuration, outcome.error, {}, 1)
+        parts = []
+        setting = configuration.setting
+        places = zip(self.sweep.opened(setting), self.sweep.labels(setting), outcome.rows, strict=True)
+        for one, labels, rows in places:
+            questions = one.questions
+            columns: dict[str, object] = {
+                "query_id": [question.id for question in questions],
+                "type": [question.type for question in questions],
+                "hops": [question.hops for question in questions],
+                "split": labels,
+                "tokens": self._counter(configuration, one).of(rows[:, : Metric.parse(self.sweep.goal).k]),
+            }
+            scores = evaluate(_rankings(rows, one), one, self.sweep.metrics, name=configuration.system)
+            columns |= {name: scores[name].to_numpy() for name in self.sweep.metrics}
+            parts.append(self._filled(configuration, None, columns, len(questions)))
+        return pa.concat_tables(parts)
+
+    def _filled(
+        self, configuration: Configuration, error: str | None, columns: dict[str, object], rows: int
+    ) -> pa.Table:
+        same = {
+            "number": 0,
+            "id": configuration.id,
+            "system": configuration.system,
+            "setting": configuration.setting,
+            "graph": configuration.graph,
+            "encoder": configuration.encoder,
+            "parameters": configuration.written,
+            "about": configuration.about,
+            "error": error,
+        }
+        wanted = schema(self.sweep.metrics)
+        full = {name: columns.get(name, [same.get(name)] * rows) for name in wanted.names}
+        return pa.table(full, schema=wanted)
+
+    def _counter(self, configuration: Configuration, data: QADataset) -> _Tokens:
+        key = (data.corpus.fingerprint, configuration.encoder)
+        if key not in self._tokens:
+            self._tokens[key] = _Tokens(data, self.sweep.embedders[configuration.encoder])
+        return self._tokens[key]
+
+
+class _Tokens:
+    """How many tokens the passages of a corpus are, each counted when first needed."""
+
+    def __init__(self, data: QADataset, embedder: Embedder) -> None:
+        self.data, self.embedder = data, embedder
+        self.counts: IntArray = np.full(len(data.corpus) + 1, -1, dtype=np.int64)
+        self.counts[-1] = 0  # where -1, the end of a ranking, points to
+
+    @cached_property
+    def counter(self) -> TokenCounter:
+        return counter_of(self.embedder)
+
+    def of(self, rows: Rows) -> IntArray:
+        """(n_questions,) the tokens of all hits of each question."""
+        unknown = np.unique(rows[self.counts[rows] < 0])
+        if len(unknown):
+            self.counts[unknown] = self.counter.count([self.data.corpus.contents[row] for row in unknown.tolist()])
+        total: IntArray = self.counts[rows].sum(axis=1)
+        return total
+
+
+def _rankings(rows: Rows, data: QADataset) -> list[Ranking]:
+    """Rankings in which the place is the score: the worker has checked the true ones."""
+    found = []
+    for question, own in zip(data.questions, rows, strict=True):
+        hits = own[own >= 0].astype(np.int64)
+        found.append(Ranking(question.id, hits, 1.0 / np.arange(1, len(hits) + 1), data.corpus.ids))
+    return found

@@ -1,0 +1,106 @@
+"""Optuna chooses the configurations: one study for each entry of a sweep on each graph, encoder and setting.
+
+The studies lie in `study.db` (sqlite) beside the results and hold complete trials alone, each added when its scores are
+safe, so that a sweep may be killed at any moment. The sampler of a trial is seeded by its number: what it suggests
+depends on the trials before it and on nothing else. Trials are chosen in batches of as many as there are jobs; one seed
+and one number of jobs therefore give one sequence of configurations, interrupted or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.compute as pc
+
+from kg2rag.experiments.sweep.configuration import Configuration
+from kg2rag.experiments.sweep.definition import Field
+
+if TYPE_CHECKING:
+    from optuna import Study
+    from optuna.trial import Trial
+
+    from kg2rag.experiments.sweep.running import Runner
+
+STUDY = "study.db"
+
+
+def optimise(runner: Runner) -> list[str]:
+    """Run every study to its number of trials; the ids of all configurations, in the order first chosen."""
+    from importlib.util import find_spec
+
+    if find_spec("optuna") is None:
+        raise ValueError(
+            "search = 'optuna' needs the package 'optuna', which is not installed: pip install kg2rag[scale]."
+        )
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    storage = f"sqlite:///{(runner.folder.path / STUDY).resolve()}"
+    for field in runner.sweep.fields:
+        kept = optuna.create_study(storage=storage, study_name=_name(field), direction="maximize", load_if_exists=True)
+        _optimise(runner, field, kept)
+    return runner.order
+
+
+def _optimise(runner: Runner, field: Field, kept: Study) -> None:
+    import optuna
+
+    working = optuna.create_study(direction="maximize")  # in memory: may hold trials that never end
+    for past in kept.trials:
+        working.add_trial(past)
+        _order(runner, past.user_attrs["configuration"])
+    while len(working.trials) < runner.sweep.samples:
+        batch = min(runner.jobs, runner.sweep.samples - len(working.trials))
+        asked = [_ask(runner, field, working) for _ in range(batch)]
+        fresh = {one.id: one for _, one in asked if runner.folder.errors.get(one.id, "open")}
+        for _, one in asked:
+            _order(runner, one.id)
+        runner.run(list(fresh.values()))
+        for trial, one in asked:
+            _tell(runner, working, trial, one)
+            kept.add_trial(working.trials[trial.number])
+
+
+def _ask(runner: Runner, field: Field, working: Study) -> tuple[Trial, Configuration]:
+    import optuna
+
+    number = len(working.trials)
+    working.sampler = optuna.samplers.TPESampler(seed=_seed(runner.sweep.seed, field.number, number))
+    trial: Any = working.ask()
+    parameters = {name: space.suggest(name, trial) for name, space in field.spaces.items()}
+    one = runner.sweep.configuration(field, parameters)
+    trial.set_user_attr("configuration", one.id)
+    return trial, one
+
+
+def _tell(runner: Runner, working: Study, trial: Trial, configuration: Configuration) -> None:
+    """The mean dev score; a failed configuration is a failed trial."""
+    from optuna.trial import TrialState
+
+    if runner.folder.errors[configuration.id]:
+        working.tell(trial, state=TrialState.FAIL)
+        return
+    table = runner.folder.table(configuration.id)
+    dev = table.filter(pc.equal(table["split"], "dev"))
+    working.tell(trial, float(pc.mean(dev[runner.sweep.goal]).as_py()))
+
+
+def _order(runner: Runner, id_: str) -> None:
+    if id_ not in runner.order:
+        runner.order.append(id_)
+
+
+def _seed(*parts: int) -> int:
+    import numpy as np
+
+    state: Sequence[Any] = np.random.SeedSequence(parts).generate_state(1).tolist()
+    return int(state[0])
+
+
+def _name(field: Field) -> str:
+    """Of a study: another space is another study."""
+    import hashlib
+
+    spaces = hashlib.sha256(repr(sorted(field.spaces.items())).encode()).hexdigest()[:8]
+    return f"{field.name} {spaces}"

@@ -1,0 +1,111 @@
+"""A sweep and a folder -> what running it would do: configurations and an estimate of the time."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+
+from kg2rag.compute.hardware import threads
+from kg2rag.experiments.sweep.configuration import Configuration
+from kg2rag.experiments.sweep.definition import Sweep
+from kg2rag.experiments.sweep.judging import schema
+from kg2rag.experiments.sweep.storage import Folder
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a sweep would do.
+
+    Attributes
+    ----------
+    total, finished, failed : configurations; failed ones are run again on resuming.
+    by_system : system -> configurations that are still to run.
+    questions : "dev" and "test" -> how many.
+    seconds : estimate for what is left; None before any has finished.
+    timed : how many configurations the estimate rests on.
+    """
+
+    name: str
+    total: int
+    finished: int
+    failed: int
+    by_system: Mapping[str, int]
+    questions: Mapping[str, int]
+    jobs: int
+    seconds: float | None
+    timed: int
+
+    def __str__(self) -> str:
+        left = ", ".join(f"{count} {name}" for name, count in self.by_system.items()) or "none"
+        lines = [
+            f"{self.name}: {self.total} configurations, {self.finished} finished, {self.failed} failed, to run: {left}",
+            f"Questions: {self.questions['dev']} dev, {self.questions['test']} test",
+        ]
+        return "\n".join([*lines, self._time()])
+
+    def _time(self) -> str:
+        if not self.by_system:
+            return "Nothing is left to run."
+        if self.seconds is None:
+            return "Time: not known until some configurations have finished; --run says it as it goes."
+        about = f"{self.seconds:.0f} s" if self.seconds < 120 else f"{self.seconds / 60:.0f} min"
+        return f"Time: about {about} with {self.jobs} jobs, by {self.timed} configurations that were timed"
+
+
+def plan(sweep: Sweep, out: Path, jobs: int) -> Plan:
+    """Look and count; nothing is run or written."""
+    jobs = jobs or threads()
+    folder = Folder(out, schema(sweep.metrics), sweep.identity)
+    folder.open()
+    wanted = _wanted(sweep)
+    left = [one for one in wanted if folder.errors.get(one.id, "open")]
+    total = len(sweep.configurations) or sweep.samples * len(sweep.fields)
+    counts = Counter(one.system for one in left)
+    if sweep.search == "optuna":
+        counts = Counter({field.system: 0 for field in sweep.fields})
+        for field in sweep.fields:
+            counts[field.system] += sweep.samples
+    seconds, timed = _estimate(folder, wanted, counts, jobs)
+    split = Counter(label for setting in sweep.requests for one in sweep.labels(setting) for label in one)
+    return Plan(
+        sweep.name,
+        total,
+        len(folder.finished) - len(folder.failed()),
+        len(folder.failed()),
+        counts,
+        split,
+        jobs,
+        seconds,
+        timed,
+    )
+
+
+def _wanted(sweep: Sweep) -> list[Configuration]:
+    """All configurations; with Optuna the first values of every field stand for what it will choose."""
+    if sweep.search != "optuna":
+        return list(sweep.configurations)
+    return [
+        sweep.configuration(field, {name: space.first for name, space in field.spaces.items()})
+        for field in sweep.fields
+    ]
+
+
+def _estimate(
+    folder: Folder, wanted: Sequence[Configuration], left: Mapping[str, int], jobs: int
+) -> tuple[float | None, int]:
+    """Seconds for what is left, and by how many finished configurations they were judged."""
+    taken: dict[str, list[float]] = {}
+    for one in wanted:
+        timing = folder.timings.get(one.id)
+        if timing and math.isfinite(timing.seconds) and not folder.errors[one.id]:
+            taken.setdefault(one.system, []).append(timing.seconds)
+    timed = [seconds for own in taken.values() for seconds in own]
+    if not timed:
+        return None, 0
+    usual = fmean(timed)  # for a system of which none has finished
+    total = sum(count * fmean(taken.get(system, [usual])) for system, count in left.items())
+    return total / max(1, min(jobs, sum(left.values()))), len(timed)

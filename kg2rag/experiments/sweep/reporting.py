@@ -1,0 +1,149 @@
+"""Results of a sweep -> Markdown, a self-contained HTML page, and the lines that a terminal shows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from kg2rag.experiments.sweep import figures
+from kg2rag.experiments.sweep.results import SweepResult
+from kg2rag.report import plots
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+HEADER = ("system", "chosen", "dev", "test", "gap", "defaults", "p", "parameters")
+MOST = 20  # configurations that the page lists
+
+
+def note(result: SweepResult) -> str:
+    """How to read the table of chosen configurations."""
+    counts = {split: scores.shape[1] for split, scores in result.questions.items()}
+    return (
+        f"{result.objective} in per cent with 95 % bootstrap intervals over {counts['dev']} dev and {counts['test']} "
+        "test questions. Configurations were chosen on dev alone; the test score is the one to quote. The gap is dev "
+        "minus test: what choosing promised and did not keep, or dev questions that are easier; the system's defaults "
+        "(dev, test), where the sweep has them, tell the two apart. p: chosen against defaults on the test questions, "
+        "paired randomisation test."
+    )
+
+
+def chosen(result: SweepResult) -> list[tuple[str, ...]]:
+    """The table of chosen configurations as texts, in the order of `HEADER`."""
+    rows: list[tuple[str, ...]] = []
+    found: Any = result.best().itertuples(index=False)
+    for row in found:
+        rows.append(
+            (
+                row.system,
+                f"{row.number} of {row.tried}",
+                _interval(row.dev, row.dev_low, row.dev_high),
+                _interval(row.test, row.test_low, row.test_high),
+                _interval(row.gap, row.gap_low, row.gap_high),
+                "" if row.p != row.p else f"{100 * row.default_dev:.1f}, {100 * row.default_test:.1f}",
+                "" if row.p != row.p else f"{row.p:.3f}",
+                row.parameters,
+            )
+        )
+    return rows
+
+
+def top(result: SweepResult, limit: int = MOST) -> pd.DataFrame:
+    """The configurations that score best on dev: parameters, all dev scores, milliseconds, tokens; no test scores."""
+    frame = result.to_frame().sort_values(f"dev {result.objective}", ascending=False, kind="stable").head(limit)
+    dev = {f"dev {metric}": (100 * frame[f"dev {metric}"]).map("{:.1f}".format) for metric in result.metrics}
+    table = frame[["system", "setting", "graph", "encoder"]].assign(
+        parameters=[result._written(number) for number in frame.index],
+        **dev,
+        ms=frame["ms_per_query"].map("{:.1f}".format),
+        tokens=frame["tokens"].map("{:.0f}".format),
+    )
+    return table.reset_index()
+
+
+def markdown(result: SweepResult) -> str:
+    """The chosen configurations, what failed, and the best on dev."""
+    lines = [f"# {result.name}", "", _headline(result), ""]
+    if not result.numbers:
+        return "\n".join([*lines, *_failures(result)])
+    lines += [*_pipe(HEADER, chosen(result)), "", note(result), ""]
+    lines += _failures(result)
+    best = top(result)
+    lines += ["## Best on dev", "", *_pipe(list(best.columns), best.astype(str).to_numpy().tolist())]
+    for system in dict.fromkeys(result.to_frame()["system"]):
+        table = figures.effects(result, system)
+        if len(table):
+            shown = table.assign(**{name: 100 * table[name] for name in ("mean", "low", "high", "spread")}).round(1)
+            rows = shown.astype(str).to_numpy().tolist()
+            lines += ["", f"## What the parameters of {system} do on dev", "", *_pipe(list(table.columns), rows)]
+    return "\n".join([*lines, ""])
+
+
+def page(result: SweepResult) -> str:
+    """One file that loads nothing from elsewhere, fit for screen (light or dark) and paper."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("kg2rag.text", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    best = top(result) if result.numbers else None
+    return environment.get_template("sweep.html.j2").render(
+        name=result.name,
+        headline=_headline(result),
+        header=HEADER,
+        chosen=chosen(result) if result.numbers else [],
+        note=note(result) if result.numbers else "",
+        figures=_figures(result) if result.numbers else {},
+        objective=result.objective,
+        failed=result.failed.to_dict("records"),
+        columns=[] if best is None else list(best.columns),
+        best=[] if best is None else best.astype(str).to_numpy().tolist(),
+        config=json.dumps(result.config, indent=1, ensure_ascii=False),
+    )
+
+
+def _figures(result: SweepResult) -> Mapping[str, Mapping[str, str]]:
+    from markupsafe import Markup
+
+    def svg(figure: Any, name: str) -> str:
+        return Markup(plots.to_svg(figure, name))  # noqa: S704 - our own SVG, whose texts matplotlib has escaped
+
+    drawn: dict[str, Mapping[str, str]] = {"": {"pareto": svg(figures.pareto(result), "pareto")}}
+    for number, system in enumerate(dict.fromkeys(result.to_frame()["system"])):
+        own = {}
+        if len(figures.effects(result, system)):
+            own["effects"] = svg(figures.main_effects(result, system), f"effects{number}")
+        heat = figures.heat_map(result, system)
+        if heat is not None:
+            own["heat"] = svg(heat, f"heat{number}")
+        drawn[system] = own
+    return drawn
+
+
+def _headline(result: SweepResult) -> str:
+    failed = len(result.failed)
+    return f"{len(result.numbers):,} configurations" + (f", {failed} more failed." if failed else ".")
+
+
+def _failures(result: SweepResult) -> list[str]:
+    if not len(result.failed):
+        return []
+    rows: list[Any] = result.failed.to_numpy().tolist()
+    lines = [f"- {row[0]}: {row[1]} {row[5]} ({row[3]}, {row[4]}, {row[2]}): {row[6]}" for row in rows]
+    return ["## Failed", "", *(line.replace("\n", " ") for line in lines), ""]
+
+
+def _interval(mean: float, low: float, high: float) -> str:
+    return f"{100 * mean:.1f} ({100 * low:.1f} to {100 * high:.1f})"
+
+
+def _pipe(header: Any, rows: Any) -> list[str]:
+    def cells(row: Any) -> str:
+        return f"| {' | '.join(str(cell).replace('|', chr(92) + '|') for cell in row)} |"
+
+    return [cells(header), f"|{'---|' * len(header)}", *map(cells, rows)]

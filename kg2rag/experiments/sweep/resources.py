@@ -1,0 +1,68 @@
+"""What a sweep runs on, as it is named -> graphs and encoders by label, and the identity of a data set."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from kg2rag.compute.encoder import Embedder, SentenceEncoder
+from kg2rag.experiments.sweep.configuration import GraphSource
+from kg2rag.extraction import Extractor
+from kg2rag.extraction.sources import FROM_FILE, parse
+from kg2rag.knowledge.graph import KnowledgeGraph
+from kg2rag.types.questions import QADataset
+
+Graphs = GraphSource | Sequence[str] | Mapping[str, GraphSource]
+Encoders = str | Embedder | Sequence[str] | Mapping[str, str | Embedder] | None
+
+
+def graphs(given: Graphs, beside: Mapping[str, Path]) -> dict[str, Extractor | KnowledgeGraph]:
+    """Label -> source; `beside` are the files that lie beside the questions, by kind."""
+    if isinstance(given, str):
+        given = {given: given}
+    elif isinstance(given, Sequence):
+        given = {graph: graph for graph in given}
+    elif not isinstance(given, Mapping):
+        given = {"graph": given}
+    found: dict[str, Extractor | KnowledgeGraph] = {}
+    for label, graph in given.items():
+        if isinstance(graph, str) and graph in FROM_FILE:
+            if graph not in beside:
+                raise ValueError(f"graphs: no {graph} file lies beside the questions. Write {graph}:FILE.")
+            graph = f"{graph}:{beside[graph]}"
+        found[_short(label)] = parse(graph) if isinstance(graph, str) else graph
+    if len(found) < len(given) or not found:
+        raise ValueError(f"graphs = {list(given)}: give each a label of its own, as label = source.")
+    return found
+
+
+def embedders(given: Encoders) -> dict[str, Embedder]:
+    """Label -> encoder; a model's label is the last part of its name."""
+    if given is None or isinstance(given, str):
+        given = {given or "all-MiniLM-L6-v2": given or ""}
+    elif isinstance(given, Sequence):
+        given = {model: model for model in given}
+    elif not isinstance(given, Mapping):
+        given = {"encoder": given}
+    found: dict[str, Embedder] = {}
+    for label, one in given.items():
+        embedder = (SentenceEncoder(one) if one else SentenceEncoder()) if isinstance(one, str) else one
+        found[label.split("/")[-1]] = embedder
+    if len(found) < len(given) or not found:
+        raise ValueError(f"encoders = {list(given)}: give each a label of its own, as label = model.")
+    return found
+
+
+def fingerprint(data: QADataset) -> str:
+    """Of the corpus, the questions, and how they are judged."""
+    digest = hashlib.sha256(f"{data.corpus.fingerprint} {data.setting} {data.unit}".encode())
+    for question in data.questions:
+        digest.update(repr(question).encode())
+    return digest.hexdigest()[:16]
+
+
+def _short(label: str) -> str:
+    """The kind of a graph file ("openie:folder/file.json" -> "openie"); other labels as they are."""
+    kind, colon, _ = label.partition(":")
+    return kind if colon and kind in FROM_FILE else label

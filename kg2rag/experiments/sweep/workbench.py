@@ -1,0 +1,167 @@
+"""Configurations -> the rows they rank and the time they take: what a worker process does.
+
+A worker opens a data set, a knowledge base and the query vectors once and keeps them for all its configurations;
+the beginnings of pipelines are remembered too, so that stages whose parameters did not change are not run again.
+Times leave out building and encoding: a stage counts with what it took when it was run.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kg2rag.compute.encoder import Embedder, Role
+from kg2rag.compute.store import Store
+from kg2rag.evaluation.checks import check_candidates, check_rankings
+from kg2rag.experiments.sweep.configuration import Bench, Request, Task
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.retrievers import systems
+from kg2rag.retrievers.contract import Pipeline, Retriever
+from kg2rag.types.arrays import Matrix
+from kg2rag.types.questions import QADataset
+from kg2rag.types.rankings import Ranking
+
+REMEMBERED = 4
+"""Beginnings of pipelines that a worker keeps; a far-reaching expansion of a thousand queries is not small."""
+
+Rows = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a configuration.
+
+    Attributes
+    ----------
+    rows : for each data set of the bench (n_questions, k) corpus rows, best first, -1 where a ranking ends.
+    ms_per_query : over all questions, building and encoding left out; NaN where it failed.
+    seconds : from beginning to end, nothing left out.
+    error : kind and message, empty where all went well; `traceback` is for the log.
+    """
+
+    id: str
+    rows: tuple[Rows, ...] = ()
+    ms_per_query: float = float("nan")
+    seconds: float = 0.0
+    error: str = ""
+    traceback: str = field(default="", repr=False)
+
+
+class TimedEmbedder:
+    """An embedder that knows how long it has worked."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.embedder = embedder
+        self.seconds = 0.0
+
+    def fingerprint(self, store: Store) -> str:
+        """That of the embedder within."""
+        return self.embedder.fingerprint(store)
+
+    def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
+        """(n_texts, dim), timed."""
+        begin = time.perf_counter()
+        try:
+            return self.embedder.encode(texts, store, role)
+        finally:
+            self.seconds += time.perf_counter() - begin
+
+
+class Opened:
+    """A data set and a knowledge base over it, with the rankings of the pipelines' beginnings."""
+
+    def __init__(self, request: Request, bench: Bench) -> None:
+        self.data = loaded(request)
+        self.embedder = TimedEmbedder(bench.encoder)
+        self.kb = KnowledgeBase.build(self.data.corpus, bench.graph, embedder=self.embedder, store=Store(bench.store))
+        self._remembered: OrderedDict[tuple[str, int], tuple[list[Ranking], float]] = OrderedDict()
+
+    def retrieve(self, system: Retriever, k: int) -> tuple[list[Ranking], float]:
+        """The rankings of all questions, and the seconds that retrieving them takes.
+
+        The last stage of a pipeline is run on what stands before it, which is remembered by its `repr`: that names
+        every parameter, and the contract holds that a smaller k is a prefix.
+        """
+        queries = self.data.queries
+        if not isinstance(system, Pipeline):
+            system.prepare(queries[:1])  # what is shared by all queries is built here, and not timed
+            return self._timed(system.retrieve_batch, queries, k)
+        *before, last = system.stages
+        inner = Pipeline(system.retriever, tuple(before)) if before else system.retriever
+        found, spent = self._beginning(inner, last.depth)
+        last.apply(queries[:1], [found[0].top(last.depth)])
+        rankings, more = self._timed(last.apply, queries, [ranking.top(last.depth) for ranking in found])
+        return [ranking.top(k) for ranking in rankings], spent + more
+
+    def _beginning(self, system: Retriever, k: int) -> tuple[list[Ranking], float]:
+        key = (repr(system), k)
+        if key not in self._remembered:
+            found = self.retrieve(system, k)
+            self._remembered[key] = found
+            while len(self._remembered) > REMEMBERED:
+                self._remembered.popitem(last=False)
+        self._remembered.move_to_end(key)
+        return self._remembered[key]
+
+    def _timed(self, method: Any, *arguments: object) -> tuple[list[Ranking], float]:
+        begin, encoding = time.perf_counter(), self.embedder.seconds
+        rankings: list[Ranking] = method(*arguments)
+        return rankings, time.perf_counter() - begin - (self.embedder.seconds - encoding)
+
+
+@lru_cache(maxsize=8)
+def loaded(request: Request) -> QADataset:
+    """The data set, read once a process."""
+    if request.data is not None:
+        return request.data
+    from kg2rag.datasets import load
+
+    data: QADataset = load(**request.options)  # type: ignore[arg-type]
+    return data
+
+
+@lru_cache(maxsize=4)
+def opened(bench: Bench) -> tuple[Opened, ...]:
+    """The bench's data sets with their knowledge bases, opened once a process; nothing is built yet."""
+    found = tuple(Opened(request, bench) for request in bench.requests)
+    for one in found:
+        one.kb.corpus.fingerprint  # noqa: B018 - read by every stage of the store; here it is not timed
+    return found
+
+
+def run(bench: Bench, tasks: Sequence[Task], k: int) -> list[Outcome]:
+    """Run configurations one after the other; one that fails is an outcome too and does not stop the others."""
+    return [_run(bench, task, k) for task in tasks]
+
+
+def _run(bench: Bench, task: Task, k: int) -> Outcome:
+    begin = time.perf_counter()
+    try:
+        found = [_ranked(one, task, k) for one in opened(bench)]
+    except Exception as error:  # noqa: BLE001 - recorded with its configuration, listed, and run again on resuming
+        import traceback
+
+        seconds = time.perf_counter() - begin
+        said = f"{type(error).__name__}: {error}"
+        return Outcome(task.id, seconds=seconds, error=said, traceback=traceback.format_exc())
+    asked = sum(len(rows) for rows, _ in found)
+    ms = 1000 * sum(seconds for _, seconds in found) / asked
+    return Outcome(task.id, tuple(rows for rows, _ in found), ms, time.perf_counter() - begin)
+
+
+def _ranked(on: Opened, task: Task, k: int) -> tuple[Rows, float]:
+    system = systems.build(task.system, on.kb, **task.parameters)
+    rankings, seconds = on.retrieve(system, k)
+    check_rankings(rankings, on.data, k=k, name=task.system)
+    check_candidates(rankings, on.data.queries, task.system)
+    rows = np.full((len(rankings), k), -1, dtype=np.int32)
+    for place, ranking in zip(rows, rankings, strict=True):
+        place[: len(ranking)] = ranking.rows
+    return rows, seconds

@@ -1,0 +1,1 @@
+"""Passages -> triples, by the dependency parse of any spaCy model."""

@@ -1,0 +1,1 @@
+"""Graphs that other tools wrote -> extractions: one file a format."""

@@ -1,0 +1,64 @@
+"""A file of entity records -> what it says of an entity, by id or by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kg2rag.extraction import Entity
+from kg2rag.text.normalisation import normalise
+from kg2rag.text.records import Record, read_jsonl, wrong
+
+NAMES = ("name", "canonical_name")
+IDS = ("id", "entity_id")
+
+
+class EntityFile:
+    """The entities of a JSON Lines file: name, and optionally id, type, description, aliases.
+
+    Aliases are strings, or objects whose `surface` is one. Where two records have the same name, the first describes
+    it. No file, no entities.
+    """
+
+    def __init__(self, file: Path | None) -> None:
+        self._by_id: dict[str, Entity] = {}
+        self._by_name: dict[str, Entity] = {}
+        for number, record in read_jsonl(file) if file else ():
+            entity = _entity(record, file, number)
+            self._by_name.setdefault(_key(entity.name), entity)
+            for field in IDS:
+                if isinstance(id_ := record.get(field), str):
+                    self._by_id[id_] = entity
+
+    def entity(self, name: str, id_: str = "") -> Entity:
+        """The entity of that id, else one of that name; else a bare one."""
+        if id_ in self._by_id:
+            return self._by_id[id_]
+        known = self._by_name.get(_key(name))
+        return known or Entity(name)
+
+
+def _key(name: str) -> str:
+    return normalise(name) or name.strip()
+
+
+def _entity(record: Record, file: Path | None, number: int) -> Entity:
+    name = next((record[field] for field in NAMES if field in record), None)
+    if not isinstance(name, str) or not name.strip():
+        wrong(str(file), number, " or ".join(NAMES), name, "a string that is not blank")
+    texts = {}
+    for field in ("type", "description"):
+        value = record.get(field) or ""
+        if not isinstance(value, str):
+            wrong(str(file), number, field, value, "a string")
+        texts[field] = value
+    given = record.get("aliases") or []
+    if not isinstance(given, list):
+        wrong(str(file), number, "aliases", given, "a list")
+    aliases: dict[str, None] = {}
+    for item in given:
+        alias = item.get("surface") if isinstance(item, dict) else item
+        if not isinstance(alias, str):
+            wrong(str(file), number, "aliases", item, "strings, or objects with a surface")
+        if alias != name:
+            aliases[alias] = None
+    return Entity(name.strip(), texts["type"], texts["description"], tuple(aliases))

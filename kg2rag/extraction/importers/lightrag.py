@@ -1,0 +1,141 @@
+"""LightRAG's working directory -> triples, mentions and entities of the corpus.
+
+Read are `graph_chunk_entity_relation.graphml` (what its default storage writes) and `kv_store_text_chunks.json`, by
+which chunks are found among our passages. Fields with several values are joined by "<SEP>". Releases from October 2025
+on keep a bounded number of chunk ids in the graph and all of them in `kv_store_entity_chunks.json` and
+`kv_store_relation_chunks.json`; those are read where they are there. Theirs [1]: an edge has no direction; keywords say
+what it is about. Ours: the keywords are the relation, else its description.
+
+[1] Guo et al., "LightRAG: Simple and Fast Retrieval-Augmented Generation", arXiv 2410.05779.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kg2rag.extraction import Entity, Extraction
+from kg2rag.extraction.importers.chunks import match_chunks
+from kg2rag.extraction.importers.exported import Relation, extraction_of
+from kg2rag.extraction.importers.graphml import read_graphml
+from kg2rag.text.records import existing, file_fingerprint, read_json, text, wrong
+from kg2rag.types.corpus import Corpus
+
+GRAPH = "graph_chunk_entity_relation.graphml"
+CHUNKS = "kv_store_text_chunks.json"
+ALL_CHUNKS = {"entities": "kv_store_entity_chunks.json", "relations": "kv_store_relation_chunks.json"}
+SEPARATOR = "<SEP>"
+UNNAMED = "related to"
+
+
+@dataclass(frozen=True)
+class LightRAG:
+    """The graph that LightRAG built, with the default storages (files, networkx).
+
+    Parameters
+    ----------
+    path : its working directory, or the GraphML file in it; the chunks' file must lie beside.
+    partial : count chunks that the corpus lacks, instead of raising; at least one must match even so.
+    """
+
+    path: Path
+    partial: bool = True
+
+    def __post_init__(self) -> None:
+        given = Path(self.path).expanduser()
+        file = existing(given / GRAPH if given.is_dir() else given, f"LightRAG's working directory, with {GRAPH}")
+        object.__setattr__(self, "path", file)
+        existing(file.with_name(CHUNKS), f"the {CHUNKS} that LightRAG wrote beside the graph")
+
+    @property
+    def fingerprint(self) -> str:
+        """The kind, the options and the files' checksums."""
+        places = [self.path, *(self.path.with_name(name) for name in (CHUNKS, *ALL_CHUNKS.values()))]
+        files = {str(number): file for number, file in enumerate(places) if file.is_file()}
+        return file_fingerprint("lightrag-1", files, {"partial": self.partial})
+
+    def extract(self, corpus: Corpus) -> Extraction:
+        """The graph's edges as triples, its nodes as entities with their mentions, in the file's order.
+
+        `notes` counts how chunks were found and what has no passage.
+
+        Raises
+        ------
+        ValueError : no chunk is found in the corpus (or any, unless `partial`), or a malformed file.
+        """
+        notes: Counter[str] = Counter()
+        graph = read_graphml(self.path)
+        chunks = match_chunks(self._texts(), corpus, self.path, notes, partial=self.partial)
+        named_in, stated_in = (self._all_chunks(kind) for kind in ALL_CHUNKS)
+        entities, names = [], {}
+        for node, data in graph.nodes(data=True):
+            names[node] = _unquoted(str(data.get("entity_id", node)))
+            known = [_unquoted(str(data.get(field, ""))) for field in ("entity_type", "description")]
+            entity = Entity(names[node], known[0], " ".join(_split(known[1])))
+            entities.append((entity, named_in.get(str(node)) or _split(data.get("source_id"))))
+        relations = [
+            Relation(
+                names[head],
+                _relation(data),
+                names[tail],
+                self._weight(data, head, tail),
+                stated_in.get(SEPARATOR.join(sorted((str(head), str(tail))))) or _split(data.get("source_id")),
+            )
+            for head, tail, data in graph.edges(data=True)
+        ]
+        return extraction_of(entities, relations, chunks, notes)
+
+    def _texts(self) -> dict[str, str]:
+        file = self.path.with_name(CHUNKS)
+        return {id_: text(record, "content", file, number) for number, (id_, record) in _records(file)}
+
+    def _all_chunks(self, kind: str) -> dict[str, tuple[str, ...]]:
+        """Every chunk of an entity or a relation, by its key, where the release keeps them apart."""
+        file = self.path.with_name(ALL_CHUNKS[kind])
+        found = {}
+        for number, (key, record) in _records(file) if file.is_file() else ():
+            ids = record.get("chunk_ids")
+            if not isinstance(ids, list) or not all(isinstance(id_, str) for id_ in ids):
+                wrong(file, number, "chunk_ids", ids, "a list of strings")
+            found[key] = tuple(ids)
+        return found
+
+    def _weight(self, data: Mapping[str, Any], head: str, tail: str) -> float | None:
+        weight = data.get("weight")
+        if weight is not None and not isinstance(weight, int | float):
+            raise ValueError(f"{self.path}, edge {head!r} - {tail!r}: weight is {weight!r}; needed: a number.")
+        return None if weight is None else float(weight)
+
+
+def _records(file: Path) -> list[tuple[int, tuple[str, Mapping[str, Any]]]]:
+    """The numbered (key, record) pairs of one of its key-value files."""
+    contents = read_json(file)
+    if not isinstance(contents, dict):
+        raise ValueError(f"{file}: a {type(contents).__name__} at the top; LightRAG writes an object, a record a key.")
+    for number, record in enumerate(contents.values(), start=1):
+        if not isinstance(record, dict):
+            wrong(file, number, "record", record, "an object")
+    return list(enumerate(contents.items(), start=1))
+
+
+def _relation(data: Mapping[str, Any]) -> str:
+    """The keywords, else the description."""
+    for field in ("keywords", "description"):
+        if parts := _split(data.get(field)):
+            return ", ".join(parts) if field == "keywords" else " ".join(parts)
+    return UNNAMED
+
+
+def _split(value: object) -> tuple[str, ...]:
+    """The values of a joined field, stripped, each once."""
+    parts = (_unquoted(part) for part in str(value or "").split(SEPARATOR))
+    return tuple(dict.fromkeys(part for part in parts if part))
+
+
+def _unquoted(value: str) -> str:
+    """A value without the quotation marks that early releases kept around it."""
+    value = value.strip()
+    return value[1:-1].strip() if len(value) > 1 and value[0] == value[-1] == '"' else value

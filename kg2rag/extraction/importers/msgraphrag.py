@@ -1,0 +1,139 @@
+"""Microsoft GraphRAG's output tables -> triples, mentions and entities of the corpus.
+
+Read are entities, relationships and text_units [1], by their names of today (`entities.parquet`) or those of releases
+until 1.2 (`create_final_entities.parquet`), the earliest of which call an entity's title `name`. Theirs: a relationship
+has a description and a weight, but no name; ours: the description is the relation.
+
+[1] https://microsoft.github.io/graphrag/index/outputs/
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kg2rag.extraction import Entity, Extraction
+from kg2rag.extraction.importers.chunks import match_chunks
+from kg2rag.extraction.importers.exported import Relation, extraction_of
+from kg2rag.text.records import Record, existing, file_fingerprint, wrong
+from kg2rag.types.corpus import Corpus
+
+TABLES = ("entities", "relationships", "text_units")
+OLD = "create_final_"
+UNNAMED = "related to"
+
+
+@dataclass(frozen=True)
+class MicrosoftGraphRAG:
+    """The graph that Microsoft GraphRAG indexed.
+
+    Parameters
+    ----------
+    path : its output folder, where entities.parquet, relationships.parquet and text_units.parquet lie.
+    partial : count text units that the corpus lacks, instead of raising; at least one must match even so.
+    """
+
+    path: Path
+    partial: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", Path(self.path).expanduser())
+        for table in TABLES:
+            self._file(table)
+
+    @property
+    def fingerprint(self) -> str:
+        """The kind, the options and the files' checksums."""
+        return file_fingerprint("msgraphrag-1", {t: self._file(t) for t in TABLES}, {"partial": self.partial})
+
+    def extract(self, corpus: Corpus) -> Extraction:
+        """Relationships as triples, entities with their mentions, in the tables' order.
+
+        `notes` counts how text units were found and what has no passage.
+
+        Raises
+        ------
+        ValueError : no text unit is found in the corpus (or any, unless `partial`), a column is missing, or a value is
+            of the wrong type.
+        """
+        notes: Counter[str] = Counter()
+        units = {row.text("id"): row.string("text") for row in self._rows("text_units", "id", "text")}
+        chunks = match_chunks(units, corpus, self._file("text_units"), notes, partial=self.partial)
+        entities = [
+            (Entity(row.text("title", "name"), row.text("type"), row.text("description")), row.ids("text_unit_ids"))
+            for row in self._rows("entities", "title", "text_unit_ids")
+        ]
+        relations = [
+            Relation(
+                row.text("source"),
+                row.text("description") or UNNAMED,
+                row.text("target"),
+                row.number_in("weight"),
+                row.ids("text_unit_ids"),
+            )
+            for row in self._rows("relationships", "source", "target", "text_unit_ids")
+        ]
+        return extraction_of(entities, relations, chunks, notes)
+
+    def _file(self, table: str) -> Path:
+        """A table's file; where both lie there, as the releases between left them, the one with today's name."""
+        old, new = self.path / f"{OLD}{table}.parquet", self.path / f"{table}.parquet"
+        return old if old.is_file() and not new.is_file() else existing(new, "GraphRAG's output folder")
+
+    def _rows(self, table: str, *required: str) -> Iterator[_Row]:
+        file = self._file(table)
+        try:
+            read = pq.read_table(file)
+        except pa.ArrowInvalid as error:
+            raise ValueError(f"{file}: no Parquet file ({str(error).splitlines()[0]}).") from None
+        for name in required:
+            if name not in read.column_names and not (name == "title" and "name" in read.column_names):
+                raise ValueError(f"{file}: no column {name!r}. It has {', '.join(read.column_names)}.")
+        for number, record in enumerate(read.to_pylist(), start=1):
+            row = _Row(file, number, record)
+            for name in required[: 2 if table == "relationships" else 1]:
+                if not row.text(name, "name" if name == "title" else ""):
+                    wrong(file, number, name, record.get(name), "a string that is not blank")
+            yield row
+
+
+@dataclass(frozen=True)
+class _Row:
+    """One record of a table."""
+
+    file: Path
+    number: int
+    record: Record
+
+    def text(self, field: str, other: str = "") -> str:
+        """A field, or the `other` in its place, stripped, without the quotation marks that early releases kept."""
+        value = self.string(field if field in self.record else other).strip()
+        return value[1:-1].strip() if len(value) > 1 and value[0] == value[-1] == '"' else value
+
+    def string(self, field: str) -> str:
+        """A field as it is; "" where it is null or missing."""
+        value = self.record.get(field)
+        if value is not None and not isinstance(value, str):
+            wrong(self.file, self.number, field, value, "a string")
+        return value or ""
+
+    def ids(self, field: str) -> tuple[str, ...]:
+        """A field as the ids that it lists; none where it is null."""
+        value = self.record[field]
+        if value is None:
+            return ()
+        if not isinstance(value, list) or not all(isinstance(id_, str) for id_ in value):
+            wrong(self.file, self.number, field, value, "a list of ids")
+        return tuple(dict.fromkeys(value))
+
+    def number_in(self, field: str) -> float | None:
+        """A field as a number; None where it is null or missing."""
+        value = self.record.get(field)
+        if value is not None and not isinstance(value, int | float):
+            wrong(self.file, self.number, field, value, "a number")
+        return None if value is None else float(value)

@@ -1,0 +1,145 @@
+"""A folder that `kg2rag build` wrote -> the extraction it holds, over the corpus that it was built on and no other.
+
+`build.json` says of what, by what and with what losses the graph was made; it is written last, so a folder without it
+holds no graph. `extraction/` has the triples, mentions and entities as JSON Lines, in the extractor's own spelling and
+order: the graph made of them is the one beside them. `triples:FOLDER/extraction/triples.jsonl` reads them as well.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from kg2rag.extraction import Entity, Extraction, Mention
+from kg2rag.text.records import Record, file_fingerprint, read_json, read_jsonl, sha256
+from kg2rag.types.corpus import Corpus
+from kg2rag.types.passages import Triple
+
+ABOUT = "build.json"
+FAILED = "failed.jsonl"
+TABLES = ("extraction/triples.jsonl", "extraction/mentions.jsonl", "extraction/entities.jsonl")
+
+
+class CorpusMark(BaseModel):
+    """Which corpus a graph was built on."""
+
+    name: str
+    passages: int
+    fingerprint: str
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.passages:,} passages, fingerprint {self.fingerprint[:12]})"
+
+
+class About(BaseModel):
+    """What `build.json` says.
+
+    Attributes
+    ----------
+    extractor, fingerprint : its `repr`, and what its output depends on.
+    notes : of the extraction; what was cleaned, dropped or failed, by cause.
+    usage : of the language model, where there was one.
+    files : checksums of the rest of the folder.
+    """
+
+    version: str
+    corpus: CorpusMark
+    extractor: str
+    fingerprint: str
+    notes: dict[str, int]
+    failed_passages: int = 0
+    usage: dict[str, Any] | None = None
+    files: dict[str, str] = {}
+
+
+def read_about(directory: Path) -> About:
+    """What a folder says of its graph.
+
+    Raises
+    ------
+    FileNotFoundError : it is no folder, or holds no finished build. ValueError : `build.json` is not one of ours.
+    """
+    file = directory / ABOUT
+    if not file.is_file():
+        if (directory / FAILED).is_file():
+            why = f"its build left failed passages, see {directory / FAILED}. Run it again with --retry-failed"
+            raise FileNotFoundError(f"{directory} holds no graph: {why}, or take what there is with --allow-failed.")
+        state = f"has no {ABOUT}" if directory.is_dir() else "is no folder"
+        raise FileNotFoundError(
+            f"{directory} {state}. Give a folder that `kg2rag build --out` wrote; "
+            "one that KnowledgeGraph.save wrote is read by KnowledgeGraph.load."
+        )
+    try:
+        return About.model_validate(read_json(file))
+    except ValidationError as error:
+        raise ValueError(f"{file} is not what `kg2rag build` writes ({error.errors()[0]['msg']}).") from None
+
+
+@dataclass(frozen=True)
+class SavedGraph:
+    """The extraction in a folder that `kg2rag build` wrote; as a graph source, `graph:FOLDER`."""
+
+    directory: Path
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "directory", Path(self.directory).expanduser())
+        read_about(self.directory)
+
+    @property
+    def fingerprint(self) -> str:
+        """The kind and the checksums of the tables."""
+        return file_fingerprint("graph", {name: self.directory / name for name in TABLES}, self.about.notes)
+
+    @cached_property
+    def about(self) -> About:
+        """Of what, by what and with what losses the graph was made."""
+        return read_about(self.directory)
+
+    def extract(self, corpus: Corpus) -> Extraction:
+        """What the folder holds, as it was extracted.
+
+        Raises
+        ------
+        ValueError : the corpus is not the one that the graph was built on, or a file was changed since.
+        """
+        own = self.about.corpus
+        if corpus.fingerprint != own.fingerprint:
+            given = CorpusMark(name="the one given", passages=len(corpus), fingerprint=corpus.fingerprint)
+            raise ValueError(
+                f"{self.directory} was built on the corpus {own}, but is to be used over {given}. Load the set with "
+                "the options it was built with, or build a graph for this corpus."
+            )
+        for name, checksum in self.about.files.items():
+            file = self.directory / name
+            if not file.is_file() or sha256(file) != checksum:
+                raise ValueError(f"{file} was changed or removed since `kg2rag build` wrote it. Build it again.")
+        triples, mentions, entities = (self._records(name) for name in TABLES)
+        return Extraction(
+            tuple(Triple(**record) for record in triples),  # type: ignore[arg-type]
+            tuple(Mention(**record) for record in mentions),  # type: ignore[arg-type]
+            tuple(Entity(**{**record, "aliases": tuple(record["aliases"])}) for record in entities),  # type: ignore[arg-type]
+            notes=self.about.notes,
+        )
+
+    def _records(self, name: str) -> Iterator[Record]:
+        return (record for _, record in read_jsonl(self.directory / name))
+
+
+def write_tables(extraction: Extraction, directory: Path) -> None:
+    """Write the three tables of an extraction into a folder."""
+    (directory / "extraction").mkdir(parents=True, exist_ok=True)
+    tables: tuple[Sequence[Any], ...] = (extraction.triples, extraction.mentions, extraction.entities)
+    for name, rows in zip(TABLES, tables, strict=True):
+        write_jsonl((asdict(row) for row in rows), directory / name)
+
+
+def write_jsonl(records: Iterable[Mapping[str, object]], file: Path) -> None:
+    """Write one JSON object a line."""
+    with file.open("w", encoding="utf-8") as stream:
+        stream.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in records)

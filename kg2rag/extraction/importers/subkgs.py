@@ -1,0 +1,118 @@
+"""KG2RAG's published sub-graphs -> clean triples of the corpus.
+
+One JSON object a line: `{"title": …, "sentences": {"<sentence index>": [[head, relation, tail], …]}}`, written by
+Llama-3-8B for HotpotQA's articles. What is wrong with them, and what is done about it, stands in `subkg_noise`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+from kg2rag.extraction import Extraction
+from kg2rag.extraction.importers.subkg_noise import Parts, Rules, clean
+from kg2rag.text.records import Record, existing, file_fingerprint, read_jsonl, text, wrong
+from kg2rag.types.corpus import Corpus
+from kg2rag.types.passages import Triple
+
+Pronouns = Literal["title", "keep", "drop"]
+
+
+@dataclass(frozen=True)
+class KG2RAGSubgraphs:
+    """Triples per title and sentence, as KG2RAG published them.
+
+    Parameters
+    ----------
+    path : the file, such as subkgs.jsonl.
+    pronouns : what an end such as "It" becomes: the article's title, itself, or a reason to drop the triple.
+    restore : put back the letter that the release cut off unbracketed ends, where the passage has that very word.
+    max_length : longest end, in characters, that is still taken for a name.
+    """
+
+    path: Path
+    pronouns: Pronouns = "title"
+    restore: bool = True
+    max_length: int = 100
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", existing(self.path, "KG2RAG's sub-graphs as JSON Lines (subkgs.jsonl)"))
+        if self.pronouns not in get_args(Pronouns):
+            raise ValueError(f"pronouns must be one of {', '.join(get_args(Pronouns))}, not {self.pronouns!r}.")
+        if self.max_length < 1:
+            raise ValueError(f"max_length must be at least 1, not {self.max_length}.")
+
+    @property
+    def fingerprint(self) -> str:
+        """The kind, the options and the file's checksum."""
+        options = {"pronouns": self.pronouns, "restore": self.restore, "max_length": self.max_length}
+        return file_fingerprint("subkgs", {"path": self.path}, options)
+
+    def extract(self, corpus: Corpus) -> Extraction:
+        """The triples of the corpus's titles: of paragraph passages all together, of sentence passages one by one.
+
+        `notes` counts what was cleaned and dropped, titles outside the corpus and passages without a triple.
+
+        Raises
+        ------
+        ValueError : no title is in the corpus, or a record is malformed.
+        """
+        places = _Places(corpus)
+        rules = Rules(self.pronouns, self.restore, self.max_length)
+        notes: Counter[str] = Counter()
+        triples: list[Triple] = []
+        matched = False
+        for title, sentence, raw in self._sentences(places, notes):
+            matched = True
+            row = places.row(title, sentence)
+            notes["triples read"] += len(raw)
+            if row is None:
+                notes["dropped: a sentence without one passage of its own"] += len(raw)
+                continue
+            kept = clean(raw, title, corpus.contents[row], rules, notes)
+            triples.extend(Triple(*parts, passage_id=corpus.ids[row]) for parts in kept)
+        if not matched:
+            raise ValueError(f"{self.path}: none of its titles is in the corpus. Does it belong to this data set?")
+        notes["passages without a triple"] = len(corpus) - len({triple.passage_id for triple in triples})
+        return Extraction(tuple(triples), notes={cause: count for cause, count in notes.items() if count})
+
+    def _sentences(self, places: _Places, notes: Counter[str]) -> Iterator[tuple[str, int, list[Parts]]]:
+        for number, record in read_jsonl(self.path):
+            title = text(record, "title", self.path, number)
+            if title not in places.titles:
+                notes["titles outside the corpus"] += 1
+                continue
+            sentences = record.get("sentences")
+            if not isinstance(sentences, dict):
+                wrong(self.path, number, "sentences", sentences, "an object of sentence numbers")
+            for index, raw in sentences.items():
+                if not index.isdecimal():
+                    wrong(self.path, number, "sentence index", index, "a number from 0")
+                yield title, int(index), self._triples(raw, record, number)
+
+    def _triples(self, raw: object, record: Record, number: int) -> list[Parts]:
+        if not isinstance(raw, list):
+            wrong(self.path, number, f"sentences of {record['title']!r}", raw, "lists of triples")
+        for parts in raw:
+            if not (isinstance(parts, list) and len(parts) == 3 and all(isinstance(part, str) for part in parts)):
+                wrong(self.path, number, f"triple of {record['title']!r}", parts, "three strings")
+        return [(head, relation, tail) for head, relation, tail in raw]
+
+
+class _Places:
+    """Where the sentences of a title stand: in its one paragraph, or each in a passage of its own."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self.titles: dict[str, list[tuple[int, int]]] = {}
+        positions = corpus.table["position"].to_pylist()
+        for row, (title, doc_id, position) in enumerate(zip(corpus.titles, corpus.doc_ids, positions, strict=True)):
+            self.titles.setdefault(title or doc_id, []).append((position, row))
+        self.by_sentence = any(position > 0 for places in self.titles.values() for position, _ in places)
+
+    def row(self, title: str, sentence: int) -> int | None:
+        """The passage of a sentence; None where there is none, or more than one."""
+        rows = [row for position, row in self.titles[title] if not self.by_sentence or position == sentence]
+        return rows[0] if len(rows) == 1 else None

@@ -1,0 +1,193 @@
+"""A table of triples (TSV, CSV, Parquet, JSON Lines or a DataFrame) -> triples of the corpus, entities and all.
+
+Columns go by any of the names in `COLUMNS`. An `entities.jsonl` beside the file is read for types, descriptions and
+aliases; where triples name their ends by entity id, the ends take that entity's name, so that resolved spellings meet.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kg2rag.extraction import Entity, Extraction
+from kg2rag.extraction.importers.entity_file import EntityFile
+from kg2rag.text.records import Record, existing, file_fingerprint, read_delimited, read_jsonl, wrong
+from kg2rag.types.corpus import Corpus
+from kg2rag.types.passages import Triple
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "head": ("head", "subject", "subj", "h"),
+    "relation": ("relation", "predicate", "rel", "r"),
+    "tail": ("tail", "object", "obj", "t"),
+    "passage_id": ("passage_id", "chunk_id", "passage", "chunk"),
+    "strength": ("strength", "weight"),
+    "confidence": ("confidence", "llm_confidence"),
+    "head_type": ("head_type", "subject_type", "subj_type"),
+    "tail_type": ("tail_type", "object_type", "obj_type"),
+    "head_id": ("head_id", "subject_id", "subj_id"),
+    "tail_id": ("tail_id", "object_id", "obj_id"),
+}
+REQUIRED = ("head", "relation", "tail", "passage_id")
+FORMATS = (".tsv", ".csv", ".parquet", ".jsonl")
+OUTSIDE = "triples of passages outside the corpus"
+# The greatest value, and the one taken where none is given.
+_RANGES = {"strength": (10.0, 5.0), "confidence": (1.0, 1.0)}
+
+
+@dataclass(frozen=True)
+class TriplesFile:
+    """Triples that somebody else extracted.
+
+    Parameters
+    ----------
+    path : a .tsv, .csv, .parquet or .jsonl file. Tables need a header. An empty passage id means that no passage states
+        the triple.
+    entities : JSON Lines with name, type, description, aliases; `entities.jsonl` beside `path` where not given.
+    partial : count triples of passages that the corpus lacks, instead of raising; one must match even so.
+    table : what `from_frame` fills in place of `path`.
+    """
+
+    path: Path | None = None
+    entities: Path | None = None
+    partial: bool = True
+    table: pa.Table | None = field(default=None, repr=False, hash=False)
+
+    def __post_init__(self) -> None:
+        if (self.path is None) == (self.table is None):
+            raise ValueError("TriplesFile needs a path. Of a DataFrame, make one with TriplesFile.from_frame.")
+        if self.path is not None:
+            file = existing(self.path, f"triples as {', '.join(FORMATS)}")
+            if file.suffix not in FORMATS:
+                raise ValueError(f"{file}: unknown format {file.suffix!r}. Known: {', '.join(FORMATS)}.")
+            object.__setattr__(self, "path", file)
+            beside = file.with_name("entities.jsonl")
+            if self.entities is None and beside.is_file() and beside != file:
+                object.__setattr__(self, "entities", beside)
+        if self.entities is not None:
+            object.__setattr__(self, "entities", existing(self.entities, "entities as JSON Lines"))
+
+    @classmethod
+    def from_frame(cls, frame: pd.DataFrame, *, entities: Path | None = None, partial: bool = True) -> TriplesFile:
+        """The triples of a DataFrame, with the same columns as a file; its index is left out."""
+        return cls(table=pa.Table.from_pandas(frame, preserve_index=False), entities=entities, partial=partial)
+
+    @property
+    def fingerprint(self) -> str:
+        """The kind, the options and the checksums of the files, or of the frame's contents."""
+        given = {"path": self.path, "entities": self.entities}
+        files = {name: file for name, file in given.items() if file is not None}
+        options: dict[str, object] = {"partial": self.partial}
+        if self.table is not None:
+            options["table"] = hashlib.sha256(repr(self.table.to_pylist()).encode()).hexdigest()
+        return file_fingerprint("triples", files, options)
+
+    def extract(self, corpus: Corpus) -> Extraction:
+        """The triples whose passages the corpus has, in the file's order, and the entities at their ends.
+
+        `notes` counts triples with a blank part or of confidence 0, and those of other passages.
+
+        Raises
+        ------
+        ValueError : a column is missing, a value is of the wrong type or out of range, a passage is unknown (unless
+            `partial`), or every passage is.
+        """
+        described = EntityFile(self.entities)
+        entities: dict[str, Entity] = {}
+        triples: list[Triple] = []
+        notes: Counter[str] = Counter()
+        for row in self._rows(frozenset(corpus.ids), notes):
+            head, tail = (described.entity(row.text(end), row.text(f"{end}_id")) for end in ("head", "tail"))
+            triples.append(row.triple(head.name, tail.name))
+            for entity, end in ((head, "head"), (tail, "tail")):
+                if entity.name not in entities or not entities[entity.name].type:
+                    entities[entity.name] = replace(entity, type=entity.type or row.text(f"{end}_type"))
+        if notes[OUTSIDE] and not triples:
+            raise ValueError(f"{self.path or 'DataFrame'}: none of its {notes[OUTSIDE]} passages is in the corpus.")
+        return Extraction(tuple(triples), entities=tuple(entities.values()), notes=dict(notes))
+
+    def _rows(self, known: frozenset[str], notes: Counter[str]) -> Iterator[_Row]:
+        for number, record in self._records():
+            row = _Row(str(self.path or "DataFrame"), number, record)
+            cause = row.fault(known)
+            if cause == OUTSIDE and not self.partial:
+                allowed = "a passage of the corpus (or partial=True)"
+                wrong(row.file, number, "passage_id", row.text("passage_id"), allowed)
+            if cause is None:
+                yield row
+            else:
+                notes[cause] += 1
+
+    def _records(self) -> Iterator[tuple[int, Record]]:
+        if self.path is None:
+            assert self.table is not None
+            return enumerate(self.table.to_pylist(), start=1)
+        if self.path.suffix == ".parquet":
+            return enumerate(pq.read_table(self.path).to_pylist(), start=1)
+        if self.path.suffix == ".jsonl":
+            return read_jsonl(self.path)
+        return read_delimited(self.path, "\t" if self.path.suffix == ".tsv" else ",")
+
+
+@dataclass(frozen=True)
+class _Row:
+    """One record, its fields by our names."""
+
+    file: str
+    number: int
+    record: Record
+
+    def fault(self, known: frozenset[str]) -> str | None:
+        """Why the record is left out, or None. Raises where it is malformed."""
+        parts = [self.text(part) for part in REQUIRED]
+        if not all(parts[:3]):
+            return "triples with a blank part"
+        if self.weight("confidence") == 0:
+            return "triples of confidence 0"
+        return OUTSIDE if parts[3] and parts[3] not in known else None
+
+    def triple(self, head: str, tail: str) -> Triple:
+        """The record between two entities."""
+        weights = self.weight("strength"), self.weight("confidence")
+        return Triple(head, self.text("relation"), tail, self.text("passage_id"), *weights)
+
+    def text(self, field_name: str) -> str:
+        """A field as a stripped string; "" where it is null, or optional and missing."""
+        value = self._value(field_name)
+        if value is not None and not isinstance(value, str):
+            wrong(self.file, self.number, field_name, value, "a string")
+        return value.strip() if value else ""
+
+    def weight(self, field_name: str) -> float:
+        """A field as a number in its range; its default where it is null or missing. Confidence may be 0 here."""
+        greatest, default = _RANGES[field_name]
+        value = self._value(field_name)
+        if value is None or value == "":
+            return default
+        try:
+            number = float(value)  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            wrong(self.file, self.number, field_name, value, "a number")
+        if not (0 < number <= greatest or (field_name == "confidence" and number == 0)):
+            wrong(self.file, self.number, field_name, value, f"above 0, at most {greatest:g}")
+        return number
+
+    def _value(self, field_name: str) -> object:
+        for name in COLUMNS[field_name]:
+            if name in self.record:
+                return self.record[name]
+        if field_name in REQUIRED:
+            given, allowed = ", ".join(self.record) or "none", ", ".join(COLUMNS[field_name])
+            raise ValueError(
+                f"{self.file}, record {self.number}: no {field_name}. Columns: {given}; it may be called {allowed}."
+            )
+        return None

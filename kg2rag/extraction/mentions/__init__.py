@@ -1,0 +1,1 @@
+"""Passages -> which titles and names they mention, without a language model."""

@@ -1,0 +1,227 @@
+"""A mention table and its texts -> the same table with other names of the same things joined to them.
+
+Three ways in which encyclopaedic prose says that a thing has another name are read: an acronym in brackets beside its
+expansion ("European Union (EU)", either way round), whose letters must be the initials; "also known as Y" (called,
+abbreviated as) in a page's first sentence before its verb; and the name that this sentence opens with, where it shares
+a word with the title ("Publix Super Markets, Inc., …"). An alias counts only where the whole corpus gives it one
+meaning and no page bears it as its title. Ours, all of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from kg2rag.text.lexicon import FUNCTION_WORDS, Lexicon
+from kg2rag.text.names import NAME, is_date_or_number
+from kg2rag.text.normalisation import normalise
+from kg2rag.types.corpus import Corpus
+
+if TYPE_CHECKING:
+    from kg2rag.extraction.mentions.finding import MentionTable
+
+VERSION = 2  # raise it when the rules change, so that stored graphs are rebuilt
+
+_ACRONYM = r"(?:[A-Z]\.?){2,7}s?"
+_LONG_SHORT = re.compile(rf"\(\s*({_ACRONYM})\s*[),;]")
+_SHORT_LONG = re.compile(rf"\b({_ACRONYM})\s+\(([^()]+)\)")
+_VERB = re.compile(r"\b(?:is|was|are|were|refers|stands)\b")
+_KNOWN_AS = re.compile(
+    r"\b(?:known(?:\s+\w+ly)?\s+(?:as|by)|called|abbreviated(?:\s+(?:as|to))?|referred\s+to\s+as|nicknamed|aka)"
+    r"\s+(?:the\s+)?[\"“'‘`]{0,2}"
+)
+_WHOLE = re.compile(r"['’\"”`]*\s*(?:[,;()]|$|or\b)")  # what follows a name that is not part of more
+_LISTED = re.compile(r"['’\"”`]*\s*(?:[,;()]|$|(?:or|and|in|by)\b)")  # and where names stand in a list
+_ARTICLES = frozenset({"the", "a", "an"})
+ACRONYM, NAME_OF_PAGE = range(2)
+_LONGEST_EXPANSION = 12  # words before a bracket that may be the acronym's
+
+
+class Stated(NamedTuple):
+    """What a text says: `alias` is another name of `name`.
+
+    `kind` is ACRONYM, matched letter by letter with its case, or NAME_OF_PAGE. The latter does not take over a name
+    that several passages share: "San Juan", "Clock Tower" belong to other pages too often.
+    """
+
+    name: str
+    alias: str
+    kind: int
+
+
+def find_aliases(
+    corpus: Corpus, table: MentionTable
+) -> tuple[MentionTable, dict[str, tuple[str, ...]], dict[str, int]]:
+    """Join what the corpus itself says to be one thing.
+
+    Mentions of an alias become mentions of what it stands for; a shared name that is an acronym goes into its meaning;
+    mentions of titles that are dates or numbers ("1984") are left out: hubs that join what has nothing in common.
+
+    Returns
+    -------
+    table : keys as before; a name that became an alias keeps its key without mentions.
+    aliases : how an entity is written -> its other names, in order of appearance.
+    notes : what was joined, and what was left out, by cause.
+    """
+    key_of = {key: code for code, key in enumerate(table.keys)}
+    notes: Counter[str] = Counter()
+    known = _unambiguous(corpus, table, key_of, notes)
+    columns = np.stack([table.row, table.sentence, table.key], axis=1)
+    dated = np.array([is_date_or_number(key) for key in table.keys], dtype=bool)[columns[:, 2]]
+    notes["mentions of dates and numbers left out"] = int(dated.sum())
+    joined = np.arange(len(table.keys), dtype=np.int32)
+    for key, (code, _) in known.items():
+        if key in key_of:
+            joined[key_of[key]] = code
+    notes["names joined to what they stand for"] = int(np.count_nonzero(joined != np.arange(len(joined))))
+    kept = columns[~dated]
+    kept[:, 2] = joined[kept[:, 2]]
+    found = np.array(list(_occurrences(corpus, table, known)), dtype=np.int32).reshape(-1, 3)
+    notes["mentions by an alias"] = len(found)
+    rows = _without_own(np.unique(np.concatenate([kept, found]), axis=0), table)
+    aliases: dict[str, tuple[str, ...]] = {}
+    for code, alias in known.values():
+        for name in _written(table, corpus, code):
+            aliases[name] = (*aliases.get(name, ()), alias.alias)
+    changed = replace(table, row=rows[:, 0], sentence=rows[:, 1], key=rows[:, 2])
+    return changed, aliases, {cause: count for cause, count in notes.items() if count}
+
+
+def _unambiguous(
+    corpus: Corpus, table: MentionTable, key_of: Mapping[str, int], notes: Counter[str]
+) -> dict[str, tuple[int, Stated]]:
+    """Alias key -> the key it stands for, and its first statement. No alias stands for another alias."""
+    meanings: dict[str, dict[int, Stated]] = {}
+    for stated in _statements(corpus):
+        key, code = normalise(stated.alias), key_of.get(normalise(stated.name))
+        if code is None:
+            notes["aliases of what no two passages name"] += 1
+        elif key != table.keys[code] and not _is_no_alias(key):
+            meanings.setdefault(key, {}).setdefault(code, stated)
+    known: dict[str, tuple[int, Stated]] = {}
+    for key, codes in meanings.items():
+        code, stated = next(iter(codes.items()))
+        own = key_of.get(key)
+        if len(codes) > 1:
+            notes["aliases with several meanings left out"] += 1
+        elif own is not None and (own < table.n_titles or stated.kind == NAME_OF_PAGE):
+            notes["aliases that are titles or shared names left out"] += 1
+        else:
+            known[key] = code, stated
+    return {key: value for key, value in known.items() if table.keys[value[0]] not in known}
+
+
+def _is_no_alias(key: str) -> bool:
+    return len(key) < 2 or key in FUNCTION_WORDS or is_date_or_number(key)
+
+
+def _statements(corpus: Corpus) -> Iterator[Stated]:
+    for row, title in enumerate(corpus.titles):
+        sentences = corpus.sentences(row)
+        if title:
+            yield from _opening(title, sentences[0])
+        for sentence in sentences:
+            yield from _acronyms(sentence)
+
+
+def _acronyms(sentence: str) -> Iterator[Stated]:
+    """Acronyms beside their expansions.
+
+    >>> [(s.name, s.alias) for s in _acronyms("A member of the Party for Democracy (PD) and NATO (a pact).")]
+    [('Party for Democracy', 'PD')]
+    """
+    for match in _LONG_SHORT.finditer(sentence):
+        words = sentence[: match.start()].split()[-_LONGEST_EXPANSION:]
+        for start in range(len(words) - 1, -1, -1):
+            if _abbreviates(match[1], words[start:]):
+                yield Stated(" ".join(words[start:]), match[1], ACRONYM)
+                break
+    for match in _SHORT_LONG.finditer(sentence):
+        if _abbreviates(match[1], match[2].split()):
+            yield Stated(match[2], match[1], ACRONYM)
+
+
+def _abbreviates(acronym: str, words: list[str]) -> bool:
+    """Whether the letters are the initials of the words, all of them or those that are no function words."""
+    if not words or not words[0][:1].isupper() or not words[-1][:1].isupper():
+        return False
+    letters = acronym.replace(".", "").rstrip("s").casefold()
+    long = [normalise(word) for word in words]
+    every = "".join(word[:1] for word in long)
+    content = "".join(word[:1] for word in long if word not in FUNCTION_WORDS)
+    return letters in (every, content)
+
+
+def _opening(title: str, sentence: str) -> Iterator[Stated]:
+    """What a page's first sentence calls its subject, before the verb.
+
+    >>> [stated.alias for stated in _opening("Publix", "Publix Super Markets, Inc., known as The Pub, is a shop.")]
+    ['Publix Super Markets', 'Pub']
+    """
+    verb = _VERB.search(sentence)
+    if not verb:
+        return
+    before = sentence[: verb.start()]
+    given = [name for phrase in _KNOWN_AS.finditer(before) if (name := _name_at(before, phrase.end(), _LISTED))]
+    quotes = len(before) - len(before.lstrip("\"“'`‘ "))
+    name, key = _name_at(before, quotes, _WHOLE), normalise(title)
+    named = bool(set(normalise(name).split()) & set(key.split()) - FUNCTION_WORDS)
+    if not named and key not in map(normalise, given):
+        return
+    if " " in name and not _is_topic_of(normalise(name), key):
+        yield Stated(title, name, NAME_OF_PAGE)
+    for other in given:
+        yield Stated(title, other, ACRONYM if other.isupper() else NAME_OF_PAGE)
+
+
+def _name_at(text: str, start: int, end: re.Pattern[str]) -> str:
+    """The capitalised phrase that begins at `start`, without its article; "" where `end` does not follow it."""
+    match = NAME.match(text, start)
+    if not match or not end.match(text, match.end()):
+        return ""
+    words = match.group().split()
+    return " ".join(words[1:] if normalise(words[0]) in _ARTICLES else words)
+
+
+def _is_topic_of(name: str, title: str) -> bool:
+    """Whether a page is about the name but not of it: "History of X", "List of X finals"."""
+    return re.search(rf"\bof (?:the )?{re.escape(name)}\b", title) is not None
+
+
+def _occurrences(
+    corpus: Corpus, table: MentionTable, known: Mapping[str, tuple[int, Stated]]
+) -> Iterator[tuple[int, int, int]]:
+    """(row, sentence, key) of the aliases in the texts, where no longer title or name stands."""
+    if not known:
+        return
+    own = frozenset(table.keys)
+    keys = [*table.keys, *(key for key in known if key not in own)]
+    lexicon = Lexicon(keys)
+    for row in range(len(corpus)):
+        for number, sentence in enumerate(corpus.sentences(row)):
+            for code, (start, end) in lexicon.find(sentence):
+                if (found := known.get(keys[code])) is None:
+                    continue
+                if found[1].kind != ACRONYM or _letters(sentence[start:end]) == _letters(found[1].alias):
+                    yield row, number, found[0]
+
+
+def _letters(surface: str) -> str:
+    return "".join(filter(str.isalpha, surface))
+
+
+def _without_own(rows: np.ndarray, table: MentionTable) -> np.ndarray:
+    """A page does not mention its own title."""
+    size = len(table.keys)
+    own = table.page_row.astype(np.int64) * size + table.page_key
+    return rows[~np.isin(rows[:, 0].astype(np.int64) * size + rows[:, 2], own)]
+
+
+def _written(table: MentionTable, corpus: Corpus, code: int) -> list[str]:
+    """How the entities of a key are written: the titles of its pages, or the name."""
+    return list(dict.fromkeys(corpus.titles[row] for row in table.pages_of(code).tolist())) or [table.names[code]]

@@ -1,0 +1,64 @@
+"""Edges and who is met where -> the passages that hang together with some nodes, by chains of any length.
+
+What separates "nothing leads there" from "the way was not walked" in a trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kg2rag.types.arrays import IntArray
+
+if TYPE_CHECKING:
+    from kg2rag.knowledge.graph.knowledge import KnowledgeGraph
+
+
+@dataclass(frozen=True, eq=False)
+class Components:
+    """The connected components of an undirected graph whose nodes stand in passages.
+
+    Attributes
+    ----------
+    labels : (n_nodes,) the number of each node's component.
+    nodes, rows : (n_pairs,) a node and a passage that it stands in.
+    """
+
+    labels: IntArray
+    nodes: NDArray[np.integer]
+    rows: NDArray[np.integer]
+
+    @classmethod
+    def of(
+        cls,
+        ends: tuple[NDArray[np.integer], NDArray[np.integer]],
+        n_nodes: int,
+        met: tuple[NDArray[np.integer], NDArray[np.integer]],
+    ) -> Components:
+        """The components of some edges.
+
+        Parameters
+        ----------
+        ends : (n_edges,) each. met : nodes and corpus rows, (n_pairs,) each; a passage may stand under many nodes.
+        """
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
+
+        edges = coo_array((np.ones(len(ends[0]), dtype=np.int8), ends), shape=(n_nodes, n_nodes))
+        return cls(connected_components(edges, directed=False)[1].astype(np.int64), *met)
+
+    @classmethod
+    def of_graph(cls, graph: KnowledgeGraph) -> Components:
+        """Entities joined by triples, and the passages that name them."""
+        table, mentions = graph.triples, graph.mentions
+        return cls.of((table.heads, table.tails), graph.n_entities, (mentions.owners, mentions.others))
+
+    def rows_with(self, starts: Iterable[int]) -> IntArray:
+        """The passages that hold a node joined to one of these, ascending; none for none."""
+        wanted = np.unique(self.labels[np.fromiter(starts, dtype=np.int64)])
+        found: IntArray = np.unique(self.rows[np.isin(self.labels[self.nodes], wanted)]).astype(np.int64)
+        return found

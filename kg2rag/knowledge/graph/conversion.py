@@ -1,0 +1,70 @@
+"""`KnowledgeGraph` <-> networkx.
+
+Attributes are strings and numbers only, so `networkx.write_graphml` and Gephi take the result as it is.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from kg2rag.extraction.importers.networkx_graph import extraction_of_networkx
+from kg2rag.knowledge.graph.knowledge import KnowledgeGraph
+from kg2rag.types.corpus import Corpus
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+PASSAGE = "passage:"
+
+
+def to_networkx(graph: KnowledgeGraph, *, passages: bool = False) -> nx.MultiDiGraph:
+    """Entities as nodes named by their first spelling, triples as edges.
+
+    Nodes carry kind ("entity"), type, description, aliases (a JSON list) and mentions (how often the corpus names
+    them); edges relation, strength, confidence, passage_id and order (the number of the triple).
+
+    Parameters
+    ----------
+    passages : every passage becomes a node "passage:<id>" too (kind "passage", `passage_id`), with an edge of kind
+        "mention" and its count from each entity named in it. Without them, mentions outside triples cannot come back.
+    """
+    import networkx as nx
+
+    out = nx.MultiDiGraph()
+    rows = zip(graph.names, graph.types, graph.descriptions, graph.aliases, graph.mention_counts.tolist(), strict=True)
+    for name, type_, description, aliases, mentions in rows:
+        known = {"type": type_, "description": description, "aliases": json.dumps(aliases, ensure_ascii=False)}
+        out.add_node(name, kind="entity", **known, mentions=mentions)
+    for index in range(graph.n_triples):
+        triple = graph.triple(index)
+        weights = {"strength": triple.strength, "confidence": triple.confidence}
+        where = {"passage_id": triple.passage_id, "order": index}
+        out.add_edge(triple.head, triple.tail, kind="triple", relation=triple.relation, **weights, **where)
+    if passages:
+        _add_passages(graph, out)
+    return out
+
+
+def _add_passages(graph: KnowledgeGraph, out: nx.MultiDiGraph) -> None:
+    for id_ in graph.passage_ids:
+        if PASSAGE + id_ in out:
+            raise ValueError(f"Entity {PASSAGE + id_!r} has the name that the node of passage {id_!r} needs.")
+        out.add_node(PASSAGE + id_, kind="passage", passage_id=id_)
+    mentions = graph.mentions
+    pairs = zip(mentions.owners.tolist(), mentions.others.tolist(), mentions.counts.tolist(), strict=True)
+    for entity, row, count in pairs:
+        out.add_edge(graph.names[entity], PASSAGE + graph.passage_ids[row], kind="mention", count=count)
+
+
+def from_networkx(graph: nx.Graph, corpus: Corpus) -> KnowledgeGraph:
+    """A networkx graph as a `KnowledgeGraph`: one that `to_networkx` made comes back equal (see `passages` there).
+
+    Of any other graph, nodes are names and edges triples, in the graph's own order; `relation` is required, the other
+    attributes are optional. An edge of an undirected graph runs from its first end to its second.
+
+    Raises
+    ------
+    ValueError : a node that is no string, an edge without a relation, a weight out of range, an unknown passage.
+    """
+    return KnowledgeGraph.build(extraction_of_networkx(graph), corpus)

@@ -1,0 +1,99 @@
+"""An extraction and its corpus -> a folder that says of itself what it is: the graph, the extraction, `build.json`.
+
+The folder is made beside its name and renamed into place, so that nobody reads half a graph, and a build that fails
+leaves an older graph as it was. Reading it is `kg2rag.extraction.importers.saved.SavedGraph`, or `KnowledgeGraph.load`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Mapping
+from importlib.metadata import version
+from pathlib import Path
+
+from kg2rag.extraction import Extraction, Extractor
+from kg2rag.extraction.importers.saved import ABOUT, FAILED, About, CorpusMark, read_about, write_jsonl, write_tables
+from kg2rag.knowledge.graph.knowledge import KnowledgeGraph
+from kg2rag.text.records import sha256
+from kg2rag.types.corpus import Corpus
+
+
+def check_free(directory: Path, extractor: Extractor, corpus: Corpus) -> None:
+    """Raise where a build would overwrite something that is not an earlier state of itself.
+
+    Raises
+    ------
+    ValueError : the folder holds something else, or the graph of another extractor or corpus.
+    """
+    if not directory.exists() or (directory.is_dir() and not any(directory.iterdir())):
+        return
+    if not directory.is_dir() or not (directory / ABOUT).is_file():
+        if directory.is_dir() and [file.name for file in directory.iterdir()] == [FAILED]:
+            return
+        raise ValueError(f"{directory} is there, and is no graph folder. Give another --out.")
+    about = read_about(directory)
+    if (about.fingerprint, about.corpus.fingerprint) != (extractor.fingerprint, corpus.fingerprint):
+        raise ValueError(
+            f"{directory} holds the graph of {about.extractor} over {about.corpus}, which is not the one to be built. "
+            "Give another --out, or --force to replace it."
+        )
+
+
+def write_graph(
+    directory: Path,
+    extraction: Extraction,
+    corpus: Corpus,
+    extractor: Extractor,
+    *,
+    corpus_name: str,
+    failures: Iterable[Mapping[str, object]] = (),
+    failed_passages: int = 0,
+    usage: Mapping[str, object] | None = None,
+) -> KnowledgeGraph:
+    """Build the graph, write the folder, replace what was there; the graph."""
+    graph = KnowledgeGraph.build(extraction, corpus)
+    partial = _beside(directory, "partial")
+    try:
+        graph.save(partial)
+        write_tables(extraction, partial)
+        written = sorted(file for file in partial.rglob("*") if file.is_file())
+        if failed := list(failures):
+            write_jsonl(failed, partial / FAILED)  # after the listing: a later build may write it anew
+        about = About(
+            version=version("kg2rag"),
+            corpus=CorpusMark(name=corpus_name, passages=len(corpus), fingerprint=corpus.fingerprint),
+            extractor=repr(extractor),
+            fingerprint=extractor.fingerprint,
+            notes=dict(extraction.notes),
+            failed_passages=failed_passages,
+            usage=None if usage is None else dict(usage),
+            files={str(file.relative_to(partial)): sha256(file) for file in written},
+        )
+        (partial / ABOUT).write_text(about.model_dump_json(indent=1), encoding="utf-8")
+        _replace(directory, partial)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return graph
+
+
+def write_failures(directory: Path, failures: Iterable[Mapping[str, object]]) -> Path:
+    """Write the list of failures where no graph is written; the file. A graph that is there stays as it was."""
+    directory.mkdir(parents=True, exist_ok=True)
+    file = directory / FAILED
+    write_jsonl(failures, partial := _beside(file, "partial"))
+    partial.replace(file)
+    return file
+
+
+def _replace(directory: Path, partial: Path) -> None:
+    """Rename a folder into the place of another; a kill in between leaves both, under their names."""
+    old = _beside(directory, "old")
+    if directory.exists():
+        directory.rename(old)
+    partial.rename(directory)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _beside(path: Path, state: str) -> Path:
+    return path.with_name(f".{path.name}.{state}-{os.getpid()}")

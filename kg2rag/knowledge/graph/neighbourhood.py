@@ -1,0 +1,221 @@
+"""Entities -> the entities around them, up to three hops away, each with the path that reached it; and their score.
+
+Breadth-first over the triples, both ways, one numpy pass a hop. Ours: how strong a path is, and what `limit` counts.
+The graph score is the formula of the graph-augmented design (docs: strategies).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from kg2rag.knowledge.graph.build import key_of
+from kg2rag.knowledge.graph.tables import Adjacency, TripleTable
+from kg2rag.types.arrays import FloatArray, IntArray
+
+MAX_HOPS = 3
+
+
+class Neighbour(NamedTuple):
+    """An entity that a walk reached.
+
+    `weight` is the weakest strength on the path, in (0, 10]; `path` the triples walked, in order; `seed` the entity
+    where it began.
+    """
+
+    entity: int
+    hop: int
+    weight: float
+    path: tuple[int, ...]
+    seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """The entities first reached at one hop, (n,) each, by (-weight, entity).
+
+    `parents` are positions in the layer before (for the first hop: in the seeds), `via` the triples last walked,
+    `sums` the added strengths of the path, which decide between paths of equal weight.
+    """
+
+    entities: IntArray
+    weights: FloatArray
+    sums: FloatArray
+    parents: IntArray
+    via: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Rules:
+    """Which triples may be walked, and how many.
+
+    `relations` is (n_relations,), True for those allowed; None allows all. `limit`: each entity hands on to at most so
+    many new entities, its strongest triples first.
+    """
+
+    hops: int = 1
+    min_weight: float = 0.0
+    relations: NDArray[np.bool_] | None = None
+    limit: int | None = None
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.hops <= MAX_HOPS:
+            raise ValueError(f"hops must be 1 to {MAX_HOPS}, not {self.hops}.")
+        if not 0 <= self.min_weight <= 10:
+            raise ValueError(f"min_weight is a strength, 0 to 10, not {self.min_weight}.")
+        if self.limit is not None and self.limit < 1:
+            raise ValueError(f"limit must be at least 1, or None for all, not {self.limit}.")
+
+
+def layers(
+    adjacency: Adjacency, triples: TripleTable, seeds: IntArray, unseen: NDArray[np.bool_], rules: Rules
+) -> list[Layer]:
+    """The layers around `seeds`, nearest first; fewer than `rules.hops` where nothing more is reached.
+
+    Parameters
+    ----------
+    seeds : distinct entity codes.
+    unseen : (n_entities,) the entities that may be reached; changed in place.
+    """
+    unseen[seeds] = False
+    start = np.full(len(seeds), np.inf)
+    frontier = Layer(seeds, start, np.zeros(len(seeds)), seeds, seeds)
+    found: list[Layer] = []
+    for _ in range(rules.hops):
+        frontier = _step(adjacency, triples, frontier, unseen, rules)
+        if not len(frontier.entities):
+            break
+        unseen[frontier.entities] = False
+        found.append(frontier)
+    return found
+
+
+def _step(
+    adjacency: Adjacency, triples: TripleTable, frontier: Layer, unseen: NDArray[np.bool_], rules: Rules
+) -> Layer:
+    parents, slots = _slots(adjacency, frontier.entities)
+    via = adjacency.triples[slots]
+    # min_weight is compared as float32: 0.3 from a file must not fall below the 0.3 of a caller.
+    kept = unseen[adjacency.neighbours[slots]] & (triples.strengths[via] >= np.float32(rules.min_weight))
+    if rules.relations is not None:
+        kept &= rules.relations[triples.relations[via]]
+    parents, slots = parents[kept], slots[kept]
+    if rules.limit is not None:
+        strongest = _strongest(parents, adjacency.neighbours[slots], rules.limit)
+        parents, slots = parents[strongest], slots[strongest]
+    reached = adjacency.neighbours[slots].astype(np.int64)
+    via = adjacency.triples[slots]
+    strengths = triples.strengths[via].astype(np.float64)
+    weights = np.minimum(frontier.weights[parents], strengths)
+    sums = frontier.sums[parents] + strengths
+    best = np.lexsort((via, -sums, -weights, reached))
+    best = best[_firsts(reached[best])]
+    best = best[np.lexsort((reached[best], -weights[best]))]
+    return Layer(reached[best], weights[best], sums[best], parents[best], via[best].astype(np.int64))
+
+
+def _slots(adjacency: Adjacency, entities: IntArray) -> tuple[IntArray, IntArray]:
+    """For every slot of every entity: which entity (as a position in `entities`), and which slot."""
+    starts = adjacency.indptr[entities]
+    lengths = adjacency.indptr[entities + 1] - starts
+    owners = np.repeat(np.arange(len(entities)), lengths)
+    before = np.cumsum(lengths) - lengths
+    return owners, np.arange(len(owners)) + (starts - before)[owners]
+
+
+def _strongest(parents: IntArray, reached: NDArray[np.integer], limit: int) -> IntArray:
+    """The first `limit` distinct entities of each parent; its slots come strongest first."""
+    order = np.lexsort((np.arange(len(parents)), reached, parents))
+    kept = np.sort(order[_firsts(parents[order]) | _firsts(reached[order])])
+    owners = parents[kept]
+    starts = np.flatnonzero(_firsts(owners))
+    rank = np.arange(len(kept)) - np.repeat(starts, np.diff(np.append(starts, len(kept))))
+    return kept[rank < limit]
+
+
+def _firsts(values: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """Where a run of equal values begins."""
+    first = np.ones(len(values), dtype=bool)
+    first[1:] = values[1:] != values[:-1]
+    return first
+
+
+def walked(found: Sequence[Layer], seeds: IntArray) -> list[Neighbour]:
+    """The layers as neighbours with their whole paths."""
+    neighbours: list[Neighbour] = []
+    origins: list[int] = seeds.tolist()
+    paths: list[tuple[int, ...]] = [()] * len(seeds)
+    for hop, layer in enumerate(found, start=1):
+        parents = layer.parents.tolist()
+        paths = [(*paths[parent], triple) for parent, triple in zip(parents, layer.via.tolist(), strict=True)]
+        origins = [origins[parent] for parent in parents]
+        rows = zip(layer.entities.tolist(), layer.weights.tolist(), paths, origins, strict=True)
+        neighbours.extend(Neighbour(entity, hop, weight, path, seed) for entity, weight, path, seed in rows)
+    return neighbours
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """Labels (relations, entity types) as codes of their normalised forms, so that a filter is one table look-up.
+
+    `groups` numbers the distinct forms; `codes`, (n_labels,), points into them.
+    """
+
+    kind: str
+    groups: Mapping[str, int]
+    codes: IntArray
+
+    @classmethod
+    def of(cls, kind: str, labels: Sequence[str]) -> Labels:
+        """The labels of one kind, which error messages name."""
+        groups: dict[str, int] = {}
+        codes = np.fromiter((groups.setdefault(key_of(label), len(groups)) for label in labels), np.int64, len(labels))
+        return cls(kind, groups, codes)
+
+    def among(self, wanted: Iterable[str]) -> NDArray[np.bool_]:
+        """(n_labels,) which labels are wanted; ValueError for a wanted one that there is none of."""
+        chosen = np.zeros(len(self.groups), dtype=bool)
+        for name in [wanted] if isinstance(wanted, str) else wanted:
+            group = self.groups.get(key_of(name))
+            if group is None:
+                known = sorted(set(self.groups) - {""})
+                more = f" and {len(known) - 10} more" if len(known) > 10 else ""
+                shown = ", ".join(map(repr, known[:10])) or "none at all"
+                raise ValueError(f"The graph has no {self.kind} {name!r}. Known: {shown}{more}.")
+            chosen[group] = True
+        mask: NDArray[np.bool_] = chosen[self.codes]
+        return mask
+
+
+def graph_score(strength: ArrayLike, hop: ArrayLike, mentions: ArrayLike) -> FloatArray:
+    """How much a passage gains from being reached through an entity: in [0, 1], broadcast over its arguments.
+
+    (strength / 10) * 2^-(hop - 1) * (0.7 + 0.3 * min(log2(mentions + 1) / 5, 1))
+
+    Parameters
+    ----------
+    strength : of the path, 0 to 10. hop : from 1. mentions : of the entity; 31 and more count alike.
+
+    Raises
+    ------
+    ValueError : a strength outside [0, 10], a hop below 1, or fewer than 0 mentions.
+
+    >>> graph_score(strength=10, hop=[1, 2], mentions=31).tolist()
+    [1.0, 0.5]
+    """
+    strength, hop, mentions = (np.asarray(values, dtype=np.float64) for values in (strength, hop, mentions))
+    for name, values, low, high in (
+        ("strength", strength, 0, 10),
+        ("hop", hop, 1, np.inf),
+        ("mentions", mentions, 0, np.inf),
+    ):
+        wrong = ~((values >= low) & (values <= high))
+        if wrong.any():
+            raise ValueError(f"graph_score: {name} {values[wrong].flat[0]:g} is outside [{low}, {high}].")
+    popularity = np.minimum(np.log2(mentions + 1) / 5, 1)
+    score: FloatArray = strength / 10 * 2.0 ** -(hop - 1) * (0.7 + 0.3 * popularity)
+    return np.asarray(score)

@@ -1,0 +1,148 @@
+"""A weighted undirected graph and restart weights -> personalised PageRank, compiled.
+
+PageRank is the solution x of x = damping · P x + (1 - damping) · r, where P moves a node's mass along its edges in
+proportion to their weight. On an undirected graph P has real eigenvalues in [-1, 1], so Chebyshev's semi-iteration [1]
+applies: it gains a factor of (1 + sqrt(1 - damping²)) / damping a step, 3.7 at damping 0.5 where plain power iteration
+gains 2. A node without edges returns its mass to the restart distribution; there this is a constant factor.
+
+The number of steps follows from the tolerance alone, and each query's additions are made in one fixed order, so a batch
+gives the same bits as its queries one by one, with any number of threads.
+
+[1] Golub and Varga, "Chebyshev semi-iterative methods", Numerische Mathematik 3, 1961.
+"""
+
+from __future__ import annotations
+
+from math import acosh, ceil
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from kg2rag.compute.hardware import limit_numba
+from kg2rag.knowledge.graph.undirected import UndirectedGraph
+
+limit_numba()
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int32]
+
+LANES = 8  # queries solved side by side: eight float64 are one cache line, so a gather brings all of them
+TOLERANCE = 1e-12
+
+
+def pagerank(graph: UndirectedGraph, restarts: Floats, damping: float, tolerance: float = TOLERANCE) -> Floats:
+    """Personalised PageRank of each row of `restarts`.
+
+    Parameters
+    ----------
+    restarts : (n_queries, n_nodes), at least 0; each row is scaled to sum 1.
+    damping : probability of following an edge, in (0, 1).
+    tolerance : what is left of the first error; 1e-12 agrees with a direct solution to about 1e-13.
+
+    Returns
+    -------
+    (n_queries, n_nodes), rows summing to 1; all zero where the restart is.
+
+    Raises
+    ------
+    ValueError : damping, a shape or a restart weight out of range.
+    """
+    if not 0 < damping < 1:
+        raise ValueError(f"damping must lie between 0 and 1, not {damping}.")
+    if restarts.ndim != 2 or restarts.shape[1] != graph.n_nodes:
+        raise ValueError(f"restarts have shape {restarts.shape}, needed: (n_queries, {graph.n_nodes}).")
+    if not (np.isfinite(restarts).all() and (restarts >= 0).all()):
+        raise ValueError("Restart weights must be finite and at least 0.")
+    alone = np.diff(graph.indptr) == 0
+    relaxations = _relaxations(damping, tolerance)
+    # A few queries keep one thread busy; waking the others would cost more than the walk.
+    solve = _chebyshev if len(restarts) > LANES else _chebyshev_alone
+    scores: Floats = solve(
+        graph.indptr, graph.neighbours, graph.flows, alone, np.ascontiguousarray(restarts), damping, relaxations
+    )
+    return scores
+
+
+def _relaxations(damping: float, tolerance: float) -> Floats:
+    """The factor of each step. After n of them an error is at most 1 / T_n(1 / damping) of what it was [1]."""
+    steps = max(2, ceil(acosh(1 / tolerance) / acosh(1 / damping)))
+    factors = [1.0, 1 / (1 - damping**2 / 2)]
+    while len(factors) < steps:
+        factors.append(1 / (1 - damping**2 * factors[-1] / 4))
+    return np.array(factors)
+
+
+@numba.njit(cache=True)
+def _fill(start: Floats, restart: Floats, alone: NDArray[np.bool_], damping: float) -> None:
+    """What restarts bring in a step. Nodes that stand alone send damping · (their mass) back to the restart."""
+    total = stuck = 0.0
+    for node in range(restart.shape[0]):
+        total += restart[node]
+        if alone[node]:
+            stuck += restart[node]
+    if total > 0.0:
+        factor = (1.0 - damping) / (1.0 - damping * stuck / total) / total
+        for node in range(restart.shape[0]):
+            start[node] = factor * restart[node]
+
+
+@numba.njit(cache=True)
+def _step(
+    indptr: Ints,
+    neighbours: Codes,
+    flows: Floats,
+    start: Floats,
+    here: Floats,
+    before: Floats,
+    damping: float,
+    relaxation: float,
+) -> None:
+    """Make `before` the next iterate: before + relaxation · (damping · P here + start - before)."""
+    for node in range(indptr.shape[0] - 1):
+        s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = 0.0
+        for at in range(indptr[node], indptr[node + 1]):
+            flow, other = flows[at], neighbours[at]
+            s0 += flow * here[other, 0]
+            s1 += flow * here[other, 1]
+            s2 += flow * here[other, 2]
+            s3 += flow * here[other, 3]
+            s4 += flow * here[other, 4]
+            s5 += flow * here[other, 5]
+            s6 += flow * here[other, 6]
+            s7 += flow * here[other, 7]
+        sums = (s0, s1, s2, s3, s4, s5, s6, s7)
+        for lane in range(LANES):
+            old = before[node, lane]
+            before[node, lane] = old + relaxation * (damping * sums[lane] + start[node, lane] - old)
+
+
+def _solve(
+    indptr: Ints,
+    neighbours: Codes,
+    flows: Floats,
+    alone: NDArray[np.bool_],
+    restarts: Floats,
+    damping: float,
+    relaxations: Floats,
+) -> Floats:
+    n_queries, n_nodes = restarts.shape
+    scores = np.zeros((n_queries, n_nodes))
+    for group in numba.prange((n_queries + LANES - 1) // LANES):
+        first = group * LANES
+        start = np.zeros((n_nodes, LANES))
+        for lane in range(min(LANES, n_queries - first)):
+            _fill(start[:, lane], restarts[first + lane], alone, damping)
+        here, before = start.copy(), np.zeros((n_nodes, LANES))
+        for step in range(relaxations.shape[0]):
+            _step(indptr, neighbours, flows, start, here, before, damping, relaxations[step])
+            here, before = before, here
+        for lane in range(min(LANES, n_queries - first)):
+            for node in range(n_nodes):
+                scores[first + lane, node] = max(here[node, lane], 0.0)  # what underflows the tolerance may be below 0
+    return scores
+
+
+_chebyshev = numba.njit(cache=True, parallel=True)(_solve)
+_chebyshev_alone = numba.njit(cache=True)(_solve)

@@ -1,0 +1,120 @@
+"""Passages -> the part of the triple graph around them: the entities within some hops and all triples between those.
+
+The paths walk over triples that a passage states; a triple without a passage brings nothing to a passage, so it is
+left out. Follows Zhu et al., "Knowledge Graph-Guided RAG", NAACL 2025, Eq. 3 to 5.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kg2rag.knowledge.graph.tables import Codes, Offsets
+from kg2rag.types.arrays import IntArray
+
+if TYPE_CHECKING:
+    from kg2rag.knowledge.graph.knowledge import KnowledgeGraph
+
+
+@dataclass(frozen=True, eq=False)
+class Surroundings:
+    """What lies around some seed passages.
+
+    Attributes
+    ----------
+    triples : (n,) triples with both ends reached, ascending.
+    hops : (n_entities,) how many triples away from an entity of the seeds' triples; -1 where not reached.
+    via : (n_entities,) the triple that reached the entity: at hop 0 one of the first seed that names it.
+    """
+
+    graph: KnowledgeGraph
+    triples: IntArray
+    hops: IntArray
+    via: IntArray
+
+    def hop(self, triple: int) -> int:
+        """The smaller hop of a triple's ends."""
+        table = self.graph.triples
+        return int(min(self.hops[table.heads[triple]], self.hops[table.tails[triple]]))
+
+    def path(self, triple: int) -> tuple[int, ...]:
+        """The triples from a seed passage's own triple to this one, which comes last."""
+        table = self.graph.triples
+        head, tail = int(table.heads[triple]), int(table.tails[triple])
+        entity = head if self.hops[head] <= self.hops[tail] else tail
+        path = [triple]
+        while path[0] != (via := int(self.via[entity])):
+            path.insert(0, via)
+            if self.hops[entity] == 0:
+                break
+            entity = int(table.heads[via]) if table.tails[via] == entity else int(table.tails[via])
+        return tuple(path)
+
+
+def surroundings(
+    graph: KnowledgeGraph, rows: IntArray, hops: int, allowed: NDArray[np.bool_] | None = None
+) -> Surroundings:
+    """Walk breadth-first from every entity of the passages' triples.
+
+    Parameters
+    ----------
+    rows : the seed passages, best first; the order decides only which path is told.
+    hops : at least 0.
+    allowed : (n_passages,) the passages whose triples may be walked; None for all.
+    """
+    table = graph.triples
+    usable = table.passages >= 0 if allowed is None else (table.passages >= 0) & allowed[table.passages]
+    own = stated_by(graph, rows)
+    own = own[usable[own]]
+    reached = np.full(graph.n_entities, -1, dtype=np.int64)
+    via = np.full(graph.n_entities, -1, dtype=np.int64)
+    frontier = _mark(np.stack([table.heads[own], table.tails[own]], axis=1).ravel(), np.repeat(own, 2), 0, reached, via)
+    for hop in range(1, hops + 1):
+        if not len(frontier):
+            break
+        slots = entries_of(graph.adjacency.indptr, frontier)
+        slots = slots[usable[graph.adjacency.triples[slots]]]
+        frontier = _mark(graph.adjacency.neighbours[slots], graph.adjacency.triples[slots], hop, reached, via)
+    slots = entries_of(graph.adjacency.indptr, np.flatnonzero(reached >= 0))
+    between = graph.adjacency.triples[slots[reached[graph.adjacency.neighbours[slots]] >= 0]]
+    return Surroundings(graph, np.unique(between[usable[between]]).astype(np.int64), reached, via)
+
+
+def stated_by(graph: KnowledgeGraph, rows: IntArray) -> IntArray:
+    """The triples that some passages state, passage by passage in the order given, each passage's ascending."""
+    indptr, triples = graph.stated
+    found: IntArray = triples[entries_of(indptr, rows)].astype(np.int64)
+    return found
+
+
+def _mark(
+    entities: NDArray[np.integer], triples: NDArray[np.integer], hop: int, reached: IntArray, via: IntArray
+) -> IntArray:
+    """Note the entities not reached before, each by the first triple that names it; return them, ascending."""
+    fresh = np.flatnonzero(reached[entities] < 0)
+    found, first = np.unique(entities[fresh], return_index=True)
+    reached[found] = hop
+    via[found] = triples[fresh[first]]
+    fresh_entities: IntArray = found.astype(np.int64)
+    return fresh_entities
+
+
+def entries_of(indptr: Offsets, owners: NDArray[np.integer]) -> IntArray:
+    """The positions of every owner's entries, owner by owner."""
+    starts = indptr[owners]
+    lengths = indptr[np.asarray(owners, dtype=np.int64) + 1] - starts
+    before = np.cumsum(lengths) - lengths
+    positions: IntArray = np.repeat(starts - before, lengths) + np.arange(int(lengths.sum()))
+    return positions
+
+
+def triples_by_passage(passages: Codes, n_passages: int) -> tuple[Offsets, Codes]:
+    """CSR of the triples that each passage states, (n_passages + 1,) and (n_stated,), ascending within a passage."""
+    stated = np.flatnonzero(passages >= 0)
+    order = stated[np.argsort(passages[stated], kind="stable")]
+    indptr = np.zeros(n_passages + 1, dtype=np.int64)
+    np.cumsum(np.bincount(passages[stated], minlength=n_passages), out=indptr[1:])
+    return indptr, order.astype(np.int32)

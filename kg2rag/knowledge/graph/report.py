@@ -1,0 +1,75 @@
+"""A knowledge graph -> its report: sizes, components and coverage, hubs, relations.
+
+How much of a question set the graph could bring in is told by `kg2rag.graph_report`, which knows questions and links
+them; nothing here does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kg2rag.knowledge.graph.statistics import describe
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from kg2rag.knowledge.graph.knowledge import KnowledgeGraph
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GraphReport:
+    """What a graph is made of; shows itself in Jupyter and in a terminal.
+
+    Attributes
+    ----------
+    sizes : one row a statistic, column `value`; see `KnowledgeGraph.describe`.
+    hubs : the entities with the most triples: entity, type, triples, share (of all triples), passages (that name it).
+    relations : the most frequent relations: relation, triples, share.
+    notes : what extraction, building, repair or perturbation changed, by cause.
+    """
+
+    sizes: pd.DataFrame
+    hubs: pd.DataFrame
+    relations: pd.DataFrame
+    notes: dict[str, int]
+
+    def __repr__(self) -> str:
+        parts = [self.sizes.to_string(header=False), self.hubs.to_string(index=False)]
+        return "\n\n".join([*parts, self.relations.to_string(index=False), *map(": ".join, self._noted())])
+
+    def _repr_html_(self) -> str:
+        shown: list[str] = [self.sizes.to_html(header=False, index_names=False)]
+        shown += [part.to_html(index=False, float_format="{:.3f}".format) for part in (self.hubs, self.relations)]
+        noted = "".join(f"<li>{escape(cause)}: {count}</li>" for cause, count in self._noted())
+        return "".join(shown) + (f"<ul>{noted}</ul>" if noted else "")
+
+    def _noted(self) -> list[tuple[str, str]]:
+        return [(cause, f"{count:,}") for cause, count in self.notes.items()]
+
+
+def report(graph: KnowledgeGraph, *, hubs: int = 10, relations: int = 10) -> GraphReport:
+    """Sizes, and so many of the graph's hubs and relations."""
+    import pandas as pd
+
+    total = max(graph.n_triples, 1)
+    busiest = np.lexsort((np.arange(graph.n_entities), -graph.degrees))[:hubs].tolist()
+    named = np.diff(graph.mentions.indptr)
+    entities = [
+        (graph.names[e], graph.types[e], int(graph.degrees[e]), float(graph.degrees[e] / total), int(named[e]))
+        for e in busiest
+    ]
+    counts = np.bincount(graph.triples.relations, minlength=graph.n_relations)
+    frequent = np.lexsort((np.arange(graph.n_relations), -counts))[:relations].tolist()
+    return GraphReport(
+        describe(graph, min(hubs, 5)),
+        pd.DataFrame(entities, columns=["entity", "type", "triples", "share", "passages"]),
+        pd.DataFrame(
+            [(graph.relations[r], int(counts[r]), float(counts[r] / total)) for r in frequent],
+            columns=["relation", "triples", "share"],
+        ),
+        dict(graph.notes),
+    )

@@ -1,0 +1,1 @@
+"""Entities under several names -> one entity: candidates, decisions, the merge."""

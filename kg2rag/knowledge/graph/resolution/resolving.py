@@ -1,0 +1,178 @@
+"""A knowledge graph -> the same graph with the entities merged that are one thing under several names.
+
+Methods, from the surest to the boldest: a name that the source gives another entity as an alias ("exact"); names that
+differ in articles, full stops, "&" and spaces ("normalised"); an acronym and the one long form that stands in a passage
+beside it ("acronym"); a misspelt word ("fuzzy"); similar vectors ("embedding"). Each is a round over what the ones
+before have left, and compares all names that an entity has by then; within a round an entity becomes one that it was
+compared with, never one beyond that. Entities of different types are never merged. The name that stays is the one the
+corpus names most often, then the first.
+
+Ours throughout; the methods are the usual ones of entity resolution, the guards (see `spellings`) and the thresholds
+were read off an LLM's triples of MuSiQue.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kg2rag.knowledge.graph.resolution.candidates import METHODS, Clusters, Pair, Settings
+from kg2rag.knowledge.graph.resolution.merging import merged
+from kg2rag.types.arrays import IntArray, Matrix
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from kg2rag.knowledge.graph.knowledge import KnowledgeGraph
+
+DEFAULT = ("exact", "normalised", "acronym", "fuzzy")
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """One entity that became another: codes of the original graph, the method, and how sure it was, in (0, 1]."""
+
+    source: int
+    target: int
+    method: str
+    score: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Resolution:
+    """The merges, the graph before them and the graph after.
+
+    Attributes
+    ----------
+    original : the graph as it was.
+    merges : in the order made; the target of one may be the source of a later one.
+    notes : what was held back, by cause ("merges held back: different types": 3).
+    """
+
+    original: KnowledgeGraph
+    merges: tuple[Merge, ...]
+    notes: dict[str, int] = field(default_factory=dict)
+
+    @cached_property
+    def graph(self) -> KnowledgeGraph:
+        """The graph with these merges made; the original itself where there is none."""
+        return merged(self.original, self.into) if self.merges else self.original
+
+    @property
+    def into(self) -> IntArray:
+        """(n_entities,) the entity of the original that each entity of the original has become."""
+        into = np.arange(self.original.n_entities, dtype=np.int64)
+        # A merge looks no further back than its source, and whatever went into that has been listed before.
+        for merge in reversed(self.merges):
+            into[merge.source] = into[merge.target]
+        return into
+
+    def undo(self, merges: Iterable[int] | None = None) -> Resolution:
+        """The resolution without some of its merges, by their rows in `table`; without all where none are named.
+
+        Raises
+        ------
+        IndexError : there is no such row.
+        """
+        rows = set(range(len(self.merges)) if merges is None else merges)
+        if beyond := [row for row in sorted(rows) if not 0 <= row < len(self.merges)]:
+            raise IndexError(f"There is no merge {beyond[0]}; there are {len(self.merges)}, counted from 0.")
+        left = tuple(merge for row, merge in enumerate(self.merges) if row not in rows)
+        return Resolution(self.original, left, self.notes)
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row a merge: from, to, method, score, and how often the corpus names each of the two."""
+        import pandas as pd
+
+        names, counts = self.original.names, self.original.mention_counts
+        rows = [
+            (names[m.source], names[m.target], m.method, m.score, counts[m.source], counts[m.target])
+            for m in self.merges
+        ]
+        return pd.DataFrame(rows, columns=["from", "to", "method", "score", "mentions_from", "mentions_to"])
+
+    @property
+    def summary(self) -> dict[str, int]:
+        """How many merges each method made, then what was held back."""
+        return dict(Counter(merge.method for merge in self.merges)) | self.notes
+
+    def __len__(self) -> int:
+        return len(self.merges)
+
+    def __repr__(self) -> str:
+        made = ", ".join(f"{what}: {count:,}" for what, count in self.summary.items()) or "none"
+        return f"Resolution({len(self):,} merges of {self.original.n_entities:,} entities; {made})"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        html: str = self.table.to_html(index=True, max_rows=20, float_format="{:.3f}".format)
+        return f"<p>{escape(repr(self))}</p>{html}"
+
+
+def resolve(
+    graph: KnowledgeGraph,
+    methods: Sequence[str] = DEFAULT,
+    *,
+    fuzzy: float = 0.93,
+    embedding: float = 0.97,
+    vectors: Matrix | None = None,
+) -> Resolution:
+    """Find the entities that are one, and merge them.
+
+    Parameters
+    ----------
+    methods : any of "exact", "normalised", "acronym", "fuzzy", "embedding", in the order to be tried.
+    fuzzy : least agreement of two spellings, in [0.8, 1]; see `near_spellings`.
+    embedding : least cosine of two names, in (0, 1].
+    vectors : (n_entities, dim), rows of norm 1, of the graph's names; "embedding" needs them (`kb.entities.vectors`).
+
+    Raises
+    ------
+    ValueError : an unknown or repeated method, a threshold out of range, or vectors that are missing or of other size.
+    """
+    _check(graph, methods, vectors)
+    clusters = Clusters(graph)
+    settings = Settings(fuzzy, embedding, vectors)
+    merges: list[Merge] = []
+    for method in methods:
+        merges += _round(method, clusters, METHODS[method](clusters, settings))
+    return Resolution(graph, tuple(merges), dict(clusters.notes))
+
+
+def _check(graph: KnowledgeGraph, methods: Sequence[str], vectors: Matrix | None) -> None:
+    if isinstance(methods, str):
+        raise ValueError(f"methods is a sequence of names, not the name {methods!r}: write ({methods!r},).")
+    for method in methods:
+        if method not in METHODS:
+            raise ValueError(f"Unknown method {method!r}. Known: {', '.join(METHODS)}.")
+    if len(set(methods)) < len(methods):
+        raise ValueError(f"A method stands twice in {tuple(methods)}.")
+    if "embedding" in methods and vectors is not None and len(vectors) != graph.n_entities:
+        raise ValueError(f"There are {len(vectors)} vectors for {graph.n_entities} entities. Encode graph.names.")
+
+
+def _round(method: str, clusters: Clusters, pairs: Sequence[Pair]) -> list[Merge]:
+    """Let every entity, the most mentioned first, go into the best partner that is mentioned more and still stands."""
+    partners: dict[int, dict[int, float]] = {}
+    for one, other, score in pairs:
+        target, source = sorted((one, other), key=clusters.place)
+        if target != source:
+            known = partners.setdefault(source, {})
+            known[target] = max(known.get(target, 0.0), score)
+    made = []
+    for source in sorted(partners, key=clusters.place):
+        standing = {target: score for target, score in partners[source].items() if clusters.stands(target)}
+        for target in sorted(standing, key=lambda target: (-standing[target], clusters.place(target))):
+            if clusters.agree(source, target):
+                clusters.join(source, target)
+                made.append(Merge(source, target, method, min(standing[target], 1.0)))
+                break
+            clusters.notes["merges held back: different types"] += 1
+    return made

@@ -1,0 +1,96 @@
+"""Unit vectors -> nearest rows by cosine, exactly and in canonical order.
+
+FAISS finds the candidates; their scores are then computed once more, row by row in float64, because FAISS rounds a
+batch and a single query differently, and a ranking must not depend on what it was computed with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from kg2rag.compute.hardware import threads
+from kg2rag.types.arrays import FloatArray, IntArray, Matrix
+
+MARGIN = 32  # candidates beyond k that FAISS is asked for; more where they do not absorb its rounding at the cut
+
+
+class DenseIndex:
+    """Exact cosine search.
+
+    Parameters
+    ----------
+    vectors : (n_rows, dim), rows of norm 1.
+    """
+
+    def __init__(self, vectors: Matrix) -> None:
+        self.vectors = np.ascontiguousarray(vectors, dtype=np.float32)
+
+    @cached_property
+    def _faiss(self) -> Any:
+        import faiss
+
+        faiss.omp_set_num_threads(threads())
+        index = faiss.IndexFlatIP(self.vectors.shape[1])
+        index.add(self.vectors)
+        return index
+
+    def search(
+        self, queries: Matrix, k: int, candidates: Sequence[IntArray | None] | None = None
+    ) -> list[tuple[IntArray, FloatArray]]:
+        """The `k` nearest rows of each query, best first, equal cosines by row.
+
+        Parameters
+        ----------
+        queries : (n_queries, dim), rows of norm 1.
+        candidates : the rows each query may return; None stands for all of them.
+
+        Returns
+        -------
+        One (rows, cosines) pair a query; fewer than `k` where there are fewer rows.
+
+        Raises
+        ------
+        ValueError : `dim` differs from the index's.
+        """
+        if queries.shape[1] != self.vectors.shape[1]:
+            raise ValueError(f"Queries have {queries.shape[1]} dimensions, the index has {self.vectors.shape[1]}.")
+        masks = candidates or [None] * len(queries)
+        free = [i for i, mask in enumerate(masks) if mask is None]
+        found: list[IntArray] = [np.empty(0, dtype=np.int64) if mask is None else mask for mask in masks]
+        depth = k + MARGIN
+        while free and len(self.vectors):
+            depth = min(depth, len(self.vectors))
+            floors = self._nearest(queries, free, depth, found)
+            free = [i for i, floor in zip(free, floors, strict=True) if self._open(queries[i], found[i], k, floor)]
+            depth *= 4
+        return [self._ordered(query, rows, k) for query, rows in zip(queries, found, strict=True)]
+
+    def _nearest(self, queries: Matrix, wanted: list[int], depth: int, found: list[IntArray]) -> list[float]:
+        """Fill in FAISS's `depth` nearest rows of the wanted queries; its score of the last one, for each."""
+        scores, rows = self._faiss.search(queries[wanted], depth)
+        for i, nearest in zip(wanted, rows, strict=True):
+            found[i] = nearest
+        floors: list[float] = scores[:, -1].tolist()
+        return floors
+
+    def _open(self, query: Matrix, rows: IntArray, k: int, floor: float) -> bool:
+        """Whether a row that FAISS left out, scored at most `floor` by it, may belong to the `k` nearest."""
+        if len(rows) == len(self.vectors):
+            return False
+        # The rounding of a float32 product of unit vectors is at most about dim · eps.
+        rounding = self.vectors.shape[1] * float(np.finfo(np.float32).eps)
+        return bool(np.partition(self.cosines(query, rows), -k)[-k] <= floor + rounding)
+
+    def cosines(self, query: Matrix, rows: IntArray) -> FloatArray:
+        """(n_rows,) cosines of one query with some rows; each depends on its own row alone."""
+        scores: FloatArray = np.einsum("ij,j->i", self.vectors[rows].astype(np.float64), query.astype(np.float64))
+        return scores
+
+    def _ordered(self, query: Matrix, rows: IntArray, k: int) -> tuple[IntArray, FloatArray]:
+        scores = self.cosines(query, rows)
+        order = np.lexsort((rows, -scores))[:k]
+        return rows[order], scores[order]

@@ -1,0 +1,165 @@
+"""A question and some systems -> what each returns for it and why, side by side; gold marked, and missed gold placed.
+
+Shows itself in Jupyter and in a terminal, and makes a page of its own. The systems may be one, two or more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from kg2rag.retrievers.contract import Retriever
+from kg2rag.types.explanation import Explanation, side_by_side
+from kg2rag.types.passages import Query
+from kg2rag.types.questions import QADataset, Question
+from kg2rag.types.rankings import Ranking
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderResult
+
+EXCERPT = 160  # characters of a passage that are shown
+NARROWEST = 48  # columns of a terminal that an explanation needs beside another
+
+
+@dataclass(frozen=True, repr=False)
+class Explained:
+    """A question, what is known about it, and one explanation for each system; make one with `explain`.
+
+    Attributes
+    ----------
+    gold, answers : empty for a question that the set does not hold.
+    """
+
+    question: str
+    explanations: Mapping[str, Explanation]
+    gold: tuple[str, ...] = ()
+    answers: tuple[str, ...] = ()
+    id: str = ""
+
+    def facts(self) -> dict[str, str]:
+        """What is known about the question."""
+        if not self.id:
+            return {"gold": "not known: the question is new to the set"}
+        known = {"id": self.id, "answer": " / ".join(self.answers), "gold": ", ".join(self.gold)}
+        return {name: value for name, value in known.items() if value}
+
+    def to_html(self) -> str:
+        """A self-contained page; every text is escaped."""
+        return self._html(alone=True)
+
+    def _repr_html_(self) -> str:
+        return self._html(alone=False)
+
+    def _html(self, *, alone: bool) -> str:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+
+        environment = Environment(
+            loader=PackageLoader("kg2rag.text", "templates"), autoescape=True, undefined=StrictUndefined
+        )
+        template = environment.get_template("explained.html.j2")
+        return template.render(alone=alone, explained=self)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        from rich.rule import Rule
+        from rich.text import Text
+
+        yield Text(self.question, style="bold")
+        for name, value in self.facts().items():
+            yield Text(f"{name}: {value}", style="dim")
+        if len(self.explanations) > 1 and options.max_width >= NARROWEST * len(self.explanations):
+            yield side_by_side(self.explanations)
+            return
+        for name, explanation in self.explanations.items():
+            yield Rule(name)
+            yield explanation
+
+    def __repr__(self) -> str:
+        from rich.console import Console
+
+        console = Console(width=120, no_color=True)
+        with console.capture() as captured:
+            console.print(self)
+        return captured.get()
+
+
+def explain(systems: Mapping[str, Retriever], data: QADataset, question: str, *, k: int = 5) -> Explained:
+    """What some systems return for a question, and why.
+
+    Parameters
+    ----------
+    question : the id of a question of the set, or its text, or any other question, of which no gold is known.
+    k : hits shown. Gold beyond them is named with its rank, if it has one.
+
+    Raises
+    ------
+    ValueError : no system, or a question that reads like an id (one word, no question mark) and is none.
+    """
+    if not systems:
+        raise ValueError("No system to explain. Name at least one.")
+    if k < 1:
+        raise ValueError(f"k must be at least 1, not {k}.")
+    known, query = _found(data, question)
+    rankings = {name: system.retrieve(query, max(k, len(data.corpus))) for name, system in systems.items()}
+    if known is None:
+        return Explained(query.text, _explanations(rankings, data, {}, k))
+    return of_rankings(rankings, data, known, k=k)
+
+
+def of_rankings(rankings: Mapping[str, Ranking], data: QADataset, question: Question, *, k: int = 5) -> Explained:
+    """What rankings that exist, those of a comparison say, hold for a question of the set, and why.
+
+    Parameters
+    ----------
+    rankings : system -> its ranking of this question; loaded from a file, or of this corpus.
+    k : hits shown. Gold beyond them is named with its rank, if it has one.
+
+    Raises
+    ------
+    KeyError : a hit shown is not in the corpus.
+    """
+    explanations = _explanations(rankings, data, _passages(data, question), k)
+    return Explained(question.text, explanations, tuple(question.gold), question.answers, question.id)
+
+
+def _explanations(
+    rankings: Mapping[str, Ranking], data: QADataset, gold: Mapping[str, tuple[str, ...]], k: int
+) -> dict[str, Explanation]:
+    return {name: Explanation(each, k, _texts(data, each, k), "", gold) for name, each in rankings.items()}
+
+
+def _found(data: QADataset, given: str) -> tuple[Question | None, Query]:
+    for named in ([question.id for question in data.questions], [question.text.strip() for question in data.questions]):
+        if given.strip() in named:
+            at = named.index(given.strip())
+            return data.questions[at], data.queries[at]
+    if len(given.split()) < 2 and "?" not in given:
+        ids = [question.id for question in data.questions]
+        near = get_close_matches(given, ids, n=3, cutoff=0.5) or ids[:3]
+        raise ValueError(
+            f"{data.name} has no question {given!r}. Ids look like {', '.join(near)}. To ask something new, write a "
+            "question of several words or with a question mark."
+        )
+    return None, Query("new", given)
+
+
+def _passages(data: QADataset, question: Question) -> dict[str, tuple[str, ...]]:
+    """What should be found -> the passages that count as it."""
+    if data.unit == "passage":
+        return {id_: (id_,) for id_ in question.gold}
+    owned: dict[str, list[str]] = {id_: [] for id_ in question.gold}
+    for id_, document in zip(data.corpus.ids, data.corpus.doc_ids, strict=True):
+        if document in owned:
+            owned[document].append(id_)
+    return {document: tuple(ids) for document, ids in owned.items()}
+
+
+def _texts(data: QADataset, ranking: Ranking, k: int) -> dict[str, str]:
+    texts = {}
+    for id_ in ranking.passage_ids[:k]:  # by id: the rows of a ranking that was loaded count its own ids
+        passage = data.corpus[data.corpus.row(id_)]
+        words = passage.text if len(passage.text) <= EXCERPT else f"{passage.text[: EXCERPT - 1]}…"
+        title = f"{passage.title}: " if passage.title and passage.title != passage.id else ""
+        texts[passage.id] = f"{title}{words}"
+    return texts

@@ -1,0 +1,138 @@
+"""Losses counted -> figures: the waterfall of a system, and the ladder of its oracles. Colours are those of `plots`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kg2rag.report.plots import GREY, INK, PALETTE, PAPER
+from kg2rag.types.trace import LOSSES
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FOUND = PALETTE[2]
+COLOURS: dict[str, str] = dict(
+    zip(LOSSES, (GREY, "#5C6875", PALETTE[1], PALETTE[5], PALETTE[3], PALETTE[0], PALETTE[6], FOUND), strict=True)
+)
+_WIDTH = 9.4
+_NARROWEST = 0.035  # of the axis: counts of slimmer segments are left out, and stand in the table
+
+
+def waterfall_figure(totals: pd.DataFrame, title: str) -> Figure:
+    """Gold passages falling from all to found, loss by loss; below, each question type in per cent, with counts.
+
+    Parameters
+    ----------
+    totals : index type, "all" last; a column for each loss, and "gold".
+    """
+    from matplotlib.figure import Figure
+
+    whole = totals.iloc[-1]
+    losses = [loss for loss in LOSSES[:-1] if whole[loss]]
+    types = list(totals.index) if len(totals) > 1 else []
+    heights = [0.36 * (len(losses) + 2) + 0.2, *([0.36 * len(types) + 0.2] if types else [])]
+    figure = Figure(figsize=(_WIDTH, sum(heights) + 0.9), layout="constrained")
+    figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold", color=INK, parse_math=False)
+    axes = figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
+    _fall(axes[0], whole, losses)
+    if types:
+        _stacks(axes[1], totals.loc[types])
+    return figure
+
+
+def _fall(axis: Axes, whole: pd.Series, losses: Sequence[str]) -> None:
+    """All, each loss where the bars before it end, and what is left."""
+    gold, left = int(whole["gold"]), int(whole["gold"])
+    names = ["all gold", *losses, "found"]
+    for place, name in enumerate(names):
+        count = gold if name == "all gold" else int(whole[name])
+        start = left - count if name in losses else 0
+        axis.barh(place, count, left=start, height=0.66, color=GREY if name == "all gold" else COLOURS[name], alpha=0.9)
+        _count(axis, place, (start, start + count), count, gold)
+        left = start if name in losses else left
+        if place < len(names) - 1:
+            axis.plot([left, left], [place - 0.33, place + 1.33], color=GREY, linewidth=0.8, linestyle=(0, (2, 3)))
+    axis.set_yticks(range(len(names)), names)
+    axis.set_ylim(len(names) - 0.4, -0.6)
+    axis.set_xlim(0, gold)
+    _bare(axis)
+
+
+def _count(axis: Axes, place: int, ends: tuple[int, int], count: int, gold: int) -> None:
+    """Write a bar's count: right of it, inside it where the axis ends there, or left of it where it is too slim."""
+    text = f"{count}  ({100 * count / gold:.1f} %)" if count < gold else str(count)
+    if ends[1] <= 0.85 * gold:
+        at, side, shift, colour = ends[1], "left", 4, INK
+    elif count > 0.2 * gold:
+        at, side, shift, colour = ends[1], "right", -4, PAPER
+    else:
+        at, side, shift, colour = ends[0], "right", -4, INK
+    axis.annotate(
+        text, (at, place), (shift, 0), textcoords="offset points", ha=side, va="center", fontsize=9, color=colour
+    )
+
+
+def _stacks(axis: Axes, totals: pd.DataFrame) -> None:
+    """Found first, then the losses from the last to the first, so that what is nearest to found stands beside it."""
+    ends = np.zeros(len(totals))
+    places = list(range(len(totals)))
+    gold = totals["gold"].to_numpy(dtype=float)
+    for loss in reversed(LOSSES):
+        counts = totals[loss].to_numpy(dtype=float)
+        if not counts.any():
+            continue
+        widths = counts / gold
+        axis.barh(places, widths, left=ends, height=0.66, color=COLOURS[loss], alpha=0.9, label=loss)
+        for place, width, end, count in zip(places, widths, ends, counts, strict=True):
+            if width >= _NARROWEST:
+                axis.text(end + width / 2, place, f"{count:.0f}", ha="center", va="center", fontsize=8.5, color=PAPER)
+        ends += widths
+    labels = [f"{name}  ({count:.0f})" for name, count in zip(totals.index, gold, strict=True)]
+    axis.set_yticks(places, labels, parse_math=False)
+    axis.set_ylim(len(totals) - 0.4, -0.6)
+    axis.set_xlim(0, 1)
+    axis.legend(
+        loc="upper left", bbox_to_anchor=(0, -0.04), ncols=6, frameon=False, fontsize=8.5, labelcolor=INK,
+        handlelength=1, handleheight=1, columnspacing=1.2, borderaxespad=0,
+    )  # fmt: skip
+    _bare(axis)
+
+
+def ladder_figure(table: pd.DataFrame, metric: str, title: str) -> Figure:
+    """One bar a rung, the system's own in grey; rungs that could not be measured say so.
+
+    Parameters
+    ----------
+    table : columns rung, note and the metric, in [0, 1] or NaN.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(_WIDTH, 0.42 * len(table) + 0.7), layout="constrained")
+    axis = figure.subplots()
+    values = table[metric].to_numpy(dtype=float)
+    for place, (value, note) in enumerate(zip(values, table["note"], strict=True)):
+        if np.isnan(value):
+            axis.text(0.01, place, f"not measured: {note}", va="center", fontsize=8.5, color=GREY, parse_math=False)
+            continue
+        axis.barh(place, value, height=0.62, color=PALETTE[0] if place else GREY, alpha=0.9)
+        gain = f"  (+{100 * (value - values[0]):.1f})".replace("+-", "-") if place else ""
+        axis.text(value + 0.01, place, f"{100 * value:.1f}{gain}", va="center", fontsize=9, color=INK)
+    axis.set_yticks(range(len(table)), list(table["rung"]), parse_math=False)
+    axis.set_ylim(len(table) - 0.5, -0.5)
+    axis.set_xlim(0, 1.15)
+    axis.set_title(title, loc="left", fontsize=10.5, fontweight="bold", color=INK, parse_math=False)
+    _bare(axis)
+    return figure
+
+
+def _bare(axis: Axes) -> None:
+    for side in ("top", "right", "bottom", "left"):
+        axis.spines[side].set_visible(False)
+    axis.set_xticks([])
+    axis.tick_params(length=0, labelsize=9, labelcolor=INK)
+    axis.patch.set_alpha(0)

@@ -1,0 +1,180 @@
+"""A comparison and a choice -> the questions it asks for, in its order, and what two systems make of one of them.
+
+Holds no widget: the panel writes a `Choice`, a `Board` answers it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, Protocol, get_args
+
+from kg2rag.report.explained import Explained, of_rankings
+from kg2rag.types.questions import QADataset
+from kg2rag.types.rankings import Ranking
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Order = Literal["difference", "right ahead", "left ahead", "as asked"]
+ORDERS: tuple[Order, ...] = get_args(Order)
+PAGE = 50
+"""Questions that a page of the list holds: a browser takes thousands of options badly."""
+UNKNOWN = "unknown"  # the type of a question whose set names none, as in Comparison.compare_by
+
+
+class OfData(Protocol):
+    """What a comparison that was not loaded remembers."""
+
+    @property
+    def data(self) -> QADataset:
+        """The questions and their corpus."""
+        ...
+
+
+class Compared(Protocol):
+    """What is shown of a `kg2rag.Comparison`."""
+
+    @property
+    def rankings(self) -> Mapping[str, Sequence[Ranking]]:
+        """System -> its rankings, in the order of the questions."""
+        ...
+
+    @property
+    def per_query(self) -> pd.DataFrame:
+        """One row a system and question."""
+        ...
+
+    @property
+    def per_seed(self) -> pd.DataFrame | None:
+        """One row a run of the systems with several seeds."""
+        ...
+
+    @property
+    def held(self) -> OfData | None:
+        """The data, where they are in memory."""
+        ...
+
+    @property
+    def systems(self) -> list[str]:
+        """The names of the systems."""
+        ...
+
+    @property
+    def metrics(self) -> list[str]:
+        """The names of the metrics."""
+        ...
+
+    @property
+    def baseline(self) -> str:
+        """The name of the system that the others are tested against."""
+        ...
+
+    def to_frame(self) -> pd.DataFrame:
+        """Means: one row a system, one column a metric."""
+        ...
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What is looked at.
+
+    Attributes
+    ----------
+    left, right : two systems. metric : by which they are compared.
+    order : of the questions: how far the two lie apart either way; the right one's lead first, or the left one's; or
+        as the data have them.
+    kind : a type of question; all of them where empty.
+    words : a question is listed where its text or id holds every one of them, in any case.
+    hits : shown of each ranking.
+    """
+
+    left: str
+    right: str
+    metric: str
+    order: Order = "difference"
+    kind: str = ""
+    words: str = ""
+    hits: int = 5
+
+
+@dataclass(frozen=True)
+class Board:
+    """A comparison and the data it was made of; ValueError where they do not belong together."""
+
+    result: Compared
+    data: QADataset
+
+    def __post_init__(self) -> None:
+        ids = [question.id for question in self.data.questions]
+        for name, rankings in self.result.rankings.items():
+            if [ranking.query_id for ranking in rankings] != ids:
+                raise ValueError(
+                    f"{self.data.name} has other questions than the rankings of {name!r}. "
+                    "Pass the data that were compared."
+                )
+
+    @cached_property
+    def _at(self) -> Mapping[str, int]:
+        return {question.id: at for at, question in enumerate(self.data.questions)}
+
+    @cached_property
+    def _scores(self) -> Mapping[str, pd.DataFrame]:
+        """System -> its score on every question: index query_id, one column a metric."""
+        parts = self.result.per_query.groupby("system", sort=False)
+        return {name: parts.get_group(name).set_index("query_id")[self.result.metrics] for name in self.result.systems}
+
+    @cached_property
+    def about(self) -> pd.DataFrame:
+        """One row a question, in the order asked: index query_id; type, question, and `sought`, what words look in."""
+        first = self.result.per_query.drop_duplicates("query_id").set_index("query_id")
+        kinds = first["type"].fillna("").replace("", UNKNOWN) if "type" in first else UNKNOWN
+        frame = first[["question"]].assign(type=kinds)
+        frame["sought"] = (frame["question"] + " " + frame.index.astype(str)).str.casefold()
+        return frame
+
+    def kinds(self) -> dict[str, int]:
+        """Type of question -> how many there are, in the order of their first question."""
+        counts: dict[str, int] = {}
+        for kind in self.about["type"]:
+            counts[kind] = counts.get(kind, 0) + 1
+        return counts
+
+    def questions(self, choice: Choice) -> pd.DataFrame:
+        """The questions asked for, in order: index query_id; type, question, left, right, difference (right - left)."""
+        left, right = (self._scores[name][choice.metric] for name in (choice.left, choice.right))
+        frame = self.about.assign(left=left, right=right)  # aligned by question
+        frame["difference"] = frame["right"] - frame["left"]
+        if choice.kind:
+            frame = frame[frame["type"] == choice.kind]
+        for word in choice.words.casefold().split():
+            frame = frame[frame["sought"].str.contains(word, regex=False)]
+        frame = frame.drop(columns="sought")
+        if choice.order == "as asked":
+            return frame
+        by = frame["difference"].abs() if choice.order == "difference" else frame["difference"]
+        order = by.sort_values(ascending=choice.order == "left ahead", kind="stable").index
+        return frame.loc[order]
+
+    def explained(self, choice: Choice, query_id: str) -> Explained:
+        """The two rankings of a question, each hit explained, headed by the systems' scores on it."""
+        at = self._at[query_id]
+        names = (choice.left, choice.right)
+        rankings = {name: self.result.rankings[name][at] for name in names}
+        found = of_rankings(rankings, self.data, self.data.questions[at], k=choice.hits)
+        each = {name: replace(one, title=self._told(name, query_id)) for name, one in found.explanations.items()}
+        return replace(found, explanations=each)
+
+    def _told(self, system: str, query_id: str) -> str:
+        scores = self._scores[system].loc[query_id]
+        told = ", ".join(f"{metric} {scores[metric]:.3g}" for metric in self.result.metrics)
+        runs = self.result.per_seed
+        several = runs is not None and system in set(runs["system"])
+        return f"{told} (means over seeds; the ranking is the first seed's)" if several else told
+
+    def caveat(self) -> str:
+        """What the rankings lack, in words; empty where they lack nothing."""
+        if self.result.held is not None:
+            return ""
+        return "Loaded from files: rankings hold ids and scores alone, no stages, parts or paths."

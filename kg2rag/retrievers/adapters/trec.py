@@ -1,0 +1,105 @@
+"""Rankings <-> TREC run files: `query_id Q0 passage_id rank score system`, one hit a line; gold <-> TREC qrels files.
+
+The format is separated by blanks, so blanks and per cent signs of ids and names are written as `%20`, `%25` and so on
+and read back. A query without hits has no line. Scores have nine significant digits; the rank is what counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+import numpy as np
+
+from kg2rag.types.rankings import Ranking
+
+_UNSAFE = re.compile(r"[%\s]")
+
+
+def dump(rankings: Iterable[Ranking], system: str) -> str:
+    """The text of a run file."""
+    tag = _encode(system)
+    lines = []
+    for ranking in rankings:
+        query = _encode(ranking.query_id)
+        hits = zip(ranking.passage_ids, ranking.scores.tolist(), strict=True)
+        lines += [f"{query} Q0 {_encode(id_)} {rank} {score:.9g} {tag}\n" for rank, (id_, score) in enumerate(hits, 1)]
+    return "".join(lines)
+
+
+def load(path: Path) -> dict[str, list[tuple[str, float]]]:
+    """Query id -> (passage id, score), best first by rank, of a run file.
+
+    Raises
+    ------
+    ValueError : a line without six fields or with a rank or score that is no number; the message names it.
+    """
+    run: dict[str, list[tuple[int, str, float]]] = {}
+    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
+        if not line:
+            continue
+        fields = line.split()
+        if len(fields) != 6:
+            raise ValueError(
+                f"{path}, line {number}: {len(fields)} fields instead of 6 (query Q0 passage rank score system)."
+            )
+        try:
+            hit = (int(fields[3]), unquote(fields[2]), float(fields[4]))
+        except ValueError as error:
+            raise ValueError(
+                f"{path}, line {number}: rank {fields[3]!r} or score {fields[4]!r} is no number."
+            ) from error
+        run.setdefault(unquote(fields[0]), []).append(hit)
+    return {query: [(id_, score) for _, id_, score in sorted(hits)] for query, hits in run.items()}
+
+
+def as_rankings(run: dict[str, list[tuple[str, float]]], query_ids: Iterable[str]) -> list[Ranking]:
+    """Rankings of a loaded run, one a query, empty where the file has no line. Their rows count the run's own ids."""
+    ids = list(dict.fromkeys(id_ for hits in run.values() for id_, _ in hits))
+    row = {id_: i for i, id_ in enumerate(ids)}
+    rankings = []
+    for query_id in query_ids:
+        hits = run.get(query_id, [])
+        rows = np.array([row[id_] for id_, _ in hits], dtype=np.int64)
+        rankings.append(Ranking(query_id, rows, np.array([score for _, score in hits], dtype=np.float64), ids))
+    return rankings
+
+
+def dump_qrels(gold: Mapping[str, Mapping[str, int]]) -> str:
+    """The text of a qrels file, `query_id 0 passage_id grade`; `QADataset.qrels` is such a mapping."""
+    return "".join(
+        f"{_encode(query)} 0 {_encode(id_)} {grade}\n"
+        for query, judged in gold.items()
+        for id_, grade in judged.items()
+    )
+
+
+def load_qrels(path: Path) -> dict[str, dict[str, int]]:
+    """Query id -> gold id -> grade; passages judged irrelevant (grade 0 or less) are left out.
+
+    Raises
+    ------
+    ValueError : a line without four fields, a grade that is no whole number, or a passage judged twice.
+    """
+    gold: dict[str, dict[str, int]] = {}
+    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
+        fields = line.split()
+        if not fields:
+            continue
+        if len(fields) != 4:
+            raise ValueError(f"{path}, line {number}: {len(fields)} fields instead of 4 (query 0 passage grade).")
+        query, id_ = unquote(fields[0]), unquote(fields[2])
+        if not re.fullmatch(r"-?\d+", fields[3]):
+            raise ValueError(f"{path}, line {number}: grade {fields[3]!r} is no whole number.")
+        judged = gold.setdefault(query, {})
+        if id_ in judged:
+            raise ValueError(f"{path}, line {number}: query {query!r} and passage {id_!r} are judged twice.")
+        judged[id_] = int(fields[3])
+    relevant = {query: {id_: grade for id_, grade in judged.items() if grade > 0} for query, judged in gold.items()}
+    return {query: judged for query, judged in relevant.items() if judged}
+
+
+def _encode(name: str) -> str:
+    return _UNSAFE.sub(lambda match: quote(match[0], safe=""), name)

@@ -1,0 +1,1 @@
+"""Four retrievers, weighted query by query by an analyser."""

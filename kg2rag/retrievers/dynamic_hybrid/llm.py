@@ -1,0 +1,94 @@
+"""Query -> weights by a language model, asked as the dynamic hybrid design asks it; its answer is checked, not trusted.
+
+What a small model breaks without leaving doubt about what it meant is repaired: broken JSON by `compute.llm.json_text`,
+weights that sum to 100 or nearly to 1 here. Anything else raises and names the query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from kg2rag.compute.llm import ChatModel
+from kg2rag.compute.llm.queries import ask_each, name_of, quoted, unusable
+from kg2rag.retrievers.dynamic_hybrid.analysis import QueryAnalysis
+from kg2rag.types.passages import Query
+
+NEARLY = 0.1
+"""How far from 1 (or 100) the weights may sum and still be rescaled."""
+_PROMPT = """You weigh search methods for one query of a search engine over documents and source code.
+The methods:
+- dense: embeddings; for meaning, concepts and how-to questions.
+- sparse: BM25; for exact words and names.
+- pattern: fuzzy and partial matching of names, wildcards and formats; for typos and codes.
+- graph: relations between entities; for questions about what uses, extends or is connected with what.
+
+Query: {query}
+
+Reply with one JSON object and nothing else: "query_type", one of conceptual, identifier, relationship, fuzzy, mixed;
+"weights", an object with the numbers dense, sparse, pattern and graph, each from 0 to 1, their sum 1; "reasoning", one
+short sentence."""
+
+
+class _Weights(BaseModel):
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+    dense: float = Field(ge=0)
+    sparse: float = Field(ge=0)
+    pattern: float = Field(ge=0)
+    graph: float = Field(ge=0)
+
+
+class Reply(BaseModel):
+    """What the model is asked for; its JSON schema goes with the prompt."""
+
+    query_type: Literal["conceptual", "identifier", "relationship", "fuzzy", "mixed"]
+    weights: _Weights
+    reasoning: str = ""
+
+
+@dataclass(frozen=True)
+class LLMAnalyser:
+    """Asks a language model about every query, a batch at once; equal texts are asked about once.
+
+    Parameters
+    ----------
+    model : the model; answers it has given before come from its store.
+    prompt : its place for the query is `{query}`; the query goes in as a JSON string, so that quotes cannot end it.
+    """
+
+    model: ChatModel
+    prompt: str = _PROMPT
+
+    def __post_init__(self) -> None:
+        if "{query}" not in self.prompt:
+            raise ValueError("The prompt has no place for the query: write {query} where it belongs.")
+
+    def analyse(self, queries: Sequence[Query]) -> list[QueryAnalysis]:
+        """One analysis a query.
+
+        Raises
+        ------
+        CompletionError : a reply is missing, or not what was asked for; the query is named.
+        """
+        prompts = [self.prompt.replace("{query}", quoted(query.text)) for query in queries]
+        names = [name_of(query) for query in queries]
+        analyses = []
+        for name, completion in zip(names, ask_each(self.model, names, prompts, Reply, "weighing"), strict=True):
+            reply, weights = completion.parsed, _rescaled(completion.parsed.weights.model_dump())
+            if weights is None:
+                total = sum(reply.weights.model_dump().values())
+                raise unusable(name, completion, f"its weights sum to {total:g}, not to 1")
+            analyses.append(QueryAnalysis(reply.query_type, weights, reply.reasoning))
+        return analyses
+
+
+def _rescaled(weights: dict[str, float]) -> dict[str, float] | None:
+    """The weights with sum 1; None where they sum to nothing like 1 or 100."""
+    total = sum(weights.values())
+    for whole in (1, 100):
+        if abs(total - whole) <= NEARLY * whole:
+            return {side: weight / total for side, weight in weights.items()}
+    return None

@@ -1,0 +1,108 @@
+"""Query -> dense, sparse, pattern and graph rankings, fused with weights chosen for that query.
+
+The dynamic hybrid design: weighted reciprocal rank fusion, w / (60 + rank), over an analysis of the query. Ours: a side
+that a query gives no weight is not run for it; `graph` says which of our graph strategies is the fourth side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.retrievers.bm25 import BM25
+from kg2rag.retrievers.contract import Retriever
+from kg2rag.retrievers.dense import Dense
+from kg2rag.retrievers.dynamic_hybrid.analysis import SIDES, Analyser, QueryAnalysis, blend
+from kg2rag.retrievers.dynamic_hybrid.rules import RuleAnalyser
+from kg2rag.retrievers.expansion_queries import ExpansionQueries
+from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
+from kg2rag.retrievers.pattern.retriever import Pattern
+from kg2rag.types.formulas import SOURCE, sources
+from kg2rag.types.passages import Query
+from kg2rag.types.rankings import Ranking
+
+GRAPH_SIDES: Mapping[str, Callable[[KnowledgeBase], Retriever]] = {
+    "expansion_queries": ExpansionQueries,
+    "mention_ppr": MentionPPR,
+}
+
+
+@dataclass(frozen=True)
+class DynamicHybrid(Retriever):
+    """Four kinds of retrieval, weighed per query.
+
+    The ranking's metadata says `query_type`, `weights` and `reasoning`; a hit's parts are what each side contributed
+    to its score, its rank and score there; its stage is the side that contributed most.
+
+    Parameters
+    ----------
+    analyser : "rules", or any object with `analyse(queries)`, such as `LLMAnalyser` and `LearnedAnalyser`.
+    graph : the fourth side, one of `GRAPH_SIDES`.
+    depth : hits read from each side, whatever `k` the caller wants.
+    constant : of the reciprocal rank fusion; 60 in the design.
+    """
+
+    kb: KnowledgeBase = field(repr=False)
+    analyser: str | Analyser = "rules"
+    graph: str = "mention_ppr"
+    depth: int = 100
+    constant: float = 60.0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.analyser, str) and self.analyser != "rules":
+            raise ValueError(f"Unknown analyser {self.analyser!r}. Known by name: rules; or pass an analyser object.")
+        if self.graph not in GRAPH_SIDES:
+            raise ValueError(f"Unknown graph side {self.graph!r}. Known: {', '.join(sorted(GRAPH_SIDES))}.")
+        if self.depth < 1 or self.constant < 0:
+            raise ValueError(f"depth = {self.depth} must be at least 1 and constant = {self.constant} at least 0.")
+
+    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
+        """Analyse the batch, run each side on the queries that weigh it, fuse."""
+        analyses = self.analyse(queries)
+        found: list[dict[str, Ranking]] = [{} for _ in queries]
+        for side, retriever in self.sides().items():
+            asked = [i for i, analysis in enumerate(analyses) if analysis.weights[side] > 0]
+            for i, ranking in zip(asked, _run(retriever, side, [queries[i] for i in asked], self.depth), strict=True):
+                found[i][side] = ranking
+        return [self._fuse(sides, analysis, k) for sides, analysis in zip(found, analyses, strict=True)]
+
+    def prepare(self, queries: Sequence[Query]) -> None:
+        """Prepare every side and load the vocabulary."""
+        if queries:
+            for retriever in self.sides().values():
+                retriever.prepare(queries)
+            self.analyse(queries)  # a language model is asked here, and its answers are kept
+
+    def analyse(self, queries: Sequence[Query]) -> list[QueryAnalysis]:
+        """What the analyser says of each query."""
+        analyser = RuleAnalyser(self.kb.trigram) if isinstance(self.analyser, str) else self.analyser
+        return analyser.analyse(queries)
+
+    def sides(self) -> dict[str, Retriever]:
+        """The four retrievers, by side; `weighting.hindsight` takes their runs."""
+        retrievers = (Dense(self.kb), BM25(self.kb), Pattern(self.kb), GRAPH_SIDES[self.graph](self.kb))
+        return dict(zip(SIDES, retrievers, strict=True))
+
+    def _fuse(self, sides: Mapping[str, Ranking], analysis: QueryAnalysis, k: int) -> Ranking:
+        fused = blend(sides, analysis.weights, k, self.constant)
+        said = {
+            "query_type": analysis.query_type,
+            "weights": dict(analysis.weights),
+            "reasoning": analysis.reasoning,
+        }
+        return replace(fused, metadata={**fused.metadata, **said})
+
+
+def _run(retriever: Retriever, side: str, queries: Sequence[Query], depth: int) -> list[Ranking]:
+    """A side's rankings under its own name: two sides may use one component."""
+    if not queries:
+        return []
+    return [_named(ranking, side) for ranking in retriever.retrieve_batch(queries, depth)]
+
+
+def _named(ranking: Ranking, side: str) -> Ranking:
+    """A ranking whose first stage goes by the name of its side; it says where its hits were looked for."""
+    stages = (side, *ranking.stages[1:])
+    said = {**ranking.metadata, SOURCE: dict(zip(stages, sources(ranking).values(), strict=True))}
+    return replace(ranking, stages=stages, metadata=said)

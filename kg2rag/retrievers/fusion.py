@@ -1,0 +1,217 @@
+"""Several rankings of one query -> one ranking: weighted reciprocal rank, min-max sum, maximum.
+
+[1] Cormack, Clarke & Buettcher, "Reciprocal Rank Fusion outperforms Condorcet", SIGIR 2009.
+[2] Bruch, Gai & Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval", TOIS 2023, for min-max and its bounds.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from kg2rag.retrievers.contract import Retriever
+from kg2rag.types.arrays import FloatArray
+from kg2rag.types.formulas import FORMULA, SOURCE, arithmetic, number, sources
+from kg2rag.types.passages import Query, Triple
+from kg2rag.types.rankings import Ranking, rank
+from kg2rag.types.trace import Trace, step
+
+
+class Method(NamedTuple):
+    """A way to fuse: what is read of a ranking's hits (a part's name, the numbers), what that gives, how it is joined.
+
+    `term` is what one ranking adds to the formula of a score.
+    """
+
+    part: str
+    read: Callable[[Ranking], FloatArray]
+    give: Callable[[FloatArray, float], FloatArray]
+    join: np.ufunc
+    term: str
+
+
+def _ranks(ranking: Ranking) -> FloatArray:
+    return np.arange(1, len(ranking) + 1, dtype=np.float64)
+
+
+def _reciprocal(ranks: FloatArray, constant: float) -> FloatArray:
+    given: FloatArray = 1.0 / (constant + ranks)
+    return given
+
+
+def _min_max(ranking: Ranking) -> FloatArray:
+    if not len(ranking):
+        return ranking.scores
+    low, high = ranking.scores[-1], ranking.scores[0]
+    return np.ones(len(ranking)) if high == low else (ranking.scores - low) / (high - low)
+
+
+def _as_read(scaled: FloatArray, constant: float) -> FloatArray:  # noqa: ARG001
+    return scaled
+
+
+_RANK, _SCALED = "{weight} / ({constant} + {name} rank)", "{weight} · {name} scaled"
+METHODS: dict[str, Method] = {
+    "max": Method("scaled", _min_max, _as_read, np.maximum, _SCALED),
+    "rrf": Method("rank", _ranks, _reciprocal, np.add, _RANK),
+    "sum": Method("scaled", _min_max, _as_read, np.add, _SCALED),
+}
+
+
+@dataclass(frozen=True)
+class Fusion(Retriever):
+    """Retrievers joined; build one with `fuse`.
+
+    Parameters
+    ----------
+    weights : one for each retriever, at least 0 and not all 0.
+    method : "rrf" [1], weight / (constant + rank); "sum" or "max" of weight × min-max scaled scores [2].
+    depth : hits read from each retriever, whatever `k` the caller wants.
+    constant : the k of [1]; 60 in the paper.
+    """
+
+    retrievers: tuple[Retriever, ...]
+    weights: tuple[float, ...]
+    method: str = "rrf"
+    depth: int = 100
+    constant: float = 60.0
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise ValueError(f"Unknown fusion method {self.method!r}. Known: {', '.join(METHODS)}.")
+        if not self.retrievers:
+            raise ValueError("Fusion needs at least one retriever.")
+        if len(self.weights) != len(self.retrievers):
+            raise ValueError(f"{len(self.retrievers)} retrievers need as many weights, not {len(self.weights)}.")
+        if min(self.weights) < 0 or not any(self.weights):
+            raise ValueError(f"Weights {self.weights} must be at least 0, and one of them above 0.")
+        if self.depth < 1:
+            raise ValueError(f"depth must be at least 1, not {self.depth}.")
+        if self.constant < 0:
+            raise ValueError(f"constant must be at least 0, not {self.constant}.")
+
+    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
+        """Fuse the first `depth` hits of every retriever."""
+        runs = [retriever.retrieve_batch(queries, self.depth) for retriever in self.retrievers]
+        return [
+            fuse_rankings(rankings, self.weights, k, method=self.method, constant=self.constant)
+            for rankings in zip(*runs, strict=True)
+        ]
+
+    def prepare(self, queries: Sequence[Query]) -> None:
+        """Prepare every retriever."""
+        for retriever in self.retrievers:
+            retriever.prepare(queries)
+
+    def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
+        """The union of the members' rankings, and of the hits that were read of them."""
+        members = [member.trace_batch(queries, max(k, self.depth)) for member in self.retrievers]
+        traces = []
+        for own in zip(*members, strict=True):
+            rankings = [trace.ranking for trace in own]
+            read = [ranking.top(self.depth) for ranking in rankings]
+            fused = fuse_rankings(read, self.weights, k, method=self.method, constant=self.constant)
+            found = step("retrieved", "not retrieved", "in no member's ranking", *(each.rows for each in rankings))
+            why = f"below the first {self.depth} hits of every member"
+            traces.append(Trace(fused, (found, step("read", "pruned", why, *(each.rows for each in read)))))
+        return traces
+
+
+def fuse(
+    *retrievers: Retriever,
+    weights: Sequence[float] | None = None,
+    method: str = "rrf",
+    depth: int = 100,
+    constant: float = 60.0,
+) -> Fusion:
+    """Join retrievers into one; equal weights where none are given. See `Fusion`."""
+    given = tuple(weights) if weights is not None else (1.0,) * len(retrievers)
+    return Fusion(retrievers, given, method, depth, constant)
+
+
+def fuse_rankings(
+    rankings: Sequence[Ranking], weights: Sequence[float], k: int, *, method: str = "rrf", constant: float = 60.0
+) -> Ranking:
+    """Fuse rankings of one query; each goes by the name of its first stage, numbered where two share one.
+
+    The stage of a fused hit is its stage in the ranking that contributed most (the first on a tie): that ranking's name
+    or, beyond its first stage, such as "walk: dense". Its path is the first non-empty one. Its parts are, of each
+    ranking that holds it, the contribution ("dense"), the score there ("dense score") and what is read of that ("dense
+    rank", or "dense scaled"). What the rankings say of the query is kept; where two use one word, each says it under
+    its name.
+    """
+    how = METHODS[method]
+    names = _distinct([ranking.stages[0] or "ranking" for ranking in rankings])
+    rows, inverse = np.unique(np.concatenate([ranking.rows for ranking in rankings]), return_inverse=True)
+    given, read, scores = np.full((3, len(rankings), len(rows)), np.nan)  # NaN, not 0: min-max gives the last hit 0
+    codes = np.zeros((len(rankings), len(rows)), dtype=np.int64)
+    stages: list[str] = []
+    paths: dict[int, tuple[Triple, ...]] = {}
+    start = 0
+    for i, (ranking, weight) in enumerate(zip(rankings, weights, strict=True)):
+        at = inverse[start : start + len(ranking)]
+        read[i, at], scores[i, at] = how.read(ranking), ranking.scores
+        given[i, at] = weight * how.give(read[i, at], constant)
+        codes[i, at] = len(stages) + (0 if ranking.stage_codes is None else ranking.stage_codes.astype(np.int64))
+        stages += _labels(names[i], ranking)
+        paths = {**ranking.paths, **paths}
+        start += len(ranking)
+    most = np.nanargmax(given, axis=0) if len(rows) else np.empty(0, dtype=np.int64)
+    columns = zip(names, given, read, scores, strict=True)
+    return rank(
+        rankings[0].query_id,
+        rows,
+        how.join.reduce(np.nan_to_num(given, nan=0.0), axis=0),
+        rankings[0].ids,
+        k,
+        stages=tuple(stages),
+        stage_codes=codes[most, np.arange(len(rows))],
+        parts={
+            part: column
+            for name, gave, of, score in columns
+            for part, column in ((name, gave), (f"{name} {how.part}", of), (f"{name} score", score))
+        },
+        paths=paths,
+        metadata={**_said(names, rankings), **_arithmetic(how, names, rankings, weights, constant)},
+    )
+
+
+def _labels(name: str, ranking: Ranking) -> list[str]:
+    """The stages of a ranking as a fused hit names them."""
+    return [name, *(f"{name}: {stage}" for stage in ranking.stages[1:])]
+
+
+def _said(names: Sequence[str], rankings: Sequence[Ranking]) -> dict[str, object]:
+    """What the rankings say of the query, under the word they use; under name and word where several use it."""
+    words = Counter(word for ranking in rankings for word in ranking.metadata)
+    return {
+        word if words[word] == 1 else f"{name}: {word}": value
+        for name, ranking in zip(names, rankings, strict=True)
+        for word, value in ranking.metadata.items()
+        if word not in (FORMULA, SOURCE)
+    }
+
+
+def _arithmetic(
+    how: Method, names: Sequence[str], rankings: Sequence[Ranking], weights: Sequence[float], constant: float
+) -> dict[str, object]:
+    terms = [
+        how.term.format(weight=number(weight), constant=number(constant), name=name)
+        for name, weight in zip(names, weights, strict=True)
+    ]
+    formulas: dict[str, str] = {}
+    looked: dict[str, str] = {}
+    for name, term, ranking in zip(names, terms, rankings, strict=True):
+        labels, of = _labels(name, ranking), sources(ranking)
+        formulas.update(dict.fromkeys(labels, term))
+        looked.update(zip(labels, (of[stage] for stage in ranking.stages), strict=True))
+    return arithmetic(" + ".join(terms) if how.join is np.add else formulas, looked)
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """The names, numbered from the second of a kind on, so that no part overwrites another."""
+    return [f"{name} {seen + 1}" if (seen := names[:i].count(name)) else name for i, name in enumerate(names)]

@@ -1,0 +1,1 @@
+"""PageRank over phrases, and over phrases and passages: HippoRAG and HippoRAG 2."""

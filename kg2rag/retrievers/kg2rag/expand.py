@@ -1,0 +1,144 @@
+"""Seed passages -> the seeds and the passages that state facts around theirs.
+
+Follows Zhu et al., "Knowledge Graph-Guided RAG", NAACL 2025, Sec. 2.2, Eq. 3 to 5: breadth-first from every entity of
+the seeds' triples, then all triples between the entities reached, then the passages that state them. The score of
+every passage is its own cosine, the edge weight of Eq. 6, whatever the seeds were found by. Ours: equal cosines are
+ordered by corpus position; triples that no passage states are not walked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge.graph.reach import Surroundings, surroundings
+from kg2rag.retrievers.contract import Stage
+from kg2rag.types.arrays import FloatArray, IntArray, Matrix
+from kg2rag.types.formulas import arithmetic, sources
+from kg2rag.types.passages import Query, Triple
+from kg2rag.types.rankings import Ranking, rank
+from kg2rag.types.rescoring import widened
+from kg2rag.types.trace import Trace, step
+
+SUBGRAPH = "subgraph"
+"""Where `Expand` leaves the triples of Eq. 4, as codes of the graph, for `Organise` to find."""
+
+
+@dataclass(frozen=True)
+class Expand(Stage):
+    """Adds the passages within `hops` triples of the seeds' entities; drops none.
+
+    A passage that was added has the stage "expand", the part `hop` and the path that led there: a seed's triple, the
+    triples walked, and its own. Every hit has the part `cosine`. The metadata hold the triples found ("subgraph") and
+    how many passages were added ("expanded").
+
+    Parameters
+    ----------
+    hops : at least 1; the paper's m.
+    seeds : hits read, the paper's k.
+    """
+
+    kb: KnowledgeBase = field(repr=False)
+    hops: int = 1
+    seeds: int = 10
+
+    def __post_init__(self) -> None:
+        for name in ("hops", "seeds"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}.")
+
+    @property
+    def depth(self) -> int:
+        """The seeds."""
+        return self.seeds
+
+    def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
+        """Expand each ranking within its query's candidates."""
+        if not queries:
+            return []
+        vectors = self.kb.encode_queries(queries)
+        masks = self.kb.candidates(queries)
+        return [
+            self._expand(ranking, vector, mask) for ranking, vector, mask in zip(rankings, vectors, masks, strict=True)
+        ]
+
+    def _expand(self, ranking: Ranking, vector: Matrix, mask: IntArray | None) -> Ranking:
+        graph = self.kb.graph
+        around = surroundings(graph, ranking.rows, self.hops, self._allowed(mask))
+        passages = graph.triples.passages[around.triples].astype(np.int64)
+        fresh, first = _fresh(passages, around, ranking.rows)
+        rows = np.concatenate([ranking.rows, fresh])
+        cosines = self.kb.dense.cosines(vector, rows)
+        given = ranking.stage_codes if ranking.stage_codes is not None else np.zeros(len(ranking), dtype=np.int8)
+        return rank(
+            ranking.query_id,
+            rows,
+            cosines,
+            ranking.ids,
+            max(len(rows), 1),
+            stages=(*ranking.stages, "expand"),
+            stage_codes=np.concatenate([given, np.full(len(fresh), len(ranking.stages))]),
+            parts={**widened(ranking, len(fresh)), "cosine": cosines, "hop": _hops(len(ranking), around, first)},
+            paths={**ranking.paths, **self._paths(fresh, first, around)},
+            metadata={
+                **ranking.metadata,
+                **arithmetic("cosine", {**sources(ranking), "expand": "graph"}),
+                SUBGRAPH: tuple(around.triples.tolist()),
+                "expanded": len(fresh),
+            },
+        )
+
+    def _allowed(self, mask: IntArray | None) -> NDArray[np.bool_] | None:
+        if mask is None:
+            return None
+        allowed = np.zeros(self.kb.graph.n_passages, dtype=bool)
+        allowed[mask] = True
+        return allowed
+
+    def _paths(self, fresh: IntArray, first: IntArray, around: Surroundings) -> dict[int, tuple[Triple, ...]]:
+        graph = self.kb.graph
+        return {
+            row: tuple(graph.triple(index) for index in around.path(triple))
+            for row, triple in zip(fresh.tolist(), first.tolist(), strict=True)
+        }
+
+    def trace(self, queries: Sequence[Query], before: Sequence[Trace]) -> list[Trace]:
+        """Which passages state triples, hang together with a seed, and lie within the hops; seeds pass every step."""
+        seeds = [trace.ranking.top(self.seeds) for trace in before]
+        given = zip(seeds, self.apply(queries, seeds), self.kb.candidates(queries), strict=True)
+        return [self._trace(*one) for one in given]
+
+    def _trace(self, seeds: Ranking, after: Ranking, mask: IntArray | None) -> Trace:
+        graph = self.kb.graph
+        stating = np.flatnonzero(np.diff(graph.stated[0]))
+        joined = surroundings(graph, seeds.rows, graph.n_entities, self._allowed(mask)).triples
+        no_triple = f"states no triple, and is none of the {self.seeds} seeds"
+        no_chain = f"no chain of triples, however long, leads from the {self.seeds} seeds to it"
+        too_far = f"none of its triples lies within hops = {self.hops} of the seeds' entities"
+        return Trace(
+            after,
+            (
+                step("states a triple", "entity not linked", no_triple, stating, after.rows),
+                step("joined to a seed", "entity not linked", no_chain, graph.triples.passages[joined], after.rows),
+                step("expanded", "not expanded", too_far, after.rows),
+            ),
+        )
+
+
+def _fresh(passages: IntArray, around: Surroundings, seeds: IntArray) -> tuple[IntArray, IntArray]:
+    """The passages that are no seeds, ascending, and of each the triple nearest to the seeds (then the first)."""
+    table = around.graph.triples
+    hops = np.minimum(around.hops[table.heads[around.triples]], around.hops[table.tails[around.triples]])
+    order = np.lexsort((around.triples, hops, passages))
+    rows, first = np.unique(passages[order], return_index=True)
+    new = ~np.isin(rows, seeds)
+    return rows[new], around.triples[order][first[new]]
+
+
+def _hops(n_seeds: int, around: Surroundings, first: IntArray) -> FloatArray:
+    """A seed is at hop 0, a passage whose triple has an end at hop h at h + 1."""
+    return np.array([0.0] * n_seeds + [1.0 + around.hop(triple) for triple in first.tolist()])

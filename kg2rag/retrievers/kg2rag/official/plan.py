@@ -1,0 +1,169 @@
+"""Queries -> everything of the released KG2RAG up to the reranker: seeds, appended passages, graph, trees, strings.
+
+Where what is theirs and what is ours stands: see `kg2rag.retrievers.kg2rag.official.retriever`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge.graph.reach import surroundings
+from kg2rag.retrievers.kg2rag.official.expansion import Pool, by_titles, tally
+from kg2rag.retrievers.kg2rag.official.mentions import Asked, Titles, mentioned_names
+from kg2rag.retrievers.kg2rag.official.passages import dense_over, stated_triples
+from kg2rag.retrievers.kg2rag.official.switches import Switches
+from kg2rag.retrievers.kg2rag.official.trees import depth_first_trees, iteration_trees, tree_text
+from kg2rag.types.arrays import IntArray, Matrix
+from kg2rag.types.passages import Query, Triple
+
+
+class Plan(NamedTuple):
+    """What is known of a query before the reranker speaks.
+
+    Attributes
+    ----------
+    nodes : corpus row -> score, seeds first, then appended passages, each by score. The first `n_seeds` are seeds.
+    facts : the triples of the graph, `rows` the passage of each.
+    trees : the facts of each tree, and `texts` what the reranker reads of it.
+    """
+
+    nodes: dict[int, float]
+    n_seeds: int
+    facts: list[Triple]
+    rows: list[int]
+    trees: list[list[int]]
+    texts: list[str]
+    mentioned: list[str]
+
+
+@dataclass(frozen=True)
+class Planner:
+    """Makes plans; its parameters are those of `KG2RAGOfficial`."""
+
+    kb: KnowledgeBase
+    switches: Switches
+    mode: str
+    seeds: int
+    hops: int
+    max_characters: int | None
+
+    def plan(self, queries: Sequence[Query]) -> list[Plan]:
+        """Everything up to the reranker: seeds, appended passages, graph, trees and their strings."""
+        index = dense_over(self.kb, self.switches.separator)
+        vectors = self.kb.encode_queries(queries)
+        masks = self.kb.candidates(queries)
+        found = index.search(vectors, self.seeds, masks)
+        plans = []
+        for query, vector, mask, (rows, scores) in zip(queries, vectors, masks, found, strict=True):
+            seeds = list(zip(rows.tolist(), scores.tolist(), strict=True))
+            plans.append(self._plan(query, vector, mask, seeds))
+        return plans
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """Of every passage of the corpus, as the reranker reads it."""
+        return self.kb.corpus.joined(self.switches.separator)
+
+    @cached_property
+    def _everything(self) -> tuple[Pool, Titles]:
+        """The pool of a query without candidates."""
+        pool = self._pool(range(len(self.kb.corpus)))
+        return pool, Titles(list(pool.rows_of))
+
+    def _pool(self, rows: Sequence[int]) -> Pool:
+        titles = self.kb.corpus.titles
+        rows_of: dict[str, list[int]] = {}
+        for row in rows:
+            rows_of.setdefault(titles[row], []).append(row)
+        return Pool(rows_of, titles, stated_triples(self.kb))
+
+    def _plan(self, query: Query, vector: Matrix, mask: IntArray | None, seeds: list[tuple[int, float]]) -> Plan:
+        if query.candidates is None:
+            pool, titles = self._everything
+        else:
+            pool = self._pool([self.kb.corpus.row(id_) for id_ in dict.fromkeys(query.candidates)])
+            titles = Titles(list(pool.rows_of))
+        appended, facts = self._expand(seeds, pool, vector, mask)
+        nodes = {**dict(seeds), **dict(sorted(appended, key=lambda node: -node[1]))}
+        if facts is None:
+            facts = [triple for row in nodes for triple in pool.stated[row]]
+        facts = self._in_node_order(facts, nodes)
+        mentioned: list[str] = []
+        if self.switches.query_edges:
+            asked = Asked(query.text, self.switches.short_spans_match)
+            mentioned = mentioned_names(asked, titles.mentioned(asked), facts)
+        rows = [self.kb.corpus.row(fact.passage_id) for fact in facts]
+        trees = self._trees(facts, np.array([nodes[row] for row in rows]), mentioned)
+        texts = [self._string(tree, facts, rows, pool) for tree in trees]
+        return Plan(nodes, len(seeds), facts, rows, trees, texts, mentioned)
+
+    def _expand(
+        self, seeds: list[tuple[int, float]], pool: Pool, vector: Matrix, mask: IntArray | None
+    ) -> tuple[list[tuple[int, float]], list[Triple] | None]:
+        """The appended passages with their scores, and the triples among all if not simply theirs."""
+        switches, graph, facts = self.switches, self.kb.graph, None
+        if switches.expansion == "titles":
+            brought = by_titles(seeds, pool, switches)
+        elif switches.expansion == "graph":
+            allowed = None
+            if mask is not None:
+                allowed = np.zeros(graph.n_passages, dtype=bool)
+                allowed[mask] = True
+            around = surroundings(graph, np.array([row for row, _ in seeds], dtype=np.int64), self.hops, allowed)
+            facts = [graph.triple(index) for index in around.triples.tolist()]
+            rows = np.setdiff1d(graph.triples.passages[around.triples], [row for row, _ in seeds]).tolist()
+            brought = [(row, pool.titles[row]) for row in rows]
+        else:
+            brought = []
+        if not brought:
+            return [], facts
+        if switches.expanded_score == "cosine":
+            index = dense_over(self.kb, switches.separator)
+            cosines = index.cosines(vector, np.array([row for row, _ in brought], dtype=np.int64)).tolist()
+            return [(row, cosine) for (row, _), cosine in zip(brought, cosines, strict=True)], facts
+        average = sum(score for _, score in seeds) / len(seeds)
+        scores = tally(seeds, pool)
+        return [(row, scores.smoothed(title, average)) for row, title in brought], facts
+
+    def _in_node_order(self, facts: list[Triple], nodes: dict[int, float]) -> list[Triple]:
+        """By passage in the order of the nodes; where order is by similarity alone, equal scores by corpus position."""
+        rows = (
+            sorted(nodes, key=lambda row: (-nodes[row], row)) if self.switches.arrangement == "depth_first" else nodes
+        )
+        place = {self.kb.corpus.ids[row]: i for i, row in enumerate(rows)}
+        return sorted(facts, key=lambda fact: place[fact.passage_id])
+
+    def _trees(self, facts: list[Triple], weights: np.ndarray, mentioned: list[str]) -> list[list[int]]:
+        edges = [(self._vertex(fact.head), self._vertex(fact.tail)) for fact in facts]
+        names = list(dict.fromkeys(map(self._vertex, mentioned)))
+        if self.switches.arrangement == "iteration":
+            return iteration_trees(edges, weights, names, self_loops=self.switches.self_loops)
+        walks = depth_first_trees(edges, weights, names)
+        if self.switches.self_loops:
+            linked = {vertex for u, v in edges if u != v for vertex in (u, v)}.union(names if len(names) > 1 else ())
+            order = np.lexsort((np.arange(len(edges)), -weights)).tolist()
+            loops = {edges[i][0]: i for i in reversed(order) if edges[i][0] not in linked}
+            walks += [[i] for i in sorted(loops.values(), key=order.index)]
+        return walks
+
+    def _vertex(self, name: str) -> str:
+        if self.switches.entities == "spelling":
+            return name.strip()
+        code = self.kb.graph.find(name)
+        return name.strip() if code is None else self.kb.graph.names[code]
+
+    def _string(self, tree: list[int], facts: list[Triple], rows: list[int], pool: Pool) -> str:
+        if self.switches.rerank_on == "triplets":
+            told = [f"<{facts[i].head}, {facts[i].relation}, {facts[i].tail}>" for i in tree]
+            return " ".join(told)[: self.max_characters]
+        owners = [rows[i] for i in tree]
+        if not self.switches.repeat_passages:
+            owners = list(dict.fromkeys(owners))
+        with_facts = self.mode == "musique"
+        return tree_text(owners, self.texts, pool.stated, facts=with_facts, limit=self.max_characters)

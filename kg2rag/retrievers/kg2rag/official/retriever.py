@@ -1,0 +1,173 @@
+"""Query -> Ranking as the released KG2RAG would choose it, with every departure from the paper as a switch.
+
+Follows the code of Zhu et al., "Knowledge Graph-Guided RAG", NAACL 2025, at commit 7d626c77, in our own words. Theirs:
+the steps and the defaults of `Switches`. Ours: insertion order where theirs is that of a hash; triples come from the
+knowledge base's source, cleaned as that cleans them (ends are stripped, so their comparison of stripped with
+unstripped names cannot go wrong here); 1 / place as score, for the code orders and does not score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.retrievers.contract import Retriever
+from kg2rag.retrievers.kg2rag.official.plan import Plan, Planner
+from kg2rag.retrievers.kg2rag.official.selection import Selection, select
+from kg2rag.retrievers.kg2rag.official.switches import Switches
+from kg2rag.retrievers.rerankers.encoders import BiEncoder, Reranker, score_batches
+from kg2rag.types.formulas import arithmetic
+from kg2rag.types.passages import Query, Triple
+from kg2rag.types.rankings import Ranking, rank
+from kg2rag.types.trace import Trace, step
+
+MODES = ("hotpotqa", "musique")
+RELEASED = Switches()
+
+
+@dataclass(frozen=True)
+class KG2RAGOfficial(Retriever):
+    """KG2RAG as released: title expansion, spanning trees, rerank, and its own way of choosing passages.
+
+    A hit has the stage "seed" or "expand"; its path are the facts of it that its tree kept; its parts are `node`, the
+    score by which the code lists passages, `tree` (rank of the tree that chose it, from 1) and `reranker` (the tree's
+    score), the last two only where a tree chose it. The metadata count the passages appended and the trees, and name
+    the entities taken as mentioned.
+
+    Parameters
+    ----------
+    switches : the departures from the paper.
+    mode : "musique", passages are paragraphs, and tree strings tell triples beside the text; "hotpotqa", passages are
+        sentences, grouped by title in sentence order, and strings are text alone.
+    seeds, context : passages sought by similarity, and returned at most; 10 and 10 in the code.
+    hops : of graph expansion; the code knows no such parameter.
+    reranker : None for `BiEncoder(kb)`; theirs is BAAI/bge-reranker-large.
+    max_characters : longer tree strings are cut, for rerankers read their beginning; None for all of it.
+    organisation : False hands out all seeds and appended passages as they were listed, the paper's ablation.
+    """
+
+    kb: KnowledgeBase = field(repr=False)
+    switches: Switches = RELEASED
+    mode: str = "musique"
+    seeds: int = 10
+    context: int = 10
+    hops: int = 1
+    reranker: Reranker | None = None
+    max_characters: int | None = 8000
+    organisation: bool = True
+
+    def __post_init__(self) -> None:
+        if self.mode not in MODES:
+            raise ValueError(f"mode must be one of {', '.join(MODES)}, not {self.mode!r}.")
+        for name in ("seeds", "context", "hops", "max_characters"):
+            if (given := getattr(self, name)) is not None and given < 1:
+                raise ValueError(f"{name} must be at least 1, not {given}.")
+
+    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
+        """All trees of the batch are scored in one call; then the passages that some queries still lack."""
+        if not queries:
+            return []
+        plans = self.plan(queries)
+        if not self.organisation:
+            listed = [Selection(list(plan.nodes), {}, "not organised") for plan in plans]
+            return [self._ranking(*parts, k) for parts in zip(queries, plans, listed, strict=True)]
+        pairs = [[(query.text, text) for text in plan.texts] for query, plan in zip(queries, plans, strict=True)]
+        scores = score_batches(self._scorer, pairs)
+        chosen = select(queries, plans, scores, self._scorer, self._planner.texts, self.switches, self.context)
+        return [
+            self._ranking(query, plan, selection, k)
+            for query, plan, selection in zip(queries, plans, chosen, strict=True)
+        ]
+
+    def prepare(self, queries: Sequence[Query]) -> None:
+        """Encode the queries and, where a bi-encoder will read them, the tree strings."""
+        if queries:
+            self.kb.encode_queries(queries)
+            self.retrieve_batch(queries if isinstance(self._scorer, BiEncoder) else queries[:1], 1)
+
+    def plan(self, queries: Sequence[Query]) -> list[Plan]:
+        """Everything up to the reranker."""
+        return self._planner.plan(queries)
+
+    @cached_property
+    def _planner(self) -> Planner:
+        return Planner(self.kb, self.switches, self.mode, self.seeds, self.hops, self.max_characters)
+
+    @property
+    def _scorer(self) -> Reranker:
+        return self.reranker if self.reranker is not None else BiEncoder(self.kb)
+
+    def _ranking(self, query: Query, plan: Plan, selection: Selection, k: int) -> Ranking:
+        rows = self._grouped(selection.rows) if self.switches.group_titles else selection.rows
+        place = {row: i for i, row in enumerate(plan.nodes)}
+        paths: dict[int, tuple[Triple, ...]] = {}
+        for tree in plan.trees:
+            for i in tree:
+                paths[plan.rows[i]] = (*paths.get(plan.rows[i], ()), plan.facts[i])
+        by = selection.chosen_by
+        places = np.arange(1, len(rows) + 1, dtype=np.float64)
+        return rank(
+            query.id,
+            np.array(rows, dtype=np.int64),
+            1.0 / places,
+            self.kb.corpus.ids,
+            k,
+            stages=("seed", "expand"),
+            stage_codes=np.array([place[row] >= plan.n_seeds for row in rows], dtype=np.int8),
+            parts={
+                "place": places,
+                "node": np.array([plan.nodes[row] for row in rows]),
+                "tree": np.array([by[row][0] if row in by else np.nan for row in rows]),
+                "reranker": np.array([by[row][1] if row in by else np.nan for row in rows]),
+            },
+            paths={row: paths[row] for row in rows if row in paths},
+            metadata={
+                **arithmetic("1 / place", {"seed": "dense", "expand": "graph"}),
+                "expanded": len(plan.nodes) - plan.n_seeds,
+                "trees": len(plan.trees),
+                "mentioned": tuple(plan.mentioned),
+                "note": selection.note,
+            },
+        )
+
+    def _grouped(self, rows: Sequence[int]) -> list[int]:
+        """By title in order of first appearance; sentences of one title by their number."""
+        corpus = self.kb.corpus
+        groups: dict[str, list[int]] = {}
+        for row in rows:
+            groups.setdefault(corpus.titles[row], []).append(row)
+        if self.mode == "hotpotqa":
+            groups = {title: sorted(group, key=lambda row: corpus[row].position) for title, group in groups.items()}
+        return [row for group in groups.values() for row in group]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_planner"}
+
+    def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
+        """Which passages were seeds or appended, which of them a tree holds, and which were chosen."""
+        away = f"none of the {self.seeds} seeds, and no title that was followed brought it"
+        if self.switches.expansion != "titles":
+            away = f"none of the {self.seeds} seeds, and no triple within hops = {self.hops} brought it"
+        traces = []
+        for plan, ranking in zip(self.plan(queries), self.retrieve_batch(queries, self.context), strict=True):
+            held = [plan.rows[fact] for tree in plan.trees for fact in tree]
+            steps = (
+                step("seeded or appended", "not expanded", away, list(plan.nodes), ranking.rows),
+                step(
+                    "in a tree",
+                    "pruned",
+                    "in no spanning tree, and no free place was filled with it",
+                    held,
+                    ranking.rows,
+                ),
+                step(
+                    "chosen", "pruned", f"its tree is none of those that filled the {self.context} places", ranking.rows
+                ),
+            )
+            traces.append(Trace(ranking.top(k), steps))
+        return traces

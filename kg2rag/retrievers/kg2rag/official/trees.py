@@ -1,0 +1,152 @@
+"""Weighted facts and mentioned names -> spanning trees and their strings, in the order in which networkx yields them.
+
+The released KG2RAG walks networkx's containers, some of them sets. The order here is that of insertion everywhere,
+which the released code has where no hash interferes. Facts are numbered in the order of the passages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from kg2rag.knowledge.graph.forest import spanning_trees
+from kg2rag.types.arrays import FloatArray
+from kg2rag.types.passages import Triple
+
+QUERY_EDGE = -1
+Edge = tuple[str, str]
+
+
+class Groups:
+    """Union-find over vertices."""
+
+    def __init__(self) -> None:
+        self.parent: dict[str, str] = {}
+
+    def of(self, vertex: str) -> str:
+        """The representative of the vertex's group."""
+        root = self.parent.setdefault(vertex, vertex)
+        while root != self.parent[root]:
+            root = self.parent[root]
+        while vertex != root:
+            self.parent[vertex], vertex = root, self.parent[vertex]
+        return root
+
+    def join(self, one: str, other: str) -> bool:
+        """Whether two groups became one."""
+        left, right = self.of(one), self.of(other)
+        self.parent[right] = left
+        return left != right
+
+
+def iteration_trees(
+    edges: Sequence[Edge], weights: FloatArray, mentioned: Sequence[str], *, self_loops: bool
+) -> list[list[int]]:
+    """The facts of each component's maximum spanning tree, the component of most vertices first.
+
+    Parameters
+    ----------
+    edges, weights : (n_facts,) the two vertices and the weight of each fact.
+    mentioned : vertices that edges of weight 0 join, pair by pair; they may be new. Such an edge is in no list, so a
+        list may be empty.
+    """
+    place = {vertex: i for i, vertex in enumerate(dict.fromkeys(v for edge in edges for v in edge))}
+    joined = list(mentioned) if len(mentioned) > 1 else []
+    for vertex in joined:
+        place.setdefault(vertex, len(place))
+    first: dict[Edge, int] = {}
+    for i, edge in enumerate(edges):
+        first.setdefault(_key(edge, place), i)
+
+    def seen(i: int) -> tuple[int, int, int]:
+        """When networkx comes upon an edge: at its first vertex, after the older pairs there, after older parallels."""
+        key = _key(edges[i], place)
+        return place[key[0]], first[key], i
+
+    order = sorted(range(len(edges)), key=lambda i: (-weights[i], *seen(i)))
+    kept = _kruskal(order, edges, weights, joined)
+    position = {i: at for at, i in enumerate(kept)}
+    members = _components(edges, joined, place)
+    trees: dict[str, list[int]] = {root: [] for root in members.values()}
+    for i in sorted(kept, key=lambda i: (seen(i)[0], position[i])):
+        trees[members[edges[i][0]]].append(i)
+    sizes: dict[str, int] = {}
+    for root in members.values():
+        sizes[root] = sizes.get(root, 0) + 1
+    if self_loops:
+        for root in trees:
+            if sizes[root] == 1:
+                trees[root] = [next(i for i in order if edges[i] == (root, root))]
+    largest = sorted(trees, key=lambda root: -sizes[root])
+    return [trees[root] for root in largest if self_loops or sizes[root] > 1]
+
+
+def depth_first_trees(edges: Sequence[Edge], weights: FloatArray, mentioned: Sequence[str]) -> list[list[int]]:
+    """The facts of each maximum spanning tree as a walk from its heaviest; equal weights by fact number."""
+    order = np.lexsort((np.arange(len(edges)), -weights))
+    ordered = [edges[i] for i in order.tolist()]
+    facts = order.tolist()
+    between = [(0.0, pair) for pair in pairwise(mentioned)]
+    cut = int(np.searchsorted(-weights[order], 0.0, side="right"))  # edges of weight 0 and more come before
+    ordered[cut:cut] = [pair for _, pair in between]
+    facts[cut:cut] = [QUERY_EDGE] * len(between)
+    codes = {vertex: i for i, vertex in enumerate(dict.fromkeys(v for edge in ordered for v in edge))}
+    ends = np.array([(codes[u], codes[v]) for u, v in ordered], dtype=np.int64).reshape(-1, 2)
+    return [
+        [facts[edge] for edge in tree.edges if facts[edge] != QUERY_EDGE]
+        for tree in spanning_trees(ends[:, 0], ends[:, 1])
+    ]
+
+
+def tree_text(
+    rows: Sequence[int], texts: Sequence[str], stated: Sequence[Sequence[Triple]], *, facts: bool, limit: int | None
+) -> str:
+    """The passages of a tree as the reranker reads them: one after the other, nothing between.
+
+    Parameters
+    ----------
+    facts : after every passage, the first three triples of it and of all before it.
+    limit : characters; None for all. Strings grow with the square of the tree, and rerankers read the beginning.
+    """
+    text, told = "", ""
+    for row in rows:
+        text += texts[row]
+        if facts and stated[row]:
+            told += ", ".join(f"{triple.head} has/is {triple.relation} {triple.tail}" for triple in stated[row][:3])
+        if facts and told:
+            text += f" Relational facts: {told}."
+        if limit is not None and len(text) > limit:
+            return text[:limit]
+    return text
+
+
+def _key(edge: Edge, place: Mapping[str, int]) -> Edge:
+    return edge if place[edge[0]] <= place[edge[1]] else (edge[1], edge[0])
+
+
+def _kruskal(order: Sequence[int], edges: Sequence[Edge], weights: FloatArray, joined: Sequence[str]) -> list[int]:
+    """The facts that join two groups, heaviest first; the edges between mentioned names weigh 0."""
+    groups, kept, open_ = Groups(), [], True
+    for i in order:
+        if open_ and weights[i] < 0:
+            open_ = False
+            _join_all(groups, joined)
+        if groups.join(*edges[i]):
+            kept.append(i)
+    return kept
+
+
+def _components(edges: Sequence[Edge], joined: Sequence[str], place: Mapping[str, int]) -> dict[str, str]:
+    """Vertex -> a vertex that stands for its component, in the order of the vertices."""
+    groups = Groups()
+    for edge in edges:
+        groups.join(*edge)
+    _join_all(groups, joined)
+    return {vertex: groups.of(vertex) for vertex in place}
+
+
+def _join_all(groups: Groups, vertices: Sequence[str]) -> None:
+    for pair in pairwise(vertices):
+        groups.join(*pair)

@@ -1,0 +1,1 @@
+"""LinearRAG: entities, sentences and passages, bridged and walked; no relations."""

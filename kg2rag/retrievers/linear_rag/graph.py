@@ -1,0 +1,124 @@
+"""A mention table -> LinearRAG's graph without relations: entities, sentences and passages, and who contains whom.
+
+Theirs [1]: the three layers, and edge weights between an entity and a passage. Ours: entities are the keys of the
+mention table, titles and names (the paper runs a named-entity recogniser). A page speaks of its title in every sentence
+and once as a whole, since "title: sentence" is what is encoded. Sentences that mention nothing are left out. The
+released code also joins passages that follow each other in the input; where passages are encyclopaedia articles that
+order means nothing, so it is not done here.
+
+[1] Zhuang et al., "LinearRAG: Linear Graph Retrieval Augmented Generation on Large-scale Corpora", arXiv 2510.10114.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from kg2rag.extraction.mentions.finding import MentionTable
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge.graph.tables import Incidence, incidence
+from kg2rag.knowledge.graph.undirected import UndirectedGraph
+from kg2rag.knowledge.indexes.dense import DenseIndex
+from kg2rag.knowledge.sentences import mention_sentences
+from kg2rag.types.arrays import FloatArray, IntArray
+from kg2rag.types.corpus import Corpus
+
+
+@dataclass(frozen=True, eq=False)
+class TriGraph:
+    """Entities are codes of the mention table, sentences rows of `kb.sentence_vectors`, passages rows of the corpus.
+
+    Attributes
+    ----------
+    sentences : entity -> the sentences that speak of it. entities : the other way round.
+    sentence_rows : (n_sentences,) the passage of each sentence.
+    occurrences : entity -> passages; a count is one for each sentence that mentions it, and one for a title.
+    n_passages : of the corpus.
+    """
+
+    sentences: Incidence
+    entities: Incidence
+    sentence_rows: IntArray
+    occurrences: Incidence
+    n_passages: int
+
+    @classmethod
+    def build(cls, table: MentionTable, corpus: Corpus) -> TriGraph:
+        """The graph of a corpus and its mention table."""
+        mentioned, texts = mention_sentences(table, corpus)
+        rows = np.zeros(len(texts), dtype=np.int64)
+        rows[mentioned] = table.row
+        owners, own = _own_sentences(table, rows)
+        keys = np.concatenate([table.key, owners])
+        numbers = np.concatenate([mentioned, own])
+        sentences = incidence(keys, numbers, np.ones(len(keys), dtype=np.int64), len(table.keys))
+        keys, places = np.concatenate([table.key, table.page_key]), np.concatenate([table.row, table.page_row])
+        occurrences = incidence(keys, places, np.ones(len(keys), dtype=np.int64), len(table.keys))
+        return cls(sentences, sentences.transposed(len(texts)), rows, occurrences, len(corpus))
+
+    @property
+    def n_entities(self) -> int:
+        """The keys of the mention table."""
+        return len(self.occurrences.indptr) - 1
+
+    @property
+    def n_nodes(self) -> int:
+        """What the walk walks: node i is the passage at row i, node n_passages + e is entity e."""
+        return self.n_passages + self.n_entities
+
+    @cached_property
+    def walk(self) -> UndirectedGraph:
+        """Passages and entities; an edge weighs the entity's share of all occurrences in the passage [1]."""
+        entities, rows = self.occurrences.owners.astype(np.int64), self.occurrences.others.astype(np.int64)
+        counts = self.occurrences.counts.astype(np.float64)
+        totals = np.bincount(rows, weights=counts, minlength=self.n_passages)
+        return UndirectedGraph.from_edges(rows, self.n_passages + entities, counts / totals[rows], self.n_nodes)
+
+    def entities_in(self, rows: IntArray) -> IntArray:
+        """The entities of some passages, ascending."""
+        found: IntArray = np.unique(self.occurrences.owners[np.isin(self.occurrences.others, rows)]).astype(np.int64)
+        return found
+
+    def pagerank(self, restarts: FloatArray, masks: list[IntArray | None], damping: float) -> FloatArray:
+        """PageRank of each query over its candidates and their entities, or over all where its mask is None.
+
+        Parameters
+        ----------
+        restarts : (n_queries, n_nodes), not scaled; what lies outside a query's nodes is passed over.
+
+        Returns
+        -------
+        (n_queries, n_nodes).
+        """
+        from kg2rag.knowledge.graph.pagerank import pagerank
+
+        scores = np.zeros(restarts.shape)
+        free = [i for i, mask in enumerate(masks) if mask is None]
+        if free:
+            scores[free] = pagerank(self.walk, restarts[free], damping)
+        for i, mask in enumerate(masks):
+            if mask is not None:
+                nodes = np.concatenate([mask, self.n_passages + self.entities_in(mask)])
+                scores[i, nodes] = pagerank(self.walk.induced(nodes), restarts[i : i + 1, nodes], damping)[0]
+        return scores
+
+
+def _own_sentences(table: MentionTable, rows: IntArray) -> tuple[IntArray, IntArray]:
+    """(title, sentence) for every sentence of each title's pages, as two columns; `rows` ascend."""
+    starts = np.searchsorted(rows, table.page_row)
+    lengths = np.searchsorted(rows, table.page_row, side="right") - starts
+    before = np.cumsum(lengths) - lengths
+    own = np.repeat(starts - before, lengths) + np.arange(int(lengths.sum()))
+    return np.repeat(table.page_key.astype(np.int64), lengths), own.astype(np.int64)
+
+
+def tri_graph(kb: KnowledgeBase) -> TriGraph:
+    """The entities, sentences and passages of a knowledge base; from the corpus alone, whatever the graph."""
+    return kb.part("tri_graph", lambda: TriGraph.build(kb.mentions, kb.corpus))
+
+
+def name_vectors(kb: KnowledgeBase) -> DenseIndex:
+    """Exact cosine search over the titles and names of `kb.mentions`."""
+    return kb.part("name_vectors", lambda: DenseIndex(kb.encode(kb.mentions.names)))

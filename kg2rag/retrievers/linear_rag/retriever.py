@@ -1,0 +1,242 @@
+"""Query -> passages by LinearRAG: entities activated through sentences that fit the query, then PageRank. No LLM.
+
+Theirs [1], and every default as the released code is run (commit 0c7e416c of run.py): semantic bridging with its
+threshold, the restart weights of entities and passages, the walk. Ours:
+
+- Entities are those of the mention table; the paper runs spaCy's recogniser over corpus and query.
+- A query's names are the entities it spells out, with activation 1, and its other capitalised and quoted phrases, each
+  standing for the entity of the nearest name with their cosine. The paper takes the nearest for all.
+- An entity keeps the greatest activation that reaches it, and the iteration that brought it. The released code adds up
+  in the restart and keeps the last in the passages' bonus, which depends on the order of a set.
+- A sentence is encoded with its title, and its entities are counted by sentence, not by substring.
+- Candidates restrict sentences, entities and the walk; a query that names nothing gets the dense ranking, as theirs.
+
+[1] Zhuang et al., "LinearRAG: Linear Graph Retrieval Augmented Generation on Large-scale Corpora", arXiv 2510.10114.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge.graph.components import Components
+from kg2rag.knowledge.indexes.dense import DenseIndex
+from kg2rag.retrievers.contract import Retriever
+from kg2rag.retrievers.dense import from_starts
+from kg2rag.retrievers.linear_rag.bridges import Activation, bridged_paths
+from kg2rag.retrievers.linear_rag.graph import name_vectors, tri_graph
+from kg2rag.retrievers.linking.linkers import phrases
+from kg2rag.types.arrays import FloatArray, IntArray, Matrix
+from kg2rag.types.formulas import arithmetic
+from kg2rag.types.passages import Query
+from kg2rag.types.rankings import Ranking, best, rank
+from kg2rag.types.trace import Trace, step
+
+Columns = Mapping[str, FloatArray]  # named numbers of every passage, (n_passages,) each
+
+
+@dataclass(frozen=True)
+class Linear(Retriever):
+    """Semantic bridging from the query's entities, then PageRank over entities and passages.
+
+    Parameters
+    ----------
+    max_iterations : iterations of bridging, the query's own entities being the first.
+    iteration_threshold : least activation, of an entity that is bridged from and of one that is bridged to.
+    top_k_sentence : sentences followed from an entity, those most similar to the query; each is followed once.
+    passage_ratio : weight of the min-max scaled cosine against ln(1 + bonus) in a passage's restart; the bonus is the
+        sum of activation · ln(1 + occurrences) / iteration over the passage's activated entities.
+    passage_node_weight : weight of all passages' restart against the entities' activations.
+    damping : probability of following an edge rather than starting anew, in (0, 1).
+    max_names : the first so many phrases that spell no entity are linked by embedding.
+    """
+
+    kb: KnowledgeBase = field(repr=False)
+    max_iterations: int = 3
+    iteration_threshold: float = 0.4
+    top_k_sentence: int = 3
+    passage_ratio: float = 2.0
+    passage_node_weight: float = 0.05
+    damping: float = 0.5
+    max_names: int = 20
+
+    def __post_init__(self) -> None:
+        if not 0 < self.damping < 1:
+            raise ValueError(f"damping must lie between 0 and 1, not {self.damping}.")
+        if not 0 < self.iteration_threshold <= 1:
+            raise ValueError(f"iteration_threshold must be above 0, at most 1, not {self.iteration_threshold}.")
+        for name in ("max_iterations", "top_k_sentence"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}.")
+        for name in ("passage_ratio", "passage_node_weight", "max_names"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} must be at least 0, not {getattr(self, name)}.")
+
+    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
+        """One walk a query, eight side by side, blocks of eight in parallel."""
+        without = "the query names no entity" if self.kb.mentions.keys else "the corpus mentions no entity"
+        return from_starts(self.kb, queries, k, link=self._starts, walk=self._walk, without=without)
+
+    def prepare(self, queries: Sequence[Query]) -> None:
+        """Encode the queries, their phrases, the sentences and the names; build the graph."""
+        if queries:
+            self.kb.encode_queries(queries)
+            self.link(queries)
+            _ = tri_graph(self.kb).walk.flows, self.kb.sentence_vectors
+        super().prepare(queries)
+
+    def link(self, queries: Sequence[Query]) -> list[dict[int, float]]:
+        """The entities that each query names and their activations, in (0, 1], in the query's order."""
+        table, kb = self.kb.mentions, self.kb
+        scopes = [None if rows is None else tri_graph(kb).entities_in(rows) for rows in kb.candidates(queries)]
+        named: list[dict[int, float]] = []
+        for query, scope in zip(queries, scopes, strict=True):
+            spelt = table.named_in(query.text)
+            named.append(dict.fromkeys((key for key in spelt if scope is None or key in scope), 1.0))
+        others = [(i, name) for i, query in enumerate(queries) for name in self._unknown(query.text)]
+        if not others or not table.keys:
+            return named
+        vectors = kb.encode_queries([Query("", name) for _, name in others])
+        found = name_vectors(kb).search(vectors, 1, [scopes[i] for i, _ in others])
+        for (i, _), (keys, cosines) in zip(others, found, strict=True):
+            if len(keys) and cosines[0] > 0:
+                key, cosine = int(keys[0]), min(float(cosines[0]), 1.0)
+                named[i][key] = max(named[i].get(key, 0.0), cosine)
+        return named
+
+    def _unknown(self, text: str) -> list[str]:
+        """The phrases of a query in which no entity is spelt out, the first `max_names` of them, each once."""
+        known = [span for _, span in self.kb.mentions.lexicon.find(text, capitals=False)]
+        free = [span for span in phrases(text) if not any(span[0] < end and start < span[1] for start, end in known)]
+        return list(dict.fromkeys(text[start:end] for start, end in free))[: self.max_names]
+
+    def activate(
+        self, seeds: Mapping[int, float], query: Matrix, sentences: DenseIndex, mask: IntArray | None
+    ) -> dict[int, Activation]:
+        """Semantic bridging: entity -> activation · cosine of a sentence -> the entities of that sentence.
+
+        Parameters
+        ----------
+        query : (dim,). sentences : over `kb.sentence_vectors`.
+        mask : the passages whose sentences may be followed; None for all.
+        """
+        graph = tri_graph(self.kb)
+        rows = graph.sentence_rows
+        open_ = np.ones(len(rows), dtype=bool) if mask is None else np.isin(rows, mask)
+        active = {entity: Activation(score, 1) for entity, score in seeds.items()}
+        current = list(active)
+        for iteration in range(2, self.max_iterations + 1):
+            reached: dict[int, Activation] = {}
+            for entity in current:
+                score = active[entity].score
+                if score < self.iteration_threshold:
+                    continue
+                near = graph.sentences.of(entity)[0]
+                near = near[open_[near]]
+                fits = sentences.cosines(query, near.astype(np.int64))
+                for at in np.lexsort((near, -fits))[: self.top_k_sentence].tolist():
+                    sentence, passed = int(near[at]), score * float(fits[at])
+                    open_[sentence] = False
+                    if passed < self.iteration_threshold:
+                        continue
+                    for other in graph.entities.of(sentence)[0].tolist():
+                        if passed > max(entry.get(other, _NONE).score for entry in (active, reached)):
+                            reached[other] = Activation(passed, iteration, entity, sentence)
+            active.update(reached)
+            current = list(reached)
+        return active
+
+    def _starts(self, queries: Sequence[Query]) -> list[dict[int, float] | None]:
+        return [named or None for named in self.link(queries)]
+
+    def _walk(self, queries: Sequence[Query], seeds: Sequence[Mapping[int, float]], k: int) -> list[Ranking]:
+        from kg2rag.compute.cosines import all_cosines
+
+        kb, masks = self.kb, self.kb.candidates(queries)
+        vectors, sentences = kb.encode_queries(queries), DenseIndex(kb.sentence_vectors)
+        starts = zip(seeds, vectors, masks, strict=True)
+        active = [self.activate(named, vector, sentences, mask) for named, vector, mask in starts]
+        cosines = all_cosines(vectors, kb.vectors)
+        bonuses = [self._bonus(found) for found in active]
+        restarts = np.stack(list(map(self._restart, active, bonuses, cosines, masks)))
+        walked = tri_graph(kb).pagerank(restarts, masks, self.damping)
+        n, rankings = len(kb.corpus), []
+        for i, query in enumerate(queries):
+            parts = {"pagerank": walked[i], "restart": restarts[i], "cosine": cosines[i], "bonus": bonuses[i]}
+            columns = {name: column[:n] for name, column in parts.items()}
+            rankings.append(self._ranking(query, k, active[i], columns, masks[i]))
+        return rankings
+
+    def _bonus(self, active: Mapping[int, Activation]) -> FloatArray:
+        """(n_passages,) sum over a passage's activated entities of activation · ln(1 + occurrences) / iteration."""
+        bonus = np.zeros(len(self.kb.corpus))
+        for entity, found in active.items():
+            rows, counts = tri_graph(self.kb).occurrences.of(entity)
+            bonus[rows] += found.score * np.log1p(counts) / found.iteration
+        return bonus
+
+    def _restart(
+        self, active: Mapping[int, Activation], bonus: FloatArray, cosines: FloatArray, mask: IntArray | None
+    ) -> FloatArray:
+        """(n_nodes,) where the walk of a query starts, scaled to sum 1."""
+        graph = tri_graph(self.kb)
+        restart = np.zeros(graph.n_nodes)
+        rows = np.arange(graph.n_passages) if mask is None else mask
+        spread = np.ptp(cosines[rows])
+        scaled = (cosines[rows] - cosines[rows].min()) / spread if spread > 0 else np.ones(len(rows))
+        restart[rows] = self.passage_node_weight * (self.passage_ratio * scaled + np.log1p(bonus[rows]))
+        for entity, found in active.items():
+            restart[graph.n_passages + entity] = found.score
+        share: FloatArray = restart / restart.sum()
+        return share
+
+    def _ranking(
+        self, query: Query, k: int, active: Mapping[int, Activation], columns: Columns, mask: IntArray | None
+    ) -> Ranking:
+        walked, names = columns["pagerank"], self.kb.mentions.names
+        rows = best(walked, k) if mask is None else mask
+        return rank(
+            query.id,
+            rows,
+            walked[rows],
+            self.kb.corpus.ids,
+            k,
+            stages=("pagerank",),
+            parts={name: column[rows] for name, column in columns.items()},
+            paths=bridged_paths(self.kb, active, rows),
+            metadata={
+                **arithmetic("pagerank", "graph"),
+                "entities": tuple((names[e], found.score, found.iteration) for e, found in active.items()),
+            },
+        )
+
+    def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
+        """Which passages the query's entities lead to, and which hold an activated one; all are ranked."""
+        kb, graph = self.kb, tri_graph(self.kb)
+        met = graph.occurrences.owners, graph.occurrences.others
+        ends = met[0] + graph.n_passages, met[1]
+        joined = Components.of(ends, graph.n_nodes, (ends[0], met[1]))
+        sentences, traces = DenseIndex(kb.sentence_vectors), []
+        starts = zip(
+            self.retrieve_batch(queries, k),
+            self.link(queries),
+            kb.encode_queries(queries),
+            kb.candidates(queries),
+            strict=True,
+        )
+        for ranking, seeds, vector, mask in starts:
+            active = self.activate(seeds, vector, sentences, mask)
+            linked = joined.rows_with(graph.n_passages + entity for entity in seeds)
+            activated = np.flatnonzero(self._bonus(active))
+            steps = (
+                step("linked", "entity not linked", "no entity of the query leads to it", linked),
+                step("activated", "not expanded", "it holds no entity that the bridging activated", activated),
+            )
+            traces.append(Trace(ranking, steps))
+        return traces
+
+
+_NONE = Activation(-1.0, 0)

@@ -1,0 +1,226 @@
+"""Query text -> the entities of a graph that it names, each with the span, the linker and a confidence.
+
+Three linkers and a chain that tries them in order: word n-grams against entity names; capitalised and quoted phrases
+against a full-text index of the names; the query's vector against the names' vectors. They are those of the
+graph-augmented and confidence-gated designs; longest match first, and names of any length, are our reading. A fourth,
+which asks a language model and belongs at the end of a chain, stands in `llm_linking`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge.indexes.lexical import LexicalSettings
+from kg2rag.text.lexicon import FUNCTION_WORDS
+from kg2rag.text.normalisation import normalise
+from kg2rag.types.passages import Query
+from kg2rag.types.rankings import best
+
+_WORD = re.compile(r"\w[\w'’\-]*")
+_WORDS = re.compile(r"\w+")
+_POSSESSIVE = re.compile(r"['’]s\b")
+_QUOTED = re.compile(r"[\"“”«]([^\"“”«»]+)[\"“”»]")
+_NAME_WORDS = LexicalSettings(stop_words=False)
+
+WORDS = ("all", "any")
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """An entity that a query names.
+
+    `entity` is its code in the graph, `span` the stretch of the query's text, (start, end), that named it (all of it
+    where a vector did), `confidence` in (0, 1].
+    """
+
+    entity: int
+    span: tuple[int, int]
+    linker: str
+    confidence: float
+
+
+class Linker(Protocol):
+    """Anything that links a batch of queries."""
+
+    def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
+        """The links of each query, surest first, each entity once; an empty list where it names none."""
+        ...
+
+
+@dataclass(frozen=True)
+class NGramLinker:
+    """Word sequences of the query that are an entity's name or alias; the longest at each place.
+
+    Parameters
+    ----------
+    limit : at most so many entities a query: the longest names, then the first in the query.
+    max_passages : entities that more passages name are no link, nor is a shorter name inside theirs; None for no limit.
+        Names that stand everywhere ("American") lead a graph strategy everywhere. The designs have no such limit.
+    """
+
+    kb: KnowledgeBase = field(repr=False)
+    limit: int = 5
+    max_passages: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.max_passages is not None and self.max_passages < 1:
+            raise ValueError(f"max_passages must be at least 1, or None for no limit, not {self.max_passages}.")
+
+    def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
+        """Exact up to case, accents and punctuation, so every confidence is 1."""
+        return [self._link(query.text) for query in queries]
+
+    def _link(self, text: str) -> list[Link]:
+        lexicon, codes = self.kb.entity_lexicon
+        spans: dict[int, tuple[int, int]] = {}
+        for key, span in lexicon.find(text, capitals=False):
+            if self._rare(codes[key]):
+                spans.setdefault(codes[key], span)
+        longest = sorted(spans.items(), key=lambda item: (item[1][0] - item[1][1], item[1][0]))
+        return [Link(entity, span, "n-gram", 1.0) for entity, span in longest[: self.limit]]
+
+    def _rare(self, entity: int) -> bool:
+        return self.max_passages is None or len(self.kb.graph.passages_of(entity)[0]) <= self.max_passages
+
+
+@dataclass(frozen=True)
+class PhraseLinker:
+    """Capitalised and quoted phrases of the query, looked up in a full-text index of the entities' names.
+
+    Parameters
+    ----------
+    limit : entities a phrase; the confidence is the share of words that phrase and name have in common (Jaccard).
+    max_phrases : the first so many different phrases of a query are looked up.
+    words : of a phrase that a name must hold: "all", as the design's full-text match demands (but for a possessive 's),
+        or "any", which takes every Tim for Tim Burton.
+    """
+
+    kb: KnowledgeBase = field(repr=False)
+    limit: int = 5
+    max_phrases: int = 20
+    words: str = "all"
+
+    def __post_init__(self) -> None:
+        if self.words not in WORDS:
+            raise ValueError(f"Unknown words {self.words!r}. Known: {', '.join(WORDS)}.")
+
+    def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
+        """BM25 of each phrase over the names; exact names first."""
+        return [self._link(query.text) for query in queries]
+
+    def _link(self, text: str) -> list[Link]:
+        links: dict[int, Link] = {}
+        if not self.kb.graph.n_entities:
+            return []
+        different: dict[str, tuple[int, int]] = {}
+        for span in phrases(text):
+            different.setdefault(normalise(text[slice(*span)]), span)
+        for span in list(different.values())[: self.max_phrases]:
+            for link in self._entities(text[slice(*span)], span):
+                if link.entity not in links or link.confidence > links[link.entity].confidence:
+                    links[link.entity] = link
+        return sorted(links.values(), key=lambda link: (-link.confidence, link.span, link.entity))
+
+    def _entities(self, phrase: str, span: tuple[int, int]) -> list[Link]:
+        scores = self.kb.entity_names(_NAME_WORDS).scores(phrase)
+        if self.words == "all":
+            scores[~self._hold_all(phrase)] = 0
+        rows = best(scores, self.limit)
+        rows = rows[scores[rows] > 0]
+        readings = (phrase, _POSSESSIVE.sub("", phrase)) if self.words == "all" else (phrase,)
+        found = []
+        for row in rows[np.lexsort((rows, -scores[rows]))][: self.limit].tolist():
+            share = max(_jaccard(reading, self.kb.graph.names[row]) for reading in readings)
+            if share > 0:
+                found.append(Link(row, span, "phrase", share))
+        return found
+
+    def _hold_all(self, phrase: str) -> NDArray[np.bool_]:
+        """(n_entities,) whether a name holds every term of a phrase."""
+        index = self.kb.entity_names(_NAME_WORDS)
+        held = np.ones(self.kb.graph.n_entities, dtype=bool)
+        for term in dict.fromkeys(_WORDS.findall(_POSSESSIVE.sub("", phrase).lower())):
+            held &= index.scores(term) > 0
+            if not held.any():
+                break
+        return held
+
+
+@dataclass(frozen=True)
+class EmbeddingLinker:
+    """The query's vector against the vectors of the entities' names.
+
+    Parameters
+    ----------
+    limit : at most so many entities.
+    min_cosine : less similar names are no link; the cosine is the confidence.
+    """
+
+    kb: KnowledgeBase = field(repr=False)
+    limit: int = 3
+    min_cosine: float = 0.75
+
+    def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
+        """One search for the batch."""
+        if not queries or not self.kb.graph.n_entities:
+            return [[] for _ in queries]
+        found = self.kb.entities.search(self.kb.encode_queries(queries), self.limit)
+        return [
+            [
+                Link(entity, (0, len(query.text)), "embedding", min(cosine, 1.0))
+                for entity, cosine in zip(rows.tolist(), cosines.tolist(), strict=True)
+                if cosine >= self.min_cosine
+            ]
+            for query, (rows, cosines) in zip(queries, found, strict=True)
+        ]
+
+
+@dataclass(frozen=True)
+class ChainLinker:
+    """Linkers tried in order; the first that links anything decides, query by query."""
+
+    linkers: tuple[Linker, ...]
+
+    def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
+        """The links of the first linker that has any."""
+        links: list[list[Link]] = [[] for _ in queries]
+        for linker in self.linkers:
+            open_ = [i for i, found in enumerate(links) if not found]
+            if not open_:
+                break
+            for i, found in zip(open_, linker.link_batch([queries[i] for i in open_]), strict=True):
+                links[i] = found
+        return links
+
+
+def phrases(text: str) -> list[tuple[int, int]]:
+    """Spans of the quoted phrases of a text, then of the capitalised ones; leading function words are cut off."""
+    spans = dict.fromkeys(match.span(1) for match in _QUOTED.finditer(text))
+    start, end = -1, -1  # of the capitalised phrase that the words before have begun; start is -1 where there is none
+    for word in _WORD.finditer(text):
+        joined = start >= 0 and text[end : word.start()].isspace()
+        if start >= 0 and not (joined and _capitalised(word.group())):
+            spans[start, end] = None
+            start = -1
+        if _capitalised(word.group()) and (start >= 0 or normalise(word.group()) not in FUNCTION_WORDS):
+            start, end = word.start() if start < 0 else start, word.end()
+    if start >= 0:
+        spans[start, end] = None
+    return list(spans)
+
+
+def _jaccard(phrase: str, name: str) -> float:
+    one, other = set(normalise(phrase).split()), set(normalise(name).split())
+    return len(one & other) / len(one | other) if one else 0.0
+
+
+def _capitalised(word: str) -> bool:
+    """Whether a word begins as a name does; scripts without case (Chinese, Arabic) make no difference there."""
+    return word[0].isalpha() and not word[0].islower()

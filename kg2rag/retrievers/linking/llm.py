@@ -1,0 +1,173 @@
+"""Query text -> entities of a graph, by asking a language model: the last of a chain, for names spelt in no known way.
+
+The model is told the graph's entity types and limited to them by the schema of its answer. What it names is looked up
+in the graph; a name that the graph lacks is reported and not used. The prompt and the confidence are ours.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, create_model
+
+from kg2rag.compute.llm import ChatModel
+from kg2rag.compute.llm.queries import ask_each, name_of, quoted
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge.graph.build import key_of
+from kg2rag.retrievers.linking.linkers import Link
+from kg2rag.text.lexicon import Lexicon
+from kg2rag.text.normalisation import normalise
+from kg2rag.types.passages import Query
+
+_PROMPT = """You find the entities of a knowledge graph that a search query is about.
+{types}
+
+Query: {query}
+
+Reply with one JSON object and nothing else: "entities", a list of at most {limit} entities that the query names or
+plainly means, the most important first; of each {fields}. An empty list where there is none."""
+_NAME = '"name", its usual full name'
+_TYPE = '"type", one of the types above'
+
+
+class UnknownNameWarning(UserWarning):
+    """A language model named entities that the graph lacks; they were not used."""
+
+
+@dataclass(frozen=True)
+class LinkedNames:
+    """What a model's answer for one query came to.
+
+    `links` are the entities found, in the model's order; `unknown` the names that the graph lacks, or has with another
+    type than those asked for.
+    """
+
+    links: list[Link]
+    unknown: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class LLMLinker:
+    """Asks a language model which entities a query names, a batch at once; use it as the last of a `ChainLinker`.
+
+    Parameters
+    ----------
+    model : the model; answers it has given before come from its store.
+    types : entities of these types alone; case and punctuation do not matter. None takes all of the graph's, and where
+        the graph has no types, entities of any kind.
+    limit : at most so many entities a query.
+    confidence : of every link, in (0, 1]; the model is not asked for one, for small models know nothing of it.
+    prompt : its places are `{query}` (goes in as a JSON string), `{types}`, `{fields}` and `{limit}`.
+    """
+
+    kb: KnowledgeBase = field(repr=False)
+    model: ChatModel
+    types: tuple[str, ...] | None = None
+    limit: int = 5
+    confidence: float = 0.8
+    prompt: str = field(default=_PROMPT, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.limit < 1 or not 0 < self.confidence <= 1:
+            raise ValueError(
+                f"limit = {self.limit} must be at least 1 and confidence = {self.confidence} within (0, 1]."
+            )
+        if "{query}" not in self.prompt:
+            raise ValueError("The prompt has no place for the query: write {query} where it belongs.")
+        if isinstance(self.types, str):
+            raise ValueError(f"types = {self.types!r}: give a tuple of types, such as ({self.types!r},).")
+
+    def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
+        """The links of each query; names that the graph lacks are told in one `UnknownNameWarning`.
+
+        Raises
+        ------
+        CompletionError : an answer is missing, or not what was asked for; the query is named.
+        ValueError : `types` names a type that the graph lacks.
+        """
+        found = self.look_up(queries)
+        unknown = [(query, name) for query, names in zip(queries, found, strict=True) for name in names.unknown]
+        if unknown:
+            query, name = unknown[0]
+            warnings.warn(
+                f"The model named {len(unknown)} entities that the graph lacks, which are not used "
+                f"(first: {name!r}, of {name_of(query)}).",
+                UnknownNameWarning,
+                stacklevel=2,
+            )
+        return [names.links for names in found]
+
+    def look_up(self, queries: Sequence[Query]) -> list[LinkedNames]:
+        """As `link_batch`, with the unknown names of each query in the result; queries without a word are not asked."""
+        asked = [query for query in queries if normalise(query.text)] if self.kb.graph.n_entities else []
+        known = self._types()
+        schema = _schema(known)
+        prompts = [self._prompt(query, known) for query in asked]
+        answers = ask_each(self.model, [name_of(query) for query in asked], prompts, schema, "linking")
+        found = {
+            query.text: self._looked_up(query, _names(answer.parsed))
+            for query, answer in zip(asked, answers, strict=True)
+        }
+        return [found.get(query.text, LinkedNames([], ())) for query in queries]
+
+    def _types(self) -> tuple[str, ...]:
+        """The types to choose from, as the graph writes them; none where it has none."""
+        every = {key_of(kind): kind for kind in self.kb.graph.entity_types}
+        if self.types is None:
+            return tuple(every.values())
+        for kind in self.types:
+            if key_of(kind) not in every:
+                raise ValueError(
+                    f"The graph lacks the entity type {kind!r}. It has: {', '.join(every.values()) or 'none'}."
+                )
+        return tuple(every[key_of(kind)] for kind in self.types)
+
+    def _prompt(self, query: Query, types: tuple[str, ...]) -> str:
+        known = f"The graph knows entities of these types and no others: {', '.join(types)}." if types else ""
+        fields = f"{_NAME}, and {_TYPE}" if types else _NAME
+        places = {"{types}": known, "{fields}": fields, "{limit}": str(self.limit)}
+        text = self.prompt
+        for place, value in places.items():
+            text = text.replace(place, value)
+        return text.replace("{query}", quoted(query.text))
+
+    def _looked_up(self, query: Query, names: Sequence[str]) -> LinkedNames:
+        graph, links, unknown = self.kb.graph, dict[int, Link](), dict[str, None]()
+        allowed = None if self.types is None else {key_of(kind) for kind in self.types}
+        for name in names:
+            entity = graph.find(name)
+            if entity is None or (allowed is not None and key_of(graph.types[entity]) not in allowed):
+                unknown[name] = None
+            elif entity not in links and len(links) < self.limit:
+                span = _span(query.text, (name, graph.names[entity], *graph.aliases[entity]))
+                links[entity] = Link(entity, span, "llm", self.confidence)
+        return LinkedNames(list(links.values()), tuple(unknown))
+
+
+def _schema(types: tuple[str, ...]) -> type[BaseModel]:
+    """What the model is asked for: entities, each with its name and, where there are types, one of those."""
+    if not types:
+        entity = create_model("Entity", name=(str, ...))
+    else:
+        by_key: Mapping[str, str] = {key_of(kind): kind for kind in types}
+
+        def known(given: Any) -> Any:
+            return by_key.get(key_of(given), given) if isinstance(given, str) else given
+
+        kind: Any = Annotated[Literal.__getitem__(types), BeforeValidator(known)]
+        entity = create_model("Entity", name=(str, ...), type=(kind, ...))
+    return create_model("NamedEntities", entities=(list[entity], ...))  # type: ignore[valid-type]
+
+
+def _names(parsed: Any) -> list[str]:
+    return [entity.name for entity in parsed.entities]
+
+
+def _span(text: str, surfaces: Sequence[str]) -> tuple[int, int]:
+    """Where the text has one of some names; all of it where it has none."""
+    keys = [key for key in dict.fromkeys(map(normalise, surfaces)) if key]
+    spans = (span for _, span in Lexicon(keys).find(text, capitals=False))
+    return next(spans, (0, len(text)))

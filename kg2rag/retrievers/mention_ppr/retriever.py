@@ -1,0 +1,237 @@
+"""Query -> passages by personalised PageRank over who mentions whom. No LLM, no key; the system we recommend.
+
+Passages are joined where one names another's title, and through the names they share. The walk starts at the best
+dense hits and at what the query names, and prefers edges whose sentence fits the query. With a `triple_weight` it walks
+the triples of the knowledge graph too, such as an LLM's, and starts also at the ends of those that fit the query best.
+
+Ours, after [1] (PageRank from query entities and passages, node specificity) and [2] (an LLM-free graph).
+[1] Gutiérrez et al., "From RAG to Memory" (HippoRAG 2), ICML 2025. [2] Zhuang et al., "LinearRAG", 2025.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.retrievers.contract import Retriever
+from kg2rag.retrievers.dense import Dense
+from kg2rag.retrievers.mention_ppr.facts import FactGraph, mention_facts
+from kg2rag.retrievers.mention_ppr.graph import MentionGraph, mention_graph
+from kg2rag.retrievers.mention_ppr.walks import allowed_nodes, at_once, walked_paths, walks
+from kg2rag.types.arrays import FloatArray, IntArray
+from kg2rag.types.formulas import arithmetic
+from kg2rag.types.passages import Query
+from kg2rag.types.rankings import Ranking, best, rank
+from kg2rag.types.trace import Trace, step
+
+Matching = tuple[IntArray, FloatArray]  # triples and their cosines
+
+NEAR = 2
+"""Mentions, walked either way, that a trace calls near: the passage names, or shares a name with, one of the start."""
+_UNLINKED = "no chain of mentions leads from the dense seeds and the names of the query to it"
+_AT_LEAST_0 = (
+    "backward",
+    "name_weight",
+    "max_mentions",
+    "dense_weight",
+    "title_weight",
+    "query_name_weight",
+    "triple_weight",
+    "triple_seeds",
+    "triple_seed_weight",
+)
+
+
+@dataclass(frozen=True)
+class MentionPPR(Retriever):
+    """Personalised PageRank over title links and shared names.
+
+    Parameters
+    ----------
+    damping : probability of following an edge rather than starting anew, in (0, 1).
+    iterations : steps of the walk.
+    temperature : an edge counts exp((cos - 1) / temperature), cos between the query and the edge's best sentence.
+    backward : weight of a title link against its direction.
+    name_weight : weight of an edge between a passage and a name, times ln(1 + N / df).
+    max_mentions : titles that more passages mention give no link.
+    dense_seeds : how many dense hits the walk starts from.
+    dense_weight, dense_temperature : they share dense_weight by softmax of their cosines / dense_temperature.
+    title_weight : start weight of a page whose title the query names: title_weight / (pages · log2(2 + df)).
+    query_name_weight : start weight of a name in the query, times ln(1 + N / df) / ln(1 + N).
+    depth : passages ranked; those that the walk does not reach follow by cosine.
+    triple_weight : weight of an edge between the two entities of a triple, times its strength / 10; 0 leaves the
+        knowledge graph out.
+    triple_seeds : how many of the triples nearest to the query the walk starts from; 0 for none.
+    triple_seed_weight : their ends share it by softmax of the triples' cosines / dense_temperature.
+    """
+
+    kb: KnowledgeBase = field(repr=False)
+    damping: float = 0.5
+    iterations: int = 15
+    temperature: float = 0.25
+    backward: float = 0.3
+    name_weight: float = 0.03
+    max_mentions: int = 50
+    dense_seeds: int = 10
+    dense_weight: float = 1.0
+    dense_temperature: float = 0.03
+    title_weight: float = 2.0
+    query_name_weight: float = 0.5
+    depth: int = 100
+    triple_weight: float = 0.0
+    triple_seeds: int = 5
+    triple_seed_weight: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not 0 < self.damping < 1:
+            raise ValueError(f"damping must lie between 0 and 1, not {self.damping}.")
+        for name in ("temperature", "dense_temperature", "iterations", "dense_seeds", "depth"):
+            if getattr(self, name) <= 0:
+                raise ValueError(f"{name} must be above 0, not {getattr(self, name)}.")
+        for name in _AT_LEAST_0:
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} must be at least 0, not {getattr(self, name)}.")
+
+    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
+        """One compiled walk a query, in parallel; so many at once that their arrays stay within 256 MB."""
+        if not queries:
+            return []
+        graph = self._graph()
+        dense = Dense(self.kb).retrieve_batch(queries, max(self.depth, self.dense_seeds))
+        rankings, size = [], at_once(graph)
+        for start in range(0, len(queries), size):
+            part = slice(start, start + size)
+            rankings += self._walked(graph, queries[part], dense[part], k)
+        return rankings
+
+    def _walked(self, graph: MentionGraph, queries: Sequence[Query], dense: Sequence[Ranking], k: int) -> list[Ranking]:
+        matching = self._matching(queries, graph)
+        restarts = self._restarts(queries, dense, graph, matching)
+        scores, via = walks(
+            graph,
+            graph.vectors if isinstance(graph, FactGraph) else self.kb.sentence_vectors,
+            self.kb.encode_queries(queries),
+            restarts,
+            self.kb.candidates(queries),
+            damping=self.damping,
+            temperature=self.temperature,
+            iterations=self.iterations,
+        )
+        return [
+            self._ranking(walk, edges, restart, hits, k, triples)
+            for walk, edges, restart, hits, (triples, _) in zip(scores, via, restarts, dense, matching, strict=True)
+        ]
+
+    def prepare(self, queries: Sequence[Query]) -> None:
+        """Encode the queries and the sentences, load the graph, compile the walk."""
+        if queries:
+            self.kb.encode_queries(queries)
+        super().prepare(queries)
+
+    def _graph(self) -> MentionGraph:
+        weights = (self.backward, self.name_weight, self.max_mentions)
+        if self.triple_weight > 0:
+            return mention_facts(self.kb, *weights, self.triple_weight)
+        return mention_graph(self.kb, *weights)
+
+    def _matching(self, queries: Sequence[Query], graph: MentionGraph) -> list[Matching]:
+        """The triples nearest to each query, among those that its candidates or no passage state."""
+        if not isinstance(graph, FactGraph) or not self.triple_seeds:
+            return [(np.empty(0, dtype=np.int64), np.empty(0)) for _ in queries]
+        within = [graph.triples_within(mask) for mask in self.kb.candidates(queries)]
+        return self.kb.triple_vectors.search(self.kb.encode_queries(queries), self.triple_seeds, within)
+
+    def _restarts(
+        self, queries: Sequence[Query], dense: Sequence[Ranking], graph: MentionGraph, matching: Sequence[Matching]
+    ) -> FloatArray:
+        """(n_queries, n_nodes) where the walks start, not yet scaled."""
+        restarts = np.stack([self._restart(query, hits, graph) for query, hits in zip(queries, dense, strict=True)])
+        if isinstance(graph, FactGraph):
+            for restart, (triples, cosines) in zip(restarts, matching, strict=True):
+                if len(triples):
+                    share = np.exp((cosines - cosines[0]) / self.dense_temperature)
+                    restart += graph.starting_at(triples, self.triple_seed_weight * share / share.sum())
+        return restarts
+
+    def _restart(self, query: Query, dense: Ranking, graph: MentionGraph) -> FloatArray:
+        """(n_nodes,) what dense hits, titles and names give to where the walk of a query starts."""
+        table, n = self.kb.mentions, graph.n_passages
+        restart = np.zeros(graph.n_nodes)
+        seeds = dense.top(self.dense_seeds)
+        if len(seeds):
+            share = np.exp((seeds.scores - seeds.scores[0]) / self.dense_temperature)
+            restart[seeds.rows] += self.dense_weight * share / share.sum()
+        for key in table.named_in(query.text):
+            frequency, pages = float(table.document_frequency[key]), float(table.pages[key])
+            if pages:
+                restart[table.pages_of(key)] += self.title_weight / (pages * np.log2(2 + frequency))
+            else:
+                rarity = np.log1p(n / frequency) / np.log1p(n)
+                restart[n + key - table.n_titles] += self.query_name_weight * rarity
+        if query.candidates is not None:
+            outside = np.ones(n, dtype=bool)
+            outside[self.kb.corpus.rows(query.candidates)] = False
+            restart[:n][outside] = 0.0
+        return restart
+
+    def _ranking(
+        self, walk: FloatArray, via: IntArray, restart: FloatArray, dense: Ranking, k: int, triples: IntArray
+    ) -> Ranking:
+        """Passages by their share of the walk; below them the dense hits that it did not reach."""
+        graph, table = self._graph(), self.kb.mentions
+        facts = graph.facts if isinstance(graph, FactGraph) else None
+        names = [*table.names[table.n_titles :], *(facts.names if facts is not None else ())]
+        reached = best(walk[: graph.n_passages], self.depth)
+        reached = reached[walk[reached] > 0]
+        beyond = dense.rows[~np.isin(dense.rows, reached)]
+        floor = walk[reached].min() if len(reached) else 1.0
+        rows = np.concatenate([reached, beyond])
+        place = np.arange(1, len(beyond) + 1)
+        scores = np.concatenate([walk[reached], floor / (1.0 + place)])
+        blank = np.full(len(reached), np.nan)
+        return rank(
+            dense.query_id,
+            rows,
+            scores,
+            dense.ids,
+            min(k, self.depth),
+            stages=("walk", "dense"),
+            stage_codes=np.concatenate([np.zeros(len(reached)), np.ones(len(beyond))]),
+            parts={
+                "restart": restart[rows],
+                "walk": walk[rows],
+                "least walk": np.concatenate([blank, np.full(len(beyond), floor)]),
+                "place": np.concatenate([blank, place]),
+            },
+            paths=walked_paths(reached, via, restart, graph, self.kb.corpus, names),
+            metadata={
+                **arithmetic(
+                    {"walk": "walk", "dense": "least walk / (1 + place)"}, {"walk": "graph", "dense": "dense"}
+                ),
+                **({} if facts is None else {"triples": tuple(str(facts.triple(i)) for i in triples.tolist())}),
+            },
+        )
+
+    def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
+        """Which passages hang together with the walk's start, which the walk reached, and how near they are to it."""
+        graph, whole = self._graph(), replace(self, depth=max(len(self.kb.corpus), 1))
+        dense = Dense(self.kb).retrieve_batch(queries, max(self.depth, self.dense_seeds))
+        runs = self.retrieve_batch(queries, self.depth), whole.retrieve_batch(queries, whole.depth)
+        masks = self.kb.candidates(queries)
+        traces = []
+        for query, hits, mask, ranking, every in zip(queries, dense, masks, *runs, strict=True):
+            restart = self._restarts([query], [hits], graph, self._matching([query], graph))[0]
+            away = graph.distances(np.flatnonzero(restart), allowed_nodes(mask, graph))[: graph.n_passages]
+            walked = every.rows[every.parts["walk"] > 0]
+            far = f"the walk reached it, over more than {NEAR} mentions, and below the first k"
+            steps = (
+                step("joined", "entity not linked", _UNLINKED, np.flatnonzero(away >= 0), walked),
+                step("walked", "not expanded", f"farther than the walk's {self.iterations} steps", walked),
+                step("near", "ranked below k", far, walked[away[walked] <= NEAR]),
+                step("ranked", "ranked below k", f"below the {self.depth} passages that are ranked", ranking.rows),
+            )
+            traces.append(Trace(ranking.top(k), steps))
+        return traces

@@ -1,0 +1,1 @@
+"""Spellings, partial identifiers, wildcards and regular expressions."""

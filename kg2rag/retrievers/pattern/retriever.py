@@ -1,0 +1,191 @@
+"""Query -> passages that hold a name spelt like one of the query's: typos, partial names, codes, wildcards, regexes.
+
+The dynamic hybrid design's third dimension: trigrams find candidates, Levenshtein similarity scores them, exact
+substrings come first. Ours: which words of a question are looked up (`terms`), and how several of them add up.
+`/regex/` is matched by RE2, in time linear in the text [1]: a backtracking engine with a time limit would answer or
+fail by the speed of the machine, and a hostile pattern could hold it up to that limit on every query.
+
+[1] Cox, "Regular Expression Matching Can Be Simple And Fast", 2007.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.retrievers.contract import Retriever
+from kg2rag.retrievers.pattern.board import Board, Term
+from kg2rag.text.identifiers import WHOLE, key, looks_like_name, surfaces
+from kg2rag.text.lexicon import FUNCTION_WORDS
+from kg2rag.types.arrays import IntArray
+from kg2rag.types.formulas import arithmetic
+from kg2rag.types.passages import Query
+from kg2rag.types.rankings import Ranking, rank
+
+NEAR = 0.85
+"""How similar a match must be to a word that the corpus knows, and to words written together: neither is a typo."""
+JOINED = 4
+"""Adjacent words that are tried as one name, at most: `streaming text response`."""
+WORDS = 200  # of a query that are read
+WILDCARDS = 4  # in one query, at most
+LONGEST_REGEX = 1000  # characters; RE2's time grows with pattern × text
+_REGEX = re.compile(r"/(.+)/(i?)", re.DOTALL)
+_EDGES = "\"'`()[]{},;:?!."
+
+
+@dataclass(frozen=True)
+class Pattern(Retriever):
+    """Fuzzy, partial and exact matching of names.
+
+    A hit's score sums, over the terms looked up, rarity × strength of the best match. Rarity is ln(1 + N/df) of the
+    best-matching key; strength is 2 for the same name, 1 + the share asked for where the term is part of a name, else
+    the similarity. `parts` are the best similarity, its strength, the number of terms matched, and as "term 1" and so
+    on the strength of each; the ranking's metadata lists the terms and says for each hit which of the corpus's terms
+    they matched.
+
+    Parameters
+    ----------
+    min_similarity : 1 - edit distance / longer length that a match needs, in (0, 1].
+    limit : keys kept of each term looked up, best first.
+    max_share : a plain word that a larger share of the passages has is not looked up by itself.
+    max_terms : terms looked up, at most: names first, then the rarest.
+    seconds : a regular expression may take that long; then TimeoutError names it.
+    """
+
+    kb: KnowledgeBase = field(repr=False)
+    min_similarity: float = 0.6
+    limit: int = 50
+    max_share: float = 0.05
+    max_terms: int = 24
+    seconds: float = 2.0
+
+    def __post_init__(self) -> None:
+        for name in ("min_similarity", "max_share"):
+            if not 0 < getattr(self, name) <= 1:
+                raise ValueError(f"{name} must lie above 0 and be at most 1, not {getattr(self, name)}.")
+        for name in ("limit", "max_terms", "seconds"):
+            if getattr(self, name) <= 0:
+                raise ValueError(f"{name} must be above 0, not {getattr(self, name)}.")
+
+    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
+        """Each query by itself: as a regular expression, with its wildcards, or by its terms."""
+        masks = self.kb.candidates(queries)
+        return [self._search(query, mask, k) for query, mask in zip(queries, masks, strict=True)]
+
+    def terms(self, text: str) -> tuple[list[Term], int]:
+        """What a query looks up, and how many terms and words were left out, beyond `max_terms` and `WORDS`.
+
+        A query of one word looks that up. Of a longer one: words spelt like names; words that no passage knows (a
+        typo), or that few do; and each run of up to `JOINED` adjacent words written together, for the names it may
+        spell. Words that the corpus knows, and joined ones, must match from `NEAR` up.
+        """
+        written = [surface for surface, _ in surfaces(text) if key(surface)]
+        words = written[:WORDS]
+        if len(words) == 1:
+            return [Term(words[0], key(words[0]), self.min_similarity)], 0
+        index, ceiling = self.kb.trigram, self.max_share * len(self.kb.corpus)
+        found: dict[str, tuple[int, int, Term]] = {}
+        for word in dict.fromkeys(words):
+            named, frequency = looks_like_name(word), index.document_frequency(key(word))
+            if named or (key(word) not in FUNCTION_WORDS and len(key(word)) > 1 and frequency <= ceiling):
+                typo = named or not frequency
+                term = Term(word, key(word), self.min_similarity if typo else NEAR)
+                found.setdefault(term.key, (0 if named else 2, frequency, term))
+        for run in _runs(words):
+            joined = "".join(map(key, run))
+            found.setdefault(joined, (1, -len(joined), Term(" ".join(run), joined, NEAR)))
+        ordered = sorted(found.values(), key=lambda item: (item[0], item[1]))
+        unread = max(len(ordered) - self.max_terms, 0) + len(written) - len(words)
+        return [term for *_, term in ordered[: self.max_terms]], unread
+
+    def _search(self, query: Query, mask: IntArray | None, k: int) -> Ranking:
+        text = query.text.strip()
+        if regex := _REGEX.fullmatch(text):
+            return self._by_regex(query, regex.group(1), bool(regex.group(2)), mask, k)
+        board = Board(self.kb.trigram)
+        wildcards, words = _wildcards(text)
+        for wildcard in wildcards:
+            board.add_terms(wildcard, self.kb.trigram.matching(wildcard))
+        terms, left_out = self.terms(words)
+        for term in terms:
+            board.add(term, self.kb.trigram.similar(term.key, term.min_similarity, self.limit))
+        metadata = {"terms": (*wildcards, *(term.text for term in terms)), "terms_left_out": left_out}
+        return board.ranking(query, self.kb.corpus.ids, mask, k, metadata)
+
+    def _by_regex(self, query: Query, pattern: str, fold: bool, mask: IntArray | None, k: int) -> Ranking:
+        matcher = _compile(pattern, fold, query.id)
+        contents = self.kb.corpus.contents
+        rows = range(len(contents)) if mask is None else mask.tolist()
+        deadline, hits = time.monotonic() + self.seconds, []
+        for row in rows:
+            if matcher.search(contents[row]):
+                hits.append(row)
+            # One passage takes bounded time, so looking at the clock between them is enough.
+            if time.monotonic() > deadline:
+                raise TimeoutError(
+                    f"query {query.id!r}: the regular expression {_short(pattern)} took more than {self.seconds} s. "
+                    "Simplify it, or give Pattern more `seconds`."
+                )
+        found = np.array(hits, dtype=np.int64)
+        matches = np.ones(len(found))
+        said = {"terms": (f"/{pattern}/{'i' * fold}",), "terms_left_out": 0, **arithmetic("match", "pattern")}
+        return rank(
+            query.id,
+            found,
+            matches,
+            self.kb.corpus.ids,
+            k,
+            stages=("pattern",),
+            parts={"match": matches},
+            metadata=said,
+        )
+
+
+def _wildcards(text: str) -> tuple[list[str], str]:
+    """The words that hold a `*` and something else, at most `WILDCARDS`, and the text without them."""
+    if "*" not in text:
+        return [], text
+    words = text.split()
+    found = dict.fromkeys(word.strip(_EDGES) for word in words if "*" in word and word.strip(_EDGES + "*"))
+    return list(found)[:WILDCARDS], " ".join(word for word in words if "*" not in word)
+
+
+def _runs(words: Sequence[str]) -> Iterable[Sequence[str]]:
+    """All words, where they are few, and two to `JOINED` adjacent ones of which not all are function words."""
+    if JOINED < len(words) <= WHOLE:
+        yield words
+    for length in range(JOINED, 1, -1):
+        for start in range(len(words) - length + 1):
+            run = words[start : start + length]
+            if not all(key(word) in FUNCTION_WORDS for word in run):
+                yield run
+
+
+def _compile(pattern: str, fold: bool, query_id: str) -> re.Pattern[str]:
+    import re2
+
+    if len(pattern) > LONGEST_REGEX:
+        raise ValueError(
+            f"query {query_id!r}: the regular expression {_short(pattern)} has {len(pattern)} characters; at most "
+            f"{LONGEST_REGEX} are matched."
+        )
+    options = re2.Options()
+    options.log_errors, options.case_sensitive, options.max_mem, options.never_capture = False, not fold, 1 << 20, True
+    try:
+        compiled: re.Pattern[str] = re2.compile(pattern, options)
+    except re2.error as error:
+        reason = error.args[0].decode() if isinstance(error.args[0], bytes) else str(error)
+        raise ValueError(
+            f"query {query_id!r}: /{pattern}/ is no regular expression that can be matched in linear time: {reason}. "
+            "Look-around and back-references are not offered."
+        ) from None
+    return compiled
+
+
+def _short(pattern: str) -> str:
+    return f"/{pattern}/" if len(pattern) <= 80 else f"/{pattern[:77]}…/"

@@ -1,0 +1,166 @@
+"""A query's texts -> their order by a language model, which compares them with one another.
+
+The listwise permutation with sliding windows of [1] (RankGPT): the model puts a window of the list in order, from the
+end of the list to its front, so that what is good climbs with the windows. The prompt is ours; so is that the last
+window always begins with the list (theirs may leave out its head), and that an answer is not patched up: what leaves
+one reading is read, anything else is an error.
+
+[1] Sun et al., "Is ChatGPT Good at Search?", EMNLP 2023, section 3.2 and 3.3.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+from pydantic import BaseModel
+
+from kg2rag.compute.llm import ChatModel
+from kg2rag.compute.llm.queries import ask_each, quoted, unusable
+from kg2rag.text.normalisation import normalise
+from kg2rag.types.arrays import FloatArray
+
+_PROMPT = """You put search results in order: which passages help most to answer a query? A passage also helps if it
+holds only one step of the way to the answer.
+
+Query: {query}
+
+Passages, one a line, each with its number:
+{passages}
+
+Reply with one JSON object and nothing else: "order", the list of all {n} numbers, each exactly once, the passage that
+helps most first."""
+
+_PLACE = re.compile(r"\{(?:query|passages|n)\}")
+
+Pairs = Sequence[tuple[str, str]]
+
+
+class Order(BaseModel):
+    """What the model is asked for: the passages' numbers, from 1, best first."""
+
+    order: list[int]
+
+
+@dataclass(frozen=True)
+class LLMReranker:
+    """Orders a query's texts; the score of a text is 1 / its new rank.
+
+    Windows of one query follow each other, windows of different queries are asked about at once. A query without a word
+    is not asked about and keeps its order.
+
+    Parameters
+    ----------
+    model : the model; answers it has given before come from its store.
+    window : texts compared in one prompt.
+    step : places that the window moves to the front, at most `window`.
+    max_words : longer texts are cut.
+    prompt : its places are `{query}` (goes in as a JSON string), `{passages}` and `{n}`.
+    """
+
+    model: ChatModel
+    window: int = 20
+    step: int = 10
+    max_words: int = 300
+    prompt: str = field(default=_PROMPT, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.window < 2 or not 1 <= self.step <= self.window:
+            raise ValueError(f"window = {self.window} must be at least 2 and step = {self.step} from 1 to window.")
+        if self.max_words < 1:
+            raise ValueError(f"max_words must be at least 1, not {self.max_words}.")
+        for place in ("{query}", "{passages}"):
+            if place not in self.prompt:
+                raise ValueError(f"The prompt lacks {place}: write it where it belongs.")
+
+    def scores(self, pairs: Pairs) -> FloatArray:
+        """(n_pairs,) as `score_lists`, where the pairs of one query text, wherever they stand, are one list."""
+        places: dict[str, list[int]] = {}
+        for at, (query, _) in enumerate(pairs):
+            places.setdefault(query, []).append(at)
+        scores = np.empty(len(pairs))
+        lists = [[pairs[at] for at in own] for own in places.values()]
+        for own, found in zip(places.values(), self.score_lists(lists), strict=True):
+            scores[own] = found
+        return scores
+
+    def score_lists(self, lists: Sequence[Pairs]) -> list[FloatArray]:
+        """1 / new rank of each text of each list.
+
+        Raises
+        ------
+        CompletionError : an answer is missing, or no order of the passages asked about; the query is named.
+        """
+        orders = [list(range(len(pairs))) for pairs in lists]
+        moves = [list(self._windows(len(pairs))) if pairs and normalise(pairs[0][0]) else [] for pairs in lists]
+        for at in range(max(map(len, moves), default=0)):
+            current = [i for i, windows in enumerate(moves) if at < len(windows)]
+            asked = [[lists[i][place] for place in orders[i][moves[i][at]]] for i in current]
+            for i, permuted in zip(current, self._permutations(asked), strict=True):
+                window = orders[i][moves[i][at]]
+                orders[i][moves[i][at]] = [window[place] for place in permuted]
+        return [_reciprocal_ranks(order) for order in orders]
+
+    def _windows(self, n: int) -> Iterator[slice]:
+        """The windows over a list of `n`, the last places first; none where there is nothing to compare."""
+        start = max(0, n - self.window)
+        while n > 1:
+            yield slice(start, min(start + self.window, n))
+            if start == 0:
+                return
+            start = max(0, start - self.step)
+
+    def _permutations(self, windows: Sequence[Pairs]) -> list[list[int]]:
+        """For each window the places of its texts, from 0, in their new order."""
+        names = [f"query {pairs[0][0][:80]!r}" for pairs in windows]
+        answers = ask_each(self.model, names, [self._filled(pairs) for pairs in windows], Order, "reranking")
+        found = []
+        for name, pairs, answer in zip(names, windows, answers, strict=True):
+            try:
+                found.append(read_order(answer.parsed.order, len(pairs)))
+            except ValueError as error:
+                raise unusable(name, answer, str(error)) from None
+        return found
+
+    def _filled(self, pairs: Pairs) -> str:
+        lines = (f"[{at}] {' '.join(text.split()[: self.max_words])}" for at, (_, text) in enumerate(pairs, start=1))
+        # Texts may hold braces themselves: what has been put in is not searched again.
+        texts = {"{query}": quoted(pairs[0][0]), "{passages}": "\n".join(lines), "{n}": str(len(pairs))}
+        return _PLACE.sub(lambda found: texts[found[0]], self.prompt)
+
+
+def read_order(order: Sequence[int], n: int) -> list[int]:
+    """The places, from 0, that an answer puts the numbers 1 to `n` in.
+
+    A number that follows itself counts once, and one number left out comes last. Several left out, or one that stands
+    at two places, would be a guess.
+
+    Raises
+    ------
+    ValueError : the answer is no such order; the message says why.
+
+    Examples
+    --------
+    >>> read_order([3, 3, 1], 3)
+    [2, 0, 1]
+    """
+    strangers = [number for number in order if not 1 <= number <= n]
+    if strangers:
+        raise ValueError(f"it orders {strangers[0]}, but the passages are 1 to {n}")
+    once = [*order[:1], *(number for before, number in pairwise(order) if number != before)]
+    twice = [number for number in once if once.count(number) > 1]
+    if twice:
+        raise ValueError(f"it puts passage {twice[0]} at two places")
+    missing = [number for number in range(1, n + 1) if number not in once]
+    if len(missing) > 1:
+        raise ValueError(f"it leaves out {len(missing)} of {n} passages, so that their order would be a guess")
+    return [number - 1 for number in (*once, *missing)]
+
+
+def _reciprocal_ranks(order: Sequence[int]) -> FloatArray:
+    scores = np.empty(len(order))
+    scores[list(order)] = 1 / np.arange(1, len(order) + 1)
+    return scores

@@ -1,0 +1,63 @@
+"""A ranking -> its first hits in the order of a reranker; any reranker, after any retriever."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.retrievers.contract import Stage
+from kg2rag.retrievers.rerankers.encoders import BiEncoder, Reranker, score_batches
+from kg2rag.types.passages import Query
+from kg2rag.types.rankings import Ranking
+from kg2rag.types.rescoring import rescored
+
+
+@dataclass(frozen=True)
+class Rerank(Stage):
+    """Scores (query, title and text) of each hit; equal scores are ordered by corpus position.
+
+    A hit keeps the stage and the path that brought it in; its parts are the score it came with, `retriever`, and the
+    reranker's, which is its new score.
+
+    Parameters
+    ----------
+    reranker : None for `BiEncoder(kb)`.
+    depth : hits read, and so at most returned.
+    """
+
+    kb: KnowledgeBase = field(repr=False)
+    reranker: Reranker | None = None
+    depth: int = 100
+
+    def __post_init__(self) -> None:
+        if self.depth < 1:
+            raise ValueError(f"depth must be at least 1, not {self.depth}.")
+
+    @property
+    def encodes(self) -> bool:
+        """The bi-encoder's texts can be encoded beforehand."""
+        return isinstance(self._scorer, BiEncoder)
+
+    @property
+    def _scorer(self) -> Reranker:
+        return self.reranker if self.reranker is not None else BiEncoder(self.kb)
+
+    def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
+        """All pairs of the batch in one call."""
+        contents = self.kb.corpus.contents
+        pairs = [
+            [(query.text, contents[row]) for row in ranking.rows.tolist()]
+            for query, ranking in zip(queries, rankings, strict=True)
+        ]
+        return [
+            rescored(
+                ranking,
+                ranking.rows,
+                scores,
+                max(len(ranking), 1),
+                formula="reranker",
+                parts={"retriever": ranking.scores, "reranker": scores},
+            )
+            for ranking, scores in zip(rankings, score_batches(self._scorer, pairs), strict=True)
+        ]

@@ -1,0 +1,127 @@
+"""The catalogue: name -> how to build that system over a knowledge base.
+
+To add a strategy: one file in `retrievers/` (or `stages/`), and one line in `SYSTEMS`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from math import isfinite
+
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.retrievers.bm25 import BM25
+from kg2rag.retrievers.confidence_gated import ConfidenceGated
+from kg2rag.retrievers.contract import Pipeline, Retriever
+from kg2rag.retrievers.dense import Dense
+from kg2rag.retrievers.dynamic_hybrid.retriever import DynamicHybrid
+from kg2rag.retrievers.expansion_queries import ExpansionQueries
+from kg2rag.retrievers.fusion import Fusion, fuse
+from kg2rag.retrievers.graph_augmented import graph_augmented
+from kg2rag.retrievers.hipporag.hipporag1 import Hippo1
+from kg2rag.retrievers.hipporag.hipporag2 import Hippo2
+from kg2rag.retrievers.kg2rag.paper import kg2rag, kg2rag_official
+from kg2rag.retrievers.linear_rag.retriever import Linear
+from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
+from kg2rag.retrievers.path import PathSearch
+from kg2rag.retrievers.pattern.retriever import Pattern
+from kg2rag.retrievers.practical import Practical
+from kg2rag.retrievers.rerankers.encoders import BI_ENCODER, named
+from kg2rag.retrievers.rerankers.stage import Rerank
+from kg2rag.retrievers.vector_first.retriever import VectorFirst
+
+
+def hybrid(
+    kb: KnowledgeBase, *, dense_weight: float = 1.0, bm25_weight: float = 1.0, constant: float = 60.0, depth: int = 100
+) -> Fusion:
+    """Dense and BM25 by reciprocal rank fusion."""
+    return fuse(Dense(kb), BM25(kb), weights=(dense_weight, bm25_weight), constant=constant, depth=depth)
+
+
+def rerank(kb: KnowledgeBase, *, retriever: str = "bm25", reranker: str = BI_ENCODER, depth: int = 100) -> Pipeline:
+    """Another system's hits in the order of a reranker: "bi-encoder", or a cross-encoder by name or folder."""
+    return build(retriever, kb) >> Rerank(kb, reranker=named(reranker, kb), depth=depth)
+
+
+SYSTEMS: Mapping[str, Callable[..., Retriever]] = {
+    "bm25": BM25,
+    "confidence_gated": ConfidenceGated,
+    "dense": Dense,
+    "dynamic_hybrid": DynamicHybrid,
+    "expansion_queries": ExpansionQueries,
+    "graph_augmented": graph_augmented,
+    "hippo1": Hippo1,
+    "hippo2": Hippo2,
+    "hybrid": hybrid,
+    "kg2rag": kg2rag,
+    "kg2rag_official": kg2rag_official,
+    "linear": Linear,
+    "mention_ppr": MentionPPR,
+    "path": PathSearch,
+    "pattern": Pattern,
+    "practical": Practical,
+    "rerank": rerank,
+    "vector_first": VectorFirst,
+}
+
+
+CORE = ("bm25", "dense", "hybrid", "expansion_queries", "graph_augmented", "mention_ppr")
+"""The systems that a first comparison shows; they need no more than the passages' vectors and a graph."""
+
+
+def names() -> tuple[str, ...]:
+    """Every named system, sorted."""
+    return tuple(sorted(SYSTEMS))
+
+
+def parameters(name: str) -> dict[str, object]:
+    """The parameters of a system and their defaults."""
+    known = inspect.signature(_builder(name)).parameters.values()
+    return {parameter.name: parameter.default for parameter in known if parameter.name != "kb"}
+
+
+def build(name: str, kb: KnowledgeBase, **settings: object) -> Retriever:
+    """A system by name, with some parameters other than their defaults.
+
+    Raises
+    ------
+    ValueError : an unknown system or parameter (the known ones are listed), or a value that the system refuses.
+    """
+    builder, known = _builder(name), parameters(name)
+    for parameter, value in settings.items():
+        if parameter not in known:
+            raise ValueError(f"System {name!r} has no parameter {parameter!r}. Known: {_listed(known)}.")
+        if not _fits(value, known[parameter]):
+            raise ValueError(f"{name}.{parameter} = {value!r}: expected a value like {known[parameter]!r}.")
+    return builder(kb, **settings)
+
+
+def build_all(
+    kb: KnowledgeBase, wanted: Iterable[str] | None = None, settings: Mapping[str, Mapping[str, object]] | None = None
+) -> dict[str, Retriever]:
+    """Several systems by name, or all; `settings` maps a system's name to its parameters."""
+    chosen = list(wanted) if wanted is not None else list(SYSTEMS)
+    strangers = [name for name in settings or {} if name not in chosen]
+    if strangers:
+        raise ValueError(
+            f"Parameters are set for {strangers[0]!r}, which is not compared. Compared: {_listed(chosen)}."
+        )
+    return {name: build(name, kb, **(settings or {}).get(name, {})) for name in chosen}
+
+
+def _builder(name: str) -> Callable[..., Retriever]:
+    if name not in SYSTEMS:
+        raise ValueError(f"Unknown system {name!r}. Known: {_listed(SYSTEMS)}.")
+    return SYSTEMS[name]
+
+
+def _fits(value: object, default: object) -> bool:
+    if isinstance(default, bool) or isinstance(value, bool):
+        return isinstance(value, bool) and isinstance(default, bool)
+    if isinstance(default, float):
+        return isinstance(value, int | float) and isfinite(value)
+    return default is None or isinstance(value, type(default))
+
+
+def _listed(known: Iterable[str]) -> str:
+    return ", ".join(sorted(known)) or "none"

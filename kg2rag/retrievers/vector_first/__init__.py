@@ -1,0 +1,1 @@
+"""Dense hits, then the nearest passages of related entities' documents."""

@@ -1,0 +1,64 @@
+"""The entities of a query -> the entities that the graph relates to them, and the documents that name those."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge.graph import KnowledgeGraph
+from kg2rag.retrievers.linking.linkers import Link
+from kg2rag.types.arrays import IntArray
+
+
+class Related(NamedTuple):
+    """An entity near one of the query's.
+
+    `strength`, in (0, 1], is the weakest of its path, over 10; `confidence`, in (0, 1], the link's times the least of
+    the path's triples; `path` the triples walked.
+    """
+
+    entity: int
+    strength: float
+    confidence: float
+    path: tuple[int, ...]
+
+
+def related_entities(graph: KnowledgeGraph, links: Sequence[Link], *, hops: int, limit: int) -> list[Related]:
+    """The entities around the query's, each once, by (-strength · confidence, first reached).
+
+    Parameters
+    ----------
+    limit : entities around each of the query's, nearest and strongest first.
+    """
+    best: dict[int, Related] = {}
+    for link in links:
+        for near in graph.neighbours([link.entity], hops=hops, limit=limit)[:limit]:
+            sure = link.confidence * min(graph.triple(index).confidence for index in near.path)
+            found = Related(near.entity, near.weight / 10, sure, near.path)
+            known = best.setdefault(near.entity, found)
+            if known.strength * known.confidence < found.strength * found.confidence:
+                best[near.entity] = found
+    return sorted(best.values(), key=lambda near: -near.strength * near.confidence)
+
+
+def related_documents(
+    kb: KnowledgeBase, related: Sequence[Related], retrieved: IntArray, mask: IntArray | None
+) -> dict[str, Related]:
+    """Documents that name a related entity and own no passage retrieved -> the entity they are owed to.
+
+    Parameters
+    ----------
+    retrieved : rows of the corpus. mask : the rows that may count; None for all.
+    """
+    doc_ids = kb.corpus.doc_ids
+    known = {doc_ids[row] for row in retrieved.tolist()}
+    documents: dict[str, Related] = {}
+    for near in related:
+        rows = kb.graph.passages_of(near.entity)[0]
+        for row in (rows if mask is None else rows[np.isin(rows, mask)]).tolist():
+            if doc_ids[row] not in known:
+                documents.setdefault(doc_ids[row], near)
+    return documents

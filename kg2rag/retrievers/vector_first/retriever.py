@@ -1,0 +1,234 @@
+"""Query -> dense hits, and the best passages of documents that the graph relates to the query's entities.
+
+The vector-first design: the graph may add, never displace the search it follows. Theirs: every default, the document
+step, source and relationship path of each hit. Ours:
+
+- How strength and confidence count. The design boosts an augmented passage by the constant 1 + 0.1, yet demands that
+  both count, similarity first. "boost" scales the 0.1 by them; "product" multiplies by them; "plain" is the constant.
+- A document that several related entities lead to is owed to the one with the greatest strength · confidence.
+- The token limit: a hit that does not fit is left out, the next one is tried.
+
+What an augmented passage can reach is bounded: no passage outside the dense hits' documents is nearer to the query than
+the last dense hit, so with a boost of 10 % it climbs a few ranks at most, and the first ranks stay those of dense.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from kg2rag.compute.tokens import counter_of, cut
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge.graph.components import Components
+from kg2rag.retrievers.contract import Retriever
+from kg2rag.retrievers.dense import Dense
+from kg2rag.retrievers.linking.linkers import ChainLinker, Link, Linker, NGramLinker
+from kg2rag.retrievers.vector_first.of_types import OfTypes, why_none
+from kg2rag.retrievers.vector_first.related import Related, related_documents, related_entities
+from kg2rag.types.arrays import FloatArray, IntArray
+from kg2rag.types.formulas import arithmetic, number
+from kg2rag.types.passages import Query
+from kg2rag.types.rankings import Ranking, rank
+from kg2rag.types.trace import Trace, step
+
+SCORINGS = ("boost", "plain", "product")
+EVERY_LINK = 1_000  # more than a query names: the limit applies to what is left after the types
+
+
+@dataclass(frozen=True)
+class VectorFirst(Retriever):
+    """Dense hits first, then passages of related documents, merged by similarity and what the graph says.
+
+    An augmented passage scores similarity · (1 + boost · strength · confidence), or as `scoring` says; a dense hit its
+    similarity. Stages are the design's sources, "vector" and "graph_augmented". The metadata tells
+    `retrieval_strategy` ("vector_only" or "vector_first_graph_augmented"), `query_entities`, `expanded_entities`,
+    `relationship_paths` by passage id, such as `Server -[HOSTS]-> Service`, `left_out` (hits beyond the token limit)
+    and, for vector_only, in `note` the reason.
+
+    Parameters
+    ----------
+    depth : dense hits.
+    types : the domain schema: entities of these types alone are looked for; case and punctuation do not matter, types
+        that the graph lacks are told in the metadata. None takes all of the graph's.
+    entities : of a query, at most; the longest names.
+    hops : how far related entities may be, 1 to 3.
+    limit : related entities of each, at most, nearest and strongest first.
+    max_augmented : augmented passages, the most similar.
+    max_total : hits in all.
+    boost : what being related is worth, at least 0.
+    scoring : "boost"; "plain", similarity · (1 + boost); "product", that times strength times confidence.
+    max_tokens : of all hits' contents together, counted by the encoder's tokenizer; None for no limit.
+    use_graph : False leaves the vector search, the other side of `ab`.
+    fallback : a linker, such as an LLM's, for queries in which no name is found; off by default.
+    """
+
+    kb: KnowledgeBase = field(repr=False)
+    depth: int = 10
+    types: Sequence[str] | None = None
+    entities: int = 5
+    hops: int = 1
+    limit: int = 20
+    max_augmented: int = 5
+    max_total: int = 15
+    boost: float = 0.1
+    scoring: str = "boost"
+    max_tokens: int | None = 4000
+    use_graph: bool = True
+    fallback: Linker | None = None
+
+    def __post_init__(self) -> None:
+        if self.scoring not in SCORINGS:
+            raise ValueError(f"Unknown scoring {self.scoring!r}. Known: {', '.join(SCORINGS)}.")
+        for name in ("depth", "entities", "limit", "max_augmented", "max_total"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}.")
+        if self.hops not in (1, 2, 3):
+            raise ValueError(f"hops must be 1 to 3, not {self.hops}.")
+        if self.boost < 0:
+            raise ValueError(f"boost must be at least 0, not {self.boost}.")
+        if self.max_tokens is not None and self.max_tokens < 1:
+            raise ValueError(f"max_tokens must be at least 1, or None for no limit, not {self.max_tokens}.")
+        if self.types is not None:
+            given = (self.types,) if isinstance(self.types, str) else tuple(self.types)
+            object.__setattr__(self, "types", given)
+
+    def ab(self) -> dict[str, VectorFirst]:
+        """Two systems, without and with the graph: `kg2rag.compare(VectorFirst(kb).ab(), data)` is the A/B test."""
+        return {"vector_only": replace(self, use_graph=False), "vector_first": replace(self, use_graph=True)}
+
+    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
+        """One dense search and one token count for the batch."""
+        if not queries:
+            return []
+        dense = Dense(self.kb).retrieve_batch(queries, self.depth)
+        merged = [
+            self._augment(query, hits, links, mask)
+            for query, hits, links, mask in zip(
+                queries, dense, self._link(queries), self.kb.candidates(queries), strict=True
+            )
+        ]
+        if self.max_tokens is not None:
+            merged = cut(merged, self.kb.corpus.contents, counter_of(self.kb.embedder), self.max_tokens)
+        return [ranking.top(k) for ranking in merged]
+
+    def prepare(self, queries: Sequence[Query]) -> None:
+        """Encode the queries, load index, graph and tokenizer."""
+        if queries:
+            self.kb.encode_queries(queries)
+        super().prepare(queries)
+
+    def _link(self, queries: Sequence[Query]) -> list[list[Link]]:
+        if not self.use_graph:
+            return [[] for _ in queries]
+        chosen = OfTypes(NGramLinker(self.kb, limit=EVERY_LINK), self.kb, self.types, self.entities)
+        if self.fallback is None:
+            return chosen.link_batch(queries)
+        fallback = OfTypes(self.fallback, self.kb, self.types, self.entities)
+        return ChainLinker((chosen, fallback)).link_batch(queries)
+
+    @cached_property
+    def _documents(self) -> dict[str, list[int]]:
+        documents: dict[str, list[int]] = {}
+        for row, document in enumerate(self.kb.corpus.doc_ids):
+            documents.setdefault(document, []).append(row)
+        return documents
+
+    def _augment(self, query: Query, dense: Ranking, links: Sequence[Link], mask: IntArray | None) -> Ranking:
+        related = self._related(links)
+        sources = related_documents(self.kb, related, dense.rows, mask)
+        rows, similarity = self._nearest(query, list(sources), mask)
+        owed = [sources[self.kb.corpus.doc_ids[row]] for row in rows.tolist()]
+        strength = np.array([near.strength for near in owed])
+        confidence = np.array([near.confidence for near in owed])
+        blank, graph = np.full(len(dense), np.nan), self.kb.graph
+        paths = {
+            row: tuple(graph.triple(index) for index in near.path)
+            for row, near in zip(rows.tolist(), owed, strict=True)
+        }
+        return rank(
+            query.id,
+            np.concatenate([dense.rows, rows]),
+            np.concatenate([dense.scores, self._combined(similarity, strength * confidence)]),
+            dense.ids,
+            self.max_total,
+            stages=("vector", "graph_augmented"),
+            stage_codes=np.repeat([0, 1], [len(dense), len(rows)]),
+            parts={
+                "similarity": np.concatenate([dense.scores, similarity]),
+                "strength": np.concatenate([blank, strength]),
+                "confidence": np.concatenate([blank, confidence]),
+            },
+            paths=paths,
+            metadata={
+                **arithmetic(self._formulas(), {"vector": "dense", "graph_augmented": "graph"}),
+                "retrieval_strategy": "vector_first_graph_augmented" if links else "vector_only",
+                "query_entities": tuple(graph.names[link.entity] for link in links),
+                "expanded_entities": tuple(graph.names[near.entity] for near in related),
+                "relationship_paths": {dense.ids[row]: "; ".join(map(str, path)) for row, path in paths.items()},
+                **({} if links else {"note": self._why_vector_only()}),
+            },
+        )
+
+    def _combined(self, similarity: FloatArray, certainty: FloatArray) -> FloatArray:
+        if self.scoring == "boost":
+            return similarity * (1 + self.boost * certainty)
+        plain: FloatArray = similarity * (1 + self.boost)
+        return plain * certainty if self.scoring == "product" else plain
+
+    def _formulas(self) -> dict[str, str]:
+        augmented = {
+            "boost": f"similarity · (1 + {number(self.boost)} · strength · confidence)",
+            "plain": f"similarity · {number(1 + self.boost)}",
+            "product": f"similarity · {number(1 + self.boost)} · strength · confidence",
+        }
+        return {"vector": "similarity", "graph_augmented": augmented[self.scoring]}
+
+    def _nearest(self, query: Query, documents: Sequence[str], mask: IntArray | None) -> tuple[IntArray, FloatArray]:
+        """The passages of some documents most similar to the query."""
+        if not documents:
+            return np.empty(0, dtype=np.int64), np.empty(0)
+        rows = np.array(list(chain.from_iterable(self._documents[name] for name in documents)), dtype=np.int64)
+        if mask is not None:
+            rows = rows[np.isin(rows, mask)]
+        similarity = self.kb.dense.cosines(self.kb.encode_queries([query])[0], rows)
+        order = np.lexsort((rows, -similarity))[: self.max_augmented]
+        return rows[order], similarity[order]
+
+    def _related(self, links: Sequence[Link]) -> list[Related]:
+        return related_entities(self.kb.graph, links, hops=self.hops, limit=self.limit)
+
+    def _why_vector_only(self) -> str:
+        return why_none(self.kb, self.types) if self.use_graph else "use_graph is False"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_documents"}
+
+    def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
+        """Whether the query's entities lead to a passage, to its document, and whether the limits let it in."""
+        whole, joined = replace(self, max_tokens=None), Components.of_graph(self.kb.graph)
+        uncut, cut_ = whole.retrieve_batch(queries, self.max_total), self.retrieve_batch(queries, self.max_total)
+        unread, traces = f"not among the first {self.depth} dense hits, and ", []
+        columns = zip(
+            queries, Dense(self.kb).retrieve_batch(queries, self.depth), self._link(queries), uncut, cut_, strict=True
+        )
+        for query, dense, links, before, after in columns:
+            names = [link.entity for link in links]
+            sources = related_documents(self.kb, self._related(links), dense.rows, self.kb.candidates([query])[0])
+            met = [self._documents[document] for document in sources]
+            why = "no entity of the query leads to it" if links else self._why_vector_only()
+            limits = f"beyond the {self.max_augmented} augmented or the {self.max_total} passages in all"
+            steps = (
+                step("linked", "entity not linked", unread + why, joined.rows_with(names), *met, before.rows),
+                step(
+                    "related", "not expanded", f"{unread}no related entity is named in its document", *met, before.rows
+                ),
+                step("added", "pruned", limits, before.rows),
+                step("within the tokens", "cut by budget", f"beyond max_tokens = {self.max_tokens}", after.rows),
+            )
+            traces.append(Trace(after.top(k), steps))
+        return traces

@@ -1,1 +1,0 @@
-"""(Query, Ranking) -> Ranking, one file per stage."""

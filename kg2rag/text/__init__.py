@@ -1,0 +1,1 @@
+"""Strings alone: normalisation, lexicon, names, identifiers, records of files, HTML templates."""

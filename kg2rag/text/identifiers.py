@@ -1,0 +1,127 @@
+"""Text -> the names written in it, whole and in parts: CamelCase, snake_case, kebab-case, dotted and slashed paths.
+
+Knows shapes alone. What a corpus holds is `indexes/trigram.py`'s business.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+from kg2rag.text.normalisation import normalise
+
+LONGEST = 100
+"""Characters of the longest key that is looked up or indexed: no name is longer, but encoded blobs are."""
+
+WHOLE = 8
+"""Words that a name in code is made of, at most: a longer query is not tried as one name."""
+
+# A run of word characters, held together by single separators inside it: os.path.join, ai-sdk/openai, std::vector.
+_SURFACE = re.compile(r"\w+(?:(?:::|[.\-/:])\w+)*", re.UNICODE)
+_SEPARATOR = re.compile(r"::|[.\-/:]")
+_DEFINITION = re.compile(
+    r"\b(?:def|class|func|function|fn|interface|struct|enum|trait|type|const|let|var)[ \t]+(\w+)", re.UNICODE
+)
+_KEY_PART = re.compile(r"[\W_]+", re.UNICODE)
+
+
+def surfaces(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Names and words as they are written, with their (start, end), left to right.
+
+    >>> [name for name, _ in surfaces("Call os.path.join() or @ai-sdk/openai.")]
+    ['Call', 'os.path.join', 'or', 'ai-sdk/openai']
+    """
+    for match in _SURFACE.finditer(text):
+        yield match.group(), match.span()
+
+
+@lru_cache(maxsize=200_000)
+def key(surface: str) -> str:
+    """What spellings of one name share: case, accents and separators folded away.
+
+    >>> key("StreamingTextResponse") == key("streaming_text-response")
+    True
+    """
+    if surface.isascii():  # the common case, ten times faster
+        return _KEY_PART.sub("", surface.lower())
+    return normalise(surface).replace(" ", "")
+
+
+def split(surface: str) -> list[str]:
+    """The parts of a name, in order: at separators, and where capitals say that a word begins.
+
+    >>> split("HTTPServer_v2.useChat")
+    ['HTTP', 'Server', 'v2', 'use', 'Chat']
+    """
+    parts = []
+    for run in re.split(r"[\W_]+", surface):
+        start = 0
+        for at in range(1, len(run)):
+            if _word_begins(run, at):
+                parts.append(run[start:at])
+                start = at
+        if run:
+            parts.append(run[start:])
+    return parts
+
+
+def _word_begins(run: str, at: int) -> bool:
+    if not run[at].isupper():
+        return False
+    if not run[at - 1].isupper():
+        return True
+    # The last capital of a run of them begins the word that follows: HTTP|Server.
+    return at + 1 < len(run) and run[at + 1].islower()
+
+
+@lru_cache(maxsize=200_000)
+def variants(surface: str) -> tuple[str, ...]:
+    """A name and everything it is found under: itself, the members of its path, and their parts; each once.
+
+    >>> variants("os.path.joinAll")
+    ('os.path.joinAll', 'os', 'path', 'joinAll', 'join', 'All')
+    """
+    found = {surface: None}
+    members = _SEPARATOR.split(surface)
+    found.update(dict.fromkeys(members))
+    for member in members:
+        found.update(dict.fromkeys(split(member)))
+    return tuple(name for name in found if name.strip("_"))
+
+
+def looks_like_name(surface: str) -> bool:
+    """Whether a word is spelt as names in code are: an inner capital or underscore, a path, letters with digits.
+
+    Ordinary prose is spared: initials (U.S.), hyphenated words, years, and words in capitals are no such names.
+
+    >>> [looks_like_name(word) for word in ("useChat", "api_key", "np.linalg", "sk-proj-xxxx", "utf8", "os/path")]
+    [True, True, True, False, True, True]
+    >>> [looks_like_name(word) for word in ("well-known", "U.S.A", "1984", "NASA", "Paris", "20th", "and/or")]
+    [False, False, False, False, False, False, True]
+    """
+    if "_" in surface.strip("_") or (surface.startswith("_") and len(surface) > 1):
+        return True
+    if any(mark in surface for mark in ("/", "::")):
+        return any(char.isalpha() for char in surface)
+    members = _SEPARATOR.split(surface)
+    if "." in surface and all(len(member) > 1 and member[0].isalpha() for member in members):
+        return True
+    return any(_inner_capital(member) or _letters_then_digits(member) for member in members)
+
+
+def _inner_capital(word: str) -> bool:
+    return any(char.islower() for char in word) and any(_word_begins(word, at) for at in range(1, len(word)))
+
+
+def _letters_then_digits(word: str) -> bool:
+    return bool(re.fullmatch(r"[^\W\d_]+\d+\w*", word)) and not word.isupper()
+
+
+def definitions(text: str) -> Iterator[str]:
+    r"""The names that a piece of source code defines, as they are written.
+
+    >>> list(definitions("class Chat:\n    def send(self): ..."))
+    ['Chat', 'send']
+    """
+    return (match.group(1) for match in _DEFINITION.finditer(text))

@@ -1,0 +1,92 @@
+"""Text -> the known names in it: longest match of word sequences, case, accents and punctuation folded."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from kg2rag.text.normalisation import normalise
+
+_WORD = re.compile(r"[^\W_]+", re.UNICODE)
+# Words that a sentence may begin with and a name does not; a capitalised phrase loses them at its front.
+FUNCTION_WORDS = frozenset(
+    """a about after all also although among an and another any are as at based because before being between both but by
+    can could did do does during each either every few following for formerly from had has have he her here his how
+    however i if in into is it its later many may more most much my neither no nor not of on once one only or originally
+    other our over several she since so some such than that the their them then there these they this those though
+    through thus to two under until up was we were what when where whether which while who whom whose why will with
+    within would you your""".split()
+)
+
+
+class Lexicon:
+    """Longest match of known word sequences in a text.
+
+    Parameters
+    ----------
+    keys : normalised surfaces; a key's place is its code.
+    names : how each key is written, where `find` shall ask for capitals.
+    """
+
+    def __init__(self, keys: Sequence[str], names: Sequence[str] = ()) -> None:
+        self._lower_case = {code for code, name in enumerate(names) if not _stands_out(name)}
+        self._code = {key: code for code, key in enumerate(keys) if key}
+        self._longest: dict[str, int] = defaultdict(int)
+        for key in self._code:
+            words = key.split(" ")
+            self._longest[words[0]] = max(self._longest[words[0]], len(words))
+
+    def find(self, text: str, *, capitals: bool = True) -> Iterator[tuple[int, tuple[int, int]]]:
+        """(code, (start, end)) of every key in the text, left to right, the longest at each place, without overlap.
+
+        With `capitals`, a match must hold a capital letter or a digit, unless its name has none either: "the birds" is
+        no film, "uvicorn" is a server.
+        """
+        words, spans = words_of(text)
+        at = 0
+        while at < len(words):
+            length, code = self._longest_at(words, at)
+            if code is not None:
+                start, end = spans[at][0], spans[at + length - 1][1]
+                surface = text[start:end]
+                # One character may fold to two words (½): a match that needs half of it is none.
+                whole = text.isascii() or normalise(surface) == " ".join(words[at : at + length])
+                if whole and (not capitals or code in self._lower_case or _stands_out(surface)):
+                    yield code, (start, end)
+                    at += length
+                    continue
+            at += 1
+
+    def _longest_at(self, words: list[str], at: int) -> tuple[int, int | None]:
+        for length in range(min(self._longest.get(words[at], 0), len(words) - at), 0, -1):
+            code = self._code.get(" ".join(words[at : at + length]))
+            if code is not None:
+                return length, code
+        return 0, None
+
+
+def _stands_out(surface: str) -> bool:
+    return any(char.isupper() or char.isdigit() for char in surface)
+
+
+def words_of(text: str) -> tuple[list[str], list[tuple[int, int]]]:
+    """The words of `normalise(text)` and where each stands in `text`: snake_case and composed accents included."""
+    if text.isascii():
+        matches = list(_WORD.finditer(text))
+        return [match.group().lower() for match in matches], [match.span() for match in matches]
+    folded, origin = [], []
+    for at, char in enumerate(text):
+        plain = "".join(part for part in unicodedata.normalize("NFKD", char) if not unicodedata.combining(part))
+        for part in plain.casefold():
+            folded.append(part)
+            origin.append(at)
+    words, spans = [], []
+    for match in _WORD.finditer("".join(folded)):
+        end = origin[match.end() - 1] + 1
+        while end < len(text) and unicodedata.combining(text[end]):
+            end += 1
+        words.append(match.group())
+        spans.append((origin[match.start()], end))
+    return words, spans

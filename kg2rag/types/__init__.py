@@ -1,0 +1,1 @@
+"""What flows between the rooms: passages, rankings, formulas, traces, corpora and questions. Holds no algorithm."""

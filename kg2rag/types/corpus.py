@@ -1,0 +1,224 @@
+"""The passages of a dataset in a fixed order, as one Arrow table.
+
+Passages become objects only when looked at, so millions of them do not live in RAM.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from kg2rag.text.normalisation import split_sentences
+from kg2rag.types.arrays import IntArray
+from kg2rag.types.passages import Passage
+
+if TYPE_CHECKING:
+    pass
+
+SCHEMA = pa.schema(
+    [
+        ("id", pa.string()),
+        ("title", pa.string()),
+        ("text", pa.string()),
+        ("doc_id", pa.string()),
+        ("position", pa.int32()),
+        ("sentences", pa.list_(pa.string())),
+    ]
+)
+
+
+class Corpus(Sequence[Passage]):
+    """The passages of a dataset, in a fixed order; a passage's *row* is its place in that order, from 0.
+
+    Parameters
+    ----------
+    table : columns id, title, text, doc_id, position, sentences (`SCHEMA`); `sentences` is null where the source has
+        no sentence split of its own.
+
+    Raises
+    ------
+    ValueError : no passage, one without id, document or text, or an id that stands twice; the message names it.
+    """
+
+    def __init__(self, table: pa.Table) -> None:
+        self.table = table.select(SCHEMA.names).cast(SCHEMA).combine_chunks()
+        if not len(self.table):
+            raise ValueError("A corpus needs at least one passage; this one is empty.")
+        self.ids: list[str] = self.table["id"].to_pylist()
+        for name in ("id", "doc_id"):
+            if self.table[name].null_count:
+                row = self.table[name].to_pylist().index(None)
+                raise ValueError(f"The passage in row {row} has no {name}. Give it one.")
+        self._row_of = {id_: row for row, id_ in enumerate(self.ids)}
+        if len(self._row_of) < len(self.ids):
+            seen: set[str] = set()
+            twice = next(id_ for id_ in self.ids if id_ in seen or seen.add(id_))  # type: ignore[func-returns-value]
+            raise ValueError(f"Passage id {twice!r} stands twice in the corpus. Ids must be unique.")
+        for row, text in enumerate(self.table["text"].to_pylist()):
+            if not (text and text.strip()):
+                raise ValueError(f"Passage {self.ids[row]!r} (row {row}) has no text. Drop it or give it text.")
+
+    @classmethod
+    def from_passages(cls, passages: Iterable[Passage], sentences: Sequence[Sequence[str]] | None = None) -> Corpus:
+        """A corpus of passages in the order given; `sentences`, one list a passage, is the source's own split."""
+        rows = [(p.id, p.title, p.text, p.doc_id, p.position) for p in passages]
+        columns = [list(column) for column in zip(*rows, strict=True)] or [[]] * 5
+        return cls(pa.table([*columns, sentences or [None] * len(rows)], schema=SCHEMA))
+
+    @classmethod
+    def open(cls, path: Path) -> Corpus:
+        """A corpus that `save` wrote, memory-mapped."""
+        with pa.memory_map(str(path)) as source:
+            return cls(pa.ipc.open_file(source).read_all())
+
+    def save(self, path: Path) -> None:
+        """Write the table as one Arrow file."""
+        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, SCHEMA) as writer:
+            writer.write_table(self.table)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __getitem__(self, row: int) -> Passage:  # type: ignore[override]
+        record = self.table.slice(range(len(self))[row], 1).to_pylist()[0]
+        del record["sentences"]
+        return Passage(**record)
+
+    def __iter__(self) -> Iterator[Passage]:
+        for batch in self.table.drop_columns("sentences").to_batches(max_chunksize=10_000):
+            yield from (Passage(**record) for record in batch.to_pylist())
+
+    def __contains__(self, id_: object) -> bool:
+        return id_ in self._row_of
+
+    def __repr__(self) -> str:
+        return f"Corpus({len(self):,} passages, {len(set(self.doc_ids)):,} documents)"
+
+    def row(self, id_: str) -> int:
+        """The row of a passage id; KeyError names the unknown one."""
+        try:
+            return self._row_of[id_]
+        except KeyError:
+            raise KeyError(
+                f"Unknown passage {id_!r}. The corpus has {len(self)} passages, such as {self.ids[0]!r}."
+            ) from None
+
+    def rows(self, ids: Iterable[str]) -> IntArray:
+        """The rows of several ids, sorted, each once."""
+        return np.unique(np.fromiter((self.row(id_) for id_ in ids), dtype=np.int64))
+
+    @cached_property
+    def titles(self) -> list[str]:
+        """The title of every passage, by row; empty where it has none."""
+        return [title or "" for title in self.table["title"].to_pylist()]
+
+    @cached_property
+    def doc_ids(self) -> list[str]:
+        """The document of every passage, by row."""
+        found: list[str] = self.table["doc_id"].to_pylist()
+        return found
+
+    @cached_property
+    def contents(self) -> list[str]:
+        """What is indexed and encoded of every passage, by row: title, line break, text."""
+        return self.joined("\n")
+
+    def joined(self, separator: str) -> list[str]:
+        """Title, separator and text of every passage, by row; the text alone where there is no title."""
+        texts = self.table["text"].to_pylist()
+        return [f"{title}{separator}{text}" if title else text for title, text in zip(self.titles, texts, strict=True)]
+
+    def sentences(self, row: int) -> list[str]:
+        """The sentences of a passage: the source's own split where it has one, else ours."""
+        given = self.table["sentences"][row].as_py()
+        return given if given is not None else split_sentences(self.table["text"][row].as_py())
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """sha256 over ids, titles, texts, documents and sentence splits: equal corpora have equal fingerprints."""
+        digest = hashlib.sha256()
+        for batch in self.table.to_batches(max_chunksize=10_000):
+            for record in batch.to_pylist():
+                digest.update(repr(tuple(record.values())).encode())
+        return digest.hexdigest()
+
+    def with_passages(self, passages: Iterable[Passage]) -> Corpus:
+        """These passages, then those. Of another `Corpus`, its own sentence splits come with them.
+
+        Raises
+        ------
+        ValueError : an id that is in the corpus already, or stands twice.
+        """
+        added = _own_corpus(self, passages)
+        if added is None:
+            return self
+        before = frozenset(self.ids)
+        if known := [id_ for id_ in added.ids if id_ in before]:
+            raise ValueError(
+                f"Passage {known[0]!r} cannot be added: the corpus has one of that id ({_share(known, added.ids)}). "
+                "Give it another id, or replace the passage that has this one."
+            )
+        return type(self)(pa.concat_tables([self.table, added.table]))
+
+    def without(self, ids: Iterable[str]) -> Corpus:
+        """The passages that are not named, in their order.
+
+        Raises
+        ------
+        KeyError : an id that the corpus lacks. ValueError : no passage would be left.
+        """
+        gone = _known(self, ids, "removed")
+        if not gone:
+            return self
+        kept = np.setdiff1d(np.arange(len(self)), self.rows(gone))
+        if not len(kept):
+            raise ValueError(f"Removing all {len(self)} passages would leave an empty corpus. Keep at least one.")
+        return type(self)(self.table.take(kept))
+
+    def replacing(self, passages: Iterable[Passage]) -> Corpus:
+        """The corpus in which each of these takes the place of the passage of its id; sentences as in `with_passages`.
+
+        Raises
+        ------
+        KeyError : an id that the corpus lacks. ValueError : an id that stands twice.
+        """
+        changed = _own_corpus(self, passages)
+        if changed is None:
+            return self
+        order = np.arange(len(self))
+        order[[self.row(id_) for id_ in _known(self, changed.ids, "replaced")]] = len(self) + np.arange(len(changed))
+        return type(self)(pa.concat_tables([self.table, changed.table]).take(order))
+
+    def __reduce__(self) -> tuple[type[Corpus], tuple[pa.Table]]:
+        return Corpus, (self.table,)
+
+
+def _own_corpus(corpus: Corpus, passages: Iterable[Passage]) -> Corpus | None:
+    """The passages as a corpus of their own; None where there is none."""
+    if isinstance(passages, type(corpus)):
+        return passages
+    given = list(passages)
+    return type(corpus).from_passages(given) if given else None
+
+
+def _known(corpus: Corpus, ids: Iterable[str], what: str) -> list[str]:
+    """The ids, each once, all of them the corpus's."""
+    if isinstance(ids, str):
+        raise TypeError(f"Ids are given as a list, such as [{ids!r}], not as the string {ids!r}.")
+    wanted, known = list(dict.fromkeys(ids)), frozenset(corpus.ids)
+    if unknown := [id_ for id_ in wanted if id_ not in known]:
+        raise KeyError(
+            f"Passage {unknown[0]!r} cannot be {what}: the corpus lacks it ({_share(unknown, wanted)}). "
+            f"It has {len(corpus)} passages, such as {corpus.ids[0]!r}."
+        )
+    return wanted
+
+
+def _share(some: list[str], given: list[str]) -> str:
+    return f"{len(some)} of {len(given)} given"

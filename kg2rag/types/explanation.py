@@ -1,0 +1,226 @@
+"""A ranking -> why each hit is there: its stage and source, the triples on its path, the arithmetic of its score.
+
+Shows itself in Jupyter (self-contained HTML, everything escaped) and in a terminal (rich). What a strategy says of a
+hit lies in the ranking; nothing is computed anew here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from kg2rag.types.arrays import FloatArray
+from kg2rag.types.formulas import FORMULA, INNER, SOURCE, for_stage, sources
+from kg2rag.types.hits import Hit
+
+if TYPE_CHECKING:
+    from rich.console import Group, RenderableType
+
+
+class Ranked(Protocol):
+    """What an explanation reads of a `Ranking`."""
+
+    @property
+    def stages(self) -> Sequence[str]:
+        """The names of the components that brought hits in."""
+        ...
+
+    @property
+    def parts(self) -> Mapping[str, FloatArray]:
+        """Named columns of numbers, (n_hits,) each."""
+        ...
+
+    @property
+    def metadata(self) -> Mapping[str, object]:
+        """What the strategy says about the query as a whole."""
+        ...
+
+    @property
+    def passage_ids(self) -> list[str]:
+        """The ids of the hits, best first."""
+        ...
+
+    def top(self, k: int) -> Iterable[Hit]:
+        """The first `k` hits."""
+        ...
+
+
+GOLD = "◆ gold"
+"""Stands beside what should be found."""
+LISTED = 12  # members of a note that are shown; a strategy may name hundreds
+
+
+@dataclass(frozen=True, repr=False)
+class Explanation:
+    """The first hits of a ranking, explained; make one with `Ranking.explain`.
+
+    Attributes
+    ----------
+    limit : hits shown.
+    texts : passage id -> what to show of the passage; ids alone where empty.
+    gold : what should be found -> the passages that count as it: itself, or a document's; empty where not known.
+    """
+
+    ranking: Ranked
+    limit: int = 10
+    texts: Mapping[str, str] = field(default_factory=dict)
+    title: str = ""
+    gold: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def hits(self) -> list[Hit]:
+        """The hits shown."""
+        return list(self.ranking.top(self.limit))
+
+    def stage_of(self, hit: Hit) -> str:
+        """The stage that brought the hit in and, where that is another word, its source: "seed, from dense"."""
+        source = sources(self.ranking)[hit.stage]
+        return hit.stage if source == hit.stage else f"{hit.stage}, from {source}"
+
+    def formula_of(self, hit: Hit) -> str | None:
+        """The formula of the hit's score, with the names of its parts; None where the strategy writes none."""
+        formula = for_stage(self.ranking.metadata.get(FORMULA), hit.stage)
+        if formula is None:
+            return None
+        named = self._names()
+        return " + ".join(term for term in _terms(formula) if hit.parts.keys() >= set(named.findall(term)))
+
+    def sum_of(self, hit: Hit) -> str:
+        """How the score is made, with this hit's numbers: "0.7 · 0.91 (hybrid) + 0.3 · 0.5 (graph)"."""
+        formula = self.formula_of(hit)
+        if formula is None:
+            return ", ".join(f"{name} {_number(value)}" for name, value in hit.parts.items())
+        return self._names().sub(lambda found: f"{_number(hit.parts[found.group()])} ({found.group()})", formula)
+
+    def besides(self, hit: Hit) -> dict[str, float]:
+        """The hit's parts that its formula does not name."""
+        formula = self.formula_of(hit)
+        named = set(self._names().findall(formula)) if formula is not None else set(hit.parts)
+        return {name: value for name, value in hit.parts.items() if name not in named}
+
+    def _names(self) -> re.Pattern[str]:
+        """Finds the names of the ranking's parts, of two that begin alike the longer."""
+        names = sorted(self.ranking.parts, key=len, reverse=True)
+        return re.compile("|".join(rf"(?<![\w.]){re.escape(name)}(?!\w)" for name in names) or "(?!)")
+
+    def is_gold(self, hit: Hit) -> bool:
+        """Whether the hit is something that should be found."""
+        return any(hit.passage_id in passages for passages in self.gold.values())
+
+    def missed(self) -> dict[str, str]:
+        """The gold that no hit shown counts as, and where it stands instead."""
+        places = {id_: at for at, id_ in enumerate(self.ranking.passage_ids, start=1)}
+        first = {
+            id_: min((places[one] for one in passages if one in places), default=0)
+            for id_, passages in self.gold.items()
+        }
+        nowhere = f"not among the {len(places)} passages of the ranking"
+        return {id_: f"at rank {at}" if at else nowhere for id_, at in first.items() if not 0 < at <= self.limit}
+
+    def notes(self) -> dict[str, str]:
+        """What the strategy says of the query as a whole."""
+        return {
+            name: _readable(value)
+            for name, value in self.ranking.metadata.items()
+            if name not in (FORMULA, SOURCE, *INNER)
+        }
+
+    def _repr_html_(self) -> str:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+
+        environment = Environment(
+            loader=PackageLoader("kg2rag.text", "templates"), autoescape=True, undefined=StrictUndefined
+        )
+        rows = [self._row(at, hit) for at, hit in enumerate(self.hits(), start=1)]
+        template = environment.get_template("explanation.html.j2")
+        return template.render(title=self.title, rows=rows, missed=self.missed(), notes=self.notes())
+
+    def _row(self, at: int, hit: Hit) -> dict[str, Any]:
+        return {
+            "rank": at,
+            "hit": hit,
+            "gold": self.is_gold(hit),
+            "score": _number(hit.score),
+            "stage": self.stage_of(hit),
+            "sum": self.sum_of(hit),
+            "besides": _readable(self.besides(hit)) if self.besides(hit) else "",
+            "text": self.texts.get(hit.passage_id, ""),
+            "path": [(triple, f"{0.8 + triple.strength / 4:.2f}") for triple in hit.path],
+        }
+
+    def __rich__(self) -> Group:
+        from rich.console import Group
+        from rich.text import Text
+
+        lines: list[RenderableType] = [Text(self.title, style="bold")] if self.title else []
+        for at, hit in enumerate(self.hits(), start=1):
+            lines += self._lines(at, hit)
+        lines += [Text(f"{GOLD} {id_}: {where}", style="bold yellow") for id_, where in self.missed().items()]
+        lines += [Text(f"{name}: {value}", style="dim") for name, value in self.notes().items()]
+        return Group(*lines)
+
+    def _lines(self, at: int, hit: Hit) -> list[RenderableType]:
+        from rich.padding import Padding
+        from rich.text import Text
+
+        head = Text.assemble((f"{at:>2}  ", "dim"), (hit.passage_id, "bold"), f"  {_number(hit.score)}  ")
+        head.append(self.stage_of(hit), style="cyan").append(f"  {GOLD}" * self.is_gold(hit), style="bold green")
+        made, besides = self.sum_of(hit), _readable(self.besides(hit))
+        lines = [
+            Text(self.texts.get(hit.passage_id, "")),
+            Text(f"= {made}" if made else "", style="dim"),
+            Text(f"besides: {besides}" if self.besides(hit) else "", style="dim"),
+            *(Text(f"{triple}  (strength {triple.strength:g})", style="green") for triple in hit.path),
+        ]
+        return [head, *(Padding(line, (0, 0, 0, 4), expand=False) for line in lines if line)]
+
+    def __repr__(self) -> str:
+        from rich.console import Console
+
+        console = Console(width=120, no_color=True)
+        with console.capture() as captured:
+            console.print(self)
+        return captured.get()
+
+
+def side_by_side(explanations: Mapping[str, Explanation]) -> Any:
+    """Explanations in columns, for a terminal."""
+    from rich.table import Table
+
+    table = Table(*explanations, show_lines=False, expand=True)
+    table.add_row(*explanations.values())
+    return table
+
+
+def _terms(formula: str) -> list[str]:
+    """The terms of a sum; a + within parentheses parts none."""
+    terms, depth = [""], 0
+    for character in formula:
+        depth += (character == "(") - (character == ")")
+        if character == "+" and not depth:
+            terms.append("")
+        else:
+            terms[-1] += character
+    return [term.strip() for term in terms]
+
+
+def _number(value: float) -> str:
+    return f"{value:.4g}"
+
+
+def _readable(value: object) -> str:
+    if isinstance(value, float):
+        return _number(value)
+    if isinstance(value, Mapping):
+        return _listed([f"{name} {_readable(part)}" for name, part in value.items()])
+    if isinstance(value, tuple | list):
+        return _listed(
+            [f"({_readable(part)})" if isinstance(part, tuple | list) else _readable(part) for part in value]
+        )
+    return str(value)
+
+
+def _listed(members: Sequence[str]) -> str:
+    unshown = [f"… and {len(members) - LISTED} more"] if len(members) > LISTED else []
+    return ", ".join([*members[:LISTED], *unshown]) or "none"

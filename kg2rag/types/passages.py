@@ -1,0 +1,57 @@
+"""What is retrieved and asked: passages, queries, and the triples that passages state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """One retrievable unit of text (a paper's *chunk*).
+
+    `doc_id` names the document it belongs to, `position` its place in that document, from 0.
+    """
+
+    id: str
+    title: str
+    text: str
+    doc_id: str
+    position: int
+
+    @property
+    def contents(self) -> str:
+        """What is indexed and encoded: title, line break, text; the text alone where there is no title."""
+        return f"{self.title}\n{self.text}" if self.title else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A question. `candidates` are the passage ids that may answer it (setting "distractor"); None means the corpus."""
+
+    id: str
+    text: str
+    candidates: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Triple:
+    """A fact, and the passage that states it.
+
+    `strength`, in (0, 10], says how strong the relation is; `confidence`, in (0, 1], how sure its extractor was.
+    """
+
+    head: str
+    relation: str
+    tail: str
+    passage_id: str
+    strength: float = 5.0
+    confidence: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.strength <= 10:
+            raise ValueError(f"{self}: strength {self.strength} is outside (0, 10].")
+        if not 0 < self.confidence <= 1:
+            raise ValueError(f"{self}: confidence {self.confidence} is outside (0, 1].")
+
+    def __str__(self) -> str:
+        return f"{self.head} -[{self.relation}]-> {self.tail}"

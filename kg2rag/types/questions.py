@@ -1,0 +1,149 @@
+"""Questions with what is known about them, and the corpus they are asked of: what a dataset loader returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from kg2rag.types.corpus import Corpus
+from kg2rag.types.passages import Query, Triple
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A query with what is known about it.
+
+    `gold` maps the ids of the relevant passages (or documents, see `QADataset.unit`) to grades of 1 or more.
+    `supporting` names the sentences that hold the facts, as (doc_id, sentence index from 0).
+    `candidates` are the passages offered with this question in the official distractor setting.
+    Unknown things are empty, None or "", never guessed.
+    """
+
+    id: str
+    text: str
+    gold: Mapping[str, int]
+    answers: tuple[str, ...] = ()
+    type: str = ""
+    hops: int | None = None
+    supporting: tuple[tuple[str, int], ...] = ()
+    triples: tuple[tuple[str, str, str], ...] = ()
+    candidates: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class QADataset:
+    """Questions, their gold, and the corpus they are asked of.
+
+    Attributes
+    ----------
+    setting : "pooled", every question searches the whole corpus; "distractor", each searches its own candidates.
+    unit : what `gold` names, "passage" ids or "document" ids.
+    source : where it came from: loader, file hashes or hub revision, options; every result records it.
+    extras : files that lie beside the questions and may serve as a graph, by kind (`openie`, `subkgs`, `triples`).
+    """
+
+    name: str
+    corpus: Corpus
+    questions: tuple[Question, ...]
+    setting: Literal["pooled", "distractor"] = "pooled"
+    unit: Literal["passage", "document"] = "passage"
+    source: Mapping[str, object] = field(default_factory=dict)
+    extras: Mapping[str, Path] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, value, allowed in (
+            ("setting", self.setting, ("pooled", "distractor")),
+            ("unit", self.unit, ("passage", "document")),
+        ):
+            if value not in allowed:
+                raise ValueError(f"{self.name}: unknown {name} {value!r}. Known: {', '.join(allowed)}.")
+        known = set(self.corpus.ids if self.unit == "passage" else self.corpus.doc_ids)
+        seen: set[str] = set()
+        for question in self.questions:
+            if question.id in seen:
+                raise ValueError(f"{self._where(question)}: the id stands twice. Question ids must be unique.")
+            seen.add(question.id)
+            self._check(question, known)
+        if not self.questions:
+            raise ValueError(f"{self.name}: no question.")
+
+    def _where(self, question: Question) -> str:
+        return f"{self.name}, question {question.id!r}"
+
+    def _check(self, question: Question, known: set[str]) -> None:
+        where = self._where(question)
+        if not question.text.strip():
+            raise ValueError(f"{where}: the question is empty.")
+        if not question.gold:
+            raise ValueError(f"{where}: no gold {self.unit}. Leave out questions that cannot be judged.")
+        missing = [id_ for id_ in question.gold if id_ not in known]
+        if missing:
+            raise ValueError(
+                f"{where}: gold {self.unit} {missing[0]!r} is not in the corpus ({len(missing)} of "
+                f"{len(question.gold)} missing). Are questions and corpus from the same split?"
+            )
+        for id_, grade in question.gold.items():
+            if grade < 1:
+                raise ValueError(
+                    f"{where}: gold {self.unit} {id_!r} has grade {grade}. Leave out what is not relevant."
+                )
+        strangers = [id_ for id_ in question.candidates or () if id_ not in self.corpus._row_of]
+        if strangers:
+            raise ValueError(f"{where}: candidate {strangers[0]!r} is not in the corpus.")
+        if self.setting == "distractor" and not question.candidates:
+            raise ValueError(f"{where}: setting 'distractor' needs candidates for every question.")
+
+    def __len__(self) -> int:
+        return len(self.questions)
+
+    def __repr__(self) -> str:
+        return f"QADataset({self.name!r}, {len(self)} questions, {self.corpus!r}, {self.setting})"
+
+    @cached_property
+    def queries(self) -> list[Query]:
+        """What a retriever sees: ids, texts, and in the distractor setting the candidates."""
+        masked = self.setting == "distractor"
+        return [Query(q.id, q.text, q.candidates if masked else None) for q in self.questions]
+
+    @property
+    def qrels(self) -> dict[str, dict[str, int]]:
+        """Question id -> gold id -> grade."""
+        return {question.id: dict(question.gold) for question in self.questions}
+
+    def question(self, id_: str) -> Question:
+        """The question of that id."""
+        for question in self.questions:
+            if question.id == id_:
+                return question
+        raise KeyError(f"{self.name} has no question {id_!r}; the first is {self.questions[0].id!r}.")
+
+    def sample(self, limit: int, seed: int = 0) -> QADataset:
+        """`limit` questions drawn without replacement, in their original order, over the same corpus."""
+        if limit < 1:
+            raise ValueError(f"limit must be at least 1, not {limit}.")
+        if limit >= len(self):
+            return self
+        kept = np.sort(np.random.default_rng(seed).choice(len(self), size=limit, replace=False))
+        source = {**self.source, "limit": limit, "seed": seed}
+        return replace(self, questions=tuple(self.questions[i] for i in kept.tolist()), source=source)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a question: id, text, type, hops, gold, answers."""
+        import pandas as pd
+
+        columns = ("id", "text", "type", "hops", "gold", "answers")
+        rows = [(q.id, q.text, q.type, q.hops, list(q.gold), list(q.answers)) for q in self.questions]
+        return pd.DataFrame(rows, columns=list(columns))
+
+
+def gold_triples(question: Question, passage_id: str = "") -> tuple[Triple, ...]:
+    """A question's gold facts as `Triple`s of full strength."""
+    return tuple(Triple(head, relation, tail, passage_id, strength=10) for head, relation, tail in question.triples)

@@ -1,0 +1,177 @@
+"""What every strategy returns: one ranking a query, its hits as arrays in canonical order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kg2rag.types.arrays import FloatArray, IntArray
+from kg2rag.types.explanation import Explanation
+from kg2rag.types.hits import Hit
+from kg2rag.types.passages import Triple
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """One query's hits, best first, each passage once; ordered by (-score, corpus position).
+
+    The hits live in arrays; `Hit` objects are made when asked for. Build one with `rank`.
+
+    Attributes
+    ----------
+    rows : (n_hits,) positions in the corpus.
+    scores : (n_hits,) non-increasing.
+    ids : the corpus's passage ids, by position; shared, never copied.
+    stages : names of components; `stage_codes`, (n_hits,), points into them.
+    parts : named columns, (n_hits,) each; NaN where a hit has no such part.
+    paths : corpus position -> the triples that led there; text matches have no entry, other passages may have one.
+    metadata : what the strategy says about the query as a whole (why the graph was skipped, the weights it chose).
+    """
+
+    query_id: str
+    rows: IntArray
+    scores: FloatArray
+    ids: Sequence[str] = field(repr=False)
+    stages: tuple[str, ...] = ("",)
+    stage_codes: NDArray[np.int8] | None = None
+    parts: Mapping[str, FloatArray] = field(default_factory=dict, repr=False)
+    paths: Mapping[int, tuple[Triple, ...]] = field(default_factory=dict, repr=False)
+    metadata: Mapping[str, object] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Hit]:
+        return (self.hit(rank) for rank in range(1, len(self) + 1))
+
+    def hit(self, rank: int) -> Hit:
+        """The hit at `rank`, counted from 1."""
+        if not 1 <= rank <= len(self):
+            raise IndexError(f"query {self.query_id!r}: rank {rank} of a ranking with {len(self)} hits.")
+        at = rank - 1
+        row = int(self.rows[at])
+        return Hit(
+            passage_id=self.ids[row],
+            score=float(self.scores[at]),
+            stage=self.stage_at(at),
+            path=self.paths.get(row, ()),
+            parts={name: float(column[at]) for name, column in self.parts.items() if not np.isnan(column[at])},
+        )
+
+    def stage_at(self, index: int) -> str:
+        """The name of the component that brought the hit at `index` (from 0) in."""
+        return self.stages[0 if self.stage_codes is None else int(self.stage_codes[index])]
+
+    @property
+    def passage_ids(self) -> list[str]:
+        """The ids of the hits, best first."""
+        return [self.ids[row] for row in self.rows.tolist()]
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a hit: rank, passage, score, stage, path, then the parts of the score."""
+        import pandas as pd
+
+        rows = [
+            {"rank": at, "passage": hit.passage_id, "score": hit.score, "stage": hit.stage, "path": hit.path_text}
+            | dict(hit.parts)
+            for at, hit in enumerate(self, start=1)
+        ]
+        return pd.DataFrame(rows, columns=["rank", "passage", "score", "stage", "path", *self.parts])
+
+    def _repr_html_(self) -> str:
+        html: str = self.to_frame().to_html(index=False, float_format="{:.4g}".format, na_rep="")
+        return html
+
+    def explain(self, limit: int = 10, texts: Mapping[str, str] | None = None, title: str = "") -> Explanation:
+        """Why the first `limit` hits are here; shows itself in Jupyter and in a terminal.
+
+        `texts` maps passage ids to what should be shown of them; without it, ids alone are shown.
+        """
+        return Explanation(self, limit, texts or {}, title)
+
+    def top(self, k: int) -> Ranking:
+        """The first `k` hits; ValueError where `k` is below 1."""
+        if k < 1:
+            raise ValueError(f"k must be at least 1, not {k}.")
+        if k >= len(self):
+            return self
+        return Ranking(
+            query_id=self.query_id,
+            rows=self.rows[:k],
+            scores=self.scores[:k],
+            ids=self.ids,
+            stages=self.stages,
+            stage_codes=None if self.stage_codes is None else self.stage_codes[:k],
+            parts={name: column[:k] for name, column in self.parts.items()},
+            paths=self.paths,
+            metadata=self.metadata,
+        )
+
+
+def best(scores: NDArray[np.floating], k: int) -> IntArray:
+    """The rows of the `k` best scores and of every score equal to the k-th, unordered; hand them to `rank`.
+
+    Linear in `len(scores)`, which a full sort is not. ValueError where `k` is below 1.
+    """
+    if k < 1:
+        raise ValueError(f"k must be at least 1, not {k}.")
+    if k >= len(scores):
+        return np.arange(len(scores), dtype=np.int64)
+    threshold = np.partition(scores, len(scores) - k)[len(scores) - k]
+    return np.flatnonzero(scores >= threshold)
+
+
+def rank(
+    query_id: str,
+    rows: NDArray[np.integer],
+    scores: NDArray[np.floating],
+    ids: Sequence[str],
+    k: int,
+    *,
+    stages: tuple[str, ...] = ("",),
+    stage_codes: NDArray[np.integer] | None = None,
+    parts: Mapping[str, NDArray[np.floating]] | None = None,
+    paths: Mapping[int, tuple[Triple, ...]] | None = None,
+    metadata: Mapping[str, object] | None = None,
+) -> Ranking:
+    """Order scored rows canonically, by (-score, corpus position), and keep the first `k`.
+
+    Parameters
+    ----------
+    rows, scores : (n,) each; a row may stand only once.
+    stage_codes, parts : (n,) each, in the order of `rows`.
+
+    Raises
+    ------
+    ValueError : `k` is below 1, a score is not finite, or a row stands twice.
+    """
+    if k < 1:
+        raise ValueError(f"k must be at least 1, not {k}.")
+    found: IntArray = np.asarray(rows, dtype=np.int64)
+    values: FloatArray = np.asarray(scores, dtype=np.float64)
+    if not np.isfinite(values).all():
+        raise ValueError(
+            f"query {query_id!r}: the score of {ids[int(found[~np.isfinite(values)][0])]!r} is not finite."
+        )
+    distinct, counts = np.unique(found, return_counts=True)
+    if len(distinct) != len(found):
+        raise ValueError(f"query {query_id!r}: passage {ids[int(distinct[counts > 1][0])]!r} is ranked twice.")
+    order = np.lexsort((found, -values))[:k]
+    return Ranking(
+        query_id=query_id,
+        rows=found[order],
+        scores=values[order],
+        ids=ids,
+        stages=stages,
+        stage_codes=None if stage_codes is None else np.asarray(stage_codes, dtype=np.int8)[order],
+        parts={name: np.asarray(column, dtype=np.float64)[order] for name, column in (parts or {}).items()},
+        paths=paths or {},
+        metadata=metadata or {},
+    )

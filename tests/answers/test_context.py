@@ -1,0 +1,329 @@
+"""What a language model is given: the designs' formats to the line, and budgets that hold for any text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from by_hand import knowledge_base, passages
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kg2rag.answers.context import Citation, ContextFormatter, Dropped, FormattedContext
+from kg2rag.answers.context.inverses import inverse
+from kg2rag.compute.store import Store
+from kg2rag.compute.tokens import EncoderTokens, TokenCounter
+from kg2rag.extraction import Entity, Extraction
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.types.passages import Passage, Triple
+from kg2rag.types.rankings import Ranking, rank
+
+NOWHERE = Store("/nonexistent")  # nothing here is encoded or built, so nothing is stored
+
+# The graph-augmented design's example; its page breaks lines that are one line here.
+AUTH_BLOCK = """\
+## Knowledge Graph Context
+Query entities: [Auth Service, OAuth Provider]
+
+### Auth Service (concept)
+Related: OAuth Provider (depends_on, weight: 8), User Model (implements), Login Flow (part_of), Session Store (uses)
+Description: Core authentication service handling JWT issuance and validation...
+
+### OAuth Provider (tool)
+Related: Auth Service (depended_on_by), Google OAuth (implements), GitHub OAuth (implements)
+Description: External OAuth2 provider integration layer...
+
+### Relevant Relationships
+- Auth Service -> OAuth Provider: "depends_on" -- Auth service delegates to OAuth provider for third-party login flows \
+(strength: 8)
+- Auth Service -> User Model: "implements" -- Auth service creates and validates user model instances during login \
+(strength: 5)"""
+
+
+@pytest.fixture
+def auth() -> KnowledgeBase:
+    texts = (
+        "Auth service delegates to OAuth provider for third-party login flows. It is old.",
+        "It began small. Auth service creates and validates user model instances during login.",
+    )
+    extraction = Extraction(
+        triples=(
+            Triple("Auth Service", "implements", "User Model", "p1"),
+            Triple("Auth Service", "part_of", "Login Flow", ""),
+            Triple("Auth Service", "depends_on", "OAuth Provider", "p0", strength=8),
+            Triple("Auth Service", "uses", "Session Store", ""),
+            Triple("OAuth Provider", "implements", "Google OAuth", ""),
+            Triple("OAuth Provider", "implements", "GitHub OAuth", ""),
+        ),
+        entities=(
+            Entity(
+                "Auth Service",
+                "concept",
+                "Core authentication service handling JWT issuance and validation...",
+                ("login system",),
+            ),
+            Entity("OAuth Provider", "tool", "External OAuth2 provider integration layer..."),
+        ),
+    )
+    return knowledge_base(passages(*texts), extraction, {}, NOWHERE)
+
+
+class Characters:
+    """A tokenizer whose pieces cross every seam: three characters are a token."""
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        return [math.ceil(len(text) / 3) for text in texts]
+
+
+class Squares:
+    """A tokenizer for which two pieces cost more together than alone."""
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        return [len(text) ** 2 // 400 for text in texts]
+
+
+def test_the_graph_block_is_the_designs_example_line_by_line(auth: KnowledgeBase) -> None:
+    block = ContextFormatter(auth).graph(["Auth Service", "OAuth Provider"])
+    assert block.text.splitlines() == AUTH_BLOCK.splitlines()
+    assert block.dropped == ()
+    assert block.tokens == EncoderTokens().count([AUTH_BLOCK])[0]
+
+
+def test_entities_may_be_named_by_alias_or_code_and_count_once(auth: KnowledgeBase) -> None:
+    block = ContextFormatter(auth).graph(["login system", auth.graph.entity("OAuth Provider"), "auth service"])
+    assert block.text == AUTH_BLOCK
+
+
+def test_no_entity_gives_an_empty_block(auth: KnowledgeBase) -> None:
+    assert ContextFormatter(auth).graph([]) == FormattedContext("", 0)
+
+
+def test_an_unknown_entity_is_refused_by_name(auth: KnowledgeBase) -> None:
+    with pytest.raises(KeyError, match="Unknown entity 'Auth Servise'"):
+        ContextFormatter(auth).graph(["Auth Servise"])
+
+
+def test_an_inverse_relation_keeps_its_weight_where_no_other_section_gives_it(auth: KnowledgeBase) -> None:
+    assert "Related: Auth Service (depended_on_by, weight: 8)" in ContextFormatter(auth).graph(["OAuth Provider"]).text
+
+
+def test_the_weaker_relations_beyond_the_limit_are_counted_as_dropped(auth: KnowledgeBase) -> None:
+    block = ContextFormatter(auth, max_related=1).graph(["Auth Service"])
+    assert "Related: OAuth Provider (depends_on, weight: 8)\n" in block.text
+    assert block.dropped == (
+        Dropped("3 weaker relations of Auth Service", "limit"),
+        Dropped("1 weaker relationships", "limit"),
+    )
+
+
+def test_a_smaller_budget_drops_whole_lines_and_names_them(auth: KnowledgeBase) -> None:
+    formatter = ContextFormatter(auth, graph_tokens=EncoderTokens().count([AUTH_BLOCK])[0] - 1)
+    block = formatter.graph(["Auth Service", "OAuth Provider"])
+    lines = AUTH_BLOCK.splitlines()
+    assert block.text.splitlines() == lines[:-1]
+    assert block.dropped == (Dropped(lines[-1], "budget"),)
+
+
+def test_a_heading_does_not_stand_alone_when_all_below_it_is_dropped(auth: KnowledgeBase) -> None:
+    head = "\n".join(AUTH_BLOCK.splitlines()[:2])
+    short = "\n".join([head, "", "### Auth Service (concept)"])
+    formatter = ContextFormatter(auth, graph_tokens=EncoderTokens().count([short])[0])
+    assert formatter.graph(["Auth Service", "OAuth Provider"]).text == head
+
+
+def test_a_budget_too_small_for_the_header_gives_an_empty_block_and_says_so(auth: KnowledgeBase) -> None:
+    block = ContextFormatter(auth, graph_tokens=5).graph(["OAuth Provider"])
+    assert block == FormattedContext(
+        "", 0, dropped=(Dropped("## Knowledge Graph Context\nQuery entities: [OAuth Provider]", "budget"),)
+    )
+
+
+SERVER = (
+    Passage("a", "Racks", "Server one stands in rack two.", "d1", 0),
+    Passage("b", "", "The service answers.", "d2", 0),
+    Passage("c", "", "the SERVICE answers!", "d3", 0),
+    Passage("d", "", "Lights blink.", "d4", 0),
+)
+HOSTS = Triple("Server", "HOSTS", "Service", "b", strength=8)
+CHUNKS = """\
+[1] [Score: 0.87] [Source: vector]
+Racks
+Server one stands in rack two.
+
+---
+
+[2] [Score: 0.60] [Source: graph]
+Path: Server -[HOSTS]-> Service
+The service answers.
+
+---
+
+[3] [Score: 0.10] [Source: vector]
+Lights blink."""
+
+
+@pytest.fixture
+def servers() -> KnowledgeBase:
+    entities = (Entity("Server", "Machine", "It hosts."), Entity("Service"))
+    return knowledge_base(SERVER, Extraction((HOSTS,), entities=entities), {}, NOWHERE)
+
+
+@pytest.fixture
+def ranking() -> Ranking:
+    return rank(
+        "q",
+        np.arange(4),
+        np.array([0.8651, 0.6, 0.5, 0.1]),
+        ["a", "b", "c", "d"],
+        4,
+        stages=("vector", "graph"),
+        stage_codes=np.array([0, 1, 0, 0]),
+        paths={1: (HOSTS,)},
+    )
+
+
+def test_passages_have_keys_scores_sources_and_paths(servers: KnowledgeBase, ranking: Ranking) -> None:
+    context = ContextFormatter(servers).passages(ranking)
+    assert context.text == CHUNKS
+    assert context.tokens == EncoderTokens().count([CHUNKS])[0]
+    assert context.citations == (
+        Citation("[1]", "a", "Racks", 0.8651, "vector"),
+        Citation("[2]", "b", "", 0.6, "graph", (HOSTS,)),
+        Citation("[3]", "d", "", 0.1, "vector"),
+    )
+
+
+def test_a_passage_that_repeats_another_is_dropped_and_says_whose(servers: KnowledgeBase, ranking: Ranking) -> None:
+    assert ContextFormatter(servers).passages(ranking).dropped == (Dropped("c", "repeats [2]"),)
+
+
+def test_sources_and_relationships_can_be_left_out(servers: KnowledgeBase, ranking: Ranking) -> None:
+    formatter = ContextFormatter(servers, include_sources=False, include_relationships=False)
+    text = formatter.passages(ranking.top(2), ["Server"]).text
+    assert text == (
+        "[1] [Score: 0.87]\nRacks\nServer one stands in rack two.\n\n---\n\n[2] [Score: 0.60]\nThe service answers."
+    )
+
+
+def test_entities_are_described_above_the_passages(servers: KnowledgeBase, ranking: Ranking) -> None:
+    text = ContextFormatter(servers).passages(ranking, ["Server", "Service"]).text
+    assert text == f"## Related Entities\n\n**Server** (Machine)\n\nIt hosts.\n\n**Service**\n\n---\n\n{CHUNKS}"
+
+
+def test_a_passage_too_long_for_the_budget_is_dropped_and_the_next_takes_its_key(
+    servers: KnowledgeBase, ranking: Ranking
+) -> None:
+    last = "[1] [Score: 0.10] [Source: vector]\nLights blink."
+    formatter = ContextFormatter(servers, passage_tokens=EncoderTokens().count([last])[0])
+    context = formatter.passages(ranking)
+    assert context.text == last
+    assert context.dropped == (Dropped("a", "budget"), Dropped("b", "budget"), Dropped("c", "budget"))
+
+
+def test_an_empty_ranking_gives_an_empty_context(servers: KnowledgeBase) -> None:
+    empty = rank("q", np.empty(0, dtype=np.int64), np.empty(0), servers.corpus.ids, 1)
+    assert ContextFormatter(servers).passages(empty) == FormattedContext("", 0)
+
+
+def test_a_negative_budget_is_refused(servers: KnowledgeBase) -> None:
+    with pytest.raises(ValueError, match="graph_tokens must be at least 0, not -1"):
+        ContextFormatter(servers, graph_tokens=-1)
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60).filter(str.strip)
+NAMES = st.sampled_from(["Alpha", "Beta\nBeta", "Gamma (3)", "[1] ---", "δέλτα", "## X"])
+COUNTERS = st.sampled_from([None, Characters(), Squares()])
+
+
+@st.composite
+def knowledge(draw: st.DrawFn) -> KnowledgeBase:
+    """A few passages of random text, facts between awkward names, and descriptions of random text."""
+    texts = draw(st.lists(TEXT, min_size=1, max_size=6))
+    ids = st.sampled_from(["", *(f"p{i}" for i in range(len(texts)))])
+    facts = st.builds(Triple, NAMES, TEXT, NAMES, ids, st.sampled_from([1.0, 5.0, 8.0]))
+    entities = st.builds(Entity, NAMES, st.sampled_from(["", "tool"]), st.one_of(st.just(""), TEXT))
+    extraction = Extraction(tuple(draw(st.lists(facts, max_size=8))), (), tuple(draw(st.lists(entities, max_size=4))))
+    return knowledge_base(passages(*texts), extraction, {}, NOWHERE)
+
+
+@settings(deadline=None, max_examples=60)
+@given(knowledge(), st.integers(0, 120), COUNTERS)
+def test_a_graph_block_keeps_its_budget_in_whole_lines(
+    kb: KnowledgeBase, budget: int, counter: TokenCounter | None
+) -> None:
+    everyone = range(kb.graph.n_entities)
+    whole = ContextFormatter(kb, graph_tokens=10**6, counter=counter).graph(everyone)
+    block = ContextFormatter(kb, graph_tokens=budget, counter=counter).graph(everyone)
+    assert block.tokens == (counter or EncoderTokens()).count([block.text])[0] <= budget
+    lines = iter(whole.text.split("\n"))
+    assert all(line in lines for line in block.text.split("\n") if block.text)  # a subsequence, in order
+    assert bool(block.dropped) == (block.text != whole.text)
+
+
+@settings(deadline=None, max_examples=60)
+@given(knowledge(), st.integers(0, 120), COUNTERS, st.booleans())
+def test_passages_keep_their_budget_and_every_hit_is_cited_or_dropped(
+    kb: KnowledgeBase, budget: int, counter: TokenCounter | None, described: bool
+) -> None:
+    n = len(kb.corpus)
+    ranking = rank("q", np.arange(n), np.linspace(1, 0, n), kb.corpus.ids, n)
+    entities = range(kb.graph.n_entities) if described else ()
+    context = ContextFormatter(kb, passage_tokens=budget, counter=counter).passages(ranking, entities)
+    assert context.tokens == (counter or EncoderTokens()).count([context.text])[0] <= budget
+    assert [citation.key for citation in context.citations] == [f"[{i + 1}]" for i in range(len(context.citations))]
+    cited = {citation.passage_id for citation in context.citations}
+    dropped = {piece.what for piece in context.dropped}
+    assert not cited & dropped
+    assert cited | dropped >= set(kb.corpus.ids)
+    for citation in context.citations:
+        assert kb.corpus[kb.corpus.row(citation.passage_id)].contents.strip() in context.text
+
+
+@pytest.mark.parametrize(
+    ("relation", "from_the_other_end"),
+    [
+        ("depends_on", "depended_on_by"),
+        ("part_of", "has_part"),
+        ("has_part", "part_of"),
+        ("HOSTS", "HOSTED_BY"),
+        ("uses", "used_by"),
+        ("implements", "implemented_by"),
+        ("publishes", "published_by"),
+        ("carries", "carried_by"),
+        ("writes", "written_by"),
+        ("written_by", "author_of"),
+        ("depends on", "depended on by"),
+        ("married to", "married to"),
+        ("is", "inverse of is"),
+        ("species", "inverse of species"),
+        ("class", "inverse of class"),
+        ("was born in", "inverse of was born in"),
+        ("capital", "inverse of capital"),
+        ("", "inverse of "),
+    ],
+)
+def test_relations_are_named_from_the_other_end(relation: str, from_the_other_end: str) -> None:
+    assert inverse(relation) == from_the_other_end
+
+
+@pytest.mark.realdata
+def test_contexts_of_a_real_graph_keep_the_default_budgets(shared_data: Path) -> None:
+    import kg2rag
+
+    data = kg2rag.load("musique", path=shared_data / "musique-100")
+    path = shared_data / "musique-100" / "openie_results_ner_gpt-3.5-turbo-1106.json"
+    kb = KnowledgeBase.build(data.corpus, f"openie:{path}")
+    formatter = ContextFormatter(kb)
+    found = kg2rag.ConfidenceGated(kb).retrieve_batch(data.queries[:10], 15)
+    for ranking in found:
+        entities = ranking.metadata["entities"]
+        assert isinstance(entities, tuple)
+        block, chunks = formatter.graph(entities[:5]), formatter.passages(ranking, entities[:5])
+        assert block.tokens <= 500
+        assert chunks.tokens <= 4000
+        assert len(chunks.citations) == len(ranking)
+        assert all(citation.path for citation in chunks.citations if citation.source == "graph")
+    assert any(ranking.metadata["graph_results"] for ranking in found)

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from llm_server import ChatServer, at_random, first, serving
+
+from kg2rag.answers.reader import REASONED, SHORT, Answer, Answers, Reader, ReaderPrompt
+from kg2rag.compute.llm import ChatModel, Failure, Usage
+from kg2rag.compute.store import Store
+from kg2rag.types.passages import Query
+
+ROME = Query("q1", "What is the capital of Italy?")
+PARIS = Query("q2", "What is the capital of France?")
+
+Maker = Callable[..., Reader]
+
+
+@pytest.fixture
+def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Maker:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.02)
+
+    def make(server: ChatServer, prompt: ReaderPrompt = SHORT, **given: Any) -> Reader:
+        model = ChatModel(server.url, "tiny", api_key_env=None, store=Store(tmp_path), **given)
+        return Reader(model, prompt)
+
+    return make
+
+
+def about(prompt: str) -> str:
+    return "Rome" if "Italy" in prompt else "Paris"
+
+
+def test_each_question_is_answered_from_its_own_context(reader):
+    with serving(lambda prompt: "yes" if "Italy" in prompt and "Rome is" in prompt else "no") as server:
+        answers = reader(server).read([ROME, PARIS], ["Rome is a city.", "Rome is a city."])
+    assert answers.texts == {"q1": "yes", "q2": "no"}
+
+
+def test_the_prompt_holds_the_context_and_the_question_as_they_are(reader):
+    with serving() as server:
+        reader(server).read([Query("q", "Is {context} a word?")], ["{question} and {x}"])
+    sent = server.bodies[0]["messages"][0]["content"]
+    assert sent.endswith("\n\n{question} and {x}\n\nQuestion: Is {context} a word?")
+
+
+def test_a_failed_question_is_listed_as_failed_and_is_no_empty_answer(reader):
+    with serving(about, fault=lambda prompt, _: "500" if "France" in prompt else None) as server:
+        answers = reader(server, retries=0).read([ROME, PARIS], ["", ""])
+    assert answers.texts == {"q1": "Rome"}
+    assert list(answers.failed) == ["q2"]
+    assert answers.failed["q2"].kind == "server"
+    assert repr(answers).startswith("Answers(1 answered, 1 failed; 2 calls (0 cached, 1 failed)")
+
+
+def test_the_next_run_asks_only_what_failed(reader):
+    with serving(about, fault=lambda prompt, before: "500" if "France" in prompt and not before else None) as server:
+        for answered in (1, 2):
+            answers = reader(server, retries=0).read([ROME, PARIS], ["", ""])
+            assert len(answers.texts) == answered
+    assert server.requests.total() == 3
+
+
+def test_a_faulty_server_changes_no_answer(reader):
+    questions = [Query(f"q{i}", f"Number {i} of Italy?") for i in range(40)]
+    with serving(about, fault=at_random(0.2, seed=1, faults=("429", "500", "reset", "cut"))) as server:
+        answers = reader(server).read(questions, [""] * 40)
+    assert answers.texts == {question.id: "Rome" for question in questions}
+    assert server.requests.total() > 40
+
+
+def test_tokens_and_cost_are_those_of_all_questions(reader):
+    with serving(about) as server:
+        answers = reader(server, prompt_price=1.0, completion_price=1.0).read([ROME, PARIS], ["", ""])
+    cost = pytest.approx(20e-6)  # 2 × (7 + 3) tokens at 1 per million
+    assert answers.usage == Usage(2, 0, 0, 14, 6, cost=cost, new_cost=cost)
+
+
+@pytest.mark.parametrize("output", ["Rome", " Rome\n", "Answer: Rome", "answer:Rome"])
+def test_the_short_prompt_takes_the_output_less_a_label(output, reader):
+    with serving(lambda _: output) as server:
+        assert reader(server).read([ROME], [""]).texts == {"q1": "Rome"}
+
+
+@pytest.mark.parametrize(
+    "output",
+    ["Italy … so\nAnswer: Rome", "**Answer:** Rome", "Answer: no, wait\nAnswer: Rome", "<think>?</think>Answer: Rome"],
+)
+def test_the_reasoned_prompt_takes_the_last_labelled_line(output, reader):
+    with serving(lambda _: output) as server:
+        assert reader(server, REASONED).read([ROME], [""]).texts == {"q1": "Rome"}
+
+
+@pytest.mark.parametrize(
+    ("output", "says"), [("It is Rome.", "no line that begins"), ("Answer:", "nothing follows the label")]
+)
+def test_reasoning_without_an_answer_is_a_failure_that_was_paid_for(output, says, reader):
+    with serving(lambda _: output) as server:
+        answers = reader(server, REASONED).read([ROME], [""])
+    assert says in answers.failed["q1"].reason
+    assert (answers.usage.failed, answers.usage.prompt_tokens) == (1, 7)
+
+
+def test_an_empty_output_is_a_failure(reader):
+    with serving(fault=first("empty", 9)) as server:
+        assert list(reader(server).read([ROME], [""]).failed) == ["q1"]
+
+
+def test_the_frame_leaves_blank_what_is_not_there():
+    outcomes = {"q1": Answer("Rome", 7, 3, attempts=1), "q2": Failure("timeout", "no answer within 1 seconds", 3)}
+    frame = Answers(outcomes).to_frame()
+    assert frame["answer"].isna().tolist() == [False, True]
+    assert frame["failure"].dropna().tolist() == ["timeout: no answer within 1 seconds (3 attempts)"]
+
+
+def test_every_question_needs_a_context():
+    with pytest.raises(ValueError, match="2 questions, but 1 contexts"):
+        Reader(ChatModel("http://host/v1", "tiny")).read([ROME, PARIS], [""])
+
+
+def test_a_question_id_that_stands_twice_is_refused():
+    with pytest.raises(ValueError, match="'q1' stands twice"):
+        Reader(ChatModel("http://host/v1", "tiny")).read([ROME, ROME], ["", ""])
+
+
+@pytest.mark.parametrize("template", ["{question}", "{question} {context} {x}", "{question} {context} {", "{}"])
+def test_a_prompt_with_other_fields_is_refused(template):
+    with pytest.raises(ValueError, match=r"fields?|braces"):
+        ReaderPrompt(template)
+
+
+def test_doubled_braces_are_text():
+    assert ReaderPrompt("{{a}} {question} {context}").fill("q", "c") == "{a} q c"

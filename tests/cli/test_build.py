@@ -1,0 +1,237 @@
+"""`kg2rag build`, as a user starts, stops and repeats it; the language model is a server on loopback."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from extraction_world import corpus, reply, triples, write_beir
+from llm_server import FAULTS, MODEL_FAULTS, ChatServer, Fault, at_random, first, last_message, never, serving
+
+from kg2rag.compute.store import Store
+from kg2rag.extraction.importers.saved import SavedGraph, read_about
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge.graph import KnowledgeGraph
+
+# The same back-off as in earnest, 25 times faster.
+DRIVER = """
+import openai._base_client
+openai._base_client.INITIAL_RETRY_DELAY = 0.02
+from kg2rag.cli import main
+main()
+"""
+
+
+class Builder:
+    """Starts `kg2rag build` over the same passages and the same store again and again."""
+
+    def __init__(self, folder: Path, server: ChatServer, count: int) -> None:
+        self.out, self.store, self.server = folder / "graph", Store(folder / "store"), server
+        self.data = write_beir(folder / "data", count)
+
+    def start(self, *options: str, extractor: str = "openie") -> subprocess.Popen[str]:
+        given = ["beir", "--path", self.data, "--extractor", extractor, "--out", self.out, *options]
+        model = ["--base-url", self.server.url, "--model", "tiny", "--api-key-env", "none", "--timeout", "4"]
+        command = [sys.executable, "-c", DRIVER, "build", *map(str, given)]
+        environment = {**os.environ, "KG2RAG_STORE": str(self.store.root), "COLUMNS": "200", "NO_PROXY": "127.0.0.1"}
+        return subprocess.Popen(
+            command + (model if extractor in ("openie", "kg2rag") else []),
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def build(self, *options: str, extractor: str = "openie") -> subprocess.CompletedProcess[str]:
+        process = self.start(*options, extractor=extractor)
+        out, err = process.communicate(timeout=120)
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+    def failed(self) -> list[dict[str, object]]:
+        return [json.loads(line) for line in (self.out / "failed.jsonl").read_text().splitlines()]
+
+    def count_kept(self) -> int:
+        return sum(1 for _ in self.store.root.glob("completions/[!.]*"))
+
+    def kept(self) -> set[str]:
+        """The bodies whose answers are in the store."""
+        keys = (json.loads(file.read_text())["key"] for file in self.store.root.glob("completions/[!.]*/manifest.json"))
+        return {json.dumps(key["body"], sort_keys=True) for key in keys}
+
+
+def faulty(share: float) -> Fault:
+    return at_random(share, seed=4, faults=(*FAULTS, *MODEL_FAULTS))
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    with serving(reply, prompt_of=last_message) as running:
+        yield running
+
+
+def serve(fault: Fault, delay: float = 0.0):
+    return serving(reply, fault, delay, last_message)
+
+
+def wait_until(condition, seconds: float = 30) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"nothing happened for {seconds} seconds"
+        time.sleep(0.02)
+
+
+def drain(server: ChatServer, builder: Builder, frozen: threading.Event) -> None:
+    """Let no answer out, and wait until those that are out are in the store: an outage of the endpoint."""
+    frozen.set()
+    for _ in range(2):  # again, for an answer that passed the check just before the outage
+        wait_until(lambda: builder.count_kept() == len(server.paid))
+        time.sleep(0.1)
+
+
+def clear(server: ChatServer) -> None:
+    """Let the requests of a dead client go."""
+    server.gate.set()
+    wait_until(lambda: server.in_flight == 0)
+    server.gate.clear()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("count", "moment"), [(500, "in an outage"), (150, "with answers on their way")])
+def test_faults_and_five_kills_lose_double_and_repeat_nothing(tmp_path: Path, count: int, moment: str) -> None:
+    frozen = threading.Event()
+    stops = sorted(random.Random(7).sample(range(count // 10, 2 * count - count // 5), 5))
+    on_the_way: set[str] = set()
+    with serve(faulty(0.2), delay=0.05) as server:
+        server.holds = lambda _: frozen.is_set()
+        builder = Builder(tmp_path, server, count)
+        for stop in stops:
+            process = builder.start("--concurrency", "16")
+            wait_until(lambda stop=stop: server.paid.total() >= stop)
+            if moment == "in an outage":
+                drain(server, builder, frozen)
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+            clear(server)
+            frozen.clear()
+            on_the_way |= set(server.paid) - builder.kept()
+        codes = [builder.build("--concurrency", "16").returncode]
+        while codes[-1] == 3 and len(codes) < 8:
+            codes.append(builder.build("--concurrency", "16", "--retry-failed").returncode)
+        asked_twice = {body for body, times in server.paid.items() if times > 1}
+        faults = server.requests.total() - server.paid.total()
+    print(f"{server.requests.total()} requests, {server.paid.total()} answers, {len(asked_twice)} of them twice", codes)  # noqa: T201
+    assert (codes[0], codes[-1]) == (3, 0)
+    assert faults > count / 10
+    # What the endpoint answered and a killed process had not yet put down is paid for in vain; nothing else ever is.
+    assert asked_twice <= on_the_way
+    assert len(on_the_way) <= 16 * len(stops)
+    assert moment != "in an outage" or not asked_twice
+    assert SavedGraph(builder.out).extract(corpus(count)).triples == triples(count)
+
+
+def test_a_polite_end_waits_for_the_answers_on_their_way(tmp_path: Path) -> None:
+    with serve(never, delay=0.2) as server:
+        builder = Builder(tmp_path, server, 20)
+        process = builder.start("--concurrency", "4")
+        wait_until(lambda: server.paid.total() >= 6)
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=30)
+        assert (process.returncode, builder.kept()) == (130, set(server.paid))
+        assert "the same command goes on from here" in err
+        assert builder.build().returncode == 0
+        assert set(server.paid.values()) == {1}
+
+
+def test_a_build_with_failures_writes_no_graph_and_names_them(tmp_path: Path) -> None:
+    with serve(lambda prompt, _: "prose" if "Ann2 " in prompt else None) as server:
+        builder = Builder(tmp_path, server, 4)
+        done = builder.build()
+    assert done.returncode == 3
+    assert "1 of 4 passages failed, the first: 'p2', entities: output:" in done.stderr
+    assert [(one["passage_id"], one["call"], one["kind"], one["tries"]) for one in builder.failed()] == [
+        ("p2", "entities", "output", 1)
+    ]
+    with pytest.raises(FileNotFoundError, match=r"failed\.jsonl.*--retry-failed"):
+        SavedGraph(builder.out)
+
+
+def test_an_allowed_graph_with_failures_says_so(tmp_path: Path) -> None:
+    with serve(lambda prompt, _: "prose" if "Ann2 " in prompt else None) as server:
+        builder = Builder(tmp_path, server, 4)
+        assert builder.build("--allow-failed").returncode == 3
+    graph = KnowledgeGraph.load(builder.out, corpus(4))
+    assert graph.n_triples == 6
+    assert graph.notes["failed passages, whose triples are missing or incomplete"] == 1
+    assert read_about(builder.out).failed_passages == 1
+    assert len(builder.failed()) == 1
+
+
+def test_only_what_failed_is_asked_again(tmp_path: Path) -> None:
+    with serve(
+        lambda prompt, before: "prose" if "Ann2 " in prompt and "Entities: " not in prompt and not before else None
+    ) as server:
+        builder = Builder(tmp_path, server, 4)
+        builder.build()
+        before = server.requests.total()
+        assert builder.build().returncode == 3
+        assert server.requests.total() == before  # an unusable answer is not asked for again unasked
+        assert builder.build("--retry-failed").returncode == 0
+        again = server.bodies[before:]
+        graph = SavedGraph(builder.out).extract(corpus(4))
+    assert ["Note 2" in last_message(body) for body in again] == [True, True]  # its entities, then its triples
+    assert (again[0]["seed"], again[0]["temperature"]) == (1, 0.5)
+    assert graph.triples[4:6] == triples(4)[4:6]
+
+
+def test_a_plan_sends_nothing_and_counts_what_is_stored(tmp_path: Path, server: ChatServer) -> None:
+    builder = Builder(tmp_path, server, 6)
+    builder.build("--limit", "2")
+    sent = server.requests.total()
+    plan = builder.build("--plan", "--prompt-price", "1", "--completion-price", "2")
+    assert server.requests.total() == sent == 4
+    assert "6 passages, style openie, model tiny: 8 calls to ask" in plan.stdout
+    assert "cost about 0.00." in plan.stdout
+
+
+def test_a_wrong_address_ends_the_build_at_once(tmp_path: Path) -> None:
+    with serve(first("404", 99)) as server:
+        done = Builder(tmp_path, server, 30).build("--concurrency", "1")
+        assert (done.returncode, server.requests.total() < 5) == (2, True)
+    assert "Error: access: HTTP 404" in done.stderr
+
+
+def test_a_built_graph_is_the_graph_that_a_knowledge_base_would_build(tmp_path: Path, server: ChatServer) -> None:
+    builder = Builder(tmp_path, server, 5)
+    assert builder.build(extractor="mentions").returncode == 0
+    read, made = (
+        KnowledgeBase.build(corpus(5), source, store=builder.store).graph
+        for source in (f"graph:{builder.out}", "mentions")
+    )
+    assert read.fingerprint == made.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--extractor", "openie"], "give --base-url and --model"),
+        (["--extractor", "mentions", "--limit", "3"], "--limit is for language models"),
+        (["--extractor", "nonsense"], "Unknown graph source 'nonsense'"),
+        ([], "Give --out"),
+    ],
+)
+def test_what_does_not_go_together_is_said(options: list[str], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from typer.testing import CliRunner
+
+    from kg2rag.cli import app
+
+    with pytest.raises(ValueError, match=message):
+        CliRunner().invoke(app, ["build", "bundled", *options], catch_exceptions=False)

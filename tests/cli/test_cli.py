@@ -1,0 +1,234 @@
+"""The command line, as a user starts it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from kg2rag.cli import app, main
+from kg2rag.cli.options import parse_settings
+from kg2rag.compute.store import Store
+
+COMPARE = (
+    "compare bundled --systems bm25,dense,graph_augmented,mention_ppr --limit 30 --metrics recall@5,mrr@10 "
+    "--set bm25.k1=1.2 --set graph_augmented.hops=2"
+)
+
+
+def kg2rag(arguments: str, store: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """One command in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-c", "from kg2rag.cli import main; main()", *arguments.split()],
+        env={**os.environ, "KG2RAG_STORE": str(store), "COLUMNS": "100", **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("store")
+
+
+@pytest.fixture(scope="module")
+def compared(store: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.CompletedProcess[str], Path]:
+    """One comparison on the bundled set: the process and the folder it wrote."""
+    out = tmp_path_factory.mktemp("results") / "first"
+    done = kg2rag(f"{COMPARE} --out {out}", store, PYTHONHASHSEED="1")
+    assert done.returncode == 0, done.stderr
+    return done, out
+
+
+def test_compare_writes_its_results(compared: tuple[object, Path]) -> None:
+    written = {str(file.relative_to(compared[1])) for file in compared[1].rglob("*") if file.is_file()}
+    runs = {f"runs/{name}.trec" for name in ("bm25", "dense", "graph_augmented", "mention_ppr")}
+    assert {"scores.csv", "per_query.parquet", "report.html", "config.json", *runs} <= written
+
+
+def test_the_score_table_has_a_row_for_each_system_and_metric(compared: tuple[object, Path]) -> None:
+    scores = pd.read_csv(compared[1] / "scores.csv")
+    assert ",".join(scores.columns) == (
+        "system,metric,mean,ci_low,ci_high,p_holm,wins,ties,losses,p_t_holm,effect_size,detectable,p_best,seed_sd"
+    )
+    assert [*zip(scores["system"], scores["metric"], strict=True)] == [
+        (system, metric)
+        for system in ("bm25", "dense", "graph_augmented", "mention_ppr")
+        for metric in ("recall@5", "mrr@10")
+    ]
+
+
+def test_the_scores_of_each_question_average_to_the_table(compared: tuple[object, Path]) -> None:
+    scores = pd.read_csv(compared[1] / "scores.csv")
+    per_query = pd.read_parquet(compared[1] / "per_query.parquet")
+    for row in scores.itertuples():
+        own = per_query[per_query["system"] == row.system]
+        assert row.mean == pytest.approx(own[row.metric].mean(), abs=1e-6)
+
+
+def test_the_configuration_says_what_was_run(compared: tuple[object, Path]) -> None:
+    config = json.loads((compared[1] / "config.json").read_text())
+    assert config["command"].startswith("kg2rag compare bundled --systems ") or "compare bundled" in config["command"]
+    assert "k1=1.2" in config["systems"]["bm25"]
+    assert "hops=2" in config["systems"]["graph_augmented"]
+    assert config["data"]["questions"] == 30
+
+
+def test_the_terminal_shows_every_system_and_where_the_report_is(
+    compared: tuple[subprocess.CompletedProcess[str], Path],
+) -> None:
+    done, out = compared
+    for name in ("bm25", "dense", "graph_augmented", "mention_ppr", f"Report: {out / 'report.html'}"):
+        assert name in done.stdout
+    assert "…" not in done.stdout
+
+
+def test_only_graphs_that_can_be_read_are_offered(compared: tuple[subprocess.CompletedProcess[str], Path]) -> None:
+    assert "--graph triples:" in compared[0].stdout
+    assert "--graph entities:" not in compared[0].stdout
+
+
+def test_another_hash_seed_writes_the_same_bytes(compared: tuple[object, Path], store: Path, tmp_path: Path) -> None:
+    fresh = tmp_path / "store"  # the vectors are kept, for time; graph, mentions and indexes are made anew
+    for folder in [*store.glob("vectors-*"), store / "encoder"]:
+        shutil.copytree(folder, fresh / folder.name)
+    assert kg2rag(f"{COMPARE} --out {tmp_path / 'again'}", fresh, PYTHONHASHSEED="2").returncode == 0
+    files = ["scores.csv", *(f"runs/{file.name}" for file in (compared[1] / "runs").iterdir())]
+    for name in files:
+        assert (tmp_path / "again" / name).read_bytes() == (compared[1] / name).read_bytes(), name
+
+
+MISTAKES = [
+    ("compare nothing", "Unknown dataset 'nothing'. Known: "),
+    ("compare bundled --systems bm26", "Unknown system 'bm26'. Known: "),
+    ("compare bundled --systems bm25 --set bm25.k2=1", "'bm25' has no parameter 'k2'. Known: b, k1"),
+    ("compare bundled --systems bm25 --set bm25.k1=high", "bm25.k1 = 'high': expected a value like 0.9."),
+    ("compare bundled --systems bm25 --set bm25.k1=NaN", "bm25.k1 = nan: expected a value like 0.9."),
+    ("compare bundled --systems bm25 --set bm25.k1", "--set 'bm25.k1': write system.parameter=value"),
+    ("compare bundled --systems bm25 --set dense.k=1", "set for 'dense', which is not compared"),
+    ("compare bundled --systems bm25 --graph openai:x", "Unknown graph source 'openai:x'. Known: mentions, "),
+    ("compare bundled --systems ,", "No system to compare."),
+    ("compare bundled --systems bm25 --metrics recal@5", "recal@5"),
+    ("compare bundled --systems bm25 --metrics recall@5 --out /dev/null/x", "/dev/null/x"),
+    ("datasets info hotpotqa --path nowhere", "nowhere does not exist"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), MISTAKES)
+def test_a_mistake_is_answered_in_one_line_with_exit_code_2(
+    store: Path, arguments: str, message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("KG2RAG_STORE", str(store))
+    monkeypatch.delenv("KG2RAG_DEBUG", raising=False)
+    monkeypatch.setattr(sys, "argv", ["kg2rag", *arguments.split()])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    error = capsys.readouterr().err
+    assert stopped.value.code == 2
+    assert error.startswith("Error: ")
+    assert message in error
+    assert len(error.splitlines()) == 1
+
+
+def test_with_debug_a_mistake_is_a_traceback(store: Path) -> None:
+    done = kg2rag("compare nothing", store, KG2RAG_DEBUG="1")
+    assert done.returncode == 1
+    assert done.stderr.startswith("Traceback")
+    assert "ValueError: Unknown dataset 'nothing'" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "parsed"),
+    [
+        ("bm25.k1=1.2", {"bm25": {"k1": 1.2}}),
+        ("bm25.stop_words=false", {"bm25": {"stop_words": False}}),
+        ("hybrid.depth=10", {"hybrid": {"depth": 10}}),
+        ("bm25.variant=lucene", {"bm25": {"variant": "lucene"}}),
+        ('bm25.variant="lucene"', {"bm25": {"variant": "lucene"}}),
+        ("x.y=a=b", {"x": {"y": "a=b"}}),
+    ],
+)
+def test_settings_are_json_where_they_can_be_and_text_otherwise(given: str, parsed: object) -> None:
+    assert parse_settings([given]) == parsed
+
+
+def test_settings_of_one_system_are_joined() -> None:
+    assert parse_settings(["bm25.k1=1", "dense.x=2", "bm25.b=0"]) == {"bm25": {"k1": 1, "b": 0}, "dense": {"x": 2}}
+
+
+@pytest.mark.parametrize("given", ["", "bm25", "bm25=1", ".k1=1", "bm25.=1", "=1"])
+def test_settings_of_another_form_are_refused(given: str) -> None:
+    with pytest.raises(ValueError, match=r"write system\.parameter=value"):
+        parse_settings([given])
+
+
+@pytest.fixture(params=["80", "120"])
+def invoke(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[object]:
+    """Run a command in this process, in a terminal of that width, with an empty store."""
+    monkeypatch.setenv("COLUMNS", request.param)
+    monkeypatch.setenv("KG2RAG_STORE", str(tmp_path))
+
+    def run(arguments: str) -> str:
+        result = CliRunner().invoke(app, arguments.split())
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        tables = [line for line in result.stdout.splitlines() if not line.startswith(str(tmp_path))]
+        assert max(map(len, tables), default=0) <= int(request.param)
+        assert "…" not in result.stdout
+        return f"{result.stdout}[{result.exit_code}]"
+
+    return run
+
+
+def test_systems_names_every_system_and_parameter(invoke) -> None:  # type: ignore[no-untyped-def]
+    from kg2rag.retrievers.systems import names, parameters
+
+    shown = invoke("systems")
+    assert all(name in shown for name in names())
+    assert all(f"{parameter}=" in shown for name in names() for parameter in parameters(name))
+
+
+def test_datasets_list_names_every_set_in_full(invoke) -> None:  # type: ignore[no-untyped-def]
+    from kg2rag.datasets import names
+
+    lines = invoke("datasets list").splitlines()
+    assert {line.split()[0] for line in lines if line[1:2].strip() and line.split()} >= set(names())
+
+
+def test_datasets_info_counts(invoke) -> None:  # type: ignore[no-untyped-def]
+    shown = invoke("datasets info bundled").splitlines()
+    assert any(line.split() == ["questions", "116"] for line in shown)
+    assert any("1: 58, 2: 37, 3: 21" in line for line in shown)
+
+
+def test_datasets_lint_names_what_is_odd(invoke) -> None:  # type: ignore[no-untyped-def]
+    shown = invoke("datasets lint bundled")
+    assert "questions that contain their answer" in shown
+    assert "fastapi-2" in shown
+
+
+def test_an_empty_store_is_said_to_be_empty(invoke) -> None:  # type: ignore[no-untyped-def]
+    assert ": empty" in invoke("store ls")
+
+
+def test_the_store_is_listed_verified_and_pruned(invoke, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    store = Store(tmp_path)
+    first = store.entry("letters", {"n": 1}, lambda folder: (folder / "a").write_bytes(b"a" * 1000) and None)
+    store.entry("letters", {"n": 2}, lambda folder: (folder / "b").write_bytes(b"b" * 1000) and None)
+    assert any(line.split()[:2] == ["letters", "2"] for line in invoke("store ls").splitlines())
+    assert invoke("store verify") == "All sound.\n[0]"
+    (first / "a").write_bytes(b"b" * 1000)
+    shown = invoke("store verify")
+    assert "a does not match its checksum" in shown
+    assert shown.endswith("Damaged: 1; rebuilt when next needed.\n[1]")
+    assert invoke("store prune").startswith("Deleted: 0 entries")  # nothing is a month old
+    assert invoke("store prune --older-than-days 0").startswith("Deleted: 2 entries, 0.0 MB.")
+    assert ": empty" in invoke("store ls")

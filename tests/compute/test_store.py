@@ -1,0 +1,344 @@
+"""The store: built once, whole or not at all, damage named and repaired."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg2rag.compute import store as stores
+from kg2rag.compute.store import MANIFEST, DamagedEntryWarning, Store, default_root
+
+KEY = {"rows": 3, "name": "Zoë"}
+DEAD = 2**22 + 1  # above Linux's largest process id
+
+BUILDER = """
+import sys, time
+from pathlib import Path
+from kg2rag import store
+
+root, stop = sys.argv[1:]
+
+def here(moment):
+    if moment == stop:
+        print("here", flush=True)
+        time.sleep(60)
+
+def build(folder):
+    here("before the first file")
+    with (folder / "a.bin").open("wb") as stream:
+        stream.write(b"a" * 5000)
+        stream.flush()
+        here("within a file")
+        stream.write(b"a" * 5000)
+    (folder / "deep").mkdir()
+    (folder / "deep" / "b.bin").write_bytes(b"b" * 10)
+    here("before the manifest")
+
+flush = store._flush
+
+def slow_flush(file):
+    here("before the renaming")
+    flush(file)
+
+store._flush = slow_flush
+store.Store(root).entry("thing", {"rows": 3, "name": "Zoë"}, build)
+here("after the renaming")
+"""
+RACER = """
+import os, sys, time
+from pathlib import Path
+from kg2rag.compute.store import Store
+
+root, notes = map(Path, sys.argv[1:])
+
+def build(folder):
+    (notes / f"building-{os.getpid()}").touch()
+    while len(list(notes.glob("building-*"))) < 2:
+        time.sleep(0.005)
+    (folder / "a.bin").write_bytes(b"a" * 10000)
+
+path = Store(root).entry("thing", {"rows": 3}, build)
+print(path, len((path / "a.bin").read_bytes()))
+"""
+MOMENTS = (
+    "before the first file",
+    "within a file",
+    "before the manifest",
+    "before the renaming",
+    "after the renaming",
+)
+
+
+class Counted:
+    """A build that writes two files and counts its calls."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __call__(self, folder: Path) -> None:
+        self.calls += 1
+        (folder / "a.bin").write_bytes(b"a" * 10_000)
+        (folder / "deep").mkdir()
+        (folder / "deep" / "b.bin").write_bytes(b"b" * 10)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "store")
+
+
+@pytest.fixture
+def build() -> Counted:
+    return Counted()
+
+
+def forget() -> None:
+    """What another process would start with: nothing verified yet."""
+    stores._verified.clear()
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    files = (file for file in folder.rglob("*") if file.is_file() and file.name != MANIFEST)
+    return {str(file.relative_to(folder)): file.read_bytes() for file in files}
+
+
+def leftovers(store: Store) -> list[Path]:
+    return sorted(store.root.glob("*/.partial-*"))
+
+
+def test_an_entry_is_built_once_and_then_opened(store: Store, build: Counted) -> None:
+    first = store.entry("thing", KEY, build)
+    forget()
+    assert store.entry("thing", KEY, build) == first
+    assert build.calls == 1
+    assert contents(first) == {"a.bin": b"a" * 10_000, "deep/b.bin": b"b" * 10}
+
+
+def test_a_finished_build_leaves_nothing_beside_the_entry(store: Store, build: Counted) -> None:
+    store.entry("thing", KEY, build)
+    assert leftovers(store) == []
+
+
+@pytest.mark.parametrize("stop", MOMENTS)
+def test_a_killed_build_is_never_read_and_starting_again_ends_in_the_same(
+    store: Store, build: Counted, stop: str
+) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", BUILDER, str(store.root), stop], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "here\n"
+        process.kill()
+    finished = stop == "after the renaming"
+    assert len(list(store.entries())) == finished
+    path = store.entry("thing", KEY, build)
+    assert build.calls == (not finished)
+    assert contents(path) == {"a.bin": b"a" * 10_000, "deep/b.bin": b"b" * 10}
+    assert len(leftovers(store)) == (not finished)
+    store.prune(older_than_days=1)
+    assert leftovers(store) == []
+    assert len(list(store.entries())) == 1
+
+
+def test_two_processes_may_build_the_same_entry_at_once(store: Store, tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    command = [sys.executable, "-c", RACER, str(store.root), str(notes)]
+    racers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    said = [racer.communicate(timeout=60)[0] for racer in racers]
+    assert [racer.returncode for racer in racers] == [0, 0]
+    assert len(list(notes.iterdir())) == 2  # both did build
+    assert said[0] == said[1]
+    assert said[0].endswith(" 10000\n")
+    assert leftovers(store) == []
+    assert store.verify() == {}
+
+
+def flip(path: Path) -> None:
+    damaged = bytearray((path / "a.bin").read_bytes())
+    damaged[4_321] ^= 1
+    (path / "a.bin").write_bytes(damaged)
+
+
+def spoil_checksum_name(path: Path) -> None:
+    text = (path / MANIFEST).read_text()
+    (path / MANIFEST).write_text(text.replace('"sha256"', '"sha257"', 1))
+
+
+def spoil_key(path: Path) -> None:
+    record = json.loads((path / MANIFEST).read_text())
+    record["key"]["rows"] = 4
+    (path / MANIFEST).write_text(json.dumps(record))
+
+
+DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
+    "one flipped bit": (flip, "a.bin does not match its checksum"),
+    "truncated": (lambda path: os.truncate(path / "a.bin", 9_999), "a.bin has 9999 bytes instead of 10000"),
+    "emptied": (lambda path: (path / "deep" / "b.bin").write_bytes(b""), "b.bin has 0 bytes instead of 10"),
+    "file missing": (lambda path: (path / "deep" / "b.bin").unlink(), "b.bin is missing"),
+    "manifest missing": (lambda path: (path / MANIFEST).unlink(), "its manifest cannot be read"),
+    "manifest cut": (lambda path: os.truncate(path / MANIFEST, 50), "its manifest cannot be read"),
+    "manifest is no object": (lambda path: (path / MANIFEST).write_text("[]"), "its manifest cannot be read"),
+    "manifest is no text": (lambda path: (path / MANIFEST).write_bytes(b"\xff\xfe{"), "its manifest cannot be read"),
+    "manifest without files": (lambda path: (path / MANIFEST).write_text("{}"), "its manifest cannot be read"),
+    "manifest lacks a checksum": (spoil_checksum_name, "its manifest cannot be read"),
+    "manifest of another key": (spoil_key, "its key is not the one that names the entry"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_damage_is_reported_by_name_and_the_entry_rebuilt(store: Store, build: Counted, damage: str) -> None:
+    path = store.entry("thing", KEY, build)
+    whole = contents(path)
+    spoil, complaint = DAMAGE[damage]
+    spoil(path)
+    forget()
+    with pytest.warns(DamagedEntryWarning, match=complaint) as caught:
+        assert store.entry("thing", KEY, build) == path
+    assert [str(path) in str(warning.message) for warning in caught] == [True]
+    assert build.calls == 2
+    assert contents(path) == whole
+    assert store.verify() == {}
+
+
+@pytest.mark.parametrize("damage", sorted(set(DAMAGE) - {"manifest missing"}))
+def test_verify_lists_damage_and_mends_nothing(store: Store, build: Counted, damage: str) -> None:
+    path = store.entry("thing", KEY, build)
+    sound = store.entry("thing", {"rows": 4}, build)
+    spoil, complaint = DAMAGE[damage]
+    spoil(path)
+    (damaged,) = store.verify().items()
+    assert damaged[0] == path
+    assert complaint in damaged[1]
+    assert sound.is_dir()
+    assert list(store.verify()) == [path]
+
+
+def test_existing_reports_and_deletes_the_damaged_entries_of_a_stage(store: Store, build: Counted) -> None:
+    paths = [store.entry("thing", {"rows": rows}, build) for rows in range(3)]
+    store.entry("other", KEY, build)
+    flip(paths[1])
+    forget()
+    with pytest.warns(DamagedEntryWarning, match=paths[1].name):
+        assert store.existing("thing") == sorted([paths[0], paths[2]])
+    assert not paths[1].exists()
+
+
+def test_an_exception_in_a_build_leaves_no_entry(store: Store, build: Counted) -> None:
+    def broken(folder: Path) -> None:
+        build(folder)
+        raise RuntimeError("the extractor failed")
+
+    with pytest.raises(RuntimeError, match="the extractor failed"):
+        store.entry("thing", KEY, broken)
+    assert list(store.entries()) == []
+    assert leftovers(store) == []
+    store.entry("thing", KEY, build)
+    assert build.calls == 2
+
+
+def test_prune_removes_the_partial_directories_of_dead_processes_only(store: Store, build: Counted) -> None:
+    store.entry("thing", KEY, build)
+    names = {"dead": f".partial-{DEAD}-abc", "alive": f".partial-{os.getpid()}-abc", "ours": "notes"}
+    for name in names.values():
+        (store.root / "thing" / name).mkdir()
+        (store.root / "thing" / name / "a.bin").write_bytes(b"12345")
+    assert store.prune(older_than_days=1) == (0, 5)
+    assert {path.name for path in (store.root / "thing").iterdir()} >= {names["alive"], names["ours"]}
+    assert not (store.root / "thing" / names["dead"]).exists()
+
+
+def test_prune_deletes_entries_older_than_asked_and_says_how_much(
+    store: Store, build: Counted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now - 3 * 86_400)
+    old = store.entry("thing", {"rows": 1}, build)
+    size = sum(file.stat().st_size for file in old.rglob("*") if file.is_file())
+    monkeypatch.setattr(time, "time", lambda: now)
+    young = store.entry("thing", {"rows": 2}, build)
+    assert store.prune(older_than_days=2) == (1, size)
+    assert (old.exists(), young.exists()) == (False, True)
+    assert store.prune()[0] == 1
+    assert not young.exists()
+
+
+def test_a_pruned_entry_is_built_again(store: Store, build: Counted) -> None:
+    path = store.entry("thing", KEY, build)
+    store.prune()
+    assert contents(store.entry("thing", KEY, build))
+    assert (build.calls, path.is_dir()) == (2, True)
+
+
+def test_entries_say_stage_size_key_and_time(store: Store, build: Counted) -> None:
+    path = store.entry("thing", KEY, build, libraries=("numpy",))
+    (entry,) = store.entries()
+    assert (entry.path, entry.stage) == (path, "thing")
+    assert entry.key["name"] == "Zoë"
+    assert entry.size == 10_010 + (path / MANIFEST).stat().st_size
+    assert abs(entry.created - time.time()) < 60
+
+
+def test_an_empty_store_has_no_entries(store: Store) -> None:
+    assert list(store.entries()) == []
+    assert store.verify() == {}
+    assert store.prune() == (0, 0)
+    assert store.existing("thing") == []
+
+
+def test_another_version_of_a_library_is_another_entry(
+    store: Store, build: Counted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = store.entry("thing", KEY, build, libraries=("numpy",))
+    monkeypatch.setattr(stores, "version", lambda _name: "99.0")
+    assert store.entry("thing", KEY, build, libraries=("numpy",)) != first
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.floats(allow_nan=False) | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(json_values, json_values)
+def test_entries_are_one_exactly_where_their_keys_are(one: object, other: object) -> None:
+    same = json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+    assert (stores._name({"value": one}) == stores._name({"value": other})) == same
+
+
+@given(st.dictionaries(st.text(max_size=4), json_values, min_size=2, max_size=5))
+def test_neither_the_order_of_a_key_nor_a_trip_through_the_manifest_changes_its_name(key: dict[str, object]) -> None:
+    assert stores._name(dict(reversed(key.items()))) == stores._name(key)
+    assert stores._name(json.loads(json.dumps(key, ensure_ascii=False))) == stores._name(key)
+
+
+def test_a_tuple_in_a_key_is_read_back_as_the_same_entry(store: Store, build: Counted) -> None:
+    store.entry("thing", {"pair": (1, "a")}, build)
+    forget()
+    store.entry("thing", {"pair": (1, "a")}, build)
+    assert build.calls == 1
+
+
+def test_the_default_store_is_the_environments_else_the_checkouts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("KG2RAG_STORE", str(tmp_path))
+    assert default_root() == tmp_path
+    monkeypatch.delenv("KG2RAG_STORE")
+    assert default_root() == Path(stores.__file__).parents[2] / "data" / "cache"
+
+
+def test_outside_a_checkout_the_store_is_the_users_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("KG2RAG_STORE", raising=False)
+    monkeypatch.setattr(stores, "_CHECKOUT", tmp_path)
+    assert default_root().name == "kg2rag"

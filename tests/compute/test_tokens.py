@@ -1,0 +1,63 @@
+"""Counting tokens: of the whole text, of nothing else, as the encoder itself would."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg2rag.compute.encoder import SentenceEncoder
+from kg2rag.compute.tokens import EncoderTokens, counter_of, cut
+from kg2rag.types.rankings import rank
+
+COUNTER = EncoderTokens()
+
+
+class Words:
+    """One token a word."""
+
+    def count(self, texts: list[str]) -> list[int]:
+        return [len(text.split()) for text in texts]
+
+
+def test_words_pieces_and_punctuation_are_tokens() -> None:
+    assert COUNTER.count(["", "strength", "depends_on", "(strength: 8)"]) == [0, 1, 3, 5]
+
+
+def test_a_text_beyond_the_encoders_limit_is_counted_to_its_end() -> None:
+    assert COUNTER.count(["river " * 1000]) == [1000]
+
+
+def test_a_lone_surrogate_counts_as_a_question_mark() -> None:
+    assert COUNTER.count(["river \ud83d"]) == COUNTER.count(["river ?"])
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=40), max_size=5))
+def test_a_text_counts_the_same_alone_and_among_others(texts: list[str]) -> None:
+    assert COUNTER.count(texts) == [COUNTER.count([text])[0] for text in texts]
+
+
+def test_counts_are_those_of_the_model_that_encodes() -> None:
+    encoder = SentenceEncoder()
+    texts = ["Rebecca is a 1938 Gothic novel.", "def parse_rows(stream): ...", "東京 Ünïcödé"]
+    ids = encoder._network.tokenizer(texts, add_special_tokens=False)["input_ids"]
+    assert EncoderTokens(encoder).count(texts) == [len(tokens) for tokens in ids]
+
+
+def test_an_embedder_without_a_tokenizer_counts_with_the_default_encoders() -> None:
+    assert counter_of(object()) == EncoderTokens(SentenceEncoder())  # type: ignore[arg-type]
+
+
+def test_a_model_folder_without_a_fast_tokenizer_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"has no tokenizer\.json"):
+        EncoderTokens(SentenceEncoder(str(tmp_path))).count(["river"])
+
+
+def test_a_hit_that_does_not_fit_is_left_out_and_the_next_tried() -> None:
+    ranking = rank("q", np.array([0, 1, 2]), np.array([3.0, 2.0, 1.0]), ["a", "b", "c"], 3)
+    [found] = cut([ranking], ["one two", "one two", "one"], Words(), 3)
+    assert found.passage_ids == ["a", "c"]
+    assert found.metadata == {"tokens": 3, "left_out": ("b",)}

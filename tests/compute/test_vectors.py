@@ -1,0 +1,179 @@
+"""Vectors by text: kept in shards, encoded once, the same whatever was interrupted."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kg2rag.compute import store as stores
+from kg2rag.compute import vectors
+from kg2rag.compute.store import DamagedEntryWarning, Store
+from kg2rag.compute.vectors import ROWS, VectorCache
+from kg2rag.types.arrays import Matrix
+
+DIM = 8
+
+# The encoder of this module, also run in a process of its own, where it is slow enough to be killed.
+ENCODER = """
+import sys, time
+import numpy as np
+from kg2rag import vectors
+from kg2rag.compute.store import Store
+
+vectors.SHARD = 256
+
+def vector(text):
+    return np.random.default_rng(list(text.encode())).normal(size=8).astype("f4")
+
+def forward(texts):
+    time.sleep(0.002)
+    return np.stack([vector(text) for text in texts])
+
+def lengths(texts):
+    return [16 * (1 + len(text) % 3) for text in texts]
+
+cache = vectors.VectorCache(Store(sys.argv[1]), "slow", 8, lengths, forward)
+np.save(sys.argv[2], cache.of([f"text {'x' * (i % 7)} {i}" for i in range(3000)]))
+"""
+
+
+class Encoder:
+    """A stand-in for a network: a text's vector is random numbers seeded by its bytes; notes what it was asked."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[str]] = []
+
+    def lengths(self, texts: Sequence[str]) -> list[int]:
+        return [len(text) for text in texts]
+
+    def forward(self, texts: Sequence[str]) -> Matrix:
+        self.batches.append(list(texts))
+        return np.stack([vector(text) for text in texts])
+
+    @property
+    def texts(self) -> list[str]:
+        return [text for batch in self.batches for text in batch]
+
+    def cache(self, store: Store, name: str = "stand-in") -> VectorCache:
+        return VectorCache(store, name, DIM, self.lengths, self.forward)
+
+
+def vector(text: str) -> Matrix:
+    seed = list(text.encode("utf-8", "surrogatepass")) or [0]
+    numbers: Matrix = np.random.default_rng(seed).normal(size=DIM).astype(np.float32)
+    return numbers
+
+
+def expected(texts: Sequence[str]) -> Matrix:
+    return np.stack([vector(text) for text in texts])
+
+
+@pytest.fixture
+def encoder() -> Encoder:
+    return Encoder()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path)
+
+
+TEXTS = [f"text {i}" for i in range(100)]
+
+
+def test_vectors_come_in_the_order_asked_and_repeat_where_a_text_does(store: Store, encoder: Encoder) -> None:
+    asked = ["b", "a", "", "b", "ü", "\ud800"]
+    assert np.array_equal(encoder.cache(store).of(asked), expected(asked))
+    assert sorted(encoder.texts) == sorted(set(asked))
+
+
+def test_no_texts_have_no_vectors(store: Store, encoder: Encoder) -> None:
+    assert encoder.cache(store).of([]).shape == (0, DIM)
+
+
+def test_a_text_that_any_earlier_run_encoded_is_not_encoded_again(store: Store, encoder: Encoder) -> None:
+    encoder.cache(store).of(TEXTS)
+    again = Encoder()
+    assert np.array_equal(again.cache(store).of(TEXTS[::-1]), expected(TEXTS[::-1]))
+    assert again.texts == []
+
+
+def test_a_corpus_that_grew_by_ten_encodes_ten(store: Store, encoder: Encoder) -> None:
+    encoder.cache(store).of(TEXTS)
+    grown = [*TEXTS[:50], *(f"new {i}" for i in range(10)), *TEXTS[50:]]
+    again = Encoder()
+    assert np.array_equal(again.cache(store).of(grown), expected(grown))
+    assert sorted(again.texts) == [f"new {i}" for i in range(10)]
+
+
+def test_another_encoder_shares_no_vectors(store: Store, encoder: Encoder) -> None:
+    encoder.cache(store).of(TEXTS)
+    other = Encoder()
+    other.cache(store, "another").of(TEXTS)
+    assert len(other.texts) == 100
+
+
+def test_a_batch_holds_texts_of_one_length_and_at_most_its_rows(store: Store, encoder: Encoder) -> None:
+    encoder.cache(store).of(TEXTS)  # 10 of 6 characters, 90 of 7
+    assert [len(batch) for batch in encoder.batches] == [32, 32, 26, 10]
+    assert all(len({len(text) for text in batch}) == 1 for batch in encoder.batches)
+    assert max(map(len, encoder.batches)) == ROWS
+
+
+def test_a_failing_network_keeps_the_shards_that_were_full(
+    store: Store, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors, "SHARD", 40)
+    plain = encoder.forward
+
+    def failing(texts: Sequence[str]) -> Matrix:
+        if len(encoder.texts) >= 80:
+            raise RuntimeError("out of memory")
+        return plain(texts)
+
+    monkeypatch.setattr(encoder, "forward", failing)
+    with pytest.raises(RuntimeError, match="out of memory"):
+        encoder.cache(store).of(TEXTS)
+    again = Encoder()
+    assert np.array_equal(again.cache(store).of(TEXTS), expected(TEXTS))
+    assert len(again.texts) == 20
+
+
+@pytest.mark.parametrize("file", ["vectors.npy", "keys.npy"])
+def test_a_flipped_bit_in_a_shard_is_reported_and_only_its_texts_are_encoded_again(
+    store: Store, encoder: Encoder, monkeypatch: pytest.MonkeyPatch, file: str
+) -> None:
+    monkeypatch.setattr(vectors, "SHARD", 40)
+    encoder.cache(store).of(TEXTS)
+    shard = store.existing("vectors-stand-in")[1]
+    damaged = bytearray((shard / file).read_bytes())
+    damaged[-5] ^= 1
+    (shard / file).write_bytes(damaged)
+    lost = len(np.load(shard / "keys.npy"))
+    stores._verified.clear()
+    again = Encoder()
+    with pytest.warns(DamagedEntryWarning, match=f"{shard.name}: {file} does not match its checksum"):
+        found = again.cache(store).of(TEXTS)
+    assert np.array_equal(found, expected(TEXTS))
+    assert len(again.texts) == lost < 100
+
+
+def test_an_encoding_killed_again_and_again_ends_in_the_same_bytes(tmp_path: Path) -> None:
+    script = [sys.executable, "-c", ENCODER]
+    subprocess.run([*script, str(tmp_path / "whole"), str(tmp_path / "whole.npy")], check=True)
+    broken, result = tmp_path / "broken", tmp_path / "broken.npy"
+    for shards in (1, 3, 6):
+        with subprocess.Popen([*script, str(broken), str(result)]) as process:
+            while len(list(broken.glob("*/[!.]*"))) < shards and process.poll() is None:
+                pass
+            process.kill()
+        assert process.returncode == -9, "it ended before it could be killed"
+    assert not result.exists()
+    subprocess.run([*script, str(broken), str(result)], check=True)
+    assert result.read_bytes() == (tmp_path / "whole.npy").read_bytes()
+    assert Store(broken).verify() == {}

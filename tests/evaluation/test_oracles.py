@@ -1,0 +1,123 @@
+"""Each ceiling, worked out by hand, and what keeps an oracle from being taken for a system."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from kg2rag import systems
+from kg2rag.evaluation.diagnosis.oracles import gold_entities, gold_rerank, gold_seeds
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.retrievers.dense import Dense
+from kg2rag.types.passages import Query, Triple
+
+Build = Callable[..., KnowledgeBase]
+FRUIT = (("", "red apple"), ("", "red car"), ("", "blue red apple sky"), ("", "blue sky"))
+FILMS = (
+    ("Ed Wood", "The film was directed by Tim Burton."),
+    ("Tim Burton", "An artist from Burbank."),
+    ("Paris", "A city."),
+    ("Burbank", "A city of California."),
+)
+
+
+def test_gold_rerank_puts_gold_first_and_keeps_the_order_otherwise(kb_of: Build) -> None:
+    kb = kb_of(*FRUIT)
+    assert Dense(kb).retrieve("red apple").passage_ids == ["p0", "p2", "p1", "p3"]
+    ranking = gold_rerank(Dense(kb), {"q": ["p3", "p1"]}, depth=4).retrieve("red apple")
+    assert ranking.passage_ids == ["p1", "p3", "p0", "p2"]
+    assert ranking.scores.tolist() == [1, 1 / 2, 1 / 3, 1 / 4]
+    assert ranking.hit(1).parts == pytest.approx({"cosine": 0.5, "place": 1.0, "retriever": 0.5, "gold": 1.0})
+    assert (ranking.metadata["oracle"], ranking.metadata["gold_found"]) == ("gold rerank", 2)
+
+
+def test_gold_rerank_finds_nothing_beyond_its_depth(kb_of: Build) -> None:
+    ranking = gold_rerank(Dense(kb_of(*FRUIT)), {"q": {"p3": 1}}, depth=2).retrieve("red apple")
+    assert ranking.passage_ids == ["p0", "p2"]
+    assert ranking.metadata["gold_found"] == 0
+
+
+LINKED = (
+    ("Ed Wood", "Directed by Tim Burton."),
+    ("Tim Burton", "An artist."),
+    ("Paris", "A city."),
+    ("Rome", "Paris."),
+)
+
+
+def test_gold_seeds_finds_each_gold_passage_from_the_others(kb_of: Build) -> None:
+    ranking = gold_seeds(kb_of(*LINKED), {"q": ["p0", "p1"]}).retrieve("Paris")  # what the query says is no start
+    assert ranking.passage_ids == ["p0", "p1"]  # a walk of two passages and one link, either way: a tie
+    assert ranking.scores[0] == ranking.scores[1]
+    assert ranking.metadata == {"oracle": "gold seeds"}
+
+
+def test_a_gold_passage_that_no_other_leads_to_is_not_found(kb_of: Build) -> None:
+    kb = kb_of(*LINKED)
+    apart = gold_seeds(kb, {"q": ["p0", "p2"]}).retrieve("Ed Wood in Paris")
+    assert sorted(apart.passage_ids) == ["p1", "p3"]
+    assert gold_seeds(kb, {"q": ["p0", "p1", "p2"]}).retrieve("Paris").passage_ids == ["p0", "p1", "p3"]
+
+
+def test_gold_seeds_of_one_passage_has_nowhere_to_start_and_says_so(kb_of: Build) -> None:
+    kb = kb_of(*FILMS)
+    ranking = gold_seeds(kb, {"q": ["p0"]}).retrieve("city of California")
+    assert ranking.passage_ids == Dense(kb).retrieve("city of California").passage_ids
+    assert ranking.metadata["note"] == "one gold passage: dense ranking"
+    assert ranking.metadata["oracle"] == "gold seeds"
+
+
+def test_gold_seeds_keeps_to_the_candidates(kb_of: Build) -> None:
+    ranking = gold_seeds(kb_of(*FILMS), {"q": ["p0", "p1"]}).retrieve(Query("q", "x", ("p0", "p1", "p3")))
+    assert set(ranking.passage_ids) == {"p0", "p1", "p3"}
+
+
+def test_gold_seeds_answers_a_batch_as_its_queries_one_by_one(kb_of: Build) -> None:
+    system = gold_seeds(kb_of(*FILMS), {"a": ["p0", "p1"], "b": ["p0"], "c": ["p0", "p1", "p3"]})
+    queries = [Query(id_, "Ed Wood") for id_ in "abc"]
+    batch = system.retrieve_batch(queries, 4)
+    for query, found in zip(queries, batch, strict=True):
+        alone = system.retrieve(query, 4)
+        assert (alone.passage_ids, alone.scores.tolist()) == (found.passage_ids, found.scores.tolist())
+
+
+FACTS = (Triple("Ed Wood", "by", "Tim Burton", "p0"), Triple("Tim Burton", "from", "Burbank", "p1"))
+
+
+def test_gold_entities_walks_from_the_right_entities_whatever_the_query_says(kb_of: Build) -> None:
+    ranking = gold_entities(kb_of(*FILMS, facts=FACTS), {"q": ["Burbank", "Xanadu"]}).retrieve("Paris")
+    assert ranking.passage_ids == ["p1", "p0"]
+    assert ranking.metadata == {"oracle": "gold entities", "not_in_the_graph": ("Xanadu",)}
+
+
+def test_gold_entities_that_the_graph_lacks_leave_the_dense_ranking_and_say_so(kb_of: Build) -> None:
+    ranking = gold_entities(kb_of(*FILMS, facts=FACTS), {"q": ["Xanadu"]}).retrieve("city of California")
+    assert ranking.passage_ids[0] == "p3"
+    assert ranking.metadata["note"] == "no gold entity is in the graph: dense ranking"
+    empty = gold_entities(kb_of(*FILMS), {"q": ["Burbank"]}).retrieve("city of California")
+    assert empty.metadata["not_in_the_graph"] == ("Burbank",)
+
+
+def test_gold_entities_keeps_to_the_candidates(kb_of: Build) -> None:
+    system = gold_entities(kb_of(*FILMS, facts=FACTS), {"q": ["Burbank"]})
+    assert system.retrieve(Query("q", "x", ("p0", "p3"))).passage_ids == ["p0"]
+
+
+def test_a_query_without_gold_is_an_error_that_names_it(kb_of: Build) -> None:
+    kb = kb_of(*FILMS, facts=FACTS)
+    for system in (gold_seeds(kb, {}), gold_entities(kb, {}), gold_rerank(Dense(kb), {})):
+        with pytest.raises(KeyError, match="An oracle needs the gold of query 'q9'; it was given that of 0"):
+            system.retrieve(Query("q9", "x"))
+
+
+def test_gold_that_the_corpus_lacks_is_refused_when_the_oracle_is_made(kb_of: Build) -> None:
+    with pytest.raises(KeyError, match="Unknown passage 'p77'"):
+        gold_seeds(kb_of(*FILMS), {"q": ["p77"]})
+
+
+def test_no_oracle_is_a_system_and_its_repr_says_what_it_is(kb_of: Build) -> None:
+    kb = kb_of(*FILMS)
+    built = (gold_seeds(kb, {"q": ["p0"]}), gold_entities(kb, {"q": []}), gold_rerank(Dense(kb), {"q": []}))
+    assert all("OracleGold" in repr(oracle) and "p0" not in repr(oracle) for oracle in built)
+    assert not [name for name in systems.SYSTEMS if "gold" in name or "oracle" in name]

@@ -1,0 +1,161 @@
+"""What is chosen, by which questions, and how it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg2rag.experiments.sweep import Sweep, SweepResult
+from kg2rag.experiments.sweep.figures import effects, front, heat_map, main_effects, pareto
+
+Make = Callable[..., Sweep]
+
+
+def result(rows: list[tuple[str, str, list[float], list[float], int]]) -> SweepResult:
+    """A result from (system, parameters, dev scores, test scores, tokens) of each configuration."""
+    lines = []
+    for number, (system, parameters, dev, test, tokens) in enumerate(rows, start=1):
+        scores = [("dev", score) for score in dev] + [("test", score) for score in test]
+        lines += [
+            {
+                "number": number,
+                "id": f"id{number}",
+                "system": system,
+                "setting": "pooled",
+                "graph": "mentions",
+                "encoder": "words",
+                "parameters": parameters,
+                "about": "",
+                "error": None,
+                "query_id": f"q{i}",
+                "type": "",
+                "hops": None,
+                "split": split,
+                "tokens": tokens,
+                "recall@5": score,
+            }
+            for i, (split, score) in enumerate(scores)
+        ]
+    timings = pd.DataFrame({"ms_per_query": 1.0, "seconds": 1.0}, index=[f"id{i + 1}" for i in range(len(rows))])
+    return SweepResult(pd.DataFrame(lines), timings, "recall@5", {"name": "by hand"})
+
+
+BY_HAND = [
+    ("bm25", '{"k1": 0.9}', [0.5, 0.5], [1.0, 1.0], 10),
+    ("bm25", '{"k1": 1.5}', [1.0, 0.8], [0.0, 0.2], 10),
+    ("dense", "{}", [0.2, 0.4], [0.6, 0.6], 10),
+]
+
+
+def test_the_best_is_chosen_on_dev_whatever_it_does_on_test() -> None:
+    best = result(BY_HAND).best().set_index("system")
+    assert best.loc["bm25", "number"] == 2
+    assert best.loc["bm25", "dev"] == pytest.approx(0.9)
+    assert best.loc["bm25", "test"] == pytest.approx(0.1)
+    assert best.loc["bm25", "gap"] == pytest.approx(0.8)
+
+
+def test_other_test_scores_choose_the_same_configuration() -> None:
+    changed = [(system, parameters, dev, [0.3, 0.7], tokens) for system, parameters, dev, _, tokens in BY_HAND]
+    assert list(result(changed).best()["number"]) == list(result(BY_HAND).best()["number"])
+
+
+def test_the_chosen_one_stands_beside_the_defaults() -> None:
+    best = result(BY_HAND).best().set_index("system")
+    assert best.loc["bm25", "default_dev"] == pytest.approx(0.5)
+    assert best.loc["bm25", "default_test"] == pytest.approx(1.0)
+    assert best.loc["bm25", "p"] == pytest.approx(0.5)  # two differences, four ways to swap, two as extreme
+
+
+def test_equal_dev_scores_go_to_fewer_tokens_then_to_the_earlier() -> None:
+    rows = [("bm25", f'{{"k1": {k1}}}', [0.5, 0.7], [0.1, 0.1], tokens) for k1, tokens in ((1, 9), (2, 5), (3, 5))]
+    assert result(rows).best().loc[0, "number"] == 2  # type: ignore[comparison-overlap]
+
+
+def test_the_gap_has_an_interval_around_it() -> None:
+    random = np.random.default_rng(0)
+    dev, test = random.random(60).tolist(), random.random(60).tolist()
+    (row,) = result([("bm25", "{}", dev, test, 1)]).best().to_dict("records")
+    assert row["gap_low"] < row["gap"] < row["gap_high"]
+    # Two means of sixty uniform scores: the difference has a standard error of sqrt(2 / 12 / 60) = 0.053.
+    assert row["gap_high"] - row["gap_low"] == pytest.approx(2 * 1.96 * 0.053, rel=0.25)
+
+
+def test_an_effect_is_the_mean_over_the_other_parameters() -> None:
+    rows = [
+        ("bm25", f'{{"k1": {k1}, "b": {b}}}', [score, score], [0.0, 0.0], 1)
+        for k1, b, score in ((1, 0.1, 0.2), (1, 0.2, 0.4), (2, 0.1, 0.6), (2, 0.2, 0.8))
+    ]
+    table = effects(result(rows), "bm25")
+    assert list(table["parameter"]) == ["k1", "k1", "b", "b"]
+    assert table["mean"].tolist() == pytest.approx([0.3, 0.7, 0.4, 0.6])
+    assert table["spread"].tolist() == pytest.approx([0.4, 0.4, 0.2, 0.2])
+
+
+def test_the_front_leaves_out_what_another_beats() -> None:
+    #        cheap and bad, dear and good, dearer and worse, as good and cheaper
+    assert front([1.0, 5.0, 6.0, 3.0], [0.1, 0.9, 0.8, 0.9]) == [0, 3]
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=12))
+def test_the_front_is_what_its_definition_says(points: list[tuple[int, int]]) -> None:
+    def beaten(one: tuple[int, int]) -> bool:
+        return any(c <= one[0] and g >= one[1] and (c, g) != one for c, g in points)
+
+    expected = {i for i, point in enumerate(points) if not beaten(point)}
+    assert set(front([c for c, _ in points], [g for _, g in points])) == expected
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("ran")
+
+
+@pytest.fixture
+def ran(sweep: Make, folder: Path) -> SweepResult:
+    """Two systems over the random world."""
+    if not (folder / "results.parquet").is_file():
+        systems = {"bm25": {"k1": [0.5, 0.9], "b": [0.4, 0.8]}, "dense": {}}
+        return sweep(systems=systems).run(folder, jobs=1)
+    return SweepResult.load(folder)
+
+
+def test_figures_are_drawn(ran: SweepResult) -> None:
+    assert [axis.get_title(loc="left") for axis in main_effects(ran, "bm25").axes] == ["b", "k1"]
+    assert heat_map(ran, "bm25") is not None
+    assert heat_map(ran, "dense") is None
+    assert len(pareto(ran).axes) == 2
+
+
+def test_a_figure_of_a_system_that_was_not_run_is_refused(ran: SweepResult) -> None:
+    with pytest.raises(ValueError, match=r"no results of system 'kg2rag'\. It has: bm25, dense"):
+        heat_map(ran, "kg2rag")
+
+
+def test_the_report_is_one_page_that_loads_nothing(ran: SweepResult, tmp_path: Path) -> None:
+    page = ran.save_report(tmp_path).read_text()
+    assert page.count("<svg") == 3
+    assert "src=" not in page
+    assert "http://www.w3.org" not in page.replace('xmlns="http://www.w3.org/2000/svg"', "").replace(
+        'xmlns:xlink="http://www.w3.org/1999/xlink"', ""
+    )
+    assert "| bm25 | " in (tmp_path / "report.md").read_text()
+
+
+def test_the_frame_has_a_row_for_each_configuration(ran: SweepResult) -> None:
+    frame = ran.to_frame()
+    assert list(frame.index) == [1, 2, 3, 4, 5]
+    assert frame.loc[1, "k1"] == 0.5
+    assert {"dev recall@5", "test recall@5", "dev mrr@10", "ms_per_query", "tokens"} <= set(frame.columns)
+    assert (frame["tokens"] > 0).all()
+
+
+def test_results_that_are_not_there_are_said_to_be_missing(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="holds no results"):
+        SweepResult.load(tmp_path)

@@ -1,0 +1,272 @@
+"""A sweep that is interrupted, resumed, shared out or shuffled ends in the same file."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from kg2rag.compute.store import Store
+from kg2rag.evaluation import evaluate
+from kg2rag.experiments.sweep import Sweep, SweepResult, running, workbench
+from kg2rag.experiments.sweep.workbench import Opened, Outcome
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.retrievers.bm25 import BM25
+from kg2rag.retrievers.systems import build
+from kg2rag.types.questions import QADataset
+
+Make = Callable[..., Sweep]
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("reference")
+
+
+@pytest.fixture
+def finished(sweep: Make, reference: Path) -> bytes:
+    """The bytes of the results of an uninterrupted run by one process."""
+    if not (reference / "results.parquet").is_file():
+        sweep().run(reference, jobs=1)
+    return (reference / "results.parquet").read_bytes()
+
+
+def test_every_configuration_has_a_row_for_each_question(sweep: Make, finished: bytes, reference: Path) -> None:
+    result = SweepResult.load(reference)
+    assert len(result.per_question) == 12 * 40
+    assert result.numbers == list(range(1, 13))
+
+
+def test_scores_are_those_of_the_system_run_by_hand(
+    data: QADataset, root: Path, finished: bytes, reference: Path
+) -> None:
+    system = BM25(KnowledgeBase.build(data.corpus, store=Store(root)), k1=1.5, b=0.75)
+    expected = evaluate(system.retrieve_batch(data.queries, 10), data, ["recall@5", "mrr@10"])
+    table = pd.read_parquet(reference / "results.parquet")
+    own = table[table["parameters"] == '{"b": 0.75, "k1": 1.5}'].set_index("query_id")
+    pd.testing.assert_frame_equal(own[["recall@5", "mrr@10"]], expected, check_index_type=False, check_names=False)
+
+
+def test_two_processes_write_the_same_bytes(sweep: Make, finished: bytes, tmp_path: Path) -> None:
+    sweep().run(tmp_path, jobs=2)
+    assert (tmp_path / "results.parquet").read_bytes() == finished
+
+
+def test_a_run_that_stops_half_way_is_resumed_to_the_same_bytes(
+    sweep: Make, finished: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep, ran = running.Runner.keep, []
+
+    def stop(self: running.Runner, configuration: object, outcome: Outcome) -> None:
+        if len(ran) == 5:
+            raise KeyboardInterrupt
+        ran.append(outcome.id)
+        keep(self, configuration, outcome)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patched:
+        patched.setattr(running.Runner, "keep", stop)
+        with pytest.raises(KeyboardInterrupt):
+            sweep().run(tmp_path, jobs=1)
+    assert len(SweepResult.load(tmp_path).numbers) == 5
+    first = len(ran)
+    monkeypatch.setattr(
+        running.Runner, "keep", lambda self, one, outcome: (ran.append(outcome.id), keep(self, one, outcome))[0]
+    )
+    sweep().run(tmp_path, jobs=1, resume=True)
+    assert len(ran) - first == 7
+    assert (tmp_path / "results.parquet").read_bytes() == finished
+    assert not (tmp_path / "parts").exists()
+
+
+KILLED = """
+import sys, time
+sys.path.insert(0, sys.argv[3])
+from kg2rag.experiments.sweep import read_sweep, running, workbench
+from kg2rag.compute.store import Store
+keep = running.Runner.keep
+def slowly(self, one, outcome):
+    time.sleep(0.2)
+    keep(self, one, outcome)
+running.Runner.keep = slowly
+read_sweep(sys.argv[1], store=Store(sys.argv[4])).run(sys.argv[2], jobs=1)
+"""
+FILE = """
+data = "bundled"
+metrics = ["recall@5"]
+k = 5
+[systems.bm25]
+k1 = [0.3, 0.6, 0.9, 1.2]
+b = [0.2, 0.4, 0.6, 0.8]
+"""
+
+
+def test_a_killed_run_is_resumed_to_the_same_bytes(tmp_path: Path, root: Path) -> None:
+    from kg2rag.experiments.sweep import read_sweep
+
+    (tmp_path / "sweep.toml").write_text(FILE)
+    wanted = read_sweep(tmp_path / "sweep.toml", store=Store(root))
+    wanted.run(tmp_path / "whole", jobs=1)
+    killed = tmp_path / "killed"
+    arguments = [sys.executable, "-c", KILLED, str(tmp_path / "sweep.toml"), str(killed), str(tmp_path), str(root)]
+    process = subprocess.Popen(arguments, env={**os.environ, "PYTHONHASHSEED": "7"})
+    until = time.monotonic() + 60
+    while len(list(killed.glob("parts/*.parquet"))) < 4 and time.monotonic() < until:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert 4 <= len(list(killed.glob("parts/*.parquet"))) < 16
+    (killed / "parts" / ".half.parquet.partial-1").write_bytes(b"PAR1 half")
+    wanted.run(killed, jobs=1, resume=True)
+    assert (killed / "results.parquet").read_bytes() == (tmp_path / "whole" / "results.parquet").read_bytes()
+
+
+CHILDREN = """
+import sys, time
+from kg2rag.experiments.sweep import read_sweep, running
+from kg2rag.compute.store import Store
+running.encoded = lambda *_: True  # nobody goes first: both workers begin at once
+running.Runner.keep = lambda *_: time.sleep(60)
+read_sweep(sys.argv[1], store=Store(sys.argv[3])).run(sys.argv[2], jobs=2)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="children are found in /proc")
+def test_workers_do_not_outlive_a_run_that_was_killed(tmp_path: Path, root: Path) -> None:
+    (tmp_path / "sweep.toml").write_text(FILE)
+    process = subprocess.Popen(
+        [sys.executable, "-c", CHILDREN, str(tmp_path / "sweep.toml"), str(tmp_path / "out"), str(root)]
+    )
+    until = time.monotonic() + 60
+    while len(workers := loky_workers(process.pid)) < 2 and time.monotonic() < until:
+        time.sleep(0.05)
+    time.sleep(6)  # the workers have begun
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert len(workers) == 2
+    until = time.monotonic() + 20
+    while any(Path(f"/proc/{pid}").exists() for pid in workers) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not [pid for pid in workers if Path(f"/proc/{pid}").exists()]
+
+
+def loky_workers(parent: int) -> list[int]:
+    """The worker processes of a process."""
+    children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    return [int(pid) for pid in children if b"popen_loky" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+
+def test_a_folder_with_results_is_not_run_over(sweep: Make, finished: bytes, reference: Path) -> None:
+    with pytest.raises(FileExistsError, match=r"holds 12 finished configurations\. Go on with --resume"):
+        sweep().run(reference, jobs=1)
+
+
+def test_results_of_other_metrics_are_not_mixed(sweep: Make, finished: bytes, reference: Path) -> None:
+    with pytest.raises(ValueError, match=r"results of another sweep: its metrics is \['recall@5', 'mrr@10'\]"):
+        sweep(metrics=["recall@5"]).run(reference, jobs=1, resume=True)
+
+
+def test_results_that_the_sweep_lacks_are_not_dropped(sweep: Make, finished: bytes, reference: Path) -> None:
+    with pytest.raises(ValueError, match="holds 11 configurations that the sweep does not have"):
+        sweep(systems={"bm25": {"k1": 0.5, "b": 0.0}}).run(reference, jobs=1, resume=True)
+    assert (reference / "results.parquet").read_bytes() == finished
+
+
+def test_a_longer_grid_runs_what_is_new_alone(sweep: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sweep(systems={"bm25": {"k1": [0.5, 0.9]}}).run(tmp_path, jobs=1)
+    keep, ran = running.Runner.keep, []
+    monkeypatch.setattr(
+        running.Runner, "keep", lambda self, one, outcome: (ran.append(one.parameters), keep(self, one, outcome))[0]
+    )
+    result = sweep(systems={"bm25": {"k1": [0.2, 0.5, 0.9]}}).run(tmp_path, jobs=1, resume=True)
+    assert ran == [{"k1": 0.2}]
+    assert list(result.parameters["k1"]) == [0.2, 0.5, 0.9]
+
+
+class Broken(BM25):
+    """Fails for one value of k1."""
+
+    def retrieve_batch(self, queries, k):  # type: ignore[no-untyped-def]
+        if self.k1 == 0.9:
+            raise RuntimeError("the disk is full")
+        return super().retrieve_batch(queries, k)
+
+
+def test_a_configuration_that_fails_is_listed_and_loses_no_other(
+    sweep: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kg2rag import systems
+
+    with monkeypatch.context() as patched:
+        patched.setattr(systems, "SYSTEMS", {"bm25": Broken})
+        result = sweep().run(tmp_path, jobs=1)
+        assert list(result.failed["number"]) == [5, 6, 7, 8]
+        assert set(result.failed["error"]) == {"RuntimeError: the disk is full"}
+        assert result.numbers == [1, 2, 3, 4, 9, 10, 11, 12]
+        assert "the disk is full" in result.to_markdown()
+        assert "the disk is full" in result.to_html()
+
+
+def test_failed_configurations_are_run_again_on_resuming(
+    sweep: Make, finished: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(workbench, "check_candidates", lambda *_: 1 / 0)
+        assert len(sweep().run(tmp_path, jobs=1).failed) == 12
+    assert not len(sweep().run(tmp_path, jobs=1, resume=True).failed)
+    assert (tmp_path / "results.parquet").read_bytes() == finished
+
+
+def test_the_one_file_has_a_row_group_for_each_configuration(finished: bytes, reference: Path) -> None:
+    assert pq.ParquetFile(reference / "results.parquet").num_row_groups == 12
+
+
+@pytest.mark.parametrize(("name", "message"), [("spark", "Known: dask, loky, ray"), ("dask", "which is not installed")])
+def test_a_backend_that_is_not_there_is_said_so(
+    sweep: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, message: str
+) -> None:
+    monkeypatch.setattr("kg2rag.experiments.sweep.workers.find_spec", lambda _: None)
+    with pytest.raises(ValueError, match=message):
+        sweep().run(tmp_path, jobs=2, backend=name)
+
+
+@pytest.mark.parametrize(
+    ("system", "first", "second"),
+    [
+        ("kg2rag", {"seeds": 4}, {"seeds": 4, "context": 3, "fill": "all"}),
+        ("graph_augmented", {"graph_weight": 0.3}, {"graph_weight": 0.6}),
+        ("mention_ppr", {"damping": 0.3}, {"damping": 0.6}),
+    ],
+)
+def test_what_a_worker_remembers_changes_no_ranking(
+    sweep: Make, system: str, first: dict[str, object], second: dict[str, object]
+) -> None:
+    wanted = sweep(systems={system: [first, second]})
+    one = Opened(wanted.bench(wanted.configurations[0]).requests[0], wanted.bench(wanted.configurations[0]))
+    for parameters in (first, second):
+        made = build(system, one.kb, **parameters)
+        remembered, _ = one.retrieve(made, 10)
+        for own, direct in zip(remembered, made.retrieve_batch(one.data.queries, 10), strict=True):
+            assert own.passage_ids == direct.passage_ids
+            assert own.scores.tobytes() == direct.scores.tobytes()
+
+
+def test_stages_whose_parameters_did_not_change_are_not_run_again(sweep: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    from kg2rag.retrievers.kg2rag.expand import Expand
+
+    wanted = sweep(systems={"kg2rag": {"seeds": 4, "context": [2, 3, 4]}})
+    on = wanted.bench(wanted.configurations[0])
+    one, calls, apply = Opened(on.requests[0], on), [], Expand.apply
+    monkeypatch.setattr(
+        Expand, "apply", lambda self, asked, given: (calls.append(len(asked)), apply(self, asked, given))[1]
+    )
+    for context in (2, 3, 4):
+        one.retrieve(build("kg2rag", one.kb, seeds=4, context=context), 10)
+    assert calls.count(40) == 1

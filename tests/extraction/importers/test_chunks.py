@@ -1,0 +1,130 @@
+"""Chunks of other tools, and the passages that they are."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from kg2rag.extraction.importers.chunks import ChunkMap, match_chunks
+from kg2rag.types.corpus import Corpus
+from kg2rag.types.passages import Passage
+
+ONE = "Ed Wood is a film by Tim Burton about a director."
+TWO = "Tim Burton was born in Burbank and draws in his spare time."
+CORPUS = Corpus.from_passages(
+    [
+        Passage("p0", "Ed Wood", ONE, "d0", 0),
+        Passage("p1", "Tim Burton", TWO, "d1", 0),
+        Passage("p2", "", "Too short.", "d2", 0),
+    ]
+)
+
+
+def matched(chunks: dict[str, str], partial: bool = True) -> tuple[ChunkMap, dict[str, int]]:
+    notes: Counter[str] = Counter()
+    found = match_chunks(chunks, CORPUS, Path("chunks.json"), notes, partial=partial)
+    return found, {cause: count for cause, count in notes.items() if count}
+
+
+@pytest.mark.parametrize(
+    ("id_", "text", "rows"),
+    [
+        pytest.param("p1", "whatever it says", [1], id="by id"),
+        pytest.param("c", ONE, [0], id="by text"),
+        pytest.param("c", f"Ed Wood\n{ONE}", [0], id="by contents"),
+        pytest.param("c", f"  Ed  Wood\r\n{ONE} ", [0], id="whitespace apart"),
+        pytest.param("c", "Too short.", [2], id="short and whole"),
+    ],
+)
+def test_a_chunk_that_is_a_passage(id_: str, text: str, rows: list[int]) -> None:
+    found, notes = matched({id_: text})
+    assert found.rows[id_] == rows
+    assert notes["chunks that are passages"] == 1
+
+
+def test_a_chunk_holds_the_passages_whose_whole_text_stands_in_it() -> None:
+    found, notes = matched({"c": f"Ed Wood\n\n{ONE}\n\nTim Burton\n\n{TWO}"})
+    assert found.rows["c"] == [0, 1]
+    assert notes == {"chunks that hold passages": 1, "passages in no chunk": 1}
+
+
+def test_a_chunk_cut_in_the_middle_of_words_is_part_of_its_passage() -> None:
+    found, notes = matched({"c": "lm by Tim Burton about a direc"})
+    assert found.rows["c"] == [0]
+    assert notes == {"chunks that are part of passages": 1, "passages in no chunk": 2}
+
+
+def test_a_passage_cut_by_the_chunks_border_is_not_in_it() -> None:
+    found, _ = matched({"c": f"{ONE} {TWO[:-5]}"})
+    assert found.rows["c"] == [0]
+
+
+def test_a_short_passage_inside_a_chunk_is_no_match() -> None:
+    found, _ = matched({"c": f"{ONE} Too short."})
+    assert found.rows["c"] == [0]
+
+
+def test_chunks_outside_the_corpus_are_counted() -> None:
+    found, notes = matched({"c": ONE, "x": "Another text altogether, and of enough words."})
+    assert found.rows["x"] == []
+    assert notes["chunks outside the corpus"] == 1
+
+
+def test_chunks_outside_the_corpus_are_an_error_where_that_is_asked_for() -> None:
+    with pytest.raises(ValueError, match=r"chunks.json: 1 of 2 chunks are no passage.*'x', 'Another.*partial=True"):
+        matched({"c": ONE, "x": "Another text."}, partial=False)
+
+
+@pytest.mark.parametrize("chunks", [{}, {"x": "Another text."}])
+def test_an_export_that_shares_nothing_with_the_corpus_is_an_error(chunks: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match=r"Load the corpus that the export was made from\."):
+        matched(chunks)
+
+
+BOTH, _ = matched({"both": f"{ONE} {TWO}", "one": ONE})
+
+
+@pytest.mark.parametrize(
+    ("names", "passages"),
+    [
+        (["Ed Wood", "Tim Burton"], ["p0"]),
+        (["Burbank", "Los Angeles"], ["p1"]),
+        (["Tim Burton"], ["p0", "p1"]),
+        (["tim BURTON", "burbank"], ["p1"]),
+        (["Burton about", "spare time"], ["p0", "p1"]),
+        (["Ed"], ["p0"]),
+    ],
+)
+def test_of_the_passages_in_a_chunk_those_state_it_that_have_its_names(names: list[str], passages: list[str]) -> None:
+    assert BOTH.passages(["both"], names, "relations", Counter()) == passages
+
+
+def test_what_names_nothing_in_its_chunk_is_given_to_all_its_passages_and_counted() -> None:
+    notes: Counter[str] = Counter()
+    assert BOTH.passages(["both"], ["Paris"], "relations", notes) == ["p0", "p1"]
+    assert +notes == {"relations given to every passage of their chunk, none of which has the names": 1}
+
+
+def test_a_chunk_without_text_is_counted() -> None:
+    notes: Counter[str] = Counter()
+    assert BOTH.passages(["gone", "one"], ["Paris"], "entities", notes) == ["p0"]
+    assert +notes == {"entities of chunks whose text the export lacks": 1}
+
+
+@pytest.mark.realdata
+def test_passages_are_found_in_the_overlapping_chunks_of_their_concatenation(shared_data: Path) -> None:
+    documents = json.loads((shared_data / "musique-100" / "musique_corpus.json").read_text())[:400]
+    corpus = Corpus.from_passages(
+        [Passage(f"m{i}", d["title"], d["text"], d["title"], 0) for i, d in enumerate(documents)]
+    )
+    text = "\n\n".join(corpus.contents)
+    chunks = {f"chunk-{start}": text[start : start + 5000] for start in range(0, len(text), 4000)}
+    notes: Counter[str] = Counter()
+    found = match_chunks(chunks, corpus, Path("chunks.json"), notes, partial=False)
+    # What must come out, found the slow way.
+    whole = {id_: {row for row, passage in enumerate(corpus) if passage.text in chunk} for id_, chunk in chunks.items()}
+    assert all(whole[id_] <= set(found.rows[id_]) for id_ in chunks)
+    assert notes["passages in no chunk"] == len(corpus) - len(set().union(*whole.values()))

@@ -1,0 +1,116 @@
+"""GraphML files: ours, and other tools'."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import networkx as nx
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kg2rag.extraction import Entity, Extraction, Extractor, Mention
+from kg2rag.extraction.importers.graphml import GraphMLFile
+from kg2rag.extraction.importers.networkx_graph import extraction_of_networkx
+from kg2rag.knowledge.graph import KnowledgeGraph
+from kg2rag.types.corpus import Corpus
+from kg2rag.types.passages import Passage, Triple
+
+CORPUS = Corpus.from_passages([Passage(f"p{i}", "", "Text.", f"d{i}", 0) for i in range(3)])
+
+
+def written(folder: Path, graph: nx.Graph) -> Path:
+    nx.write_graphml(graph, folder / "graph.graphml")
+    return folder / "graph.graphml"
+
+
+names = st.sampled_from(["Ed Wood", "Tim Burton", "Burbank", "ed wood"])
+passage_ids = st.sampled_from(CORPUS.ids)
+triples = st.builds(Triple, names, st.sampled_from(["r", "s"]), names, st.one_of(passage_ids, st.just("")))
+extractions = st.builds(
+    Extraction,
+    st.lists(triples, max_size=6).map(tuple),
+    st.lists(st.builds(Mention, names, passage_ids), max_size=6).map(tuple),
+    st.lists(st.builds(Entity, names, st.sampled_from(["", "T"]), st.just(""), st.just(("A",))), max_size=3).map(tuple),
+)
+
+
+@settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(extractions)
+def test_a_graph_of_ours_comes_back_equal_from_its_file(tmp_path: Path, extraction: Extraction) -> None:
+    graph = KnowledgeGraph.build(extraction, CORPUS)
+    file = written(tmp_path, graph.to_networkx(passages=True))
+    assert KnowledgeGraph.build(GraphMLFile(file).extract(CORPUS), CORPUS) == graph
+
+
+def test_an_undirected_graph_with_passages_keeps_its_mentions() -> None:
+    graph = nx.Graph()
+    graph.add_node("passage:p1", kind="passage", passage_id="p1")
+    graph.add_edge("passage:p1", "Ed Wood", kind="mention", count=2)
+    assert extraction_of_networkx(graph).mentions == (Mention("Ed Wood", "p1"),) * 2
+
+
+def foreign() -> nx.DiGraph:
+    """As other tools write it: ids that mean nothing, names and relations as labels."""
+    graph = nx.DiGraph()
+    graph.add_node("n0", label="Ed Wood", type="film")
+    graph.add_node("n1", label="Tim Burton")
+    graph.add_edge("n1", "n0", label="directed", passage_id="p1", strength=8.0, confidence=0.5)
+    return graph
+
+
+def test_the_attributes_of_other_tools_are_read_where_they_are_named(tmp_path: Path) -> None:
+    found = GraphMLFile(written(tmp_path, foreign()), relation="label", name="label").extract(CORPUS)
+    assert found.triples == (Triple("Tim Burton", "directed", "Ed Wood", "p1", 8.0, 0.5),)
+    assert found.entities == (Entity("Ed Wood", "film"), Entity("Tim Burton"))
+
+
+def test_an_edge_without_a_relation_says_which_attributes_it_has(tmp_path: Path) -> None:
+    file = written(tmp_path, foreign())
+    with pytest.raises(
+        ValueError, match=r"graph.graphml: Edge 'n1' - 'n0' has relation None.*It has label, passage_id.*\(relation=…\)"
+    ):
+        GraphMLFile(file).extract(CORPUS)
+
+
+def test_a_node_without_the_name_asked_for_says_which_attributes_it_has(tmp_path: Path) -> None:
+    graph = foreign()
+    graph.add_node("n2", title="Burbank")
+    with pytest.raises(ValueError, match=r"Node 'n2' has label None; a string is needed\. It has title"):
+        GraphMLFile(written(tmp_path, graph), relation="label", name="label").extract(CORPUS)
+
+
+def test_a_strength_out_of_range_names_the_file(tmp_path: Path) -> None:
+    graph = nx.DiGraph()
+    graph.add_edge("a", "b", relation="r", strength=11.0)
+    with pytest.raises(ValueError, match=r"graph.graphml: .*strength 11.0 is outside \(0, 10\]"):
+        GraphMLFile(written(tmp_path, graph)).extract(CORPUS)
+
+
+def test_passages_that_the_corpus_lacks_are_counted_in_the_error(tmp_path: Path) -> None:
+    graph = nx.DiGraph()
+    graph.add_edge("a", "b", relation="r", passage_id="q7")
+    graph.add_edge("b", "c", relation="r", passage_id="q8")
+    with pytest.raises(ValueError, match=r"2 passages are not in the corpus \(first: 'q7'\)"):
+        GraphMLFile(written(tmp_path, graph)).extract(CORPUS)
+
+
+@pytest.mark.parametrize(("contents", "message"), [("nothing", "no XML"), ("<html></html>", "no GraphML")])
+def test_a_file_that_is_no_graphml_is_named(tmp_path: Path, contents: str, message: str) -> None:
+    file = tmp_path / "graph.graphml"
+    file.write_text(contents)
+    with pytest.raises(ValueError, match=f"graph.graphml: {message}"):
+        GraphMLFile(file).extract(CORPUS)
+
+
+def test_a_missing_file_says_so() -> None:
+    with pytest.raises(FileNotFoundError, match=r"nowhere.graphml does not exist. Give a GraphML file"):
+        GraphMLFile(Path("nowhere.graphml"))
+
+
+def test_the_fingerprint_follows_contents_and_attributes(tmp_path: Path) -> None:
+    one = GraphMLFile(written(tmp_path, foreign()))
+    assert isinstance(one, Extractor)
+    assert GraphMLFile(one.path).fingerprint == one.fingerprint
+    assert GraphMLFile(one.path, relation="label").fingerprint != one.fingerprint
+    assert GraphMLFile(one.path, name="label").fingerprint != one.fingerprint

@@ -1,0 +1,145 @@
+"""HippoRAG's OpenIE files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kg2rag.extraction import Extractor, Mention
+from kg2rag.extraction.importers.hipporag import HippoRAGOpenIE
+from kg2rag.knowledge.graph import KnowledgeGraph
+from kg2rag.types.corpus import Corpus
+from kg2rag.types.passages import Passage, Triple
+
+CORPUS = Corpus.from_passages(
+    [Passage("p0", "Ed Wood", "A film by Tim Burton.", "d", 0), Passage("p1", "Burbank", "A city.", "d", 1)]
+)
+DOCUMENT = {
+    "title": "Ed Wood",
+    "text": "A film by Tim Burton.",
+    "passage": "Ed Wood\nA film by Tim Burton.",
+    "extracted_entities": ["Ed Wood", "Tim Burton", " ", "Ed Wood", 7],
+    "extracted_triples": [
+        ["Ed Wood ", "directed by", "Tim Burton"],
+        ["Ed Wood", "directed by", "Tim Burton"],
+        ["Ed Wood", "is a film"],
+        ["Ed Wood", "", "film"],
+        ["Ed Wood", "year", 1994],
+        "Ed Wood",
+    ],
+}
+
+
+def written(tmp_path: Path, *documents: object) -> Path:
+    file = tmp_path / "openie.json"
+    file.write_text(json.dumps({"docs": list(documents)}))
+    return file
+
+
+def test_triples_and_entities_are_those_of_the_passage_with_the_same_contents(tmp_path: Path) -> None:
+    found = HippoRAGOpenIE(written(tmp_path, DOCUMENT)).extract(CORPUS)
+    assert found.triples == (Triple("Ed Wood", "directed by", "Tim Burton", "p0"),)
+    assert found.mentions == (Mention("Ed Wood", "p0"), Mention("Tim Burton", "p0"))
+
+
+def test_everything_dropped_is_counted_by_cause(tmp_path: Path) -> None:
+    assert HippoRAGOpenIE(written(tmp_path, DOCUMENT)).extract(CORPUS).notes == {
+        "exact duplicates within a document": 1,
+        "triples without exactly three parts": 2,
+        "triples with a part that is blank or no string": 2,
+        "entities that are blank or no string": 2,
+        "passages without a document": 1,
+    }
+
+
+def test_a_document_without_title_and_text_is_matched_by_its_passage(tmp_path: Path) -> None:
+    document = {key: value for key, value in DOCUMENT.items() if key not in ("title", "text")}
+    assert len(HippoRAGOpenIE(written(tmp_path, document)).extract(CORPUS).triples) == 1
+
+
+def test_passages_of_equal_contents_all_get_the_triples(tmp_path: Path) -> None:
+    twice = Corpus.from_passages([Passage(id_, "Ed Wood", "A film by Tim Burton.", "d", 0) for id_ in "ab"])
+    found = HippoRAGOpenIE(written(tmp_path, DOCUMENT)).extract(twice)
+    assert [triple.passage_id for triple in found.triples] == ["a", "b"]
+
+
+OTHER = {"title": "Big Fish", "text": "Another.", "passage": "x", "extracted_entities": [], "extracted_triples": []}
+
+
+def test_a_document_that_the_corpus_lacks_is_an_error_that_names_it(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"openie.json, record 2 \('Big Fish'\) is no passage of the corpus"):
+        HippoRAGOpenIE(written(tmp_path, DOCUMENT, OTHER)).extract(CORPUS)
+
+
+def test_documents_that_the_corpus_lacks_may_be_counted_instead(tmp_path: Path) -> None:
+    found = HippoRAGOpenIE(written(tmp_path, DOCUMENT, OTHER), partial=True).extract(CORPUS)
+    assert found.notes["documents outside the corpus"] == 1
+
+
+def test_a_file_that_shares_nothing_with_the_corpus_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no document is a passage of the corpus"):
+        HippoRAGOpenIE(written(tmp_path, OTHER), partial=True).extract(CORPUS)
+
+
+@pytest.mark.parametrize(
+    ("contents", "message"),
+    [
+        ("[]", "no list 'docs' at the top"),
+        ('{"docs": [', "no valid JSON at line 1, column 11"),
+        ('{"docs": [3]}', "record 1: document is 3; needed: an object"),
+        ('{"docs": [{}]}', "record 1: field 'passage' is missing"),
+        ('{"docs": [{"passage": 3}]}', "record 1: passage is 3; needed: a string"),
+        (
+            '{"docs": [{"passage": "Burbank\\nA city.", "extracted_triples": null}]}',
+            "record 1: extracted_triples is None; needed: a list",
+        ),
+    ],
+)
+def test_a_malformed_file_is_an_error_that_says_where(tmp_path: Path, contents: str, message: str) -> None:
+    file = tmp_path / "openie.json"
+    file.write_text(contents)
+    with pytest.raises(ValueError, match=message):
+        HippoRAGOpenIE(file).extract(CORPUS)
+
+
+def test_a_file_in_another_encoding_is_an_error(tmp_path: Path) -> None:
+    file = tmp_path / "openie.json"
+    file.write_bytes('{"docs": ["é"]}'.encode("latin-1"))
+    with pytest.raises(ValueError, match="not UTF-8 at byte 11"):
+        HippoRAGOpenIE(file).extract(CORPUS)
+
+
+def test_a_missing_file_is_an_error_at_once(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"none.json does not exist. Give HippoRAG's"):
+        HippoRAGOpenIE(tmp_path / "none.json")
+
+
+def test_the_fingerprint_follows_contents_and_options_and_not_the_place(tmp_path: Path) -> None:
+    one = HippoRAGOpenIE(written(tmp_path, DOCUMENT))
+    (tmp_path / "moved").mkdir()
+    assert HippoRAGOpenIE(written(tmp_path / "moved", DOCUMENT)).fingerprint == one.fingerprint
+    assert HippoRAGOpenIE(one.path, partial=True).fingerprint != one.fingerprint
+    assert HippoRAGOpenIE(written(tmp_path / "moved", OTHER)).fingerprint != one.fingerprint
+
+
+def test_it_is_an_extractor(tmp_path: Path) -> None:
+    assert isinstance(HippoRAGOpenIE(written(tmp_path, DOCUMENT)), Extractor)
+
+
+@pytest.mark.realdata
+def test_musique_100_keeps_the_published_17204_triples(shared_data: Path) -> None:
+    folder = shared_data / "musique-100"
+    documents = json.loads((folder / "musique_corpus.json").read_text())
+    corpus = Corpus.from_passages(
+        [
+            Passage(str(i), document["title"], document["text"], document["title"], 0)
+            for i, document in enumerate(documents)
+        ]
+    )
+    found = HippoRAGOpenIE(folder / "openie_results_ner_gpt-3.5-turbo-1106.json").extract(corpus)
+    assert len(found.triples) == 17_204
+    assert found.notes == {"triples without exactly three parts": 185, "exact duplicates within a document": 30}
+    graph = KnowledgeGraph.build(found, corpus)
+    assert (graph.n_entities, graph.n_triples, graph.n_passages) == (19_101, 17_204, 1_890)

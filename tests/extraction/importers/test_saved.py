@@ -1,0 +1,127 @@
+"""Graph folders: what `kg2rag build` writes is what is read back, over its own corpus alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from extraction_world import corpus, triples
+
+from kg2rag.extraction import Entity, Extraction, Mention
+from kg2rag.extraction.importers.saved import SavedGraph, read_about
+from kg2rag.extraction.importers.triples import TriplesFile
+from kg2rag.extraction.mentions.finding import Mentions
+from kg2rag.extraction.sources import parse
+from kg2rag.knowledge.graph import KnowledgeGraph
+from kg2rag.knowledge.graph.folder import check_free, write_failures, write_graph
+from kg2rag.types.passages import Triple
+
+FOUND = Extraction(
+    (*triples(3), Triple("ann0", "Knows\tof", "“Zoë”", "p2", strength=0.1, confidence=0.3)),
+    (Mention("Ann0", "p0", 1), Mention("Ann0", "p0", 1), Mention("Alone", "p1")),
+    (Entity("Cairo1", "city", "a town", ("Kairo",)),),
+    {"dropped: triples with a blank part": 2},
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_graph(tmp_path / "graph", FOUND, corpus(3), Mentions(), corpus_name="notes")
+    return tmp_path / "graph"
+
+
+def test_an_extraction_is_read_back_as_it_was(folder: Path) -> None:
+    assert SavedGraph(folder).extract(corpus(3)) == FOUND
+
+
+def test_the_graph_beside_it_is_the_one_made_of_it(folder: Path) -> None:
+    saved, made = KnowledgeGraph.load(folder, corpus(3)), KnowledgeGraph.build(FOUND, corpus(3))
+    assert saved.fingerprint == made.fingerprint
+    assert saved.notes == made.notes
+
+
+def test_a_folder_is_a_graph_source_by_name(folder: Path) -> None:
+    assert parse(f"graph:{folder}") == SavedGraph(folder)
+
+
+def test_a_graph_source_without_its_folder_says_how_to_write_it() -> None:
+    with pytest.raises(ValueError, match="names no folder: write graph:FOLDER"):
+        parse("graph:")
+
+
+def test_its_triples_are_a_triples_file_too(folder: Path) -> None:
+    assert TriplesFile(folder / "extraction" / "triples.jsonl").extract(corpus(3)).triples == FOUND.triples
+
+
+def test_another_corpus_is_refused_naming_both(folder: Path) -> None:
+    expected = r"built on the corpus notes \(3 passages, fingerprint \w{12}\), but .* the one given \(4 passages, "
+    with pytest.raises(ValueError, match=expected):
+        SavedGraph(folder).extract(corpus(4))
+
+
+@pytest.mark.parametrize("file", ["extraction/triples.jsonl", "triples.parquet"])
+def test_a_file_changed_since_is_refused_by_name(folder: Path, file: str) -> None:
+    with (folder / file).open("ab") as stream:
+        stream.write(b"\n")
+    with pytest.raises(ValueError, match=rf"{file} was changed or removed"):
+        SavedGraph(folder).extract(corpus(3))
+
+
+def test_its_fingerprint_follows_its_contents_not_its_place(folder: Path, tmp_path: Path) -> None:
+    write_graph(tmp_path / "same", FOUND, corpus(3), Mentions(), corpus_name="notes")
+    write_graph(tmp_path / "other", Extraction(triples(2)), corpus(3), Mentions(), corpus_name="notes")
+    same, other = SavedGraph(tmp_path / "same"), SavedGraph(tmp_path / "other")
+    assert SavedGraph(folder).fingerprint == same.fingerprint != other.fingerprint
+
+
+@pytest.mark.parametrize(("made", "message"), [(False, "is no folder"), (True, r"has no build\.json")])
+def test_a_folder_without_a_graph_says_what_to_give(tmp_path: Path, made: bool, message: str) -> None:
+    if made:
+        (tmp_path / "graph").mkdir()
+    with pytest.raises(FileNotFoundError, match=message):
+        SavedGraph(tmp_path / "graph")
+
+
+def test_a_manifest_of_something_else_is_refused(folder: Path) -> None:
+    (folder / "build.json").write_text('{"name": "webpack"}')
+    with pytest.raises(ValueError, match=r"build\.json is not what `kg2rag build` writes \(Field required\)"):
+        SavedGraph(folder)
+
+
+# What may be overwritten
+
+
+def test_the_same_build_may_be_written_again_and_replaces_the_folder(folder: Path) -> None:
+    check_free(folder, Mentions(), corpus(3))
+    write_graph(folder, Extraction(triples(1)), corpus(3), Mentions(), corpus_name="notes")
+    assert SavedGraph(folder).extract(corpus(3)).triples == triples(1)
+    assert [file.name for file in folder.parent.iterdir()] == ["graph"]
+
+
+def test_the_graph_of_another_corpus_is_not_overwritten(folder: Path) -> None:
+    with pytest.raises(ValueError, match=r"holds the graph of Mentions\(.* over notes .*--force to replace it"):
+        check_free(folder, Mentions(), corpus(4))
+
+
+def test_a_folder_of_other_files_is_not_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").touch()
+    with pytest.raises(ValueError, match=r"is no graph folder\. Give another --out"):
+        check_free(tmp_path, Mentions(), corpus(3))
+
+
+def test_a_folder_that_holds_failures_alone_may_be_built_into(tmp_path: Path) -> None:
+    write_failures(tmp_path / "graph", [{"passage_id": "p1"}])
+    check_free(tmp_path / "graph", Mentions(), corpus(3))
+
+
+def test_failures_leave_an_older_graph_readable(folder: Path) -> None:
+    write_failures(folder, [{"passage_id": "p1"}])
+    assert SavedGraph(folder).extract(corpus(3)) == FOUND
+
+
+def test_a_build_that_breaks_leaves_the_folder_as_it_was(folder: Path) -> None:
+    stranger = Extraction((Triple("a", "r", "b", "nowhere"),))
+    with pytest.raises(ValueError, match="names passage 'nowhere'"):
+        write_graph(folder, stranger, corpus(3), Mentions(), corpus_name="notes")
+    assert SavedGraph(folder).extract(corpus(3)) == FOUND
+    assert read_about(folder).corpus.name == "notes"

@@ -1,0 +1,229 @@
+"""KG2RAG's published sub-graphs, and what is wrong with them. The raw triples are the release's own kind."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from kg2rag.extraction import Extractor
+from kg2rag.extraction.importers.subkg_noise import Rules, clean
+from kg2rag.extraction.importers.subkgs import KG2RAGSubgraphs
+from kg2rag.types.corpus import Corpus
+from kg2rag.types.passages import Passage, Triple
+
+DEFAULT = Rules()
+PREAMBLE = "ere are the extracted triplets:\n\n"
+
+
+def cleaned(
+    *raw: tuple[str, str, str], contents: str = "", rules: Rules = DEFAULT
+) -> tuple[list[tuple[str, str, str]], dict[str, int]]:
+    notes: Counter[str] = Counter()
+    kept = clean(raw, "Ed Wood (film)", contents, rules, notes)
+    return kept, {cause: count for cause, count in notes.items() if count}
+
+
+@pytest.mark.parametrize(
+    ("head", "cause"),
+    [
+        ("<Tim Burton", "cleaned: head after a '<'"),
+        (PREAMBLE + "<Tim Burton", "cleaned: head after a preamble and '<'"),
+        ("-----\nText: He <b> left.\nTriplets:< Tim  Burton", "cleaned: head after a preamble and '<'"),
+        (PREAMBLE + "Tim Burton", "cleaned: head after a preamble without '<'"),
+        ("Text: Tim Burton:", "cleaned: head after a label"),
+        ("</p><p>Tim Burton", "cleaned: head after a '>'"),
+        ("*Tim Burton", "cleaned: marks around an end"),
+    ],
+)
+def test_a_head_is_freed_of_what_the_model_said_before_it(head: str, cause: str) -> None:
+    kept, notes = cleaned((head, "born in", "Burbank"))
+    assert kept == [("Tim Burton", "born in", "Burbank")]
+    assert notes[cause] == 1
+
+
+@pytest.mark.parametrize("tail", ["Burbank>", "Burbank>$</$<", "Burbank>\n\nNote that there is only one triplet."])
+def test_a_tail_ends_at_its_bracket(tail: str) -> None:
+    kept, notes = cleaned(("Tim Burton", "born in", tail))
+    assert kept == [("Tim Burton", "born in", "Burbank")]
+    assert notes["cleaned: tail before a '>'"] == 1
+
+
+def test_a_clean_triple_is_left_alone_and_uncounted() -> None:
+    raw = ("Ed Wood", "year", "1994")
+    assert cleaned(raw) == ([raw], {})
+
+
+def test_a_lost_letter_is_put_back_where_the_passage_has_the_word() -> None:
+    kept, notes = cleaned(
+        (PREAMBLE + "Agathe von Trapp", "of", "Trapp Family Singer"),
+        ("gathe von Trapp", "wrote", "Memories"),
+        contents="Agathe von Trapp of the Trapp Family Singers wrote Memories.",
+    )
+    assert kept == [("Agathe von Trapp", "of", "Trapp Family Singers"), ("Agathe von Trapp", "wrote", "Memories")]
+    assert notes["cleaned: lost letter put back"] == 2
+
+
+def test_no_letter_is_put_back_where_brackets_were_there_to_cut() -> None:
+    kept, _ = cleaned(("<Tim Burton", "nationality", "America"), contents="Tim Burton, American director")
+    assert kept == [("Tim Burton", "nationality", "America")]
+
+
+def test_no_letter_is_put_back_to_a_word_that_the_passage_has() -> None:
+    kept, _ = cleaned(("Ed", "likes", "cat"), contents="Ed likes his cat among cats. Fed up.")
+    assert kept == [("Ed", "likes", "cat")]
+
+
+def test_letters_may_stay_lost() -> None:
+    kept, notes = cleaned(("gathe", "wrote", "Memorie"), contents="Agathe wrote Memories", rules=Rules(restore=False))
+    assert (kept, notes) == ([("gathe", "wrote", "Memorie")], {})
+
+
+def test_a_pronoun_is_read_as_the_title() -> None:
+    kept, notes = cleaned(("<It", "stars", "Johnny Depp"))
+    assert kept == [("Ed Wood (film)", "stars", "Johnny Depp")]
+    assert notes["cleaned: pronoun read as the title"] == 1
+
+
+def test_a_pronoun_may_stay() -> None:
+    assert cleaned(("It", "stars", "Johnny Depp"), rules=Rules(pronouns="keep"))[0] == [("It", "stars", "Johnny Depp")]
+
+
+def test_a_pronoun_may_drop_its_triple() -> None:
+    kept, notes = cleaned(("It", "stars", "Johnny Depp"), rules=Rules(pronouns="drop"))
+    assert (kept, notes) == ([], {"dropped: a pronoun as an end": 1})
+
+
+@pytest.mark.parametrize(
+    ("raw", "cause"),
+    [
+        (("Ed Wood", "stars", ""), "dropped: a blank part"),
+        (("Ed Wood", "", "film"), "dropped: a blank part"),
+        (('""', "family", "Pieridae"), "dropped: a blank part"),
+        (("Ed Wood", "sequel", "None"), "dropped: a null word as an end"),
+        (("was part of", "panicked retreat", "after"), "dropped: a function word as an end"),
+        (("After", "against", "Adelaide"), "dropped: a function word as an end"),
+        (("Race", "and", "War on Drugs"), "dropped: a relation without a content word"),
+        (("Montana", "...", "plains"), "dropped: a relation without a content word"),
+        (("Ed Wood", "title", "ED WOOD"), "dropped: equal ends"),
+        (("Ed Wood", "plot", "x" * 101), "dropped: an end of more than 100 characters"),
+        (("Scott Derrickson", "born in", "1966"), "dropped: copied from the prompt's example"),
+    ],
+)
+def test_a_triple_that_says_nothing_is_dropped_and_counted(raw: tuple[str, str, str], cause: str) -> None:
+    assert cleaned(raw) == ([], {cause: 1})
+
+
+def test_a_fact_of_the_prompts_example_stays_where_the_passage_names_its_head() -> None:
+    raw = ("Scott Derrickson", "born in", "1966")
+    assert cleaned(raw, contents="Scott Derrickson (born 1966)")[0] == [raw]
+
+
+def test_a_grade_is_no_article() -> None:
+    raw = ("Bangalore University", "graded", "A")
+    assert cleaned(raw) == ([raw], {})
+
+
+def test_a_triple_stated_twice_in_a_sentence_is_kept_once() -> None:
+    kept, notes = cleaned(("<Ed Wood", "year", "1994"), ("Ed Wood", "year", "1994>"))
+    assert kept == [("Ed Wood", "year", "1994")]
+    assert notes["dropped: stated twice in a sentence"] == 1
+
+
+RECORDS = [
+    {"title": "Ed Wood", "sentences": {"0": [["<Ed Wood", "year", "1994"]], "2": [["It", "stars", "Johnny Depp"]]}},
+    {"title": "Big Fish", "sentences": {"0": [["Big Fish", "year", "2003"]]}},
+]
+PARAGRAPHS = Corpus.from_passages([Passage("Ed Wood", "Ed Wood", "A film. Or so. Ha.", "Ed Wood", 0)])
+SENTENCES = Corpus.from_passages(
+    [Passage(f"Ed Wood##{i}", "Ed Wood", text, "Ed Wood", i) for i, text in enumerate(["A film.", "Or so."])]
+)
+
+
+def written(tmp_path: Path, *records: object) -> Path:
+    file = tmp_path / "subkgs.jsonl"
+    file.write_text("\n".join(map(json.dumps, records)))
+    return file
+
+
+def test_a_paragraph_gets_the_triples_of_all_its_sentences(tmp_path: Path) -> None:
+    found = KG2RAGSubgraphs(written(tmp_path, *RECORDS)).extract(PARAGRAPHS)
+    assert found.triples == (
+        Triple("Ed Wood", "year", "1994", "Ed Wood"),
+        Triple("Ed Wood", "stars", "Johnny Depp", "Ed Wood"),
+    )
+    assert found.notes["titles outside the corpus"] == 1
+    assert found.notes["triples read"] == 2
+
+
+def test_a_sentence_gets_its_own_triples_and_those_of_missing_ones_are_counted(tmp_path: Path) -> None:
+    found = KG2RAGSubgraphs(written(tmp_path, *RECORDS)).extract(SENTENCES)
+    assert found.triples == (Triple("Ed Wood", "year", "1994", "Ed Wood##0"),)
+    assert found.notes["dropped: a sentence without one passage of its own"] == 1
+    assert found.notes["passages without a triple"] == 1
+
+
+def test_a_title_that_several_paragraphs_share_gets_none(tmp_path: Path) -> None:
+    corpus = Corpus.from_passages([Passage(id_, "Ed Wood", f"Text {id_}.", id_, 0) for id_ in "ab"])
+    found = KG2RAGSubgraphs(written(tmp_path, *RECORDS)).extract(corpus)
+    assert found.triples == ()
+    assert found.notes["dropped: a sentence without one passage of its own"] == 2
+
+
+def test_no_common_title_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="none of its titles is in the corpus"):
+        KG2RAGSubgraphs(written(tmp_path, RECORDS[1])).extract(PARAGRAPHS)
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ([], "line 1: a list where an object is needed"),
+        ({}, "record 1: field 'title' is missing"),
+        ({"title": "Ed Wood"}, "record 1: sentences is None"),
+        ({"title": "Ed Wood", "sentences": {"x": []}}, "record 1: sentence index is 'x'"),
+        ({"title": "Ed Wood", "sentences": {"0": {}}}, "record 1: sentences of 'Ed Wood' is {}"),
+        ({"title": "Ed Wood", "sentences": {"0": [["a", "b"]]}}, r"record 1: triple of 'Ed Wood' is \['a', 'b'\]"),
+    ],
+)
+def test_a_malformed_record_is_named(tmp_path: Path, record: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        KG2RAGSubgraphs(written(tmp_path, record)).extract(PARAGRAPHS)
+
+
+def test_a_truncated_line_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "subkgs.jsonl"
+    file.write_text(json.dumps(RECORDS[0]) + '\n{"title": "Big')
+    with pytest.raises(ValueError, match=r"subkgs.jsonl, line 2: no valid JSON"):
+        KG2RAGSubgraphs(file).extract(PARAGRAPHS)
+
+
+def test_an_unknown_rule_names_the_known_ones(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="pronouns must be one of title, keep, drop, not 'x'"):
+        KG2RAGSubgraphs(written(tmp_path, *RECORDS), pronouns="x")  # type: ignore[arg-type]
+
+
+def test_the_fingerprint_follows_the_rules(tmp_path: Path) -> None:
+    file = written(tmp_path, *RECORDS)
+    assert isinstance(KG2RAGSubgraphs(file), Extractor)
+    assert KG2RAGSubgraphs(file).fingerprint != KG2RAGSubgraphs(file, restore=False).fingerprint
+
+
+@pytest.mark.realdata
+def test_hotpotqa_300_is_cleaned_of_every_leftover(shared_data: Path) -> None:
+    folder = shared_data / "hotpotqa-300"
+    articles: dict[str, list[str]] = {}
+    for question in json.loads((folder / "hotpot_dev_distractor.json").read_text()):
+        articles.update(question["context"])
+    corpus = Corpus.from_passages([Passage(title, title, "".join(text), title, 0) for title, text in articles.items()])
+    found = KG2RAGSubgraphs(folder / "subkgs.jsonl").extract(corpus)
+    assert found.notes["triples read"] == 23_723
+    assert found.notes["cleaned: head after a '<'"] + found.notes["cleaned: head after a preamble and '<'"] == 12_532
+    dropped = sum(count for cause, count in found.notes.items() if cause.startswith("dropped"))
+    assert len(found.triples) == 23_723 - dropped == 23_032
+    for triple in found.triples:
+        for end in (triple.head, triple.tail):
+            assert not set(end) & set("<>\n"), triple
+            assert "triplets extracted" not in end

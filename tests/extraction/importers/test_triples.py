@@ -1,0 +1,206 @@
+"""Tables of triples in every format."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from kg2rag.extraction import Entity, Extractor
+from kg2rag.extraction.importers.triples import TriplesFile
+from kg2rag.knowledge.graph import KnowledgeGraph
+from kg2rag.types.corpus import Corpus
+from kg2rag.types.passages import Passage, Triple
+
+CORPUS = Corpus.from_passages([Passage(id_, "", "Text.", id_, 0) for id_ in ("p0", "p1")])
+ROWS = [
+    {"head": "Ed Wood", "relation": "directed by", "tail": "Tim Burton", "passage_id": "p0", "strength": 8.0},
+    {"head": "Tim Burton", "relation": "born in", "tail": 'the "Burbank"', "passage_id": "p1", "strength": 2.5},
+]
+TRIPLES = (
+    Triple("Ed Wood", "directed by", "Tim Burton", "p0", strength=8),
+    Triple("Tim Burton", "born in", 'the "Burbank"', "p1", strength=2.5),
+)
+
+
+def written(tmp_path: Path, *records: object, name: str = "triples.jsonl") -> Path:
+    file = tmp_path / name
+    file.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return file
+
+
+def found_in(tmp_path: Path, *changes: dict[str, object]) -> tuple[Triple, ...]:
+    return TriplesFile(written(tmp_path, *({**ROWS[0], **change} for change in changes))).extract(CORPUS).triples
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv", "tsv", "parquet"])
+def test_every_format_gives_the_same_triples(tmp_path: Path, suffix: str) -> None:
+    file = tmp_path / f"triples.{suffix}"
+    if suffix == "tsv":
+        lines = ["\t".join(ROWS[0]), *("\t".join(map(str, row.values())) for row in ROWS)]
+        file.write_text("\n".join(lines) + "\n")
+    elif suffix == "jsonl":
+        written(tmp_path, *ROWS)
+    else:
+        frame = pd.DataFrame(ROWS)
+        frame.to_csv(file, index=False) if suffix == "csv" else frame.to_parquet(file)
+    assert TriplesFile(file).extract(CORPUS).triples == TRIPLES
+
+
+def test_a_frame_gives_the_same_triples() -> None:
+    assert TriplesFile.from_frame(pd.DataFrame(ROWS, index=[7, 9])).extract(CORPUS).triples == TRIPLES
+
+
+def test_columns_go_by_their_other_names(tmp_path: Path) -> None:
+    record = {"subject": "a", "predicate": "r", "object": "b", "chunk_id": "p0", "llm_confidence": 0.8, "weight": 3}
+    found = TriplesFile(written(tmp_path, record)).extract(CORPUS)
+    assert found.triples == (Triple("a", "r", "b", "p0", strength=3, confidence=0.8),)
+
+
+def test_types_of_the_ends_become_types_of_entities(tmp_path: Path) -> None:
+    record = {"subject": "a", "relation": "r", "object": "b", "chunk_id": "p0", "subj_type": "film", "obj_type": None}
+    assert TriplesFile(written(tmp_path, record)).extract(CORPUS).entities == (Entity("a", "film"), Entity("b"))
+
+
+def test_null_weights_take_their_defaults(tmp_path: Path) -> None:
+    (triple,) = found_in(tmp_path, {"strength": None, "confidence": None})
+    assert (triple.strength, triple.confidence) == (5.0, 1.0)
+
+
+def test_an_empty_passage_id_means_that_no_passage_states_it(tmp_path: Path) -> None:
+    first, second = found_in(tmp_path, {"passage_id": ""}, {"passage_id": None})
+    assert first.passage_id == second.passage_id == ""
+
+
+def test_blank_parts_and_confidence_zero_are_dropped_and_counted(tmp_path: Path) -> None:
+    records = [{**ROWS[0], "tail": " "}, {**ROWS[0], "relation": None}, {**ROWS[0], "confidence": 0}, ROWS[1]]
+    found = TriplesFile(written(tmp_path, *records)).extract(CORPUS)
+    assert found.triples == TRIPLES[1:]
+    assert found.notes == {"triples with a blank part": 2, "triples of confidence 0": 1}
+
+
+def test_triples_of_other_passages_are_counted(tmp_path: Path) -> None:
+    found = TriplesFile(written(tmp_path, {**ROWS[0], "passage_id": "p9"}, ROWS[1])).extract(CORPUS)
+    assert found.triples == TRIPLES[1:]
+    assert found.notes == {"triples of passages outside the corpus": 1}
+    assert [entity.name for entity in found.entities] == ["Tim Burton", 'the "Burbank"']
+
+
+def test_triples_of_other_passages_may_be_an_error(tmp_path: Path) -> None:
+    file = written(tmp_path, ROWS[0], {**ROWS[0], "passage_id": "p9"})
+    with pytest.raises(
+        ValueError, match=r"triples.jsonl, record 2: passage_id is 'p9'; needed: a passage of the corpus"
+    ):
+        TriplesFile(file, partial=False).extract(CORPUS)
+
+
+def test_a_file_whose_passages_are_all_unknown_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="none of its 2 passages is in the corpus"):
+        found_in(tmp_path, {"passage_id": "p8"}, {"passage_id": "p9"})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"head": 7}, "record 1: head is 7; needed: a string"),
+        ({"strength": 11}, "record 1: strength is 11; needed: above 0, at most 10"),
+        ({"strength": 0}, "record 1: strength is 0; needed: above 0, at most 10"),
+        ({"confidence": "high"}, "record 1: confidence is 'high'; needed: a number"),
+        ({"confidence": float("nan")}, "record 1: confidence is nan; needed: above 0, at most 1"),
+    ],
+)
+def test_a_wrong_value_is_named_with_what_is_allowed(tmp_path: Path, change: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        found_in(tmp_path, change)
+
+
+def test_a_missing_column_names_those_that_would_do(tmp_path: Path) -> None:
+    file = tmp_path / "triples.csv"
+    file.write_text("head,relation,tail,doc\na,r,b,p0\n")
+    with pytest.raises(
+        ValueError, match=r"record 2: no passage_id. Columns: head, relation, tail, doc; it may be called p"
+    ):
+        TriplesFile(file).extract(CORPUS)
+
+
+def test_a_row_of_another_length_than_the_header_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "triples.tsv"
+    file.write_text("head\trelation\ttail\tpassage_id\na\tr\tb\n")
+    with pytest.raises(ValueError, match=r"record 2: row is .*; needed: 4 cells, as the header has"):
+        TriplesFile(file).extract(CORPUS)
+
+
+def test_an_empty_table_says_that_it_needs_a_header(tmp_path: Path) -> None:
+    (tmp_path / "triples.csv").write_text("")
+    with pytest.raises(ValueError, match=r"is empty\. Its first line must name the columns"):
+        TriplesFile(tmp_path / "triples.csv").extract(CORPUS)
+
+
+def test_an_unknown_format_names_the_known_ones(tmp_path: Path) -> None:
+    (tmp_path / "triples.xlsx").write_text("")
+    with pytest.raises(ValueError, match=r"unknown format '.xlsx'. Known: .tsv, .csv, .parquet, .jsonl"):
+        TriplesFile(tmp_path / "triples.xlsx")
+
+
+def test_entities_beside_the_file_give_types_descriptions_and_aliases(tmp_path: Path) -> None:
+    described = {"name": "Tim Burton", "type": "person", "description": "Director.", "aliases": ["Burton"]}
+    written(tmp_path, described, {"name": "Nobody else"}, name="entities.jsonl")
+    found = TriplesFile(written(tmp_path, ROWS[0])).extract(CORPUS)
+    assert found.entities == (Entity("Ed Wood"), Entity("Tim Burton", "person", "Director.", ("Burton",)))
+
+
+def test_ends_named_by_id_take_the_name_of_their_entity(tmp_path: Path) -> None:
+    aliases = [{"surface": "T. Burton"}, {"surface": "Tim Burton"}]
+    entity = {"entity_id": "e1", "canonical_name": "Tim Burton", "type": "PERSON", "aliases": aliases}
+    written(tmp_path, entity, name="entities.jsonl")
+    record = {"subject": "T. Burton", "subj_id": "e1", "relation": "r", "object": "b", "obj_id": None, "chunk_id": "p0"}
+    found = TriplesFile(written(tmp_path, record)).extract(CORPUS)
+    assert found.triples == (Triple("Tim Burton", "r", "b", "p0"),)
+    assert found.entities[0] == Entity("Tim Burton", "PERSON", aliases=("T. Burton",))
+
+
+@pytest.mark.parametrize(
+    ("entity", "message"),
+    [
+        ({"type": "x"}, "entities.jsonl, record 1: name or canonical_name is None"),
+        ({"name": "a", "type": 3}, "record 1: type is 3; needed: a string"),
+        ({"name": "a", "aliases": "b"}, "record 1: aliases is 'b'; needed: a list"),
+        ({"name": "a", "aliases": [3]}, "record 1: aliases is 3; needed: strings, or objects with a surface"),
+    ],
+)
+def test_a_malformed_entity_is_named(tmp_path: Path, entity: dict[str, object], message: str) -> None:
+    written(tmp_path, entity, name="entities.jsonl")
+    with pytest.raises(ValueError, match=message):
+        TriplesFile(written(tmp_path, ROWS[0])).extract(CORPUS)
+
+
+def test_the_fingerprint_follows_file_frame_entities_and_options(tmp_path: Path) -> None:
+    alone = TriplesFile(written(tmp_path, *ROWS))
+    before = alone.fingerprint
+    written(tmp_path, {"name": "Ed Wood"}, name="entities.jsonl")
+    frames = [TriplesFile.from_frame(pd.DataFrame(ROWS[:n])) for n in (1, 2)]
+    others = [TriplesFile(alone.path), TriplesFile(alone.path, partial=False), *frames]
+    assert len({before, *(source.fingerprint for source in others)}) == 5
+    assert all(isinstance(source, Extractor) for source in others)
+
+
+def test_neither_file_nor_frame_is_an_error() -> None:
+    with pytest.raises(ValueError, match=r"needs a path. Of a DataFrame, make one with TriplesFile.from_frame"):
+        TriplesFile()
+
+
+@pytest.mark.realdata
+def test_2wiki_kg_500_loads_as_it_is(shared_data: Path) -> None:
+    folder = shared_data / "2wiki-kg-500"
+    kept = set((folder / "graph_corpus_ids.txt").read_text().split())
+    chunks = [json.loads(line) for line in (folder / "corpus.jsonl").read_text().splitlines()]
+    passages = [Passage(c["chunk_id"], c["source_title"], c["text"], c["source_title"], 0) for c in chunks]
+    corpus = Corpus.from_passages([passage for passage in passages if passage.id in kept])
+    found = TriplesFile(folder / "triples_resolved.jsonl").extract(corpus)
+    assert (len(corpus), len(found.triples), found.notes) == (851, 6_289, {"triples of confidence 0": 7})
+    graph = KnowledgeGraph.build(found, corpus)
+    assert (graph.n_entities, graph.n_triples) == (5_482, 6_246)
+    assert graph.find("John Farrow") == graph.entity("John Villiers Farrow")
+    assert graph.types[graph.entity("Alberto De Martino")] == "PERSON"

@@ -1,0 +1,183 @@
+"""Other names of the same things, as the texts themselves state them."""
+
+from __future__ import annotations
+
+import pytest
+
+from kg2rag.extraction import Extraction
+from kg2rag.extraction.mentions.finding import Mentions, find_mentions
+from kg2rag.text.names import is_date_or_number
+from kg2rag.types.corpus import Corpus
+from kg2rag.types.passages import Passage
+
+
+def extracted(*pages: tuple[str, str], aliases: bool = True) -> Extraction:
+    """What `Mentions` finds in passages p0, p1, … of these titles and texts."""
+    passages = [Passage(f"p{i}", title, text, f"d{i}", 0) for i, (title, text) in enumerate(pages)]
+    return Mentions(aliases=aliases).extract(Corpus.from_passages(passages))
+
+
+def others(*pages: tuple[str, str]) -> dict[str, tuple[str, ...]]:
+    return {entity.name: entity.aliases for entity in extracted(*pages).entities if entity.aliases}
+
+
+def facts(extraction: Extraction) -> set[tuple[str, str]]:
+    """(tail, passage) of every triple."""
+    return {(triple.tail, triple.passage_id) for triple in extraction.triples}
+
+
+UNION = ("European Union", "The European Union (EU) is a union.")
+
+
+@pytest.mark.parametrize(
+    ("text", "alias"),
+    [
+        pytest.param("He led the European Union (EU).", "EU", id="after the expansion"),
+        pytest.param("He led the EU (European Union).", "EU", id="before the expansion"),
+        pytest.param("He led the European Union (E.U.).", "E.U.", id="with full stops"),
+        pytest.param("He led the European Union (EU, founded in 1993).", "EU", id="first in a longer bracket"),
+    ],
+)
+def test_an_acronym_beside_its_expansion_is_an_alias(text: str, alias: str) -> None:
+    assert others(("European Union", "A union."), ("Ann", text)) == {"European Union": (alias,)}
+
+
+def test_function_words_may_be_missing_from_an_acronym_or_in_it() -> None:
+    pages = (("Bank of England", "A bank."), ("League of Nations", "A league."))
+    text = "The Bank of England (BE) and the League of Nations (LON)."
+    assert others(*pages, ("Ann", text)) == {"Bank of England": ("BE",), "League of Nations": ("LON",)}
+
+
+@pytest.mark.parametrize(
+    "text", ["The European Union (UN) met.", "The European Union ( ) met.", "The EU ( ) met.", "The EU (a pact) met."]
+)
+def test_brackets_without_the_initials_state_nothing(text: str) -> None:
+    assert others(("European Union", "A union."), ("Ann", text)) == {}
+
+
+def test_a_passage_that_names_the_acronym_mentions_its_meaning() -> None:
+    found = extracted(UNION, ("Ann", "She left the EU."))
+    assert facts(found) == {("European Union", "p1")}
+    assert ("European Union", 0) in [(m.entity, m.sentence) for m in found.mentions if m.passage_id == "p1"]
+
+
+def test_an_acronym_counts_letter_by_letter() -> None:
+    assert (
+        facts(extracted(("Integrated Test", "The Integrated Test (IT) is a test."), ("Ann", "It ran. It won.")))
+        == set()
+    )
+
+
+def test_a_shared_name_that_is_an_acronym_goes_into_its_meaning() -> None:
+    pages = (UNION, ("Ann", "She left the EU."), ("Bob", "He joined the EU."))
+    assert "EU" in [entity.name for entity in extracted(*pages, aliases=False).entities]
+    found = extracted(*pages)
+    assert "EU" not in [entity.name for entity in found.entities]
+    assert facts(found) == {("European Union", "p1"), ("European Union", "p2")}
+    assert found.notes == {"names joined to what they stand for": 1, "mentions by an alias": 3}
+
+
+def test_the_strength_counts_the_passages_that_use_the_alias() -> None:
+    pages = (UNION, ("Ann", "She left the EU."), ("Bob", "He left the European Union."))
+    assert {triple.strength for triple in extracted(*pages).triples} == {6.61}  # 10 ln(1 + 3/2) / ln(1 + 3)
+
+
+def test_an_acronym_with_two_meanings_in_the_corpus_is_none() -> None:
+    pages = (UNION, ("Emory University", "Emory University (EU) is a school."), ("Ann", "She left the EU."))
+    found = extracted(*pages)
+    assert facts(found) == {("EU", "p0"), ("EU", "p1"), ("EU", "p2")}  # a name that three passages share
+    assert found.notes == {"aliases with several meanings left out": 1}
+
+
+def test_an_acronym_that_a_page_bears_as_its_title_stays_that_page() -> None:
+    pages = (UNION, ("EU", "A song."), ("Ann", "She left the EU."))
+    found = extracted(*pages)
+    assert ("EU", "p2") in facts(found)
+    assert found.notes == {"aliases that are titles or shared names left out": 1}
+
+
+def test_an_acronym_of_what_nothing_else_names_is_counted() -> None:
+    assert extracted(("Ann", "She led the Bird Club (BC).")).notes == {"aliases of what no two passages name": 1}
+
+
+@pytest.mark.parametrize(
+    ("title", "text", "alias"),
+    [
+        ("Bubye River", "The Bubye River, also known as Bubi River, is a river.", "Bubi River"),
+        ("New South Wales", "New South Wales (abbreviated as NSW) is a state.", "NSW"),
+        ("Al Bano", 'Al Bano Carrisi (born 1943), better known as "Al Bano", is a singer.', "Al Bano Carrisi"),
+        ("Lady Gaga", "Stefani Germanotta, known professionally as Lady Gaga, is a singer.", "Stefani Germanotta"),
+        ("Publix", "Publix Super Markets, Inc. is a chain.", "Publix Super Markets"),
+        ("Church of the Gesù", "The Church of the Gesù, called Il Gesù, is a church.", "Il Gesù"),
+    ],
+)
+def test_the_first_sentence_of_a_page_states_its_other_names(title: str, text: str, alias: str) -> None:
+    assert others((title, text))[title] == (alias,)
+
+
+@pytest.mark.parametrize(
+    ("title", "text"),
+    [
+        pytest.param(
+            "Catholic Church", "The Catholic Church is led by the Bishop, known as the Pope.", id="after the verb"
+        ),
+        pytest.param("South African rand", "The South African rand is money.", id="the beginning of a longer name"),
+        pytest.param("Basketball in New York", "The Brooklyn Nets were founded.", id="no word of the title"),
+        pytest.param("History of the Brooklyn Nets", "The Brooklyn Nets were founded.", id="what the page is about"),
+        pytest.param("Paris, Texas", "Paris is a city.", id="one word"),
+        pytest.param("The Birds", "The Birds is a film.", id="the title itself"),
+        pytest.param("May Day", "May Day, known as May, is a day.", id="a month"),
+        pytest.param("Ann", "No verb here, known as Bob.", id="no verb"),
+    ],
+)
+def test_what_a_first_sentence_does_not_call_its_subject_is_no_alias(title: str, text: str) -> None:
+    assert others((title, text)) == {}
+
+
+def test_another_name_of_a_page_does_not_take_over_a_name_that_passages_share() -> None:
+    pages = (
+        ("San Juan, Rico", "San Juan, known as El Rico, is a city."),
+        ("Ann", "In San Juan."),
+        ("Bob", "By San Juan."),
+    )
+    found = extracted(*pages)
+    assert facts(found) >= {("San Juan", "p1"), ("San Juan", "p2")}
+    assert found.notes["aliases that are titles or shared names left out"] == 1
+
+
+def test_a_page_does_not_mention_itself_by_its_alias() -> None:
+    assert facts(extracted(("European Union", "The European Union (EU) is a union. The EU grew."))) == set()
+
+
+def test_a_title_that_is_a_year_is_no_hub() -> None:
+    pages = (
+        ("1984", "A novel by Orwell."),
+        ("Ann", "Born in 1984."),
+        ("Apollo 11", "In 1984."),
+        ("Bob", "On Apollo 11."),
+    )
+    found = extracted(*pages)
+    assert facts(found) == {("Apollo 11", "p3")}
+    assert found.notes == {"mentions of dates and numbers left out": 2}
+    assert "1984" in [entity.name for entity in found.entities]
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"), [("12th", True), ("7 july 1990", True), ("apollo 11", False), ("may smith", False)]
+)
+def test_dates_and_numbers_are_told_from_names(key: str, expected: bool) -> None:
+    assert is_date_or_number(key) is expected
+
+
+def test_without_aliases_the_extractor_is_the_table() -> None:
+    passages = [Passage("p0", *UNION, "d0", 0), Passage("p1", "Ann", "She left the EU in 1984.", "d1", 0)]
+    corpus = Corpus.from_passages([*passages, Passage("p2", "1984", "A year.", "d2", 0)])
+    table = find_mentions(corpus)
+    found = Mentions(aliases=False).extract(corpus)
+    assert facts(found) == {(table.names[key], corpus.ids[row]) for key, row in zip(table.key, table.row, strict=True)}
+    assert found.notes == {}
+
+
+def test_the_fingerprint_tells_whether_aliases_were_read() -> None:
+    assert Mentions(aliases=False).fingerprint == "mentions-2"
+    assert Mentions().fingerprint != Mentions(aliases=False).fingerprint

@@ -1,0 +1,69 @@
+"""The placebo of a mention table: all counts stay, nothing else does."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kg2rag.extraction.mentions.finding import MentionTable, find_mentions
+from kg2rag.extraction.mentions.placebo import shuffled
+from kg2rag.types.corpus import Corpus
+from kg2rag.types.passages import Passage
+
+
+@pytest.fixture(scope="module")
+def table() -> MentionTable:
+    random = np.random.default_rng(0)
+    titles = [f"{a}{b}" for a in ("Ar", "Be", "Co", "Du") for b in ("lin", "mond", "nas", "pold", "rest")]
+    names = [f"{a} {b}" for a in ("Anna", "Boris") for b in ("Vogt", "Weiss", "Zorn")]
+    passages = []
+    for i in range(60):
+        named = [*random.choice(titles, 3, replace=False), random.choice(names)]
+        text = " ".join(f"It was said that {name} came by." for name in [*named, named[0]])
+        passages.append(Passage(f"p{i}", titles[i % 20] if i < 30 else "", text, f"d{i}", 0))
+    return find_mentions(Corpus.from_passages(passages))
+
+
+def pairs(table: MentionTable) -> set[tuple[int, int]]:
+    return set(zip(table.row.tolist(), table.key.tolist(), strict=True))
+
+
+def test_passages_mention_as_much_in_the_same_sentences_and_titles_are_mentioned_as_often(table: MentionTable) -> None:
+    placebo = shuffled(table, 1)
+    assert placebo.row.tolist() == table.row.tolist()
+    assert placebo.sentence.tolist() == table.sentence.tolist()
+    assert placebo.document_frequency.tolist() == table.document_frequency.tolist()
+    assert placebo.pages.tolist() == table.pages.tolist()
+
+
+def test_titles_stay_titles_and_names_names(table: MentionTable) -> None:
+    placebo = shuffled(table, 1)
+    for before, after in ((table, placebo),):
+        kinds = [sorted((at.key[at.row == row] < at.n_titles).tolist()) for at in (before, after) for row in range(60)]
+        assert kinds[:60] == kinds[60:]
+
+
+def test_what_a_passage_mentioned_it_mentions_by_chance_alone(table: MentionTable) -> None:
+    placebo = shuffled(table, 1)
+    chance = 4 / len(table.keys)
+    assert len(pairs(table) & pairs(placebo)) < 2 * chance * len(pairs(table))
+
+
+def test_no_title_stays_on_its_page_unless_asked(table: MentionTable) -> None:
+    def pages(of: MentionTable) -> set[tuple[int, int]]:
+        return set(zip(of.page_key.tolist(), of.page_row.tolist(), strict=True))
+
+    placebo = shuffled(table, 1)
+    ordered = sorted(zip(placebo.page_key.tolist(), placebo.page_row.tolist(), strict=True))
+    assert ordered == list(zip(placebo.page_key.tolist(), placebo.page_row.tolist(), strict=True))
+    assert len(pages(table) & pages(placebo)) <= 2  # another page of the same title
+    assert pages(shuffled(table, 1, titles=False)) == pages(table)
+
+
+def test_a_seed_makes_one_placebo(table: MentionTable) -> None:
+    assert pairs(shuffled(table, 3)) == pairs(shuffled(table, 3)) != pairs(shuffled(table, 4))
+
+
+def test_a_corpus_that_mentions_nothing_has_an_empty_placebo() -> None:
+    empty = find_mentions(Corpus.from_passages([Passage("p", "", "nothing here", "d", 0)]))
+    assert len(shuffled(empty).key) == 0

@@ -1,0 +1,142 @@
+"""Graphs on disk and in networkx."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import networkx as nx
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kg2rag.extraction import Entity, Extraction, Mention
+from kg2rag.extraction.importers.triples import TriplesFile
+from kg2rag.knowledge.graph import KnowledgeGraph
+from kg2rag.types.corpus import Corpus
+from kg2rag.types.passages import Passage, Triple
+
+CORPUS = Corpus.from_passages([Passage(id_, "", "Text.", id_, 0) for id_ in ("p0", "p1", "p2")])
+
+
+def fact(head: str, relation: str, tail: str, passage_id: str = "", **weights: float) -> Triple:
+    return Triple(head, relation, tail, passage_id, **weights)
+
+
+names = st.text(min_size=1, max_size=4).filter(str.strip)
+extractions = st.builds(
+    Extraction,
+    triples=st.lists(
+        st.builds(
+            Triple,
+            names,
+            names,
+            names,
+            st.sampled_from(["", "p0", "p1"]),
+            st.sampled_from([0.1, 5.0, 10.0]),
+            st.sampled_from([0.3, 1.0]),
+        ),
+        max_size=8,
+    ).map(tuple),
+    mentions=st.lists(st.builds(Mention, names, st.sampled_from(["p0", "p2"])), max_size=5).map(tuple),
+    entities=st.lists(st.builds(Entity, names, names, names, st.tuples(names)), max_size=4).map(tuple),
+)
+
+
+@settings(deadline=None, max_examples=50)
+@given(extractions)
+def test_a_saved_graph_comes_back_equal(tmp_path_factory: pytest.TempPathFactory, extraction: Extraction) -> None:
+    graph = KnowledgeGraph.build(extraction, CORPUS)
+    folder = tmp_path_factory.mktemp("graph")
+    graph.save(folder)
+    loaded = KnowledgeGraph.load(folder, CORPUS)
+    assert loaded == graph
+    assert loaded.notes == graph.notes
+
+
+@settings(deadline=None, max_examples=50)
+@given(extractions)
+def test_a_graph_with_its_passages_comes_back_from_networkx_equal(extraction: Extraction) -> None:
+    graph = KnowledgeGraph.build(extraction, CORPUS)
+    assert KnowledgeGraph.from_networkx(graph.to_networkx(passages=True), CORPUS) == graph
+
+
+@pytest.fixture
+def small() -> KnowledgeGraph:
+    triples = (fact("a", "r", "b", "p0", strength=3), fact("b", "s", "a", confidence=0.5))
+    return KnowledgeGraph.build(Extraction(triples, entities=(Entity("a", "T", "An a.", ("aa",)),)), CORPUS)
+
+
+def test_a_graph_without_mentions_of_its_own_comes_back_from_its_entities_alone(small: KnowledgeGraph) -> None:
+    assert KnowledgeGraph.from_networkx(small.to_networkx(), CORPUS) == small
+
+
+def test_saving_twice_writes_the_same_bytes(small: KnowledgeGraph, tmp_path: Path) -> None:
+    for folder in ("one", "two"):
+        small.save(tmp_path / folder)
+    for file in ("entities.parquet", "triples.parquet", "mentions.parquet"):
+        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
+
+
+def test_saved_triples_read_as_a_table_and_as_a_source_of_triples(small: KnowledgeGraph, tmp_path: Path) -> None:
+    small.save(tmp_path)
+    frame = pd.read_parquet(tmp_path / "triples.parquet")
+    assert frame["head"].tolist() == ["a", "b"]
+    assert TriplesFile(tmp_path / "triples.parquet").extract(CORPUS).triples == (small.triple(0), small.triple(1))
+
+
+def test_a_missing_file_is_named(small: KnowledgeGraph, tmp_path: Path) -> None:
+    small.save(tmp_path)
+    (tmp_path / "mentions.parquet").unlink()
+    with pytest.raises(FileNotFoundError, match=r"lacks mentions\.parquet"):
+        KnowledgeGraph.load(tmp_path, CORPUS)
+
+
+def test_loading_over_another_corpus_names_the_passage_it_lacks(small: KnowledgeGraph, tmp_path: Path) -> None:
+    small.save(tmp_path)
+    other = Corpus.from_passages([Passage("q", "", "Text.", "q", 0)])
+    with pytest.raises(ValueError, match=r"mentions.parquet: column 'passage_id' names 'p0', which the corpus lacks"):
+        KnowledgeGraph.load(tmp_path, other)
+
+
+def test_networkx_nodes_and_edges_carry_what_is_known(small: KnowledgeGraph) -> None:
+    graph = small.to_networkx()
+    known = {"kind": "entity", "type": "T", "description": "An a.", "aliases": '["aa"]', "mentions": 1}
+    assert graph.nodes["a"] == known
+    assert graph.edges["a", "b", 0] == {
+        "kind": "triple",
+        "relation": "r",
+        "strength": 3.0,
+        "confidence": 1.0,
+        "passage_id": "p0",
+        "order": 0,
+    }
+
+
+def test_networkx_writes_the_graph_as_graphml(small: KnowledgeGraph, tmp_path: Path) -> None:
+    nx.write_graphml(small.to_networkx(passages=True), tmp_path / "graph.graphml")
+    assert nx.read_graphml(tmp_path / "graph.graphml").number_of_edges() == 4
+
+
+def test_a_plain_networkx_graph_becomes_triples_in_its_own_order() -> None:
+    graph = nx.Graph()
+    graph.add_edge("x", "y", relation="near")
+    graph.add_edge("z", "x", relation="far", passage_id="p1", strength=1)
+    built = KnowledgeGraph.from_networkx(graph, CORPUS)
+    assert [built.triple(i) for i in range(2)] == [fact("x", "near", "y"), fact("x", "far", "z", "p1", strength=1)]
+
+
+def test_an_edge_without_a_relation_is_named() -> None:
+    with pytest.raises(ValueError, match="Edge 'x' - 'y' has relation None"):
+        KnowledgeGraph.from_networkx(nx.Graph([("x", "y")]), CORPUS)
+
+
+def test_a_node_that_is_no_name_is_an_error() -> None:
+    with pytest.raises(ValueError, match="Node 7 is no string"):
+        KnowledgeGraph.from_networkx(nx.Graph([(7, 8)]), CORPUS)
+
+
+def test_an_entity_that_looks_like_a_passage_node_is_an_error() -> None:
+    graph = KnowledgeGraph.build(Extraction((fact("passage:p0", "r", "b"),)), CORPUS)
+    with pytest.raises(ValueError, match="has the name that the node of passage 'p0' needs"):
+        graph.to_networkx(passages=True)

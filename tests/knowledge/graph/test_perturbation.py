@@ -1,0 +1,213 @@
+"""Controls: graphs that are wrong in a known way."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kg2rag.extraction import Entity, Extraction, Mention
+from kg2rag.knowledge.graph import KnowledgeGraph
+from kg2rag.knowledge.graph.perturbation import swapped
+from kg2rag.knowledge.graph.statistics import components
+from kg2rag.types.corpus import Corpus
+from kg2rag.types.passages import Passage, Triple
+
+N_PASSAGES = 40
+
+
+def world(seed: int = 0, facts: int = 120) -> KnowledgeGraph:
+    """Names of a random few triples and mentions, hubs among them."""
+    random = np.random.default_rng(seed)
+    corpus = Corpus.from_passages([Passage(f"p{i}", "", "text", f"d{i}", 0) for i in range(N_PASSAGES)])
+    names = [f"n{i}" for i in range(50)]
+    ends = (50 * random.random((facts, 2)) ** 2).astype(int)
+    triples = tuple(
+        Triple(names[head], f"r{random.integers(4)}", names[tail], f"p{random.integers(N_PASSAGES)}" if i % 9 else "")
+        for i, (head, tail) in enumerate(ends.tolist())
+    )
+    mentions = tuple(Mention(name, f"p{random.integers(N_PASSAGES)}") for name in names)
+    entities = tuple(Entity(name, "even" if i % 2 == 0 else "odd") for i, name in enumerate(names))
+    return KnowledgeGraph.build(Extraction(triples, mentions, entities), corpus)
+
+
+def counted(graph: KnowledgeGraph) -> dict[str, list[int]]:
+    """All that a placebo must keep."""
+    return {
+        "relations": np.bincount(graph.triples.relations).tolist(),
+        "degrees": sorted(graph.degrees.tolist()),
+        "passages of an entity": sorted(np.diff(graph.mentions.indptr).tolist()),
+        "entities of a passage": sorted(np.diff(graph.mentioned.indptr).tolist()),
+        "triples of a passage": sorted(np.diff(graph.stated[0]).tolist()),
+        "components": sorted(np.bincount(components(graph)).tolist()),
+        "mention counts": sorted(graph.mentions.counts.tolist()),
+    }
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 1000), st.integers(0, 1000))
+def test_a_shuffled_graph_keeps_all_that_can_be_counted(of: int, seed: int) -> None:
+    graph = world(of)
+    assert counted(graph.perturb(shuffle=True, seed=seed)) == counted(graph)
+
+
+def test_a_shuffled_graph_joins_hardly_any_name_to_one_it_was_joined_to() -> None:
+    graph = world(facts=60)
+    before = set(zip(graph.triples.heads.tolist(), graph.triples.tails.tolist(), strict=True))
+    table = graph.perturb(shuffle=True, seed=3).triples
+    after = set(zip(table.heads.tolist(), table.tails.tolist(), strict=True))
+    assert len(before & after) < 0.15 * len(before)
+
+
+def test_a_shuffled_graph_names_hardly_any_entity_in_its_own_passage() -> None:
+    graph = world(facts=60)
+    before = set(zip(graph.mentions.owners.tolist(), graph.mentions.others.tolist(), strict=True))
+    mentions = graph.perturb(shuffle=True, seed=3).mentions
+    after = set(zip(mentions.owners.tolist(), mentions.others.tolist(), strict=True))
+    assert len(before & after) < 0.15 * len(before)
+
+
+def test_passages_that_shared_an_entity_hardly_do_in_a_shuffled_graph() -> None:
+    def sharing(graph: KnowledgeGraph) -> set[tuple[int, int]]:
+        rows = (graph.mentions.of(entity)[0].tolist() for entity in range(graph.n_entities))
+        return {(a, b) for found in rows if len(found) < 4 for a in found for b in found if a < b}
+
+    graph = world(facts=40)
+    before, after = sharing(graph), sharing(graph.perturb(shuffle=True, seed=3))
+    assert len(before) > 20
+    assert len(before & after) < 0.25 * len(before)
+
+
+def test_each_name_keeps_about_its_number_of_triples_in_a_shuffled_graph() -> None:
+    graph = world(facts=300)
+    after = graph.perturb(shuffle=True, seed=1)
+    places, others = (np.argsort(np.argsort(degrees)) for degrees in (graph.degrees, after.degrees))
+    assert np.abs(places - others).max() <= 16  # groups of four to seven, of either type
+
+
+def test_names_types_and_relations_stay_in_place_in_a_shuffled_graph() -> None:
+    graph = world()
+    after = graph.perturb(shuffle=True, seed=1)
+    assert (after.names, after.types, after.relations) == (graph.names, graph.types, graph.relations)
+
+
+@given(st.integers(2, 30), st.integers(0, 1000))
+def test_labels_swap_in_a_permutation_that_leaves_none_in_its_place(size: int, seed: int) -> None:
+    places = swapped([np.zeros(size, dtype=np.int64)], np.random.default_rng(seed))
+    assert sorted(places.tolist()) == list(range(size))
+    assert (places != np.arange(size)).all()
+
+
+def test_dropping_leaves_the_graph_of_the_other_triples() -> None:
+    graph = world()
+    after = graph.perturb(drop=0.25, seed=2)
+    left = Extraction(
+        tuple(map(after.triple, range(after.n_triples))),
+        tuple(Mention(f"n{i}", p) for i, p in enumerate(own_mentions())),
+        tuple(map(Entity, graph.names, graph.types)),
+    )
+    corpus = Corpus.from_passages([Passage(id_, "", "text", id_, 0) for id_ in graph.passage_ids])
+    rebuilt = KnowledgeGraph.build(left, corpus)
+    assert after.n_triples == round(0.75 * graph.n_triples)
+    assert after.names == rebuilt.names
+    assert after.mentions.others.tolist() == rebuilt.mentions.others.tolist()
+    assert after.mentions.counts.tolist() == rebuilt.mentions.counts.tolist()
+
+
+def own_mentions() -> list[str]:
+    """The passages of the fifty mentions that `world` draws last."""
+    random = np.random.default_rng(0)
+    random.random((120, 2))
+    for i in range(120):
+        random.integers(4)
+        if i % 9:
+            random.integers(N_PASSAGES)
+    return [f"p{random.integers(N_PASSAGES)}" for _ in range(50)]
+
+
+def test_dropping_everything_leaves_entities_without_triples() -> None:
+    after = world().perturb(drop=1)
+    assert (after.n_entities, after.n_triples) == (50, 0)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 1000), st.sampled_from([0.1, 0.5, 1.0]))
+def test_added_triples_are_new_no_loops_and_their_passages_mention_them(seed: int, share: float) -> None:
+    graph = world()
+    after = graph.perturb(add=share, seed=seed)
+    rows = [after.triple(i) for i in range(after.n_triples)]
+    assert after.n_triples == graph.n_triples + round(share * graph.n_triples)
+    assert len({(t.head, t.relation, t.tail, t.passage_id) for t in rows}) == len(rows)
+    for triple in rows[graph.n_triples :]:
+        assert triple.head != triple.tail
+        if triple.passage_id:
+            row = after.passage_ids.index(triple.passage_id)
+            assert {after.entity(triple.head), after.entity(triple.tail)} <= set(after.entities_of(row)[0].tolist())
+
+
+def test_added_triples_have_the_relations_that_the_graph_has_most() -> None:
+    corpus = Corpus.from_passages([Passage("p", "", "text", "d", 0)])
+    triples = tuple(Triple(f"a{i}", "often" if i % 10 else "rarely", f"b{i}", "p") for i in range(200))
+    graph = KnowledgeGraph.build(Extraction(triples), corpus).perturb(add=1)
+    often = [graph.triple(i).relation for i in range(200, 400)].count("often")
+    assert 150 < often < 199  # nine in ten, of two hundred
+
+
+def test_more_triples_than_there_is_room_for_are_refused() -> None:
+    corpus = Corpus.from_passages([Passage("p", "", "text", "d", 0)])
+    graph = KnowledgeGraph.build(Extraction((Triple("a", "r", "b", "p"),)), corpus)
+    with pytest.raises(ValueError, match=r"no room for 1 random triples: in 100 draws of as many, 0 were new"):
+        graph.perturb(add=1)
+
+
+@pytest.mark.parametrize(("wrong", "message"), [({"drop": 1.5}, "drop is a share"), ({"add": -1}, "add is a share")])
+def test_shares_out_of_range_are_refused(wrong: dict[str, float], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        world().perturb(**wrong)
+
+
+def test_an_empty_graph_can_be_perturbed() -> None:
+    corpus = Corpus.from_passages([Passage("p", "", "text", "d", 0)])
+    graph = KnowledgeGraph.build(Extraction(), corpus)
+    assert graph.perturb(drop=0.5, add=0.5, shuffle=True) == graph
+
+
+def test_the_same_triples_are_dropped_whatever_else_is_asked_for() -> None:
+    graph = world()
+    dropped = graph.perturb(drop=0.5, seed=4)
+    both = graph.perturb(drop=0.5, add=0.5, seed=4)
+    assert [both.triple(i) for i in range(dropped.n_triples)] == [dropped.triple(i) for i in range(dropped.n_triples)]
+
+
+def test_every_seed_has_a_graph_of_its_own() -> None:
+    graph = world()
+    made = [graph.perturb(drop=0.1, add=0.1, shuffle=True, seed=seed).fingerprint for seed in (0, 1, 2, 0)]
+    assert len({graph.fingerprint, *made}) == 4
+    assert made[0] == made[3]
+
+
+def test_a_perturbed_graph_is_saved_and_loaded_whole(tmp_path: Path) -> None:
+    graph = world().perturb(drop=0.1, add=0.2, shuffle=True, seed=1)
+    graph.save(tmp_path)
+    corpus = Corpus.from_passages([Passage(id_, "", "text", id_, 0) for id_ in graph.passage_ids])
+    assert KnowledgeGraph.load(tmp_path, corpus) == graph
+
+
+@pytest.mark.parametrize("hash_seed", ["1", "2"])
+def test_the_graph_does_not_depend_on_the_hash_seed(hash_seed: str) -> None:
+    made = world().perturb(drop=0.1, add=0.2, shuffle=True, seed=5).fingerprint
+    code = f"""
+import sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+from test_perturbation import world
+print(world().perturb(drop=0.1, add=0.2, shuffle=True, seed=5).fingerprint)
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", code], env={"PYTHONHASHSEED": hash_seed}, capture_output=True, text=True, check=True
+    )
+    assert run.stdout.strip() == made

@@ -1,0 +1,278 @@
+"""Entities that are one thing under several names: found, merged, and taken apart again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rapidfuzz.distance import Indel
+
+from kg2rag.extraction import Entity, Extraction, Mention
+from kg2rag.knowledge.graph import KnowledgeGraph
+from kg2rag.knowledge.graph.resolution import near_spellings
+from kg2rag.knowledge.graph.resolution.near_spellings import SHORTEST
+from kg2rag.knowledge.graph.resolution.resolving import resolve
+from kg2rag.knowledge.graph.resolution.spellings import frame, plain_key
+from kg2rag.types.corpus import Corpus
+from kg2rag.types.passages import Passage, Triple
+
+CORPUS = Corpus.from_passages([Passage(f"p{i}", "", "text", f"d{i}", 0) for i in range(4)])
+
+
+def graph_of(*mentions: tuple[str, str], entities: Sequence[Entity] = (), triples: Sequence[Triple] = ()):
+    """A graph of (name, passages' numbers) pairs, such as ("Ed Wood", "012")."""
+    named = tuple(Mention(name, f"p{row}") for name, rows in mentions for row in rows)
+    return KnowledgeGraph.build(Extraction(tuple(triples), named, tuple(entities)), CORPUS)
+
+
+def merges(graph: KnowledgeGraph, *methods: str, **settings_: object) -> list[tuple[str, str]]:
+    table = resolve(graph, methods, **settings_).table
+    return list(zip(table["from"], table["to"], strict=True))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The Beatles", "Beatles"),
+        ("U.S. Navy", "US Navy"),
+        ("St. Louis", "Saint Louis"),
+        ("Simon & Garfunkel", "Simon and Garfunkel"),
+        ("Spider Man Two", "Spiderman Two"),
+        ("European Union (EU)", "European Union"),
+        ("part of the Union", "part of Union"),
+    ],
+)
+def test_normalised_names_are_one(one: str, other: str) -> None:
+    assert merges(graph_of((one, "01"), (other, "2")), "normalised") == [(other, one)]
+
+
+@pytest.mark.parametrize(("one", "other"), [("1.5", "15"), ("a part", "apart"), ("5th St", "5th Saint")])
+def test_normalising_does_not_go_too_far(one: str, other: str) -> None:
+    assert merges(graph_of((one, "0"), (other, "1")), "normalised") == []
+
+
+def test_the_name_that_is_mentioned_most_stays_then_the_first() -> None:
+    graph = graph_of(("The Who", "0"), ("Who", "123"), ("the song", "0"), ("song", "1"))
+    assert merges(graph, "normalised") == [("The Who", "Who"), ("song", "the song")]
+
+
+def test_an_alias_that_one_entity_claims_is_the_entity_of_that_name() -> None:
+    graph = graph_of(
+        ("Timothy Burton", "0"), ("Tim Burton", "01"), entities=[Entity("Tim Burton", "", "", ("timothy burton",))]
+    )
+    assert merges(graph, "exact") == [("Timothy Burton", "Tim Burton")]
+
+
+def test_an_alias_that_two_entities_claim_is_neither() -> None:
+    entities = [Entity("Tim Burton", aliases=("Burton",)), Entity("Richard Burton", aliases=("Burton",))]
+    assert merges(graph_of(("Burton", "0"), entities=entities), "exact") == []
+
+
+def test_a_name_without_its_brackets_is_another() -> None:
+    entities = [Entity("Rebecca (1940 film)", aliases=("Rebecca",))]
+    assert merges(graph_of(("Rebecca", "0"), entities=entities), "exact", "normalised") == []
+
+
+def test_an_acronym_is_the_long_form_that_stands_beside_it() -> None:
+    graph = graph_of(("BBC", "01"), ("British Broadcasting Corporation", "1"), ("Bath Boat Club", "2"))
+    found = resolve(graph, ["acronym"])
+    assert found.table[["from", "to", "score"]].values.tolist() == [["British Broadcasting Corporation", "BBC", 0.5]]
+
+
+def test_an_acronym_with_two_long_forms_beside_it_is_neither() -> None:
+    graph = graph_of(("BBC", "01"), ("British Broadcasting Corporation", "1"), ("Bath Boat Club", "0"))
+    assert merges(graph, "acronym") == []
+
+
+def test_an_acronym_with_its_long_form_elsewhere_alone_is_not_merged() -> None:
+    assert merges(graph_of(("DVD", "0"), ("Dick Van Dyke", "1")), "acronym") == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("Nanking Massacre", "Nanjing Massacre"), ("Gamal Abdel Nasser", "Gamal Abdul Nasser")]
+)
+def test_misspelt_names_are_one(one: str, other: str) -> None:
+    assert merges(graph_of((one, "01"), (other, "2")), "fuzzy") == [(other, one)]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Louis XIV of France", "Louis XVI of France"),
+        ("January 14, 1963", "January 14, 1964"),
+        ("South Korea", "South Korean"),
+        ("steam locomotive", "steam locomotives"),
+        ("Henry County", "McHenry County"),
+        ("Cumbria region", "Umbria region"),
+        ("northern hemisphere", "southern hemisphere"),
+        ("presidents", "residents"),
+    ],
+)
+def test_names_that_a_number_a_beginning_or_an_ending_tells_apart_are_two(one: str, other: str) -> None:
+    assert merges(graph_of((one, "0"), (other, "1")), "normalised", "fuzzy", fuzzy=0.8) == []
+
+
+def test_similar_vectors_are_one_but_for_numbers_and_acronyms() -> None:
+    graph = graph_of(("Versailles Treaty", "01"), ("Treaty of Versailles", "2"), ("1960 Treaty", "0"), ("UP", "1"))
+    vectors = np.ones((4, 1), dtype=np.float32)
+    assert merges(graph, "embedding", vectors=vectors) == [("Treaty of Versailles", "Versailles Treaty")]
+
+
+def test_different_types_are_never_merged_and_that_is_counted() -> None:
+    entities = [Entity("The Wall", "album"), Entity("Wall", "person")]
+    found = resolve(graph_of(("The Wall", "01"), entities=entities))
+    assert (len(found), found.notes) == (0, {"merges held back: different types": 1})
+    assert found.graph is found.original
+
+
+def test_an_entity_without_a_type_joins_one_and_then_no_other() -> None:
+    entities = [Entity("The Wall", "album"), Entity("Wall"), Entity("A Wall", "person")]
+    graph = graph_of(("The Wall", "012"), ("Wall", "01"), ("A Wall", "0"), entities=entities)
+    assert merges(graph, "normalised") == [("Wall", "The Wall")]
+
+
+def test_triples_mentions_and_names_of_merged_entities_are_joined() -> None:
+    triples = [
+        Triple("The Who", "from", "London", "p0", strength=2),
+        Triple("Who", "from", "London", "p0", strength=7),
+        Triple("Who", "also called", "The Who", "p1"),
+    ]
+    graph = graph_of(("Who", "3"), triples=triples).resolve().graph
+    assert graph.names == ("London", "Who")
+    assert graph.aliases == ((), ("The Who",))
+    assert list(map(str, map(graph.triple, range(2)))) == ["Who -[from]-> London", "Who -[also called]-> Who"]
+    assert graph.triple(0).strength == 7
+    assert dict(zip(*(part.tolist() for part in graph.passages_of(graph.entity("the who"))), strict=True)) == {
+        0: 2,
+        1: 2,
+        3: 1,
+    }
+    assert graph.notes == {
+        "duplicate triples merged with their entities": 1,
+        "triples between merged entities, now loops": 1,
+    }
+
+
+NAMES = ("The Who", "Who", "a who", "BBC", "British Broadcasting Corporation", "Nanking Massacre", "Nanjing Massacre",
+         "the Nanjing Massacre", "US Navy", "U.S. Navy", "The U.S. Navy", "London", "Big Ben")  # fmt: skip
+FACTS = st.lists(
+    st.tuples(st.sampled_from(NAMES), st.sampled_from("rs"), st.sampled_from(NAMES), st.integers(-1, 3)), max_size=25
+)
+TYPES = st.dictionaries(st.sampled_from(NAMES), st.sampled_from(["", "band", "event"]))
+
+
+def random_graph(facts: list[tuple[str, str, str, int]], types: dict[str, str]) -> KnowledgeGraph:
+    triples = tuple(Triple(h, r, t, f"p{row}" if row >= 0 else "") for h, r, t, row in facts)
+    return KnowledgeGraph.build(Extraction(triples, (), tuple(Entity(n, t) for n, t in types.items())), CORPUS)
+
+
+@settings(deadline=None)
+@given(FACTS, TYPES)
+def test_undoing_all_merges_gives_the_graph_back(facts: list, types: dict) -> None:
+    graph = random_graph(facts, types)
+    assert resolve(graph).undo().graph == graph
+
+
+@settings(deadline=None)
+@given(FACTS, TYPES, st.data())
+def test_undoing_some_merges_leaves_the_graph_of_the_others(facts: list, types: dict, data: st.DataObject) -> None:
+    found = resolve(random_graph(facts, types))
+    gone = data.draw(st.sets(st.sampled_from(range(len(found))))) if len(found) else set()
+    left = found.undo(gone)
+    together: dict[str, str] = {}
+    for row, (source, target) in enumerate(zip(found.table["from"], found.table["to"], strict=True)):
+        if row not in gone:
+            together[source] = target
+    for name in found.original.names:
+        last = name
+        while last in together:
+            last = together[last]
+        assert left.graph.names[left.graph.entity(name)] == last
+    assert left.graph.n_entities == found.original.n_entities - len(left)
+
+
+@settings(deadline=None)
+@given(FACTS, TYPES)
+def test_merging_loses_no_mention_and_no_fact(facts: list, types: dict) -> None:
+    graph = random_graph(facts, types)
+    after = resolve(graph).graph
+    assert after.mentions.counts.sum() == graph.mentions.counts.sum()
+    new = {
+        (after.entity(t.head), t.relation, after.entity(t.tail), t.passage_id)
+        for t in map(after.triple, range(after.n_triples))
+    }
+    old = {
+        (after.entity(t.head), t.relation, after.entity(t.tail), t.passage_id)
+        for t in map(graph.triple, range(graph.n_triples))
+    }
+    assert new == old
+
+
+@settings(deadline=None)
+@given(FACTS, TYPES)
+def test_resolving_twice_is_resolving_once(facts: list, types: dict) -> None:
+    once = resolve(random_graph(facts, types), ("normalised",)).graph
+    assert len(resolve(once, ("normalised",))) == 0
+
+
+WORDS = st.text(st.sampled_from("abc "), max_size=24)
+
+
+@settings(deadline=None)
+@given(st.lists(WORDS, max_size=25), st.floats(0.8, 1.0), st.sampled_from([1, 1000]))
+def test_near_spellings_are_those_of_the_whole_matrix(strings: list[str], least: float, largest: int) -> None:
+    expected = {
+        (i, j)
+        for i, one in enumerate(strings)
+        for j, other in enumerate(strings[:i])
+        if min(len(one), len(other)) >= SHORTEST and Indel.normalized_similarity(one, other) >= least
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(near_spellings, "FEW", largest)
+        found = near_spellings.near_spellings(strings, least)
+    assert {(j, i) for i, j in zip(found.left.tolist(), found.right.tolist(), strict=True)} == expected
+    assert found.cut == 0
+
+
+def test_a_piece_that_too_many_strings_share_is_cut_short_and_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(near_spellings, "FEW", 1)
+    monkeypatch.setattr(near_spellings, "LARGEST", 2)
+    found = near_spellings.near_spellings([f"university {a}{b}" for a in "bcde" for b in "fghi"], 0.9)
+    assert found.cut > 0
+    assert len(found.left) < 16 * 15 / 2
+
+
+def test_only_names_of_one_frame_are_compared() -> None:
+    assert frame(plain_key("Nanking Massacre")) == "n~g m~e"
+
+
+@pytest.mark.parametrize(
+    ("methods", "more", "message"),
+    [
+        (("guess",), {}, "Unknown method 'guess'. Known: exact, normalised, acronym, fuzzy, embedding"),
+        ("fuzzy", {}, "methods is a sequence of names"),
+        (("fuzzy", "fuzzy"), {}, "stands twice"),
+        (("embedding",), {}, "needs vectors"),
+        (("embedding",), {"vectors": np.ones((3, 2), dtype=np.float32)}, "3 vectors for 1 entities"),
+        (("fuzzy",), {"fuzzy": 0.5}, r"must be in \[0.8, 1\], not 0.5"),
+    ],
+)
+def test_what_cannot_be_done_is_refused(methods: Sequence[str], more: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        resolve(graph_of(("Ed", "0")), methods, **more)
+
+
+def test_a_merge_that_is_not_there_cannot_be_undone() -> None:
+    with pytest.raises(IndexError, match="There is no merge 1; there are 1"):
+        resolve(graph_of(("The Who", "0"), ("Who", "1"))).undo([1])
+
+
+def test_the_table_shows_each_merge_and_the_page_says_how_many() -> None:
+    found = resolve(graph_of(("The Who", "01"), ("Who", "1")))
+    assert found.table.to_dict("records") == [
+        {"from": "Who", "to": "The Who", "method": "normalised", "score": 1.0, "mentions_from": 1, "mentions_to": 2}
+    ]
+    assert "1 merges of 2 entities; normalised: 1" in found._repr_html_()

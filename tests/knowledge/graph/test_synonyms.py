@@ -1,0 +1,82 @@
+"""Pairs of alike names, found in blocks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kg2rag.knowledge.graph import synonyms as module
+from kg2rag.knowledge.graph.synonyms import Synonyms, synonyms
+
+
+def unit(n: int, dim: int, seed: int) -> np.ndarray:
+    vectors = np.random.default_rng(seed).standard_normal((n, dim))
+    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+
+
+def pairs(found: Synonyms) -> list[tuple[int, int]]:
+    return list(zip(found.sources.tolist(), found.targets.tolist(), strict=True))
+
+
+@given(st.integers(1, 40), st.integers(0, 10_000), st.floats(0.05, 0.95), st.integers(1, 6))
+@settings(deadline=None, max_examples=50)
+def test_they_are_those_of_the_whole_matrix(n: int, seed: int, threshold: float, limit: int) -> None:
+    vectors = unit(n, 4, seed)
+    cosines = vectors.astype(float) @ vectors.astype(float).T
+    expected = []
+    for row in range(n):
+        near = [other for other in range(n) if other != row and cosines[row, other] >= threshold]
+        expected += [(row, other) for other in sorted(near, key=lambda other: (-cosines[row, other], other))[:limit]]
+    assert pairs(synonyms(vectors, threshold, limit=limit)) == expected
+
+
+def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    vectors = unit(60, 3, 1)
+    whole = synonyms(vectors, 0.7)
+    monkeypatch.setattr(module, "BLOCK", 7)
+    blocked = synonyms(vectors, 0.7)
+    assert len(whole.sources) > 60
+    assert pairs(blocked) == pairs(whole)
+    assert blocked.cosines.tobytes() == whole.cosines.tobytes()
+
+
+@given(st.integers(2, 40), st.integers(0, 10_000), st.floats(0.05, 0.9), st.integers(1, 3), st.sampled_from([3, 7, 50]))
+@settings(deadline=None, max_examples=100)
+def test_names_with_more_neighbours_than_are_kept_hide_from_nobody(
+    n: int, seed: int, threshold: float, limit: int, block: int
+) -> None:
+    vectors = unit(n, 3, seed)
+    random = np.random.default_rng(seed)
+    ends = np.flatnonzero(random.random(n) < 0.8)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "BLOCK", block)
+        whole = synonyms(vectors, threshold, limit=limit, targets=ends)
+        patch.setattr(module, "MARGIN", 0)
+        assert pairs(synonyms(vectors, threshold, limit=limit, targets=ends)) == pairs(whole)
+
+
+def test_only_the_sources_start_and_only_the_targets_end_a_pair() -> None:
+    vectors = np.ones((4, 1), dtype=np.float32)
+    found = synonyms(vectors, 0.9, sources=np.array([0, 2]), targets=np.array([0, 1]))
+    assert pairs(found) == [(0, 1), (2, 0), (2, 1)]
+
+
+def test_no_names_have_no_synonyms() -> None:
+    assert pairs(synonyms(np.empty((0, 3), dtype=np.float32), 0.8)) == []
+
+
+def test_they_come_back_from_disk(tmp_path: Path) -> None:
+    found = synonyms(unit(20, 3, 2), 0.5)
+    found.save(tmp_path)
+    again = Synonyms.load(tmp_path)
+    assert pairs(again) == pairs(found)
+    assert again.cosines.tobytes() == found.cosines.tobytes()
+
+
+def test_a_threshold_above_one_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"threshold must be above 0, at most 1, not 1\.5"):
+        synonyms(unit(3, 3, 0), 1.5)

@@ -1,0 +1,85 @@
+"""Exact cosine search, in canonical order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kg2rag.knowledge.indexes.dense import DenseIndex
+from kg2rag.types.arrays import IntArray, Matrix
+
+
+def unit(n: int, dim: int = 24, seed: int = 0) -> Matrix:
+    vectors = np.random.default_rng(seed).normal(size=(n, dim)).astype(np.float32)
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def slow(vectors: Matrix, query: Matrix, k: int, rows: IntArray | None = None) -> list[int]:
+    """The definition: every cosine in float64, sorted by (-cosine, row)."""
+    cosines = {row: float(np.sum(vectors[row].astype(float) * query.astype(float))) for row in range(len(vectors))}
+    allowed = range(len(vectors)) if rows is None else rows.tolist()
+    return sorted(allowed, key=lambda row: (-round(cosines[row], 12), row))[:k]
+
+
+@pytest.mark.parametrize("k", [1, 5, 100, 400, 1_000])
+@pytest.mark.parametrize("n_queries", [1, 7, 40])  # FAISS computes one query, a few and many in different ways
+def test_the_nearest_rows_are_those_of_brute_force(k: int, n_queries: int) -> None:
+    vectors, queries = unit(400), unit(n_queries, seed=1)
+    found = DenseIndex(vectors).search(queries, k)
+    assert [rows.tolist() for rows, _ in found] == [slow(vectors, query, k) for query in queries]
+
+
+def test_cosines_stand_beside_their_rows_best_first() -> None:
+    index = DenseIndex(np.array([[1, 0], [0, 1], [-1, 0], [0.6, 0.8]], dtype=np.float32))
+    ((rows, cosines),) = index.search(np.array([[1, 0]], dtype=np.float32), 9)
+    assert rows.tolist() == [0, 3, 1, 2]
+    assert cosines.tolist() == pytest.approx([1, 0.6, 0, -1])
+
+
+def test_a_cosine_depends_on_its_own_row_alone() -> None:
+    index, query = DenseIndex(unit(333, 384)), unit(1, 384, seed=3)[0]
+    every = index.cosines(query, np.arange(333))
+    alone = [index.cosines(query, np.array([row]))[0] for row in range(333)]
+    assert every.tolist() == alone
+    assert index.cosines(query, np.arange(333)[::-1]).tolist() == alone[::-1]
+
+
+@pytest.mark.parametrize("k", [1, 10, 100, 300])
+@pytest.mark.parametrize("n_queries", [1, 40])
+def test_many_equal_vectors_are_ordered_by_row(k: int, n_queries: int) -> None:
+    vectors = np.concatenate([unit(50), np.repeat(unit(1, seed=5), 500, axis=0), unit(50, seed=6)])
+    queries = np.repeat(unit(1, seed=5), n_queries, axis=0)
+    for rows, _ in DenseIndex(vectors).search(queries, k):
+        assert rows.tolist() == list(range(50, 50 + k))
+
+
+def test_rounding_at_the_cut_is_resolved_however_many_rows_it_touches() -> None:
+    # 400 rows whose cosines differ by less than float32 can tell, the better ones last.
+    angles = 1e-5 * np.arange(400, 0, -1)
+    vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+    query = np.array([[1.0, 0.0]], dtype=np.float32)
+    ((rows, _),) = DenseIndex(vectors).search(query, 5)
+    assert rows.tolist() == slow(vectors, query[0], 5)
+
+
+def test_candidates_are_the_only_rows_returned() -> None:
+    vectors, queries = unit(300), unit(4, seed=1)
+    masks = [None, np.array([3, 70, 71, 299]), np.empty(0, dtype=np.int64), np.arange(100, 200)]
+    found = DenseIndex(vectors).search(queries, 10, masks)
+    assert [rows.tolist() for rows, _ in found] == [
+        slow(vectors, query, 10, mask) for query, mask in zip(queries, masks, strict=True)
+    ]
+
+
+def test_an_index_of_nothing_finds_nothing() -> None:
+    index = DenseIndex(np.empty((0, 24), dtype=np.float32))
+    assert [rows.tolist() for rows, _ in index.search(unit(2), 3)] == [[], []]
+
+
+def test_no_queries_find_nothing() -> None:
+    assert DenseIndex(unit(5)).search(unit(0), 3) == []
+
+
+def test_queries_of_another_dimension_are_refused() -> None:
+    with pytest.raises(ValueError, match="Queries have 12 dimensions, the index has 24"):
+        DenseIndex(unit(5)).search(unit(1, 12), 3)

@@ -1,0 +1,127 @@
+"""BM25 against its formula, and against numbers worked out by hand."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kg2rag.knowledge.indexes.lexical import STEMMERS, VARIANTS, LexicalIndex, LexicalSettings
+
+PLAIN = LexicalSettings(stemmer="none", stop_words=False)
+TEXTS = [
+    "the cat sat on the mat",
+    "the dog sat on the log and the cat sat too",
+    "cats and dogs",
+    "a bird",
+    "the bird saw the dog dog dog",
+]
+Index = Callable[..., LexicalIndex]
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Index:
+    def make(texts: Sequence[str] = TEXTS, settings: LexicalSettings = PLAIN) -> LexicalIndex:
+        LexicalIndex.write(tmp_path, texts, settings)
+        return LexicalIndex(tmp_path, settings)
+
+    return make
+
+
+def reference(texts: Sequence[str], query: str, k1: float, b: float) -> list[float]:
+    """BM25 as Lucene has it [2]: idf · tf / (tf + k1 · (1 - b + b · length / mean length)), over the query's terms."""
+    documents = [Counter(text.split()) for text in texts]
+    mean = sum(map(len, map(str.split, texts))) / len(texts)
+    scores = []
+    for document in documents:
+        score = 0.0
+        for term in query.split():
+            df = sum(term in other for other in documents)
+            idf = math.log(1 + (len(texts) - df + 0.5) / (df + 0.5))
+            norm = k1 * (1 - b + b * document.total() / mean)
+            score += idf * document[term] / (document[term] + norm) if document[term] else 0.0
+        scores.append(score)
+    return scores
+
+
+@pytest.mark.parametrize(("k1", "b"), [(0.9, 0.4), (1.5, 0.75), (1.2, 0.0), (1.2, 1.0), (0.0, 0.5)])
+@pytest.mark.parametrize("query", ["cat", "the dog sat", "dog dog", "bird zebra", "the the cat a"])
+def test_scores_are_those_of_the_formula(index: Index, k1: float, b: float, query: str) -> None:
+    scores = index(settings=LexicalSettings(k1, b, stemmer="none", stop_words=False)).scores(query)
+    assert scores.tolist() == pytest.approx(reference(TEXTS, query, k1, b), abs=1e-6)
+
+
+def test_a_random_corpus_scores_as_the_formula_does(index: Index) -> None:
+    random = np.random.default_rng(0)
+    words = [f"w{i}" for i in range(20)]
+    texts = [" ".join(random.choice(words, size=random.integers(1, 15))) for _ in range(80)]
+    built = index(texts)
+    for _ in range(10):
+        query = " ".join(random.choice(words, size=4))
+        assert built.scores(query).tolist() == pytest.approx(reference(texts, query, 0.9, 0.4), abs=1e-5)
+
+
+def test_two_passages_by_hand(index: Index) -> None:
+    # N = 2, df(cat) = 1: idf = ln(1 + 1.5 / 1.5) = ln 2. tf = 2, length 3, mean 2:
+    # norm = 1 · (1 - 0.5 + 0.5 · 1.5) = 1.25.
+    scores = index(["cat cat sat", "dog"], LexicalSettings(1.0, 0.5, stemmer="none")).scores("cat")
+    assert scores.tolist() == pytest.approx([math.log(2) * 2 / 3.25, 0.0], abs=1e-6)
+
+
+@pytest.mark.parametrize("query", ["", "zebra", "?!", " \n", "the of and", "🌋"])
+def test_a_query_without_a_known_term_scores_nothing(index: Index, query: str) -> None:
+    assert index(settings=LexicalSettings()).scores(query).tolist() == [0.0] * 5
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_row_without_a_term_of_the_query_scores_nothing_in_any_variant(index: Index, variant: str) -> None:
+    texts = ["cat dog", "dog", "bird", "fish fish", "cow", "hen"]
+    scores = index(texts, LexicalSettings(variant=variant)).scores("dog")
+    assert (scores > 0).tolist() == [True, True, False, False, False, False]
+
+
+@pytest.mark.parametrize("texts", [[], ["the", "of the"], ["?!", "..."]])
+def test_a_corpus_without_a_single_term_is_an_index_that_finds_nothing(index: Index, texts: list[str]) -> None:
+    assert index(texts, LexicalSettings()).scores("the cat").tolist() == [0.0] * len(texts)
+
+
+def test_an_index_is_read_from_its_folder_alone(index: Index, tmp_path: Path) -> None:
+    built = index()
+    assert LexicalIndex(tmp_path, PLAIN).scores("cat dog").tolist() == built.scores("cat dog").tolist()
+    assert not list(tmp_path.rglob("*.pkl"))
+
+
+def test_terms_are_lower_case_words_without_stop_words_stemmed() -> None:
+    assert LexicalSettings().terms("The Cats' running, and the x-ray of 1984!") == ["cat", "run", "x", "ray", "1984"]
+
+
+def test_stop_words_stay_where_asked() -> None:
+    assert LexicalSettings(stop_words=False, stemmer="none").terms("The cats of Rome") == ["the", "cats", "of", "rome"]
+
+
+@pytest.mark.parametrize(("stemmer", "term"), [("none", "generously"), ("porter", "gener"), ("snowball", "generous")])
+def test_the_stemmer_is_the_one_named(stemmer: str, term: str) -> None:
+    assert LexicalSettings(stemmer=stemmer).terms("generously") == [term]
+
+
+def test_letters_of_every_script_make_words() -> None:
+    assert LexicalSettings(stemmer="none").terms("Zoë 東京 Ἀθῆναι") == ["zoë", "東京", "ἀθῆναι"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"k1": -0.1}, "k1 must be at least 0"),
+        ({"b": -0.1}, "b between 0 and 1"),
+        ({"b": 1.1}, "b between 0 and 1"),
+        ({"variant": "bm26"}, f"Unknown variant 'bm26'. Known: {', '.join(VARIANTS)}".replace("+", r"\+")),
+        ({"stemmer": "lovins"}, f"Unknown stemmer 'lovins'. Known: {', '.join(STEMMERS)}"),
+    ],
+)
+def test_settings_that_mean_nothing_are_refused(wrong: dict[str, float | str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        LexicalSettings(**wrong)  # type: ignore[arg-type]

@@ -1,0 +1,227 @@
+"""The knowledge base: every part built once, kept in the store, left behind by a pickle."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kg2rag.compute.encoder import SentenceEncoder
+from kg2rag.compute.store import Store
+from kg2rag.extraction import Extraction, Mention
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge.graph import KnowledgeGraph
+from kg2rag.knowledge.indexes.lexical import LexicalSettings
+from kg2rag.retrievers.kg2rag.official.passages import stated_triples
+from kg2rag.types.arrays import Matrix
+from kg2rag.types.corpus import Corpus
+from kg2rag.types.passages import Passage, Query, Triple
+
+PASSAGES = [
+    Passage("p0", "Ed Wood", "Ed Wood is a film by Tim Burton.", "d0", 0),
+    Passage("p1", "Tim Burton", "Tim Burton was born in Burbank.", "d1", 0),
+    Passage("p2", "Burbank", "Burbank is a city.", "d2", 0),
+]
+
+
+@dataclass(frozen=True)
+class Alphabet:
+    """An embedder that counts letters, so that equal words make equal vectors; notes the texts it was given."""
+
+    asked: list[list[str]] = field(default_factory=list, repr=False, compare=False)
+
+    def fingerprint(self, store: Store) -> str:  # noqa: ARG002
+        return "alphabet"
+
+    def encode(self, texts: Sequence[str], store: Store, role: str = "passage") -> Matrix:  # noqa: ARG002
+        self.asked.append([f"{role}: {text}" for text in texts])
+        counts = np.array([[text.lower().count(chr(97 + i)) + 0.1 for i in range(26)] for text in texts])
+        vectors: Matrix = counts.reshape(len(texts), 26).astype(np.float32)
+        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """An extractor that counts how often it is asked."""
+
+    fingerprint: str = "facts"
+    asked: list[int] = field(default_factory=list, repr=False, compare=False)
+
+    def extract(self, corpus: Corpus) -> Extraction:
+        self.asked.append(len(corpus))
+        return Extraction((Triple("Ed Wood", "by", "Tim Burton", "p0"),), (Mention("Burbank", "p1"),))
+
+
+@pytest.fixture
+def corpus() -> Corpus:
+    return Corpus.from_passages(PASSAGES)
+
+
+@pytest.fixture
+def little(corpus: Corpus, tmp_path: Path) -> KnowledgeBase:
+    return KnowledgeBase.build(corpus, Facts(), embedder=Alphabet(), store=Store(tmp_path))
+
+
+def asked(kb: KnowledgeBase) -> list[list[str]]:
+    assert isinstance(kb.embedder, Alphabet)
+    return kb.embedder.asked
+
+
+def test_building_computes_nothing(little: KnowledgeBase) -> None:
+    assert isinstance(little.source, Facts)
+    assert (asked(little), little.source.asked, list(little.store.entries())) == ([], [], [])
+
+
+def test_the_graph_is_extracted_once_and_then_read_from_the_store(little: KnowledgeBase, corpus: Corpus) -> None:
+    assert little.graph.names == ("Ed Wood", "Tim Burton", "Burbank")
+    again = KnowledgeBase.build(corpus, Facts(), embedder=Alphabet(), store=little.store)
+    assert again.graph.fingerprint == little.graph.fingerprint
+    assert isinstance(again.source, Facts)
+    assert again.source.asked == []
+
+
+def test_another_extractor_is_another_graph_in_the_store(little: KnowledgeBase, corpus: Corpus) -> None:
+    _ = little.graph
+    other = KnowledgeBase.build(corpus, Facts("other"), embedder=Alphabet(), store=little.store)
+    _ = other.graph
+    assert isinstance(other.source, Facts)
+    assert other.source.asked == [3]
+
+
+def test_a_graph_that_is_given_is_the_graph(corpus: Corpus, tmp_path: Path) -> None:
+    graph = KnowledgeGraph.build(Facts().extract(corpus), corpus)
+    assert KnowledgeBase.build(corpus, graph, embedder=Alphabet(), store=Store(tmp_path)).graph is graph
+
+
+def test_an_unknown_graph_source_is_refused(corpus: Corpus, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="wikidata"):
+        KnowledgeBase.build(corpus, "wikidata", store=Store(tmp_path))
+
+
+def test_the_embedder_is_given_by_name_or_is_the_default(corpus: Corpus, tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    assert KnowledgeBase.build(corpus, store=store).embedder == SentenceEncoder()
+    assert KnowledgeBase.build(corpus, embedder="BAAI/bge-m3", store=store).embedder == SentenceEncoder("BAAI/bge-m3")
+
+
+def test_passages_are_encoded_with_their_titles(little: KnowledgeBase) -> None:
+    assert little.vectors.shape == (3, 26)
+    assert asked(little) == [[f"passage: {passage.contents}" for passage in PASSAGES]]
+
+
+def test_a_query_text_is_encoded_once_however_often_it_is_asked(little: KnowledgeBase) -> None:
+    first = little.encode_queries([Query("1", "river"), Query("2", "bridge"), Query("3", "river")])
+    again = little.encode_queries([Query("4", "bridge"), Query("5", "castle")])
+    assert asked(little) == [["query: river", "query: bridge"], ["query: castle"]]
+    assert np.array_equal(first[0], first[2])
+    assert np.array_equal(again[0], first[1])
+
+
+def test_no_queries_have_no_vectors(little: KnowledgeBase) -> None:
+    assert len(little.encode_queries([])) == 0
+
+
+def test_dense_search_finds_the_passage_with_the_querys_vector(little: KnowledgeBase) -> None:
+    for row, passage in enumerate(PASSAGES):
+        ((rows, cosines),) = little.dense.search(little.encode_queries([Query("q", passage.contents)]), 1)
+        assert rows.tolist() == [row]
+        assert cosines[0] == pytest.approx(1.0)
+
+
+def test_entities_are_searched_by_name(little: KnowledgeBase) -> None:
+    ((rows, _),) = little.entities.search(little.encode_queries([Query("q", "burbank")]), 1)
+    assert little.graph.names[rows[0]] == "Burbank"
+    assert little.entity_names(LexicalSettings()).scores("burton").argmax() == 1
+
+
+def test_each_setting_of_bm25_is_an_index_of_its_own(little: KnowledgeBase) -> None:
+    plain = little.lexical(LexicalSettings())
+    assert little.lexical(LexicalSettings()) is plain
+    assert little.lexical(LexicalSettings(k1=2.0)) is not plain
+    assert [entry.stage for entry in little.store.entries()] == ["bm25", "bm25"]
+
+
+def test_a_graph_without_entities_has_indexes_that_find_nothing(corpus: Corpus, tmp_path: Path) -> None:
+    graph = KnowledgeGraph.build(Extraction(), corpus)
+    kb = KnowledgeBase.build(corpus, graph, embedder=Alphabet(), store=Store(tmp_path))
+    assert kb.entities.search(kb.encode_queries([Query("q", "burbank")]), 3)[0][0].tolist() == []
+    assert kb.entity_names(LexicalSettings()).scores("burbank").tolist() == []
+
+
+def test_candidates_are_rows_and_their_absence_is_none(little: KnowledgeBase) -> None:
+    free, masked, closed = little.candidates(
+        [Query("1", "?"), Query("2", "?", ("p2", "p0", "p2")), Query("3", "?", ())]
+    )
+    assert free is None
+    assert masked is not None
+    assert masked.tolist() == [0, 2]
+    assert closed is not None
+    assert closed.tolist() == []
+
+
+def test_a_candidate_that_the_corpus_lacks_is_named(little: KnowledgeBase) -> None:
+    with pytest.raises(KeyError, match="Unknown passage 'p9'"):
+        little.candidates([Query("1", "?", ("p0", "p9"))])
+
+
+def test_a_pickle_leaves_indexes_and_vectors_behind_and_finds_them_in_the_store(little: KnowledgeBase) -> None:
+    plain = len(pickle.dumps(little))
+    scores = little.lexical(LexicalSettings()).scores("city")
+    _ = (little.dense, little.graph, little.encode_queries([Query("q", "city")]))
+    assert len(pickle.dumps(little)) < plain + 1_000
+    again = pickle.loads(pickle.dumps(little))
+    assert again.lexical(LexicalSettings()).scores("city").tolist() == scores.tolist()
+    assert again.graph.names == little.graph.names
+    assert again.source.asked == [3]  # by the first, before it was pickled
+
+
+def test_the_world_of_the_contract_has_something_for_every_strategy(kb: KnowledgeBase) -> None:
+    assert (len(kb.corpus), kb.graph.n_entities) == (300, 80)
+    assert len(kb.sentence_vectors) > 300
+    assert len(set(kb.corpus.contents)) < 300  # equal passages, so that scores tie
+
+
+FOUND = Extraction((Triple("Ed Wood", "by", "Tim Burton", "p0"), Triple("ED WOOD", "is", "film", "p0")))
+
+
+def test_the_extraction_keeps_the_sources_own_spelling(corpus: Corpus, tmp_path: Path) -> None:
+    class Given:
+        fingerprint = "given"
+
+        def extract(self, corpus: Corpus) -> Extraction:  # noqa: ARG002
+            return FOUND
+
+    kb = KnowledgeBase.build(corpus, Given(), store=Store(tmp_path))
+    assert [triple.head for triple in stated_triples(kb)[0]] == ["Ed Wood", "ED WOOD"]
+    assert stated_triples(kb)[1:] == [[], []]
+
+
+def test_the_extraction_of_a_given_graph_is_its_triples(corpus: Corpus, tmp_path: Path) -> None:
+    kb = KnowledgeBase.build(corpus, KnowledgeGraph.build(FOUND, corpus), store=Store(tmp_path))
+    assert [triple.head for triple in kb.extraction.triples] == ["Ed Wood", "Ed Wood"]
+
+
+def test_passages_may_be_encoded_with_another_separator(little: KnowledgeBase) -> None:
+    assert little.dense_over("\n") is little.dense
+    expected = little.encode(["Ed Wood: Ed Wood is a film by Tim Burton."])
+    assert np.array_equal(little.dense_over(": ").vectors[:1], expected)
+    assert little.dense_over(": ") is little.dense_over(": ")
+
+
+def test_texts_made_at_query_time_are_encoded_once_for_each_role(little: KnowledgeBase) -> None:
+    little.encode_once(["a", "b", "a"])
+    before = len(asked(little))
+    little.encode_once(["b"])
+    assert len(asked(little)) == before
+    little.encode_once(["b"], "query")
+    assert asked(little)[-1] == ["query: b"]
+
+
+def test_a_graph_over_other_passages_is_refused(kb: KnowledgeBase) -> None:
+    other = kb.corpus.without(kb.corpus.ids[:1])
+    with pytest.raises(ValueError, match="built over 300 passages that are not the corpus's 299"):
+        KnowledgeBase.build(other, kb.graph)

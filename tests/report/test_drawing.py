@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import networkx as nx
+import pytest
+
+from kg2rag.report.drawing import network
+
+
+def graph(*edges: tuple[str, str, str]) -> nx.MultiDiGraph:
+    drawn = nx.MultiDiGraph()
+    for head, relation, tail in edges:
+        drawn.add_edge(head, tail, relation=relation, strength=5.0)
+    return drawn
+
+
+def texts(figure: object) -> list[str]:
+    return [text.get_text() for text in figure.axes[0].texts]  # type: ignore[attr-defined]
+
+
+def test_every_node_and_relation_is_written() -> None:
+    written = texts(network(graph(("FastAPI", "built on", "Starlette"))))
+    assert {"FastAPI", "Starlette", "built on"} <= set(written)
+
+
+def test_parallel_triples_share_an_arrow_and_stack_their_relations() -> None:
+    written = texts(network(graph(("A", "uses", "B"), ("A", "wraps", "B"), ("A", "uses", "B"))))
+    assert "uses\nwraps" in written
+
+
+def test_relations_can_be_left_out() -> None:
+    assert "built on" not in texts(network(graph(("A", "built on", "B")), relations=False))
+
+
+def test_long_names_are_cut_with_a_sign_of_it() -> None:
+    long = "An extraordinarily long name of an entity"
+    assert any(text.endswith("…") and len(text) == 26 for text in texts(network(graph((long, "is", "B")))))
+
+
+def test_equal_graphs_give_equal_pictures() -> None:
+    drawn = [network(graph(("A", "r", "B"), ("B", "r", "C")), seed=3) for _ in range(2)]
+    places = [[tuple(text.get_position()) for text in figure.axes[0].texts] for figure in drawn]
+    assert places[0] == places[1]
+
+
+def test_an_empty_graph_says_so() -> None:
+    assert texts(network(nx.MultiDiGraph())) == ["an empty graph"]
+
+
+def test_a_graph_too_large_to_read_is_refused_with_what_to_do() -> None:
+    with pytest.raises(ValueError, match=r"100 nodes cannot be read: draw graph\.ego"):
+        network(nx.path_graph(100))

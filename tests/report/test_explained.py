@@ -1,0 +1,133 @@
+"""One question, systems side by side: gold marked, missed gold placed, mistakes named."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from kg2rag.report.explained import NARROWEST, Explained, explain
+from kg2rag.retrievers.contract import Retriever
+from kg2rag.types.corpus import Corpus
+from kg2rag.types.passages import Passage, Query
+from kg2rag.types.questions import QADataset, Question
+from kg2rag.types.rankings import Ranking, rank
+
+IDS = ["p0", "p1", "p2", "p3"]
+
+
+@dataclass(frozen=True)
+class Fixed(Retriever):
+    """Returns some rows in their order; notes what it is asked."""
+
+    order: tuple[int, ...]
+    asked: list[Query] = field(default_factory=list, repr=False)
+
+    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
+        self.asked.extend(queries)
+        scores = -np.arange(len(self.order), dtype=np.float64)
+        return [rank(query.id, np.array(self.order), scores, IDS, k, stages=("fixed",)) for query in queries]
+
+
+def data(unit: Literal["passage", "document"] = "passage", text: str = "Who wrote it?") -> QADataset:
+    """Four passages, two of each of two documents."""
+    corpus = Corpus.from_passages([Passage(id_, "T", f"Text {i}.", f"d{i // 2}", i % 2) for i, id_ in enumerate(IDS)])
+    gold = {"p1": 1, "p3": 1} if unit == "passage" else {"d1": 1}
+    question = Question("q1", text, gold, answers=("Ada",), candidates=("p0", "p1", "p3"))
+    return QADataset("tiny", corpus, (question, Question("q2", "Another one?", dict(gold))), unit=unit)
+
+
+def test_gold_is_marked_and_gold_further_down_is_named_with_its_rank() -> None:
+    explanation = explain({"one": Fixed((1, 0, 3))}, data(), "q1", k=2).explanations["one"]
+    assert [explanation.is_gold(hit) for hit in explanation.hits()] == [True, False]
+    assert explanation.missed() == {"p3": "at rank 3"}
+
+
+def test_gold_that_is_not_in_the_ranking_is_said_to_be_in_no_place() -> None:
+    explanation = explain({"one": Fixed((0, 2))}, data(), "q1", k=2).explanations["one"]
+    assert explanation.missed() == dict.fromkeys(("p1", "p3"), "not among the 2 passages of the ranking")
+
+
+def test_a_document_is_found_where_its_best_passage_is() -> None:
+    explanation = explain({"one": Fixed((0, 1, 2, 3))}, data("document"), "q1", k=2).explanations["one"]
+    assert explanation.missed() == {"d1": "at rank 3"}
+    assert explain({"one": Fixed((3, 0))}, data("document"), "q1", k=1).explanations["one"].missed() == {}
+
+
+def test_a_question_is_named_by_id_or_by_text() -> None:
+    assert explain({"one": Fixed((0,))}, data(), "q2").id == "q2"
+    assert explain({"one": Fixed((0,))}, data(), " Another one? ").id == "q2"
+
+
+def test_a_question_of_the_set_is_asked_with_its_candidates() -> None:
+    system = Fixed((0,))
+    tiny = data()
+    explain({"one": system}, QADataset("d", tiny.corpus, tiny.questions[:1], setting="distractor"), "q1")
+    assert system.asked == [Query("q1", "Who wrote it?", ("p0", "p1", "p3"))]
+
+
+def test_a_new_question_is_asked_and_no_gold_is_claimed() -> None:
+    system = Fixed((0,))
+    found = explain({"one": system}, data(), "Who painted it?")
+    assert system.asked == [Query("new", "Who painted it?")]
+    assert found.facts() == {"gold": "not known: the question is new to the set"}
+    assert found.explanations["one"].missed() == {}
+
+
+def test_an_unknown_id_names_the_nearest_known_ones() -> None:
+    with pytest.raises(ValueError, match=r"tiny has no question 'q3'. Ids look like q2, q1"):
+        explain({"one": Fixed((0,))}, data(), "q3")
+
+
+@pytest.mark.parametrize("nothing", ["", "  "])
+def test_an_empty_question_is_refused(nothing: str) -> None:
+    with pytest.raises(ValueError, match="has no question"):
+        explain({"one": Fixed((0,))}, data(), nothing)
+
+
+def test_no_system_is_refused() -> None:
+    with pytest.raises(ValueError, match="No system"):
+        explain({}, data(), "q1")
+
+
+def printed(found: Explained, width: int) -> str:
+    console = Console(width=width, no_color=True)
+    with console.capture() as captured:
+        console.print(found)
+    return captured.get()
+
+
+def test_two_systems_stand_side_by_side_where_the_terminal_is_wide_enough() -> None:
+    found = explain({"one": Fixed((0, 1)), "other": Fixed((1, 0))}, data(), "q1")
+    wide, narrow = printed(found, 2 * NARROWEST), printed(found, 2 * NARROWEST - 1)
+    assert any("one" in line and "other" in line for line in wide.splitlines())
+    assert not any("one" in line and "other" in line for line in narrow.splitlines())
+    assert "◆ gold" in wide
+    assert "◆ gold" in narrow
+
+
+@pytest.mark.parametrize("names", [("one",), ("one", "two", "three")])
+def test_any_number_of_systems_is_shown(names: tuple[str, ...]) -> None:
+    shown = repr(explain({name: Fixed((0, 1)) for name in names}, data(), "q1"))
+    assert all(name in shown for name in names)
+    assert "answer: Ada" in shown
+    assert "gold: p1, p3" in shown
+
+
+def test_the_page_is_whole_escapes_everything_and_loads_nothing(tmp_path: Path) -> None:
+    evil = "<script>alert(1)</script> ?"
+    page = explain({evil: Fixed((0, 1))}, data(text=evil), "q1", k=1).to_html()
+    assert page.startswith("<!doctype html>")
+    assert "<script" not in page
+    assert "http" not in page
+    assert page.count("&lt;script&gt;") == 3  # page title, heading, name of the system
+    assert "◆ gold <b>p1</b>: at rank 2" in page
+
+
+def test_in_a_notebook_it_is_no_page_of_its_own() -> None:
+    assert "<html" not in explain({"one": Fixed((0, 1))}, data(), "q1")._repr_html_()

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kg2rag.retrievers.adapters import trec
+from kg2rag.types.rankings import Ranking
+
+
+def ranking(query_id: str, ids: list[str], scores: list[float]) -> Ranking:
+    return Ranking(query_id, np.arange(len(ids)), np.array(scores), ids)
+
+
+def test_a_run_is_written_with_ranks_from_one_and_nine_digits():
+    text = trec.dump([ranking("q1", ["a", "b"], [2 / 3, 0.5]), ranking("q2", ["c"], [-1e-12])], "mine")
+    assert text == "q1 Q0 a 1 0.666666667 mine\nq1 Q0 b 2 0.5 mine\nq2 Q0 c 1 -1e-12 mine\n"
+
+
+def test_blanks_and_per_cent_signs_are_encoded():
+    assert (
+        trec.dump([ranking("q 1", ["100% Ed Wood\u00a0film"], [1])], "s")
+        == "q%201 Q0 100%25%20Ed%20Wood%C2%A0film 1 1 s\n"
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), min_size=1, max_size=8, unique=True))
+def test_any_ids_come_back_as_they_were(tmp_path_factory, ids):
+    path = tmp_path_factory.mktemp("trec") / "run.trec"
+    path.write_bytes(trec.dump([ranking(ids[0], ids, [1.0] * len(ids))], "s").encode())
+    assert trec.load(path) == {ids[0]: [(id_, 1.0) for id_ in ids]}
+
+
+def test_queries_without_hits_come_back_empty(tmp_path):
+    path = tmp_path / "run.trec"
+    path.write_text(trec.dump([ranking("q1", ["a", "b"], [2, 1]), ranking("q2", [], [])], "s"))
+    first, second = trec.as_rankings(trec.load(path), ["q1", "q2"])
+    assert (first.passage_ids, first.scores.tolist(), len(second)) == (["a", "b"], [2, 1], 0)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"), [("q Q0 a 1 0.5", "line 2: 5 fields"), ("q Q0 a one 0.5 s", "line 2: rank 'one'")]
+)
+def test_a_broken_line_is_named(tmp_path, line, message):
+    path = tmp_path / "run.trec"
+    path.write_text(f"q Q0 b 1 0.5 s\n{line}\n")
+    with pytest.raises(ValueError, match=message):
+        trec.load(path)
+
+
+def test_qrels_are_written_and_read_back(tmp_path):
+    gold = {"q 1": {"a%b": 1, "c": 2}, "q2": {"a": 1}}
+    (tmp_path / "qrels").write_text(trec.dump_qrels(gold))
+    assert (tmp_path / "qrels").read_text().splitlines()[0] == "q%201 0 a%25b 1"
+    assert trec.load_qrels(tmp_path / "qrels") == gold
+
+
+def test_passages_judged_irrelevant_are_no_gold(tmp_path):
+    (tmp_path / "qrels").write_text("q1 0 a 0\nq1 0 b 1\nq2\t0\tc\t-1\n")
+    assert trec.load_qrels(tmp_path / "qrels") == {"q1": {"b": 1}}
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("q1 0 a", "line 2: 3 fields instead of 4"),
+        ("q1 0 a much", "line 2: grade 'much' is no whole number"),
+        ("q1 0 b 1", "line 2: query 'q1' and passage 'b' are judged twice"),
+    ],
+)
+def test_a_broken_line_of_qrels_is_named(tmp_path, line, message):
+    (tmp_path / "qrels").write_text(f"q1 0 b 1\n{line}\n")
+    with pytest.raises(ValueError, match=message):
+        trec.load_qrels(tmp_path / "qrels")

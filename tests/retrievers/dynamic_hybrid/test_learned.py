@@ -1,0 +1,121 @@
+"""Weights learned from scores, and weights in hindsight, on rankings made by hand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kg2rag.retrievers.dynamic_hybrid.analysis import QueryAnalysis, blend
+from kg2rag.retrievers.dynamic_hybrid.hindsight import grid_scores, regret, simplex
+from kg2rag.retrievers.dynamic_hybrid.learned import LearnedAnalyser, cross_validate
+from kg2rag.types.arrays import FloatArray
+from kg2rag.types.passages import Query
+from kg2rag.types.rankings import Ranking, rank
+
+IDS = ("other", "gold")  # the gold loses ties
+HOW = [Query(f"h{i}", f"how do we feed animal number {i} well") for i in range(20)]
+NAMES = [Query(f"n{i}", f"find parse_item_{i} please") for i in range(20)]
+WEIGHTS = {"dense": 1.0, "sparse": 0.0, "pattern": 0.0, "graph": 0.0}
+
+
+def ranking(*rows: int) -> Ranking:
+    return rank("q", np.array(rows, dtype=np.int64), 1.0 / np.arange(1, len(rows) + 1), IDS, 10)
+
+
+def runs(queries: Sequence[Query]) -> dict[str, list[Ranking]]:
+    """Dense finds the gold of how-questions first, pattern that of names; the others know nothing."""
+    how = [query.text.startswith("how") for query in queries]
+    return {
+        "dense": [ranking(1, 0) if is_how else ranking(0, 1) for is_how in how],
+        "sparse": [ranking() for _ in how],
+        "pattern": [ranking(0, 1) if is_how else ranking(1, 0) for is_how in how],
+        "graph": [ranking() for _ in how],
+    }
+
+
+def first_is_gold(found: Sequence[Ranking]) -> FloatArray:
+    return np.array([float(len(one) > 0 and one.rows[0] == 1) for one in found])
+
+
+def scores(queries: Sequence[Query]) -> FloatArray:
+    return grid_scores(runs(queries), first_is_gold, simplex())
+
+
+def test_the_grid_holds_every_multiple_of_a_fifth_once() -> None:
+    grid = simplex(5)
+    assert len(grid) == 56  # 8 over 3
+    assert len(np.unique(grid, axis=0)) == 56
+    assert np.allclose(grid.sum(axis=1), 1)
+
+
+def test_a_blend_is_weighted_reciprocal_rank_by_hand() -> None:
+    sides = {"dense": ranking(0, 1), "sparse": ranking(1), "pattern": ranking(0), "graph": ranking()}
+    sides = {side: Ranking(r.query_id, r.rows, r.scores, r.ids, (side,)) for side, r in sides.items()}
+    fused = blend(sides, {"dense": 0.6, "sparse": 0.4, "pattern": 0.0, "graph": 0.0}, 10, 60.0)
+    assert fused.scores.tolist() == pytest.approx([0.6 / 62 + 0.4 / 61, 0.6 / 61])
+    assert fused.rows.tolist() == [1, 0]
+
+
+def test_the_learned_weights_follow_the_form_of_unseen_questions() -> None:
+    train = [*HOW[:15], *NAMES[:15]]
+    analyser = LearnedAnalyser.fit(train, scores(train))
+    how, name = analyser.analyse([HOW[19], NAMES[19]])
+    assert how.weights["dense"] > how.weights["pattern"]
+    assert name.weights["pattern"] > name.weights["dense"]
+
+
+def test_it_refuses_a_question_it_was_fitted_on_even_in_capitals() -> None:
+    analyser = LearnedAnalyser.fit([*HOW, *NAMES], scores([*HOW, *NAMES]))
+    with pytest.raises(ValueError, match=r"1 of 2 queries .* are among those"):
+        analyser.analyse([Query("new", "why is it so"), Query("again", HOW[3].text.upper())])
+
+
+def test_a_saved_analyser_decides_as_before_and_still_refuses(tmp_path: Path) -> None:
+    train = [*HOW[:15], *NAMES[:15]]
+    analyser = LearnedAnalyser.fit(train, scores(train))
+    analyser.save(tmp_path / "model.json")
+    loaded = LearnedAnalyser.load(tmp_path / "model.json")
+    assert loaded.analyse(NAMES[15:]) == analyser.analyse(NAMES[15:])
+    with pytest.raises(ValueError, match="among those"):
+        loaded.analyse(HOW[:1])
+
+
+def test_a_model_of_other_features_is_refused(tmp_path: Path) -> None:
+    analyser = LearnedAnalyser.fit([*HOW, *NAMES], scores([*HOW, *NAMES]))
+    analyser.save(tmp_path / "model.json")
+    record = json.loads((tmp_path / "model.json").read_text())
+    (tmp_path / "model.json").write_text(json.dumps({**record, "features": ["length"]}))
+    with pytest.raises(ValueError, match=r"features is \['length'\]"):
+        LearnedAnalyser.load(tmp_path / "model.json")
+
+
+def test_cross_validation_scores_every_question_once_and_finds_what_there_is_to_learn() -> None:
+    queries = [*HOW, *NAMES]
+    achieved = cross_validate(queries, scores(queries))
+    assert achieved.tolist() == [1.0] * 40
+
+
+def test_cross_validation_learns_nothing_from_noise() -> None:
+    noise = np.random.default_rng(0).integers(2, size=(40, 56)).astype(float)
+    assert abs(cross_validate([*HOW, *NAMES], noise).mean() - 0.5) < 0.25
+
+
+def test_cross_validation_needs_two_different_questions() -> None:
+    with pytest.raises(ValueError, match="1 different question"):
+        cross_validate([HOW[0], Query("again", HOW[0].text)], np.zeros((2, 56)))
+
+
+def test_regret_is_what_the_best_weights_of_each_query_would_have_added() -> None:
+    queries = [*HOW[:3], NAMES[0]]
+    found = regret([QueryAnalysis("mixed", WEIGHTS, "")] * 4, runs(queries), first_is_gold)
+    assert found.achieved.tolist() == [1, 1, 1, 0]
+    assert (found.mean, found.to_fixed) == (0.25, 0.0)
+
+
+def test_regret_without_one_of_the_four_sides_is_refused() -> None:
+    with pytest.raises(ValueError, match="Runs must hold dense, sparse, pattern, graph"):
+        regret([], {"dense": []}, first_is_gold)

@@ -1,0 +1,200 @@
+"""What is made of a language model's reply: read, repaired, or refused by name; over real sockets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from llm_server import ChatServer, at_random, first, serving
+from word_embedder import WordEmbedder
+
+from kg2rag.compute.llm import ChatModel, CompletionError
+from kg2rag.compute.store import Store
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.retrievers.bm25 import BM25
+from kg2rag.retrievers.dynamic_hybrid.analysis import SIDES
+from kg2rag.retrievers.dynamic_hybrid.llm import LLMAnalyser
+from kg2rag.retrievers.dynamic_hybrid.retriever import DynamicHybrid
+from kg2rag.types.corpus import Corpus
+from kg2rag.types.passages import Passage, Query
+
+SHARES = '{"dense": 0.1, "sparse": 0.2, "pattern": 0.6, "graph": 0.1}'
+GOOD = f'{{"query_type": "fuzzy", "weights": {SHARES}, "reasoning": "typo"}}'
+QUERY = Query("q7", "streamingTextRespons")
+LEXICAL = '{"query_type": "identifier", "weights": {"dense": 0, "sparse": 1, "pattern": 0, "graph": 0}}'
+
+Maker = Callable[..., ChatModel]
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.02)
+
+
+@pytest.fixture
+def model_of(tmp_path: Path) -> Iterator[Maker]:
+    def make(server: ChatServer, **given: Any) -> ChatModel:
+        given.setdefault("timeout", 10.0)
+        return ChatModel(server.url, "tiny", api_key_env=None, store=Store(tmp_path / "store"), **given)
+
+    return make
+
+
+@pytest.fixture
+def weights_of(model_of: Maker) -> Callable[[str], list[float]]:
+    """The weights in a reply, in the order of `SIDES`."""
+
+    def read(reply: str) -> list[float]:
+        with serving(lambda _: reply) as server:
+            (analysis,) = LLMAnalyser(model_of(server)).analyse([QUERY])
+        return [analysis.weights[side] for side in SIDES]
+
+    return read
+
+
+def test_a_reply_as_asked_is_read(model_of: Maker) -> None:
+    with serving(lambda _: GOOD) as server:
+        (analysis,) = LLMAnalyser(model_of(server)).analyse([QUERY])
+    assert (analysis.query_type, analysis.reasoning) == ("fuzzy", "typo")
+    assert [analysis.weights[side] for side in SIDES] == pytest.approx([0.1, 0.2, 0.6, 0.1])
+
+
+def test_the_endpoint_is_told_the_schema(model_of: Maker) -> None:
+    with serving(lambda _: GOOD) as server:
+        LLMAnalyser(model_of(server)).analyse([QUERY])
+    schema = server.bodies[0]["response_format"]["json_schema"]["schema"]
+    assert set(schema["properties"]) == {"query_type", "weights", "reasoning"}
+
+
+def test_equal_queries_are_asked_about_once(model_of: Maker) -> None:
+    with serving(lambda _: GOOD) as server:
+        assert len(LLMAnalyser(model_of(server)).analyse([QUERY, Query("q8", QUERY.text)])) == 2
+    assert sum(server.requests.values()) == 1
+
+
+def test_a_batch_is_asked_about_at_once(model_of: Maker) -> None:
+    with serving(lambda _: GOOD, delay=0.1) as server:
+        LLMAnalyser(model_of(server, concurrency=4)).analyse([Query(str(i), f"query {i}") for i in range(8)])
+    assert server.most_in_flight == 4
+
+
+def test_every_query_gets_the_analysis_of_its_own_reply(model_of: Maker) -> None:
+    def reply(prompt: str) -> str:
+        return GOOD.replace("typo", prompt.split("Query: ")[1].split("\n")[0].strip('"'))
+
+    with serving(reply, at_random(0.4, seed=3, faults=("429", "500", "reset", "cut"))) as server:
+        asked = [Query(str(i), f"query {i}") for i in range(12)]
+        analyses = LLMAnalyser(model_of(server, retries=8)).analyse(asked)
+    assert [analysis.reasoning for analysis in analyses] == [query.text for query in asked]
+    assert sum(server.requests.values()) > len(asked)
+
+
+@pytest.mark.parametrize("text", ['x"\nReply: {query}', "a \ud83d half", "東京"])
+def test_whatever_the_query_it_is_sent_as_one_json_string(model_of: Maker, text: str) -> None:
+    with serving(lambda _: GOOD) as server:
+        LLMAnalyser(model_of(server)).analyse([Query("q", text)])
+    sent = {'x"\nReply: {query}': '"x\\"\\nReply: {query}"', "東京": '"東京"'}.get(text, '"a \ufffd half"')
+    assert f"Query: {sent}\n" in next(iter(server.requests))
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        f"```json\n{GOOD}\n```",
+        f"Sure, here it is:\n{GOOD}\nI hope this helps.",
+        GOOD.replace("0.1}", "0.1,}").replace('"typo"}', '"typo",}'),
+        GOOD[:-1],
+        GOOD[:-1] + ",",
+        f"```json\n{GOOD[:-1]}\n```",
+        f"```json\n{GOOD[:-1]}",
+        f"{GOOD}\n\n{GOOD}",
+        GOOD.replace("0.1", "10").replace("0.2", "20").replace("0.6", "60"),
+        GOOD.replace("0.6", "0.62"),
+        GOOD.replace("0.6", '"0.6"'),
+        GOOD.replace('"', "'"),
+    ],
+)
+def test_unambiguous_damage_is_repaired(weights_of: Callable[[str], list[float]], reply: str) -> None:
+    assert weights_of(reply) == pytest.approx([0.1, 0.2, 0.6, 0.1], abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        ("", "wrote no text"),
+        ("I cannot do that.", "holds no JSON object"),
+        (GOOD + GOOD.replace("fuzzy", "mixed"), "2 different JSON objects"),
+        (GOOD[:-4], "cut off"),
+        (GOOD.replace(', "reasoning": "typo"}', ""), "cut off"),
+        ('{"query_type": "fuzzy", "reasoning": "typo", "weights": {"dense": 0.1, "sparse": 0.2', "cut off"),
+        (GOOD.replace("fuzzy", "vague"), "query_type"),
+        (GOOD.replace("0.6", "-0.6"), "weights.pattern"),
+        (GOOD.replace("0.6", "0.1"), "sum to 0.5, not to 1"),
+        (GOOD.replace("0.6", "NaN"), "NaN"),
+        (GOOD.replace('"graph": 0.1', '"web": 0.1'), "weights.graph"),
+        (GOOD.replace("}", "]"), "cut off"),
+    ],
+)
+def test_any_other_reply_is_an_error_that_names_the_query(
+    weights_of: Callable[[str], list[float]], reply: str, reason: str
+) -> None:
+    with pytest.raises(CompletionError, match=r"output: query 'q7' \('streamingTextRespons'\)") as error:
+        weights_of(reply)
+    assert reason in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind"), [("429", "rate limit"), ("500", "server"), ("reset", "connection"), ("wrong schema", "output")]
+)
+def test_an_endpoint_that_keeps_failing_is_an_error_that_names_the_query(
+    model_of: Maker, fault: str, kind: str
+) -> None:
+    def broken(prompt: str, before: int) -> str | None:
+        return fault if "bad" in prompt else None
+
+    with serving(lambda _: GOOD, broken) as server, pytest.raises(CompletionError) as error:
+        LLMAnalyser(model_of(server, retries=1)).analyse([Query("good", "good"), Query("q9", "bad")])
+    assert str(error.value).startswith(f"{kind}: query 'q9' ('bad'): ")
+
+
+def test_what_was_answered_before_an_error_is_not_asked_again(model_of: Maker) -> None:
+    queries = [Query("good", "good"), Query("q9", "bad")]
+    with serving(lambda _: GOOD, first("500")) as server:
+        analyser = LLMAnalyser(model_of(server, retries=0, cache_as="there"))
+        analyser.analyse(queries[:0])
+        with pytest.raises(CompletionError, match="query 'good'"):
+            analyser.analyse(queries)
+        analyser.analyse(queries)
+        assert len(analyser.analyse(queries)) == 2
+    assert sorted(server.answered.values()) == [1, 1]
+
+
+def test_a_prompt_without_a_place_for_the_query_is_refused(model_of: Maker) -> None:
+    with serving() as server, pytest.raises(ValueError, match="no place for the query"):
+        LLMAnalyser(model_of(server), prompt="weigh it")
+
+
+def test_dynamic_hybrid_takes_its_weights_from_the_model(model_of: Maker, tmp_path: Path) -> None:
+    texts = ("the bridge of sighs", "a bridge", "a tower")
+    corpus = Corpus.from_passages([Passage(f"p{i}", "", text, f"d{i}", 0) for i, text in enumerate(texts)])
+    kb = KnowledgeBase.build(corpus, embedder=WordEmbedder(), store=Store(tmp_path / "kb"))
+    queries = [Query("1", "bridge sighs"), Query("2", "tower"), Query("3", "")]
+    with serving(lambda _: LEXICAL, first("500")) as server:
+        system = DynamicHybrid(kb, analyser=LLMAnalyser(model_of(server)))
+        found = system.retrieve_batch(queries, 3)
+    lexical = BM25(kb).retrieve_batch(queries, 3)
+    assert [ranking.passage_ids for ranking in found] == [ranking.passage_ids for ranking in lexical]
+    assert found[0].metadata["query_type"] == "identifier"
+    assert found[0].metadata["weights"] == {"dense": 0, "sparse": 1, "pattern": 0, "graph": 0}
+    # The server is gone: what it said is in the store.
+    assert system.retrieve("bridge sighs", 3).passage_ids == found[0].passage_ids
+
+
+def test_dynamic_hybrid_fails_where_the_model_does(model_of: Maker, tmp_path: Path) -> None:
+    corpus = Corpus.from_passages([Passage("p", "", "a tower", "d", 0)])
+    kb = KnowledgeBase.build(corpus, embedder=WordEmbedder(), store=Store(tmp_path / "kb"))
+    with serving(lambda _: "no idea") as server, pytest.raises(CompletionError, match=r"query '1' \('tower'\)"):
+        DynamicHybrid(kb, analyser=LLMAnalyser(model_of(server))).retrieve_batch([Query("1", "tower")], 3)

@@ -1,0 +1,104 @@
+"""Four sides, weighed per query; what a ranking says of its weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from word_embedder import WordEmbedder
+
+from kg2rag.compute.store import Store
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.retrievers.dynamic_hybrid.analysis import SIDES, QueryAnalysis
+from kg2rag.retrievers.dynamic_hybrid.retriever import DynamicHybrid
+from kg2rag.types.corpus import Corpus
+from kg2rag.types.passages import Passage, Query
+
+TEXTS = {
+    "handler": "an async handler that streams text and sends the response",
+    "processor": "a processor of streaming responses with text",
+    "swapped": "class TextStreamingResponse is another class",
+    "wanted": "class StreamingTextResponse sends pieces of text",
+    "chat": "Building real-time AI chat in React with streaming",
+    "recipe": "fold the butter in and rest the dough",
+}
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """An analyser that gives every query the same weights."""
+
+    weights: tuple[float, float, float, float]
+
+    def analyse(self, queries: Sequence[Query]) -> list[QueryAnalysis]:
+        weights = dict(zip(SIDES, self.weights, strict=True))
+        return [QueryAnalysis("mixed", weights, "always the same")] * len(queries)
+
+
+@pytest.fixture
+def kb(tmp_path: Path) -> KnowledgeBase:
+    corpus = Corpus.from_passages([Passage(id_, "", text, id_, 0) for id_, text in TEXTS.items()])
+    return KnowledgeBase.build(corpus, embedder=WordEmbedder(), store=Store(tmp_path))
+
+
+def test_the_class_is_ranked_first_for_its_words_as_in_the_designs_first_test_case(kb: KnowledgeBase) -> None:
+    ranking = DynamicHybrid(kb).retrieve("streaming text response")
+    assert ranking.passage_ids[0] == "wanted"
+    assert ranking.metadata["query_type"] == "identifier"
+
+
+def test_the_guide_is_ranked_first_as_in_the_designs_second_test_case(kb: KnowledgeBase) -> None:
+    ranking = DynamicHybrid(kb).retrieve("How do I implement real-time AI chat in React?")
+    assert ranking.passage_ids[0] == "chat"
+    assert ranking.metadata["weights"] == {"dense": 0.7, "sparse": 0.2, "pattern": 0.0, "graph": 0.1}
+
+
+def test_a_typo_finds_the_class(kb: KnowledgeBase) -> None:
+    ranking = DynamicHybrid(kb).retrieve("STreamingTxtResp")
+    assert (ranking.passage_ids[0], ranking.metadata["query_type"]) == ("wanted", "fuzzy")
+
+
+def test_all_weight_on_one_side_gives_that_sides_ranking(kb: KnowledgeBase) -> None:
+    for at, side in enumerate(SIDES):
+        weights = tuple(float(i == at) for i in range(4))
+        system = DynamicHybrid(kb, analyser=Fixed(weights))  # type: ignore[arg-type]
+        alone = system.sides()[side].retrieve("streaming text response", 6)
+        assert system.retrieve("streaming text response", 6).passage_ids == alone.passage_ids
+
+
+def test_what_the_sides_gave_to_a_hit_sums_to_its_score(kb: KnowledgeBase) -> None:
+    ranking = DynamicHybrid(kb, analyser=Fixed((0.25, 0.25, 0.25, 0.25))).retrieve("StreamingTextResponse", 6)
+    for hit in ranking:
+        assert sum(hit.parts.get(side, 0) for side in SIDES) == pytest.approx(hit.score)
+
+
+def test_a_hit_says_which_side_found_it_and_where_that_looked(kb: KnowledgeBase) -> None:
+    weights = (0.0, 0.5, 0.0, 0.5)
+    ranking = DynamicHybrid(kb, analyser=Fixed(weights)).retrieve("What is useChat?", 6)  # type: ignore[arg-type]
+    assert ranking.stages == ("sparse", "graph", "graph: dense")
+    assert ranking.metadata["source"] == {"sparse": "bm25", "graph": "graph", "graph: dense": "dense"}
+
+
+def test_a_batch_equals_its_queries_one_by_one(kb: KnowledgeBase) -> None:
+    system = DynamicHybrid(kb)
+    queries = [
+        Query(str(i), text) for i, text in enumerate(["", "useChat", "Who made React?", "/React/", "StreamingTxt"])
+    ]
+    for query, together in zip(queries, system.retrieve_batch(queries, 5), strict=True):
+        alone = system.retrieve(query, 5)
+        assert (alone.passage_ids, alone.scores.tolist()) == (together.passage_ids, together.scores.tolist())
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"analyser": "oracle"}, "Unknown analyser 'oracle'"),
+        ({"graph": "web"}, "Unknown graph side 'web'. Known: expansion_queries, mention_ppr"),
+        ({"depth": 0}, "depth = 0"),
+    ],
+)
+def test_a_setting_that_is_not_known_is_refused(kb: KnowledgeBase, settings: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        DynamicHybrid(kb, **settings)  # type: ignore[arg-type]

@@ -1,0 +1,99 @@
+"""The design's own example classifications, and what the rules say of other forms."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kg2rag.knowledge.indexes.trigram import TrigramIndex
+from kg2rag.retrievers.dynamic_hybrid.analysis import SIDES, QueryAnalysis
+from kg2rag.retrievers.dynamic_hybrid.rules import RuleAnalyser
+from kg2rag.types.passages import Query
+
+TEXTS = ["class StreamingTextResponse", "the useChat hook is used by components of a React app", "stream AI responses"]
+
+
+@pytest.fixture
+def rules(tmp_path: Path) -> RuleAnalyser:
+    TrigramIndex.write(tmp_path, TEXTS)
+    return RuleAnalyser(TrigramIndex(tmp_path))
+
+
+def one(rules: RuleAnalyser, text: str) -> tuple[str, tuple[float, ...]]:
+    (analysis,) = rules.analyse([Query("q", text)])
+    return analysis.query_type, tuple(analysis.weights[side] for side in SIDES)
+
+
+@pytest.mark.parametrize(
+    ("text", "query_type", "weights"),
+    [
+        ("How do I stream AI responses in a React app?", "conceptual", (0.7, 0.2, 0.0, 0.1)),
+        ("Find the StreamingTextResponse class", "identifier", (0.1, 0.5, 0.3, 0.1)),
+        ("What components use the useChat hook?", "relationship", (0.1, 0.2, 0.1, 0.6)),
+        ("streamingTextRespons", "fuzzy", (0.1, 0.2, 0.6, 0.1)),
+        ("Find API keys in format 'sk-proj-xxxx'", "mixed", (0.0, 0.2, 0.7, 0.1)),
+    ],
+)
+def test_the_five_classifications_of_the_design(
+    rules: RuleAnalyser, text: str, query_type: str, weights: tuple[float, ...]
+) -> None:
+    assert one(rules, text) == (query_type, weights)
+
+
+def test_the_designs_first_test_case_is_taken_for_an_identifier(rules: RuleAnalyser) -> None:
+    assert one(rules, "streaming text response") == ("identifier", (0.2, 0.5, 0.2, 0.1))
+
+
+def test_the_designs_second_test_case_is_conceptual(rules: RuleAnalyser) -> None:
+    assert one(rules, "How do I implement real-time AI chat in React?") == ("conceptual", (0.7, 0.2, 0.0, 0.1))
+
+
+@pytest.mark.parametrize("text", ["STreamingTxtResp", "useCaht"])
+def test_a_name_that_the_corpus_only_has_something_like_is_a_typo(rules: RuleAnalyser, text: str) -> None:
+    assert one(rules, text)[0] == "fuzzy"
+
+
+def test_what_uses_a_class_is_a_question_about_relations(rules: RuleAnalyser) -> None:
+    assert one(rules, "What uses StreamingTextResponse?")[0] == "relationship"
+
+
+def test_a_how_question_that_names_a_class_is_mixed(rules: RuleAnalyser) -> None:
+    assert one(rules, "How do I return a StreamingTextResponse?")[0] == "mixed"
+
+
+@pytest.mark.parametrize("text", ["Streaming*Response", "/use[A-Z]\\w+/"])
+def test_wildcards_and_regular_expressions_are_left_to_the_pattern_side(rules: RuleAnalyser, text: str) -> None:
+    assert one(rules, text) == ("mixed", (0.0, 0.2, 0.7, 0.1))
+
+
+def test_a_question_about_people_goes_to_the_graph(rules: RuleAnalyser) -> None:
+    query_type, weights = one(rules, "Who is the spouse of the director of The Green Mile?")
+    assert (query_type, max(weights)) == ("relationship", weights[SIDES.index("graph")])
+
+
+@pytest.mark.parametrize("text", ["", "the of", "?!"])
+def test_a_query_without_a_word_to_look_up_is_left_to_meaning(rules: RuleAnalyser, text: str) -> None:
+    assert one(rules, text)[0] == "conceptual"
+
+
+def test_without_a_vocabulary_a_misspelt_name_is_taken_for_a_name() -> None:
+    assert one(RuleAnalyser(), "streamingTextRespons")[0] == "identifier"
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ({"dense": 1.0}, "they must name dense, sparse, pattern, graph"),
+        ({"dense": 1.5, "sparse": -0.5, "pattern": 0.0, "graph": 0.0}, "at least 0 and sum to 1"),
+        ({"dense": 0.5, "sparse": 0.0, "pattern": 0.0, "graph": 0.0}, "at least 0 and sum to 1"),
+    ],
+)
+def test_weights_that_are_no_weights_are_refused(weights: dict[str, float], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        QueryAnalysis("mixed", weights, "")
+
+
+def test_a_type_that_is_not_known_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"Unknown query type 'odd'\. Known: conceptual"):
+        QueryAnalysis("odd", dict.fromkeys(SIDES, 0.25), "")

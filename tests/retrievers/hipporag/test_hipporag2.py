@@ -1,0 +1,115 @@
+"""HippoRAG 2 on two passages whose every number can be worked out by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.retrievers.dense import Dense
+from kg2rag.retrievers.hipporag.hipporag2 import Hippo2
+from kg2rag.types.passages import Query, Triple
+
+Build = Callable[..., KnowledgeBase]
+PAGES = (("Notes", "ada wrote"), ("Charles", "knew her"))
+FACTS = (Triple("Ada", "wrote", "Notes", "p0"), Triple("Ada", "knew", "Charles", "p1"))
+QUESTION = "ada wrote"
+# Cosines: facts 2/√6 and 1/√6, so 1 and 0 once scaled; passages 2/√6 and 0, so 1 and 0.
+
+
+def test_phrases_weigh_the_mean_score_of_their_facts_over_their_passages(kb_of: Build) -> None:
+    # ada: (1/2 + 0/2) / 2, as two passages have it; notes: 1; charles: 0, which is no start.
+    linked = Hippo2(kb_of(*PAGES, facts=FACTS)).retrieve(QUESTION).metadata
+    assert linked["facts"] == ((("ada", "wrote", "notes"), 1.0), (("ada", "knew", "charles"), 0.0))
+    assert linked["phrases"] == (("notes", 1.0), ("ada", 0.25))
+
+
+def test_passages_score_their_pagerank(kb_of: Build) -> None:
+    # Nodes ada, charles, notes, p0, p1; a fact weighs 2, a passage edge 1. Reset 0.25, 0, 1, 0.05, 0 over 1.3.
+    weights = np.zeros((5, 5))
+    for a, b, weight in [(0, 2, 2), (0, 1, 2), (3, 0, 1), (3, 2, 1), (4, 0, 1), (4, 1, 1)]:
+        weights[a, b] = weights[b, a] = weight
+    reset = np.array([0.25, 0, 1, 0.05, 0]) / 1.3
+    expected = np.linalg.solve(np.eye(5) - 0.5 * weights / weights.sum(axis=0), 0.5 * reset)
+    ranking = Hippo2(kb_of(*PAGES, facts=FACTS)).retrieve(QUESTION)
+    assert ranking.passage_ids == ["p0", "p1"]
+    assert ranking.scores == pytest.approx(expected[3:], abs=1e-12)
+    assert ranking.hit(1).parts["restart"] == pytest.approx(0.05 / 1.3)
+    assert ranking.hit(1).parts["cosine"] == pytest.approx(2 / 6**0.5, abs=1e-6)
+
+
+def test_each_hit_tells_the_triples_that_led_to_it(kb_of: Build) -> None:
+    ranking = Hippo2(kb_of(*PAGES, facts=FACTS)).retrieve(QUESTION)
+    assert [hit.path for hit in ranking] == [(FACTS[0],), (FACTS[1],)]
+
+
+def test_equal_phrases_are_kept_in_alphabetical_order(kb_of: Build) -> None:
+    # Zoe and Abel weigh the same, and one phrase is kept.
+    facts = (Triple("Zoe", "wrote", "Abel", "p0"), FACTS[1])
+    linked = Hippo2(kb_of(*PAGES, facts=facts), link_top_k=1).retrieve("zoe wrote").metadata
+    assert linked["phrases"] == (("abel", 1.0),)
+
+
+def test_a_single_fact_scores_one(kb_of: Build) -> None:
+    linked = Hippo2(kb_of(*PAGES, facts=FACTS[1:])).retrieve("nothing alike").metadata
+    assert linked["facts"] == ((("ada", "knew", "charles"), 1.0),)
+
+
+def test_the_filter_decides_which_facts_count(kb_of: Build) -> None:
+    seen: list[tuple[str, Sequence[tuple[str, str, str]]]] = []
+
+    def keep_the_second(query: str, facts: Sequence[tuple[str, str, str]]) -> list[int]:
+        seen.append((query, list(facts)))
+        return [1]
+
+    facts = (*FACTS, Triple("Eve", "ate", "Apples", "p1"))
+    ranking = Hippo2(kb_of(*PAGES, facts=facts), fact_filter=keep_the_second).retrieve(QUESTION)
+    assert [fact for fact, _ in ranking.metadata["facts"]] == [("ada", "knew", "charles")]
+    assert seen[0][0] == QUESTION
+    assert seen[0][1][0] == ("ada", "wrote", "notes")
+
+
+def test_a_filter_that_keeps_nothing_gives_the_dense_ranking_and_says_so(kb_of: Build) -> None:
+    kb = kb_of(*PAGES, facts=FACTS)
+    ranking = Hippo2(kb, fact_filter=lambda _query, _facts: []).retrieve(QUESTION)
+    assert ranking.scores.tolist() == Dense(kb).retrieve(QUESTION).scores.tolist()
+    assert ranking.metadata["note"] == "no fact is linked: dense ranking"
+
+
+def test_a_filter_that_keeps_what_it_was_not_given_is_an_error(kb_of: Build) -> None:
+    with pytest.raises(ValueError, match="fact_filter kept fact 7 of 2"):
+        Hippo2(kb_of(*PAGES, facts=FACTS), fact_filter=lambda _query, _facts: [7]).retrieve(QUESTION)
+
+
+@pytest.mark.parametrize(
+    ("facts", "text", "note"),
+    [((), QUESTION, "the graph has no fact: dense ranking"), (FACTS, "  ", "empty query: dense ranking")],
+)
+def test_without_a_start_the_dense_ranking_comes_and_says_why(
+    kb_of: Build, facts: tuple[Triple, ...], text: str, note: str
+) -> None:
+    ranking = Hippo2(kb_of(*PAGES, facts=facts)).retrieve(text)
+    assert ranking.metadata["note"] == note
+    assert len(ranking) == 2
+    assert ranking.hit(1).stage == "dense"
+
+
+def test_candidates_restrict_the_facts_and_the_walk(kb_of: Build) -> None:
+    ranking = Hippo2(kb_of(*PAGES, facts=FACTS)).retrieve(Query("q", QUESTION, candidates=("p1",)))
+    assert ranking.passage_ids == ["p1"]
+    assert [fact for fact, _ in ranking.metadata["facts"]] == [("ada", "knew", "charles")]
+    # ada (specificity 1/2), charles (1) and p1 (0.05) are a triangle, and all mass stays in it.
+    weights = np.array([[0, 2, 1], [2, 0, 1], [1, 1, 0]])
+    reset = np.array([0.5, 1, 0.05]) / 1.55
+    expected = np.linalg.solve(np.eye(3) - 0.5 * weights / weights.sum(axis=0), 0.5 * reset)
+    assert ranking.scores[0] == pytest.approx(expected[2], abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("damping", 1.0), ("synonym_threshold", 0.0), ("passage_weight", -0.1), ("link_top_k", 0)]
+)
+def test_a_parameter_out_of_range_is_refused(kb_of: Build, name: str, value: float) -> None:
+    with pytest.raises(ValueError, match=f"{name} must .* not {value}"):
+        Hippo2(kb_of(*PAGES), **{name: value})

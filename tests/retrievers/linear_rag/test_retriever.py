@@ -1,0 +1,163 @@
+"""Bridging from entity to sentence to entity, and the walk that follows; cosines are those of word sets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge.indexes.dense import DenseIndex
+from kg2rag.retrievers.dense import Dense
+from kg2rag.retrievers.linear_rag.bridges import Activation
+from kg2rag.retrievers.linear_rag.retriever import Linear
+from kg2rag.types.passages import Query
+
+Build = Callable[..., KnowledgeBase]
+FILMS = (
+    ("Ed Wood", "The film was directed by Tim Burton."),
+    ("Tim Burton", "An artist from Burbank."),
+    ("Paris", "A city that who directed films calls home."),
+    ("Burbank", "A city of California."),
+)
+ASKED = "Who directed Ed Wood?"  # shares three of four words with the nine of "Ed Wood: The film was …": cosine ½
+
+
+def activated(system: Linear, text: str, candidates: tuple[str, ...] | None = None) -> dict[str, Activation]:
+    kb, query = system.kb, Query("q", text, candidates)
+    vector, mask = kb.encode_queries([query])[0], kb.candidates([query])[0]
+    active = system.activate(system.link([query])[0], vector, DenseIndex(kb.sentence_vectors), mask)
+    return {kb.mentions.names[entity]: found for entity, found in active.items()}
+
+
+def named(system: Linear, text: str) -> dict[str, float]:
+    return {system.kb.mentions.names[entity]: score for entity, score in system.link([Query("q", text)])[0].items()}
+
+
+def test_an_entity_that_the_query_spells_out_has_activation_one(kb_of: Build) -> None:
+    assert named(Linear(kb_of(*FILMS)), "is tim burton from burbank") == {"Tim Burton": 1.0, "Burbank": 1.0}
+
+
+def test_another_phrase_stands_for_the_nearest_name_with_their_cosine(kb_of: Build) -> None:
+    assert named(Linear(kb_of(*FILMS)), "where is Timothy Burton from") == {"Tim Burton": pytest.approx(0.5)}
+    assert named(Linear(kb_of(*FILMS), max_names=0), "where is Timothy Burton from") == {}
+
+
+def test_activation_passes_through_a_sentence_in_proportion_to_its_cosine(kb_of: Build) -> None:
+    active = activated(Linear(kb_of(*FILMS)), ASKED)
+    assert list(active) == ["Ed Wood", "Tim Burton"]
+    assert active["Ed Wood"] == Activation(1.0, 1)
+    assert active["Tim Burton"].score == pytest.approx(0.5)
+    assert active["Tim Burton"].iteration == 2
+
+
+def test_activation_below_the_threshold_passes_nothing_on(kb_of: Build) -> None:
+    assert list(activated(Linear(kb_of(*FILMS), iteration_threshold=0.51), ASKED)) == ["Ed Wood"]
+
+
+def test_a_single_iteration_bridges_nothing(kb_of: Build) -> None:
+    assert list(activated(Linear(kb_of(*FILMS), max_iterations=1), ASKED)) == ["Ed Wood"]
+
+
+CHAIN = (("Ash", "Red Ash Oak."), ("Oak", "Red Oak Elm."), ("Elm", "Red Elm Fir."), ("Fir", "Red tree."))
+
+
+def test_each_iteration_goes_one_sentence_further(kb_of: Build) -> None:
+    # "Ash: Red Ash Oak" against "red Ash": 2 of 2 and 3 words, 2/√6; "Oak: Red Oak Elm" has one word in common, 1/√6
+    system = Linear(kb_of(*CHAIN), iteration_threshold=0.1)
+    active = activated(system, "red Ash")
+    assert {name: (round(found.score, 6), found.iteration) for name, found in active.items()} == {
+        "Ash": (1.0, 1),
+        "Oak": (round(2 / 6**0.5, 6), 2),
+        "Elm": (round(2 / 6, 6), 3),
+    }
+
+
+def test_only_the_best_sentences_of_an_entity_are_followed(kb_of: Build) -> None:
+    pages = (("Ash", "Red Oak. Blue sky Elm."), ("Oak", "A tree."), ("Elm", "A tree."))
+    few = activated(Linear(kb_of(*pages), iteration_threshold=0.1, top_k_sentence=1), "red Ash")
+    assert list(few) == ["Ash", "Oak"]
+    more = activated(Linear(kb_of(*pages), iteration_threshold=0.1, top_k_sentence=2), "red Ash")
+    assert sorted(more) == ["Ash", "Elm", "Oak"]
+
+
+def test_an_entity_keeps_the_greatest_activation_that_reaches_it(kb_of: Build) -> None:
+    pages = (("Ash", "Red Oak."), ("Elm", "Red big blue Oak."), ("Oak", "A tree."))
+    active = activated(Linear(kb_of(*pages), iteration_threshold=0.1), "red Ash Elm")
+    # "Ash: Red Oak" has 2 of its 3 words in common, "Elm: Red big blue Oak" 2 of its 5
+    assert active["Oak"].score == pytest.approx(2 / 9**0.5)
+
+
+def test_edges_weigh_an_entitys_share_of_what_its_passage_mentions(kb_of: Build) -> None:
+    graph = kb_of(("Ash", "Red Oak. Oak again. See Elm."), ("Oak", "Wood."), ("Elm", "Wood.")).tri_graph
+    names = [node - graph.n_passages for node in graph.walk.of(0)[0].tolist()]
+    assert dict(zip(names, graph.walk.of(0)[1].tolist(), strict=True)) == {0: 1 / 4, 1: 2 / 4, 2: 1 / 4}
+
+
+def test_the_restart_by_hand(kb_of: Build) -> None:
+    kb = kb_of(*FILMS)
+    ranking = Linear(kb).retrieve(ASKED, k=4)
+    cosines = {hit.passage_id: hit.score for hit in Dense(kb).retrieve(ASKED, k=4)}
+    scaled = {id_: (cosine - min(cosines.values())) / np.ptp(list(cosines.values())) for id_, cosine in cosines.items()}
+    bonus = {  # activation · ln(1 + occurrences) / iteration; Ed Wood 1 in p0; Tim Burton ½ in p0 and p1, iteration 2
+        "p0": 1.0 * np.log(2) + 0.5 * np.log(2) / 2,
+        "p1": 0.5 * np.log(2) / 2,
+        "p2": 0.0,
+        "p3": 0.0,
+    }
+    start = {id_: 0.05 * (2 * scaled[id_] + np.log1p(bonus[id_])) for id_ in cosines}
+    total = sum(start.values()) + 1.0 + 0.5  # the entities' activations
+    for hit in ranking:
+        assert hit.parts["bonus"] == pytest.approx(bonus[hit.passage_id])
+        assert hit.parts["restart"] == pytest.approx(start[hit.passage_id] / total)
+
+
+def test_a_bridged_page_outranks_one_nearer_to_the_query(kb_of: Build) -> None:
+    kb = kb_of(*FILMS)
+    assert Dense(kb).retrieve(ASKED, k=2).passage_ids == ["p0", "p2"]
+    ranking = Linear(kb).retrieve(ASKED, k=2)
+    assert ranking.passage_ids == ["p0", "p1"]
+    assert [str(triple) for triple in ranking.hit(2).path] == [
+        "Ed Wood -[in one sentence with]-> Tim Burton",
+        "Tim Burton -[mentions]-> Tim Burton",
+    ]
+    assert ranking.metadata["entities"] == (("Ed Wood", 1.0, 1), ("Tim Burton", pytest.approx(0.5), 2))
+
+
+def test_a_query_that_names_nothing_gets_the_dense_ranking_and_says_so(kb_of: Build) -> None:
+    kb = kb_of(*FILMS)
+    ranking = Linear(kb).retrieve("a city that films", k=4)
+    assert ranking.passage_ids == Dense(kb).retrieve("a city that films", k=4).passage_ids
+    assert ranking.metadata["note"] == "the query names no entity: dense ranking"
+
+
+def test_a_corpus_without_any_mention_gets_the_dense_ranking(kb_of: Build) -> None:
+    ranking = Linear(kb_of(("", "red apple"), ("", "blue sky"))).retrieve("Blue Sky", k=2)
+    assert ranking.passage_ids == ["p1", "p0"]
+    assert ranking.metadata["note"] == "the corpus mentions no entity: dense ranking"
+
+
+def test_no_sentence_outside_the_candidates_is_followed(kb_of: Build) -> None:
+    system = Linear(kb_of(*FILMS))
+    assert list(activated(system, "Ed Wood directed by Tim Burton of Burbank", ("p1", "p3"))) == [
+        "Tim Burton",
+        "Burbank",
+    ]
+    assert set(system.retrieve(Query("q", ASKED + " Burbank?", ("p1", "p3")), 4).passage_ids) == {"p1", "p3"}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"damping": 1.0},
+        {"iteration_threshold": 0.0},
+        {"max_iterations": 0},
+        {"top_k_sentence": 0},
+        {"passage_ratio": -1.0},
+        {"max_names": -1},
+    ],
+)
+def test_impossible_settings_are_refused_when_it_is_made(kb_of: Build, wrong: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=f"{next(iter(wrong))} must .*{next(iter(wrong.values()))}"):
+        Linear(kb_of(*FILMS), **wrong)  # type: ignore[arg-type]

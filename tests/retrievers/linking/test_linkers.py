@@ -1,0 +1,240 @@
+"""Which entities of a graph a query names."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from word_embedder import WordEmbedder
+
+from kg2rag.compute.store import Store
+from kg2rag.extraction import Entity, Extraction, Mention
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge.graph import KnowledgeGraph
+from kg2rag.knowledge.graph.build import key_of
+from kg2rag.retrievers.linking.linkers import (
+    ChainLinker,
+    EmbeddingLinker,
+    Link,
+    Linker,
+    NGramLinker,
+    PhraseLinker,
+    phrases,
+)
+from kg2rag.types.corpus import Corpus
+from kg2rag.types.passages import Passage, Query
+
+CORPUS = Corpus.from_passages([Passage("p", "P", "Text.", "d", 0)])
+CITIES = ("New York", "New York City", "York", "Saint-Étienne", "run_in_threadpool", "It", "C++")
+
+Build = Callable[..., KnowledgeBase]
+
+
+@pytest.fixture
+def kb_of(tmp_path_factory: pytest.TempPathFactory) -> Build:
+    def make(*entities: str | Entity) -> KnowledgeBase:
+        records = tuple(Entity(entity) if isinstance(entity, str) else entity for entity in entities)
+        graph = KnowledgeGraph.build(Extraction(entities=records), CORPUS)
+        return KnowledgeBase.build(CORPUS, graph, embedder=WordEmbedder(), store=Store(tmp_path_factory.mktemp("s")))
+
+    return make
+
+
+def linked(linker: Linker, kb: KnowledgeBase, text: str) -> list[tuple[str, str]]:
+    """(entity, what named it) of one query."""
+    return [(kb.graph.names[link.entity], text[slice(*link.span)]) for link in linker.link_batch([Query("q", text)])[0]]
+
+
+def test_the_longest_name_at_each_place_is_linked_longest_first(kb_of: Build) -> None:
+    kb = kb_of(*CITIES)
+    assert linked(NGramLinker(kb), kb, "Is York, or New York, like New York City?") == [
+        ("New York City", "New York City"),
+        ("New York", "New York"),
+        ("York", "York"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "entity"),
+    [
+        ("trains to SAINT ETIENNE", "Saint-Étienne"),
+        ("trains to saint-e\u0301tienne.", "Saint-Étienne"),
+        ("what does run_in_threadpool do", "run_in_threadpool"),
+        ("what does `run in threadpool` do", "run_in_threadpool"),
+        ("in new   york?", "New York"),
+    ],
+)
+def test_case_accents_and_punctuation_make_no_difference(kb_of: Build, text: str, entity: str) -> None:
+    kb = kb_of(*CITIES)
+    assert [name for name, _ in linked(NGramLinker(kb), kb, text)] == [entity]
+
+
+def test_at_most_limit_entities_are_linked_each_once(kb_of: Build) -> None:
+    kb = kb_of(*"bcdefgh")
+    assert [name for name, _ in linked(NGramLinker(kb), kb, "h h g f e d c b")] == ["h", "g", "f", "e", "d"]
+    assert len(linked(NGramLinker(kb, limit=7), kb, "h h g f e d c b")) == 7
+
+
+def test_an_alias_links_to_its_entity_unless_another_bears_it_as_a_name(kb_of: Build) -> None:
+    kb = kb_of(Entity("Big Apple Records", aliases=("York", "BAR")), "York")
+    assert linked(NGramLinker(kb), kb, "York or bar") == [("York", "York"), ("Big Apple Records", "bar")]
+
+
+def test_a_name_that_is_a_function_word_is_no_link(kb_of: Build) -> None:
+    kb = kb_of(*CITIES)
+    assert linked(NGramLinker(kb), kb, "who wrote it?") == []
+
+
+def test_n_gram_links_are_certain_and_say_who_made_them(kb_of: Build) -> None:
+    kb = kb_of("York")
+    assert NGramLinker(kb).link_batch([Query("q", "in York")]) == [[Link(0, (3, 7), "n-gram", 1.0)]]
+
+
+def test_the_lexicon_knows_an_entity_by_the_key_of_the_graph(kb_of: Build) -> None:
+    kb = kb_of(*CITIES)
+    for text in ("NEW-YORK", "saint etienne", "RUN_IN_THREADPOOL"):
+        assert [kb.graph.entity(name) for name, _ in linked(NGramLinker(kb), kb, text)] == [kb.graph.entity(text)]
+        assert key_of(kb.graph.names[kb.graph.entity(text)]) == key_of(text)
+
+
+PHRASES = [
+    ("Who directed The Birds?", ["Birds"]),
+    ("In What Year did Ed Wood die?", ["Year", "Ed Wood"]),
+    ('the film "ed wood" by Tim  Burton', ["ed wood", "Tim  Burton"]),
+    ("“Ed Wood” and «Rebecca»", ["Ed Wood", "Rebecca"]),
+    ("Tim Burton, Johnny Depp", ["Tim Burton", "Johnny Depp"]),
+    ("is Saint-Étienne O'Brien's?", ["Saint-Étienne O'Brien's"]),
+    ("кто написал Войну и мир", ["Войну"]),
+    ("ōsaka and Ōsaka", ["Ōsaka"]),
+    ("2001 was Kubrick's", ["Kubrick's"]),
+    ("nothing of the kind", []),
+    ("The Of And", []),
+    ('"unclosed quote', []),
+    ("", []),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), PHRASES)
+def test_phrases_are_quoted_or_capitalised(text: str, expected: list[str]) -> None:
+    assert [text[start:end] for start, end in phrases(text)] == expected
+
+
+def test_a_phrase_is_linked_to_names_that_share_its_words_the_most_alike_first(kb_of: Build) -> None:
+    kb = kb_of("New York City", "New York", "Paris")
+    found = PhraseLinker(kb).link_batch([Query("q", "where is New York")])[0]
+    assert [(kb.graph.names[link.entity], link.confidence) for link in found] == [
+        ("New York", 1.0),
+        ("New York City", pytest.approx(2 / 3)),
+    ]
+    assert found[0].span == (9, 17)
+    assert found[0].linker == "phrase"
+
+
+def test_a_phrase_links_at_most_limit_entities(kb_of: Build) -> None:
+    kb = kb_of(*(f"York {i}" for i in range(9)))
+    assert len(linked(PhraseLinker(kb), kb, "in York")) == 5
+
+
+def test_only_the_first_phrases_of_a_query_are_looked_up(kb_of: Build) -> None:
+    kb = kb_of("Ann", "Bob")
+    assert linked(PhraseLinker(kb, max_phrases=1), kb, "Ann and Ann and Bob") == [("Ann", "Ann")]
+    assert len(linked(PhraseLinker(kb, max_phrases=2), kb, "Ann and Ann and Bob")) == 2
+
+
+def test_a_vector_links_names_of_cosine_three_quarters_and_more(kb_of: Build) -> None:
+    kb = kb_of("a b c d", "a b", "a e")
+    # "a b c": 3 / sqrt(3 · 4) = .866; 2 / sqrt(3 · 2) = .816; 1 / sqrt(3 · 2) = .408
+    found = EmbeddingLinker(kb).link_batch([Query("q", "a b c")])[0]
+    assert [(link.entity, link.span, link.linker) for link in found] == [
+        (0, (0, 5), "embedding"),
+        (1, (0, 5), "embedding"),
+    ]
+    assert [link.confidence for link in found] == pytest.approx([3 / 12**0.5, 2 / 6**0.5])
+
+
+def test_a_vector_links_three_names_at_most(kb_of: Build) -> None:
+    kb = kb_of("a b c w", "a b c x", "a b c y", "a b c z")
+    assert [name for name, _ in linked(EmbeddingLinker(kb), kb, "a b c")] == ["a b c w", "a b c x", "a b c y"]
+
+
+def test_a_confidence_never_exceeds_one(kb_of: Build) -> None:
+    links = EmbeddingLinker(kb_of("a b c")).link_batch([Query("q", "a b c")])[0]
+    assert links[0].confidence <= 1
+
+
+def test_the_first_linker_that_finds_anything_decides_query_by_query(kb_of: Build) -> None:
+    kb = kb_of("New York", "a b c d")
+    chain = ChainLinker((NGramLinker(kb), EmbeddingLinker(kb)))
+    queries = [Query("1", "a b c"), Query("2", "a new york b c d"), Query("3", "nothing")]
+    assert [[link.linker for link in found] for found in chain.link_batch(queries)] == [["embedding"], ["n-gram"], []]
+
+
+EVERY = [NGramLinker, PhraseLinker, EmbeddingLinker]
+
+
+@pytest.mark.parametrize("linker", EVERY)
+@pytest.mark.parametrize("text", ["", " ", "the of and", "?!", "\x00", "🙂🙂", "\u0301", "\ud800"])
+def test_hostile_texts_name_nothing(kb_of: Build, linker: Callable[..., Linker], text: str) -> None:
+    assert linker(kb_of(*CITIES)).link_batch([Query("q", text)]) == [[]]
+
+
+@pytest.mark.parametrize("linker", EVERY)
+def test_an_empty_graph_has_nothing_to_name(kb_of: Build, linker: Callable[..., Linker]) -> None:
+    assert linker(kb_of()).link_batch([Query("q", "New York"), Query("r", "")]) == [[], []]
+
+
+@pytest.mark.parametrize("linker", EVERY)
+def test_an_empty_batch_has_no_links(kb_of: Build, linker: Callable[..., Linker]) -> None:
+    assert linker(kb_of(*CITIES)).link_batch([]) == []
+
+
+@pytest.mark.parametrize("linker", EVERY)
+@pytest.mark.parametrize(
+    "unit", ["New York City ", "«", '"', "The ", "Ann and ", "New York and ", "é", "a-", "A" + " " * 99]
+)
+def test_a_hundred_kilobytes_take_well_under_a_second(kb_of: Build, linker: Callable[..., Linker], unit: str) -> None:
+    built = linker(kb_of(*CITIES))
+    built.link_batch([Query("warm", "New York")])
+    start = time.process_time()
+    built.link_batch([Query("q", unit * (100_000 // len(unit)))])
+    assert time.process_time() - start < 1
+
+
+def test_a_name_must_hold_all_words_of_a_phrase_unless_any_is_asked_for(kb_of: Build) -> None:
+    kb = kb_of("Tim Roth", "Tim Burton", "Sir Tim Burton", "Burton")
+    text = "films of Tim Burton"
+    assert linked(PhraseLinker(kb), kb, text) == [("Tim Burton", "Tim Burton"), ("Sir Tim Burton", "Tim Burton")]
+    assert {name for name, _ in linked(PhraseLinker(kb, words="any"), kb, text)} == set(kb.graph.names)
+
+
+def test_a_possessive_is_no_word_that_a_name_must_hold(kb_of: Build) -> None:
+    kb = kb_of("Tim Burton", "Ed Wood")
+    found = PhraseLinker(kb).link_batch([Query("q", "in Tim Burton's film")])[0]
+    assert [(kb.graph.names[link.entity], link.confidence) for link in found] == [("Tim Burton", 1.0)]
+    assert linked(PhraseLinker(kb_of("O'Brien's Pub", "Pub")), kb_of("O'Brien's Pub", "Pub"), "at O’Brien’s Pub") == [
+        ("O'Brien's Pub", "O’Brien’s Pub")
+    ]
+
+
+def test_words_that_are_no_choice_are_refused(kb_of: Build) -> None:
+    with pytest.raises(ValueError, match=r"Unknown words 'some'\. Known: all, any"):
+        PhraseLinker(kb_of("Ann"), words="some")
+
+
+def test_names_that_many_passages_name_can_be_left_out(tmp_path: Path) -> None:
+    passages = [Passage(f"p{i}", "", "Text.", "d", i) for i in range(4)]
+    corpus = Corpus.from_passages(passages)
+    everywhere = tuple(Mention("American", f"p{i}") for i in range(4))
+    graph = KnowledgeGraph.build(Extraction(mentions=(*everywhere, Mention("Burbank", "p1"))), corpus)
+    kb = KnowledgeBase.build(corpus, graph, embedder=WordEmbedder(), store=Store(tmp_path))
+    text = "the American from Burbank"
+    assert [name for name, _ in linked(NGramLinker(kb), kb, text)] == ["American", "Burbank"]
+    assert [name for name, _ in linked(NGramLinker(kb, max_passages=4), kb, text)] == ["American", "Burbank"]
+    assert [name for name, _ in linked(NGramLinker(kb, max_passages=3), kb, text)] == ["Burbank"]
+
+
+def test_a_limit_of_passages_below_one_is_refused(kb_of: Build) -> None:
+    with pytest.raises(ValueError, match="max_passages must be at least 1, or None"):
+        NGramLinker(kb_of("Ann"), max_passages=0)

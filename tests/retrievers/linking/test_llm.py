@@ -1,0 +1,176 @@
+"""Entities that a language model names: limited to the graph's types, looked up, reported where unknown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from llm_server import ChatServer, serving
+from word_embedder import WordEmbedder
+
+from kg2rag.compute.llm import ChatModel, CompletionError
+from kg2rag.compute.store import Store
+from kg2rag.extraction import Entity, Extraction
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge.graph import KnowledgeGraph
+from kg2rag.retrievers.linking.linkers import ChainLinker, Link, NGramLinker
+from kg2rag.retrievers.linking.llm import LLMLinker, UnknownNameWarning
+from kg2rag.retrievers.vector_first.retriever import VectorFirst
+from kg2rag.types.corpus import Corpus
+from kg2rag.types.passages import Passage, Query, Triple
+
+ENTITIES = (
+    Entity("New York City", "Place", aliases=("NYC",)),
+    Entity("Tim Burton", "Person"),
+    Entity("Ed Wood", "Film"),
+    Entity("Rebecca"),
+)
+FACTS = (Triple("Ed Wood", "directed by", "Tim Burton", "p1"),)
+CORPUS = Corpus.from_passages([Passage(f"p{i}", "", text, f"d{i}", 0) for i, text in enumerate(("one", "two"))])
+
+Maker = Callable[..., LLMLinker]
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.02)
+
+
+@pytest.fixture
+def linker_of(tmp_path: Path) -> Maker:
+    def make(
+        server: ChatServer, *, entities: tuple[Entity, ...] = ENTITIES, retries: int = 1, **given: Any
+    ) -> LLMLinker:
+        graph = KnowledgeGraph.build(Extraction(FACTS if entities else (), entities=entities), CORPUS)
+        kb = KnowledgeBase.build(CORPUS, graph, embedder=WordEmbedder(), store=Store(tmp_path / "kb"))
+        model = ChatModel(server.url, "tiny", api_key_env=None, retries=retries, store=Store(tmp_path / "answers"))
+        return LLMLinker(kb, model, **given)
+
+    return make
+
+
+def naming(*entities: tuple[str, str]) -> Callable[[str], str]:
+    """A model that always names the same entities."""
+    return lambda _: json.dumps({"entities": [{"name": name, "type": kind} for name, kind in entities]})
+
+
+def test_what_the_model_names_is_looked_up_by_name_and_alias(linker_of: Maker) -> None:
+    with serving(naming(("tim burton", "Person"), ("NYC", "place"))) as server:
+        (links,) = linker_of(server).link_batch([Query("q", "is Tim Burton from the big apple")])
+    assert links == [Link(1, (3, 13), "llm", 0.8), Link(0, (0, 32), "llm", 0.8)]  # New York is not spelt in the query
+
+
+def test_the_model_is_told_the_types_and_its_schema_has_no_others(linker_of: Maker) -> None:
+    with serving(naming()) as server:
+        linker_of(server).link_batch([Query("q", 'who made "it"')])
+    assert "no others: Film, Person, Place." in (prompt := next(iter(server.requests)))
+    assert 'Query: "who made \\"it\\""' in prompt
+    schema = json.dumps(server.bodies[0]["response_format"]["json_schema"]["schema"])
+    assert '"enum": ["Film", "Person", "Place"]' in schema
+
+
+def test_types_may_be_limited_further(linker_of: Maker) -> None:
+    with serving(naming(("Ed Wood", "film"))) as server:
+        linker = linker_of(server, types=("film",))
+        assert [link.entity for link in linker.link_batch([Query("q", "who made it")])[0]] == [2]
+    assert "no others: Film." in next(iter(server.requests))
+
+
+def test_an_entity_of_another_type_is_unknown(linker_of: Maker) -> None:
+    with serving(naming(("Tim Burton", "Film"), ("Rebecca", "Film"))) as server:
+        (found,) = linker_of(server, types=("Film",)).look_up([Query("q", "who made it")])
+    assert (found.links, found.unknown) == ([], ("Tim Burton", "Rebecca"))
+
+
+def test_a_type_that_the_graph_lacks_is_refused_by_name(linker_of: Maker) -> None:
+    with serving() as server, pytest.raises(ValueError, match=r"lacks the entity type 'Song'. It has: Film, Person"):
+        linker_of(server, types=("Song",)).link_batch([Query("q", "x")])
+
+
+def test_a_graph_without_types_asks_for_names_alone(linker_of: Maker) -> None:
+    with serving(lambda _: '{"entities": [{"name": "Ann"}]}') as server:
+        links = linker_of(server, entities=(Entity("Ann"), Entity("Ed Wood"))).link_batch([Query("q", "her")])
+    assert [link.entity for link in links[0]] == [0]
+    assert "type" not in next(iter(server.requests))
+
+
+def test_names_that_the_graph_lacks_are_told_and_not_used(linker_of: Maker) -> None:
+    with serving(naming(("Johnny Depp", "Person"), ("Tim Burton", "Person"))) as server:
+        linker = linker_of(server)
+        queries = [Query("q1", "first"), Query("q2", "second")]
+        with pytest.warns(UnknownNameWarning, match=r"2 entities that the graph lacks.*'Johnny Depp', of query 'q1'"):
+            assert [[link.entity for link in links] for links in linker.link_batch(queries)] == [[1], [1]]
+        assert [found.unknown for found in linker.look_up(queries)] == [("Johnny Depp",)] * 2
+    assert sum(server.requests.values()) == 2
+
+
+def test_an_entity_is_linked_once_and_at_most_limit_are(linker_of: Maker) -> None:
+    with serving(naming(("NYC", "Place"), ("New York City", "Place"), ("Ed Wood", "Film"), ("Rebecca", "Film"))) as s:
+        assert [link.entity for link in linker_of(s, limit=2).link_batch([Query("q", "x")])[0]] == [0, 2]
+
+
+def test_equal_queries_are_asked_about_once_and_queries_without_a_word_never(linker_of: Maker) -> None:
+    with serving(naming(("Ed Wood", "Film"))) as server:
+        queries = [Query("1", "x"), Query("2", ""), Query("3", "x"), Query("4", "?!")]
+        assert list(map(len, linker_of(server).link_batch(queries))) == [1, 0, 1, 0]
+    assert sum(server.requests.values()) == 1
+
+
+def test_an_empty_graph_is_not_asked_about(linker_of: Maker) -> None:
+    with serving() as server:
+        assert linker_of(server, entities=()).link_batch([Query("q", "x")]) == [[]]
+    assert not server.requests
+
+
+def test_a_query_that_cannot_be_sent_as_it_is_is_asked_about_all_the_same(linker_of: Maker) -> None:
+    with serving(naming(("Ed Wood", "Film"))) as server:
+        assert len(linker_of(server).link_batch([Query("q", "river \ud83d")])[0]) == 1
+
+
+@pytest.mark.parametrize(
+    ("reply", "says"),
+    [
+        ('{"entities": [{"name": "Ed Wood", "type": "Song"}]}', "entities.0.type"),
+        ('{"entities": [{"name": "Ed Wood"', "cut off|part of a list"),
+        ('{"names": []}', "entities: Field required"),
+        ("Ed Wood", "no JSON object"),
+    ],
+)
+def test_an_answer_of_another_form_fails_and_names_the_query(linker_of: Maker, reply: str, says: str) -> None:
+    with serving(lambda _: reply) as server, pytest.raises(CompletionError, match=says) as error:
+        linker_of(server).link_batch([Query("q7", "who")])
+    assert "query 'q7' ('who')" in str(error.value)
+
+
+def test_an_endpoint_that_keeps_failing_names_the_query(linker_of: Maker) -> None:
+    with serving(fault=lambda *_: "500") as server, pytest.raises(CompletionError, match=r"server: query 'q7'"):
+        linker_of(server).link_batch([Query("q7", "who")])
+
+
+def test_at_the_end_of_a_chain_it_is_asked_only_about_what_is_left(linker_of: Maker) -> None:
+    with serving(naming(("Ed Wood", "Film"))) as server:
+        linker = linker_of(server)
+        chain = ChainLinker((NGramLinker(linker.kb), linker))
+        found = chain.link_batch([Query("1", "Tim Burton"), Query("2", "that film of his")])
+    assert [[link.linker for link in links] for links in found] == [["n-gram"], ["llm"]]
+    assert sum(server.requests.values()) == 1
+
+
+def test_vector_first_takes_it_as_its_fallback(linker_of: Maker) -> None:
+    with serving(naming(("Ed Wood", "Film"))) as server:
+        linker = linker_of(server)
+        system = VectorFirst(linker.kb, fallback=linker, max_tokens=None)
+        ranking = system.retrieve("that film of his", 5)
+    assert ranking.metadata["query_entities"] == ("Ed Wood",)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"limit": 0}, {"confidence": 0.0}, {"confidence": 1.1}, {"prompt": "which?"}, {"types": "Film"}]
+)
+def test_impossible_settings_are_refused_when_it_is_made(linker_of: Maker, wrong: dict[str, Any]) -> None:
+    with serving() as server, pytest.raises(ValueError, match=r"limit|confidence|query|types"):
+        linker_of(server, **wrong)

@@ -1,0 +1,139 @@
+"""Names found by spellings like theirs; hostile queries."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from kg2rag.compute.store import Store
+from kg2rag.datasets import load
+from kg2rag.datasets.typos import typo_queries
+from kg2rag.evaluation.metrics import evaluate
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.retrievers.pattern.retriever import Pattern
+from kg2rag.types.corpus import Corpus
+from kg2rag.types.passages import Passage, Query
+
+TEXTS = {
+    "class": "class StreamingTextResponse: sends pieces of text as they are made",
+    "swapped": "class TextStreamResponse: another class",
+    "prose": "the streaming of text, as a response to some request",
+    "hook": "call the useChat hook of the package @ai-sdk/openai",
+    "snake": "def use_chat(): pass",
+    "key": "API keys look like sk-proj-1234 and are secret",
+    "recipe": "fold the butter in, then rest the dough",
+}
+
+
+def pattern_over(texts: dict[str, str], folder: Path, **settings: float) -> Pattern:
+    corpus = Corpus.from_passages([Passage(id_, "", text, id_, 0) for id_, text in texts.items()])
+    return Pattern(KnowledgeBase.build(corpus, store=Store(folder)), **settings)
+
+
+@pytest.fixture
+def pattern(tmp_path: Path) -> Pattern:
+    return pattern_over(TEXTS, tmp_path, max_share=0.5)
+
+
+@pytest.mark.parametrize(
+    "text", ["streamingTextRespons", "STreamingTxtResp", "streaming text response", "Streaming*Response"]
+)
+def test_every_spelling_of_the_design_finds_the_class_first(pattern: Pattern, text: str) -> None:
+    assert pattern.retrieve(text).passage_ids[0] == "class"
+
+
+def test_the_spelling_that_was_asked_for_comes_before_another_of_the_same_name(pattern: Pattern) -> None:
+    firsts = [pattern.retrieve(text).passage_ids[:1] for text in ("useChat", "use_chat")]
+    assert firsts == [["hook"], ["snake"]]
+
+
+def test_a_hit_says_which_term_it_matched_and_how_nearly(pattern: Pattern) -> None:
+    ranking = pattern.retrieve("streamingTextRespons")
+    (match,) = ranking.metadata["matched"]["class"]  # type: ignore[index]
+    assert (match.term, match.matched) == ("streamingTextRespons", "StreamingTextResponse")
+    assert match.similarity == pytest.approx(20 / 21)
+    assert ranking.hit(1).parts["similarity"] == pytest.approx(20 / 21)
+
+
+def test_a_package_path_is_found_whole_and_by_its_parts(pattern: Pattern) -> None:
+    assert pattern.retrieve("ai-sdk/openai").passage_ids[0] == "hook"
+    assert pattern.retrieve("openai").passage_ids[0] == "hook"
+
+
+def test_a_slashed_query_is_a_regular_expression(pattern: Pattern) -> None:
+    assert pattern.retrieve(r"/sk-proj-\d+/").passage_ids == ["key"]
+
+
+def test_a_regular_expression_folds_case_only_where_it_says_i(pattern: Pattern) -> None:
+    assert [pattern.retrieve(text).passage_ids for text in ("/usechat/", "/usechat/i")] == [[], ["hook"]]
+
+
+@pytest.mark.parametrize("text", ["", "   ", "the of and", "!?", "*", "* *"])
+def test_a_query_with_nothing_to_look_up_has_no_hit_and_says_so(pattern: Pattern, text: str) -> None:
+    ranking = pattern.retrieve(text)
+    assert (len(ranking), ranking.metadata["terms"]) == (0, ())
+
+
+@pytest.mark.parametrize("text", ["/(a+)+$/", "/(a|aa)+$/", "/(x+x+)+y/"])
+def test_a_regular_expression_that_makes_backtracking_engines_hang_is_answered(tmp_path: Path, text: str) -> None:
+    pattern = pattern_over({"hostile": "a" * 50_000 + "!" + "x" * 50_000}, tmp_path)
+    before = time.perf_counter()
+    assert pattern.retrieve(text).passage_ids == []
+    assert time.perf_counter() - before < 2
+
+
+def test_a_regular_expression_that_takes_too_long_is_an_error_that_names_it(tmp_path: Path) -> None:
+    pattern = pattern_over({str(i): "ab" * 500 for i in range(200)}, tmp_path, seconds=1e-9)
+    with pytest.raises(TimeoutError, match=r"query 'q': the regular expression /b\+c/ took more than"):
+        pattern.retrieve("/b+c/")
+
+
+@pytest.mark.parametrize("text", ["/[/", r"/(a)\1/", "/(?=a)/", "/((a{1,100}){1,100}){1,100}/"])
+def test_a_regular_expression_that_cannot_be_matched_in_linear_time_is_refused(pattern: Pattern, text: str) -> None:
+    with pytest.raises(ValueError, match="is no regular expression that can be matched in linear time"):
+        pattern.retrieve(text)
+
+
+def test_a_regular_expression_longer_than_any_written_by_hand_is_refused(pattern: Pattern) -> None:
+    with pytest.raises(ValueError, match="has 5000 characters; at most 1000"):
+        pattern.retrieve(f"/{'a' * 5000}/")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["word " * 20_000, "y" * 100_000, "*" * 100_000, "a*" * 50_000, "aB" * 50_000, "/" * 100_000 + "x", "_" * 100_000],
+)
+def test_a_query_of_a_hundred_thousand_characters_takes_less_than_a_second(pattern: Pattern, text: str) -> None:
+    pattern.prepare([Query("q", "warm")])
+    before = time.perf_counter()
+    pattern.retrieve(text)
+    assert time.perf_counter() - before < 1
+
+
+def test_unknown_scripts_and_lone_surrogates_are_words_like_any_other(tmp_path: Path) -> None:
+    pattern = pattern_over({"ja": "東京タワー is a tower", "en": "a bridge"}, tmp_path)
+    assert pattern.retrieve("東京タワ").passage_ids == ["ja"]
+    assert pattern.retrieve("\ud800\ud800\ud800").passage_ids == []
+
+
+def test_candidates_limit_what_is_returned(pattern: Pattern) -> None:
+    asked = Query("q", "StreamingTextResponse", candidates=("swapped", "recipe"))
+    assert set(pattern.retrieve(asked).passage_ids) <= {"swapped", "recipe"}
+    assert pattern.retrieve(Query("q", "/class/", candidates=("swapped",))).passage_ids == ["swapped"]
+
+
+def test_terms_beyond_the_limit_are_counted_not_forgotten(tmp_path: Path) -> None:
+    pattern = pattern_over(TEXTS, tmp_path, max_terms=2)
+    ranking = pattern.retrieve("useChat use_chat StreamingTextResponse api_key")
+    assert len(ranking.metadata["terms"]) == 2  # type: ignore[arg-type]
+    assert int(ranking.metadata["terms_left_out"]) > 0  # type: ignore[call-overload]
+
+
+@pytest.mark.realdata
+def test_misspelt_function_names_of_cosqa_are_found_in_nine_of_ten_cases(shared_data: Path, tmp_path: Path) -> None:
+    corpus = load("cosqa", path=shared_data / "cosqa-500").corpus
+    questions = typo_queries(corpus)
+    found = Pattern(KnowledgeBase.build(corpus, store=Store(tmp_path))).retrieve_batch(questions.queries, 10)
+    assert float(evaluate(found, questions, ["hit_rate@10"])["hit_rate@10"].mean()) >= 0.93

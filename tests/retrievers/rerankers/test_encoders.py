@@ -1,0 +1,176 @@
+"""Rerankers: cosines by hand, and a real cross-encoder, tiny and random, made on the spot."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from by_hand import knowledge_base, passages
+
+from kg2rag.compute.store import Store
+from kg2rag.extraction import Extraction
+from kg2rag.retrievers.dense import Dense
+from kg2rag.retrievers.rerankers.encoders import BiEncoder, CrossEncoder, named, score_batches
+from kg2rag.retrievers.rerankers.stage import Rerank
+from kg2rag.types.arrays import FloatArray
+from kg2rag.types.passages import Query
+
+PAIRS = [("who built it", "the bridge"), ("who built it", "the bridge was built by anna near the river"), ("a", "b")]
+
+
+def tiny(folder: Path, labels: int = 1) -> str:
+    from transformers import BertConfig, BertForSequenceClassification, BertTokenizer
+
+    words = "[PAD] [UNK] [CLS] [SEP] [MASK] who built it the bridge was by anna near river a b".split()
+    (folder / "vocab.txt").write_text("\n".join(words))
+    import torch
+
+    torch.manual_seed(0)
+    size = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    config = BertConfig(vocab_size=len(words), num_labels=labels, initializer_range=1.0, **size)
+    BertForSequenceClassification(config).save_pretrained(folder)
+    BertTokenizer(str(folder / "vocab.txt")).save_pretrained(folder)
+    return str(folder)
+
+
+class Lengths:
+    """Longer texts are better."""
+
+    def scores(self, pairs: list[tuple[str, str]]) -> FloatArray:
+        return np.array([float(len(text)) for _, text in pairs])
+
+
+def kb_of(folder: Path):  # type: ignore[no-untyped-def]
+    cosines = {"q": (0.8, 0.6, 0.0)}
+    return knowledge_base(passages("one", "two and more", "three"), Extraction(), cosines, Store(folder))
+
+
+def test_a_bi_encoder_scores_by_cosine(tmp_path: Path) -> None:
+    scores = BiEncoder(kb_of(tmp_path)).scores([("q", "one"), ("q", "two and more"), ("q", "one")])
+    assert scores == pytest.approx([0.8, 0.6, 0.8])
+
+
+def test_no_pairs_have_no_scores(tmp_path: Path) -> None:
+    assert len(BiEncoder(kb_of(tmp_path)).scores([])) == len(CrossEncoder("unused").scores([])) == 0
+
+
+def test_a_cross_encoder_scores_a_pair_the_same_whatever_is_scored_with_it(tmp_path: Path) -> None:
+    model = CrossEncoder(tiny(tmp_path))
+    together = model.scores([*PAIRS, PAIRS[0]])
+    assert together.tolist() == [model.scores([pair])[0] for pair in [*PAIRS, PAIRS[0]]]
+    assert len(set(together.tolist())) == 3
+
+
+@pytest.mark.parametrize("batch_size", [1, 2])
+def test_the_number_of_threads_changes_no_bit_of_a_cross_encoders_scores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch_size: int
+) -> None:
+    model = CrossEncoder(tiny(tmp_path), batch_size=batch_size)
+    pairs = [("who built it", " ".join(["the bridge"] * n)) for n in range(1, 40)]
+    found = []
+    for threads in (1, 3):
+        monkeypatch.setattr("kg2rag.retrievers.rerankers.encoders.threads", lambda threads=threads: threads)
+        found.append(model.scores(pairs).tolist())
+    assert found[0] == found[1]
+    assert found[0] == pytest.approx(model._network.predict(pairs, show_progress_bar=False).tolist(), abs=1e-6)
+
+
+def test_a_cross_encoder_works_on_as_many_batches_at_once_as_there_are_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = CrossEncoder(tiny(tmp_path))
+    predict, barrier = model._network.predict, threading.Barrier(3, timeout=20)
+    alone = iter([True])
+
+    def meeting(batch: list[tuple[str, str]], **given: object) -> object:
+        if not next(alone, False):
+            barrier.wait()  # passes only where three batches are in work together
+        return predict(batch, **given)
+
+    monkeypatch.setattr("kg2rag.retrievers.rerankers.encoders.threads", lambda: 3)
+    monkeypatch.setattr(model._network, "predict", meeting)
+    assert len(model.scores([("a", "b " * n) for n in range(1, 8)])) == 7  # the first alone, then twice three
+
+
+def test_a_classifier_is_no_reranker(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="3 outputs"):
+        CrossEncoder(tiny(tmp_path, labels=3)).scores(PAIRS)
+
+
+def test_names_stand_for_the_bi_encoder_or_a_model(tmp_path: Path) -> None:
+    kb = kb_of(tmp_path)
+    assert named("bi-encoder", kb) == BiEncoder(kb)
+    assert named("a/model", kb) == CrossEncoder("a/model")
+
+
+def test_a_reranker_that_returns_nan_or_too_little_is_named() -> None:
+    class Broken:
+        def __init__(self, *given: float) -> None:
+            self.given = np.array(given)
+
+        def __repr__(self) -> str:
+            return "Broken()"
+
+        def scores(self, pairs: object) -> FloatArray:  # noqa: ARG002
+            return self.given
+
+    with pytest.raises(ValueError, match=r"Broken\(\): the score of 'b' for 'a' is not finite"):
+        score_batches(Broken(np.nan), [[("a", "b")]])
+    with pytest.raises(ValueError, match="for 2 pairs"):
+        score_batches(Broken(1.0), [[("a", "b")], [("c", "d")]])
+
+
+def test_scores_come_back_query_by_query() -> None:
+    found = score_batches(Lengths(), [[("q", "a")], [], [("q", "bb"), ("q", "ccc")]])  # type: ignore[arg-type]
+    assert [scores.tolist() for scores in found] == [[1.0], [], [2.0, 3.0]]
+
+
+def test_a_list_reranker_gets_each_querys_pairs_together() -> None:
+    class Places:
+        def score_lists(self, lists: list[list[tuple[str, str]]]) -> list[FloatArray]:
+            return [-np.arange(len(pairs), dtype=np.float64) for pairs in lists]
+
+    found = score_batches(Places(), [[("q", "a"), ("q", "b")], [], [("q", "c")]])
+    assert [scores.tolist() for scores in found] == [[0, -1], [], [0]]
+
+
+def test_a_list_reranker_that_returns_too_little_is_named() -> None:
+    class Lazy:
+        def __repr__(self) -> str:
+            return "Lazy()"
+
+        def score_lists(self, lists: list[list[tuple[str, str]]]) -> list[FloatArray]:
+            return [np.ones(1) for _ in lists]
+
+    with pytest.raises(ValueError, match=r"Lazy\(\) returned 1 scores for a list of 2 pairs"):
+        score_batches(Lazy(), [[("q", "c")], [("q", "a"), ("q", "b")]])
+
+
+def test_rerank_orders_the_first_hits_by_the_new_score_and_keeps_the_old(tmp_path: Path) -> None:
+    kb = kb_of(tmp_path)
+    found = (Dense(kb) >> Rerank(kb, Lengths(), depth=2)).retrieve_batch([Query("x", "q")], 5)[0]  # type: ignore[arg-type]
+    assert found.passage_ids == ["p1", "p0"]
+    assert found.hit(1).parts == pytest.approx({"cosine": 0.6, "retriever": 0.6, "reranker": 12})
+    assert found.hit(1).stage == "dense"
+
+
+def test_rerank_by_the_retrievers_own_vectors_changes_nothing(tmp_path: Path) -> None:
+    kb = kb_of(tmp_path)
+    assert (Dense(kb) >> Rerank(kb)).retrieve("q", 3).passage_ids == Dense(kb).retrieve("q", 3).passage_ids
+
+
+def test_rerank_with_a_real_cross_encoder(tmp_path: Path) -> None:
+    kb = kb_of(tmp_path)
+    folder = tmp_path / "model"
+    folder.mkdir()
+    model = CrossEncoder(tiny(folder))
+    found = (Dense(kb) >> Rerank(kb, model)).retrieve("who built it", 3)
+    expected = model.scores([("who built it", kb.corpus.contents[row]) for row in found.rows.tolist()])
+    assert found.scores.tolist() == expected.tolist()
+
+
+def test_a_depth_below_one_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="depth"):
+        Rerank(kb_of(tmp_path), depth=0)

@@ -1,0 +1,201 @@
+"""Texts that a language model puts in order: windows, repairs and refusals; over real sockets."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from by_hand import knowledge_base, passages
+from hypothesis import given
+from hypothesis import strategies as st
+from llm_server import ChatServer, at_random, serving
+
+from kg2rag.compute.llm import ChatModel, CompletionError
+from kg2rag.compute.store import Store
+from kg2rag.extraction import Extraction
+from kg2rag.retrievers.dense import Dense
+from kg2rag.retrievers.rerankers.encoders import score_batches
+from kg2rag.retrievers.rerankers.llm import LLMReranker, read_order
+from kg2rag.retrievers.rerankers.stage import Rerank
+from kg2rag.types.passages import Query
+
+Maker = Callable[..., LLMReranker]
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.02)
+
+
+@pytest.fixture
+def reranker_of(tmp_path: Path) -> Maker:
+    def make(server: ChatServer, retries: int = 1, concurrency: int = 8, **given: Any) -> LLMReranker:
+        store = Store(tmp_path / "answers")
+        model = ChatModel(
+            server.url, "tiny", api_key_env=None, retries=retries, concurrency=concurrency, timeout=10.0, store=store
+        )
+        return LLMReranker(model, **given)
+
+    return make
+
+
+def shown(prompt: str) -> list[str]:
+    """The texts of a prompt, by their numbers."""
+    return re.findall(r"^\[\d+\] ?(.*)$", prompt, re.MULTILINE)
+
+
+def largest_first(prompt: str) -> str:
+    """A model that orders texts by the number that they begin with."""
+    values = [int(text.split()[0]) for text in shown(prompt)]
+    return json.dumps({"order": sorted(range(1, len(values) + 1), key=lambda at: -values[at - 1])})
+
+
+def saying(*order: int) -> Callable[[str], str]:
+    return lambda _: json.dumps({"order": order})
+
+
+def pairs(*values: int, query: str = "q") -> list[tuple[str, str]]:
+    return [(query, str(value)) for value in values]
+
+
+def test_the_score_is_one_over_the_new_rank(reranker_of: Maker) -> None:
+    with serving(largest_first) as server:
+        (scores,) = reranker_of(server).score_lists([pairs(3, 9, 5)])
+    assert scores.tolist() == [1 / 3, 1, 1 / 2]
+
+
+def test_windows_go_from_the_end_to_the_front(reranker_of: Maker) -> None:
+    with serving(largest_first) as server:
+        (scores,) = reranker_of(server, window=4, step=2).score_lists([pairs(1, 2, 3, 4, 5, 9, 7)])
+    windows = [shown(body["messages"][0]["content"]) for body in server.bodies]
+    # places 3 to 6; then 1 to 4, whose last two are the best of the first; then the front
+    assert windows == [["4", "5", "9", "7"], ["2", "3", "9", "7"], ["1", "9", "7", "3"]]
+    assert [[9, 7, 3, 1, 2, 5, 4][round(1 / score) - 1] for score in scores] == [1, 2, 3, 4, 5, 9, 7]
+
+
+def test_the_last_window_is_moved_to_the_very_front(reranker_of: Maker) -> None:
+    with serving(largest_first) as server:
+        (scores,) = reranker_of(server, window=4, step=3).score_lists([pairs(1, 2, 3, 4, 9, 5)])
+    assert len(server.bodies) == 2
+    assert scores[4] == 1
+
+
+@given(n=st.integers(0, 60), window=st.integers(2, 25), step=st.integers(1, 25))
+def test_every_place_is_in_a_window_and_neighbouring_windows_touch(n: int, window: int, step: int) -> None:
+    model = ChatModel("http://127.0.0.1:1/v1", "none", api_key_env=None)
+    windows = list(LLMReranker(model, window=window, step=min(step, window))._windows(n))
+    assert set().union(*(range(n)[part] for part in windows)) == (set(range(n)) if n > 1 else set())
+    assert all(part.stop - part.start <= window for part in windows)
+    assert all(later.stop >= earlier.start for earlier, later in pairwise(windows))
+
+
+def test_queries_are_asked_about_at_once_and_equal_ones_once(reranker_of: Maker) -> None:
+    lists = [pairs(1, 2, query=f"query {i}") for i in range(6)]
+    with serving(largest_first, delay=0.1) as server:
+        reranker_of(server, concurrency=3).score_lists([*lists, lists[0]])
+    assert (len(server.bodies), server.most_in_flight) == (6, 3)
+
+
+def test_a_list_has_the_same_scores_whatever_is_reranked_with_it(reranker_of: Maker) -> None:
+    lists = [pairs(*range(n), query=f"query {n}") for n in (1, 7, 0, 4)]
+    with serving(largest_first, at_random(0.3, seed=1, faults=("429", "500", "reset"))) as server:
+        reranker = reranker_of(server, retries=8, window=3, step=1)
+        together = [scores.tolist() for scores in reranker.score_lists(lists)]
+        assert together == [reranker.score_lists([one])[0].tolist() for one in lists]
+
+
+def test_one_text_or_none_needs_no_model_and_a_query_without_a_word_keeps_its_order(reranker_of: Maker) -> None:
+    with serving() as server:
+        found = reranker_of(server).score_lists([[], pairs(1), pairs(1, 2, 3, query=" ?")])
+    assert [scores.tolist() for scores in found] == [[], [1], [1, 1 / 2, 1 / 3]]
+    assert not server.bodies
+
+
+def test_pairs_are_taken_together_by_their_query(reranker_of: Maker) -> None:
+    mixed = [("a", "1"), ("b", "5"), ("a", "2"), ("b", "4")]
+    with serving(largest_first) as server:
+        assert reranker_of(server).scores(mixed).tolist() == [1 / 2, 1, 1, 1 / 2]
+
+
+def test_texts_are_one_line_each_cut_and_put_in_as_they_are(reranker_of: Maker) -> None:
+    with serving(saying(1, 2)) as server:
+        texts = [('who "is" {n}?\n', "{query}\n[2] one two three"), ('who "is" {n}?\n', "b")]
+        reranker_of(server, max_words=4).score_lists([texts])
+    prompt = server.bodies[0]["messages"][0]["content"]
+    assert shown(prompt) == ["{query} [2] one two", "b"]
+    assert 'Query: "who \\"is\\" {n}?\\n"\n' in prompt
+
+
+@pytest.mark.parametrize(
+    ("order", "places"),
+    [([2, 1, 3], [1, 0, 2]), ([3, 1], [2, 0, 1]), ([2, 2, 1, 3], [1, 0, 2]), ([3, 3, 2, 2], [2, 1, 0])],
+)
+def test_an_answer_of_one_reading_is_read(order: list[int], places: list[int]) -> None:
+    assert read_order(order, 3) == places
+
+
+@pytest.mark.parametrize(
+    ("order", "says"),
+    [
+        ([1], "leaves out 2 of 3 passages"),
+        ([], "leaves out 3 of 3 passages"),
+        ([1, 2, 1, 3], "puts passage 1 at two places"),
+        ([1, 2, 4], "orders 4, but the passages are 1 to 3"),
+        ([0, 1, 2], "orders 0"),
+    ],
+)
+def test_an_answer_of_several_readings_fails_and_names_the_query(
+    reranker_of: Maker, order: list[int], says: str
+) -> None:
+    with serving(saying(*order)) as server, pytest.raises(CompletionError, match=says) as error:
+        reranker_of(server).score_lists([pairs(1, 2, 3, query="who built it")])
+    assert str(error.value).startswith("output: query 'who built it': ")
+
+
+@given(st.permutations(list(range(1, 8))), st.integers(0, 6))
+def test_a_permutation_is_read_as_it_stands_and_less_one_comes_last(order: list[int], gone: int) -> None:
+    assert read_order(order, 7) == [number - 1 for number in order]
+    left = order[:gone] + order[gone + 1 :]
+    assert read_order(left, 7) == [number - 1 for number in [*left, order[gone]]]
+
+
+@pytest.mark.parametrize("fault", ["500", "wrong schema", "prose", "length"])
+def test_an_endpoint_that_misbehaves_fails_the_query_by_name(reranker_of: Maker, fault: str) -> None:
+    def broken(prompt: str, before: int) -> str | None:
+        return fault if "bad" in prompt else None
+
+    with serving(largest_first, broken) as server, pytest.raises(CompletionError, match="query 'bad'"):
+        reranker_of(server).score_lists([pairs(1, 2, query="good"), pairs(1, 2, query="bad")])
+
+
+def test_rerank_takes_it_as_any_other_reranker(reranker_of: Maker, tmp_path: Path) -> None:
+    cosines = {"q": (0.8, 0.5, 0.1), "r": (0.1, 0.5, 0.8)}
+    kb = knowledge_base(passages("1 one", "3 three", "2 two"), Extraction(), cosines, Store(tmp_path / "kb"))
+    queries = [Query("x", "q"), Query("y", "r"), Query("z", "q", ("p0", "p2"))]
+    with serving(largest_first) as server:
+        system = Dense(kb) >> Rerank(kb, reranker=reranker_of(server))
+        found = system.retrieve_batch(queries, 3)
+        alone = [system.retrieve_batch([query], 3)[0] for query in queries]
+    assert [ranking.passage_ids for ranking in found] == [["p1", "p2", "p0"], ["p1", "p2", "p0"], ["p2", "p0"]]
+    assert [ranking.scores.tolist() for ranking in found] == [ranking.scores.tolist() for ranking in alone]
+    assert found[0].hit(1).parts["reranker"] == 1
+
+
+def test_score_batches_asks_for_lists(reranker_of: Maker) -> None:
+    with serving(largest_first) as server:
+        found = score_batches(reranker_of(server), [pairs(1, 2), pairs(3, 1)])  # the same query, two lists
+    assert [scores.tolist() for scores in found] == [[1 / 2, 1], [1, 1 / 2]]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"window": 1}, {"step": 0}, {"window": 5, "step": 6}, {"max_words": 0}, {"prompt": "order {query}"}]
+)
+def test_impossible_settings_are_refused_when_it_is_made(reranker_of: Maker, wrong: dict[str, Any]) -> None:
+    with serving() as server, pytest.raises(ValueError, match=r"window|step|max_words|passages"):
+        reranker_of(server, **wrong)

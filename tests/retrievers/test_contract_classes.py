@@ -1,0 +1,109 @@
+"""Retrievers, stages and `>>`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from kg2rag.retrievers.contract import Pipeline, Retriever, Stage
+from kg2rag.types.passages import Query
+from kg2rag.types.rankings import Ranking, rank
+
+IDS = [f"p{i}" for i in range(100)]
+
+
+@dataclass(frozen=True)
+class Falling(Retriever):
+    """p0, p1, … with scores 100, 99, …; notes every batch and `k`."""
+
+    asked: list[tuple[list[str], int]] = field(default_factory=list, repr=False)
+
+    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
+        self.asked.append(([query.text for query in queries], k))
+        return [
+            rank(query.id, np.arange(100), 100.0 - np.arange(100), IDS, k, stages=("falling",)) for query in queries
+        ]
+
+
+@dataclass(frozen=True)
+class Reverse(Stage):
+    """The hits it reads, the last one first; notes how many it was given."""
+
+    depth: int = 10
+    given: list[list[int]] = field(default_factory=list, repr=False)
+
+    def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:  # noqa: ARG002
+        self.given.append([len(ranking) for ranking in rankings])
+        return [rank(r.query_id, r.rows, -r.scores, r.ids, max(len(r), 1), stages=("reverse",)) for r in rankings]
+
+
+def test_a_stage_reads_its_depth_whatever_k_is_wanted() -> None:
+    for k in (1, 3, 10):
+        stage = Reverse(10)
+        hits = (Falling() >> stage).retrieve("?", k).passage_ids
+        assert hits == [f"p{i}" for i in range(9, 9 - k, -1)]
+        assert stage.given == [[10]]
+
+
+def test_a_pipeline_returns_no_more_than_its_last_stage_has() -> None:
+    assert len((Falling() >> Reverse(10)).retrieve("?", 50)) == 10
+
+
+def test_the_retriever_is_asked_for_the_depth_of_the_first_stage() -> None:
+    retriever = Falling()
+    (retriever >> Reverse(7) >> Reverse(3)).retrieve("?", 2)
+    assert retriever.asked == [(["?"], 7)]
+
+
+def test_each_stage_reads_the_first_hits_of_the_one_before() -> None:
+    first, second = Reverse(7), Reverse(3)
+    hits = (Falling() >> first >> second).retrieve("?", 10)  # p6 p5 p4 … p0, of which three, turned round
+    assert (first.given, second.given) == ([[7]], [[3]])
+    assert hits.passage_ids == ["p4", "p5", "p6"]
+
+
+def test_stages_join_one_pipeline_however_it_is_written() -> None:
+    retriever, first, second = Falling(), Reverse(7), Reverse(3)
+    assert retriever >> first >> second == Pipeline(retriever, (first, second))
+
+
+def test_the_repr_of_a_pipeline_is_how_it_is_written() -> None:
+    assert repr(Falling() >> Reverse(7) >> Reverse(3)) == "Falling() >> Reverse(depth=7) >> Reverse(depth=3)"
+
+
+def test_a_pipeline_without_stages_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least one stage"):
+        Pipeline(Falling(), ())
+
+
+@pytest.mark.parametrize("k", [0, -1])
+def test_a_k_below_one_is_refused(k: int) -> None:
+    with pytest.raises(ValueError, match="k must be at least 1"):
+        (Falling() >> Reverse(7)).retrieve("?", k)
+
+
+def test_a_text_is_a_query_and_a_query_keeps_its_id() -> None:
+    assert Falling().retrieve("Who?").query_id == "q"
+    assert Falling().retrieve(Query("q7", "Who?")).query_id == "q7"
+    assert len(Falling().retrieve("Who?")) == 10
+
+
+def test_a_batch_is_answered_in_its_order() -> None:
+    found = (Falling() >> Reverse(7)).retrieve_batch([Query("b", "?"), Query("a", "!")], 2)
+    assert [ranking.query_id for ranking in found] == ["b", "a"]
+
+
+def test_preparing_runs_one_query_through_every_stage() -> None:
+    retriever, stage = Falling(), Reverse(7)
+    (retriever >> stage).prepare([Query("1", "one"), Query("2", "two")])
+    assert stage.given == [[7]]
+    assert all(texts == ["one"] for texts, _ in retriever.asked)
+
+
+def test_preparing_for_no_query_runs_nothing() -> None:
+    retriever = Falling()
+    (retriever >> Reverse(7)).prepare([])
+    assert retriever.asked == []

@@ -1,0 +1,56 @@
+"""What the strategies share that search a graph from a query's own names and facts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.retrievers.dense import BLOCK, Dense, from_starts
+from kg2rag.types.passages import Query
+from kg2rag.types.rankings import Ranking, rank
+
+Build = Callable[..., KnowledgeBase]
+PAGES = (("Apple", "red"), ("Pear", "green"))
+
+
+def link(queries: Sequence[Query]) -> list[int | None]:
+    return [int(query.text) if query.text.isdigit() else None for query in queries]
+
+
+def answers(kb: KnowledgeBase, *texts: str) -> list[Ranking]:
+    """Queries that are a number start there: their only hit is that row."""
+
+    def walk(queries: Sequence[Query], starts: Sequence[int], k: int) -> list[Ranking]:
+        assert 0 < len(queries) <= BLOCK
+        return [
+            rank(query.id, np.array([start]), np.ones(1), kb.corpus.ids, k)
+            for query, start in zip(queries, starts, strict=True)
+        ]
+
+    queries = [Query(f"q{i}", text) for i, text in enumerate(texts)]
+    return from_starts(kb, queries, 5, link=link, walk=walk, without="no number")
+
+
+def test_rankings_come_in_the_order_of_the_queries_whether_walked_or_not(kb_of: Build) -> None:
+    found = answers(kb_of(*PAGES), "1", "red", "0", "")
+    assert [ranking.query_id for ranking in found] == ["q0", "q1", "q2", "q3"]
+    assert [ranking.passage_ids[0] for ranking in found] == ["p1", "p0", "p0", "p0"]
+
+
+def test_a_query_without_a_start_gets_the_dense_ranking_and_says_why(kb_of: Build) -> None:
+    kb = kb_of(*PAGES)
+    _, plain, empty = answers(kb, "1", "green", " ")
+    assert plain.scores.tolist() == Dense(kb).retrieve("green").scores.tolist()
+    assert (plain.metadata["note"], plain.metadata["score"]) == ("no number: dense ranking", "cosine")
+    assert empty.metadata["note"] == "empty query: dense ranking"
+
+
+def test_more_queries_than_a_block_are_walked_block_by_block(kb_of: Build) -> None:
+    found = answers(kb_of(*PAGES), *(["1"] * (BLOCK + 1)))
+    assert [ranking.passage_ids for ranking in found] == [["p1"]] * (BLOCK + 1)
+
+
+def test_no_queries_are_no_rankings(kb_of: Build) -> None:
+    assert answers(kb_of(*PAGES)) == []

@@ -1,0 +1,141 @@
+"""The graph-augmented stage: what it adds, by hand, and that it never takes away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import log2
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.retrievers.graph_augmented import GraphAugment
+from kg2rag.retrievers.systems import build
+from kg2rag.types.passages import Query, Triple
+from kg2rag.types.rankings import Ranking, rank
+
+Build = Callable[..., KnowledgeBase]
+PAGES = tuple((f"Page {i}", "Nothing to see.") for i in range(8))
+FACTS = (
+    Triple("FastAPI", "uses", "Pydantic", "p0", strength=5),
+    Triple("Pydantic", "written in", "Rust", "p1", strength=8),
+    Triple("Rust", "made at", "Mozilla", "p2", strength=10),
+)
+QUERY = Query("q", "What does FastAPI use?")
+PYDANTIC = 0.5 * (0.7 + 0.3 * log2(3) / 5)  # strength 5, named in p0 and p1
+RUST = 0.5 / 2 * (0.7 + 0.3 * log2(3) / 5)  # the weakest triple of its path has strength 5; second hop; p1 and p2
+
+
+def given_ranking(kb: KnowledgeBase, **scores: float) -> Ranking:
+    rows = np.array([kb.corpus.row(id_) for id_ in scores], dtype=np.int64)
+    return rank("q", rows, np.array(list(scores.values()), dtype=float), kb.corpus.ids, 100, stages=("fused",))
+
+
+def augmented(
+    kb: KnowledgeBase, query: Query = QUERY, *, hits: dict[str, float] | None = None, **how: float
+) -> Ranking:
+    stage = GraphAugment(kb, **how)  # type: ignore[arg-type]
+    return stage.apply([query], [given_ranking(kb, **({"p0": 1.0, "p5": 0.4} if hits is None else hits))])[0]
+
+
+def test_combined_is_seven_tenths_of_the_hybrid_and_three_of_the_graph_score(kb_of: Build) -> None:
+    ranking = augmented(kb_of(*PAGES, facts=FACTS))
+    assert {hit.passage_id: hit.score for hit in ranking} == pytest.approx(
+        {"p0": 0.7 * 1.0 + 0.3 * PYDANTIC, "p5": 0.7 * 0.4, "p1": 0.3 * PYDANTIC}
+    )
+
+
+def test_each_hit_shows_the_numbers_it_is_made_of_where_it_came_from_and_by_which_path(kb_of: Build) -> None:
+    first, second, third = augmented(kb_of(*PAGES, facts=FACTS))
+    named = {"strength": 5, "hop": 1, "mentions": 2}
+    assert (first.stage, first.parts) == ("hybrid", pytest.approx({"hybrid": 1.0, "graph": PYDANTIC, **named}))
+    assert (second.stage, second.parts, second.path) == ("hybrid", {"hybrid": 0.4, "graph": 0.0}, ())
+    assert (third.stage, third.parts) == ("graph", pytest.approx({"hybrid": 0.0, "graph": PYDANTIC, **named}))
+    assert [str(triple) for triple in third.path] == ["FastAPI -[uses]-> Pydantic"]
+
+
+def test_a_second_hop_counts_half(kb_of: Build) -> None:
+    ranking = augmented(kb_of(*PAGES, facts=FACTS), hops=2)
+    graph = {hit.passage_id: hit.parts["graph"] for hit in ranking}
+    assert graph == pytest.approx({"p0": PYDANTIC, "p5": 0, "p1": PYDANTIC, "p2": RUST})
+
+
+def test_at_most_max_chunks_passages_are_added_the_best_first(kb_of: Build) -> None:
+    kb = kb_of(*PAGES, facts=FACTS)
+    assert augmented(kb, hops=2, max_chunks=1, hits={"p5": 1.0}).passage_ids == ["p5", "p0"]
+    assert augmented(kb, hops=2, max_chunks=0).passage_ids == ["p0", "p5"]
+
+
+def test_a_hit_that_the_graph_finds_too_does_not_count_as_added(kb_of: Build) -> None:
+    assert augmented(kb_of(*PAGES, facts=FACTS), max_chunks=1).passage_ids == ["p0", "p5", "p1"]
+
+
+def test_the_entities_of_the_query_are_named(kb_of: Build) -> None:
+    assert augmented(kb_of(*PAGES, facts=FACTS)).metadata["entities"] == ("FastAPI",)
+
+
+@pytest.mark.parametrize("text", ["", "who am I"])
+def test_a_query_without_entities_keeps_its_order_and_says_so(kb_of: Build, text: str) -> None:
+    ranking = augmented(kb_of(*PAGES, facts=FACTS), Query("q", text))
+    assert ranking.passage_ids == ["p0", "p5"]
+    assert "no entity" in str(ranking.metadata["note"])
+
+
+def test_an_empty_ranking_gets_what_the_graph_has(kb_of: Build) -> None:
+    assert augmented(kb_of(*PAGES, facts=FACTS), hits={}).passage_ids == ["p0", "p1"]
+
+
+def test_the_graph_adds_candidates_alone(kb_of: Build) -> None:
+    query = Query("q", QUERY.text, ("p0", "p5"))
+    assert augmented(kb_of(*PAGES, facts=FACTS), query).passage_ids == ["p0", "p5"]
+
+
+def test_without_the_graph_the_system_is_its_hybrid_to_the_last_bit(kb_of: Build) -> None:
+    kb = kb_of(("FastAPI", "red"), ("Pydantic", "red apple"), ("", "green"), facts=FACTS[:1])
+    system = build("graph_augmented", kb, use_graph=False)
+    queries = [Query("1", "FastAPI red"), Query("2", "apple"), Query("3", "")]
+    for plain, found in zip(
+        system.retriever.retrieve_batch(queries, 3), system.retrieve_batch(queries, 3), strict=True
+    ):  # type: ignore[attr-defined]
+        assert found.rows.tolist() == plain.rows.tolist()
+        assert found.scores.tolist() == plain.scores.tolist()
+
+
+ENTITY = st.sampled_from(["Ann", "Bob", "Cat", "Dog"])
+FACT = st.builds(
+    lambda head, tail, row, strength: Triple(head, "knows", tail, f"p{row}", strength),
+    ENTITY,
+    ENTITY,
+    st.integers(0, 7),
+    st.floats(0.5, 10),
+)
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(FACT, max_size=8),
+    st.dictionaries(st.sampled_from([f"p{i}" for i in range(8)]), st.floats(0, 1), max_size=8),
+    st.lists(ENTITY, max_size=3),
+    st.integers(0, 3),
+    st.integers(1, 3),
+)
+def test_no_hit_is_ever_dropped_and_none_loses_more_than_its_share(
+    kb_of: Build, facts: list[Triple], hits: dict[str, float], names: list[str], max_chunks: int, hops: int
+) -> None:
+    ranking = augmented(
+        kb_of(*PAGES, facts=tuple(facts)), Query("q", " ".join(names)), hits=hits, max_chunks=max_chunks, hops=hops
+    )
+    scores = {hit.passage_id: hit.score for hit in ranking}
+    assert set(hits) <= set(scores)
+    assert len(scores) <= len(hits) + max_chunks
+    assert all(scores[id_] >= 0.7 * score - 1e-12 for id_, score in hits.items())
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"hops": 0}, {"hops": 4}, {"max_chunks": -1}, {"graph_weight": 1.5}, {"graph_weight": -0.1}, {"depth": 0}]
+)
+def test_impossible_settings_are_refused_when_it_is_made(kb_of: Build, wrong: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=f"{next(iter(wrong))} must .*{next(iter(wrong.values()))}"):
+        GraphAugment(kb_of(*PAGES), **wrong)  # type: ignore[arg-type]

@@ -1,0 +1,77 @@
+"""The catalogue: systems by name, their parameters, and what it says to a wrong one."""
+
+from __future__ import annotations
+
+import pytest
+
+from kg2rag import systems
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.retrievers.bm25 import BM25
+
+
+def test_the_catalogue_is_sorted() -> None:
+    assert list(systems.SYSTEMS) == sorted(systems.SYSTEMS) == list(systems.names())
+
+
+def test_every_parameter_has_a_default_and_the_knowledge_base_is_none() -> None:
+    for name in systems.names():
+        defaults = systems.parameters(name)
+        assert "kb" not in defaults
+        assert all(default is not systems.inspect.Parameter.empty for default in defaults.values()), name
+
+
+def test_a_system_is_built_with_the_parameters_given(kb: KnowledgeBase) -> None:
+    assert systems.build("bm25", kb, k1=1.2, stop_words=False) == BM25(kb, k1=1.2, stop_words=False)
+
+
+def test_a_whole_number_will_do_for_a_fraction(kb: KnowledgeBase) -> None:
+    assert systems.build("bm25", kb, k1=1) == BM25(kb, k1=1)
+
+
+def test_an_unknown_system_is_answered_with_the_known_ones(kb: KnowledgeBase) -> None:
+    with pytest.raises(ValueError, match=r"Unknown system 'bm26'\. Known: .*bm25, .*dense"):
+        systems.build("bm26", kb)
+
+
+def test_an_unknown_parameter_is_answered_with_the_known_ones(kb: KnowledgeBase) -> None:
+    with pytest.raises(ValueError, match=r"'bm25' has no parameter 'k2'\. Known: b, k1, stemmer, stop_words, variant"):
+        systems.build("bm25", kb, k2=1)
+
+
+def test_a_system_without_parameters_says_so(kb: KnowledgeBase) -> None:
+    with pytest.raises(ValueError, match=r"no parameter 'k1'\. Known: none"):
+        systems.build("dense", kb, k1=1)
+
+
+@pytest.mark.parametrize(
+    ("system", "parameter", "value"),
+    [
+        ("bm25", "k1", "high"),
+        ("bm25", "k1", True),
+        ("bm25", "k1", float("nan")),
+        ("bm25", "k1", float("inf")),
+        ("bm25", "k1", None),
+        ("bm25", "stop_words", 1),
+        ("bm25", "variant", 3),
+        ("hybrid", "depth", 10.0),
+        ("hybrid", "depth", [10]),
+    ],
+)
+def test_a_value_of_another_kind_is_refused(kb: KnowledgeBase, system: str, parameter: str, value: object) -> None:
+    with pytest.raises(ValueError, match=rf"{system}\.{parameter} = .*: expected a value like "):
+        systems.build(system, kb, **{parameter: value})
+
+
+def test_all_are_built_where_none_is_named(kb: KnowledgeBase) -> None:
+    assert list(systems.build_all(kb)) == list(systems.SYSTEMS)
+
+
+def test_the_order_asked_for_is_kept(kb: KnowledgeBase) -> None:
+    built = systems.build_all(kb, ["dense", "bm25"], {"bm25": {"b": 0.7}})
+    assert list(built) == ["dense", "bm25"]
+    assert built["bm25"] == BM25(kb, b=0.7)
+
+
+def test_parameters_of_a_system_that_is_not_compared_are_refused(kb: KnowledgeBase) -> None:
+    with pytest.raises(ValueError, match=r"set for 'bm25', which is not compared\. Compared: dense\."):
+        systems.build_all(kb, ["dense"], {"bm25": {"b": 0.7}})

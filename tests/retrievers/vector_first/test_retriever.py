@@ -1,0 +1,204 @@
+"""What the graph adds to a vector search: which documents, which of their passages, at what score."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from by_hand import knowledge_base, passages
+
+import kg2rag
+from kg2rag.compute.store import Store
+from kg2rag.extraction import Entity, Extraction, Mention
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.retrievers.linking.linkers import Link
+from kg2rag.retrievers.vector_first.retriever import VectorFirst
+from kg2rag.types.passages import Query, Triple
+from kg2rag.types.questions import QADataset, Question
+from kg2rag.types.rankings import Ranking
+
+ASKED = "what runs on the server"
+NOBODY = "what runs on it"
+COSINES = (0.6, 0.1, 0.5, 0.45, 0.3)
+SERVER = Extraction(
+    triples=(
+        Triple("Server", "HOSTS", "Service", "", strength=8, confidence=0.5),
+        Triple("Rack", "HOLDS", "Server", "", strength=4),
+    ),
+    mentions=(Mention("Server", "p0"), Mention("Service", "p3"), Mention("Rack", "p4")),
+    entities=(Entity("Server", "Machine"), Entity("Service", "Software"), Entity("Rack", "Furniture")),
+)
+
+
+@pytest.fixture
+def kb(tmp_path: Path) -> KnowledgeBase:
+    """Server (d0) hosts Service (d1, p3) and stands in Rack (d2, p4); p2 is d1's other passage."""
+    texts = ("one", "two two", "three three three", "four", "five")
+    asked = {ASKED: COSINES, NOBODY: COSINES}
+    return knowledge_base(passages(*texts, documents="aabbc"), SERVER, asked, Store(tmp_path))
+
+
+def scored(ranking: Ranking) -> dict[str, float]:
+    return {hit.passage_id: round(hit.score, 5) for hit in ranking}
+
+
+def test_passages_of_related_documents_are_boosted_by_strength_and_confidence(kb: KnowledgeBase) -> None:
+    found = VectorFirst(kb, depth=1).retrieve(ASKED)
+    assert scored(found) == {
+        "p0": 0.6,
+        "p2": round(0.5 * (1 + 0.1 * 0.8 * 0.5), 5),
+        "p3": round(0.45 * (1 + 0.1 * 0.8 * 0.5), 5),
+        "p4": round(0.3 * (1 + 0.1 * 0.4), 5),
+    }
+
+
+@pytest.mark.parametrize(("scoring", "score"), [("plain", 0.5 * 1.1), ("product", 0.5 * 1.1 * 0.8 * 0.5)])
+def test_the_boost_may_be_plain_or_a_product(kb: KnowledgeBase, scoring: str, score: float) -> None:
+    assert scored(VectorFirst(kb, depth=1, scoring=scoring).retrieve(ASKED))["p2"] == round(score, 5)
+
+
+def test_a_boosted_passage_may_pass_a_dense_hit(tmp_path: Path) -> None:
+    near = knowledge_base(passages("one", "two", "three"), SPOKE, {"hub": (0.6, 0.5, 0.48)}, Store(tmp_path))
+    assert VectorFirst(near, depth=2).retrieve("hub").passage_ids == ["p0", "p2", "p1"]  # 0.48 · 1.1 > 0.5
+
+
+SPOKE = Extraction((Triple("Hub", "joins", "Spoke", "", strength=10),), (Mention("Spoke", "p2"),))
+
+
+def test_every_hit_carries_its_source_and_graph_hits_their_relationship_path(kb: KnowledgeBase) -> None:
+    found = VectorFirst(kb, depth=1).retrieve(ASKED)
+    assert [hit.stage for hit in found] == ["vector", "graph_augmented", "graph_augmented", "graph_augmented"]
+    assert found.metadata["relationship_paths"] == {
+        "p2": "Server -[HOSTS]-> Service",
+        "p3": "Server -[HOSTS]-> Service",
+        "p4": "Rack -[HOLDS]-> Server",
+    }
+    assert [str(triple) for triple in found.hit(2).path] == ["Server -[HOSTS]-> Service"]
+    assert found.hit(2).parts == pytest.approx({"similarity": 0.5, "strength": 0.8, "confidence": 0.5})
+
+
+def test_the_metadata_names_the_strategy_and_both_kinds_of_entities(kb: KnowledgeBase) -> None:
+    said = VectorFirst(kb).retrieve(ASKED).metadata
+    assert said["retrieval_strategy"] == "vector_first_graph_augmented"
+    assert said["query_entities"] == ("Server",)
+    assert said["expanded_entities"] == ("Service", "Rack")  # 0.8 · 0.5 before 0.4, in the order of the graph
+
+
+def test_documents_of_dense_hits_are_not_searched_again(kb: KnowledgeBase) -> None:
+    found = VectorFirst(kb, depth=2).retrieve(ASKED)  # p0 of a, p2 of b
+    assert found.passage_ids == ["p0", "p2", "p4"]
+
+
+def test_the_most_similar_augmented_passages_are_kept_and_the_total_is_bounded(kb: KnowledgeBase) -> None:
+    assert VectorFirst(kb, depth=1, max_augmented=2).retrieve(ASKED).passage_ids == ["p0", "p2", "p3"]
+    assert VectorFirst(kb, depth=1, max_total=2).retrieve(ASKED).passage_ids == ["p0", "p2"]
+
+
+def test_at_most_the_strongest_neighbours_are_followed(kb: KnowledgeBase) -> None:
+    assert VectorFirst(kb, depth=1, limit=1).retrieve(ASKED).passage_ids == ["p0", "p2", "p3"]
+
+
+def test_k_cuts_the_merged_ranking(kb: KnowledgeBase) -> None:
+    assert VectorFirst(kb, depth=1).retrieve(ASKED, k=2).passage_ids == ["p0", "p2"]
+
+
+def test_only_candidates_are_returned_by_either_source(kb: KnowledgeBase) -> None:
+    found = VectorFirst(kb, depth=1).retrieve(Query("q", ASKED, ("p0", "p3")))
+    assert found.passage_ids == ["p0", "p3"]
+
+
+def test_a_query_without_an_entity_is_vector_only_and_says_why(kb: KnowledgeBase) -> None:
+    found = VectorFirst(kb, depth=1).retrieve(NOBODY)
+    assert found.passage_ids == ["p0"]
+    assert found.metadata["retrieval_strategy"] == "vector_only"
+    assert found.metadata["note"] == "the query names no entity of the graph"
+
+
+def test_an_empty_graph_is_vector_only_and_says_why(tmp_path: Path) -> None:
+    empty = knowledge_base(passages("one", "two"), Extraction(), {ASKED: (0.6, 0.1)}, Store(tmp_path))
+    found = VectorFirst(empty).retrieve(ASKED)
+    assert found.passage_ids == ["p0", "p1"]
+    assert found.metadata["note"] == "the graph has no entity"
+
+
+def test_entities_of_other_types_are_not_looked_for(kb: KnowledgeBase) -> None:
+    assert VectorFirst(kb, types=("machine",)).retrieve(ASKED).metadata["query_entities"] == ("Server",)
+    said = VectorFirst(kb, types=("Software", "Cloud")).retrieve(ASKED).metadata
+    assert said["retrieval_strategy"] == "vector_only"
+    assert said["note"] == (
+        "the query names no entity of the types 'Software', 'Cloud'; the graph lacks the types 'Cloud'"
+    )
+
+
+def test_one_type_or_a_list_of_types_make_equal_systems(kb: KnowledgeBase) -> None:
+    assert VectorFirst(kb, types="Machine") == VectorFirst(kb, types=["Machine"])
+
+
+@dataclass(frozen=True)
+class Named:
+    """A linker that finds an entity in every query, as a language model might."""
+
+    entity: int
+
+    def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
+        return [[Link(self.entity, (0, len(query.text)), "llm", 0.5)] for query in queries]
+
+
+def test_the_fallback_links_only_queries_in_which_no_name_is_found(kb: KnowledgeBase) -> None:
+    system = VectorFirst(kb, depth=1, fallback=Named(kb.graph.entity("Rack")))
+    named, unnamed = system.retrieve_batch([Query("a", ASKED), Query("b", NOBODY)], 10)
+    assert named.metadata["query_entities"] == ("Server",)
+    assert unnamed.metadata["query_entities"] == ("Rack",)
+
+
+def test_the_fallback_is_held_to_the_schemas_types_too(kb: KnowledgeBase) -> None:
+    system = VectorFirst(kb, types=("Machine",), fallback=Named(kb.graph.entity("Rack")))
+    assert system.retrieve(NOBODY).metadata["retrieval_strategy"] == "vector_only"
+
+
+def test_the_confidence_of_a_link_counts(tmp_path: Path) -> None:
+    near = knowledge_base(passages("one", "two", "three"), SPOKE, {NOBODY: (0.6, 0.5, 0.4)}, Store(tmp_path))
+    found = VectorFirst(near, depth=1, fallback=Named(near.graph.entity("Hub"))).retrieve(NOBODY)
+    assert scored(found)["p2"] == round(0.4 * (1 + 0.1 * 1.0 * 0.5), 5)
+
+
+def test_hits_that_exceed_the_token_limit_are_left_out_and_named(kb: KnowledgeBase) -> None:
+    found = VectorFirst(kb, depth=1, max_tokens=3).retrieve(ASKED)  # one: 1; three three three: 3; four, five: 1 each
+    assert found.passage_ids == ["p0", "p3", "p4"]
+    assert found.metadata["left_out"] == ("p2",)
+    assert found.metadata["tokens"] == 3
+
+
+def test_no_token_limit_counts_nothing(kb: KnowledgeBase) -> None:
+    assert "tokens" not in VectorFirst(kb, max_tokens=None).retrieve(ASKED).metadata
+
+
+def test_an_a_b_comparison_with_vector_only_is_one_call(kb: KnowledgeBase) -> None:
+    questions = (Question("q", ASKED, {"p3": 1}), Question("r", ASKED, {"p2": 1}))
+    data = QADataset("hosts", kb.corpus, questions)
+    result = kg2rag.compare(VectorFirst(kb, depth=1).ab(), data, metrics=["recall@5"], progress=False)
+    assert result.baseline == "vector_only"
+    means = result.per_query.groupby("system")["recall@5"].mean().to_dict()
+    assert means == {"vector_only": 0.0, "vector_first": 1.0}
+
+
+def test_use_graph_false_is_vector_only_and_says_why(kb: KnowledgeBase) -> None:
+    said = VectorFirst(kb, use_graph=False).retrieve(ASKED).metadata
+    assert (said["retrieval_strategy"], said["note"]) == ("vector_only", "use_graph is False")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"scoring": "sum"}, "Unknown scoring 'sum'. Known: boost, plain, product"),
+        ({"max_tokens": 0}, "max_tokens must be at least 1, or None for no limit, not 0"),
+        ({"hops": 0}, "hops must be 1 to 3, not 0"),
+        ({"boost": -0.1}, "boost must be at least 0, not -0.1"),
+        ({"max_total": 0}, "max_total must be at least 1, not 0"),
+    ],
+)
+def test_impossible_parameters_are_refused(kb: KnowledgeBase, wrong: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        VectorFirst(kb, **wrong)  # type: ignore[arg-type]

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kg2rag.types.formulas import arithmetic, sources
+from kg2rag.types.passages import Triple
+from kg2rag.types.rankings import Ranking, rank
+
+STEP = Triple("FastAPI", "built on", "Starlette", "fastapi", strength=9)
+
+
+def ranking(**metadata: object) -> Ranking:
+    """Two hits: a text match, and one that the graph brought."""
+    return rank(
+        "q1",
+        np.array([0, 2]),
+        np.array([0.91, 0.15]),
+        ["fastapi", "flask", "starlette"],
+        k=5,
+        stages=("hybrid", "graph"),
+        stage_codes=np.array([0, 1]),
+        parts={"hybrid": np.array([1.3, np.nan]), "graph": np.array([0.0, 0.5])},
+        paths={2: (STEP,)},
+        metadata=metadata,
+    )
+
+
+def test_a_hit_is_explained_by_stage_path_and_parts() -> None:
+    text = str(ranking().explain())
+    assert "fastapi  0.91  hybrid" in text
+    assert "= hybrid 1.3, graph 0" in text
+    assert "FastAPI -[built on]-> Starlette  (strength 9)" in text
+
+
+def test_a_formula_is_shown_with_the_numbers_of_the_hit() -> None:
+    explained = ranking(score="0.7 · hybrid + 0.3 · graph").explain()
+    assert explained.sum_of(explained.hits()[0]) == "0.7 · 1.3 (hybrid) + 0.3 · 0 (graph)"
+
+
+def test_a_term_that_names_a_part_the_hit_lacks_is_left_out() -> None:
+    explained = ranking(score="0.7 · hybrid + 0.3 · (graph + 1)").explain()
+    assert explained.sum_of(explained.hits()[1]) == "0.3 · (0.5 (graph) + 1)"
+
+
+def test_each_stage_may_have_a_formula_of_its_own() -> None:
+    explained = ranking(**arithmetic({"hybrid": "0.7 · hybrid", "graph": "0.3 · graph"}, "dense")).explain()
+    assert [explained.sum_of(hit) for hit in explained.hits()] == ["0.7 · 1.3 (hybrid)", "0.3 · 0.5 (graph)"]
+
+
+def test_the_parts_that_no_term_names_are_shown_beside_the_sum() -> None:
+    explained = ranking(score="0.7 · hybrid").explain()
+    assert explained.besides(explained.hits()[0]) == {"graph": 0.0}
+    assert "besides: graph 0" in str(explained)
+    assert "besides: graph 0" in explained._repr_html_()
+
+
+def test_of_two_names_that_begin_alike_the_longer_is_meant() -> None:
+    parts = {"dense": np.array([0.25]), "dense rank": np.array([4.0])}
+    one = rank("q", np.array([0]), np.array([0.25]), ["a"], k=1, parts=parts, metadata={"score": "1 / dense rank"})
+    assert one.explain().sum_of(one.hit(1)) == "1 / 4 (dense rank)"
+
+
+def test_a_source_is_named_where_the_stage_does_not_name_it() -> None:
+    explained = ranking(**arithmetic("graph", {"hybrid": "dense and bm25", "graph": "graph"})).explain()
+    assert [explained.stage_of(hit) for hit in explained.hits()] == ["hybrid, from dense and bm25", "graph"]
+
+
+def test_the_source_of_a_stage_is_its_name_where_the_ranking_says_nothing() -> None:
+    assert sources(ranking()) == {"hybrid": "hybrid", "graph": "graph"}
+
+
+def test_formula_and_source_are_no_notes() -> None:
+    assert ranking(**arithmetic("graph", "graph"), note="x").explain().notes() == {"note": "x"}
+
+
+def test_what_a_strategy_says_of_the_query_is_told() -> None:
+    explained = ranking(entities=("FastAPI",), note="one entity", confidence=0.5).explain()
+    assert explained.notes() == {"entities": "FastAPI", "note": "one entity", "confidence": "0.5"}
+
+
+def test_html_escapes_everything_and_loads_nothing() -> None:
+    evil = "<script>alert(1)</script>"
+    nasty = rank(
+        "q",
+        np.array([0]),
+        np.array([1.0]),
+        [evil],
+        k=1,
+        paths={0: (Triple(evil, evil, evil, ""),)},
+        metadata={"note": evil},
+    )
+    html = nasty.explain(texts={evil: evil}, title=evil)._repr_html_()
+    assert "<script" not in html
+    assert html.count("&lt;script&gt;") == 7  # title, id, text, three of the triple, note
+    assert "http" not in html
+
+
+def test_only_as_many_hits_as_asked_for_are_explained() -> None:
+    assert [hit.passage_id for hit in ranking().explain(limit=1).hits()] == ["fastapi"]
+
+
+def test_texts_are_shown_beside_their_passages() -> None:
+    assert "An ASGI toolkit." in str(ranking().explain(texts={"starlette": "An ASGI toolkit."}))
+
+
+def test_a_ranking_as_a_table_has_ranks_paths_and_parts() -> None:
+    frame = ranking().to_frame()
+    assert frame["rank"].tolist() == [1, 2]
+    assert frame["path"].tolist() == ["", "FastAPI -[built on]-> Starlette"]
+    assert frame["graph"].tolist() == pytest.approx([0.0, 0.5])
+
+
+def test_an_empty_ranking_is_explained_as_nothing() -> None:
+    empty = rank("q", np.array([], dtype=np.int64), np.array([]), ["a"], k=3)
+    assert str(empty.explain()).strip() == ""
+    assert len(empty.to_frame()) == 0

@@ -1,0 +1,159 @@
+"""Passages, triples, hits and rankings, and the one place where hits are put in order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg2rag.types.passages import Passage, Query, Triple
+from kg2rag.types.rankings import Ranking, best, rank
+
+IDS = [f"p{i}" for i in range(10)]
+FACT = Triple("Ed Wood", "directed by", "Tim Burton", "p1")
+
+
+@pytest.fixture
+def ranking() -> Ranking:
+    """p4 (0.9), p1 and p7 (both 0.5), p0 (0.1); p1 came by a fact of the graph."""
+    return rank(
+        "q",
+        np.array([7, 0, 4, 1]),
+        np.array([0.5, 0.1, 0.9, 0.5]),
+        IDS,
+        10,
+        stages=("dense", "graph"),
+        stage_codes=np.array([0, 0, 0, 1]),
+        parts={"cosine": np.array([0.5, 0.1, 0.9, np.nan]), "fact": np.array([np.nan, np.nan, np.nan, 0.5])},
+        paths={1: (FACT,)},
+        metadata={"note": "by hand"},
+    )
+
+
+def test_hits_are_ordered_by_score_and_equal_scores_by_corpus_position(ranking: Ranking) -> None:
+    assert ranking.passage_ids == ["p4", "p1", "p7", "p0"]
+    assert ranking.scores.tolist() == [0.9, 0.5, 0.5, 0.1]
+
+
+def test_a_hit_carries_its_own_stage_path_and_parts(ranking: Ranking) -> None:
+    first, second, third, last = ranking
+    assert (first.stage, first.path, first.parts) == ("dense", (), {"cosine": 0.9})
+    assert (second.stage, second.path, second.parts) == ("graph", (FACT,), {"fact": 0.5})
+    assert (third.stage, third.parts) == ("dense", {"cosine": 0.5})
+    assert (last.passage_id, last.score) == ("p0", 0.1)
+
+
+def test_ranks_count_from_one(ranking: Ranking) -> None:
+    assert ranking.hit(1).passage_id == "p4"
+    assert ranking.hit(4).passage_id == "p0"
+
+
+@pytest.mark.parametrize("at", [0, 5, -1])
+def test_a_rank_that_no_hit_has_is_refused_by_name(ranking: Ranking, at: int) -> None:
+    with pytest.raises(IndexError, match=f"'q': rank {at} of a ranking with 4 hits"):
+        ranking.hit(at)
+
+
+def test_the_top_is_a_prefix_with_everything_its_hits_carry(ranking: Ranking) -> None:
+    top = ranking.top(2)
+    assert list(top) == list(ranking)[:2]
+    assert top.metadata == {"note": "by hand"}
+
+
+def test_a_top_beyond_the_last_hit_is_the_whole_ranking(ranking: Ranking) -> None:
+    assert ranking.top(4) is ranking
+    assert ranking.top(99) is ranking
+
+
+@pytest.mark.parametrize("k", [0, -1])
+def test_a_top_of_less_than_one_is_refused(ranking: Ranking, k: int) -> None:
+    with pytest.raises(ValueError, match=f"k must be at least 1, not {k}"):
+        ranking.top(k)
+
+
+def test_rank_keeps_the_first_k() -> None:
+    assert rank("q", np.array([3, 1, 2]), np.array([1.0, 1.0, 2.0]), IDS, 2).passage_ids == ["p2", "p1"]
+
+
+def test_a_cut_through_equal_scores_keeps_the_earlier_passages() -> None:
+    assert rank("q", np.arange(10)[::-1], np.zeros(10), IDS, 3).passage_ids == ["p0", "p1", "p2"]
+
+
+def test_no_rows_make_an_empty_ranking() -> None:
+    empty = rank("q", np.empty(0, dtype=np.int64), np.empty(0), IDS, 3)
+    assert len(empty) == 0
+    assert list(empty) == []
+
+
+def test_rank_refuses_a_k_below_one() -> None:
+    with pytest.raises(ValueError, match="k must be at least 1, not 0"):
+        rank("q", np.array([1]), np.array([1.0]), IDS, 0)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_rank_refuses_a_score_that_is_not_finite_and_names_the_passage(bad: float) -> None:
+    with pytest.raises(ValueError, match="query 'q': the score of 'p2' is not finite"):
+        rank("q", np.array([1, 2]), np.array([1.0, bad]), IDS, 5)
+
+
+def test_rank_refuses_a_passage_that_stands_twice() -> None:
+    with pytest.raises(ValueError, match="query 'q': passage 'p3' is ranked twice"):
+        rank("q", np.array([3, 1, 3]), np.array([1.0, 2.0, 3.0]), IDS, 5)
+
+
+few_scores = st.lists(st.sampled_from([-1.0, 0.0, 0.5, 1.0]) | st.floats(-1e6, 1e6), max_size=30)
+
+
+@given(few_scores, st.integers(1, 35))
+def test_best_then_rank_equals_sorting_everything(scores: list[float], k: int) -> None:
+    ids = [f"p{i}" for i in range(len(scores))]
+    values = np.array(scores)
+    rows = best(values, k)
+    expected = sorted(range(len(scores)), key=lambda row: (-scores[row], row))[:k]
+    assert rank("q", rows, values[rows], ids, k).rows.tolist() == expected
+
+
+@given(few_scores, st.integers(1, 35), st.integers(1, 35))
+def test_a_smaller_k_is_a_prefix_of_a_larger(scores: list[float], one: int, other: int) -> None:
+    ids, rows, values = [f"p{i}" for i in range(len(scores))], np.arange(len(scores)), np.array(scores)
+    small, large = sorted((one, other))
+    deep = rank("q", rows, values, ids, large).passage_ids
+    assert rank("q", rows, values, ids, small).passage_ids == deep[:small]
+
+
+def test_best_keeps_every_score_equal_to_the_last_one_kept() -> None:
+    assert best(np.array([1.0, 3.0, 1.0, 2.0, 1.0, 0.0]), 3).tolist() == [0, 1, 2, 3, 4]
+
+
+def test_best_refuses_a_k_below_one() -> None:
+    with pytest.raises(ValueError, match="k must be at least 1, not 0"):
+        best(np.array([1.0]), 0)
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ({"strength": 0.0}, r"strength 0.0 is outside \(0, 10\]"),
+        ({"strength": 10.1}, "strength 10.1"),
+        ({"strength": float("nan")}, "strength nan"),
+        ({"confidence": 0.0}, r"confidence 0.0 is outside \(0, 1\]"),
+        ({"confidence": 1.5}, "confidence 1.5"),
+    ],
+)
+def test_a_triple_refuses_weights_outside_their_range(weights: dict[str, float], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Triple("a", "r", "b", "p1", **weights)
+
+
+def test_a_triple_reads_as_an_arrow() -> None:
+    assert str(FACT) == "Ed Wood -[directed by]-> Tim Burton"
+
+
+def test_the_contents_of_a_passage_are_title_and_text_or_the_text_alone() -> None:
+    assert Passage("p", "Ed Wood", "A film.", "d", 0).contents == "Ed Wood\nA film."
+    assert Passage("p", "", "A film.", "d", 0).contents == "A film."
+
+
+def test_a_query_searches_the_whole_corpus_unless_told_otherwise() -> None:
+    assert Query("q", "Who?").candidates is None
