@@ -15,6 +15,7 @@ from kg2rag.datasets.entry import Entry
 from kg2rag.datasets.frames import from_frames
 from kg2rag.datasets.lint import Finding, info, lint
 from kg2rag.datasets.sources import SOURCES
+from kg2rag.text.nearest import unknown
 from kg2rag.types.questions import QADataset
 
 ENTRIES: dict[str, Entry] = {
@@ -94,7 +95,7 @@ def resolve(name: str) -> Entry:
     for candidate in (name, _SIZE.sub("", name)):
         if candidate in known:
             return known[candidate]
-    raise ValueError(f"Unknown dataset {name!r}. Known: {', '.join(sorted(known))}.")
+    raise ValueError(unknown("dataset", name, known))
 
 
 def describe(name: str) -> Mapping[str, object]:
