@@ -25,7 +25,7 @@ from rich.table import Table
 import kg2rag
 from kg2rag.compute.hardware import processor
 from kg2rag.knowledge.graph.pagerank import pagerank
-from kg2rag.retrievers.hipporag.hipporag2 import Hippo2
+from kg2rag.retrievers.hipporag.hipporag2 import HippoRAG2
 from kg2rag.retrievers.hipporag.memory import phrase_graph
 
 TOLERANCE = 1e-8
@@ -43,7 +43,7 @@ def main(
     data = kg2rag.load(dataset, path=path)
     embedder = kg2rag.SentenceEncoder(dtype="float32" if float32 else "auto")
     kb = kg2rag.KnowledgeBase.build(data.corpus, graph, embedder=embedder)
-    system = Hippo2(kb)
+    system = HippoRAG2(kb)
     phrases, restarts = phrase_graph(kb, system.synonym_threshold), restarts_of(system, data.queries[:limit])
     sources, targets, weights = phrases.edges()
     import igraph
@@ -85,7 +85,7 @@ def main(
     console.print(f"load {load}, {processor()}")
 
 
-def restarts_of(system: Hippo2, queries: list[kg2rag.Query]) -> np.ndarray:
+def restarts_of(system: HippoRAG2, queries: list[kg2rag.Query]) -> np.ndarray:
     """(n_queries, n_nodes) what `hippo2` starts its walks from; queries without a fact are left out."""
     linked = [(query, start) for query, start in zip(queries, system.link(queries), strict=True) if len(start.phrases)]
     return system.restarts([query for query, _ in linked], [start for _, start in linked])[0]

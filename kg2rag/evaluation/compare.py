@@ -56,7 +56,7 @@ def compare(
         A list of systems that differ by their seed alone (see `replicates`) is one row: each question's score is its
         mean over the seeds, and the table shows the standard deviation between seeds beside the mean.
     graphs : name -> knowledge base, or several of them for a placebo under several seeds. A strategy among the
-        `systems` (a class such as `Hippo2`, or a function of a knowledge base) is then run over each, as
+        `systems` (a class such as `HippoRAG2`, or a function of a knowledge base) is then run over each, as
         "strategy.graph"; see `kg2rag.evaluation.graphs`.
     metrics : any of ranx's, `all_recall@k`, `support_f1@k` and its like, `recall@500tokens` and its like; see
         `kg2rag.evaluation.metrics`.

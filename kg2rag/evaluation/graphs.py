@@ -16,7 +16,7 @@ from kg2rag.types.rankings import Ranking
 from kg2rag.types.trace import Trace
 
 Strategy = Callable[[KnowledgeBase], Any]
-"""Makes a system over a knowledge base: a class such as `Hippo2`, or any function."""
+"""Makes a system over a knowledge base: a class such as `HippoRAG2`, or any function."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def over_graphs(
             made[name] = system
     if not strategies:
         raise ValueError(
-            "Every system is built already. Pass strategies, such as {'hippo2': Hippo2}, to set over graphs."
+            "Every system is built already. Pass strategies, such as {'hippo2': HippoRAG2}, to set over graphs."
         )
     return made
 

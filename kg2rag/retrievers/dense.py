@@ -1,6 +1,6 @@
 """Query -> the passages whose vectors lie nearest, by cosine (exact).
 
-Strategies that search a graph from what a query names share `from_starts`: a query without a start gets this ranking.
+Strategies that search a graph from what a query names share `walk_or_dense`: a query without a start gets this ranking.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Dense(Retriever):
         super().prepare(queries)
 
 
-def from_starts(
+def walk_or_dense(
     kb: KnowledgeBase,
     queries: Sequence[Query],
     k: int,
@@ -66,7 +66,7 @@ def from_starts(
         starts = link(block)
         started = [(i, start) for i, start in enumerate(starts) if start is not None]
         plain = [i for i, start in enumerate(starts) if start is None]
-        found = dict(zip(plain, dense_instead(kb, [block[i] for i in plain], k, without), strict=True))
+        found = dict(zip(plain, dense_fallback(kb, [block[i] for i in plain], k, without), strict=True))
         if started:
             walked = walk([block[i] for i, _ in started], [start for _, start in started], k)
             found.update(zip((i for i, _ in started), walked, strict=True))
@@ -74,7 +74,7 @@ def from_starts(
     return rankings
 
 
-def dense_instead(kb: KnowledgeBase, queries: Sequence[Query], k: int, without: str) -> list[Ranking]:
+def dense_fallback(kb: KnowledgeBase, queries: Sequence[Query], k: int, without: str) -> list[Ranking]:
     """The dense rankings of queries that the graph has no start for, which is said in their metadata."""
     rankings = Dense(kb).retrieve_batch(queries, k)
     reasons = [f"{without}: dense ranking" if query.text.strip() else "empty query: dense ranking" for query in queries]

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
-from kg2rag.retrievers.dense import from_starts
+from kg2rag.retrievers.dense import walk_or_dense
 from kg2rag.types.arrays import FloatArray, IntArray
 from kg2rag.types.formulas import arithmetic, number
 from kg2rag.types.passages import Query
@@ -67,7 +67,7 @@ class PathSearch(Retriever):
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """The chains of a block of queries grow together, so that each length is encoded in one call."""
-        return from_starts(self.kb, queries, k, link=self._starts, walk=self._walk, without="the graph has no triple")
+        return walk_or_dense(self.kb, queries, k, link=self._starts, walk=self._walk, without="the graph has no triple")
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Encode the queries, the triples and every chain that the search will look at."""

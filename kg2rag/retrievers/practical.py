@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.graph.components import Components
 from kg2rag.retrievers.contract import Retriever
-from kg2rag.retrievers.dense import Dense, dense_instead
+from kg2rag.retrievers.dense import Dense, dense_fallback
 from kg2rag.retrievers.fusion import fuse_rankings
 from kg2rag.retrievers.linking.linkers import NGramLinker, phrases
 from kg2rag.types.arrays import FloatArray, IntArray
@@ -33,7 +33,7 @@ from kg2rag.types.trace import Trace, step
 
 
 @dataclass(frozen=True)
-class Practical(Retriever):
+class PracticalGraphRAG(Retriever):
     """Reciprocal rank fusion of three rankings by cosine with the query: passages, entities and relations.
 
     The passage ranking is dense retrieval. The other two see the subgraph of the query's entities alone: these, the
@@ -88,7 +88,7 @@ class Practical(Retriever):
         return [
             self._fused(query, found, entities, mask, k)
             if entities
-            else dense_instead(self.kb, [query], k, without)[0].top(min(k, self.depth))
+            else dense_fallback(self.kb, [query], k, without)[0].top(min(k, self.depth))
             for query, found, entities, mask in zip(queries, dense, linked, masks, strict=True)
         ]
 

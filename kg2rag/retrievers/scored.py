@@ -15,7 +15,7 @@ from kg2rag.types.rankings import Ranking, best, rank
 
 
 @dataclass(frozen=True)
-class Scored(Retriever):
+class ScoreFunction(Retriever):
     """Every passage by a score of one's own, highest first; equal scores by corpus position.
 
     One call a question and passage: right for trying out, slow for a large corpus. A strategy that stays deserves a
@@ -30,7 +30,7 @@ class Scored(Retriever):
     --------
     >>> from kg2rag import Corpus, Passage
     >>> corpus = Corpus.from_passages([Passage("p1", "Ada", "Notes", "p1", 0), Passage("p2", "Bob", "Bells", "p2", 0)])
-    >>> titled = Scored(KnowledgeBase.build(corpus), lambda text, passage: float(passage.title in text))
+    >>> titled = ScoreFunction(KnowledgeBase.build(corpus), lambda text, passage: float(passage.title in text))
     >>> titled.retrieve("Did Bob build it?", k=1).passage_ids
     ['p2']
     """

@@ -18,14 +18,14 @@ from kg2rag.retrievers.dynamic_hybrid.retriever import DynamicHybrid
 from kg2rag.retrievers.expansion_queries import ExpansionQueries
 from kg2rag.retrievers.fusion import Fusion, fuse
 from kg2rag.retrievers.graph_augmented import graph_augmented
-from kg2rag.retrievers.hipporag.hipporag1 import Hippo1
-from kg2rag.retrievers.hipporag.hipporag2 import Hippo2
+from kg2rag.retrievers.hipporag.hipporag1 import HippoRAG
+from kg2rag.retrievers.hipporag.hipporag2 import HippoRAG2
 from kg2rag.retrievers.kg2rag.paper import kg2rag, kg2rag_official
-from kg2rag.retrievers.linear_rag.retriever import Linear
+from kg2rag.retrievers.linear_rag.retriever import LinearRAG
 from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
 from kg2rag.retrievers.path import PathSearch
 from kg2rag.retrievers.pattern.retriever import Pattern
-from kg2rag.retrievers.practical import Practical
+from kg2rag.retrievers.practical import PracticalGraphRAG
 from kg2rag.retrievers.rerankers.encoders import BI_ENCODER, named
 from kg2rag.retrievers.rerankers.stage import Rerank
 from kg2rag.retrievers.vector_first.retriever import VectorFirst
@@ -50,16 +50,16 @@ SYSTEMS: Mapping[str, Callable[..., Retriever]] = {
     "dynamic_hybrid": DynamicHybrid,
     "expansion_queries": ExpansionQueries,
     "graph_augmented": graph_augmented,
-    "hippo1": Hippo1,
-    "hippo2": Hippo2,
+    "hippo1": HippoRAG,
+    "hippo2": HippoRAG2,
     "hybrid": hybrid,
     "kg2rag": kg2rag,
     "kg2rag_official": kg2rag_official,
-    "linear": Linear,
+    "linear": LinearRAG,
     "mention_ppr": MentionPPR,
     "path": PathSearch,
     "pattern": Pattern,
-    "practical": Practical,
+    "practical": PracticalGraphRAG,
     "rerank": rerank,
     "vector_first": VectorFirst,
 }

@@ -25,7 +25,7 @@ from kg2rag.extraction import Extractor
 from kg2rag.extraction.importers.hipporag import HippoRAGOpenIE
 from kg2rag.extraction.importers.triples import TriplesFile
 from kg2rag.knowledge.base import KnowledgeBase
-from kg2rag.retrievers.hipporag.hipporag2 import Hippo2
+from kg2rag.retrievers.hipporag.hipporag2 import HippoRAG2
 from kg2rag.retrievers.hipporag.memory import phrase_graph
 from kg2rag.types.questions import QADataset
 from kg2rag.types.rankings import Ranking
@@ -77,7 +77,7 @@ def run(request: pytest.FixtureRequest, shared_data: Path, shared_golden: Path) 
     data, extractor = source(request.param, shared_data)
     kb = KnowledgeBase.build(data.corpus, extractor, embedder=SentenceEncoder(dtype="float32"))
     theirs = json.loads((shared_golden / SETS[request.param]).read_text(encoding="utf-8"))
-    ours = {ranking.query_id: ranking for ranking in Hippo2(kb).retrieve_batch(data.queries, 50)}
+    ours = {ranking.query_id: ranking for ranking in HippoRAG2(kb).retrieve_batch(data.queries, 50)}
     return Run(kb, theirs, [(query, ours[query["id"]]) for query in theirs["queries"]])
 
 

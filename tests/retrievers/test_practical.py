@@ -8,7 +8,7 @@ import pytest
 
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.retrievers.dense import Dense
-from kg2rag.retrievers.practical import Practical
+from kg2rag.retrievers.practical import PracticalGraphRAG
 from kg2rag.types.passages import Query, Triple
 
 Build = Callable[..., KnowledgeBase]
@@ -20,12 +20,12 @@ FACTS = (
 )
 
 
-def linked(system: Practical, text: str) -> list[str]:
+def linked(system: PracticalGraphRAG, text: str) -> list[str]:
     return [system.kb.graph.names[entity] for entity in system.link([Query("q", text)])[0]]
 
 
 def test_entities_are_linked_by_name_then_by_phrase_then_by_the_query_as_a_whole(kb_of: Build) -> None:
-    system = Practical(kb_of(*PAGES, facts=FACTS), min_cosine=0.7)
+    system = PracticalGraphRAG(kb_of(*PAGES, facts=FACTS), min_cosine=0.7)
     assert linked(system, "Ada") == ["Ada"]
     assert linked(system, "what did Cobol") == ["Cobol Language"]  # the phrase "Cobol": one of two words, cosine √½
     assert linked(system, "language") == ["Cobol Language"]  # no phrase, but the query's own vector
@@ -34,7 +34,7 @@ def test_entities_are_linked_by_name_then_by_phrase_then_by_the_query_as_a_whole
 
 def test_the_three_rankings_join_by_weighted_reciprocal_rank(kb_of: Build) -> None:
     kb = kb_of(*PAGES, facts=FACTS)
-    ranking = Practical(kb).retrieve("Ada")
+    ranking = PracticalGraphRAG(kb).retrieve("Ada")
     # dense: p0, then p1 and p2 (no word in common) by position. Seed Ada, one hop: Grace. Entities: Ada names p1; Grace
     # names p1 and p2. Relations: the triple of p1 alone; the next one is two hops away.
     assert {hit.passage_id: hit.score for hit in ranking} == pytest.approx(
@@ -47,25 +47,25 @@ def test_the_three_rankings_join_by_weighted_reciprocal_rank(kb_of: Build) -> No
 
 
 def test_hits_carry_the_triple_of_the_subgraph_that_they_state(kb_of: Build) -> None:
-    ranking = Practical(kb_of(*PAGES, facts=FACTS)).retrieve("Ada")
+    ranking = PracticalGraphRAG(kb_of(*PAGES, facts=FACTS)).retrieve("Ada")
     assert [[str(triple) for triple in hit.path] for hit in ranking] == [["Grace -[met]-> Ada"], [], []]
     assert (ranking.metadata["entities"], ranking.metadata["triples"]) == (("Ada",), 1)
 
 
 def test_the_subgraph_keeps_the_triples_most_similar_to_the_query(kb_of: Build) -> None:
-    system = Practical(kb_of(*PAGES, facts=FACTS), max_triples=1)
+    system = PracticalGraphRAG(kb_of(*PAGES, facts=FACTS), max_triples=1)
     assert [hit.passage_id for hit in system.retrieve("Grace knew") if hit.path] == ["p2"]
 
 
 def test_a_weight_of_zero_leaves_a_ranking_out(kb_of: Build) -> None:
     kb = kb_of(*PAGES, facts=FACTS)
-    assert Practical(kb, passage_weight=0).retrieve("Ada").passage_ids == ["p1", "p2"]
-    dense_only = Practical(kb, entity_weight=0, relation_weight=0).retrieve("Ada")
+    assert PracticalGraphRAG(kb, passage_weight=0).retrieve("Ada").passage_ids == ["p1", "p2"]
+    dense_only = PracticalGraphRAG(kb, entity_weight=0, relation_weight=0).retrieve("Ada")
     assert dense_only.passage_ids == Dense(kb).retrieve("Ada").passage_ids
 
 
 def test_only_candidates_and_their_triples_are_seen(kb_of: Build) -> None:
-    ranking = Practical(kb_of(*PAGES, facts=FACTS)).retrieve(Query("q", "Ada Grace", ("p0", "p2")))
+    ranking = PracticalGraphRAG(kb_of(*PAGES, facts=FACTS)).retrieve(Query("q", "Ada Grace", ("p0", "p2")))
     assert sorted(ranking.passage_ids) == ["p0", "p2"]
     assert ranking.metadata["triples"] == 1
 
@@ -82,7 +82,7 @@ def test_without_an_entity_the_ranking_is_dense_and_says_so(
     kb_of: Build, text: str, facts: tuple[Triple, ...], note: str
 ) -> None:
     kb = kb_of(*PAGES, facts=facts)
-    ranking = Practical(kb).retrieve(text)
+    ranking = PracticalGraphRAG(kb).retrieve(text)
     assert ranking.passage_ids == Dense(kb).retrieve(text).passage_ids
     assert ranking.metadata["note"] == note
 
@@ -98,4 +98,4 @@ def test_without_an_entity_the_ranking_is_dense_and_says_so(
 )
 def test_impossible_settings_are_refused_when_it_is_made(kb_of: Build, wrong: dict[str, float], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        Practical(kb_of(*PAGES), **wrong)  # type: ignore[arg-type]
+        PracticalGraphRAG(kb_of(*PAGES), **wrong)  # type: ignore[arg-type]

@@ -20,7 +20,7 @@ import numpy as np
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.graph.undirected import UndirectedGraph
 from kg2rag.retrievers.contract import Pipeline, Retriever, Stage
-from kg2rag.retrievers.dense import dense_instead
+from kg2rag.retrievers.dense import dense_fallback
 from kg2rag.retrievers.mention_ppr.graph import MentionGraph
 from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
 from kg2rag.types.arrays import FloatArray, IntArray
@@ -158,7 +158,7 @@ class OracleGoldSeeds(Retriever):
         return [
             self._merged(query, rows, [next(walked) for _ in rows], k)
             if len(rows) > 1
-            else _marked(dense_instead(self.walk.kb, [query], k, "one gold passage")[0], "gold seeds")
+            else _marked(dense_fallback(self.walk.kb, [query], k, "one gold passage")[0], "gold seeds")
             for query, rows in zip(queries, golds, strict=True)
         ]
 
@@ -238,7 +238,7 @@ class OracleGoldEntities(Retriever):
             rows = np.flatnonzero(walk[n:]) if mask is None else mask[walk[n + mask] > 0]
             ranking = rank(query.id, rows, walk[n + rows], self.kb.corpus.ids, k, stages=("pagerank",))
             if not walk.any():
-                ranking = dense_instead(self.kb, [query], k, "no gold entity is in the graph")[0]
+                ranking = dense_fallback(self.kb, [query], k, "no gold entity is in the graph")[0]
             rankings.append(_marked(ranking, "gold entities", not_in_the_graph=absent))
         return rankings
 

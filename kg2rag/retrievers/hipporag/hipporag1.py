@@ -18,7 +18,7 @@ import numpy as np
 
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
-from kg2rag.retrievers.dense import from_starts
+from kg2rag.retrievers.dense import walk_or_dense
 from kg2rag.retrievers.hipporag import memory
 from kg2rag.retrievers.hipporag.graph import PhraseGraph
 from kg2rag.retrievers.hipporag.paths import PhrasePaths
@@ -39,7 +39,7 @@ class Named(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Hippo1(Retriever):
+class HippoRAG(Retriever):
     """PageRank over phrases from the query's names. A query that names nothing gets the dense ranking, and says so.
 
     Parameters
@@ -65,7 +65,7 @@ class Hippo1(Retriever):
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """One walk a query, eight side by side, blocks of eight in parallel."""
         without = "the query names nothing" if memory.phrases(self.kb).phrases else "the graph has no fact"
-        return from_starts(self.kb, queries, k, link=self._starts, walk=self._walk, without=without)
+        return walk_or_dense(self.kb, queries, k, link=self._starts, walk=self._walk, without=without)
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Encode the queries (for those that name nothing), their names and the phrases, build the graph."""

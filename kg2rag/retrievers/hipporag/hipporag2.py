@@ -19,7 +19,7 @@ import numpy as np
 
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
-from kg2rag.retrievers.dense import from_starts
+from kg2rag.retrievers.dense import walk_or_dense
 from kg2rag.retrievers.hipporag import memory
 from kg2rag.retrievers.hipporag.graph import PhraseGraph
 from kg2rag.retrievers.hipporag.paths import PhrasePaths
@@ -48,7 +48,7 @@ class Linked(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Hippo2(Retriever):
+class HippoRAG2(Retriever):
     """Facts nearest the query -> their phrases; PageRank from these and, faintly, from all passages by cosine.
 
     Parameters
@@ -80,7 +80,7 @@ class Hippo2(Retriever):
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """One walk a query, eight side by side, blocks of eight in parallel."""
         without = "no fact is linked" if memory.phrases(self.kb).fact_relations else "the graph has no fact"
-        return from_starts(self.kb, queries, k, link=self._starts, walk=self._walk, without=without)
+        return walk_or_dense(self.kb, queries, k, link=self._starts, walk=self._walk, without=without)
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Encode the queries, the facts and the phrases, build the graph, compile the walk."""

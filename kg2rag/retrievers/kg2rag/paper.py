@@ -11,9 +11,8 @@ from kg2rag.retrievers.contract import Pipeline
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.kg2rag.expand import Expand
 from kg2rag.retrievers.kg2rag.official import KG2RAGOfficial, Switches
-from kg2rag.retrievers.kg2rag.official.switches import Arrangement, Entities, Expansion, Order, Refill, Score, Text
-from kg2rag.retrievers.kg2rag.organise import Arrangement as Within
-from kg2rag.retrievers.kg2rag.organise import Fill, Organise, Overflow
+from kg2rag.retrievers.kg2rag.official.switches import EdgeOrder, Entities, Expansion, Order, Refill, Score, Text
+from kg2rag.retrievers.kg2rag.organise import Arrangement, Fill, Organise, Overflow
 from kg2rag.retrievers.rerankers.encoders import BI_ENCODER, named
 
 
@@ -25,7 +24,7 @@ def kg2rag(
     context: int = 10,
     overflow: Overflow = "cut",
     fill: Fill = "unlinked",
-    arrangement: Within = "depth_first",
+    arrangement: Arrangement = "depth_first",
     expansion: bool = True,
     organisation: bool = True,
     reranker: str = BI_ENCODER,
@@ -70,7 +69,7 @@ def kg2rag_official(
     query_edges: bool = True,
     short_spans_match: bool = True,
     self_loops: bool = True,
-    arrangement: Arrangement = "iteration",
+    edge_order: EdgeOrder = "iteration",
     rerank_on: Text = "text",
     repeat_passages: bool = True,
     overflow: Overflow = "stop",
@@ -89,7 +88,7 @@ def kg2rag_official(
         query_edges=query_edges,
         short_spans_match=short_spans_match,
         self_loops=self_loops,
-        arrangement=arrangement,
+        edge_order=edge_order,
         rerank_on=rerank_on,
         repeat_passages=repeat_passages,
         overflow=overflow,

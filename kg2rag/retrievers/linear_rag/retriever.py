@@ -25,7 +25,7 @@ from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.graph.components import Components
 from kg2rag.knowledge.indexes.dense import DenseIndex
 from kg2rag.retrievers.contract import Retriever
-from kg2rag.retrievers.dense import from_starts
+from kg2rag.retrievers.dense import walk_or_dense
 from kg2rag.retrievers.linear_rag.bridges import Activation, bridged_paths
 from kg2rag.retrievers.linear_rag.graph import name_vectors, tri_graph
 from kg2rag.retrievers.linking.linkers import phrases
@@ -39,7 +39,7 @@ Columns = Mapping[str, FloatArray]  # named numbers of every passage, (n_passage
 
 
 @dataclass(frozen=True)
-class Linear(Retriever):
+class LinearRAG(Retriever):
     """Semantic bridging from the query's entities, then PageRank over entities and passages.
 
     Parameters
@@ -78,7 +78,7 @@ class Linear(Retriever):
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """One walk a query, eight side by side, blocks of eight in parallel."""
         without = "the query names no entity" if self.kb.mentions.keys else "the corpus mentions no entity"
-        return from_starts(self.kb, queries, k, link=self._starts, walk=self._walk, without=without)
+        return walk_or_dense(self.kb, queries, k, link=self._starts, walk=self._walk, without=without)
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Encode the queries, their phrases, the sentences and the names; build the graph."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from kg2rag.knowledge.base import KnowledgeBase
-from kg2rag.retrievers.hipporag.hipporag1 import Hippo1
+from kg2rag.retrievers.hipporag.hipporag1 import HippoRAG
 from kg2rag.types.passages import Query, Triple
 
 Build = Callable[..., KnowledgeBase]
@@ -21,7 +21,7 @@ FACTS = (
 
 def test_a_passage_scores_the_sum_over_its_phrases(kb_of: Build) -> None:
     # Ada and Notes hold each other alone: 2/3 and 1/3 of the mass, at damping 1/2. Both passages have both.
-    ranking = Hippo1(kb_of(*PAGES, facts=FACTS)).retrieve("What did Ada write?")
+    ranking = HippoRAG(kb_of(*PAGES, facts=FACTS)).retrieve("What did Ada write?")
     assert ranking.passage_ids == ["p0", "p1"]
     assert ranking.scores == pytest.approx([1.0, 1.0])
     assert ranking.metadata["names"] == (("Ada", "ada", 1.0),)
@@ -29,24 +29,24 @@ def test_a_passage_scores_the_sum_over_its_phrases(kb_of: Build) -> None:
 
 def test_a_name_starts_with_one_over_its_passages(kb_of: Build) -> None:
     # ada stands in two passages, tea in one: 1/2 to 1, so a third of the mass for each passage of ada's island.
-    ranking = Hippo1(kb_of(*PAGES, facts=FACTS)).retrieve("Did Ada drink 'x' or \"Tea\"?")
+    ranking = HippoRAG(kb_of(*PAGES, facts=FACTS)).retrieve("Did Ada drink 'x' or \"Tea\"?")
     assert ranking.passage_ids == ["p2", "p0", "p1"]
     assert ranking.scores == pytest.approx([2 / 3, 1 / 3, 1 / 3])
 
 
 def test_a_passage_that_the_walk_does_not_reach_is_no_hit(kb_of: Build) -> None:
-    assert Hippo1(kb_of(*PAGES, facts=FACTS)).retrieve("Tea").passage_ids == ["p2"]
+    assert HippoRAG(kb_of(*PAGES, facts=FACTS)).retrieve("Tea").passage_ids == ["p2"]
 
 
 def test_a_name_is_linked_to_the_nearest_phrase(kb_of: Build) -> None:
     facts = (Triple("Ada Byron King", "wrote", "Notes", "p0"), Triple("King Arthur", "had", "knights", "p1"))
-    (name, phrase, cosine), *others = Hippo1(kb_of(*PAGES, facts=facts)).retrieve("Ada Byron?").metadata["names"]
+    (name, phrase, cosine), *others = HippoRAG(kb_of(*PAGES, facts=facts)).retrieve("Ada Byron?").metadata["names"]
     assert (name, phrase, others) == ("Ada Byron", "ada byron king", [])
     assert cosine == pytest.approx(2 / 6**0.5, abs=1e-6)
 
 
 def test_a_question_in_lower_case_is_searched_for_names_of_the_graph(kb_of: Build) -> None:
-    ranking = Hippo1(kb_of(*PAGES, facts=FACTS)).retrieve("who made the notes")
+    ranking = HippoRAG(kb_of(*PAGES, facts=FACTS)).retrieve("who made the notes")
     assert ranking.metadata["names"] == (("notes", "notes", 1.0),)
 
 
@@ -61,22 +61,22 @@ def test_a_question_in_lower_case_is_searched_for_names_of_the_graph(kb_of: Buil
 def test_without_a_start_the_dense_ranking_comes_and_says_why(
     kb_of: Build, facts: tuple[Triple, ...], text: str, note: str
 ) -> None:
-    ranking = Hippo1(kb_of(*PAGES, facts=facts)).retrieve(text)
+    ranking = HippoRAG(kb_of(*PAGES, facts=facts)).retrieve(text)
     assert ranking.metadata["note"] == note
     assert len(ranking) == 3
 
 
 def test_candidates_restrict_the_phrases_and_the_walk(kb_of: Build) -> None:
-    ranking = Hippo1(kb_of(*PAGES, facts=FACTS)).retrieve(Query("q", "Ada", candidates=("p1", "p2")))
+    ranking = HippoRAG(kb_of(*PAGES, facts=FACTS)).retrieve(Query("q", "Ada", candidates=("p1", "p2")))
     assert ranking.passage_ids == ["p1"]
 
 
 def test_each_hit_tells_the_triples_that_led_to_it(kb_of: Build) -> None:
-    ranking = Hippo1(kb_of(*PAGES, facts=FACTS)).retrieve("Ada")
+    ranking = HippoRAG(kb_of(*PAGES, facts=FACTS)).retrieve("Ada")
     assert [hit.path for hit in ranking] == [(FACTS[0],), (FACTS[1],)]
 
 
 @pytest.mark.parametrize(("name", "value"), [("damping", 0.0), ("synonym_threshold", 1.5), ("max_names", 0)])
 def test_a_parameter_out_of_range_is_refused(kb_of: Build, name: str, value: float) -> None:
     with pytest.raises(ValueError, match=f"{name} must .* not {value}"):
-        Hippo1(kb_of(*PAGES), **{name: value})
+        HippoRAG(kb_of(*PAGES), **{name: value})

@@ -9,7 +9,7 @@ import pytest
 
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.retrievers.dense import Dense
-from kg2rag.retrievers.hipporag.hipporag2 import Hippo2
+from kg2rag.retrievers.hipporag.hipporag2 import HippoRAG2
 from kg2rag.types.passages import Query, Triple
 
 Build = Callable[..., KnowledgeBase]
@@ -21,7 +21,7 @@ QUESTION = "ada wrote"
 
 def test_phrases_weigh_the_mean_score_of_their_facts_over_their_passages(kb_of: Build) -> None:
     # ada: (1/2 + 0/2) / 2, as two passages have it; notes: 1; charles: 0, which is no start.
-    linked = Hippo2(kb_of(*PAGES, facts=FACTS)).retrieve(QUESTION).metadata
+    linked = HippoRAG2(kb_of(*PAGES, facts=FACTS)).retrieve(QUESTION).metadata
     assert linked["facts"] == ((("ada", "wrote", "notes"), 1.0), (("ada", "knew", "charles"), 0.0))
     assert linked["phrases"] == (("notes", 1.0), ("ada", 0.25))
 
@@ -33,7 +33,7 @@ def test_passages_score_their_pagerank(kb_of: Build) -> None:
         weights[a, b] = weights[b, a] = weight
     reset = np.array([0.25, 0, 1, 0.05, 0]) / 1.3
     expected = np.linalg.solve(np.eye(5) - 0.5 * weights / weights.sum(axis=0), 0.5 * reset)
-    ranking = Hippo2(kb_of(*PAGES, facts=FACTS)).retrieve(QUESTION)
+    ranking = HippoRAG2(kb_of(*PAGES, facts=FACTS)).retrieve(QUESTION)
     assert ranking.passage_ids == ["p0", "p1"]
     assert ranking.scores == pytest.approx(expected[3:], abs=1e-12)
     assert ranking.hit(1).parts["restart"] == pytest.approx(0.05 / 1.3)
@@ -41,19 +41,19 @@ def test_passages_score_their_pagerank(kb_of: Build) -> None:
 
 
 def test_each_hit_tells_the_triples_that_led_to_it(kb_of: Build) -> None:
-    ranking = Hippo2(kb_of(*PAGES, facts=FACTS)).retrieve(QUESTION)
+    ranking = HippoRAG2(kb_of(*PAGES, facts=FACTS)).retrieve(QUESTION)
     assert [hit.path for hit in ranking] == [(FACTS[0],), (FACTS[1],)]
 
 
 def test_equal_phrases_are_kept_in_alphabetical_order(kb_of: Build) -> None:
     # Zoe and Abel weigh the same, and one phrase is kept.
     facts = (Triple("Zoe", "wrote", "Abel", "p0"), FACTS[1])
-    linked = Hippo2(kb_of(*PAGES, facts=facts), link_top_k=1).retrieve("zoe wrote").metadata
+    linked = HippoRAG2(kb_of(*PAGES, facts=facts), link_top_k=1).retrieve("zoe wrote").metadata
     assert linked["phrases"] == (("abel", 1.0),)
 
 
 def test_a_single_fact_scores_one(kb_of: Build) -> None:
-    linked = Hippo2(kb_of(*PAGES, facts=FACTS[1:])).retrieve("nothing alike").metadata
+    linked = HippoRAG2(kb_of(*PAGES, facts=FACTS[1:])).retrieve("nothing alike").metadata
     assert linked["facts"] == ((("ada", "knew", "charles"), 1.0),)
 
 
@@ -65,7 +65,7 @@ def test_the_filter_decides_which_facts_count(kb_of: Build) -> None:
         return [1]
 
     facts = (*FACTS, Triple("Eve", "ate", "Apples", "p1"))
-    ranking = Hippo2(kb_of(*PAGES, facts=facts), fact_filter=keep_the_second).retrieve(QUESTION)
+    ranking = HippoRAG2(kb_of(*PAGES, facts=facts), fact_filter=keep_the_second).retrieve(QUESTION)
     assert [fact for fact, _ in ranking.metadata["facts"]] == [("ada", "knew", "charles")]
     assert seen[0][0] == QUESTION
     assert seen[0][1][0] == ("ada", "wrote", "notes")
@@ -73,14 +73,14 @@ def test_the_filter_decides_which_facts_count(kb_of: Build) -> None:
 
 def test_a_filter_that_keeps_nothing_gives_the_dense_ranking_and_says_so(kb_of: Build) -> None:
     kb = kb_of(*PAGES, facts=FACTS)
-    ranking = Hippo2(kb, fact_filter=lambda _query, _facts: []).retrieve(QUESTION)
+    ranking = HippoRAG2(kb, fact_filter=lambda _query, _facts: []).retrieve(QUESTION)
     assert ranking.scores.tolist() == Dense(kb).retrieve(QUESTION).scores.tolist()
     assert ranking.metadata["note"] == "no fact is linked: dense ranking"
 
 
 def test_a_filter_that_keeps_what_it_was_not_given_is_an_error(kb_of: Build) -> None:
     with pytest.raises(ValueError, match="fact_filter kept fact 7 of 2"):
-        Hippo2(kb_of(*PAGES, facts=FACTS), fact_filter=lambda _query, _facts: [7]).retrieve(QUESTION)
+        HippoRAG2(kb_of(*PAGES, facts=FACTS), fact_filter=lambda _query, _facts: [7]).retrieve(QUESTION)
 
 
 @pytest.mark.parametrize(
@@ -90,14 +90,14 @@ def test_a_filter_that_keeps_what_it_was_not_given_is_an_error(kb_of: Build) -> 
 def test_without_a_start_the_dense_ranking_comes_and_says_why(
     kb_of: Build, facts: tuple[Triple, ...], text: str, note: str
 ) -> None:
-    ranking = Hippo2(kb_of(*PAGES, facts=facts)).retrieve(text)
+    ranking = HippoRAG2(kb_of(*PAGES, facts=facts)).retrieve(text)
     assert ranking.metadata["note"] == note
     assert len(ranking) == 2
     assert ranking.hit(1).stage == "dense"
 
 
 def test_candidates_restrict_the_facts_and_the_walk(kb_of: Build) -> None:
-    ranking = Hippo2(kb_of(*PAGES, facts=FACTS)).retrieve(Query("q", QUESTION, candidates=("p1",)))
+    ranking = HippoRAG2(kb_of(*PAGES, facts=FACTS)).retrieve(Query("q", QUESTION, candidates=("p1",)))
     assert ranking.passage_ids == ["p1"]
     assert [fact for fact, _ in ranking.metadata["facts"]] == [("ada", "knew", "charles")]
     # ada (specificity 1/2), charles (1) and p1 (0.05) are a triangle, and all mass stays in it.
@@ -112,4 +112,4 @@ def test_candidates_restrict_the_facts_and_the_walk(kb_of: Build) -> None:
 )
 def test_a_parameter_out_of_range_is_refused(kb_of: Build, name: str, value: float) -> None:
     with pytest.raises(ValueError, match=f"{name} must .* not {value}"):
-        Hippo2(kb_of(*PAGES), **{name: value})
+        HippoRAG2(kb_of(*PAGES), **{name: value})

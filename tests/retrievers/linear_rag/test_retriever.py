@@ -11,7 +11,7 @@ from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.indexes.dense import DenseIndex
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.linear_rag.bridges import Activation
-from kg2rag.retrievers.linear_rag.retriever import Linear
+from kg2rag.retrievers.linear_rag.retriever import LinearRAG
 from kg2rag.types.passages import Query
 
 Build = Callable[..., KnowledgeBase]
@@ -24,28 +24,28 @@ FILMS = (
 ASKED = "Who directed Ed Wood?"  # shares three of four words with the nine of "Ed Wood: The film was …": cosine ½
 
 
-def activated(system: Linear, text: str, candidates: tuple[str, ...] | None = None) -> dict[str, Activation]:
+def activated(system: LinearRAG, text: str, candidates: tuple[str, ...] | None = None) -> dict[str, Activation]:
     kb, query = system.kb, Query("q", text, candidates)
     vector, mask = kb.encode_queries([query])[0], kb.candidates([query])[0]
     active = system.activate(system.link([query])[0], vector, DenseIndex(kb.sentence_vectors), mask)
     return {kb.mentions.names[entity]: found for entity, found in active.items()}
 
 
-def named(system: Linear, text: str) -> dict[str, float]:
+def named(system: LinearRAG, text: str) -> dict[str, float]:
     return {system.kb.mentions.names[entity]: score for entity, score in system.link([Query("q", text)])[0].items()}
 
 
 def test_an_entity_that_the_query_spells_out_has_activation_one(kb_of: Build) -> None:
-    assert named(Linear(kb_of(*FILMS)), "is tim burton from burbank") == {"Tim Burton": 1.0, "Burbank": 1.0}
+    assert named(LinearRAG(kb_of(*FILMS)), "is tim burton from burbank") == {"Tim Burton": 1.0, "Burbank": 1.0}
 
 
 def test_another_phrase_stands_for_the_nearest_name_with_their_cosine(kb_of: Build) -> None:
-    assert named(Linear(kb_of(*FILMS)), "where is Timothy Burton from") == {"Tim Burton": pytest.approx(0.5)}
-    assert named(Linear(kb_of(*FILMS), max_names=0), "where is Timothy Burton from") == {}
+    assert named(LinearRAG(kb_of(*FILMS)), "where is Timothy Burton from") == {"Tim Burton": pytest.approx(0.5)}
+    assert named(LinearRAG(kb_of(*FILMS), max_names=0), "where is Timothy Burton from") == {}
 
 
 def test_activation_passes_through_a_sentence_in_proportion_to_its_cosine(kb_of: Build) -> None:
-    active = activated(Linear(kb_of(*FILMS)), ASKED)
+    active = activated(LinearRAG(kb_of(*FILMS)), ASKED)
     assert list(active) == ["Ed Wood", "Tim Burton"]
     assert active["Ed Wood"] == Activation(1.0, 1)
     assert active["Tim Burton"].score == pytest.approx(0.5)
@@ -53,11 +53,11 @@ def test_activation_passes_through_a_sentence_in_proportion_to_its_cosine(kb_of:
 
 
 def test_activation_below_the_threshold_passes_nothing_on(kb_of: Build) -> None:
-    assert list(activated(Linear(kb_of(*FILMS), iteration_threshold=0.51), ASKED)) == ["Ed Wood"]
+    assert list(activated(LinearRAG(kb_of(*FILMS), iteration_threshold=0.51), ASKED)) == ["Ed Wood"]
 
 
 def test_a_single_iteration_bridges_nothing(kb_of: Build) -> None:
-    assert list(activated(Linear(kb_of(*FILMS), max_iterations=1), ASKED)) == ["Ed Wood"]
+    assert list(activated(LinearRAG(kb_of(*FILMS), max_iterations=1), ASKED)) == ["Ed Wood"]
 
 
 CHAIN = (("Ash", "Red Ash Oak."), ("Oak", "Red Oak Elm."), ("Elm", "Red Elm Fir."), ("Fir", "Red tree."))
@@ -65,7 +65,7 @@ CHAIN = (("Ash", "Red Ash Oak."), ("Oak", "Red Oak Elm."), ("Elm", "Red Elm Fir.
 
 def test_each_iteration_goes_one_sentence_further(kb_of: Build) -> None:
     # "Ash: Red Ash Oak" against "red Ash": 2 of 2 and 3 words, 2/√6; "Oak: Red Oak Elm" has one word in common, 1/√6
-    system = Linear(kb_of(*CHAIN), iteration_threshold=0.1)
+    system = LinearRAG(kb_of(*CHAIN), iteration_threshold=0.1)
     active = activated(system, "red Ash")
     assert {name: (round(found.score, 6), found.iteration) for name, found in active.items()} == {
         "Ash": (1.0, 1),
@@ -76,15 +76,15 @@ def test_each_iteration_goes_one_sentence_further(kb_of: Build) -> None:
 
 def test_only_the_best_sentences_of_an_entity_are_followed(kb_of: Build) -> None:
     pages = (("Ash", "Red Oak. Blue sky Elm."), ("Oak", "A tree."), ("Elm", "A tree."))
-    few = activated(Linear(kb_of(*pages), iteration_threshold=0.1, top_k_sentence=1), "red Ash")
+    few = activated(LinearRAG(kb_of(*pages), iteration_threshold=0.1, top_k_sentence=1), "red Ash")
     assert list(few) == ["Ash", "Oak"]
-    more = activated(Linear(kb_of(*pages), iteration_threshold=0.1, top_k_sentence=2), "red Ash")
+    more = activated(LinearRAG(kb_of(*pages), iteration_threshold=0.1, top_k_sentence=2), "red Ash")
     assert sorted(more) == ["Ash", "Elm", "Oak"]
 
 
 def test_an_entity_keeps_the_greatest_activation_that_reaches_it(kb_of: Build) -> None:
     pages = (("Ash", "Red Oak."), ("Elm", "Red big blue Oak."), ("Oak", "A tree."))
-    active = activated(Linear(kb_of(*pages), iteration_threshold=0.1), "red Ash Elm")
+    active = activated(LinearRAG(kb_of(*pages), iteration_threshold=0.1), "red Ash Elm")
     # "Ash: Red Oak" has 2 of its 3 words in common, "Elm: Red big blue Oak" 2 of its 5
     assert active["Oak"].score == pytest.approx(2 / 9**0.5)
 
@@ -97,7 +97,7 @@ def test_edges_weigh_an_entitys_share_of_what_its_passage_mentions(kb_of: Build)
 
 def test_the_restart_by_hand(kb_of: Build) -> None:
     kb = kb_of(*FILMS)
-    ranking = Linear(kb).retrieve(ASKED, k=4)
+    ranking = LinearRAG(kb).retrieve(ASKED, k=4)
     cosines = {hit.passage_id: hit.score for hit in Dense(kb).retrieve(ASKED, k=4)}
     scaled = {id_: (cosine - min(cosines.values())) / np.ptp(list(cosines.values())) for id_, cosine in cosines.items()}
     bonus = {  # activation · ln(1 + occurrences) / iteration; Ed Wood 1 in p0; Tim Burton ½ in p0 and p1, iteration 2
@@ -116,7 +116,7 @@ def test_the_restart_by_hand(kb_of: Build) -> None:
 def test_a_bridged_page_outranks_one_nearer_to_the_query(kb_of: Build) -> None:
     kb = kb_of(*FILMS)
     assert Dense(kb).retrieve(ASKED, k=2).passage_ids == ["p0", "p2"]
-    ranking = Linear(kb).retrieve(ASKED, k=2)
+    ranking = LinearRAG(kb).retrieve(ASKED, k=2)
     assert ranking.passage_ids == ["p0", "p1"]
     assert [str(triple) for triple in ranking.hit(2).path] == [
         "Ed Wood -[in one sentence with]-> Tim Burton",
@@ -127,19 +127,19 @@ def test_a_bridged_page_outranks_one_nearer_to_the_query(kb_of: Build) -> None:
 
 def test_a_query_that_names_nothing_gets_the_dense_ranking_and_says_so(kb_of: Build) -> None:
     kb = kb_of(*FILMS)
-    ranking = Linear(kb).retrieve("a city that films", k=4)
+    ranking = LinearRAG(kb).retrieve("a city that films", k=4)
     assert ranking.passage_ids == Dense(kb).retrieve("a city that films", k=4).passage_ids
     assert ranking.metadata["note"] == "the query names no entity: dense ranking"
 
 
 def test_a_corpus_without_any_mention_gets_the_dense_ranking(kb_of: Build) -> None:
-    ranking = Linear(kb_of(("", "red apple"), ("", "blue sky"))).retrieve("Blue Sky", k=2)
+    ranking = LinearRAG(kb_of(("", "red apple"), ("", "blue sky"))).retrieve("Blue Sky", k=2)
     assert ranking.passage_ids == ["p1", "p0"]
     assert ranking.metadata["note"] == "the corpus mentions no entity: dense ranking"
 
 
 def test_no_sentence_outside_the_candidates_is_followed(kb_of: Build) -> None:
-    system = Linear(kb_of(*FILMS))
+    system = LinearRAG(kb_of(*FILMS))
     assert list(activated(system, "Ed Wood directed by Tim Burton of Burbank", ("p1", "p3"))) == [
         "Tim Burton",
         "Burbank",
@@ -160,4 +160,4 @@ def test_no_sentence_outside_the_candidates_is_followed(kb_of: Build) -> None:
 )
 def test_impossible_settings_are_refused_when_it_is_made(kb_of: Build, wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=f"{next(iter(wrong))} must .*{next(iter(wrong.values()))}"):
-        Linear(kb_of(*FILMS), **wrong)  # type: ignore[arg-type]
+        LinearRAG(kb_of(*FILMS), **wrong)  # type: ignore[arg-type]

@@ -133,16 +133,14 @@ class Planner:
 
     def _in_node_order(self, facts: list[Triple], nodes: dict[int, float]) -> list[Triple]:
         """By passage in the order of the nodes; where order is by similarity alone, equal scores by corpus position."""
-        rows = (
-            sorted(nodes, key=lambda row: (-nodes[row], row)) if self.switches.arrangement == "depth_first" else nodes
-        )
+        rows = sorted(nodes, key=lambda row: (-nodes[row], row)) if self.switches.edge_order == "depth_first" else nodes
         place = {self.kb.corpus.ids[row]: i for i, row in enumerate(rows)}
         return sorted(facts, key=lambda fact: place[fact.passage_id])
 
     def _trees(self, facts: list[Triple], weights: np.ndarray, mentioned: list[str]) -> list[list[int]]:
         edges = [(self._vertex(fact.head), self._vertex(fact.tail)) for fact in facts]
         names = list(dict.fromkeys(map(self._vertex, mentioned)))
-        if self.switches.arrangement == "iteration":
+        if self.switches.edge_order == "iteration":
             return iteration_trees(edges, weights, names, self_loops=self.switches.self_loops)
         walks = depth_first_trees(edges, weights, names)
         if self.switches.self_loops:

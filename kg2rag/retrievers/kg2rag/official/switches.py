@@ -13,7 +13,7 @@ from typing import Literal, get_args
 Expansion = Literal["titles", "graph", "none"]
 Score = Literal["smoothed", "cosine"]
 Entities = Literal["spelling", "graph"]
-Arrangement = Literal["iteration", "depth_first"]
+EdgeOrder = Literal["iteration", "depth_first"]
 Text = Literal["text", "triplets"]
 Overflow = Literal["stop", "cut", "skip"]
 Refill = Literal["misaligned", "aligned", "unlinked", "none"]
@@ -23,7 +23,7 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "expansion": get_args(Expansion),
     "expanded_score": get_args(Score),
     "entities": get_args(Entities),
-    "arrangement": get_args(Arrangement),
+    "edge_order": get_args(EdgeOrder),
     "rerank_on": get_args(Text),
     "overflow": get_args(Overflow),
     "refill": get_args(Refill),
@@ -48,7 +48,7 @@ class Switches:
     short_spans_match : a name that loses all of its character n-grams counts as mentioned, as in the code. Only with
         `query_edges`, so the paper has no value.
     self_loops : an entity of its own with a self-loop is a tree; paper: False.
-    arrangement : edges of a tree in the "iteration" order of its vertices, or "depth_first" from the heaviest.
+    edge_order : edges of a tree in the "iteration" order of its vertices, or "depth_first" from the heaviest.
     rerank_on : the reranker reads the passages' "text", or the "triplets".
     repeat_passages : that text has a passage as often as it owns edges of the tree. With "triplets" it has no effect.
     overflow : at a tree that does not fit, "stop"; "cut" it [ours: the paper does not say]; or "skip" it.
@@ -69,7 +69,7 @@ class Switches:
     query_edges: bool = True
     short_spans_match: bool = True
     self_loops: bool = True
-    arrangement: Arrangement = "iteration"
+    edge_order: EdgeOrder = "iteration"
     rerank_on: Text = "text"
     repeat_passages: bool = True
     overflow: Overflow = "stop"
@@ -95,7 +95,7 @@ class Switches:
             query_edges=False,
             short_spans_match=False,
             self_loops=False,
-            arrangement="depth_first",
+            edge_order="depth_first",
             rerank_on="triplets",
             repeat_passages=False,
             overflow="cut",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from kg2rag.knowledge.base import KnowledgeBase
-from kg2rag.retrievers.dense import BLOCK, Dense, from_starts
+from kg2rag.retrievers.dense import BLOCK, Dense, walk_or_dense
 from kg2rag.types.passages import Query
 from kg2rag.types.rankings import Ranking, rank
 
@@ -30,7 +30,7 @@ def answers(kb: KnowledgeBase, *texts: str) -> list[Ranking]:
         ]
 
     queries = [Query(f"q{i}", text) for i, text in enumerate(texts)]
-    return from_starts(kb, queries, 5, link=link, walk=walk, without="no number")
+    return walk_or_dense(kb, queries, 5, link=link, walk=walk, without="no number")
 
 
 def test_rankings_come_in_the_order_of_the_queries_whether_walked_or_not(kb_of: Build) -> None:
