@@ -11,6 +11,7 @@ from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.indexes.dense import DenseIndex
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.linear_rag.bridges import Activation
+from kg2rag.retrievers.linear_rag.graph import tri_graph
 from kg2rag.retrievers.linear_rag.retriever import LinearRAG
 from kg2rag.types.passages import Query
 
@@ -90,7 +91,7 @@ def test_an_entity_keeps_the_greatest_activation_that_reaches_it(kb_of: Build) -
 
 
 def test_edges_weigh_an_entitys_share_of_what_its_passage_mentions(kb_of: Build) -> None:
-    graph = kb_of(("Ash", "Red Oak. Oak again. See Elm."), ("Oak", "Wood."), ("Elm", "Wood.")).tri_graph
+    graph = tri_graph(kb_of(("Ash", "Red Oak. Oak again. See Elm."), ("Oak", "Wood."), ("Elm", "Wood.")))
     names = [node - graph.n_passages for node in graph.walk.of(0)[0].tolist()]
     assert dict(zip(names, graph.walk.of(0)[1].tolist(), strict=True)) == {0: 1 / 4, 1: 2 / 4, 2: 1 / 4}
 
