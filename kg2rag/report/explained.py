@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from kg2rag.retrievers.contract import Retriever
+from kg2rag.text.templates import render
 from kg2rag.types.explanation import Explanation, side_by_side
 from kg2rag.types.passages import Query
 from kg2rag.types.questions import QADataset, Question
@@ -53,13 +54,7 @@ class Explained:
         return self._html(alone=False)
 
     def _html(self, *, alone: bool) -> str:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-
-        environment = Environment(
-            loader=PackageLoader("kg2rag.text", "templates"), autoescape=True, undefined=StrictUndefined
-        )
-        template = environment.get_template("explained.html.j2")
-        return template.render(alone=alone, explained=self)
+        return render("explained.html.j2", alone=alone, explained=self)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         from rich.rule import Rule

@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from kg2rag.report import plots
 from kg2rag.report.cells import Sheet, headline, notes, pair_rows, rows, scale
+from kg2rag.text.templates import render
 
 if TYPE_CHECKING:
     import pandas as pd
-    from jinja2 import Environment
     from matplotlib.figure import Figure
 
 
 def table_html(sheet: Sheet) -> str:
     """The table alone, with its own few styles, for a notebook cell."""
-    template = _environment().get_template("table.html.j2")
-    return template.render(alone=True, **_table(sheet), headline=headline(sheet.config))
+    return render("table.html.j2", alone=True, **_table(sheet), headline=headline(sheet.config))
 
 
 def _table(sheet: Sheet) -> dict[str, Any]:
@@ -43,21 +42,18 @@ def page(
     pairs : every pair of systems in the first metric, as `Comparison.pairs` has them; left out where None.
     """
     config = sheet.config
-    return (
-        _environment()
-        .get_template("report.html.j2")
-        .render(
-            alone=False,
-            **_table(sheet),
-            headline=headline(config),
-            data=config.get("data", {}),
-            config=config,
-            figures=_figures(sheet, curve, token_curve),
-            groups={name: _breakdown(frame) for name, frame in groups.items()},
-            differences=differences.to_dict("records"),
-            pairs=[] if pairs is None else list(pair_rows(pairs, sheet.metrics[0])),
-            config_text=json.dumps(dict(config), indent=2, ensure_ascii=False, default=str),
-        )
+    return render(
+        "report.html.j2",
+        alone=False,
+        **_table(sheet),
+        headline=headline(config),
+        data=config.get("data", {}),
+        config=config,
+        figures=_figures(sheet, curve, token_curve),
+        groups={name: _breakdown(frame) for name, frame in groups.items()},
+        differences=differences.to_dict("records"),
+        pairs=[] if pairs is None else list(pair_rows(pairs, sheet.metrics[0])),
+        config_text=json.dumps(dict(config), indent=2, ensure_ascii=False, default=str),
     )
 
 
@@ -83,15 +79,3 @@ def _breakdown(frame: pd.DataFrame) -> list[dict[str, Any]]:
         systems = [(name, [f"{row[m] * scale(m):.1f}" for m in metrics]) for (_, name), row in named]
         groups.append({"name": group, "n": int(part["n"].iloc[0]), "systems": systems})
     return groups
-
-
-def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    return Environment(
-        loader=PackageLoader("kg2rag.text", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )

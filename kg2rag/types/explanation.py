@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from kg2rag.text.templates import render
 from kg2rag.types.arrays import FloatArray
 from kg2rag.types.formulas import FORMULA, INNER, SOURCE, for_stage, sources
 from kg2rag.types.hits import Hit
@@ -127,14 +128,8 @@ class Explanation:
         }
 
     def _repr_html_(self) -> str:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-
-        environment = Environment(
-            loader=PackageLoader("kg2rag.text", "templates"), autoescape=True, undefined=StrictUndefined
-        )
         rows = [self._row(at, hit) for at, hit in enumerate(self.hits(), start=1)]
-        template = environment.get_template("explanation.html.j2")
-        return template.render(title=self.title, rows=rows, missed=self.missed(), notes=self.notes())
+        return render("explanation.html.j2", title=self.title, rows=rows, missed=self.missed(), notes=self.notes())
 
     def _row(self, at: int, hit: Hit) -> dict[str, Any]:
         return {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kg2rag.report import plots
+from kg2rag.text import templates
 from kg2rag.types.trace import LOSSES
 
 if TYPE_CHECKING:
@@ -17,16 +18,7 @@ if TYPE_CHECKING:
 
 def render(template: str, *, alone: bool, **content: object) -> str:
     """A template filled in; `alone` makes a whole page of it, else it is a fragment for a notebook."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("kg2rag.text", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("diagnosis.html.j2").render(alone=alone, body=template, **content)
+    return templates.render("diagnosis.html.j2", alone=alone, body=template, **content)
 
 
 def svg(figure: Figure, name: str) -> object:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kg2rag.experiments.sweep import figures
 from kg2rag.experiments.sweep.results import SweepResult
 from kg2rag.report import plots
+from kg2rag.text.templates import render
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,17 +83,9 @@ def markdown(result: SweepResult) -> str:
 
 def page(result: SweepResult) -> str:
     """One file that loads nothing from elsewhere, fit for screen (light or dark) and paper."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("kg2rag.text", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     best = top(result) if result.numbers else None
-    return environment.get_template("sweep.html.j2").render(
+    return render(
+        "sweep.html.j2",
         name=result.name,
         headline=_headline(result),
         header=HEADER,

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from kg2rag.report.widgets.questions import Board, Choice, Compared
+from kg2rag.text.templates import render
 from kg2rag.types.questions import QADataset
 
 if TYPE_CHECKING:
@@ -43,13 +44,9 @@ class Browser:
 
     def to_html(self) -> str:
         """The first state, without widgets; every text is escaped."""
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-
-        environment = Environment(
-            loader=PackageLoader("kg2rag.text", "templates"), autoescape=True, undefined=StrictUndefined
-        )
         questions = self.board.questions(self.first)
-        return environment.get_template("browse.html.j2").render(
+        return render(
+            "browse.html.j2",
             choice=self.first,
             total=len(questions),
             rows=questions.head(LISTED).to_dict("records"),
