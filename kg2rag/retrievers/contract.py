@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kg2rag.types.parameters import check
 from kg2rag.types.passages import Query
 from kg2rag.types.rankings import Ranking
 from kg2rag.types.trace import Trace
@@ -21,6 +22,9 @@ class Retriever(ABC):
     The contract, which one test holds for every named system: a batch equals its queries one by one; the hits at a
     smaller `k` are a prefix of those at a larger one; every query gets a ranking, the empty string included.
     """
+
+    def __post_init__(self) -> None:
+        check(self)
 
     @abstractmethod
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
@@ -49,6 +53,9 @@ class Retriever(ABC):
 
 class Stage(ABC):
     """Changes rankings: reranks, expands, filters, re-orders."""
+
+    def __post_init__(self) -> None:
+        check(self)
 
     @property
     @abstractmethod
@@ -79,6 +86,7 @@ class Pipeline(Retriever):
     stages: tuple[Stage, ...]
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not self.stages:
             raise ValueError("A pipeline needs at least one stage; without any, use the retriever itself.")
 

@@ -1,0 +1,185 @@
+"""A component's parameters -> an error at construction that names the parameter, its value and what is allowed.
+
+`check(self)` compares every field of a dataclass with its annotation; rules given by name add ranges:
+
+>>> from dataclasses import dataclass
+>>> @dataclass(frozen=True)
+... class Walk:
+...     damping: float = 0.5
+...     depth: int = 100
+...
+...     def __post_init__(self) -> None:
+...         check(self, damping=above(0) & below(1), depth=at_least(1))
+>>> Walk(damping=1.5)
+Traceback (most recent call last):
+    ...
+kg2rag.types.parameters.ParameterError: damping must be above 0 and below 1, not 1.5.
+>>> Walk(depth=2.5)
+Traceback (most recent call last):
+    ...
+kg2rag.types.parameters.ParameterError: depth must be a whole number, not 2.5.
+
+Retrievers and stages call `check(self)` by themselves; one that has ranges calls it in its own `__post_init__`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import types
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from math import isfinite
+from numbers import Integral, Real
+from typing import Any, Literal, Union, get_args, get_origin
+
+
+class ParameterError(ValueError, TypeError):
+    """A parameter has a value that its component does not allow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a value must be, in words that follow "must be", and the test of it; `&` joins two."""
+
+    words: str
+    holds: Callable[[Any], bool]
+
+    def __and__(self, other: Rule) -> Rule:
+        return Rule(f"{self.words} and {other.words}", lambda value: self.holds(value) and other.holds(value))
+
+
+def at_least(low: float) -> Rule:
+    """`value >= low`."""
+    return Rule(f"at least {low}", lambda value: value >= low)
+
+
+def at_most(high: float) -> Rule:
+    """`value <= high`."""
+    return Rule(f"at most {high}", lambda value: value <= high)
+
+
+def above(low: float) -> Rule:
+    """`value > low`."""
+    return Rule(f"above {low}", lambda value: value > low)
+
+
+def below(high: float) -> Rule:
+    """`value < high`."""
+    return Rule(f"below {high}", lambda value: value < high)
+
+
+def between(low: float, high: float) -> Rule:
+    """`low <= value <= high`, both ends allowed."""
+    return Rule(f"between {low} and {high}", lambda value: low <= value <= high)
+
+
+def one_of(known: Collection[str]) -> Rule:
+    """A name of a table, or of a `Literal`'s arguments."""
+    return Rule(f"one of {', '.join(known)}", lambda value: value in known)
+
+
+def check(component: object, /, **rules: Rule) -> None:
+    """Compare a dataclass's fields with their annotations, then with the rules; None skips a rule where it is allowed.
+
+    Raises
+    ------
+    ParameterError : a value of another type, a number that is not finite, or one that breaks its rule.
+    """
+    values = {name: getattr(component, name) for name in getattr(component, "__dataclass_fields__", {})}
+    check_types(type(component), values)
+    for name, rule in rules.items():
+        if values[name] is not None and not rule.holds(values[name]):
+            raise refused(name, values[name], rule.words)
+
+
+def check_types(owner: Callable[..., object], values: Mapping[str, object]) -> None:
+    """Compare values with the annotations of a class's fields or a function's parameters."""
+    annotations = annotations_of(owner)
+    for name, value in values.items():
+        if name in annotations and not fits(value, annotations[name]):
+            raise refused(name, value, in_words(annotations[name]))
+
+
+def refused(name: str, value: object, allowed: str) -> ParameterError:
+    """The error for a parameter's value; `allowed` follows "must be"."""
+    shown = repr(value)
+    return ParameterError(f"{name} must be {allowed}, not {shown if len(shown) <= 80 else shown[:79] + '…'}.")
+
+
+def unknown(kind: str, name: object, known: Iterable[str]) -> ParameterError:
+    """The error for a name that a table lacks: the nearest name, then all that are known."""
+    names = sorted(known)
+    near = get_close_matches(str(name), names, n=1)
+    guess = f" Did you mean {near[0]!r}?" if near else ""
+    return ParameterError(f"Unknown {kind} {name!r}.{guess} Known: {', '.join(names) or 'none'}.")
+
+
+@cache
+def annotations_of(owner: Callable[..., Any]) -> Mapping[str, Any]:
+    """The evaluated annotations of a class's fields or a function's parameters.
+
+    Names that a module imports for type checkers alone cannot be evaluated; such a parameter is not in the result.
+    """
+    found: dict[str, Any] = {}
+    for each in reversed(inspect.getmro(owner)) if inspect.isclass(owner) else (owner,):
+        namespace = vars(sys.modules[each.__module__]) if each.__module__ in sys.modules else {}
+        for name, annotation in inspect.get_annotations(each).items():
+            try:
+                found[name] = eval(annotation, dict(namespace)) if isinstance(annotation, str) else annotation  # noqa: S307
+            except NameError:
+                found.pop(name, None)
+    return found
+
+
+def fits(value: object, annotation: Any) -> bool:
+    """Whether a value is of an annotated type; true for types that are not tested (type variables, say)."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin in (Union, types.UnionType):
+        return any(fits(value, each) for each in arguments)
+    if origin is Literal:
+        return value in arguments
+    if annotation in (int, float):
+        number = Integral if annotation is int else Real
+        return isinstance(value, number) and not isinstance(value, bool) and isfinite(value)
+    if origin is tuple and arguments[1:] == (...,):
+        return isinstance(value, tuple) and all(fits(each, arguments[0]) for each in value)
+    if annotation is None:
+        return value is None
+    kind = origin or annotation
+    if not inspect.isclass(kind):
+        return True
+    return _offers(value, kind) if getattr(kind, "_is_protocol", False) else isinstance(value, kind)
+
+
+def _offers(value: object, protocol: type) -> bool:
+    """Whether a value has what a protocol asks for; `isinstance` would need each to be `runtime_checkable`."""
+    return all(hasattr(value, name) for name in _members(protocol))
+
+
+def _members(protocol: type) -> list[str]:
+    return [name for name in vars(protocol) if not name.startswith("_") or name == "__call__"]
+
+
+_WORDS = {int: "a whole number", float: "a finite number", bool: "True or False", str: "a string", None: "None"}
+
+
+def in_words(annotation: Any) -> str:
+    """An annotated type, as it follows "must be"."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin in (Union, types.UnionType):
+        return " or ".join(in_words(each) for each in arguments)
+    if origin is Literal:
+        return f"one of {', '.join(map(str, arguments))}"
+    if annotation is type(None):
+        return "None"
+    if annotation in _WORDS:
+        return _WORDS[annotation]
+    if origin is tuple and arguments[1:] == (...,):
+        return f"a tuple, each member {in_words(arguments[0])}"
+    kind = origin or annotation
+    name = getattr(kind, "__name__", str(kind))
+    needs = f" (an object with {', '.join(_members(kind))})" if getattr(kind, "_is_protocol", False) else ""
+    return f"{'an' if name[0] in 'AEIOU' else 'a'} {name}{needs}"
