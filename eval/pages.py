@@ -96,7 +96,7 @@ def cell(row: pd.Series) -> str:
 def figure() -> None:
     """Recall@5 with 95 % intervals, one panel a set."""
     parts = [scores(name).query("metric == 'recall@5'").assign(metric=label) for name, label in SETS.items()]
-    drawn = plots.bars(pd.concat(parts), BASELINE, dict.fromkeys(SETS.values(), 100.0))
+    drawn = plots.bar_chart(pd.concat(parts), BASELINE, dict.fromkeys(SETS.values(), 100.0))
     with rc_context({"svg.hashsalt": "kg2rag"}):  # ids are drawn at random otherwise
         drawn.savefig(ROOT / "docs" / "results.svg", metadata={"Date": None})
 

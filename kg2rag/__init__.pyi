@@ -1,9 +1,9 @@
 """The public names and where each is defined; `__init__.py` reads this file, and so do type checkers."""
 
+from .answers.answer_report import score_answers as score_answers
 from .answers.context import ContextFormatter as ContextFormatter
 from .answers.context import FormattedContext as FormattedContext
 from .answers.reader import Reader as Reader
-from .answers.scores import score_answers as score_answers
 from .compute.encoder import SentenceEncoder as SentenceEncoder
 from .compute.llm import ChatModel as ChatModel
 from .compute.store import Store as Store
@@ -26,8 +26,8 @@ from .extraction.prompted import PromptedTriples as PromptedTriples
 from .knowledge.base import KnowledgeBase as KnowledgeBase
 from .knowledge.graph import KnowledgeGraph as KnowledgeGraph
 from .report import plots as plots
-from .report.explained import Explained as Explained
-from .report.explained import explain as explain
+from .report.question_explanation import QuestionExplanation as QuestionExplanation
+from .report.question_explanation import explain as explain
 from .retrievers import systems as systems
 from .retrievers.adapters.recorded import Recorded as Recorded
 from .retrievers.bm25 import BM25 as BM25

@@ -46,7 +46,7 @@ def explain(
 
     from kg2rag.compute.encoder import SentenceEncoder
     from kg2rag.knowledge.base import KnowledgeBase
-    from kg2rag.report.explained import explain as run
+    from kg2rag.report.question_explanation import explain as run
     from kg2rag.retrievers.systems import build_all
 
     data = load_data(dataset, path, split, setting, passages, None, 0, revision)

@@ -20,7 +20,7 @@ from kg2rag.evaluation.diagnosis import Held
 from kg2rag.evaluation.graphs import Strategy, over_graphs
 from kg2rag.evaluation.metrics import Unit, evaluate, parse_metrics
 from kg2rag.evaluation.running import System, run
-from kg2rag.evaluation.scores import per_query_table, score_table
+from kg2rag.evaluation.score_table import per_query_table, score_table
 from kg2rag.types.questions import QADataset
 from kg2rag.types.rankings import Ranking
 

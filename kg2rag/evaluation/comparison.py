@@ -15,14 +15,14 @@ from kg2rag.evaluation import storage
 from kg2rag.evaluation.budgets import against_others, larger_sets
 from kg2rag.evaluation.diagnosis import held as diagnosis
 from kg2rag.evaluation.pairs import pair_table
-from kg2rag.evaluation.scores import ABOUT
+from kg2rag.evaluation.score_table import ABOUT
 from kg2rag.types.rankings import Ranking
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from kg2rag.evaluation.diagnosis import Held, OracleLadder, QueryComparison, Waterfall
-    from kg2rag.evaluation.diagnosis.budget import Formatter
+    from kg2rag.evaluation.diagnosis.contexts import Formatter
     from kg2rag.types.questions import QADataset
 
 Group = Literal["type", "hops", "gold"]

@@ -12,7 +12,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kg2rag.evaluation.scores import COUNTS, TESTS, score_table
+from kg2rag.evaluation.score_table import COUNTS, TESTS, score_table
 from kg2rag.retrievers.adapters import trec
 
 if TYPE_CHECKING:

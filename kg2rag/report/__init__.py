@@ -5,10 +5,10 @@ baseline by Holm-corrected p < .05, .01, .001, the best mean bold only where it 
 system, and a dagger where a system returns more than the others.
 """
 
-from kg2rag.report.cells import Cell, Row, Sheet, headline, notes, rows, scale, stars
+from kg2rag.report.markup import latex, markdown
 from kg2rag.report.page import page, table_html
+from kg2rag.report.table import Cell, Row, Sheet, headline, notes, rows, scale, stars
 from kg2rag.report.terminal import TerminalTable, pairs_table
-from kg2rag.report.text import latex, markdown
 
 __all__ = [
     "Cell",

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from kg2rag.report import plots
-from kg2rag.report.cells import Sheet, headline, notes, pair_rows, rows, scale
+from kg2rag.report.table import Sheet, headline, notes, pair_rows, rows, scale
 from kg2rag.text.templates import render
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _figures(sheet: Sheet, curve: pd.DataFrame, token_curve: pd.DataFrame | None
     from markupsafe import Markup
 
     drawn: dict[str, Figure] = {
-        "bars": plots.bars(sheet.scores, sheet.baseline, {metric: scale(metric) for metric in sheet.metrics}),
+        "bars": plots.bar_chart(sheet.scores, sheet.baseline, {metric: scale(metric) for metric in sheet.metrics}),
         "curve": plots.recall_curve(curve, sheet.baseline),
     }
     if token_curve is not None:

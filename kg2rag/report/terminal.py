@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kg2rag.report.cells import Cell, Sheet, headline, notes, pair_rows, rows
+from kg2rag.report.table import Cell, Sheet, headline, notes, pair_rows, rows
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -25,12 +25,12 @@ def test_the_baseline_is_grey_and_no_other():
 
 @pytest.mark.parametrize(("metrics", "shown"), [(1, 1), (3, 3), (4, 4), (5, 5), (8, 8)])
 def test_every_metric_has_its_panel(metrics, shown):
-    figure = plots.bars(scores(3, metrics), "s0")
+    figure = plots.bar_chart(scores(3, metrics), "s0")
     assert sum(axis.get_visible() for axis in figure.axes) == shown
 
 
 def test_bars_are_as_long_as_the_means():
-    figure = plots.bars(scores(2, 1), "s0", {"recall@1": 100})
+    figure = plots.bar_chart(scores(2, 1), "s0", {"recall@1": 100})
     assert [bar.get_width() for bar in figure.axes[0].patches] == [50, 50]
     assert figure.axes[0].texts[0].get_text() == "50.0"
 
@@ -59,7 +59,7 @@ def test_flat_scores_and_a_single_depth_can_be_drawn(value):
     flat = pd.DataFrame({"a": [value]}, index=pd.Index([1], name="k"))
     assert plots.to_svg(plots.recall_curve(flat, "a"), "x")
     table = scores(1, 1).assign(mean=value, ci_low=value, ci_high=value)
-    assert plots.to_svg(plots.bars(table, "s0"), "x")
+    assert plots.to_svg(plots.bar_chart(table, "s0"), "x")
 
 
 def test_a_line_by_tokens_ends_where_it_is_blank_and_is_named_with_its_last_value():
@@ -80,7 +80,7 @@ def test_svg_is_well_formed_and_takes_the_colour_of_the_page():
 
 
 def test_svg_is_the_same_every_time():
-    first, second = (plots.to_svg(plots.bars(scores(3, 4), "s0"), "bars") for _ in range(2))
+    first, second = (plots.to_svg(plots.bar_chart(scores(3, 4), "s0"), "bars") for _ in range(2))
     assert first == second
 
 
@@ -97,13 +97,13 @@ def test_dollar_signs_in_names_are_no_formula():
 def test_drawing_leaves_no_figure_open():
     pyplot = pytest.importorskip("matplotlib.pyplot")
     before = pyplot.get_fignums()
-    plots.bars(scores(2, 2), "s0")
+    plots.bar_chart(scores(2, 2), "s0")
     assert pyplot.get_fignums() == before
 
 
 def test_groups_put_the_best_system_on_top_and_frame_the_best_of_each_group():
     means = pd.DataFrame({"dense": [0.5, 0.5], "graph": [0.9, 0.4], "tie": [0.5, 0.5]}, index=["two hops", "one hop"])
-    axis = plots.groups(means, "dense").axes[0]
+    axis = plots.heat_map(means, "dense").axes[0]
     assert [label.get_text() for label in axis.get_yticklabels()] == ["graph", "dense", "tie"]
     assert [text.get_text() for text in axis.texts] == ["90", "40", "50", "50", "50", "50"]
     framed = {(round(patch.get_x() + 0.48), round(patch.get_y() + 0.46)) for patch in axis.patches}
@@ -112,4 +112,4 @@ def test_groups_put_the_best_system_on_top_and_frame_the_best_of_each_group():
 
 def test_groups_without_the_baseline_name_what_there_is():
     with pytest.raises(ValueError, match=r"Unknown baseline 'bm25'\. Known: dense"):
-        plots.groups(pd.DataFrame({"dense": [0.5]}, index=["x"]), "bm25")
+        plots.heat_map(pd.DataFrame({"dense": [0.5]}, index=["x"]), "bm25")

@@ -250,7 +250,7 @@ def test_several_seeds_show_the_spread_between_them(scores):
 
 
 def test_pairs_are_printed_with_their_signs():
-    from kg2rag.report.cells import pair_rows
+    from kg2rag.report.table import pair_rows
 
     assert list(pair_rows(pairs(), "recall@5")) == [
         ("dense", NASTY, "−10.0** ", "−15.0 to −5.0", ".004", "−0.42", "3/2/9")

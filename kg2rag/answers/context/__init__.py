@@ -6,7 +6,7 @@ confidence-gated retrieval. Names of inverse relations stand in `inverses`; aski
 
 from __future__ import annotations
 
+from kg2rag.answers.context.budget import Dropped
 from kg2rag.answers.context.formatter import Citation, ContextFormatter, FormattedContext
-from kg2rag.answers.context.page import Dropped
 
 __all__ = ["Citation", "ContextFormatter", "Dropped", "FormattedContext"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from kg2rag.answers.context.budget import BudgetedText, Dropped, fit
 from kg2rag.answers.context.graph_block import GraphLines, one_line
-from kg2rag.answers.context.page import Dropped, Page, fitted
 from kg2rag.compute.tokens import TokenCounter, counter_of
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.text.normalisation import normalise
@@ -86,7 +86,7 @@ class ContextFormatter:
         KeyError : a name that the graph lacks.
         """
         codes = self._codes(entities)
-        page, _ = fitted(self.graph_tokens, self._counter, lambda page: self._write_graph(page, codes))
+        page, _ = fit(self.graph_tokens, self._counter, lambda page: self._write_graph(page, codes))
         return FormattedContext(page.text, page.tokens, dropped=tuple(page.dropped))
 
     def passages(self, ranking: Ranking, entities: Sequence[str | int] = ()) -> FormattedContext:
@@ -100,7 +100,7 @@ class ContextFormatter:
         entities : described above the passages, where relationships are included.
         """
         codes = self._codes(entities) if self.include_relationships else []
-        page, citations = fitted(
+        page, citations = fit(
             self.passage_tokens, self._counter, lambda page: self._write_passages(page, ranking, codes)
         )
         return FormattedContext(page.text, page.tokens, citations, tuple(page.dropped))
@@ -109,7 +109,7 @@ class ContextFormatter:
     def _counter(self) -> TokenCounter:
         return self.counter or counter_of(self.kb.embedder)
 
-    def _write_graph(self, page: Page, codes: Sequence[int]) -> None:
+    def _write_graph(self, page: BudgetedText, codes: Sequence[int]) -> None:
         if not codes:
             return
         graph = self.kb.graph
@@ -129,7 +129,7 @@ class ContextFormatter:
         if cut:
             page.drop(f"{cut} weaker relationships", "limit")
 
-    def _write_passages(self, page: Page, ranking: Ranking, codes: Sequence[int]) -> tuple[Citation, ...]:
+    def _write_passages(self, page: BudgetedText, ranking: Ranking, codes: Sequence[int]) -> tuple[Citation, ...]:
         if codes:
             page.add_section("## Related Entities", [self._described(code) for code in codes], "\n\n", "")
         citations: list[Citation] = []

@@ -7,6 +7,6 @@
 from kg2rag.evaluation.diagnosis.fates import Waterfall, waterfall
 from kg2rag.evaluation.diagnosis.held import Held
 from kg2rag.evaluation.diagnosis.ladder import OracleLadder, oracle_ladder
-from kg2rag.evaluation.diagnosis.pairs import QueryComparison, compare_queries
+from kg2rag.evaluation.diagnosis.queries import QueryComparison, compare_queries
 
 __all__ = ["Held", "OracleLadder", "QueryComparison", "Waterfall", "compare_queries", "oracle_ladder", "waterfall"]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from kg2rag.evaluation.diagnosis import page
-from kg2rag.evaluation.diagnosis.budget import Formatter, left_out
+from kg2rag.evaluation.diagnosis.contexts import Formatter, left_out
 from kg2rag.types.passages import Query
 from kg2rag.types.questions import QADataset, Question
 from kg2rag.types.rankings import Ranking
@@ -88,9 +88,9 @@ class Waterfall:
 
     def figure(self) -> Figure:
         """All gold, less what each stage lost, down to what was found; below, the same by question type."""
-        from kg2rag.report.plots.diagnosis import waterfall_figure
+        from kg2rag.report import plots
 
-        return waterfall_figure(self.totals(), f"{self.system}: where the gold went, k = {self.k}")
+        return plots.waterfall(self.totals(), f"{self.system}: where the gold went, k = {self.k}")
 
     def to_html(self) -> str:
         """A self-contained page: table, figure, and every gold passage behind its loss and reason."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kg2rag.evaluation.diagnosis.fates import Waterfall, waterfall
 from kg2rag.evaluation.diagnosis.ladder import OracleLadder, oracle_ladder
-from kg2rag.evaluation.diagnosis.pairs import QueryComparison, compare_queries
+from kg2rag.evaluation.diagnosis.queries import QueryComparison, compare_queries
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.types.questions import QADataset
 

@@ -49,12 +49,12 @@ class OracleLadder:
 
     def figure(self, metric: str | None = None) -> Figure:
         """One bar a rung, by the first metric or the one named."""
-        from kg2rag.report.plots.diagnosis import ladder_figure
+        from kg2rag.report import plots
 
         chosen = metric or self.metrics[0]
         if chosen not in self.metrics:
             raise ValueError(f"Unknown metric {chosen!r}. This ladder has: {', '.join(self.metrics)}.")
-        return ladder_figure(self.frame, chosen, f"{self.system}: {chosen} with perfect stages, per cent")
+        return plots.oracle_ladder(self.frame, chosen, f"{self.system}: {chosen} with perfect stages, per cent")
 
     def to_html(self) -> str:
         """A self-contained page."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from kg2rag.evaluation.diagnosis.fates import Waterfall
     from kg2rag.evaluation.diagnosis.ladder import OracleLadder
-    from kg2rag.evaluation.diagnosis.pairs import QueryComparison
+    from kg2rag.evaluation.diagnosis.queries import QueryComparison
 
 
 def render(template: str, *, alone: bool, **content: object) -> str:

@@ -1,11 +1,13 @@
-"""Score tables -> matplotlib figures, a family a file, and figures -> inline SVG.
+"""Score tables -> matplotlib figures, one family per file, and figures -> inline SVG.
 
-Figures are made without pyplot, so nothing is shown, kept or shared; the baseline is always grey.
+Figures are made without pyplot: nothing is displayed or kept by the library. The baseline is always grey.
 """
 
-from kg2rag.report.plots.bars import bars
+from kg2rag.report.plots.bars import bar_chart
 from kg2rag.report.plots.curves import recall_curve, token_curve
-from kg2rag.report.plots.groups import groups
+from kg2rag.report.plots.diagnosis import oracle_ladder, waterfall
+from kg2rag.report.plots.groups import heat_map
+from kg2rag.report.plots.networks import network
 from kg2rag.report.plots.reach import graph_reach
 from kg2rag.report.plots.style import GREY, INK, PALETTE, PAPER, colours
 from kg2rag.report.plots.svg import to_svg
@@ -15,11 +17,14 @@ __all__ = [
     "INK",
     "PALETTE",
     "PAPER",
-    "bars",
+    "bar_chart",
     "colours",
     "graph_reach",
-    "groups",
+    "heat_map",
+    "network",
+    "oracle_ladder",
     "recall_curve",
     "to_svg",
     "token_curve",
+    "waterfall",
 ]

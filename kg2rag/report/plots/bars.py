@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def bars(scores: pd.DataFrame, baseline: str, scale: Mapping[str, float] | None = None) -> Figure:
+def bar_chart(scores: pd.DataFrame, baseline: str, scale: Mapping[str, float] | None = None) -> Figure:
     """One panel a metric: means as bars with their 95 % intervals, systems from top to bottom.
 
     Parameters

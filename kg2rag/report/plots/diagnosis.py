@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kg2rag.report.plots import GREY, INK, PALETTE, PAPER
+from kg2rag.report.plots.style import GREY, INK, PALETTE, PAPER
 from kg2rag.types.trace import LOSSES
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _WIDTH = 9.4
 _NARROWEST = 0.035  # of the axis: counts of slimmer segments are left out, and stand in the table
 
 
-def waterfall_figure(totals: pd.DataFrame, title: str) -> Figure:
+def waterfall(totals: pd.DataFrame, title: str) -> Figure:
     """Gold passages falling from all to found, loss by loss; below, each question type in per cent, with counts.
 
     Parameters
@@ -103,7 +103,7 @@ def _stacks(axis: Axes, totals: pd.DataFrame) -> None:
     _bare(axis)
 
 
-def ladder_figure(table: pd.DataFrame, metric: str, title: str) -> Figure:
+def oracle_ladder(table: pd.DataFrame, metric: str, title: str) -> Figure:
     """One bar a rung, the system's own in grey; rungs that could not be measured say so.
 
     Parameters

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def groups(means: pd.DataFrame, baseline: str) -> Figure:
+def heat_map(means: pd.DataFrame, baseline: str) -> Figure:
     """One row a system, one column a group, best systems on top; a cell shows its mean in per cent.
 
     The colour is the difference from the baseline in that group, orange above and purple below; the best mean of a

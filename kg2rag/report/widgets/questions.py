@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, Protocol, get_args
 
-from kg2rag.report.explained import Explained, of_rankings
+from kg2rag.report.question_explanation import QuestionExplanation, explain_rankings
 from kg2rag.types.questions import QADataset
 from kg2rag.types.rankings import Ranking
 
@@ -157,12 +157,12 @@ class Board:
         order = by.sort_values(ascending=choice.order == "left ahead", kind="stable").index
         return frame.loc[order]
 
-    def explained(self, choice: Choice, query_id: str) -> Explained:
+    def explained(self, choice: Choice, query_id: str) -> QuestionExplanation:
         """The two rankings of a question, each hit explained, headed by the systems' scores on it."""
         at = self._at[query_id]
         names = (choice.left, choice.right)
         rankings = {name: self.result.rankings[name][at] for name in names}
-        found = of_rankings(rankings, self.data, self.data.questions[at], k=choice.hits)
+        found = explain_rankings(rankings, self.data, self.data.questions[at], k=choice.hits)
         each = {name: replace(one, title=self._told(name, query_id)) for name, one in found.explanations.items()}
         return replace(found, explanations=each)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kg2rag.report.cells import LARGER, Cell, Sheet, notes, rows
+from kg2rag.report.table import LARGER, Cell, Sheet, notes, rows
 
 
 def markdown(sheet: Sheet) -> str:

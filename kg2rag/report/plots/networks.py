@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
-from kg2rag.report.plots import GREY, INK, PALETTE
+from kg2rag.report.plots.style import GREY, INK, PALETTE
 
 if TYPE_CHECKING:
     import networkx as nx

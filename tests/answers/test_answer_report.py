@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg2rag.answers.measures import Score, joint, normalise_answer, score_answer, score_supporting
+from kg2rag.answers.answer_metrics import Score, joint, normalise_answer, score_answer, score_supporting
+from kg2rag.answers.answer_report import returned_sentences, score_answers
 from kg2rag.answers.reader import Answer, Answers
-from kg2rag.answers.scores import returned_sentences, score_answers
 from kg2rag.compute.llm import Failure
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Passage

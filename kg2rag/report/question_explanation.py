@@ -25,7 +25,7 @@ NARROWEST = 48  # columns of a terminal that an explanation needs beside another
 
 
 @dataclass(frozen=True, repr=False)
-class Explained:
+class QuestionExplanation:
     """A question, what is known about it, and one explanation for each system; make one with `explain`.
 
     Attributes
@@ -79,7 +79,7 @@ class Explained:
         return captured.get()
 
 
-def explain(systems: Mapping[str, Retriever], data: QADataset, question: str, *, k: int = 5) -> Explained:
+def explain(systems: Mapping[str, Retriever], data: QADataset, question: str, *, k: int = 5) -> QuestionExplanation:
     """What some systems return for a question, and why.
 
     Parameters
@@ -98,11 +98,13 @@ def explain(systems: Mapping[str, Retriever], data: QADataset, question: str, *,
     known, query = _found(data, question)
     rankings = {name: system.retrieve(query, max(k, len(data.corpus))) for name, system in systems.items()}
     if known is None:
-        return Explained(query.text, _explanations(rankings, data, {}, k))
-    return of_rankings(rankings, data, known, k=k)
+        return QuestionExplanation(query.text, _explanations(rankings, data, {}, k))
+    return explain_rankings(rankings, data, known, k=k)
 
 
-def of_rankings(rankings: Mapping[str, Ranking], data: QADataset, question: Question, *, k: int = 5) -> Explained:
+def explain_rankings(
+    rankings: Mapping[str, Ranking], data: QADataset, question: Question, *, k: int = 5
+) -> QuestionExplanation:
     """What rankings that exist, those of a comparison say, hold for a question of the set, and why.
 
     Parameters
@@ -115,7 +117,7 @@ def of_rankings(rankings: Mapping[str, Ranking], data: QADataset, question: Ques
     KeyError : a hit shown is not in the corpus.
     """
     explanations = _explanations(rankings, data, _passages(data, question), k)
-    return Explained(question.text, explanations, tuple(question.gold), question.answers, question.id)
+    return QuestionExplanation(question.text, explanations, tuple(question.gold), question.answers, question.id)
 
 
 def _explanations(

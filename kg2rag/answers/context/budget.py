@@ -17,8 +17,8 @@ class Dropped(NamedTuple):
     why: str
 
 
-class Page:
-    """A text that grows by whole pieces; make it through `fitted`, which holds the budget.
+class BudgetedText:
+    """A text that grows by whole pieces; make it through `fit`, which holds the budget.
 
     A piece is taken to cost what it and its separator cost alone. For WordPiece, which never joins across white space,
     that is exact; other tokenizers may differ at the seams, so `recount` counts the whole text with every piece.
@@ -65,15 +65,15 @@ class Page:
         self.dropped.append(Dropped(what, why))
 
 
-def fitted(budget: int, counter: TokenCounter, write: Callable[[Page], Written]) -> tuple[Page, Written]:
+def fit(budget: int, counter: TokenCounter, write: Callable[[BudgetedText], Written]) -> tuple[BudgetedText, Written]:
     """A page that `write` fills, and what that returns; its `tokens` are those of the whole text, counted at the end.
 
     Where the pieces turn out to cost more together than alone, the page is written again, counted whole each time.
     """
-    page = Page(budget, counter, recount=False)
+    page = BudgetedText(budget, counter, recount=False)
     written = write(page)
     page.tokens = counter.count([page.text])[0]
     if page.tokens > budget:
-        page = Page(budget, counter, recount=True)
+        page = BudgetedText(budget, counter, recount=True)
         written = write(page)
     return page, written

@@ -3,7 +3,7 @@ from __future__ import annotations
 import networkx as nx
 import pytest
 
-from kg2rag.report.drawing import network
+from kg2rag.report.plots import network
 
 
 def graph(*edges: tuple[str, str, str]) -> nx.MultiDiGraph:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kg2rag.answers.measures import Rules, Score, Sentence, check_rules, joint, score_answer, score_supporting
+from kg2rag.answers.answer_metrics import Rules, Score, Sentence, check_rules, joint, score_answer, score_supporting
 from kg2rag.answers.reader import Answers
 from kg2rag.compute.llm import Failure
 from kg2rag.evaluation.sentences import sentence_spans

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from kg2rag.report.explained import NARROWEST, Explained, explain
+from kg2rag.report.question_explanation import NARROWEST, QuestionExplanation, explain
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Passage, Query
@@ -95,7 +95,7 @@ def test_no_system_is_refused() -> None:
         explain({}, data(), "q1")
 
 
-def printed(found: Explained, width: int) -> str:
+def printed(found: QuestionExplanation, width: int) -> str:
     console = Console(width=width, no_color=True)
     with console.capture() as captured:
         console.print(found)
