@@ -27,9 +27,8 @@ from __future__ import annotations
 import inspect
 import sys
 import types
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cache
 from math import isfinite
 from numbers import Integral, Real
@@ -107,14 +106,6 @@ def refused(name: str, value: object, allowed: str) -> ParameterError:
     """The error for a parameter's value; `allowed` follows "must be"."""
     shown = repr(value)
     return ParameterError(f"{name} must be {allowed}, not {shown if len(shown) <= 80 else shown[:79] + '…'}.")
-
-
-def unknown(kind: str, name: object, known: Iterable[str]) -> ParameterError:
-    """The error for a name that a table lacks: the nearest name, then all that are known."""
-    names = sorted(known)
-    near = get_close_matches(str(name), names, n=1)
-    guess = f" Did you mean {near[0]!r}?" if near else ""
-    return ParameterError(f"Unknown {kind} {name!r}.{guess} Known: {', '.join(names) or 'none'}.")
 
 
 @cache

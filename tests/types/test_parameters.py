@@ -18,7 +18,6 @@ from kg2rag.types.parameters import (
     check,
     check_types,
     one_of,
-    unknown,
 )
 
 
@@ -95,13 +94,6 @@ def test_a_functions_parameters_are_compared_with_its_annotations() -> None:
     check_types(build, {"depth": 3, "weights": {}})
     with pytest.raises(ParameterError, match="weights must be a dict or None, not 'even'"):
         check_types(build, {"weights": "even"})
-
-
-def test_an_unknown_name_is_told_the_nearest_and_all_known() -> None:
-    assert str(unknown("system", "bm52", ["dense", "bm25"])) == (
-        "Unknown system 'bm52'. Did you mean 'bm25'? Known: bm25, dense."
-    )
-    assert str(unknown("system", "zz", [])) == "Unknown system 'zz'. Known: none."
 
 
 def test_at_most_allows_its_end() -> None:
