@@ -6,6 +6,7 @@
 recall@5 with each side alone; with the rules' weights; with those of a ridge regression that saw neither a question nor
 an equal one (nested five-fold cross-validation); with the one point of the grid that is best on average over these
 questions; and with the best point for each question. The last two are chosen by the gold: bounds, no systems.
+`--save FILE` writes the ridge regression of all questions, for `LearnedAnalyser.load`.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from typing import Annotated
 
 import numpy as np
 import typer
+from fitting import cross_validate, fit
+from hindsight import grid_scores, regret, simplex
 from rich.console import Console
 from rich.table import Table
 
 import kg2rag
 from kg2rag.evaluation import evaluate
 from kg2rag.evaluation.significance import bootstrap_interval
-from kg2rag.retrievers.dynamic_hybrid.hindsight import grid_scores, regret, simplex
-from kg2rag.retrievers.dynamic_hybrid.learned import cross_validate
 
 METRIC = "recall@5"
 
@@ -33,6 +34,7 @@ def main(
     path: Annotated[Path | None, typer.Option()] = None,
     setting: Annotated[str | None, typer.Option()] = None,
     seed: Annotated[int, typer.Option()] = 0,
+    save: Annotated[Path | None, typer.Option(help="Write the analyser fitted on all questions.")] = None,
 ) -> None:
     """Measure on one data set."""
     data = kg2rag.load(dataset, path=path, setting=setting)
@@ -43,7 +45,10 @@ def main(
 
     runs = {side: retriever.retrieve_batch(data.queries, 100) for side, retriever in hybrid.sides().items()}
     rules = regret(hybrid.analyse(data.queries), runs, score)
-    learned = cross_validate(data.queries, grid_scores(runs, score, simplex()), seed=seed)
+    scores = grid_scores(runs, score, simplex())
+    learned = cross_validate(data.queries, scores, seed=seed)
+    if save is not None:
+        fit(data.queries, scores, seed=seed).save(save)
     rows = {f"{side} alone": score(rankings) for side, rankings in runs.items()}
     rows |= {"rules": rules.achieved, "learned, cross-validated": learned}
     rows |= {"best fixed weights (gold)": rules.fixed, "best weights per question (gold)": rules.best}

@@ -1,7 +1,7 @@
 """Query -> how much each kind of retrieval should count for it: the analysers of the dynamic hybrid design.
 
 Three behind one protocol: rules on the query's form (`rules`, the default), a language model (`llm`), and a model
-fitted on questions with known gold (`learned`). `hindsight` says what better weights would have brought.
+fitted on questions with known gold (`learned`).
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ class DynamicHybrid(Retriever):
         return analyser.analyse(queries)
 
     def sides(self) -> dict[str, Retriever]:
-        """The four retrievers, by side; `weighting.hindsight` takes their runs."""
+        """The four retrievers, by side."""
         retrievers = (Dense(self.kb), BM25(self.kb), Pattern(self.kb), GRAPH_SIDES[self.graph](self.kb))
         return dict(zip(SIDES, retrievers, strict=True))
 

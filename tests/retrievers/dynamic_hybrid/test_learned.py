@@ -8,10 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fitting import cross_validate, fit
+from hindsight import grid_scores, regret, simplex
 
 from kg2rag.retrievers.dynamic_hybrid.analysis import QueryAnalysis, blend
-from kg2rag.retrievers.dynamic_hybrid.hindsight import grid_scores, regret, simplex
-from kg2rag.retrievers.dynamic_hybrid.learned import LearnedAnalyser, cross_validate
+from kg2rag.retrievers.dynamic_hybrid.learned import LearnedAnalyser
 from kg2rag.types.arrays import FloatArray
 from kg2rag.types.passages import Query
 from kg2rag.types.rankings import Ranking, rank
@@ -62,21 +63,21 @@ def test_a_blend_is_weighted_reciprocal_rank_by_hand() -> None:
 
 def test_the_learned_weights_follow_the_form_of_unseen_questions() -> None:
     train = [*HOW[:15], *NAMES[:15]]
-    analyser = LearnedAnalyser.fit(train, scores(train))
+    analyser = fit(train, scores(train))
     how, name = analyser.analyse([HOW[19], NAMES[19]])
     assert how.weights["dense"] > how.weights["pattern"]
     assert name.weights["pattern"] > name.weights["dense"]
 
 
 def test_it_refuses_a_question_it_was_fitted_on_even_in_capitals() -> None:
-    analyser = LearnedAnalyser.fit([*HOW, *NAMES], scores([*HOW, *NAMES]))
+    analyser = fit([*HOW, *NAMES], scores([*HOW, *NAMES]))
     with pytest.raises(ValueError, match=r"1 of 2 queries .* are among those"):
         analyser.analyse([Query("new", "why is it so"), Query("again", HOW[3].text.upper())])
 
 
 def test_a_saved_analyser_decides_as_before_and_still_refuses(tmp_path: Path) -> None:
     train = [*HOW[:15], *NAMES[:15]]
-    analyser = LearnedAnalyser.fit(train, scores(train))
+    analyser = fit(train, scores(train))
     analyser.save(tmp_path / "model.json")
     loaded = LearnedAnalyser.load(tmp_path / "model.json")
     assert loaded.analyse(NAMES[15:]) == analyser.analyse(NAMES[15:])
@@ -85,7 +86,7 @@ def test_a_saved_analyser_decides_as_before_and_still_refuses(tmp_path: Path) ->
 
 
 def test_a_model_of_other_features_is_refused(tmp_path: Path) -> None:
-    analyser = LearnedAnalyser.fit([*HOW, *NAMES], scores([*HOW, *NAMES]))
+    analyser = fit([*HOW, *NAMES], scores([*HOW, *NAMES]))
     analyser.save(tmp_path / "model.json")
     record = json.loads((tmp_path / "model.json").read_text())
     (tmp_path / "model.json").write_text(json.dumps({**record, "features": ["length"]}))
