@@ -106,7 +106,7 @@ def _blended(runs: Runs, weights: Sequence[Mapping[str, float]], constant: float
     depth = max((len(ranking) for rankings in runs.values() for ranking in rankings), default=0)
     return [
         blend(
-            {side: replace(runs[side][i], stages=(side,), stage_codes=None, parts={}) for side in SIDES},
+            {side: replace(runs[side][i], stages=(side,), stage_codes=None, score_parts={}) for side in SIDES},
             of_query,
             max(depth, 1),
             constant,

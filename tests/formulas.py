@@ -23,10 +23,10 @@ def worked_out(ranking: Ranking, hit: Hit) -> float:
     """The sum of the terms whose parts the hit has; KeyError where the ranking tells no formula for the hit's stage."""
     told = ranking.metadata["score"]
     formula = told[hit.stage] if isinstance(told, Mapping) else told
-    names = tuple(sorted(ranking.parts))
-    values = {f"part{at}": hit.parts.get(name) for at, name in enumerate(names)}
+    names = tuple(sorted(ranking.score_parts))
+    values = {f"part{at}": hit.score_parts.get(name) for at, name in enumerate(names)}
     terms = [term for term, needs in _terms(str(formula), names) if all(values[name] is not None for name in needs)]
-    assert terms, f"{hit.passage_id}: no term of {formula!r} can be worked out from {dict(hit.parts)}"
+    assert terms, f"{hit.passage_id}: no term of {formula!r} can be worked out from {dict(hit.score_parts)}"
     return sum(_value(term, values) for term in terms)
 
 

@@ -116,7 +116,7 @@ def facts(ranking: Ranking) -> dict[str, object]:
         "query": ranking.query_id,
         "metadata": repr(ranking.metadata),
         "hits": [
-            [hit.passage_id, hit.score.hex(), hit.stage, list(map(str, hit.path)), sorted(hit.parts.items())]
+            [hit.passage_id, hit.score.hex(), hit.stage, list(map(str, hit.path)), sorted(hit.score_parts.items())]
             for hit in ranking
         ],
     }

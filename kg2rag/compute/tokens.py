@@ -82,7 +82,7 @@ def _cut(ranking: Ranking, tokens: Sequence[int], limit: int) -> Ranking:
         rows=ranking.rows[keep],
         scores=ranking.scores[keep],
         stage_codes=None if ranking.stage_codes is None else ranking.stage_codes[keep],
-        parts={name: column[keep] for name, column in ranking.parts.items()},
+        score_parts={name: column[keep] for name, column in ranking.score_parts.items()},
         metadata={**ranking.metadata, "tokens": spent, "left_out": left_out},
     )
 

@@ -45,7 +45,7 @@ class BM25(Retriever):
             rows, scores = _matches(index.scores(query.text), mask, k)
             told = arithmetic("bm25", "bm25")
             rankings.append(
-                rank(query.id, rows, scores, ids, k, stages=("bm25",), parts={"bm25": scores}, metadata=told)
+                rank(query.id, rows, scores, ids, k, stages=("bm25",), score_parts={"bm25": scores}, metadata=told)
             )
         return rankings
 

@@ -132,7 +132,7 @@ class ConfidenceGated(Retriever):
             k,
             stages=(text, "graph"),
             stage_codes=np.repeat([0, 1], [len(rows), len(fresh)]),
-            parts={
+            score_parts={
                 "cosine" if self.vector else "bm25": np.concatenate([found, np.full(len(fresh), np.nan)]),
                 "passage": np.concatenate([blank, passage]),
                 "strength": np.concatenate([blank, strength]),

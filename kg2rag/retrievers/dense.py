@@ -32,7 +32,7 @@ class Dense(Retriever):
         kb, ids, told = self.kb, self.kb.corpus.ids, arithmetic("cosine", "dense")
         found = kb.dense.search(kb.encode_queries(queries), k, kb.candidates(queries))
         return [
-            rank(query.id, rows, scores, ids, k, stages=("dense",), parts={"cosine": scores}, metadata=told)
+            rank(query.id, rows, scores, ids, k, stages=("dense",), score_parts={"cosine": scores}, metadata=told)
             for query, (rows, scores) in zip(queries, found, strict=True)
         ]
 

@@ -153,7 +153,7 @@ def _merge(plain: Ranking, written: Sequence[Expansion], found: Sequence[Ranking
         plain.ids,
         max(len(rows), 1),
         stages=("graph",),
-        parts={"place": places},
+        score_parts={"place": places},
         paths={row: expansion.path for row, expansion in first.items() if expansion.path},
         metadata={
             **arithmetic("1 / place", "graph"),

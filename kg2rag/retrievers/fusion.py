@@ -170,7 +170,7 @@ def fuse_rankings(
         k,
         stages=tuple(stages),
         stage_codes=codes[most, np.arange(len(rows))],
-        parts={
+        score_parts={
             part: column
             for name, gave, of, score in columns
             for part, column in ((name, gave), (f"{name} {how.part}", of), (f"{name} score", score))

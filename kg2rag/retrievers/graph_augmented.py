@@ -100,7 +100,7 @@ class GraphAugment(Stage):
             max(len(rows), 1),
             stages=("hybrid", "graph"),
             stage_codes=np.array([row not in hybrid for row in rows], dtype=np.int8),
-            parts={**widened(ranking, len(rows) - len(hybrid)), **parts},
+            score_parts={**widened(ranking, len(rows) - len(hybrid)), **parts},
             paths={**ranking.paths, **paths},
             metadata=also(ranking, _entities([names[link.entity] for link in links])) | self._arithmetic(ranking),
         )

@@ -178,7 +178,7 @@ class PathSearch(Retriever):
             k,
             stages=("path", "dense"),
             stage_codes=np.where(chained[rows], 0, 1),
-            parts={"cosine": cosines[rows], "chain": np.where(chained, scores, np.nan)[rows]},
+            score_parts={"cosine": cosines[rows], "chain": np.where(chained, scores, np.nan)[rows]},
             paths={row: tuple(map(graph.triple, owed[row])) for row in rows[chained[rows]].tolist()},
             metadata={
                 **arithmetic(formulas, {"path": "graph", "dense": "dense"}),

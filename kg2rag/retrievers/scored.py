@@ -62,6 +62,6 @@ class ScoreFunction(Retriever):
             self.kb.corpus.ids,
             k,
             stages=(self.name,),
-            parts={"score": scores[kept]},
+            score_parts={"score": scores[kept]},
             metadata=arithmetic("score", {self.name: "text"}),
         )

@@ -29,7 +29,7 @@ class Ranked(Protocol):
         ...
 
     @property
-    def parts(self) -> Mapping[str, FloatArray]:
+    def score_parts(self) -> Mapping[str, FloatArray]:
         """Named columns of numbers, (n_hits,) each."""
         ...
 
@@ -85,24 +85,24 @@ class Explanation:
         if formula is None:
             return None
         named = self._names()
-        return " + ".join(term for term in _terms(formula) if hit.parts.keys() >= set(named.findall(term)))
+        return " + ".join(term for term in _terms(formula) if hit.score_parts.keys() >= set(named.findall(term)))
 
     def sum_of(self, hit: Hit) -> str:
         """How the score is made, with this hit's numbers: "0.7 · 0.91 (hybrid) + 0.3 · 0.5 (graph)"."""
         formula = self.formula_of(hit)
         if formula is None:
-            return ", ".join(f"{name} {_number(value)}" for name, value in hit.parts.items())
-        return self._names().sub(lambda found: f"{_number(hit.parts[found.group()])} ({found.group()})", formula)
+            return ", ".join(f"{name} {_number(value)}" for name, value in hit.score_parts.items())
+        return self._names().sub(lambda found: f"{_number(hit.score_parts[found.group()])} ({found.group()})", formula)
 
     def besides(self, hit: Hit) -> dict[str, float]:
         """The hit's parts that its formula does not name."""
         formula = self.formula_of(hit)
-        named = set(self._names().findall(formula)) if formula is not None else set(hit.parts)
-        return {name: value for name, value in hit.parts.items() if name not in named}
+        named = set(self._names().findall(formula)) if formula is not None else set(hit.score_parts)
+        return {name: value for name, value in hit.score_parts.items() if name not in named}
 
     def _names(self) -> re.Pattern[str]:
         """Finds the names of the ranking's parts, of two that begin alike the longer."""
-        names = sorted(self.ranking.parts, key=len, reverse=True)
+        names = sorted(self.ranking.score_parts, key=len, reverse=True)
         return re.compile("|".join(rf"(?<![\w.]){re.escape(name)}(?!\w)" for name in names) or "(?!)")
 
     def is_gold(self, hit: Hit) -> bool:

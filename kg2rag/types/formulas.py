@@ -16,7 +16,7 @@ every hit's score can be worked out from its parts:
 ...     k=5,
 ...     stages=("vector", "graph"),
 ...     stage_codes=np.array([0, 1]),
-...     parts={"cosine": np.array([0.9, 0.4]), "strength": np.array([np.nan, 7.0])},
+...     score_parts={"cosine": np.array([0.9, 0.4]), "strength": np.array([np.nan, 7.0])},
 ...     metadata=arithmetic(formula, {"vector": "dense", "graph": "graph"}),
 ... )
 >>> print(ranking.explain(), end="")

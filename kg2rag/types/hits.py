@@ -13,14 +13,14 @@ class Hit:
     """One passage of a ranking.
 
     `stage` names the component that brought it in, `path` the triples that led to it (empty for a text match),
-    `parts` the named numbers its score was made of.
+    `score_parts` the named numbers its score was made of.
     """
 
     passage_id: str
     score: float
     stage: str
     path: tuple[Triple, ...] = ()
-    parts: Mapping[str, float] = field(default_factory=dict)
+    score_parts: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def path_text(self) -> str:

@@ -30,7 +30,7 @@ class Ranking:
     scores : (n_hits,) non-increasing.
     ids : the corpus's passage ids, by position; shared, never copied.
     stages : names of components; `stage_codes`, (n_hits,), points into them.
-    parts : named columns, (n_hits,) each; NaN where a hit has no such part.
+    score_parts : named columns, (n_hits,) each; NaN where a hit has no such part.
     paths : corpus position -> the triples that led there; text matches have no entry, other passages may have one.
     metadata : what the strategy says about the query as a whole (why the graph was skipped, the weights it chose).
     """
@@ -41,7 +41,7 @@ class Ranking:
     ids: Sequence[str] = field(repr=False)
     stages: tuple[str, ...] = ("",)
     stage_codes: NDArray[np.int8] | None = None
-    parts: Mapping[str, FloatArray] = field(default_factory=dict, repr=False)
+    score_parts: Mapping[str, FloatArray] = field(default_factory=dict, repr=False)
     paths: Mapping[int, tuple[Triple, ...]] = field(default_factory=dict, repr=False)
     metadata: Mapping[str, object] = field(default_factory=dict)
 
@@ -62,7 +62,9 @@ class Ranking:
             score=float(self.scores[at]),
             stage=self.stage_at(at),
             path=self.paths.get(row, ()),
-            parts={name: float(column[at]) for name, column in self.parts.items() if not np.isnan(column[at])},
+            score_parts={
+                name: float(column[at]) for name, column in self.score_parts.items() if not np.isnan(column[at])
+            },
         )
 
     def stage_at(self, index: int) -> str:
@@ -80,10 +82,10 @@ class Ranking:
 
         rows = [
             {"rank": at, "passage": hit.passage_id, "score": hit.score, "stage": hit.stage, "path": hit.path_text}
-            | dict(hit.parts)
+            | dict(hit.score_parts)
             for at, hit in enumerate(self, start=1)
         ]
-        return pd.DataFrame(rows, columns=["rank", "passage", "score", "stage", "path", *self.parts])
+        return pd.DataFrame(rows, columns=["rank", "passage", "score", "stage", "path", *self.score_parts])
 
     def _repr_html_(self) -> str:
         html: str = self.to_frame().to_html(index=False, float_format="{:.4g}".format, na_rep="")
@@ -109,7 +111,7 @@ class Ranking:
             ids=self.ids,
             stages=self.stages,
             stage_codes=None if self.stage_codes is None else self.stage_codes[:k],
-            parts={name: column[:k] for name, column in self.parts.items()},
+            score_parts={name: column[:k] for name, column in self.score_parts.items()},
             paths=self.paths,
             metadata=self.metadata,
         )
@@ -137,7 +139,7 @@ def rank(
     *,
     stages: tuple[str, ...] = ("",),
     stage_codes: NDArray[np.integer] | None = None,
-    parts: Mapping[str, NDArray[np.floating]] | None = None,
+    score_parts: Mapping[str, NDArray[np.floating]] | None = None,
     paths: Mapping[int, tuple[Triple, ...]] | None = None,
     metadata: Mapping[str, object] | None = None,
 ) -> Ranking:
@@ -146,7 +148,7 @@ def rank(
     Parameters
     ----------
     rows, scores : (n,) each; a row may stand only once.
-    stage_codes, parts : (n,) each, in the order of `rows`.
+    stage_codes, score_parts : (n,) each, in the order of `rows`.
 
     Raises
     ------
@@ -171,7 +173,7 @@ def rank(
         ids=ids,
         stages=stages,
         stage_codes=None if stage_codes is None else np.asarray(stage_codes, dtype=np.int8)[order],
-        parts={name: np.asarray(column, dtype=np.float64)[order] for name, column in (parts or {}).items()},
+        score_parts={name: np.asarray(column, dtype=np.float64)[order] for name, column in (score_parts or {}).items()},
         paths=paths or {},
         metadata=metadata or {},
     )

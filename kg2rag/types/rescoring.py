@@ -23,7 +23,7 @@ def rescored(
     k: int,
     *,
     formula: str,
-    parts: Mapping[str, FloatArray],
+    score_parts: Mapping[str, FloatArray],
     paths: Mapping[int, tuple[Triple, ...]] | None = None,
     said: Mapping[str, object] | None = None,
 ) -> Ranking:
@@ -32,7 +32,7 @@ def rescored(
     Parameters
     ----------
     rows, scores : (n,) each; rows that the ranking holds, each once.
-    formula : of the new scores. parts : (n,) each, put over those that the hits have.
+    formula : of the new scores. score_parts : (n,) each, put over those that the hits have.
     paths : put over those that the ranking has. said : added to what it says, see `also`.
     """
     order = np.argsort(ranking.rows)
@@ -45,7 +45,7 @@ def rescored(
         k,
         stages=ranking.stages,
         stage_codes=None if ranking.stage_codes is None else ranking.stage_codes[at],
-        parts={**{name: column[at] for name, column in ranking.parts.items()}, **parts},
+        score_parts={**{name: column[at] for name, column in ranking.score_parts.items()}, **score_parts},
         paths={**ranking.paths, **(paths or {})},
         metadata={**also(ranking, said or {}), FORMULA: formula},
     )
@@ -53,7 +53,7 @@ def rescored(
 
 def widened(ranking: Ranking, n: int) -> dict[str, FloatArray]:
     """The ranking's parts, with room for `n` hits more, which have none of them."""
-    return {name: np.concatenate([column, np.full(n, np.nan)]) for name, column in ranking.parts.items()}
+    return {name: np.concatenate([column, np.full(n, np.nan)]) for name, column in ranking.score_parts.items()}
 
 
 def also(ranking: Ranking, said: Mapping[str, object]) -> dict[str, object]:

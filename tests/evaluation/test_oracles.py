@@ -28,7 +28,7 @@ def test_gold_rerank_puts_gold_first_and_keeps_the_order_otherwise(kb_of: Build)
     ranking = gold_rerank(Dense(kb), {"q": ["p3", "p1"]}, depth=4).retrieve("red apple")
     assert ranking.passage_ids == ["p1", "p3", "p0", "p2"]
     assert ranking.scores.tolist() == [1, 1 / 2, 1 / 3, 1 / 4]
-    assert ranking.hit(1).parts == pytest.approx({"cosine": 0.5, "place": 1.0, "retriever": 0.5, "gold": 1.0})
+    assert ranking.hit(1).score_parts == pytest.approx({"cosine": 0.5, "place": 1.0, "retriever": 0.5, "gold": 1.0})
     assert (ranking.metadata["oracle"], ranking.metadata["gold_found"]) == ("gold rerank", 2)
 
 

@@ -42,7 +42,7 @@ class Told(Retriever):
 
     def _rank(self, id_: str, rows: np.ndarray, k: int, path: dict[int, tuple[Triple, ...]]) -> Ranking:
         scores = 1.0 / np.arange(2, len(rows) + 2)
-        return rank(id_, rows, scores, IDS, k, stages=("told",), parts={"share": scores}, paths=path)
+        return rank(id_, rows, scores, IDS, k, stages=("told",), score_parts={"share": scores}, paths=path)
 
 
 def data(n: int = 4) -> QADataset:

@@ -62,7 +62,7 @@ def test_graph_hits_score_strength_times_confidence_and_text_hits_their_cosine(k
 def test_a_graph_hit_shows_its_path_and_the_numbers_of_its_score(kb: KnowledgeBase) -> None:
     hit = ConfidenceGated(kb).retrieve(NAMED).hit(2)
     assert [str(triple) for triple in hit.path] == ["Auth Service -[depends_on]-> OAuth Provider"]
-    assert hit.parts == pytest.approx({"passage": 1.0, "strength": 0.8, "confidence": SURE})
+    assert hit.score_parts == pytest.approx({"passage": 1.0, "strength": 0.8, "confidence": SURE})
 
 
 def test_a_passage_that_text_and_graph_find_keeps_its_cosine_and_has_no_path(kb: KnowledgeBase) -> None:

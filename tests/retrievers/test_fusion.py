@@ -83,7 +83,7 @@ def test_equal_sums_are_ordered_by_corpus_position() -> None:
 
 
 def test_a_hit_says_what_each_ranking_gave_to_it_even_if_that_is_nothing() -> None:
-    hits = {hit.passage_id: hit.parts for hit in fuse_rankings([DENSE, WORDS], (0.7, 0.3), 10, method="sum")}
+    hits = {hit.passage_id: hit.score_parts for hit in fuse_rankings([DENSE, WORDS], (0.7, 0.3), 10, method="sum")}
     assert hits["p1"] == pytest.approx({"dense": 0.7, "dense scaled": 1, "dense score": 0.9})
     assert {name: hits["p2"][name] for name in ("dense", "bm25")} == pytest.approx({"dense": 0.35, "bm25": 0.3})
     assert {name: hits["p3"][name] for name in ("dense", "bm25")} == {"dense": 0.0, "bm25": 0.0}
@@ -92,8 +92,8 @@ def test_a_hit_says_what_each_ranking_gave_to_it_even_if_that_is_nothing() -> No
 
 def test_a_hit_of_a_reciprocal_fusion_says_its_rank_and_score_in_each_ranking() -> None:
     hit = fuse_rankings([DENSE, WORDS], (1, 1), 10).hit(1)
-    assert (hit.parts["dense rank"], hit.parts["bm25 rank"]) == (2, 1)
-    assert (hit.parts["dense score"], hit.parts["bm25 score"]) == (0.7, 12)
+    assert (hit.score_parts["dense rank"], hit.score_parts["bm25 rank"]) == (2, 1)
+    assert (hit.score_parts["dense score"], hit.score_parts["bm25 score"]) == (0.7, 12)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_a_hit_that_adds_nothing_still_belongs_to_the_ranking_that_found_it() ->
 def test_rankings_of_one_stage_keep_their_parts_apart() -> None:
     again = ranking("dense", {1: 0.4})
     top = fuse_rankings([DENSE, again, DENSE], (1, 1, 1), 10, constant=0).hit(1)
-    assert {name: top.parts[name] for name in ("dense", "dense 2", "dense 3")} == dict.fromkeys(
+    assert {name: top.score_parts[name] for name in ("dense", "dense 2", "dense 3")} == dict.fromkeys(
         ("dense", "dense 2", "dense 3"), 1.0
     )
 

@@ -50,15 +50,15 @@ def test_combined_is_seven_tenths_of_the_hybrid_and_three_of_the_graph_score(kb_
 def test_each_hit_shows_the_numbers_it_is_made_of_where_it_came_from_and_by_which_path(kb_of: Build) -> None:
     first, second, third = augmented(kb_of(*PAGES, facts=FACTS))
     named = {"strength": 5, "hop": 1, "mentions": 2}
-    assert (first.stage, first.parts) == ("hybrid", pytest.approx({"hybrid": 1.0, "graph": PYDANTIC, **named}))
-    assert (second.stage, second.parts, second.path) == ("hybrid", {"hybrid": 0.4, "graph": 0.0}, ())
-    assert (third.stage, third.parts) == ("graph", pytest.approx({"hybrid": 0.0, "graph": PYDANTIC, **named}))
+    assert (first.stage, first.score_parts) == ("hybrid", pytest.approx({"hybrid": 1.0, "graph": PYDANTIC, **named}))
+    assert (second.stage, second.score_parts, second.path) == ("hybrid", {"hybrid": 0.4, "graph": 0.0}, ())
+    assert (third.stage, third.score_parts) == ("graph", pytest.approx({"hybrid": 0.0, "graph": PYDANTIC, **named}))
     assert [str(triple) for triple in third.path] == ["FastAPI -[uses]-> Pydantic"]
 
 
 def test_a_second_hop_counts_half(kb_of: Build) -> None:
     ranking = augmented(kb_of(*PAGES, facts=FACTS), hops=2)
-    graph = {hit.passage_id: hit.parts["graph"] for hit in ranking}
+    graph = {hit.passage_id: hit.score_parts["graph"] for hit in ranking}
     assert graph == pytest.approx({"p0": PYDANTIC, "p5": 0, "p1": PYDANTIC, "p2": RUST})
 
 

@@ -25,7 +25,7 @@ MEAN, TEXT = (3 / 8) ** 0.5, 3 / 15**0.5
 
 
 def chain_scores(system: PathSearch, query: str | Query = ASKED) -> dict[str, float]:
-    return {hit.passage_id: hit.parts["chain"] for hit in system.retrieve(query) if "chain" in hit.parts}
+    return {hit.passage_id: hit.score_parts["chain"] for hit in system.retrieve(query) if "chain" in hit.score_parts}
 
 
 def test_a_chain_brings_the_passage_of_its_second_triple(kb_of: Build) -> None:

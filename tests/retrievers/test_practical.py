@@ -40,7 +40,7 @@ def test_the_three_rankings_join_by_weighted_reciprocal_rank(kb_of: Build) -> No
     assert {hit.passage_id: hit.score for hit in ranking} == pytest.approx(
         {"p0": 1 / 61, "p1": 1 / 62 + 0.5 / 61 + 0.5 / 61, "p2": 1 / 63 + 0.5 / 62}
     )
-    parts = ranking.hit(1).parts
+    parts = ranking.hit(1).score_parts
     given = {side: parts[side] for side in ("passage", "entity", "relation")}
     assert given == pytest.approx({"passage": 1 / 62, "entity": 0.5 / 61, "relation": 0.5 / 61})
     assert [parts[f"{side} rank"] for side in given] == [2, 1, 1]

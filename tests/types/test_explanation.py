@@ -20,7 +20,7 @@ def ranking(**metadata: object) -> Ranking:
         k=5,
         stages=("hybrid", "graph"),
         stage_codes=np.array([0, 1]),
-        parts={"hybrid": np.array([1.3, np.nan]), "graph": np.array([0.0, 0.5])},
+        score_parts={"hybrid": np.array([1.3, np.nan]), "graph": np.array([0.0, 0.5])},
         paths={2: (STEP,)},
         metadata=metadata,
     )
@@ -57,7 +57,9 @@ def test_the_parts_that_no_term_names_are_shown_beside_the_sum() -> None:
 
 def test_of_two_names_that_begin_alike_the_longer_is_meant() -> None:
     parts = {"dense": np.array([0.25]), "dense rank": np.array([4.0])}
-    one = rank("q", np.array([0]), np.array([0.25]), ["a"], k=1, parts=parts, metadata={"score": "1 / dense rank"})
+    one = rank(
+        "q", np.array([0]), np.array([0.25]), ["a"], k=1, score_parts=parts, metadata={"score": "1 / dense rank"}
+    )
     assert one.explain().sum_of(one.hit(1)) == "1 / 4 (dense rank)"
 
 

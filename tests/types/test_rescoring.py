@@ -19,7 +19,7 @@ def ranking() -> Ranking:
         9,
         stages=("dense", "graph"),
         stage_codes=np.array([0, 1, 0]),
-        parts={"cosine": np.array([0.5, np.nan, 0.1])},
+        score_parts={"cosine": np.array([0.5, np.nan, 0.1])},
         paths={2: (FACT,)},
         metadata={"score": "cosine", "source": "dense", "note": "first"},
     )
@@ -32,23 +32,23 @@ def test_a_hit_keeps_stage_path_and_parts_under_its_new_score() -> None:
         np.array([2.0, 1.0]),
         9,
         formula="new",
-        parts={"new": np.array([2.0, 1.0])},
+        score_parts={"new": np.array([2.0, 1.0])},
         paths={0: (OTHER,)},
     )
     first, second = new
-    assert (first.passage_id, first.stage, first.path, first.parts) == (
+    assert (first.passage_id, first.stage, first.path, first.score_parts) == (
         "p0",
         "dense",
         (OTHER,),
         {"cosine": 0.5, "new": 2},
     )
-    assert (second.passage_id, second.stage, second.path, second.parts) == ("p2", "graph", (FACT,), {"new": 1})
+    assert (second.passage_id, second.stage, second.path, second.score_parts) == ("p2", "graph", (FACT,), {"new": 1})
     assert new.metadata == {"score": "new", "source": "dense", "note": "first"}
 
 
 def test_no_hits_at_all_are_rescored_to_none() -> None:
     empty = rank("q", np.array([], dtype=np.int64), np.array([]), ["p0"], 3)
-    assert len(rescored(empty, empty.rows, empty.scores, 3, formula="x", parts={})) == 0
+    assert len(rescored(empty, empty.rows, empty.scores, 3, formula="x", score_parts={})) == 0
 
 
 def test_what_two_stages_say_with_one_word_is_kept_twice() -> None:

@@ -25,7 +25,7 @@ def ranking() -> Ranking:
         10,
         stages=("dense", "graph"),
         stage_codes=np.array([0, 0, 0, 1]),
-        parts={"cosine": np.array([0.5, 0.1, 0.9, np.nan]), "fact": np.array([np.nan, np.nan, np.nan, 0.5])},
+        score_parts={"cosine": np.array([0.5, 0.1, 0.9, np.nan]), "fact": np.array([np.nan, np.nan, np.nan, 0.5])},
         paths={1: (FACT,)},
         metadata={"note": "by hand"},
     )
@@ -38,9 +38,9 @@ def test_hits_are_ordered_by_score_and_equal_scores_by_corpus_position(ranking: 
 
 def test_a_hit_carries_its_own_stage_path_and_parts(ranking: Ranking) -> None:
     first, second, third, last = ranking
-    assert (first.stage, first.path, first.parts) == ("dense", (), {"cosine": 0.9})
-    assert (second.stage, second.path, second.parts) == ("graph", (FACT,), {"fact": 0.5})
-    assert (third.stage, third.parts) == ("dense", {"cosine": 0.5})
+    assert (first.stage, first.path, first.score_parts) == ("dense", (), {"cosine": 0.9})
+    assert (second.stage, second.path, second.score_parts) == ("graph", (FACT,), {"fact": 0.5})
+    assert (third.stage, third.score_parts) == ("dense", {"cosine": 0.5})
     assert (last.passage_id, last.score) == ("p0", 0.1)
 
 

@@ -111,7 +111,7 @@ class OracleGoldFirst(Stage):
             1 / places,
             max(len(ranking), 1),
             formula="1 / place",
-            parts={"place": places, "retriever": ranking.scores, "gold": is_gold.astype(np.float64)},
+            score_parts={"place": places, "retriever": ranking.scores, "gold": is_gold.astype(np.float64)},
             said={"oracle": "gold rerank", "gold_found": int(is_gold.sum())},
         )
 
@@ -164,7 +164,9 @@ class OracleGoldSeeds(Retriever):
 
     def _merged(self, query: Query, gold: Sequence[int], walks: Sequence[Ranking], k: int) -> Ranking:
         # 0 for the dense hits that the walk did not reach
-        scores = _left_out_in_turn(gold, [(walk.rows, walk.parts["walk"]) for walk in walks], len(self.walk.kb.corpus))
+        scores = _left_out_in_turn(
+            gold, [(walk.rows, walk.score_parts["walk"]) for walk in walks], len(self.walk.kb.corpus)
+        )
         rows = np.flatnonzero(scores)
         corpus, said = self.walk.kb.corpus, {"oracle": "gold seeds"}
         return rank(query.id, rows, scores[rows], corpus.ids, k, stages=("walk",), metadata=said)

@@ -145,7 +145,7 @@ class HippoRAG(Retriever):
             self.kb.corpus.ids,
             k,
             stages=("pagerank",),
-            parts={"pagerank": sums[rows], "phrases": reached[rows]},
+            score_parts={"pagerank": sums[rows], "phrases": reached[rows]},
             paths=PhrasePaths(graph, starts, mask),
             metadata={
                 **arithmetic("pagerank", "graph"),

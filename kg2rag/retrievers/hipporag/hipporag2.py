@@ -181,7 +181,7 @@ class HippoRAG2(Retriever):
             self.kb.corpus.ids,
             k,
             stages=("pagerank",),
-            parts={
+            score_parts={
                 "pagerank": passages[rows],
                 "restart": restart[graph.n_phrases + rows],
                 "cosine": cosines[rows],

@@ -82,7 +82,7 @@ class Expand(Stage):
             max(len(rows), 1),
             stages=(*ranking.stages, "expand"),
             stage_codes=np.concatenate([given, np.full(len(fresh), len(ranking.stages))]),
-            parts={**widened(ranking, len(fresh)), "cosine": cosines, "hop": _hops(len(ranking), around, first)},
+            score_parts={**widened(ranking, len(fresh)), "cosine": cosines, "hop": _hops(len(ranking), around, first)},
             paths={**ranking.paths, **self._paths(fresh, first, around)},
             metadata={
                 **ranking.metadata,

@@ -170,7 +170,7 @@ class Organise(Stage):
             1.0 / places,
             self.context,
             formula="1 / place",
-            parts={
+            score_parts={
                 "place": places,
                 "cosine": np.array([cosine[row] for row in (*chosen, *filled)]),
                 "tree": np.array([*(choice.rank for choice in chosen.values()), *blank]),

@@ -205,7 +205,7 @@ class LinearRAG(Retriever):
             self.kb.corpus.ids,
             k,
             stages=("pagerank",),
-            parts={name: column[rows] for name, column in columns.items()},
+            score_parts={name: column[rows] for name, column in columns.items()},
             paths=bridged_paths(self.kb, active, rows),
             metadata={
                 **arithmetic("pagerank", "graph"),

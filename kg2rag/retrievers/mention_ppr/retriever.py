@@ -200,7 +200,7 @@ class MentionPPR(Retriever):
             min(k, self.depth),
             stages=("walk", "dense"),
             stage_codes=np.concatenate([np.zeros(len(reached)), np.ones(len(beyond))]),
-            parts={
+            score_parts={
                 "restart": restart[rows],
                 "walk": walk[rows],
                 "least walk": np.concatenate([blank, np.full(len(beyond), floor)]),
@@ -225,7 +225,7 @@ class MentionPPR(Retriever):
         for query, hits, mask, ranking, every in zip(queries, dense, masks, *runs, strict=True):
             restart = self._restarts([query], [hits], graph, self._matching([query], graph))[0]
             away = graph.distances(np.flatnonzero(restart), allowed_nodes(mask, graph))[: graph.n_passages]
-            walked = every.rows[every.parts["walk"] > 0]
+            walked = every.rows[every.score_parts["walk"] > 0]
             far = f"the walk reached it, over more than {NEAR} mentions, and below the first k"
             steps = (
                 step("joined", "entity not linked", _UNLINKED, np.flatnonzero(away >= 0), walked),

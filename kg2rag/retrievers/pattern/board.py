@@ -107,7 +107,14 @@ class Board:
         formula = " + ".join(f"{number(found.rarity)} · {found.part}" for found in self._found)
         said = {**arithmetic(formula, "pattern"), **metadata}
         ranked = rank(
-            query.id, rows, self._scores[rows], ids, k, stages=("pattern",), parts=self._parts(rows), metadata=said
+            query.id,
+            rows,
+            self._scores[rows],
+            ids,
+            k,
+            stages=("pattern",),
+            score_parts=self._parts(rows),
+            metadata=said,
         )
         said["matched"] = {ids[row]: tuple(self._matched(row)) for row in ranked.rows.tolist()}
         return ranked

@@ -44,8 +44,8 @@ class Pattern(Retriever):
 
     A hit's score sums, over the terms looked up, rarity × strength of the best match. Rarity is ln(1 + N/df) of the
     best-matching key; strength is 2 for the same name, 1 + the share asked for where the term is part of a name, else
-    the similarity. `parts` are the best similarity, its strength, the number of terms matched, and as "term 1" and so
-    on the strength of each; the ranking's metadata lists the terms and says for each hit which of the corpus's terms
+    the similarity. `score_parts`: the best similarity, its strength, the number of terms matched, and as "term 1" and
+    so on the strength of each; the ranking's metadata lists the terms and says for each hit which of the corpus's terms
     they matched.
 
     Parameters
@@ -141,7 +141,7 @@ class Pattern(Retriever):
             self.kb.corpus.ids,
             k,
             stages=("pattern",),
-            parts={"match": matches},
+            score_parts={"match": matches},
             metadata=said,
         )
 

@@ -57,7 +57,7 @@ class Rerank(Stage):
                 scores,
                 max(len(ranking), 1),
                 formula="reranker",
-                parts={"retriever": ranking.scores, "reranker": scores},
+                score_parts={"retriever": ranking.scores, "reranker": scores},
             )
             for ranking, scores in zip(rankings, score_batches(self._scorer, pairs), strict=True)
         ]

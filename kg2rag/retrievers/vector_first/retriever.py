@@ -158,7 +158,7 @@ class VectorFirst(Retriever):
             self.max_total,
             stages=("vector", "graph_augmented"),
             stage_codes=np.repeat([0, 1], [len(dense), len(rows)]),
-            parts={
+            score_parts={
                 "similarity": np.concatenate([dense.scores, similarity]),
                 "strength": np.concatenate([blank, strength]),
                 "confidence": np.concatenate([blank, confidence]),

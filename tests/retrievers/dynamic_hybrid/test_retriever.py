@@ -71,7 +71,7 @@ def test_all_weight_on_one_side_gives_that_sides_ranking(kb: KnowledgeBase) -> N
 def test_what_the_sides_gave_to_a_hit_sums_to_its_score(kb: KnowledgeBase) -> None:
     ranking = DynamicHybrid(kb, analyser=Fixed((0.25, 0.25, 0.25, 0.25))).retrieve("StreamingTextResponse", 6)
     for hit in ranking:
-        assert sum(hit.parts.get(side, 0) for side in SIDES) == pytest.approx(hit.score)
+        assert sum(hit.score_parts.get(side, 0) for side in SIDES) == pytest.approx(hit.score)
 
 
 def test_a_hit_says_which_side_found_it_and_where_that_looked(kb: KnowledgeBase) -> None:

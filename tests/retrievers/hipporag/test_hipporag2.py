@@ -36,8 +36,8 @@ def test_passages_score_their_pagerank(kb_of: Build) -> None:
     ranking = HippoRAG2(kb_of(*PAGES, facts=FACTS)).retrieve(QUESTION)
     assert ranking.passage_ids == ["p0", "p1"]
     assert ranking.scores == pytest.approx(expected[3:], abs=1e-12)
-    assert ranking.hit(1).parts["restart"] == pytest.approx(0.05 / 1.3)
-    assert ranking.hit(1).parts["cosine"] == pytest.approx(2 / 6**0.5, abs=1e-6)
+    assert ranking.hit(1).score_parts["restart"] == pytest.approx(0.05 / 1.3)
+    assert ranking.hit(1).score_parts["cosine"] == pytest.approx(2 / 6**0.5, abs=1e-6)
 
 
 def test_each_hit_tells_the_triples_that_led_to_it(kb_of: Build) -> None:

@@ -68,7 +68,7 @@ def test_the_path_leads_from_a_seeds_triple_to_the_passages_own(kb: KnowledgeBas
 
 
 def test_hits_say_their_stage_and_hop(kb: KnowledgeBase) -> None:
-    hits = {hit.passage_id: (hit.stage, hit.parts["hop"]) for hit in expanded(kb, hops=2)}
+    hits = {hit.passage_id: (hit.stage, hit.score_parts["hop"]) for hit in expanded(kb, hops=2)}
     assert hits == {
         "p0": ("dense", 0),
         "p1": ("dense", 0),

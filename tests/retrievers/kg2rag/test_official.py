@@ -292,9 +292,9 @@ def test_a_hit_tells_its_node_score_its_tree_and_its_facts(kb_of: Callable[..., 
     assert (first.stage, second.stage) == ("seed", "expand")
     assert (first.path, second.path) == ((facts[0],), (facts[1],))
     cosine = 1 / np.sqrt(2)  # "A red"
-    assert first.parts["node"] == pytest.approx(cosine)
-    assert second.parts["node"] == pytest.approx((cosine + cosine) / 2)
-    assert {first.parts["tree"], second.parts["tree"]} == {1, 2}
+    assert first.score_parts["node"] == pytest.approx(cosine)
+    assert second.score_parts["node"] == pytest.approx((cosine + cosine) / 2)
+    assert {first.score_parts["tree"], second.score_parts["tree"]} == {1, 2}
 
 
 @pytest.mark.parametrize("wrong", [{"mode": "nq"}, {"context": 0}, {"seeds": 0}, {"max_characters": 0}])

@@ -70,7 +70,7 @@ def test_trees_of_equal_score_are_ordered_by_their_heaviest_edge(tmp_path: Path)
 
 def test_parts_and_stage_say_how_a_hit_came_here(tmp_path: Path) -> None:
     hit = organised(world(tmp_path)).hit(3)
-    assert hit.parts == pytest.approx({"place": 3, "cosine": 0.4, "hop": 1, "tree": 2, "reranker": 0.5})
+    assert hit.score_parts == pytest.approx({"place": 3, "cosine": 0.4, "hop": 1, "tree": 2, "reranker": 0.5})
     assert (hit.stage, hit.score) == ("expand", 1 / 3)
 
 
@@ -111,7 +111,7 @@ def test_free_places_go_to_passages_without_triples_by_cosine(tmp_path: Path) ->
     found = organised(world(tmp_path), seeds=5)
     assert found.passage_ids == ["p1", "p0", "p2", "p3", "p4"]
     assert found.metadata["filled"] == 2
-    assert "tree" not in found.hit(4).parts
+    assert "tree" not in found.hit(4).score_parts
 
 
 def test_all_fills_with_what_the_filter_removed_too(tmp_path: Path) -> None:

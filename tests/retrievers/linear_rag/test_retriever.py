@@ -110,8 +110,8 @@ def test_the_restart_by_hand(kb_of: Build) -> None:
     start = {id_: 0.05 * (2 * scaled[id_] + np.log1p(bonus[id_])) for id_ in cosines}
     total = sum(start.values()) + 1.0 + 0.5  # the entities' activations
     for hit in ranking:
-        assert hit.parts["bonus"] == pytest.approx(bonus[hit.passage_id])
-        assert hit.parts["restart"] == pytest.approx(start[hit.passage_id] / total)
+        assert hit.score_parts["bonus"] == pytest.approx(bonus[hit.passage_id])
+        assert hit.score_parts["restart"] == pytest.approx(start[hit.passage_id] / total)
 
 
 def test_a_bridged_page_outranks_one_nearer_to_the_query(kb_of: Build) -> None:

@@ -81,7 +81,7 @@ def test_passages_that_the_walk_does_not_reach_follow_by_cosine(kb_of: Build) ->
         ("p2", "dense"),
         ("p3", "dense"),
     ]
-    assert [hit.parts["walk"] for hit in ranking][3:] == [0, 0]
+    assert [hit.score_parts["walk"] for hit in ranking][3:] == [0, 0]
 
 
 def test_only_candidates_are_ranked_and_the_walk_passes_through_no_others(kb_of: Build) -> None:
@@ -114,8 +114,8 @@ def test_every_score_can_be_worked_out_from_its_parts(kb_of: Build) -> None:
     shown = ranking.explain()
     assert [shown.formula_of(hit) for hit in ranking] == ["walk"] * 3 + ["least walk / (1 + place)"] * 2
     assert [worked_out(ranking, hit) for hit in ranking] == ranking.scores.tolist()
-    assert ranking.hit(4).parts["least walk"] == ranking.hit(3).score
-    assert [hit.parts.get("place") for hit in ranking] == [None, None, None, 1, 2]
+    assert ranking.hit(4).score_parts["least walk"] == ranking.hit(3).score
+    assert [hit.score_parts.get("place") for hit in ranking] == [None, None, None, 1, 2]
 
 
 def test_the_explanation_says_where_each_hit_was_looked_for(kb_of: Build) -> None:

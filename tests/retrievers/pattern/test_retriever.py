@@ -54,7 +54,7 @@ def test_a_hit_says_which_term_it_matched_and_how_nearly(pattern: Pattern) -> No
     (match,) = ranking.metadata["matched"]["class"]  # type: ignore[index]
     assert (match.term, match.matched) == ("streamingTextRespons", "StreamingTextResponse")
     assert match.similarity == pytest.approx(20 / 21)
-    assert ranking.hit(1).parts["similarity"] == pytest.approx(20 / 21)
+    assert ranking.hit(1).score_parts["similarity"] == pytest.approx(20 / 21)
 
 
 def test_a_package_path_is_found_whole_and_by_its_parts(pattern: Pattern) -> None:

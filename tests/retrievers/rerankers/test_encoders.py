@@ -152,7 +152,7 @@ def test_rerank_orders_the_first_hits_by_the_new_score_and_keeps_the_old(tmp_pat
     kb = kb_of(tmp_path)
     found = (Dense(kb) >> Rerank(kb, Lengths(), depth=2)).retrieve_batch([Query("x", "q")], 5)[0]  # type: ignore[arg-type]
     assert found.passage_ids == ["p1", "p0"]
-    assert found.hit(1).parts == pytest.approx({"cosine": 0.6, "retriever": 0.6, "reranker": 12})
+    assert found.hit(1).score_parts == pytest.approx({"cosine": 0.6, "retriever": 0.6, "reranker": 12})
     assert found.hit(1).stage == "dense"
 
 

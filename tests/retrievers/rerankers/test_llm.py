@@ -184,7 +184,7 @@ def test_rerank_takes_it_as_any_other_reranker(reranker_of: Maker, tmp_path: Pat
         alone = [system.retrieve_batch([query], 3)[0] for query in queries]
     assert [ranking.passage_ids for ranking in found] == [["p1", "p2", "p0"], ["p1", "p2", "p0"], ["p2", "p0"]]
     assert [ranking.scores.tolist() for ranking in found] == [ranking.scores.tolist() for ranking in alone]
-    assert found[0].hit(1).parts["reranker"] == 1
+    assert found[0].hit(1).score_parts["reranker"] == 1
 
 
 def test_score_batches_asks_for_lists(reranker_of: Maker) -> None:

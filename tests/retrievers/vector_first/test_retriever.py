@@ -76,7 +76,7 @@ def test_every_hit_carries_its_source_and_graph_hits_their_relationship_path(kb:
         "p4": "Rack -[HOLDS]-> Server",
     }
     assert [str(triple) for triple in found.hit(2).path] == ["Server -[HOSTS]-> Service"]
-    assert found.hit(2).parts == pytest.approx({"similarity": 0.5, "strength": 0.8, "confidence": 0.5})
+    assert found.hit(2).score_parts == pytest.approx({"similarity": 0.5, "strength": 0.8, "confidence": 0.5})
 
 
 def test_the_metadata_names_the_strategy_and_both_kinds_of_entities(kb: KnowledgeBase) -> None:

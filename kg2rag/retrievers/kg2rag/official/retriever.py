@@ -119,7 +119,7 @@ class KG2RAGOfficial(Retriever):
             k,
             stages=("seed", "expand"),
             stage_codes=np.array([place[row] >= plan.n_seeds for row in rows], dtype=np.int8),
-            parts={
+            score_parts={
                 "place": places,
                 "node": np.array([plan.nodes[row] for row in rows]),
                 "tree": np.array([by[row][0] if row in by else np.nan for row in rows]),
