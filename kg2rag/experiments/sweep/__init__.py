@@ -1,10 +1,10 @@
 """Many configurations of systems on a data set -> one table, what is best on dev, and how it does on test.
 
-`Sweep` says what is run, `read_sweep` reads one from a file, `SweepResult` is what came of it.
+`Sweep` defines what is run, `read_sweep` reads one from a file, `SweepResult` holds the results.
 """
 
-from kg2rag.experiments.sweep.definition import Sweep
 from kg2rag.experiments.sweep.file import read_sweep
 from kg2rag.experiments.sweep.results import SweepResult
+from kg2rag.experiments.sweep.sweep import Sweep
 
 __all__ = ["Sweep", "SweepResult", "read_sweep"]

@@ -53,15 +53,15 @@ class Configuration:
 
 
 @dataclass(frozen=True)
-class Request:
-    """A data set to load, by name or as it is; equal where `key` is."""
+class DatasetRef:
+    """A data set, by name with its options or as an object; equal where `key` is."""
 
     key: str
     options: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
     data: QADataset | None = field(default=None, compare=False, repr=False)
 
     @classmethod
-    def of(cls, options: Mapping[str, object]) -> Request:
+    def of(cls, options: Mapping[str, object]) -> DatasetRef:
         """A data set by name and the options of `kg2rag.load`."""
         given = {name: str(value) if isinstance(value, Path) else value for name, value in options.items()}
         return cls(json.dumps(given, sort_keys=True), given)
@@ -75,7 +75,7 @@ class Bench:
     """
 
     key: str
-    requests: tuple[Request, ...] = field(compare=False, repr=False)
+    datasets: tuple[DatasetRef, ...] = field(compare=False, repr=False)
     graph: GraphSource = field(compare=False, repr=False)
     encoder: Embedder = field(compare=False, repr=False)
     store: str = field(compare=False, repr=False)

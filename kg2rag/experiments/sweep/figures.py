@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kg2rag.experiments.sweep.results import SweepResult
+from kg2rag.experiments.sweep.tables import SweepTables
 from kg2rag.report.plots import GREY, INK, PALETTE, PAPER
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _WIDTH = 9.4
 
 
-def effects(result: SweepResult, system: str) -> pd.DataFrame:
+def effects(result: SweepTables, system: str) -> pd.DataFrame:
     """What each value of each parameter scores on dev, over all values of the others.
 
     Returns
@@ -43,7 +43,7 @@ def effects(result: SweepResult, system: str) -> pd.DataFrame:
     return found.sort_values("spread", ascending=False, kind="stable").astype({"n": int}).reset_index(drop=True)
 
 
-def main_effects(result: SweepResult, system: str) -> Figure:
+def main_effects(result: SweepTables, system: str) -> Figure:
     """One panel a parameter: the mean dev score at each value, and the range over the other parameters."""
     from matplotlib.figure import Figure
 
@@ -66,7 +66,7 @@ def main_effects(result: SweepResult, system: str) -> Figure:
     return figure
 
 
-def heat_map(result: SweepResult, system: str, pair: tuple[str, str] | None = None) -> Figure | None:
+def heat_map(result: SweepTables, system: str, pair: tuple[str, str] | None = None) -> Figure | None:
     """Mean dev score over two parameters, the two that matter most where none are named; None where one alone varies.
 
     A blank cell is a combination that the sweep does not have.
@@ -126,7 +126,7 @@ def front(costs: Sequence[float], gains: Sequence[float]) -> list[int]:
     return found
 
 
-def pareto(result: SweepResult) -> Figure:
+def pareto(result: SweepTables) -> Figure:
     """Dev score against milliseconds a query and against tokens returned; the front is joined, systems are colours."""
     from matplotlib.figure import Figure
 
@@ -157,7 +157,7 @@ def pareto(result: SweepResult) -> Figure:
     return figure
 
 
-def _of(result: SweepResult, system: str) -> pd.DataFrame:
+def _of(result: SweepTables, system: str) -> pd.DataFrame:
     frame = result.to_frame()
     part = frame[frame["system"] == system]
     if not len(part):
@@ -166,7 +166,7 @@ def _of(result: SweepResult, system: str) -> pd.DataFrame:
     return part
 
 
-def _varied(result: SweepResult, part: pd.DataFrame) -> list[str]:
+def _varied(result: SweepTables, part: pd.DataFrame) -> list[str]:
     """Parameters, and setting, graph, encoder, of which a system has several values."""
     names = [*result.parameters.columns, "setting", "graph", "encoder"]
     return [name for name in names if len(set(part[name].map(_text))) > 1]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kg2rag.compute.store import Store
-from kg2rag.experiments.sweep.definition import Sweep
+from kg2rag.experiments.sweep.sweep import Sweep
 
 KEYS = (
     "encoders",

@@ -5,7 +5,6 @@ Scores are all that is computed while a sweep runs; intervals and tests wait for
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -15,41 +14,18 @@ from kg2rag.compute.encoder import Embedder
 from kg2rag.compute.tokens import TokenCounter, counter_of
 from kg2rag.evaluation.metrics import Metric, evaluate
 from kg2rag.experiments.sweep.configuration import Configuration
-from kg2rag.experiments.sweep.definition import Sweep
+from kg2rag.experiments.sweep.definition import SweepDefinition
+from kg2rag.experiments.sweep.storage import schema
 from kg2rag.experiments.sweep.workbench import Outcome, Rows
 from kg2rag.types.arrays import IntArray
 from kg2rag.types.questions import QADataset
 from kg2rag.types.rankings import Ranking
 
-ABOUT = (
-    ("number", pa.int32()),
-    ("id", pa.string()),
-    ("system", pa.string()),
-    ("setting", pa.string()),
-    ("graph", pa.string()),
-    ("encoder", pa.string()),
-    ("parameters", pa.string()),
-    ("about", pa.string()),
-    ("error", pa.string()),
-    ("query_id", pa.string()),
-    ("type", pa.string()),
-    ("hops", pa.int32()),
-    ("split", pa.string()),
-    ("tokens", pa.int64()),
-)
-"""The columns before the metrics. `error` is blank where all went well; a failed configuration has one row, with blank
-scores. `tokens` are those of the hits that the objective reads."""
-
-
-def schema(metrics: Sequence[str]) -> pa.Schema:
-    """The columns of a results file."""
-    return pa.schema([*ABOUT, *((name, pa.float64()) for name in metrics)])
-
 
 class Judge:
     """Scores what the configurations of a sweep ranked."""
 
-    def __init__(self, sweep: Sweep) -> None:
+    def __init__(self, sweep: SweepDefinition) -> None:
         self.sweep = sweep
         self._tokens: dict[tuple[str, str], _Tokens] = {}
 

@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.compute as pc
 
 from kg2rag.experiments.sweep.configuration import Configuration
-from kg2rag.experiments.sweep.definition import Field
+from kg2rag.experiments.sweep.definition import SweptSystem
+from kg2rag.experiments.sweep.runner import Runner
 
 if TYPE_CHECKING:
     from optuna import Study
     from optuna.trial import Trial
-
-    from kg2rag.experiments.sweep.running import Runner
 
 STUDY = "study.db"
 
@@ -37,13 +36,13 @@ def optimise(runner: Runner) -> list[str]:
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     storage = f"sqlite:///{(runner.folder.path / STUDY).resolve()}"
-    for field in runner.sweep.fields:
-        kept = optuna.create_study(storage=storage, study_name=_name(field), direction="maximize", load_if_exists=True)
-        _optimise(runner, field, kept)
+    for swept in runner.sweep.swept:
+        kept = optuna.create_study(storage=storage, study_name=_name(swept), direction="maximize", load_if_exists=True)
+        _optimise(runner, swept, kept)
     return runner.order
 
 
-def _optimise(runner: Runner, field: Field, kept: Study) -> None:
+def _optimise(runner: Runner, swept: SweptSystem, kept: Study) -> None:
     import optuna
 
     working = optuna.create_study(direction="maximize")  # in memory: may hold trials that never end
@@ -52,7 +51,7 @@ def _optimise(runner: Runner, field: Field, kept: Study) -> None:
         _order(runner, past.user_attrs["configuration"])
     while len(working.trials) < runner.sweep.samples:
         batch = min(runner.jobs, runner.sweep.samples - len(working.trials))
-        asked = [_ask(runner, field, working) for _ in range(batch)]
+        asked = [_ask(runner, swept, working) for _ in range(batch)]
         fresh = {one.id: one for _, one in asked if runner.folder.errors.get(one.id, "open")}
         for _, one in asked:
             _order(runner, one.id)
@@ -62,14 +61,14 @@ def _optimise(runner: Runner, field: Field, kept: Study) -> None:
             kept.add_trial(working.trials[trial.number])
 
 
-def _ask(runner: Runner, field: Field, working: Study) -> tuple[Trial, Configuration]:
+def _ask(runner: Runner, swept: SweptSystem, working: Study) -> tuple[Trial, Configuration]:
     import optuna
 
     number = len(working.trials)
-    working.sampler = optuna.samplers.TPESampler(seed=_seed(runner.sweep.seed, field.number, number))
+    working.sampler = optuna.samplers.TPESampler(seed=_seed(runner.sweep.seed, swept.number, number))
     trial: Any = working.ask()
-    parameters = {name: space.suggest(name, trial) for name, space in field.spaces.items()}
-    one = runner.sweep.configuration(field, parameters)
+    parameters = {name: space.suggest(name, trial) for name, space in swept.spaces.items()}
+    one = runner.sweep.configuration(swept, parameters)
     trial.set_user_attr("configuration", one.id)
     return trial, one
 
@@ -98,9 +97,9 @@ def _seed(*parts: int) -> int:
     return int(state[0])
 
 
-def _name(field: Field) -> str:
+def _name(swept: SweptSystem) -> str:
     """Of a study: another space is another study."""
     import hashlib
 
-    spaces = hashlib.sha256(repr(sorted(field.spaces.items())).encode()).hexdigest()[:8]
-    return f"{field.name} {spaces}"
+    spaces = hashlib.sha256(repr(sorted(swept.spaces.items())).encode()).hexdigest()[:8]
+    return f"{swept.name} {spaces}"

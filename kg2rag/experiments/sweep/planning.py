@@ -11,9 +11,8 @@ from statistics import fmean
 
 from kg2rag.compute.hardware import threads
 from kg2rag.experiments.sweep.configuration import Configuration
-from kg2rag.experiments.sweep.definition import Sweep
-from kg2rag.experiments.sweep.judging import schema
-from kg2rag.experiments.sweep.storage import Folder
+from kg2rag.experiments.sweep.definition import SweepDefinition
+from kg2rag.experiments.sweep.storage import ResultsFolder, schema
 
 
 @dataclass(frozen=True)
@@ -56,21 +55,21 @@ class Plan:
         return f"Time: about {about} with {self.jobs} jobs, by {self.timed} configurations that were timed"
 
 
-def plan(sweep: Sweep, out: Path, jobs: int) -> Plan:
+def plan(sweep: SweepDefinition, out: Path, jobs: int) -> Plan:
     """Look and count; nothing is run or written."""
     jobs = jobs or threads()
-    folder = Folder(out, schema(sweep.metrics), sweep.identity)
+    folder = ResultsFolder(out, schema(sweep.metrics), sweep.identity)
     folder.open()
     wanted = _wanted(sweep)
     left = [one for one in wanted if folder.errors.get(one.id, "open")]
-    total = len(sweep.configurations) or sweep.samples * len(sweep.fields)
+    total = len(sweep.configurations) or sweep.samples * len(sweep.swept)
     counts = Counter(one.system for one in left)
     if sweep.search == "optuna":
-        counts = Counter({field.system: 0 for field in sweep.fields})
-        for field in sweep.fields:
-            counts[field.system] += sweep.samples
+        counts = Counter({one.system: 0 for one in sweep.swept})
+        for one in sweep.swept:
+            counts[one.system] += sweep.samples
     seconds, timed = _estimate(folder, wanted, counts, jobs)
-    split = Counter(label for setting in sweep.requests for one in sweep.labels(setting) for label in one)
+    split = Counter(label for setting in sweep.datasets for one in sweep.labels(setting) for label in one)
     return Plan(
         sweep.name,
         total,
@@ -84,18 +83,15 @@ def plan(sweep: Sweep, out: Path, jobs: int) -> Plan:
     )
 
 
-def _wanted(sweep: Sweep) -> list[Configuration]:
-    """All configurations; with Optuna the first values of every field stand for what it will choose."""
+def _wanted(sweep: SweepDefinition) -> list[Configuration]:
+    """All configurations; with Optuna the first values of every space stand for what it will choose."""
     if sweep.search != "optuna":
         return list(sweep.configurations)
-    return [
-        sweep.configuration(field, {name: space.first for name, space in field.spaces.items()})
-        for field in sweep.fields
-    ]
+    return [sweep.configuration(one, {name: space.first for name, space in one.spaces.items()}) for one in sweep.swept]
 
 
 def _estimate(
-    folder: Folder, wanted: Sequence[Configuration], left: Mapping[str, int], jobs: int
+    folder: ResultsFolder, wanted: Sequence[Configuration], left: Mapping[str, int], jobs: int
 ) -> tuple[float | None, int]:
     """Seconds for what is left, and by how many finished configurations they were judged."""
     taken: dict[str, list[float]] = {}

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from kg2rag.experiments.sweep import figures
-from kg2rag.experiments.sweep.results import SweepResult
+from kg2rag.experiments.sweep.tables import SweepTables
 from kg2rag.report import plots
 from kg2rag.text.templates import render
 
@@ -18,7 +18,7 @@ HEADER = ("system", "chosen", "dev", "test", "gap", "defaults", "p", "parameters
 MOST = 20  # configurations that the page lists
 
 
-def note(result: SweepResult) -> str:
+def note(result: SweepTables) -> str:
     """How to read the table of chosen configurations."""
     counts = {split: scores.shape[1] for split, scores in result.questions.items()}
     return (
@@ -30,7 +30,7 @@ def note(result: SweepResult) -> str:
     )
 
 
-def chosen(result: SweepResult) -> list[tuple[str, ...]]:
+def chosen(result: SweepTables) -> list[tuple[str, ...]]:
     """The table of chosen configurations as texts, in the order of `HEADER`."""
     rows: list[tuple[str, ...]] = []
     found: Any = result.best().itertuples(index=False)
@@ -50,7 +50,7 @@ def chosen(result: SweepResult) -> list[tuple[str, ...]]:
     return rows
 
 
-def top(result: SweepResult, limit: int = MOST) -> pd.DataFrame:
+def top(result: SweepTables, limit: int = MOST) -> pd.DataFrame:
     """The configurations that score best on dev: parameters, all dev scores, milliseconds, tokens; no test scores."""
     frame = result.to_frame().sort_values(f"dev {result.objective}", ascending=False, kind="stable").head(limit)
     dev = {f"dev {metric}": (100 * frame[f"dev {metric}"]).map("{:.1f}".format) for metric in result.metrics}
@@ -63,7 +63,7 @@ def top(result: SweepResult, limit: int = MOST) -> pd.DataFrame:
     return table.reset_index()
 
 
-def markdown(result: SweepResult) -> str:
+def markdown(result: SweepTables) -> str:
     """The chosen configurations, what failed, and the best on dev."""
     lines = [f"# {result.name}", "", _headline(result), ""]
     if not result.numbers:
@@ -81,7 +81,7 @@ def markdown(result: SweepResult) -> str:
     return "\n".join([*lines, ""])
 
 
-def page(result: SweepResult) -> str:
+def page(result: SweepTables) -> str:
     """One file that loads nothing from elsewhere, fit for screen (light or dark) and paper."""
     best = top(result) if result.numbers else None
     return render(
@@ -100,7 +100,7 @@ def page(result: SweepResult) -> str:
     )
 
 
-def _figures(result: SweepResult) -> Mapping[str, Mapping[str, str]]:
+def _figures(result: SweepTables) -> Mapping[str, Mapping[str, str]]:
     from markupsafe import Markup
 
     def svg(figure: Any, name: str) -> str:
@@ -118,12 +118,12 @@ def _figures(result: SweepResult) -> Mapping[str, Mapping[str, str]]:
     return drawn
 
 
-def _headline(result: SweepResult) -> str:
+def _headline(result: SweepTables) -> str:
     failed = len(result.failed)
     return f"{len(result.numbers):,} configurations" + (f", {failed} more failed." if failed else ".")
 
 
-def _failures(result: SweepResult) -> list[str]:
+def _failures(result: SweepTables) -> list[str]:
     if not len(result.failed):
         return []
     rows: list[Any] = result.failed.to_numpy().tolist()

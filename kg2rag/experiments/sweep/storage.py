@@ -19,7 +19,30 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 RESULTS, TIMINGS, ABOUT = "results.parquet", "timings.csv", "sweep.json"
+COLUMNS = (
+    ("number", pa.int32()),
+    ("id", pa.string()),
+    ("system", pa.string()),
+    ("setting", pa.string()),
+    ("graph", pa.string()),
+    ("encoder", pa.string()),
+    ("parameters", pa.string()),
+    ("about", pa.string()),
+    ("error", pa.string()),
+    ("query_id", pa.string()),
+    ("type", pa.string()),
+    ("hops", pa.int32()),
+    ("split", pa.string()),
+    ("tokens", pa.int64()),
+)
+"""The columns before the metrics. `error` is null unless the configuration failed; a failed one has a single row with
+null scores. `tokens` are those of the hits that the objective reads."""
 _META = b"kg2rag"
+
+
+def schema(metrics: Sequence[str]) -> pa.Schema:
+    """The columns of a results file."""
+    return pa.schema([*COLUMNS, *((name, pa.float64()) for name in metrics)])
 
 
 @dataclass(frozen=True)
@@ -31,8 +54,8 @@ class Timing:
 
 
 @dataclass
-class Folder:
-    """Where a sweep's results lie.
+class ResultsFolder:
+    """The folder of a sweep's results.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from kg2rag.compute.encoder import Embedder, Role
 from kg2rag.compute.store import Store
 from kg2rag.evaluation.checks import check_candidates, check_rankings
-from kg2rag.experiments.sweep.configuration import Bench, Request, Task
+from kg2rag.experiments.sweep.configuration import Bench, DatasetRef, Task
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.retrievers import systems
 from kg2rag.retrievers.contract import Pipeline, Retriever
@@ -77,8 +77,8 @@ class TimedEmbedder:
 class Opened:
     """A data set and a knowledge base over it, with the rankings of the pipelines' beginnings."""
 
-    def __init__(self, request: Request, bench: Bench) -> None:
-        self.data = loaded(request)
+    def __init__(self, ref: DatasetRef, bench: Bench) -> None:
+        self.data = loaded(ref)
         self.embedder = TimedEmbedder(bench.encoder)
         self.kb = KnowledgeBase.build(self.data.corpus, bench.graph, embedder=self.embedder, store=Store(bench.store))
         self._remembered: OrderedDict[tuple[str, int], tuple[list[Ranking], float]] = OrderedDict()
@@ -117,20 +117,20 @@ class Opened:
 
 
 @lru_cache(maxsize=8)
-def loaded(request: Request) -> QADataset:
+def loaded(ref: DatasetRef) -> QADataset:
     """The data set, read once a process."""
-    if request.data is not None:
-        return request.data
+    if ref.data is not None:
+        return ref.data
     from kg2rag.datasets import load
 
-    data: QADataset = load(**request.options)  # type: ignore[arg-type]
+    data: QADataset = load(**ref.options)  # type: ignore[arg-type]
     return data
 
 
 @lru_cache(maxsize=4)
 def opened(bench: Bench) -> tuple[Opened, ...]:
     """The bench's data sets with their knowledge bases, opened once a process; nothing is built yet."""
-    found = tuple(Opened(request, bench) for request in bench.requests)
+    found = tuple(Opened(ref, bench) for ref in bench.datasets)
     for one in found:
         one.kb.corpus.fingerprint  # noqa: B018 - read by every stage of the store; here it is not timed
     return found

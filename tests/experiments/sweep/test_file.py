@@ -105,9 +105,9 @@ def test_the_sweeps_of_the_repository_can_be_read(file: Path) -> None:
 
 
 def test_the_musique_sweep_has_a_hundred_points() -> None:
-    entries = read_sweep(SWEEPS / "musique.toml").entries
+    spaces_of = read_sweep(SWEEPS / "musique.toml").spaces
     sizes = [1, 1]
-    for i, (_, spaces) in enumerate(entries):
+    for i, (_, spaces) in enumerate(spaces_of):
         for space in spaces.values():
             sizes[i] *= len(space.grid())
     assert sizes == [50, 50]
@@ -123,5 +123,5 @@ def test_random_draws_are_those_of_the_seed(sweep: Callable[..., Sweep]) -> None
 
 def test_values_and_ranges_are_told_apart(sweep: Callable[..., Sweep]) -> None:
     options = {"systems": {"bm25": {"k1": {"low": 0.1, "high": 3.0}, "b": 0.5}}, "search": "random"}
-    ((_, spaces),) = sweep(**options).entries
+    ((_, spaces),) = sweep(**options).spaces
     assert spaces == {"k1": Range(0.1, 3.0), "b": Choice((0.5,))}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kg2rag.experiments.sweep import Sweep, running
+from kg2rag.experiments.sweep import Sweep, runner
 from kg2rag.experiments.sweep.workbench import Outcome
 
 Make = Callable[..., Sweep]
@@ -33,16 +33,16 @@ def test_a_study_goes_on_where_it_stopped(sweep: Make, tmp_path: Path) -> None:
 def test_a_study_that_was_interrupted_ends_in_the_same_file(
     sweep: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    keep, ran = running.Runner.keep, []
+    keep, ran = runner.Runner.keep, []
 
-    def stop(self: running.Runner, configuration: object, outcome: Outcome) -> None:
+    def stop(self: runner.Runner, configuration: object, outcome: Outcome) -> None:
         ran.append(outcome.id)
         if len(ran) == 12:
             raise KeyboardInterrupt
         keep(self, configuration, outcome)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patched:
-        patched.setattr(running.Runner, "keep", stop)
+        patched.setattr(runner.Runner, "keep", stop)
         with pytest.raises(KeyboardInterrupt):
             results(sweep, tmp_path / "stopped")
     assert results(sweep, tmp_path / "stopped", resume=True) == results(sweep, tmp_path / "whole")

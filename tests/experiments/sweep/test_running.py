@@ -16,7 +16,7 @@ import pytest
 
 from kg2rag.compute.store import Store
 from kg2rag.evaluation import evaluate
-from kg2rag.experiments.sweep import Sweep, SweepResult, running, workbench
+from kg2rag.experiments.sweep import Sweep, SweepResult, runner, workbench
 from kg2rag.experiments.sweep.workbench import Opened, Outcome
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
@@ -63,22 +63,22 @@ def test_two_processes_write_the_same_bytes(sweep: Make, finished: bytes, tmp_pa
 def test_a_run_that_stops_half_way_is_resumed_to_the_same_bytes(
     sweep: Make, finished: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    keep, ran = running.Runner.keep, []
+    keep, ran = runner.Runner.keep, []
 
-    def stop(self: running.Runner, configuration: object, outcome: Outcome) -> None:
+    def stop(self: runner.Runner, configuration: object, outcome: Outcome) -> None:
         if len(ran) == 5:
             raise KeyboardInterrupt
         ran.append(outcome.id)
         keep(self, configuration, outcome)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patched:
-        patched.setattr(running.Runner, "keep", stop)
+        patched.setattr(runner.Runner, "keep", stop)
         with pytest.raises(KeyboardInterrupt):
             sweep().run(tmp_path, jobs=1)
     assert len(SweepResult.load(tmp_path).numbers) == 5
     first = len(ran)
     monkeypatch.setattr(
-        running.Runner, "keep", lambda self, one, outcome: (ran.append(outcome.id), keep(self, one, outcome))[0]
+        runner.Runner, "keep", lambda self, one, outcome: (ran.append(outcome.id), keep(self, one, outcome))[0]
     )
     sweep().run(tmp_path, jobs=1, resume=True)
     assert len(ran) - first == 7
@@ -88,15 +88,14 @@ def test_a_run_that_stops_half_way_is_resumed_to_the_same_bytes(
 
 KILLED = """
 import sys, time
-sys.path.insert(0, sys.argv[3])
-from kg2rag.experiments.sweep import read_sweep, running, workbench
+from kg2rag.experiments.sweep import read_sweep, runner, workbench
 from kg2rag.compute.store import Store
-keep = running.Runner.keep
+keep = runner.Runner.keep
 def slowly(self, one, outcome):
     time.sleep(0.2)
     keep(self, one, outcome)
-running.Runner.keep = slowly
-read_sweep(sys.argv[1], store=Store(sys.argv[4])).run(sys.argv[2], jobs=1)
+runner.Runner.keep = slowly
+read_sweep(sys.argv[1], store=Store(sys.argv[3])).run(sys.argv[2], jobs=1)
 """
 FILE = """
 data = "bundled"
@@ -115,11 +114,9 @@ def test_a_killed_run_is_resumed_to_the_same_bytes(tmp_path: Path, root: Path) -
     wanted = read_sweep(tmp_path / "sweep.toml", store=Store(root))
     wanted.run(tmp_path / "whole", jobs=1)
     killed = tmp_path / "killed"
-    arguments = [sys.executable, "-c", KILLED, str(tmp_path / "sweep.toml"), str(killed), str(tmp_path), str(root)]
+    arguments = [sys.executable, "-c", KILLED, str(tmp_path / "sweep.toml"), str(killed), str(root)]
     process = subprocess.Popen(arguments, env={**os.environ, "PYTHONHASHSEED": "7"})
-    until = time.monotonic() + 60
-    while len(list(killed.glob("parts/*.parquet"))) < 4 and time.monotonic() < until:
-        time.sleep(0.02)
+    wait_for(lambda: len(list(killed.glob("parts/*.parquet"))) >= 4)
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert 4 <= len(list(killed.glob("parts/*.parquet"))) < 16
@@ -130,10 +127,16 @@ def test_a_killed_run_is_resumed_to_the_same_bytes(tmp_path: Path, root: Path) -
 
 CHILDREN = """
 import sys, time
-from kg2rag.experiments.sweep import read_sweep, running
+from pathlib import Path
+from kg2rag.experiments.sweep import read_sweep, runner
 from kg2rag.compute.store import Store
-running.encoded = lambda *_: True  # nobody goes first: both workers begin at once
-running.Runner.keep = lambda *_: time.sleep(60)
+kept = []
+def keep(*_):
+    kept.append(None)
+    if len(kept) > 1:  # the first is the pilot, which runs in this process
+        Path(sys.argv[2]).with_name("begun").touch()
+        time.sleep(600)
+runner.Runner.keep = keep
 read_sweep(sys.argv[1], store=Store(sys.argv[3])).run(sys.argv[2], jobs=2)
 """
 
@@ -144,17 +147,20 @@ def test_workers_do_not_outlive_a_run_that_was_killed(tmp_path: Path, root: Path
     process = subprocess.Popen(
         [sys.executable, "-c", CHILDREN, str(tmp_path / "sweep.toml"), str(tmp_path / "out"), str(root)]
     )
-    until = time.monotonic() + 60
-    while len(workers := loky_workers(process.pid)) < 2 and time.monotonic() < until:
-        time.sleep(0.05)
-    time.sleep(6)  # the workers have begun
+    wait_for((tmp_path / "begun").exists)
+    workers = loky_workers(process.pid)
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert len(workers) == 2
-    until = time.monotonic() + 20
-    while any(Path(f"/proc/{pid}").exists() for pid in workers) and time.monotonic() < until:
-        time.sleep(0.1)
-    assert not [pid for pid in workers if Path(f"/proc/{pid}").exists()]
+    wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers))
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Return when the condition holds; fail after five minutes, which no machine needs."""
+    until = time.monotonic() + 300
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.05)
 
 
 def loky_workers(parent: int) -> list[int]:
@@ -181,9 +187,9 @@ def test_results_that_the_sweep_lacks_are_not_dropped(sweep: Make, finished: byt
 
 def test_a_longer_grid_runs_what_is_new_alone(sweep: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sweep(systems={"bm25": {"k1": [0.5, 0.9]}}).run(tmp_path, jobs=1)
-    keep, ran = running.Runner.keep, []
+    keep, ran = runner.Runner.keep, []
     monkeypatch.setattr(
-        running.Runner, "keep", lambda self, one, outcome: (ran.append(one.parameters), keep(self, one, outcome))[0]
+        runner.Runner, "keep", lambda self, one, outcome: (ran.append(one.parameters), keep(self, one, outcome))[0]
     )
     result = sweep(systems={"bm25": {"k1": [0.2, 0.5, 0.9]}}).run(tmp_path, jobs=1, resume=True)
     assert ran == [{"k1": 0.2}]
@@ -249,7 +255,7 @@ def test_what_a_worker_remembers_changes_no_ranking(
     sweep: Make, system: str, first: dict[str, object], second: dict[str, object]
 ) -> None:
     wanted = sweep(systems={system: [first, second]})
-    one = Opened(wanted.bench(wanted.configurations[0]).requests[0], wanted.bench(wanted.configurations[0]))
+    one = Opened(wanted.bench(wanted.configurations[0]).datasets[0], wanted.bench(wanted.configurations[0]))
     for parameters in (first, second):
         made = build(system, one.kb, **parameters)
         remembered, _ = one.retrieve(made, 10)
@@ -263,7 +269,7 @@ def test_stages_whose_parameters_did_not_change_are_not_run_again(sweep: Make, m
 
     wanted = sweep(systems={"kg2rag": {"seeds": 4, "context": [2, 3, 4]}})
     on = wanted.bench(wanted.configurations[0])
-    one, calls, apply = Opened(on.requests[0], on), [], Expand.apply
+    one, calls, apply = Opened(on.datasets[0], on), [], Expand.apply
     monkeypatch.setattr(
         Expand, "apply", lambda self, asked, given: (calls.append(len(asked)), apply(self, asked, given))[1]
     )

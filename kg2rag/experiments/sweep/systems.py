@@ -13,14 +13,14 @@ from kg2rag.retrievers import systems as catalogue
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Passage
 
-Entry = tuple[str, Mapping[str, Space]]
-"""A system, and the spaces of the parameters that are set."""
+SystemSpaces = tuple[str, Mapping[str, Space]]
+"""A system's name, and the space of each parameter that is set."""
 
 
-def read_entries(
+def read_systems(
     systems: Mapping[str, Mapping[str, object] | Sequence[Mapping[str, object]]], *, ranges: bool
-) -> tuple[Entry, ...]:
-    """The entries in the order given; `ranges` allows ranges without a step, which a grid cannot take.
+) -> tuple[SystemSpaces, ...]:
+    """The systems in the order given; `ranges` allows ranges without a step, which a grid cannot take.
 
     Raises
     ------
@@ -28,7 +28,7 @@ def read_entries(
     """
     if not isinstance(systems, Mapping) or not systems:
         raise ValueError(f"systems = {systems!r}: name at least one. Known: X.")
-    found: list[Entry] = []
+    found: list[SystemSpaces] = []
     for system, given in systems.items():
         for number, parameters in enumerate([given] if isinstance(given, Mapping) else given, start=1):
             where = f"systems.{system}" if isinstance(given, Mapping) else f"systems.{system}[{number}]"
@@ -38,10 +38,10 @@ def read_entries(
     return tuple(found)
 
 
-def check_entries(entries: Sequence[Entry]) -> None:
+def check_systems(spaces: Sequence[SystemSpaces]) -> None:
     """Build every system with each of its values once; ValueError with the catalogue's own words."""
-    for system, spaces in entries:
-        for settings in _each_value_once(spaces):
+    for system, own in spaces:
+        for settings in _each_value_once(own):
             try:
                 catalogue.build(system, smallest(), **settings)
             except ValueError as error:

@@ -1,0 +1,100 @@
+"""Configurations -> batches for the workers, pilots first; each outcome is scored and kept as soon as it arrives."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import groupby
+from math import ceil
+
+from kg2rag.experiments.sweep.configuration import Configuration, Task
+from kg2rag.experiments.sweep.definition import SweepDefinition
+from kg2rag.experiments.sweep.judging import Judge
+from kg2rag.experiments.sweep.storage import ResultsFolder, Timing
+from kg2rag.experiments.sweep.workbench import Outcome
+from kg2rag.experiments.sweep.workers import Batch, outcomes
+
+SECONDS = 5.0  # between two writings of the one file
+LARGEST = 8  # configurations in a batch; a killed sweep loses the batches that were being run
+
+
+@dataclass
+class Runner:
+    """Runs configurations and keeps what becomes of them."""
+
+    sweep: SweepDefinition
+    folder: ResultsFolder
+    jobs: int
+    backend: str
+    progress: bool
+
+    def __post_init__(self) -> None:
+        self.judge = Judge(self.sweep)
+        self.order: list[str] = []
+        self.written = time.monotonic()
+
+    def run(self, wanted: Sequence[Configuration]) -> None:
+        """Run configurations in parallel; what is finished stands in the folder, whatever happens next."""
+        from tqdm import tqdm
+
+        by_id = {configuration.id: configuration for configuration in wanted}
+        quiet = not (self.progress and sys.stderr.isatty())
+        with tqdm(total=len(wanted), desc=self.sweep.name, unit="configuration", disable=quiet, file=sys.stderr) as bar:
+            for pilots, jobs in _phases(wanted, self.jobs):
+                batches = _batches(self.sweep, pilots, jobs)
+                with closing(outcomes(batches, self.sweep.k, jobs, self.backend)) as found:  # type: ignore[type-var]
+                    for batch in found:
+                        for outcome in batch:
+                            self.keep(by_id[outcome.id], outcome)
+                            bar.update()
+                        self._write_now_and_then()
+
+    def keep(self, configuration: Configuration, outcome: Outcome) -> None:
+        """Score and keep one outcome."""
+        self.folder.add(self.judge.table(configuration, outcome), Timing(outcome.ms_per_query, outcome.seconds))
+
+    def _write_now_and_then(self) -> None:
+        if time.monotonic() - self.written > SECONDS:
+            self.folder.assemble(self.order)
+            self.written = time.monotonic()
+
+
+def _phases(wanted: Sequence[Configuration], jobs: int) -> Iterable[tuple[list[Configuration], int]]:
+    """What is run one after the other, and by how many processes.
+
+    One configuration of each system goes first, with all threads: it fills the store, from which the others then read.
+    Otherwise every process would encode the same texts.
+    """
+    pilots: list[Configuration] = []
+    if jobs > 1:
+        for _, group in groupby(wanted, key=lambda one: (one.setting, one.graph, one.encoder)):
+            same = list(group)
+            first = {one.system: one for one in reversed(same)}
+            pilots += [one for one in same if first[one.system] is one]
+    if pilots:
+        yield pilots, 1
+    ids = {one.id for one in pilots}
+    rest = [one for one in wanted if one.id not in ids]
+    if rest:
+        yield rest, min(jobs, len(rest))
+
+
+def _batches(sweep: SweepDefinition, wanted: Sequence[Configuration], jobs: int) -> list[Batch]:
+    """Neighbours share what a worker has opened and remembered, so those that differ least stand together."""
+    batches: list[Batch] = []
+    for _, group in groupby(wanted, key=lambda one: (one.setting, one.graph, one.encoder)):
+        same = sorted(group, key=_beginning)
+        size = max(1, min(LARGEST, ceil(len(wanted) / (4 * jobs))))
+        bench = sweep.bench(same[0])
+        for start in range(0, len(same), size):
+            tasks = [Task(one.id, one.system, one.parameters) for one in same[start : start + size]]
+            batches.append((bench, tasks))
+    return batches
+
+
+def _beginning(configuration: Configuration) -> tuple[str, str]:
+    """The system, and its pipeline up to the last stage."""
+    return configuration.system, configuration.about.rpartition(" >> ")[0]

@@ -1,0 +1,185 @@
+"""The results of a sweep, as tables: every configuration, the best of each group on dev, and how these do on test."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kg2rag.evaluation.significance import bootstrap_interval, paired_test
+from kg2rag.experiments.sweep.storage import COLUMNS
+from kg2rag.types.arrays import FloatArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PARTS = ("dev", "test")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SweepTables:
+    """The scores of a sweep's configurations, and what follows from them.
+
+    Attributes
+    ----------
+    per_question : one row a configuration and question: number, id, system, setting, graph, encoder, parameters
+        (JSON), about, error, query_id, type, hops, split, tokens, then the metrics. A failed configuration has one row
+        with blank scores.
+    timings : by id: ms_per_query (building and encoding left out) and seconds (nothing left out).
+    objective : the metric that selection goes by, on the questions of the dev split alone.
+    config : what all scores share, and the machine they were computed on.
+    """
+
+    per_question: pd.DataFrame
+    timings: pd.DataFrame
+    objective: str
+    config: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The name of the sweep."""
+        return str(self.config.get("name", "sweep"))
+
+    @property
+    def metrics(self) -> list[str]:
+        """The names of the metrics."""
+        return [column for column in self.per_question.columns if column not in dict(COLUMNS)]
+
+    @property
+    def failed(self) -> pd.DataFrame:
+        """The configurations that failed: number, system, setting, graph, encoder, parameters, error."""
+        failed = self.per_question[self.per_question["error"].notna()]
+        columns = ["number", "system", "setting", "graph", "encoder", "parameters", "error"]
+        return failed[columns].reset_index(drop=True)
+
+    @cached_property
+    def scored(self) -> pd.DataFrame:
+        """`per_question` without the failed configurations."""
+        return self.per_question[self.per_question["error"].isna()]
+
+    @cached_property
+    def parameters(self) -> pd.DataFrame:
+        """By number of configuration, the parameters that the sweep sets; blank where a system lacks one."""
+        import pandas as pd
+
+        first = self.scored.drop_duplicates("number").set_index("number")
+        return pd.DataFrame([json.loads(text) for text in first["parameters"]], index=first.index, dtype=object)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a configuration: what it is, its parameters, mean scores on dev and on test, milliseconds, tokens.
+
+        Index `number`, in the order of the sweep. Tokens are those of the hits that the objective reads.
+        """
+        import pandas as pd
+
+        about = self.scored.drop_duplicates("number").set_index("number")[
+            ["id", "system", "setting", "graph", "encoder"]
+        ]
+        means = self.scored.groupby(["split", "number"])[self.metrics].mean()
+        scores = {f"{split} {metric}": means.loc[split][metric] for metric in self.metrics for split in PARTS}
+        tokens = self.scored.groupby("number")["tokens"].mean()
+        ms = about["id"].map(self.timings["ms_per_query"])
+        return pd.concat([about, self.parameters, pd.DataFrame(scores), ms.rename("ms_per_query"), tokens], axis=1)
+
+    @cached_property
+    def questions(self) -> dict[str, FloatArray]:
+        """Split -> (n_configurations, n_questions) objective scores, of "dev" and of "test"; rows as in `numbers`."""
+        wide = {
+            split: self.scored[self.scored["split"] == split].pivot_table(
+                index="number", columns="query_id", values=self.objective
+            )
+            for split in PARTS
+        }
+        return {split: table.loc[self.numbers].to_numpy(dtype=np.float64) for split, table in wide.items()}
+
+    @cached_property
+    def numbers(self) -> list[int]:
+        """The numbers of the configurations that did not fail."""
+        return [int(number) for number in self.scored["number"].unique()]
+
+    def best(self, by: Sequence[str] = ("system",), *, seed: int = 0) -> pd.DataFrame:
+        """The best configuration of each group on dev, and how it does on test.
+
+        Ties go to the configuration that returns fewer tokens on dev, then to the earlier one. The test split is read
+        for the chosen ones alone.
+
+        Parameters
+        ----------
+        by : columns of `to_frame` that make a group, such as ("system", "graph").
+        seed : of the bootstrap.
+
+        Returns
+        -------
+        One row a group, best on dev first: the group, number, parameters, then of the objective: dev, dev_low,
+        dev_high, test, test_low, test_high, gap (dev - test), gap_low, gap_high (95 %, bootstrap over questions);
+        `tried`, the configurations it was chosen from; and against the system's defaults, where the sweep has them:
+        default_dev, default_test, and p, the paired randomisation test of the two on the test questions.
+        """
+        import pandas as pd
+
+        frame = self.to_frame()
+        dev_tokens = self.scored[self.scored["split"] == "dev"].groupby("number")["tokens"].mean()
+        rows = []
+        for group, part in frame.groupby(list(by), sort=False):
+            order = pd.DataFrame({"score": -part[f"dev {self.objective}"].round(12), "tokens": dev_tokens[part.index]})
+            number = int(order.sort_values(["score", "tokens"], kind="stable").index[0])
+            row = dict(zip(by, group, strict=True)) | {"number": number, "tried": len(part)}
+            rows.append(row | {"parameters": self._written(number)} | self._judged(number, part, seed))
+        return pd.DataFrame(rows).sort_values("dev", ascending=False, kind="stable").reset_index(drop=True)
+
+    def _written(self, number: int) -> str:
+        row = self.parameters.loc[number]
+        return ", ".join(f"{name}={value}" for name, value in row.items() if not _blank(value)) or "defaults"
+
+    def _judged(self, number: int, group: pd.DataFrame, seed: int) -> dict[str, object]:
+        at = self.numbers.index(number)
+        judged: dict[str, object] = {}
+        for split in PARTS:
+            scores = self.questions[split][at]
+            low, high = bootstrap_interval(scores, seed=seed)
+            judged |= {split: scores.mean(), f"{split}_low": float(low), f"{split}_high": float(high)}
+        judged |= _gap(self.questions["dev"][at], self.questions["test"][at], seed)
+        default = self.default(group)
+        judged |= {"default_dev": np.nan, "default_test": np.nan, "p": np.nan}
+        if default is not None:
+            dev, test = (self.questions[split][self.numbers.index(default)] for split in PARTS)
+            p = paired_test(self.questions["test"][at], test, seed)
+            judged |= {"default_dev": dev.mean(), "default_test": test.mean(), "p": float(p)}
+        return judged
+
+    def default(self, group: pd.DataFrame) -> int | None:
+        """The configuration of a group whose parameters are all the catalogue's defaults, or None."""
+        from kg2rag.retrievers.systems import parameters
+
+        for number, system in group["system"].items():
+            defaults = parameters(str(system))
+            row = int(str(number))
+            given = {name: value for name, value in self.parameters.loc[row].items() if not _blank(value)}
+            if all(defaults.get(str(name)) == value for name, value in given.items()):
+                return row
+        return None
+
+
+def _gap(dev: FloatArray, test: FloatArray, seed: int) -> dict[str, float]:
+    """Dev minus test, with the interval of a difference of two means over different questions."""
+    from scipy.stats import bootstrap
+
+    gap = float(dev.mean() - test.mean())
+    if min(len(dev), len(test)) < 2 or (np.ptp(dev) == 0 and np.ptp(test) == 0):
+        return {"gap": gap, "gap_low": gap, "gap_high": gap}
+    interval = bootstrap(
+        (dev, test),
+        lambda a, b, axis: a.mean(axis=axis) - b.mean(axis=axis),
+        method="percentile",
+        n_resamples=10_000,
+        rng=np.random.default_rng(seed),
+    ).confidence_interval
+    return {"gap": gap, "gap_low": float(interval.low), "gap_high": float(interval.high)}
+
+
+def _blank(value: object) -> bool:
+    return isinstance(value, float) and np.isnan(value)
