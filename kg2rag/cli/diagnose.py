@@ -95,5 +95,5 @@ def _formatter(kb: KnowledgeBase, tokens: int | None) -> ContextFormatter | None
 def _reasons(found: Waterfall) -> Table:
     listed = table("lost", "gold", "why")
     for row in found.reasons().itertuples(index=False):
-        listed.add_row(str(row.loss), str(row.gold), str(row.why))
+        listed.add_row(str(row.lost_at), str(row.gold), str(row.why))
     return listed

@@ -1,7 +1,7 @@
 """What a system did with the passages of a query, step by step -> the step that lost a passage.
 
 A trace is made by the system itself (`Retriever.trace_batch`, `Stage.trace`) from the very functions that retrieve, so
-that it tells what happened and not what a reader of the design expects. Definitions of the losses are ours.
+that it tells what happened and not what a reader of the design expects. The definitions in `LOST_AT` are ours.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from kg2rag.types.arrays import IntArray
 from kg2rag.types.rankings import Ranking
 
-Loss = Literal[
+LostAt = Literal[
     "not a candidate",
     "not retrieved",
     "entity not linked",
@@ -26,7 +26,7 @@ Loss = Literal[
     "cut by budget",
     "found",
 ]
-LOSSES: tuple[Loss, ...] = get_args(Loss)
+LOST_AT: tuple[LostAt, ...] = get_args(LostAt)
 """What can become of a gold passage, in the order in which it happens.
 
 - not a candidate: the question may not return it (setting "distractor").
@@ -44,19 +44,19 @@ class Step(NamedTuple):
     Attributes
     ----------
     name : of the step. rows : ascending, the corpus rows that passed it, each once.
-    loss, why : what is said of a passage for which this is the first step that it did not pass.
+    lost_at, why : what is said of a passage for which this is the first step that it did not pass.
     """
 
     name: str
     rows: IntArray
-    loss: Loss
+    lost_at: LostAt
     why: str
 
 
-def step(name: str, loss: Loss, why: str, *rows: NDArray[np.integer] | Sequence[int]) -> Step:
+def step(name: str, lost_at: LostAt, why: str, *rows: NDArray[np.integer] | Sequence[int]) -> Step:
     """A step that several groups of rows passed; a passage may be in more than one."""
     groups = [np.asarray(group, dtype=np.int64) for group in rows]
-    return Step(name, np.unique(np.concatenate(groups)) if groups else np.empty(0, dtype=np.int64), loss, why)
+    return Step(name, np.unique(np.concatenate(groups)) if groups else np.empty(0, dtype=np.int64), lost_at, why)
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,7 @@ from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Passage, Query, Triple
 from kg2rag.types.questions import QADataset, Question
 from kg2rag.types.rankings import Ranking, rank
-from kg2rag.types.trace import LOSSES, Trace, step
+from kg2rag.types.trace import LOST_AT, Trace, step
 
 EVIL = "<script>alert('x')</script> & <b>bold</b>"
 
@@ -54,7 +54,9 @@ def told(data: QADataset) -> Told:
 
 
 def by_gold(found: Waterfall) -> dict[str, str]:
-    return {f"{query} {gold}": loss for query, gold, loss in found.frame[["query_id", "gold", "loss"]].to_numpy()}
+    return {
+        f"{query} {gold}": lost_at for query, gold, lost_at in found.frame[["query_id", "gold", "lost_at"]].to_numpy()
+    }
 
 
 def test_each_gold_passage_has_the_loss_of_the_first_step_that_it_did_not_pass(data: QADataset, told: Told) -> None:
@@ -75,10 +77,10 @@ def test_each_gold_passage_has_the_loss_of_the_first_step_that_it_did_not_pass(d
 def test_totals_count_every_gold_passage_once_by_type_and_in_all(data: QADataset, told: Told) -> None:
     totals = waterfall("told", told, data, k=2).totals()
     assert list(totals.index) == ["bridge", "comparison", "all"]
-    assert list(totals.columns) == [*LOSSES, "gold"]
+    assert list(totals.columns) == [*LOST_AT, "gold"]
     assert totals.loc["all", ["not expanded", "pruned", "ranked below k", "found", "gold"]].tolist() == [2, 1, 1, 2, 6]
     assert totals.loc["bridge", ["not expanded", "found", "gold"]].tolist() == [1, 2, 3]
-    assert (totals[list(LOSSES)].sum(axis=1) == totals["gold"]).all()
+    assert (totals[list(LOST_AT)].sum(axis=1) == totals["gold"]).all()
 
 
 def test_what_is_found_is_recall_times_gold(data: QADataset, told: Told) -> None:
@@ -90,8 +92,8 @@ def test_what_is_found_is_recall_times_gold(data: QADataset, told: Told) -> None
 def test_gold_outside_the_candidates_is_no_candidate(data: QADataset, told: Told) -> None:
     questions = tuple(replace(question, candidates=("p0", "p2", "p4")) for question in data.questions)
     masked = QADataset("masked", data.corpus, questions, setting="distractor")
-    losses = by_gold(waterfall("told", told, masked, k=3))
-    assert [losses[name] for name in ("q1 p1", "q3 p6", "q3 p8", "q3 p4")] == ["not a candidate"] * 3 + ["found"]
+    fates = by_gold(waterfall("told", told, masked, k=3))
+    assert [fates[name] for name in ("q1 p1", "q3 p6", "q3 p8", "q3 p4")] == ["not a candidate"] * 3 + ["found"]
 
 
 def test_gold_that_does_not_fit_the_context_is_cut_by_budget(data: QADataset, told: Told, session_store: Store) -> None:
@@ -122,7 +124,7 @@ def test_a_system_without_a_trace_is_refused_by_name(data: QADataset, told: Told
 
 
 def test_questions_of_an_unknown_loss_name_the_known_ones(data: QADataset, told: Told) -> None:
-    with pytest.raises(ValueError, match="Unknown loss 'lost'"):
+    with pytest.raises(ValueError, match="Unknown lost_at 'lost'"):
         waterfall("told", told, data).questions("lost")  # type: ignore[arg-type]
 
 

@@ -19,7 +19,7 @@ def test_diagnose_prints_the_losses_and_writes_pages_and_figures(
     monkeypatch.setenv("KG2RAG_STORE", str(session_store.root))
     done = CliRunner().invoke(app, [*DIAGNOSE.split(), "--ladder", "--out", str(tmp_path)], env={"COLUMNS": "140"})
     assert done.exit_code == 0, done.output
-    assert "bm25: gold passages by loss, k = 1" in done.output
+    assert "bm25: gold passages by where they were lost, k = 1" in done.output
     assert "bm25: with perfect stages" in done.output
     written = {f"{stem}.{kind}" for stem in ("waterfall-bm25", "ladder-bm25") for kind in ("html", "png")}
     assert {file.name for file in tmp_path.iterdir()} == written

@@ -23,7 +23,7 @@ from kg2rag.retrievers.kg2rag.expand import Expand
 from kg2rag.retrievers.kg2rag.organise import Organise
 from kg2rag.types.passages import Query, Triple
 from kg2rag.types.rankings import Ranking, rank
-from kg2rag.types.trace import LOSSES, Trace, step
+from kg2rag.types.trace import LOST_AT, Trace, step
 
 IDS = [f"p{row}" for row in range(10)]
 ASKED = Query("q", "?")
@@ -54,27 +54,27 @@ class Puts(Stage):
         return [ranked(*self.rows) for _ in queries]
 
 
-def loss(trace: Trace, row: int) -> str | None:
+def lost_at(trace: Trace, row: int) -> str | None:
     lost = trace.lost_by(row)
-    return None if lost is None else lost.loss
+    return None if lost is None else lost.lost_at
 
 
 def test_a_plain_retriever_can_only_say_that_it_did_not_retrieve() -> None:
     trace = Returns((3, 1)).trace_batch([ASKED], 10)[0]
-    assert [loss(trace, row) for row in (3, 1, 7)] == [None, None, "not retrieved"]
+    assert [lost_at(trace, row) for row in (3, 1, 7)] == [None, None, "not retrieved"]
 
 
 def test_the_first_step_that_a_passage_did_not_pass_lost_it() -> None:
     steps = (step("one", "entity not linked", "", [1, 2, 3]), step("two", "pruned", "", [3], [1]))
     trace = Trace(ranked(1), steps)
-    assert [loss(trace, row) for row in (9, 2, 3, 1)] == ["entity not linked", "pruned", "not retrieved", None]
+    assert [lost_at(trace, row) for row in (9, 2, 3, 1)] == ["entity not linked", "pruned", "not retrieved", None]
 
 
 def test_a_hit_beyond_what_a_stage_reads_is_pruned_by_its_depth() -> None:
     trace = (Returns((3, 1, 5)) >> Puts((1, 3))).trace_batch([ASKED], 10)[0]
     lost = trace.lost_by(5)
     assert lost is not None
-    assert (lost.loss, lost.why) == ("pruned", "below the first 2 hits, which Puts reads")
+    assert (lost.lost_at, lost.why) == ("pruned", "below the first 2 hits, which Puts reads")
 
 
 def test_a_hit_that_a_stage_read_and_did_not_give_is_dropped_by_it() -> None:
@@ -97,7 +97,14 @@ def test_the_trace_of_a_pipeline_ends_in_the_ranking_that_it_returns() -> None:
 
 def test_a_fusion_passes_what_any_member_ranks_high_enough() -> None:
     trace = fuse(Returns((3, 1, 6)), Returns((4, 1, 7)), depth=2).trace_batch([ASKED], 10)[0]
-    assert [loss(trace, row) for row in (3, 4, 1, 6, 7, 9)] == [None, None, None, "pruned", "pruned", "not retrieved"]
+    assert [lost_at(trace, row) for row in (3, 4, 1, 6, 7, 9)] == [
+        None,
+        None,
+        None,
+        "pruned",
+        "pruned",
+        "not retrieved",
+    ]
 
 
 # One chain of facts: p0 Ada-Bob, p1 Bob-Cyd, p2 Cyd-Dan, p3 Xan-Yva by itself, p4 states nothing. p0 is nearest.
@@ -115,7 +122,7 @@ def chain(tmp_path: Path) -> KnowledgeBase:
 def test_expand_tells_no_triple_from_no_chain_from_too_far(chain: KnowledgeBase) -> None:
     # Seed p0; Ada and Bob at hop 0, Cyd at hop 1; the triples among them are those of p0 and p1.
     trace = (Dense(chain) >> Expand(chain, hops=1, seeds=1)).trace_batch([Query("q", "q")], 10)[0]
-    assert [loss(trace, row) for row in range(5)] == [
+    assert [lost_at(trace, row) for row in range(5)] == [
         None,
         None,
         "not expanded",
@@ -131,7 +138,7 @@ def test_expand_tells_no_triple_from_no_chain_from_too_far(chain: KnowledgeBase)
 
 def test_expand_loses_nothing_that_a_chain_reaches_when_the_hops_suffice(chain: KnowledgeBase) -> None:
     trace = (Dense(chain) >> Expand(chain, hops=2, seeds=1)).trace_batch([Query("q", "q")], 10)[0]
-    assert loss(trace, 2) is None
+    assert lost_at(trace, 2) is None
 
 
 def test_organise_tells_a_tree_that_was_cut_from_one_whose_turn_never_came(chain: KnowledgeBase) -> None:
@@ -139,7 +146,7 @@ def test_organise_tells_a_tree_that_was_cut_from_one_whose_turn_never_came(chain
     trace = (Dense(chain) >> Organise(chain, context=2, depth=5)).trace_batch([Query("q", "q")], 10)[0]
     lost = [trace.lost_by(row) for row in range(5)]
     assert lost[:2] == [None, None]
-    assert [(each.loss, each.why) for each in lost[2:] if each is not None] == [
+    assert [(each.lost_at, each.why) for each in lost[2:] if each is not None] == [
         ("pruned", "its tree has more passages than there were places, 2"),
         ("pruned", "better trees took all 2 places"),
         ("pruned", "no tree holds it, and the trees left no free place of 2 that it could fill"),
@@ -150,7 +157,7 @@ def test_the_graph_augmentation_tells_unlinked_from_beyond_its_hops_from_its_lim
     # The query names Ada; one hop reaches Bob, whose passages are p0 and p1. Only p0 is read as text.
     pipeline = Dense(chain) >> GraphAugment(chain, hops=1, max_chunks=1, depth=1)
     trace = pipeline.trace_batch([Query("q", "Where is Ada")], 10)[0]
-    assert [loss(trace, row) for row in (0, 1, 2, 3, 4)] == [
+    assert [lost_at(trace, row) for row in (0, 1, 2, 3, 4)] == [
         None,
         None,
         "not expanded",
@@ -158,7 +165,7 @@ def test_the_graph_augmentation_tells_unlinked_from_beyond_its_hops_from_its_lim
         "entity not linked",
     ]
     none = Dense(chain) >> GraphAugment(chain, hops=1, max_chunks=0, depth=1)
-    assert loss(none.trace_batch([Query("q", "Where is Ada")], 10)[0], 1) == "pruned"
+    assert lost_at(none.trace_batch([Query("q", "Where is Ada")], 10)[0], 1) == "pruned"
 
 
 SOME = [query for query in systems_world.queries() if query.id in ("q0", "q1", "q2", "q3", "q13", "empty", "tie")]
@@ -174,7 +181,7 @@ def test_every_system_traces_its_own_ranking_and_has_a_reason_for_every_other_pa
         assert trace.ranking.query_id == ranking.query_id
         assert trace.ranking.top(20).passage_ids == ranking.passage_ids
         for each in trace.steps:
-            assert each.loss in LOSSES
+            assert each.lost_at in LOST_AT
             assert each.rows.tolist() == sorted(set(each.rows.tolist()) & set(range(systems_world.N_PASSAGES)))
         kept = set(trace.ranking.rows.tolist())
         lost = {row: trace.lost_by(row) for row in range(systems_world.N_PASSAGES)}

@@ -1,7 +1,7 @@
 """A system and a data set -> for each gold passage of each question, the step that lost it.
 
 The system is run once more and tells its steps (`trace_batch`); what it returns must be what it returned before, where
-that is known. Which losses there are, and what they mean, stands in `kg2rag.types.trace`.
+that is known. What `lost_at` may say is defined in `kg2rag.types.trace.LOST_AT`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kg2rag.evaluation.diagnosis.contexts import Formatter, left_out
 from kg2rag.types.passages import Query
 from kg2rag.types.questions import QADataset, Question
 from kg2rag.types.rankings import Ranking
-from kg2rag.types.trace import LOSSES, Loss, Trace
+from kg2rag.types.trace import LOST_AT, LostAt, Trace
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,9 +36,9 @@ class Traced(Protocol):
 
 
 class Fate(NamedTuple):
-    """What became of a gold passage: see `LOSSES`; the step and its reason; its rank from 1, where it has one."""
+    """What became of a gold passage: see `LOST_AT`; the step and its reason; its rank from 1, where it has one."""
 
-    loss: Loss
+    lost_at: LostAt
     step: str
     why: str
     rank: int | None
@@ -50,8 +50,8 @@ class Waterfall:
 
     Attributes
     ----------
-    frame : one row a gold passage: query_id, type, question, gold (its id), title, loss, step, why, rank (blank where
-        it has none).
+    frame : one row a gold passage: query_id, type, question, gold (its id), title, lost_at, step, why, rank (blank
+        where it has none).
     returned : question id -> titles (or ids) of the first k hits.
     data, k : what was asked.
     """
@@ -63,11 +63,11 @@ class Waterfall:
     k: int = 5
 
     def totals(self) -> pd.DataFrame:
-        """Gold passages by question type and loss: index type, "all" last; every loss has a column, 0 where none."""
+        """Gold passages by question type and `lost_at`: "all" last; a column for each of `LOST_AT`."""
         import pandas as pd
 
         types = self.frame["type"].replace("", "unknown")
-        table = pd.crosstab(types, self.frame["loss"]).reindex(columns=list(LOSSES), fill_value=0)
+        table = pd.crosstab(types, self.frame["lost_at"]).reindex(columns=list(LOST_AT), fill_value=0)
         if len(table) > 1:
             table.loc["all"] = table.sum()
         else:
@@ -75,16 +75,16 @@ class Waterfall:
         return table.rename_axis(index="type", columns=None).assign(gold=table.sum(axis=1))
 
     def reasons(self) -> pd.DataFrame:
-        """Gold passages by loss and reason, in the order of the steps: columns loss, why, gold."""
-        counts = self.frame.groupby(["loss", "why"], sort=False).size().rename("gold").reset_index()
-        order = counts["loss"].map({loss: at for at, loss in enumerate(LOSSES)}).sort_values(kind="stable").index
+        """Gold passages by where they were lost and why, in the order of the steps: columns lost_at, why, gold."""
+        counts = self.frame.groupby(["lost_at", "why"], sort=False).size().rename("gold").reset_index()
+        order = counts["lost_at"].map({name: at for at, name in enumerate(LOST_AT)}).sort_values(kind="stable").index
         return counts.loc[order].reset_index(drop=True)
 
-    def questions(self, loss: Loss) -> pd.DataFrame:
-        """The gold passages of one loss; ValueError names the known ones."""
-        if loss not in LOSSES:
-            raise ValueError(f"Unknown loss {loss!r}. Known: {', '.join(LOSSES)}.")
-        return self.frame[self.frame["loss"] == loss].reset_index(drop=True)
+    def questions(self, lost_at: LostAt) -> pd.DataFrame:
+        """The gold passages lost there; ValueError names the known ones."""
+        if lost_at not in LOST_AT:
+            raise ValueError(f"Unknown lost_at {lost_at!r}. Known: {', '.join(LOST_AT)}.")
+        return self.frame[self.frame["lost_at"] == lost_at].reset_index(drop=True)
 
     def figure(self) -> Figure:
         """All gold, less what each stage lost, down to what was found; below, the same by question type."""
@@ -93,7 +93,7 @@ class Waterfall:
         return plots.waterfall(self.totals(), f"{self.system}: where the gold went, k = {self.k}")
 
     def to_html(self) -> str:
-        """A self-contained page: table, figure, and every gold passage behind its loss and reason."""
+        """A self-contained page: table, figure, and every gold passage behind where and why it was lost."""
         return page.render("waterfall.html.j2", alone=True, **page.of_waterfall(self))
 
     def _repr_html_(self) -> str:
@@ -107,7 +107,11 @@ class Waterfall:
         from rich.table import Table
 
         totals = _shown(self.totals())
-        made = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=f"{self.system}: gold passages by loss, k = {self.k}")
+        made = Table(
+            box=box.SIMPLE_HEAD,
+            pad_edge=False,
+            title=f"{self.system}: gold passages by where they were lost, k = {self.k}",
+        )
         made.add_column("type", no_wrap=True)
         for name in totals.columns:
             made.add_column(name, justify="right")
@@ -157,7 +161,7 @@ def waterfall(
             records += _records(question, queries[at], trace, data, k, formatter)
             titles = (data.corpus.titles[row] or data.corpus.ids[row] for row in trace.ranking.rows[:k].tolist())
             returned[question.id] = tuple(titles)
-    columns = ["query_id", "type", "question", "gold", "title", "loss", "step", "why", "rank"]
+    columns = ["query_id", "type", "question", "gold", "title", "lost_at", "step", "why", "rank"]
     frame = pd.DataFrame(records, columns=columns).astype({"rank": "Int64"})
     return Waterfall(name, frame, returned, data.name, k)
 
@@ -183,8 +187,8 @@ def _records(
     for gold in question.gold:
         rows = _rows_of(data, gold)
         fate = _fate([row for row in rows if allowed is None or row in allowed], trace, places.get(gold), k)
-        if fate.loss == "found" and kept is not None and gold in kept:
-            fate = fate._replace(loss="cut by budget", step="context", why=kept[gold])
+        if fate.lost_at == "found" and kept is not None and gold in kept:
+            fate = fate._replace(lost_at="cut by budget", step="context", why=kept[gold])
         records.append((*about, gold, corpus.titles[rows[0]], *fate))
     return records
 
@@ -201,13 +205,13 @@ def _fate(rows: Sequence[int], trace: Trace, place: int | None, k: int) -> Fate:
         return Fate("not a candidate", "candidates", "the question may not return it", None)
     if place is not None and place <= k:
         return Fate("found", "found", f"among the first {k}", place)
-    losses = [trace.lost_by(row) for row in rows]
-    lost = max((each for each in losses if each is not None), key=lambda each: LOSSES.index(each.loss), default=None)
-    if lost is None or None in losses:
+    steps = [trace.lost_by(row) for row in rows]
+    lost = max((each for each in steps if each is not None), key=lambda each: LOST_AT.index(each.lost_at), default=None)
+    if lost is None or None in steps:
         return Fate("ranked below k", "ranking", f"in the ranking, below the first {k}", place)
-    return Fate(lost.loss, lost.name, lost.why, place)
+    return Fate(lost.lost_at, lost.name, lost.why, place)
 
 
 def _shown(totals: pd.DataFrame) -> pd.DataFrame:
-    """Without the losses that never happened."""
+    """Without the columns in which nothing was lost."""
     return totals.loc[:, [name for name in totals.columns if name in ("found", "gold") or totals[name].any()]]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from kg2rag.report import plots
 from kg2rag.text import templates
-from kg2rag.types.trace import LOSSES
+from kg2rag.types.trace import LOST_AT
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,21 +31,23 @@ def svg(figure: Figure, name: str) -> object:
 def of_waterfall(found: Waterfall) -> dict[str, Any]:
     """What the template of a waterfall shows."""
     totals = found.totals()
-    losses = [loss for loss in LOSSES if totals[loss].any() or loss == "found"]
+    shown = [lost_at for lost_at in LOST_AT if totals[lost_at].any() or lost_at == "found"]
     return {
         "title": f"{found.system}: where the gold went",
         "lead": f"{found.data}: {len(found.returned)} questions, {len(found.frame)} gold passages, k = {found.k}",
-        "losses": losses,
-        "totals": [(name, [int(row[loss]) for loss in losses], int(row["gold"])) for name, row in totals.iterrows()],
+        "lost_at": shown,
+        "totals": [
+            (name, [int(row[lost_at]) for lost_at in shown], int(row["gold"])) for name, row in totals.iterrows()
+        ],
         "figure": svg(found.figure(), f"waterfall-{found.system}-{found.k}"),
-        "groups": [_group(found, loss) for loss in losses],
+        "groups": [_group(found, lost_at) for lost_at in shown],
     }
 
 
-def _group(found: Waterfall, loss: str) -> dict[str, Any]:
-    part = found.frame[found.frame["loss"] == loss]
+def _group(found: Waterfall, lost_at: str) -> dict[str, Any]:
+    part = found.frame[found.frame["lost_at"] == lost_at]
     reasons = [(why, [_gold(found, row) for row in own.itertuples()]) for why, own in part.groupby("why", sort=False)]
-    return {"loss": loss, "count": len(part), "reasons": sorted(reasons, key=lambda reason: -len(reason[1]))}
+    return {"lost_at": lost_at, "count": len(part), "reasons": sorted(reasons, key=lambda reason: -len(reason[1]))}
 
 
 def _gold(found: Waterfall, row: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Losses counted -> figures: the waterfall of a system, and the ladder of its oracles. Colours are those of `plots`."""
+"""Lost passages counted -> figures: a waterfall, and the ladder of oracles. Colours are those of `plots`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kg2rag.report.plots.style import GREY, INK, PALETTE, PAPER
-from kg2rag.types.trace import LOSSES
+from kg2rag.types.trace import LOST_AT
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 FOUND = PALETTE[2]
 COLOURS: dict[str, str] = dict(
-    zip(LOSSES, (GREY, "#5C6875", PALETTE[1], PALETTE[5], PALETTE[3], PALETTE[0], PALETTE[6], FOUND), strict=True)
+    zip(LOST_AT, (GREY, "#5C6875", PALETTE[1], PALETTE[5], PALETTE[3], PALETTE[0], PALETTE[6], FOUND), strict=True)
 )
 _WIDTH = 9.4
 _NARROWEST = 0.035  # of the axis: counts of slimmer segments are left out, and stand in the table
@@ -28,12 +28,12 @@ def waterfall(totals: pd.DataFrame, title: str) -> Figure:
 
     Parameters
     ----------
-    totals : index type, "all" last; a column for each loss, and "gold".
+    totals : index type, "all" last; a column for each of `LOST_AT`, and "gold".
     """
     from matplotlib.figure import Figure
 
     whole = totals.iloc[-1]
-    losses = [loss for loss in LOSSES[:-1] if whole[loss]]
+    losses = [loss for loss in LOST_AT[:-1] if whole[loss]]
     types = list(totals.index) if len(totals) > 1 else []
     heights = [0.36 * (len(losses) + 2) + 0.2, *([0.36 * len(types) + 0.2] if types else [])]
     figure = Figure(figsize=(_WIDTH, sum(heights) + 0.9), layout="constrained")
@@ -82,7 +82,7 @@ def _stacks(axis: Axes, totals: pd.DataFrame) -> None:
     ends = np.zeros(len(totals))
     places = list(range(len(totals)))
     gold = totals["gold"].to_numpy(dtype=float)
-    for loss in reversed(LOSSES):
+    for loss in reversed(LOST_AT):
         counts = totals[loss].to_numpy(dtype=float)
         if not counts.any():
             continue
