@@ -19,23 +19,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import numpy as np
 
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.graph import Neighbour
 from kg2rag.knowledge.graph.components import Components
+from kg2rag.knowledge.graph.neighbourhood import MAX_HOPS
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.linking.linkers import Link, PhraseLinker
 from kg2rag.types.arrays import FloatArray, IntArray
 from kg2rag.types.formulas import arithmetic
+from kg2rag.types.parameters import ParameterError, at_least, between, check
 from kg2rag.types.passages import Query
 from kg2rag.types.rankings import Ranking, rank
 from kg2rag.types.trace import Trace, step
-
-PASSAGE_SCORES = ("constant", "cosine")
 
 
 @dataclass(frozen=True)
@@ -68,22 +69,16 @@ class ConfidenceGated(Retriever):
     min_graph_score: float = 0.3
     max_chunks: int = 4
     hops: int = 1
-    passage_score: str = "constant"
+    passage_score: Literal["constant", "cosine"] = "constant"
     vector: bool = True
     use_graph: bool = True
 
     def __post_init__(self) -> None:
-        if self.passage_score not in PASSAGE_SCORES:
-            raise ValueError(f"Unknown passage_score {self.passage_score!r}. Known: {', '.join(PASSAGE_SCORES)}.")
+        shares = dict.fromkeys(("min_score", "min_confidence", "min_graph_score"), between(0, 1))
+        counts = dict.fromkeys(("depth", "max_chunks"), at_least(1))
+        check(self, hops=between(1, MAX_HOPS), **shares, **counts)
         if self.passage_score == "cosine" and not self.vector:
-            raise ValueError("passage_score 'cosine' needs vectors. Use 'constant' with vector=False.")
-        if self.depth < 1 or self.max_chunks < 1:
-            raise ValueError(f"depth and max_chunks must be at least 1, not {self.depth} and {self.max_chunks}.")
-        for name in ("min_score", "min_confidence", "min_graph_score"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"{name} must be between 0 and 1, not {getattr(self, name)}.")
-        if self.hops not in (1, 2, 3):
-            raise ValueError(f"hops must be 1 to 3, not {self.hops}.")
+            raise ParameterError("passage_score 'cosine' needs vectors. Use 'constant' with vector=False.")
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """One text search for the batch, then each query's gate."""

@@ -20,6 +20,7 @@ from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.fusion import fuse_rankings
 from kg2rag.retrievers.linking.linkers import ChainLinker, EmbeddingLinker, NGramLinker
 from kg2rag.types.formulas import arithmetic
+from kg2rag.types.parameters import at_least, between, check
 from kg2rag.types.passages import Query, Triple
 from kg2rag.types.rankings import Ranking, rank
 from kg2rag.types.trace import Trace, step
@@ -58,13 +59,8 @@ class ExpansionQueries(Retriever):
     depth: int = 100
 
     def __post_init__(self) -> None:
-        if not 1 <= self.hops <= MAX_HOPS:
-            raise ValueError(f"hops must be 1 to {MAX_HOPS}, not {self.hops}.")
-        if not 0 <= self.min_weight <= 10:
-            raise ValueError(f"min_weight is a strength, 0 to 10, not {self.min_weight}.")
-        for name, least in (("hits", 1), ("max_queries", 0), ("depth", 1)):
-            if getattr(self, name) < least:
-                raise ValueError(f"{name} must be at least {least}, not {getattr(self, name)}.")
+        limits = {"hits": at_least(1), "max_queries": at_least(0), "depth": at_least(1)}
+        check(self, hops=between(1, MAX_HOPS), min_weight=between(0, 10), **limits)
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """All expansions of the batch are encoded and searched together, each text once."""

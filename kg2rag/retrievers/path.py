@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +22,10 @@ from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import walk_or_dense
 from kg2rag.types.arrays import FloatArray, IntArray
 from kg2rag.types.formulas import arithmetic, number
+from kg2rag.types.parameters import at_least, between, check
 from kg2rag.types.passages import Query
 from kg2rag.types.rankings import Ranking, best, rank
 from kg2rag.types.trace import Trace, step
-
-SCORINGS = ("mean", "text")
 
 Chain = tuple[int, ...]  # triples, each sharing an entity with the one before
 
@@ -53,17 +53,12 @@ class PathSearch(Retriever):
     width: int = 5
     branch: int = 5
     hops: int = 3
-    scoring: str = "mean"
+    scoring: Literal["mean", "text"] = "mean"
     dense_weight: float = 0.5
 
     def __post_init__(self) -> None:
-        if self.scoring not in SCORINGS:
-            raise ValueError(f"Unknown scoring {self.scoring!r}. Known: {', '.join(SCORINGS)}.")
-        for name in ("seeds", "width", "branch", "hops"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}.")
-        if not 0 <= self.dense_weight <= 1:
-            raise ValueError(f"dense_weight must lie between 0 and 1, not {self.dense_weight}.")
+        counts = dict.fromkeys(("seeds", "width", "branch", "hops"), at_least(1))
+        check(self, dense_weight=between(0, 1), **counts)
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """The chains of a block of queries grow together, so that each length is encoded in one call."""

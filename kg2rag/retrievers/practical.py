@@ -27,9 +27,12 @@ from kg2rag.retrievers.fusion import fuse_rankings
 from kg2rag.retrievers.linking.linkers import NGramLinker, phrases
 from kg2rag.types.arrays import FloatArray, IntArray
 from kg2rag.types.formulas import SOURCE
+from kg2rag.types.parameters import ParameterError, at_least, between, check
 from kg2rag.types.passages import Query, Triple
 from kg2rag.types.rankings import Ranking, rank
 from kg2rag.types.trace import Trace, step
+
+WEIGHTS = ("passage_weight", "entity_weight", "relation_weight")
 
 
 @dataclass(frozen=True)
@@ -65,17 +68,11 @@ class PracticalGraphRAG(Retriever):
     depth: int = 100
 
     def __post_init__(self) -> None:
-        for name in ("names", "max_triples", "depth"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}.")
-        weights = ("passage_weight", "entity_weight", "relation_weight")
-        for name in ("similar_entities", "max_names", "constant", *weights):
-            if getattr(self, name) < 0:
-                raise ValueError(f"{name} must be at least 0, not {getattr(self, name)}.")
-        if not any(getattr(self, name) for name in weights):
-            raise ValueError(f"One of {', '.join(weights)} must be above 0.")
-        if not -1 <= self.min_cosine <= 1:
-            raise ValueError(f"min_cosine must lie between -1 and 1, not {self.min_cosine}.")
+        counts = dict.fromkeys(("names", "max_triples", "depth"), at_least(1))
+        others = dict.fromkeys(("similar_entities", "max_names", "constant", *WEIGHTS), at_least(0))
+        check(self, min_cosine=between(-1, 1), **counts, **others)
+        if not any(getattr(self, name) for name in WEIGHTS):
+            raise ParameterError(f"One of {', '.join(WEIGHTS)} must be above 0.")
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """Linked and searched in one batch, ranked query by query."""
@@ -138,7 +135,7 @@ class PracticalGraphRAG(Retriever):
             self._by_entity(query, entities, vector, mask),
             self._by_relation(query, triples, vector),
         ]
-        weights = (self.passage_weight, self.entity_weight, self.relation_weight)
+        weights = [getattr(self, name) for name in WEIGHTS]
         used = [(ranking, weight) for ranking, weight in zip(rankings, weights, strict=True) if weight]
         fused = fuse_rankings([r for r, _ in used], [w for _, w in used], k, constant=self.constant)
         names = kb.graph.names

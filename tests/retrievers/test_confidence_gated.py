@@ -174,11 +174,11 @@ def test_an_empty_query_is_answered_and_says_why_it_has_no_graph_hits(kb: Knowle
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"passage_score": "one"}, "Unknown passage_score 'one'. Known: constant, cosine"),
+        ({"passage_score": "one"}, "passage_score must be one of constant, cosine, not 'one'"),
         ({"passage_score": "cosine", "vector": False}, "needs vectors"),
         ({"min_score": 1.5}, "min_score must be between 0 and 1, not 1.5"),
-        ({"hops": 4}, "hops must be 1 to 3, not 4"),
-        ({"depth": 0}, "must be at least 1, not 0 and 4"),
+        ({"hops": 4}, "hops must be between 1 and 3, not 4"),
+        ({"depth": 0}, "depth must be at least 1, not 0"),
     ],
 )
 def test_impossible_parameters_are_refused(kb: KnowledgeBase, wrong: dict[str, object], message: str) -> None:

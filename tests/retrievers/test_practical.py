@@ -92,7 +92,7 @@ def test_without_an_entity_the_ranking_is_dense_and_says_so(
     [
         ({"depth": 0}, "depth must be at least 1, not 0"),
         ({"entity_weight": -1.0}, "entity_weight must be at least 0, not -1.0"),
-        ({"min_cosine": 1.5}, "min_cosine must lie between -1 and 1, not 1.5"),
+        ({"min_cosine": 1.5}, "min_cosine must be between -1 and 1, not 1.5"),
         ({"passage_weight": 0, "entity_weight": 0, "relation_weight": 0}, "One of passage_weight, .* must be above 0"),
     ],
 )

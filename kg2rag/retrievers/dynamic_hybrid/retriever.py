@@ -18,7 +18,9 @@ from kg2rag.retrievers.dynamic_hybrid.rules import RuleAnalyser
 from kg2rag.retrievers.expansion_queries import ExpansionQueries
 from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
 from kg2rag.retrievers.pattern.retriever import Pattern
+from kg2rag.text.nearest import unknown
 from kg2rag.types.formulas import SOURCE, sources
+from kg2rag.types.parameters import ParameterError, at_least, check, one_of
 from kg2rag.types.passages import Query
 from kg2rag.types.rankings import Ranking
 
@@ -51,11 +53,8 @@ class DynamicHybrid(Retriever):
 
     def __post_init__(self) -> None:
         if isinstance(self.analyser, str) and self.analyser != "rules":
-            raise ValueError(f"Unknown analyser {self.analyser!r}. Known by name: rules; or pass an analyser object.")
-        if self.graph not in GRAPH_SIDES:
-            raise ValueError(f"Unknown graph side {self.graph!r}. Known: {', '.join(sorted(GRAPH_SIDES))}.")
-        if self.depth < 1 or self.constant < 0:
-            raise ValueError(f"depth = {self.depth} must be at least 1 and constant = {self.constant} at least 0.")
+            raise ParameterError(unknown("analyser", self.analyser, ["rules"]) + " Or pass an analyser object.")
+        check(self, graph=one_of(GRAPH_SIDES), depth=at_least(1), constant=at_least(0))
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """Analyse the batch, run each side on the queries that weigh it, fuse."""

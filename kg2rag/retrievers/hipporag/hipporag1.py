@@ -25,6 +25,7 @@ from kg2rag.retrievers.hipporag.paths import PhrasePaths
 from kg2rag.retrievers.linking.linkers import NGramLinker, phrases
 from kg2rag.types.arrays import FloatArray, IntArray
 from kg2rag.types.formulas import arithmetic
+from kg2rag.types.parameters import above, at_least, at_most, below, check
 from kg2rag.types.passages import Query
 from kg2rag.types.rankings import Ranking, rank
 from kg2rag.types.trace import Trace, step
@@ -55,12 +56,7 @@ class HippoRAG(Retriever):
     max_names: int = 20
 
     def __post_init__(self) -> None:
-        if not 0 < self.damping < 1:
-            raise ValueError(f"damping must lie between 0 and 1, not {self.damping}.")
-        if not 0 < self.synonym_threshold <= 1:
-            raise ValueError(f"synonym_threshold must be above 0, at most 1, not {self.synonym_threshold}.")
-        if self.max_names < 1:
-            raise ValueError(f"max_names must be at least 1, not {self.max_names}.")
+        check(self, damping=above(0) & below(1), synonym_threshold=above(0) & at_most(1), max_names=at_least(1))
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """One walk a query, eight side by side, blocks of eight in parallel."""

@@ -25,6 +25,7 @@ from kg2rag.retrievers.hipporag.graph import PhraseGraph
 from kg2rag.retrievers.hipporag.paths import PhrasePaths
 from kg2rag.types.arrays import FloatArray, IntArray
 from kg2rag.types.formulas import arithmetic
+from kg2rag.types.parameters import above, at_least, at_most, below, check
 from kg2rag.types.passages import Query
 from kg2rag.types.rankings import Ranking, best, rank
 from kg2rag.types.trace import Trace
@@ -68,14 +69,13 @@ class HippoRAG2(Retriever):
     fact_filter: FactFilter | None = None
 
     def __post_init__(self) -> None:
-        if not 0 < self.damping < 1:
-            raise ValueError(f"damping must lie between 0 and 1, not {self.damping}.")
-        if not 0 < self.synonym_threshold <= 1:
-            raise ValueError(f"synonym_threshold must be above 0, at most 1, not {self.synonym_threshold}.")
-        if self.passage_weight < 0:
-            raise ValueError(f"passage_weight must be at least 0, not {self.passage_weight}.")
-        if self.link_top_k < 1:
-            raise ValueError(f"link_top_k must be at least 1, not {self.link_top_k}.")
+        check(
+            self,
+            damping=above(0) & below(1),
+            passage_weight=at_least(0),
+            synonym_threshold=above(0) & at_most(1),
+            link_top_k=at_least(1),
+        )
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """One walk a query, eight side by side, blocks of eight in parallel."""

@@ -19,6 +19,7 @@ from kg2rag.knowledge.graph.reach import Surroundings, surroundings
 from kg2rag.retrievers.contract import Stage
 from kg2rag.types.arrays import FloatArray, IntArray, Matrix
 from kg2rag.types.formulas import arithmetic, sources
+from kg2rag.types.parameters import at_least, check
 from kg2rag.types.passages import Query, Triple
 from kg2rag.types.rankings import Ranking, rank
 from kg2rag.types.rescoring import widened
@@ -47,9 +48,7 @@ class Expand(Stage):
     seeds: int = 10
 
     def __post_init__(self) -> None:
-        for name in ("hops", "seeds"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}.")
+        check(self, hops=at_least(1), seeds=at_least(1))
 
     @property
     def depth(self) -> int:

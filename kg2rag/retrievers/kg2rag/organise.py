@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -26,6 +26,7 @@ from kg2rag.retrievers.contract import Stage
 from kg2rag.retrievers.kg2rag.expand import SUBGRAPH
 from kg2rag.retrievers.rerankers.encoders import BiEncoder, Reranker, score_batches
 from kg2rag.types.arrays import FloatArray, IntArray, Matrix
+from kg2rag.types.parameters import at_least, check
 from kg2rag.types.passages import Query, Triple
 from kg2rag.types.rankings import Ranking
 from kg2rag.types.rescoring import rescored
@@ -98,12 +99,7 @@ class Organise(Stage):
     depth: int = 1000
 
     def __post_init__(self) -> None:
-        for name, known in (("overflow", Overflow), ("fill", Fill), ("arrangement", Arrangement)):
-            if getattr(self, name) not in get_args(known):
-                raise ValueError(f"{name} must be one of {', '.join(get_args(known))}, not {getattr(self, name)!r}.")
-        for name in ("context", "max_characters", "depth"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}.")
+        check(self, context=at_least(1), max_characters=at_least(1), depth=at_least(1))
 
     @property
     def encodes(self) -> bool:

@@ -1,19 +1,24 @@
 """The two KG2RAG systems of the catalogue: as the paper defines it, and as its code was released.
 
-Zhu et al., "Knowledge Graph-Guided Retrieval Augmented Generation", NAACL 2025. What is theirs and what ours stands in
-`stages.expand`, `stages.organise` and `retrievers.kg2rag_official`.
+Zhu et al., "Knowledge Graph-Guided Retrieval Augmented Generation", NAACL 2025. `expand`, `organise` and `official` say
+what is theirs and what is ours.
 """
 
 from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar, get_type_hints
 
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.retrievers.contract import Pipeline
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.kg2rag.expand import Expand
 from kg2rag.retrievers.kg2rag.official import KG2RAGOfficial, Switches
-from kg2rag.retrievers.kg2rag.official.switches import EdgeOrder, Entities, Expansion, Order, Refill, Score, Text
 from kg2rag.retrievers.kg2rag.organise import Arrangement, Fill, Organise, Overflow
 from kg2rag.retrievers.rerankers.encoders import BI_ENCODER, named
+
+Official = TypeVar("Official", bound=Callable[..., KG2RAGOfficial])
 
 
 def kg2rag(
@@ -52,49 +57,31 @@ def kg2rag(
     return expanded >> organise if organisation else expanded
 
 
+def with_switches(build: Official) -> Official:
+    """List every field of `Switches` in a builder's signature, which the catalogue and sweeps read."""
+    signature, hints = inspect.signature(build), get_type_hints(Switches)
+    own = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
+    switches = [
+        each.replace(kind=each.KEYWORD_ONLY, annotation=hints[each.name])
+        for each in inspect.signature(Switches).parameters.values()
+    ]
+    vars(build)["__signature__"] = signature.replace(parameters=[*own, *switches])
+    build.__annotations__ = {**build.__annotations__, **hints}
+    return build
+
+
+@with_switches
 def kg2rag_official(
     kb: KnowledgeBase,
     *,
-    mode: str = "musique",
+    mode: Literal["hotpotqa", "musique"] = "musique",
     seeds: int = 10,
     context: int = 10,
     hops: int = 1,
     reranker: str = BI_ENCODER,
     organisation: bool = True,
-    expansion: Expansion = "titles",
-    expanded_score: Score = "smoothed",
-    all_seed_titles: bool = False,
-    titles_without_triples: bool = False,
-    entities: Entities = "spelling",
-    query_edges: bool = True,
-    short_spans_match: bool = True,
-    self_loops: bool = True,
-    edge_order: EdgeOrder = "iteration",
-    rerank_on: Text = "text",
-    repeat_passages: bool = True,
-    overflow: Overflow = "stop",
-    refill: Refill = "misaligned",
-    order: Order = "similarity",
-    group_titles: bool = True,
-    separator: str = ": ",
+    **switches: Any,
 ) -> KG2RAGOfficial:
     """KG2RAG as released; every switch of `Switches` is a parameter, so that "paper versus code" is one sweep."""
-    switches = Switches(
-        expansion=expansion,
-        expanded_score=expanded_score,
-        all_seed_titles=all_seed_titles,
-        titles_without_triples=titles_without_triples,
-        entities=entities,
-        query_edges=query_edges,
-        short_spans_match=short_spans_match,
-        self_loops=self_loops,
-        edge_order=edge_order,
-        rerank_on=rerank_on,
-        repeat_passages=repeat_passages,
-        overflow=overflow,
-        refill=refill,
-        order=order,
-        group_titles=group_titles,
-        separator=separator,
-    )
-    return KG2RAGOfficial(kb, switches, mode, seeds, context, hops, named(reranker, kb), organisation=organisation)
+    chosen = Switches(**switches)
+    return KG2RAGOfficial(kb, chosen, mode, seeds, context, hops, named(reranker, kb), organisation=organisation)

@@ -31,6 +31,7 @@ from kg2rag.retrievers.linear_rag.graph import name_vectors, tri_graph
 from kg2rag.retrievers.linking.linkers import phrases
 from kg2rag.types.arrays import FloatArray, IntArray, Matrix
 from kg2rag.types.formulas import arithmetic
+from kg2rag.types.parameters import above, at_least, at_most, below, check
 from kg2rag.types.passages import Query
 from kg2rag.types.rankings import Ranking, best, rank
 from kg2rag.types.trace import Trace, step
@@ -64,16 +65,10 @@ class LinearRAG(Retriever):
     max_names: int = 20
 
     def __post_init__(self) -> None:
-        if not 0 < self.damping < 1:
-            raise ValueError(f"damping must lie between 0 and 1, not {self.damping}.")
-        if not 0 < self.iteration_threshold <= 1:
-            raise ValueError(f"iteration_threshold must be above 0, at most 1, not {self.iteration_threshold}.")
-        for name in ("max_iterations", "top_k_sentence"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}.")
-        for name in ("passage_ratio", "passage_node_weight", "max_names"):
-            if getattr(self, name) < 0:
-                raise ValueError(f"{name} must be at least 0, not {getattr(self, name)}.")
+        at_least_1 = dict.fromkeys(("max_iterations", "top_k_sentence"), at_least(1))
+        at_least_0 = dict.fromkeys(("passage_ratio", "passage_node_weight", "max_names"), at_least(0))
+        threshold = above(0) & at_most(1)
+        check(self, damping=above(0) & below(1), iteration_threshold=threshold, **at_least_1, **at_least_0)
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """One walk a query, eight side by side, blocks of eight in parallel."""

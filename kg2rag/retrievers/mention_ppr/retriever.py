@@ -23,6 +23,7 @@ from kg2rag.retrievers.mention_ppr.graph import MentionGraph, mention_graph
 from kg2rag.retrievers.mention_ppr.walks import allowed_nodes, at_once, walked_paths, walks
 from kg2rag.types.arrays import FloatArray, IntArray
 from kg2rag.types.formulas import arithmetic
+from kg2rag.types.parameters import above, at_least, below, check
 from kg2rag.types.passages import Query
 from kg2rag.types.rankings import Ranking, best, rank
 from kg2rag.types.trace import Trace, step
@@ -32,17 +33,6 @@ Matching = tuple[IntArray, FloatArray]  # triples and their cosines
 NEAR = 2
 """Mentions, walked either way, that a trace calls near: the passage names, or shares a name with, one of the start."""
 _UNLINKED = "no chain of mentions leads from the dense seeds and the names of the query to it"
-_AT_LEAST_0 = (
-    "backward",
-    "name_weight",
-    "max_mentions",
-    "dense_weight",
-    "title_weight",
-    "query_name_weight",
-    "triple_weight",
-    "triple_seeds",
-    "triple_seed_weight",
-)
 
 
 @dataclass(frozen=True)
@@ -86,14 +76,14 @@ class MentionPPR(Retriever):
     triple_seed_weight: float = 0.5
 
     def __post_init__(self) -> None:
-        if not 0 < self.damping < 1:
-            raise ValueError(f"damping must lie between 0 and 1, not {self.damping}.")
-        for name in ("temperature", "dense_temperature", "iterations", "dense_seeds", "depth"):
-            if getattr(self, name) <= 0:
-                raise ValueError(f"{name} must be above 0, not {getattr(self, name)}.")
-        for name in _AT_LEAST_0:
-            if getattr(self, name) < 0:
-                raise ValueError(f"{name} must be at least 0, not {getattr(self, name)}.")
+        positive = ("iterations", "temperature", "dense_seeds", "dense_temperature", "depth")
+        weights = [name for name in self.__dataclass_fields__ if name not in ("kb", "damping", *positive)]
+        check(
+            self,
+            damping=above(0) & below(1),
+            **dict.fromkeys(positive, above(0)),
+            **dict.fromkeys(weights, at_least(0)),
+        )
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """One compiled walk a query, in parallel; so many at once that their arrays stay within 256 MB."""

@@ -24,6 +24,7 @@ from kg2rag.text.identifiers import WHOLE, key, looks_like_name, surfaces
 from kg2rag.text.lexicon import FUNCTION_WORDS
 from kg2rag.types.arrays import IntArray
 from kg2rag.types.formulas import arithmetic
+from kg2rag.types.parameters import above, at_most, check
 from kg2rag.types.passages import Query
 from kg2rag.types.rankings import Ranking, rank
 
@@ -65,12 +66,8 @@ class Pattern(Retriever):
     seconds: float = 2.0
 
     def __post_init__(self) -> None:
-        for name in ("min_similarity", "max_share"):
-            if not 0 < getattr(self, name) <= 1:
-                raise ValueError(f"{name} must lie above 0 and be at most 1, not {getattr(self, name)}.")
-        for name in ("limit", "max_terms", "seconds"):
-            if getattr(self, name) <= 0:
-                raise ValueError(f"{name} must be above 0, not {getattr(self, name)}.")
+        share = above(0) & at_most(1)
+        check(self, min_similarity=share, max_share=share, limit=above(0), max_terms=above(0), seconds=above(0))
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """Each query by itself: as a regular expression, with its wildcards, or by its terms."""

@@ -18,13 +18,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from kg2rag.compute.tokens import counter_of, cut
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.graph.components import Components
+from kg2rag.knowledge.graph.neighbourhood import MAX_HOPS
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.linking.linkers import ChainLinker, Link, Linker, NGramLinker
@@ -32,11 +33,11 @@ from kg2rag.retrievers.vector_first.of_types import OfTypes, why_none
 from kg2rag.retrievers.vector_first.related import Related, related_documents, related_entities
 from kg2rag.types.arrays import FloatArray, IntArray
 from kg2rag.types.formulas import arithmetic, number
+from kg2rag.types.parameters import at_least, between, check
 from kg2rag.types.passages import Query
 from kg2rag.types.rankings import Ranking, rank
 from kg2rag.types.trace import Trace, step
 
-SCORINGS = ("boost", "plain", "product")
 EVERY_LINK = 1_000  # more than a query names: the limit applies to what is left after the types
 
 
@@ -76,26 +77,22 @@ class VectorFirst(Retriever):
     max_augmented: int = 5
     max_total: int = 15
     boost: float = 0.1
-    scoring: str = "boost"
+    scoring: Literal["boost", "plain", "product"] = "boost"
     max_tokens: int | None = 4000
     use_graph: bool = True
     fallback: Linker | None = None
 
     def __post_init__(self) -> None:
-        if self.scoring not in SCORINGS:
-            raise ValueError(f"Unknown scoring {self.scoring!r}. Known: {', '.join(SCORINGS)}.")
-        for name in ("depth", "entities", "limit", "max_augmented", "max_total"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}.")
-        if self.hops not in (1, 2, 3):
-            raise ValueError(f"hops must be 1 to 3, not {self.hops}.")
-        if self.boost < 0:
-            raise ValueError(f"boost must be at least 0, not {self.boost}.")
-        if self.max_tokens is not None and self.max_tokens < 1:
-            raise ValueError(f"max_tokens must be at least 1, or None for no limit, not {self.max_tokens}.")
         if self.types is not None:
             given = (self.types,) if isinstance(self.types, str) else tuple(self.types)
             object.__setattr__(self, "types", given)
+        counts = ("depth", "entities", "limit", "max_augmented", "max_total", "max_tokens")
+        check(
+            self,
+            hops=between(1, MAX_HOPS),
+            boost=at_least(0),
+            **dict.fromkeys(counts, at_least(1)),
+        )
 
     def ab(self) -> dict[str, VectorFirst]:
         """Two systems, without and with the graph: `kg2rag.compare(VectorFirst(kb).ab(), data)` is the A/B test."""

@@ -95,8 +95,8 @@ def test_a_batch_equals_its_queries_one_by_one(kb: KnowledgeBase) -> None:
     ("settings", "message"),
     [
         ({"analyser": "oracle"}, "Unknown analyser 'oracle'"),
-        ({"graph": "web"}, "Unknown graph side 'web'. Known: expansion_queries, mention_ppr"),
-        ({"depth": 0}, "depth = 0"),
+        ({"graph": "web"}, "graph must be one of expansion_queries, mention_ppr, not 'web'"),
+        ({"depth": 0}, "depth must be at least 1, not 0"),
     ],
 )
 def test_a_setting_that_is_not_known_is_refused(kb: KnowledgeBase, settings: dict[str, object], message: str) -> None:

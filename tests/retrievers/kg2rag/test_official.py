@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
+from typing import get_args, get_type_hints
 
 import networkx as nx
 import numpy as np
@@ -22,7 +23,6 @@ from kg2rag.retrievers.kg2rag.official.expansion import Pool, by_titles, tally
 from kg2rag.retrievers.kg2rag.official.mentions import Asked, Titles, mentioned_names
 from kg2rag.retrievers.kg2rag.official.plan import Plan
 from kg2rag.retrievers.kg2rag.official.selection import select
-from kg2rag.retrievers.kg2rag.official.switches import KNOWN
 from kg2rag.retrievers.kg2rag.official.trees import depth_first_trees, iteration_trees, tree_text
 from kg2rag.retrievers.kg2rag.organise import Organise
 from kg2rag.retrievers.kg2rag.paper import kg2rag_official
@@ -259,7 +259,7 @@ def test_every_switch_alone_gives_a_valid_answer_to_every_query(world: Knowledge
     queries = systems_world.queries()
     for name in Switches.names():
         default, paper = getattr(RELEASED, name), getattr(Switches.paper(), name)
-        for value in KNOWN.get(name, (default, paper)):
+        for value in get_args(get_type_hints(Switches)[name]) or (default, paper):
             switches = dataclasses.replace(RELEASED, **{name: value})
             for ranking in KG2RAGOfficial(world, switches).retrieve_batch(queries, 10):
                 assert len(ranking) <= 10

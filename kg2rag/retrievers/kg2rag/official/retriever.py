@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -22,11 +22,11 @@ from kg2rag.retrievers.kg2rag.official.selection import Selection, select
 from kg2rag.retrievers.kg2rag.official.switches import Switches
 from kg2rag.retrievers.rerankers.encoders import BiEncoder, Reranker, score_batches
 from kg2rag.types.formulas import arithmetic
+from kg2rag.types.parameters import at_least, check
 from kg2rag.types.passages import Query, Triple
 from kg2rag.types.rankings import Ranking, rank
 from kg2rag.types.trace import Trace, step
 
-MODES = ("hotpotqa", "musique")
 RELEASED = Switches()
 
 
@@ -53,7 +53,7 @@ class KG2RAGOfficial(Retriever):
 
     kb: KnowledgeBase = field(repr=False)
     switches: Switches = RELEASED
-    mode: str = "musique"
+    mode: Literal["hotpotqa", "musique"] = "musique"
     seeds: int = 10
     context: int = 10
     hops: int = 1
@@ -62,11 +62,8 @@ class KG2RAGOfficial(Retriever):
     organisation: bool = True
 
     def __post_init__(self) -> None:
-        if self.mode not in MODES:
-            raise ValueError(f"mode must be one of {', '.join(MODES)}, not {self.mode!r}.")
-        for name in ("seeds", "context", "hops", "max_characters"):
-            if (given := getattr(self, name)) is not None and given < 1:
-                raise ValueError(f"{name} must be at least 1, not {given}.")
+        counts = dict.fromkeys(("seeds", "context", "hops", "max_characters"), at_least(1))
+        check(self, **counts)
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """All trees of the batch are scored in one call; then the passages that some queries still lack."""

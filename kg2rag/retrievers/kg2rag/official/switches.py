@@ -8,27 +8,9 @@ empty answers) have no switch.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Literal, get_args
+from typing import Literal
 
-Expansion = Literal["titles", "graph", "none"]
-Score = Literal["smoothed", "cosine"]
-Entities = Literal["spelling", "graph"]
-EdgeOrder = Literal["iteration", "depth_first"]
-Text = Literal["text", "triplets"]
-Overflow = Literal["stop", "cut", "skip"]
-Refill = Literal["misaligned", "aligned", "unlinked", "none"]
-Order = Literal["similarity", "trees"]
-
-KNOWN: dict[str, tuple[str, ...]] = {
-    "expansion": get_args(Expansion),
-    "expanded_score": get_args(Score),
-    "entities": get_args(Entities),
-    "edge_order": get_args(EdgeOrder),
-    "rerank_on": get_args(Text),
-    "overflow": get_args(Overflow),
-    "refill": get_args(Refill),
-    "order": get_args(Order),
-}
+from kg2rag.types.parameters import check
 
 
 @dataclass(frozen=True)
@@ -61,27 +43,25 @@ class Switches:
         its preset has what every other system encodes.
     """
 
-    expansion: Expansion = "titles"
-    expanded_score: Score = "smoothed"
+    expansion: Literal["titles", "graph", "none"] = "titles"
+    expanded_score: Literal["smoothed", "cosine"] = "smoothed"
     all_seed_titles: bool = False
     titles_without_triples: bool = False
-    entities: Entities = "spelling"
+    entities: Literal["spelling", "graph"] = "spelling"
     query_edges: bool = True
     short_spans_match: bool = True
     self_loops: bool = True
-    edge_order: EdgeOrder = "iteration"
-    rerank_on: Text = "text"
+    edge_order: Literal["iteration", "depth_first"] = "iteration"
+    rerank_on: Literal["text", "triplets"] = "text"
     repeat_passages: bool = True
-    overflow: Overflow = "stop"
-    refill: Refill = "misaligned"
-    order: Order = "similarity"
+    overflow: Literal["stop", "cut", "skip"] = "stop"
+    refill: Literal["misaligned", "aligned", "unlinked", "none"] = "misaligned"
+    order: Literal["similarity", "trees"] = "similarity"
     group_titles: bool = True
     separator: str = ": "
 
     def __post_init__(self) -> None:
-        for name, known in KNOWN.items():
-            if (given := getattr(self, name)) not in known:
-                raise ValueError(f"{name} must be one of {', '.join(known)}, not {given!r}.")
+        check(self)
 
     @classmethod
     def paper(cls) -> Switches:
