@@ -61,7 +61,7 @@ from .retrievers.rerankers.stage import Rerank as Rerank
 from .retrievers.scored import ScoreFunction as ScoreFunction
 from .retrievers.vector_first.retriever import VectorFirst as VectorFirst
 from .types.corpus import Corpus as Corpus
-from .types.hits import Hit as Hit
+from .types.passages import Hit as Hit
 from .types.passages import Passage as Passage
 from .types.passages import Query as Query
 from .types.passages import Triple as Triple

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 
-from kg2rag.types.hits import Hit
+from kg2rag.types.passages import Hit
 from kg2rag.types.rankings import Ranking
 
 OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {

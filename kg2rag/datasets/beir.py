@@ -50,7 +50,7 @@ def load(request: Request) -> QADataset:
     questions = tuple(Question(query.id, query.text, gold[query.id]) for query in queries if query.id in gold)
     notes["queries without a relevant document in this split left out"] = len(queries) - len(questions)
     source = {"files": files.checksums, "split": split, "notes": {what: n for what, n in notes.items() if n}}
-    return QADataset(folder.resolve().name, corpus, questions, source=source, extras=beside(folder))
+    return QADataset(folder.resolve().name, corpus, questions, source=source, graph_files=beside(folder))
 
 
 def _passage(row: Document, notes: Counter[str]) -> Passage:

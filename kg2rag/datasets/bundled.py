@@ -65,7 +65,9 @@ def load(request: Request) -> QADataset:
         _question(record, corpus, known, firsts, f"{path.name}, line {number} ({record.id!r})")
         for number, record in enumerate(files.records(path, BundledQuestion), start=1)
     )
-    return QADataset("bundled", corpus, questions, source={"files": files.checksums, "notes": {}}, extras=beside(root))
+    return QADataset(
+        "bundled", corpus, questions, source={"files": files.checksums, "notes": {}}, graph_files=beside(root)
+    )
 
 
 def _corpus(rows: list[BundledPassage]) -> Corpus:

@@ -36,8 +36,8 @@ def load(request: Request) -> QADataset:
     questions = schema.questions(files.records(questions_path, schema.record), pool, questions_path.name)
     source = {"files": files.checksums, "notes": dict(pool.notes)}
     name = corpus_path.name.removesuffix(CORPUS)
-    extras = beside(corpus_path)
-    return QADataset(name, pool.corpus(), tuple(questions), request.setting, source=source, extras=extras)
+    graph_files = beside(corpus_path)
+    return QADataset(name, pool.corpus(), tuple(questions), request.setting, source=source, graph_files=graph_files)
 
 
 def find(path: Path) -> tuple[Path, Path]:

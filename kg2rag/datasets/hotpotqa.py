@@ -136,7 +136,7 @@ def from_hub(row: Mapping[str, object]) -> dict[str, object]:
 
 def load(request: Request) -> QADataset:
     """Read the official file or the hub's copy."""
-    files, pool, extras = Files(), SCHEMA.pool(request.passages), {}
+    files, pool, graph_files = Files(), SCHEMA.pool(request.passages), {}
     if request.path is None:
         rows = hub.rows("hotpotqa", request.split, request.revision)
         records, where, origin = (
@@ -147,12 +147,14 @@ def load(request: Request) -> QADataset:
     else:
         path = locate(request.path, patterns(FILES, request), "HotpotQA questions")
         records, where, origin = files.records(path, HotpotRecord), path.name, {"files": files.checksums}
-        extras = beside(path)
+        graph_files = beside(path)
         use_corpus(path, "hotpotqa", files, pool)
     questions = SCHEMA.questions(records, pool, where)
     levels = dict(sorted(Counter(record.level for record in records).items()))
     source = {**origin, "levels": levels, "notes": dict(pool.notes)}
-    return QADataset("hotpotqa", pool.corpus(), tuple(questions), request.setting, source=source, extras=extras)
+    return QADataset(
+        "hotpotqa", pool.corpus(), tuple(questions), request.setting, source=source, graph_files=graph_files
+    )
 
 
 ENTRY = Entry(

@@ -81,7 +81,7 @@ def info(data: QADataset) -> dict[str, object]:
         "questions with answers": sum(bool(question.answers) for question in data.questions),
         "questions with supporting sentences": sum(bool(question.supporting) for question in data.questions),
         "questions with gold triples": sum(bool(question.triples) for question in data.questions),
-        "graph files": sorted(data.extras),
+        "graph files": sorted(data.graph_files),
         "licence": source.licence if source else "",
         "citation": source.citation if source else "",
         "homepage": source.homepage if source else "",

@@ -100,7 +100,7 @@ SCHEMA = Schema(MusiqueRecord, to_question, titles_are_documents=True)
 
 def load(request: Request) -> QADataset:
     """Read the official file, with the pooled corpus beside it, or the hub's copy."""
-    files, pool, extras = Files(), SCHEMA.pool(), {}
+    files, pool, graph_files = Files(), SCHEMA.pool(), {}
     if request.path is None:
         rows = hub.rows("musique", request.split, request.revision)
         records, where, origin = check(list(rows.rows), MusiqueRecord, rows.label), rows.label, rows.origin
@@ -108,10 +108,10 @@ def load(request: Request) -> QADataset:
         path = locate(request.path, patterns(FILES, request), "MuSiQue questions")
         use_corpus(path, "musique", files, pool)
         records, where, origin = files.records(path, MusiqueRecord), path.name, {"files": files.checksums}
-        extras = beside(path)
+        graph_files = beside(path)
     questions = tuple(SCHEMA.questions(records, pool, where))
     source = {**origin, "notes": dict(pool.notes)}
-    return QADataset("musique", pool.corpus(), questions, request.setting, source=source, extras=extras)
+    return QADataset("musique", pool.corpus(), questions, request.setting, source=source, graph_files=graph_files)
 
 
 ENTRY = Entry(

@@ -115,8 +115,10 @@ def load(request: Request) -> QADataset:
 
 def _dataset(request: Request, pool: Pool, questions: list[Question], origin: dict[str, object]) -> QADataset:
     source = {**origin, "notes": dict(pool.notes)}
-    extras = beside(request.path) if request.path else {}
-    return QADataset("2wikimultihopqa", pool.corpus(), tuple(questions), request.setting, source=source, extras=extras)
+    graph_files = beside(request.path) if request.path else {}
+    return QADataset(
+        "2wikimultihopqa", pool.corpus(), tuple(questions), request.setting, source=source, graph_files=graph_files
+    )
 
 
 ENTRY = Entry(

@@ -46,20 +46,24 @@ def load(request: Request) -> QADataset:
     folder = locate(request.path or Path(), ["corpus.jsonl"], "2wiki-kg corpus").parent
     chunks = files.records(folder / "corpus.jsonl", Chunk)
     records = files.records(_needed(folder, "questions.jsonl"), ChunkQuestion)
-    extras = beside(folder)
+    graph_files = beside(folder)
     split = request.split or "test"
     if split == "test":
         chunks = _chosen(chunks, "chunk_id", files, _needed(folder, "graph_corpus_ids.txt"), "corpus.jsonl")
         records = _chosen(records, "id", files, _needed(folder, "test_ids.txt"), "questions.jsonl")
     else:
-        extras = {kind: path for kind, path in extras.items() if not kind.startswith(("triples", "entities"))}
+        graph_files = {kind: path for kind, path in graph_files.items() if not kind.startswith(("triples", "entities"))}
     corpus = Corpus.from_passages(
         Passage(c.chunk_id, c.source_title, c.text, c.source_title or c.chunk_id, c.source_para_idx) for c in chunks
     )
     known = set(corpus.ids)
     questions = tuple(_question(record, known) for record in records)
     return QADataset(
-        "2wiki-kg", corpus, questions, source={"files": files.checksums, "split": split, "notes": {}}, extras=extras
+        "2wiki-kg",
+        corpus,
+        questions,
+        source={"files": files.checksums, "split": split, "notes": {}},
+        graph_files=graph_files,
     )
 
 

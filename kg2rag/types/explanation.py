@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from kg2rag.text.templates import render
 from kg2rag.types.arrays import FloatArray
 from kg2rag.types.formulas import FORMULA, INNER, SOURCE, for_stage, sources
-from kg2rag.types.hits import Hit
+from kg2rag.types.passages import Hit
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType

@@ -1,8 +1,9 @@
-"""What is retrieved and asked: passages, queries, and the triples that passages state."""
+"""The records that flow between components: passages, queries, the triples that passages state, and hits."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,3 +56,23 @@ class Triple:
 
     def __str__(self) -> str:
         return f"{self.head} -[{self.relation}]-> {self.tail}"
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One passage of a ranking.
+
+    `stage` names the component that brought it in, `path` the triples that led to it (empty for a text match),
+    `score_parts` the named numbers its score was made of.
+    """
+
+    passage_id: str
+    score: float
+    stage: str
+    path: tuple[Triple, ...] = ()
+    score_parts: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def path_text(self) -> str:
+        """The path in one line, such as "FastAPI -[built on]-> Starlette"; empty for a text match."""
+        return ", ".join(map(str, self.path))

@@ -47,7 +47,7 @@ class QADataset:
     setting : "pooled", every question searches the whole corpus; "distractor", each searches its own candidates.
     unit : what `gold` names, "passage" ids or "document" ids.
     source : where it came from: loader, file hashes or hub revision, options; every result records it.
-    extras : files that lie beside the questions and may serve as a graph, by kind (`openie`, `subkgs`, `triples`).
+    graph_files : files that lie beside the questions and may serve as a graph, by kind (`openie`, `subkgs`, `triples`).
     """
 
     name: str
@@ -56,7 +56,7 @@ class QADataset:
     setting: Literal["pooled", "distractor"] = "pooled"
     unit: Literal["passage", "document"] = "passage"
     source: Mapping[str, object] = field(default_factory=dict)
-    extras: Mapping[str, Path] = field(default_factory=dict)
+    graph_files: Mapping[str, Path] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, value, allowed in (

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from kg2rag.types.arrays import FloatArray, IntArray
 from kg2rag.types.explanation import Explanation
-from kg2rag.types.hits import Hit
-from kg2rag.types.passages import Triple
+from kg2rag.types.passages import Hit, Triple
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -37,7 +37,7 @@ def test_supporting_sentences_are_counted_over_the_whole_document(folder):
 def test_gold_triples_and_graph_files_are_offered(folder):
     data = load("bundled", path=folder)
     assert data.questions[0].triples == (("Ada", "met", "Charles"),)
-    assert data.extras == {"triples": folder / "triples.jsonl"}
+    assert data.graph_files == {"triples": folder / "triples.jsonl"}
 
 
 @pytest.mark.parametrize(
@@ -60,4 +60,4 @@ def test_the_set_that_comes_with_the_package_loads_without_a_path():
     data = load("bundled")
     assert len(data) >= 80
     assert len(data.corpus) >= 120
-    assert set(data.extras) >= {"triples"}
+    assert set(data.graph_files) >= {"triples"}

@@ -125,7 +125,7 @@ def test_the_split_chooses_among_the_official_files_of_a_folder(hotpot, write):
 def test_sub_graphs_beside_the_questions_are_offered(hotpot, write):
     folder = write("hotpot_dev_distractor_v1.json", hotpot).parent
     write("subkgs.jsonl", [{"title": "Paris", "sentences": {}}])
-    assert load("hotpotqa", path=folder).extras == {"subkgs": folder / "subkgs.jsonl"}
+    assert load("hotpotqa", path=folder).graph_files == {"subkgs": folder / "subkgs.jsonl"}
 
 
 def test_hipporags_corpus_beside_the_questions_gives_the_order(hotpot, write):

@@ -79,7 +79,7 @@ def test_musiques_pooled_paragraphs_equal_its_corpus_file(shared_data, tmp_path)
 
 def test_the_passages_of_the_openie_file_are_musiques_contents(shared_data):
     data = load("musique", path=shared_data / "musique-100")
-    docs = json.loads(data.extras["openie"].read_text(encoding="utf-8"))["docs"]
+    docs = json.loads(data.graph_files["openie"].read_text(encoding="utf-8"))["docs"]
     assert [doc["passage"] for doc in docs] == data.corpus.contents
 
 
@@ -99,7 +99,7 @@ def test_the_sub_graphs_name_titles_and_sentences_that_hotpotqa_has(shared_data)
     data = load("hotpotqa", path=shared_data / "hotpotqa-300", setting="pooled")
     corpus = data.corpus
     row_of = {title: row for row, title in enumerate(corpus.titles)}
-    lines = data.extras["subkgs"].read_text(encoding="utf-8").splitlines()
+    lines = data.graph_files["subkgs"].read_text(encoding="utf-8").splitlines()
     graphs = [json.loads(line) for line in lines]
     assert {graph["title"] for graph in graphs} == set(row_of)
     beyond = [
@@ -112,7 +112,7 @@ def test_the_sub_graphs_name_titles_and_sentences_that_hotpotqa_has(shared_data)
 
 def test_the_triples_of_2wiki_kg_lie_in_the_test_splits_chunks(shared_data):
     data = load("2wiki-kg", path=shared_data / "2wiki-kg-500")
-    lines = data.extras["triples"].read_text(encoding="utf-8").splitlines()
+    lines = data.graph_files["triples"].read_text(encoding="utf-8").splitlines()
     assert {json.loads(line)["chunk_id"] for line in lines} <= set(data.corpus.ids)
 
 

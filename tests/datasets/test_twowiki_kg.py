@@ -38,11 +38,11 @@ def test_the_test_questions_over_the_graphs_chunks_are_the_default(folder):
 
 def test_all_has_everything_and_offers_no_graph(folder):
     data = load("2wiki-kg", path=folder, split="all")
-    assert (len(data), len(data.corpus), data.extras) == (2, 3, {})
+    assert (len(data), len(data.corpus), data.graph_files) == (2, 3, {})
 
 
 def test_the_triples_are_offered_with_the_test_split(folder):
-    assert load("2wiki-kg", path=folder).extras == {"triples": folder / "triples_resolved.jsonl"}
+    assert load("2wiki-kg", path=folder).graph_files == {"triples": folder / "triples_resolved.jsonl"}
 
 
 def test_gold_triples_hops_and_type_are_kept(folder):

@@ -10,8 +10,7 @@ from kg2rag.answers.context.graph_block import GraphLines, one_line
 from kg2rag.compute.tokens import TokenCounter, counter_of
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.text.normalisation import normalise
-from kg2rag.types.hits import Hit
-from kg2rag.types.passages import Triple
+from kg2rag.types.passages import Hit, Triple
 from kg2rag.types.rankings import Ranking
 
 HEADER = "## Knowledge Graph Context"

@@ -98,7 +98,7 @@ def load(request: Request) -> QADataset:
     questions = tuple(_question(record) for record in Files().records(folder / "questions.jsonl", WorldQuestion))
     source = {"synthetic": True, "controls": manifest.controls, "files": manifest.sha256}
     return QADataset(
-        "synthetic world", _corpus(folder / "corpus.jsonl"), questions, source=source, extras=beside(folder)
+        "synthetic world", _corpus(folder / "corpus.jsonl"), questions, source=source, graph_files=beside(folder)
     )
 
 

@@ -137,7 +137,7 @@ class SweepDefinition:
     @cached_property
     def graph_sources(self) -> Mapping[str, Extractor | KnowledgeGraph]:
         """Label -> source of each graph; a kind alone has become the file of that kind."""
-        return graphs(self.graphs, self.opened(next(iter(self.datasets)))[0].extras)
+        return graphs(self.graphs, self.opened(next(iter(self.datasets)))[0].graph_files)
 
     @cached_property
     def embedders(self) -> Mapping[str, Embedder]:
