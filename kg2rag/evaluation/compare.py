@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 from kg2rag.compute.tokens import TokenCounter
 from kg2rag.evaluation import provenance
 from kg2rag.evaluation.budgets import PassageTokens, returned_sizes
-from kg2rag.evaluation.comparison import Comparison
+from kg2rag.evaluation.comparison import Comparison, Inputs
 from kg2rag.evaluation.curves import depth_curve, depths_below, token_curve
-from kg2rag.evaluation.diagnosis import Held
 from kg2rag.evaluation.graphs import Strategy, over_graphs
 from kg2rag.evaluation.metrics import Unit, evaluate, parse_metrics
 from kg2rag.evaluation.running import System, run
@@ -93,7 +92,7 @@ def compare(
         ms_per_query=ms_per_query,
         baseline=baseline,
         **tables,
-        held=Held({name: alike[0] for name, alike in repeated.items()}, data),
+        inputs=Inputs({name: alike[0] for name, alike in repeated.items()}, data),
         config={
             "data": _describe(data, unit or data.unit),
             "systems": {name: repr(alike[0]) for name, alike in repeated.items()},

@@ -1,19 +1,19 @@
-"""The result of `compare`: tables, tests and timings that show themselves, export and are saved.
+"""The result of `compare`: tables, tests and timings that display themselves, are exported and saved.
 
-How things look is left to `kg2rag.report`; how runs are written, to `trec.py`.
+Presentation is in `kg2rag.report`, the files in `storage.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kg2rag import report
-from kg2rag.evaluation import storage
+from kg2rag.evaluation import diagnosis, storage
+from kg2rag.evaluation.breakdowns import GROUPS, Group, grouped_means, largest_differences, says_anything
 from kg2rag.evaluation.budgets import against_others, larger_sets
-from kg2rag.evaluation.diagnosis import held as diagnosis
 from kg2rag.evaluation.pairs import pair_table
 from kg2rag.evaluation.score_table import ABOUT
 from kg2rag.types.rankings import Ranking
@@ -21,14 +21,18 @@ from kg2rag.types.rankings import Ranking
 if TYPE_CHECKING:
     import pandas as pd
 
-    from kg2rag.evaluation.diagnosis import Held, OracleLadder, QueryComparison, Waterfall
     from kg2rag.evaluation.diagnosis.contexts import Formatter
     from kg2rag.types.questions import QADataset
 
-Group = Literal["type", "hops", "gold"]
-GROUPS: tuple[Group, ...] = ("type", "hops", "gold")
 PAIRS_IN_REPORT = 10
-"""Up to so many systems the report tests every pair; beyond, `pairs` does when asked."""
+"""The most systems for which the report tests every pair; `pairs` does it for any number."""
+
+
+class Inputs(NamedTuple):
+    """What `compare` was given; of a system with several seeds, the first."""
+
+    systems: Mapping[str, Any]
+    data: QADataset
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -38,20 +42,18 @@ class Comparison:
     Attributes
     ----------
     rankings : system -> its rankings, in the order of the questions; of the first seed, where it ran under several.
-    per_query : one row a system and question: query_id, system, type, hops, gold (how many), question, one column a
+    per_query : one row per system and question: query_id, system, type, hops, gold (how many), question, one column per
         metric; means over seeds, where a system ran under several.
-    scores : one row a system and metric: mean, interval, tests against the baseline; see `scores.score_table`.
-    curve : mean recall by depth (index `k`), one column a system.
-    ms_per_query : system -> milliseconds, indexes built and queries encoded beforehand where the system allows it.
+    scores : one row per system and metric: mean, interval, tests against the baseline; see `score_table`.
+    curve : mean recall by depth (index `k`), one column per system.
+    ms_per_query : system -> milliseconds, without the time to build indexes and encode queries where `prepare` does it.
     config : all that the numbers depend on, as JSON values.
-    token_curve : mean recall by tokens returned (index `tokens`), one column a system; see `curves.token_curve`.
-    sizes : one row a system and depth that a metric reads: system, k, hits, tokens (means).
-    per_seed : one row a run of the systems with several seeds: system, run, then means by metric.
+    token_curve : mean recall by tokens returned (index `tokens`), one column per system; see `curves.token_curve`.
+    sizes : one row per system and depth that a metric reads: system, k, hits, tokens (means).
+    per_seed : one row per run of the systems with several seeds: system, run, then means by metric; None without any.
+    inputs : the systems and the data, in memory only, for the diagnosis; None in a loaded comparison.
 
-    held : the systems and the data, in memory alone, for the diagnosis; None in a comparison that was loaded.
-
-    `token_curve` and `sizes` are None in comparisons saved before tokens were counted, `per_seed` where every system
-    ran once.
+    `token_curve` and `sizes` are None in comparisons saved before tokens were counted.
     """
 
     rankings: Mapping[str, Sequence[Ranking]]
@@ -64,7 +66,7 @@ class Comparison:
     token_curve: pd.DataFrame | None = None
     sizes: pd.DataFrame | None = None
     per_seed: pd.DataFrame | None = None
-    held: Held | None = None
+    inputs: Inputs | None = None
 
     @property
     def systems(self) -> list[str]:
@@ -76,19 +78,19 @@ class Comparison:
         """The names of the metrics, in the order given."""
         return [column for column in self.per_query.columns if column not in ABOUT]
 
-    def __repr__(self) -> str:
-        means = self.to_frame().round(4).to_string()
-        return f"Comparison of {len(self.systems)} systems on {report.headline(self.config)}\n{means}"
+    @property
+    def larger_sets(self) -> dict[str, str]:
+        """System -> in words, how much more it returns than the others; only those that return over 10 % more."""
+        return {} if self.sizes is None else larger_sets(self.sizes)
 
     @property
     def sheet(self) -> report.Sheet:
-        """What the printed tables show."""
+        """The content of the printed tables."""
         return report.Sheet(self.scores, self.ms_per_query, self.baseline, self.config, self.larger_sets)
 
-    @property
-    def larger_sets(self) -> dict[str, str]:
-        """System -> how much more it returns than the others, in words; only those that return over 10 % more."""
-        return {} if self.sizes is None else larger_sets(self.sizes)
+    def __repr__(self) -> str:
+        means = self.to_frame().round(4).to_string()
+        return f"Comparison of {len(self.systems)} systems on {report.headline(self.config)}\n{means}"
 
     def _repr_html_(self) -> str:
         return report.table_html(self.sheet)
@@ -97,9 +99,9 @@ class Comparison:
         return report.TerminalTable(self.sheet)
 
     def to_frame(self) -> pd.DataFrame:
-        """Means: one row a system, one column a metric, then `ms_per_query`.
+        """Means: one row per system, one column per metric, then `ms_per_query`.
 
-        Where they were counted, then `tokens_per_query`, those within the greatest depth that a metric reads, and
+        Where tokens were counted, then `tokens_per_query`, those within the greatest depth that a metric reads, and
         `larger_set`: whether the system returns over 10 % more hits or tokens than the others at any of these depths.
         """
         frame = self.scores.pivot_table(index="system", columns="metric", values="mean", sort=False)
@@ -121,23 +123,22 @@ class Comparison:
 
     def to_html(self) -> str:
         """The whole report as one self-contained page."""
-        few = 1 < len(self.systems) <= PAIRS_IN_REPORT
         return report.page(
             self.sheet,
-            self.curve,
-            self.token_curve,
-            {name: self.compare_by(name) for name in GROUPS if self._has(name)},
-            self.differences(),
-            self.pairs() if few else None,
+            curve=self.curve,
+            token_curve=self.token_curve,
+            groups={name: self.compare_by(name) for name in GROUPS if says_anything(self.per_query, name)},
+            differences=self.differences(),
+            pairs=self.pairs() if 1 < len(self.systems) <= PAIRS_IN_REPORT else None,
         )
 
     def pairs(self, metric: str | None = None) -> pd.DataFrame:
-        """Every pair of systems tested in one metric, the first or the one named; see `pairs.pair_table`.
+        """Every pair of systems tested in one metric, the first or the one named; see `pair_table`.
 
-        Holm's correction runs over all pairs, so p_holm is larger here than in `scores`, which asks less.
+        Holm's correction runs over all pairs, so p_holm is larger here than in `scores`, which makes fewer tests.
         """
-        parts = self.per_query.groupby("system", sort=False)[self._metric(metric)]
-        scores = {name: parts.get_group(name).to_numpy(dtype=float) for name in self.systems}
+        grouped = self.per_query.groupby("system", sort=False)[self._metric(metric)]
+        scores = {name: grouped.get_group(name).to_numpy(dtype=float) for name in self.systems}
         return pair_table(scores, self.config.get("seed", 0))
 
     def budgets(self) -> pd.DataFrame:
@@ -151,17 +152,7 @@ class Comparison:
 
         Questions whose type or hops are not known form the group "unknown".
         """
-        if column not in GROUPS:
-            raise ValueError(f"Questions are grouped by {', '.join(map(repr, GROUPS))}, not by {column!r}.")
-        if column not in self.per_query:
-            raise ValueError(f"This comparison was saved before {column!r} was kept. Run it again.")
-        named = self.per_query[column].astype("string").fillna("").replace("", "unknown").astype(object)
-        grouped = self.per_query.assign(**{column: named}).groupby([column, "system"], sort=False)
-        frame = grouped[self.metrics].mean()
-        frame.insert(0, "n", grouped.size())
-        # Numbers by their size, 2 before 10, then words.
-        groups = sorted(named.unique(), key=lambda group: (not group.isdigit(), group.isdigit() and int(group), group))
-        return frame.loc[[(group, name) for group in groups for name in self.systems]]
+        return grouped_means(self.per_query, column, self.metrics)
 
     def differences(self, metric: str | None = None, limit: int = 10) -> pd.DataFrame:
         """The questions on which a system and the baseline differ most, by the first metric or the one named.
@@ -169,33 +160,35 @@ class Comparison:
         Columns query_id, question, system, score, baseline, difference; largest first, then in the order of systems
         and questions.
         """
-        metric = self._metric(metric)
-        frame = self.per_query[["query_id", "question", "system"]].assign(score=self.per_query[metric])
-        reference = frame[frame["system"] == self.baseline].set_index("query_id")["score"]
-        frame = frame[frame["system"] != self.baseline]
-        frame = frame.assign(baseline=frame["query_id"].map(reference).astype(float))
-        frame["difference"] = frame["score"] - frame["baseline"]
-        order = frame["difference"].abs().sort_values(ascending=False, kind="stable").index[:limit]
-        return frame.loc[order].query("difference != 0").reset_index(drop=True)
+        return largest_differences(self.per_query, self._metric(metric), self.baseline, limit)
 
-    def waterfall(self, system: str, k: int = 5, formatter: Formatter | None = None) -> Waterfall:
-        """For each gold passage the step of the system that lost it; see `diagnosis.waterfall`.
+    def waterfall(self, system: str, k: int = 5, formatter: Formatter | None = None) -> diagnosis.Waterfall:
+        """For each gold passage the step of the system that lost it; see `kg2rag.waterfall`.
 
         Raises
         ------
-        ValueError : an unknown system, a comparison that was loaded, or a system that now returns other passages.
+        ValueError : an unknown system, a loaded comparison, or a system that now returns other passages.
         """
-        return diagnosis.waterfall_of(self, system, k=k, formatter=formatter)
+        retriever, data = self._inputs_of(system)
+        return diagnosis.waterfall(system, retriever, data, k=k, formatter=formatter, run=self.rankings[system])
 
-    def oracle_ladder(self, system: str, metrics: Sequence[str] = ("recall@5", "all_recall@5")) -> OracleLadder:
-        """What a system would score with gold seeds, gold entities, a gold reranking; see `diagnosis.oracle_ladder`."""
-        return diagnosis.ladder_of(self, system, metrics=metrics)
+    def oracle_ladder(
+        self, system: str, metrics: Sequence[str] = ("recall@5", "all_recall@5")
+    ) -> diagnosis.OracleLadder:
+        """What a system would score with gold seeds, gold entities, a gold reranking; see `kg2rag.oracle_ladder`."""
+        retriever, data = self._inputs_of(system)
+        kb = diagnosis.knowledge_base_of(retriever, system)
+        return diagnosis.oracle_ladder(kb, data, retriever, name=system, metrics=metrics)
 
     def compare_queries(
         self, a: str, b: str, metric: str | None = None, limit: int = 10, data: QADataset | None = None
-    ) -> QueryComparison:
+    ) -> diagnosis.QueryComparison:
         """The questions on which two systems differ most, each explained; `data` where the comparison was loaded."""
-        return diagnosis.pairs_of(self, a, b, data, metric=metric, limit=limit)
+        if a == b:
+            raise ValueError(f"System {a!r} cannot differ from itself. Name two of: {', '.join(self.systems)}.")
+        rankings = {name: self.rankings[self._system(name)] for name in (a, b)}
+        data = self._inputs_of(a)[1] if data is None else data
+        return diagnosis.compare_queries(rankings, self.per_query, data, metric=self._metric(metric), limit=limit)
 
     def _metric(self, name: str | None) -> str:
         name = name or self.metrics[0]
@@ -203,14 +196,25 @@ class Comparison:
             raise ValueError(f"Unknown metric {name!r}. This comparison has: {', '.join(self.metrics)}.")
         return name
 
-    def _has(self, column: str) -> bool:
-        """Whether a grouping is there and says anything: at least two groups."""
-        return column in self.per_query and len(set(self.per_query[column].astype("string").fillna(""))) > 1
+    def _system(self, name: str) -> str:
+        if name not in self.rankings:
+            raise ValueError(f"Unknown system {name!r}. This comparison has: {', '.join(self.systems)}.")
+        return name
+
+    def _inputs_of(self, system: str) -> tuple[Any, QADataset]:
+        self._system(system)
+        if self.inputs is None:
+            raise ValueError(
+                "This comparison was loaded from files, which hold rankings and no systems. Run kg2rag.compare again, "
+                "or build the system and call kg2rag.waterfall or kg2rag.oracle_ladder with it and the data; "
+                "compare_queries takes the data alone: data=kg2rag.load(...)."
+            )
+        return self.inputs.systems[system], self.inputs.data
 
     def save(self, directory: Path | str) -> Path:
         """Write scores.csv and the other tables, per_query.parquet, TREC runs and qrels, report.html and config.json.
 
-        Tables and runs are the same bytes for the same rankings; timings stand only in config.json and report.html.
+        Tables and runs are the same bytes for the same rankings; only config.json and report.html contain timings.
         Of a system with several seeds, the first one's run is written. Runs of systems that an earlier comparison in
         this directory had and this one lacks are removed.
 
@@ -218,12 +222,14 @@ class Comparison:
         -------
         The path of the report.
         """
-        return storage.save(self, Path(directory))
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        qrels = None if self.inputs is None else self.inputs.data.qrels
+        return storage.save(values, Path(directory), page=self.to_html(), qrels=qrels)
 
     @classmethod
     def load(cls, directory: Path | str) -> Comparison:
         """Read what `save` wrote.
 
-        Scores come back as the csv has them, to six decimals; rankings hold ids and scores alone, no paths or stages.
+        Scores come back as the csv has them, to six decimals; rankings have ids and scores alone, no paths or stages.
         """
         return cls(**storage.load(Path(directory)))

@@ -147,24 +147,16 @@ def graph_report(
 
     chosen = linker or ChainLinker((NGramLinker(kb, limit=10), EmbeddingLinker(kb)))
     links = chosen.link_batch(data.queries)
-    rows_of = _rows_by_gold_id(data)
     masks = kb.candidates(data.queries)
     records = []
     for number, (question, linked, rows) in enumerate(zip(data.questions, links, masks, strict=True)):
         allowed = None if rows is None else np.isin(np.arange(len(kb.corpus)), rows)
-        gold = [_inside(rows_of[id_], allowed) for id_ in question.gold]
+        gold = [_inside(np.array(own, dtype=np.int64), allowed) for own in data.gold_rows(question).values()]
         record = {"query_id": question.id, "type": question.type or EVERY, "entities": len(linked), "gold": len(gold)}
         record |= _reach(kb, [link.entity for link in linked], gold, hops, allowed)
         record |= _chain(kb, gold, draws, np.random.default_rng([seed, number]), allowed)
         records.append(record)
     return GraphCeiling(kb.graph.report(), pd.DataFrame(records), hops)
-
-
-def _rows_by_gold_id(data: QADataset) -> dict[str, IntArray]:
-    rows: dict[str, list[int]] = {}
-    for row, id_ in enumerate(data.corpus.ids if data.unit == "passage" else data.corpus.doc_ids):
-        rows.setdefault(id_, []).append(row)
-    return {id_: np.array(found, dtype=np.int64) for id_, found in rows.items()}
 
 
 def _inside(rows: IntArray, allowed: Flags | None) -> IntArray:

@@ -1,13 +1,14 @@
-"""A comparison <-> a directory: tables as csv, scores of questions as Parquet, runs as TREC files, a page, and JSON.
+"""The values of a comparison <-> a directory: tables as csv, scores as Parquet, runs as TREC files, a page, and JSON.
 
-Each file is written beside its place and renamed into it, config.json last: nothing half-written is read, and where
-config.json stands, all is there.
+Each file is replaced atomically, config.json last: where config.json exists, everything is there. Until then
+unfinished.json lists the runs that an interrupted save may have left, so that the next one removes them.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable, Mapping
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,40 +19,41 @@ from kg2rag.retrievers.adapters import trec
 if TYPE_CHECKING:
     import pandas as pd
 
-    from kg2rag.evaluation.comparison import Comparison
-
 _TABLES = {"curve": "k", "token_curve": "tokens", "sizes": None, "per_seed": None}
 """Attributes of `Comparison` that are a csv each, and the name of their index."""
+_UNFINISHED = "unfinished.json"
 
 
-def save(comparison: Comparison, directory: Path) -> Path:
-    """Write all of a comparison; the path of its report. See `Comparison.save`."""
+def save(
+    values: Mapping[str, Any], directory: Path, *, page: str, qrels: Mapping[str, Mapping[str, int]] | None
+) -> Path:
+    """Write the attributes of a comparison, its page and its gold; return the path of the page."""
     (directory / "runs").mkdir(parents=True, exist_ok=True)
-    _remove_former(directory, comparison.systems)
-    _write(directory / "scores.csv", _csv(comparison.scores, index=False))
+    _remove_former(directory, values["rankings"])
+    _write(directory / "scores.csv", _csv(values["scores"], index=False))
     for name, index in _TABLES.items():
-        table = getattr(comparison, name)
-        if table is not None:
-            _write(directory / f"{name}.csv", _csv(table, index=index is not None))
+        if values[name] is not None:
+            _write(directory / f"{name}.csv", _csv(values[name], index=index is not None))
     parquet = BytesIO()
-    comparison.per_query.to_parquet(parquet, index=False)
+    values["per_query"].to_parquet(parquet, index=False)
     _write(directory / "per_query.parquet", parquet.getvalue())
-    for name, rankings in comparison.rankings.items():
+    for name, rankings in values["rankings"].items():
         _write(directory / "runs" / f"{name}.trec", trec.dump(rankings, name).encode())
-    if comparison.held is not None:
-        _write(directory / "qrels.trec", trec.dump_qrels(comparison.held.data.qrels).encode())
-    _write(directory / "report.html", comparison.to_html().encode())
-    config = json.dumps(dict(comparison.config), indent=1, ensure_ascii=False, default=str)
+    if qrels is not None:
+        _write(directory / "qrels.trec", trec.dump_qrels(qrels).encode())
+    _write(directory / "report.html", page.encode())
+    config = json.dumps(dict(values["config"]), indent=1, ensure_ascii=False, default=str)
     _write(directory / "config.json", (config + "\n").encode())
+    (directory / _UNFINISHED).unlink()
     return directory / "report.html"
 
 
 def load(directory: Path) -> dict[str, Any]:
-    """The fields of the comparison that `save` wrote. See `Comparison.load`."""
+    """The attributes of the comparison that `save` wrote."""
     import pandas as pd
 
     if not (directory / "config.json").is_file():
-        raise FileNotFoundError(f"{directory} holds no finished comparison: config.json is missing.")
+        raise FileNotFoundError(f"{directory} has no finished comparison: config.json is missing.")
     config = json.loads((directory / "config.json").read_text(encoding="utf-8"))
     per_query = pd.read_parquet(directory / "per_query.parquet")
     queries = list(dict.fromkeys(per_query["query_id"]))
@@ -69,7 +71,7 @@ def load(directory: Path) -> dict[str, Any]:
 
 
 def _scores(path: Path, per_query: pd.DataFrame, config: dict[str, Any], per_seed: pd.DataFrame | None) -> pd.DataFrame:
-    """The score table as saved; where it was saved before it had all its columns, remade from per_query.parquet."""
+    """The saved score table; computed again from per_query.parquet where an older version lacks columns."""
     import pandas as pd
 
     # Blank is the one missing value: a system may be called "NA" or "nan".
@@ -85,18 +87,23 @@ def _table(path: Path, index: str | None) -> pd.DataFrame | None:
 
     if not path.is_file():
         return None
-    # As above, and a curve may be blank where a run ends.
+    # As above, and a curve is blank where a run ends.
     return pd.read_csv(path, index_col=index, keep_default_na=False, na_values=None if index is None else [""])
 
 
-def _remove_former(directory: Path, systems: list[str]) -> None:
-    """Take away what an earlier comparison in this directory wrote and this one will not overwrite."""
-    config = directory / "config.json"
-    if not config.is_file():
+def _remove_former(directory: Path, systems: Iterable[str]) -> None:
+    """Remove what an earlier comparison in this directory wrote, finished or not, and this one will not overwrite."""
+    config, unfinished = directory / "config.json", directory / _UNFINISHED
+    former: set[str] = set()
+    if config.is_file():
+        former |= set(json.loads(config.read_text(encoding="utf-8")).get("systems", {}))
+    if unfinished.is_file():
+        former |= set(json.loads(unfinished.read_text(encoding="utf-8")))
+    _write(unfinished, json.dumps(sorted(former | set(systems))).encode())
+    if not former:
         return
-    former = json.loads(config.read_text(encoding="utf-8")).get("systems", {})
-    config.unlink()
-    for name in sorted(set(former) - set(systems)):
+    config.unlink(missing_ok=True)
+    for name in sorted(former - set(systems)):
         (directory / "runs" / f"{Path(name).name}.trec").unlink(missing_ok=True)
     for name in ("qrels.trec", *(f"{table}.csv" for table in _TABLES)):
         (directory / name).unlink(missing_ok=True)

@@ -26,6 +26,7 @@ def _table(sheet: Sheet) -> dict[str, Any]:
 
 def page(
     sheet: Sheet,
+    *,
     curve: pd.DataFrame,
     token_curve: pd.DataFrame | None,
     groups: Mapping[str, pd.DataFrame],
@@ -58,16 +59,13 @@ def page(
 
 
 def _figures(sheet: Sheet, curve: pd.DataFrame, token_curve: pd.DataFrame | None) -> dict[str, Any]:
-    from markupsafe import Markup
-
     drawn: dict[str, Figure] = {
         "bars": plots.bar_chart(sheet.scores, sheet.baseline, {metric: scale(metric) for metric in sheet.metrics}),
         "curve": plots.recall_curve(curve, sheet.baseline),
     }
     if token_curve is not None:
         drawn["token_curve"] = plots.token_curve(token_curve, sheet.baseline)
-    # Markup: our own SVG, whose texts matplotlib has escaped.
-    return {name: Markup(plots.to_svg(figure, name)) for name, figure in drawn.items()}  # noqa: S704
+    return {name: plots.to_svg(figure, name) for name, figure in drawn.items()}
 
 
 def _breakdown(frame: pd.DataFrame) -> list[dict[str, Any]]:

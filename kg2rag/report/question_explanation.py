@@ -1,11 +1,11 @@
-"""A question and some systems -> what each returns for it and why, side by side; gold marked, and missed gold placed.
+"""A question and some systems -> what each returns for it and why, side by side; gold marked, missed gold ranked.
 
-Shows itself in Jupyter and in a terminal, and makes a page of its own. The systems may be one, two or more.
+Displays in Jupyter, in a terminal and as a page. The systems may be one, two or more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
@@ -26,11 +26,11 @@ NARROWEST = 48  # columns of a terminal that an explanation needs beside another
 
 @dataclass(frozen=True, repr=False)
 class QuestionExplanation:
-    """A question, what is known about it, and one explanation for each system; make one with `explain`.
+    """A question, what is known about it, and one explanation per system; made by `explain`.
 
     Attributes
     ----------
-    gold, answers : empty for a question that the set does not hold.
+    gold, answers : empty for a question that is not in the data set.
     """
 
     question: str
@@ -84,7 +84,7 @@ def explain(systems: Mapping[str, Retriever], data: QADataset, question: str, *,
 
     Parameters
     ----------
-    question : the id of a question of the set, or its text, or any other question, of which no gold is known.
+    question : the id or the text of a question of the set, or any other question, whose gold is unknown.
     k : hits shown. Gold beyond them is named with its rank, if it has one.
 
     Raises
@@ -105,7 +105,7 @@ def explain(systems: Mapping[str, Retriever], data: QADataset, question: str, *,
 def explain_rankings(
     rankings: Mapping[str, Ranking], data: QADataset, question: Question, *, k: int = 5
 ) -> QuestionExplanation:
-    """What rankings that exist, those of a comparison say, hold for a question of the set, and why.
+    """What existing rankings, such as those of a comparison, return for a question of the set, and why.
 
     Parameters
     ----------
@@ -116,14 +116,16 @@ def explain_rankings(
     ------
     KeyError : a hit shown is not in the corpus.
     """
-    explanations = _explanations(rankings, data, _passages(data, question), k)
+    ids = data.corpus.ids
+    gold = {id_: tuple(ids[row] for row in rows) for id_, rows in data.gold_rows(question).items()}
+    explanations = _explanations(rankings, data, gold, k)
     return QuestionExplanation(question.text, explanations, tuple(question.gold), question.answers, question.id)
 
 
 def _explanations(
     rankings: Mapping[str, Ranking], data: QADataset, gold: Mapping[str, tuple[str, ...]], k: int
 ) -> dict[str, Explanation]:
-    return {name: Explanation(each, k, _texts(data, each, k), "", gold) for name, each in rankings.items()}
+    return {name: Explanation(each, k, excerpts(each, data, k), "", gold) for name, each in rankings.items()}
 
 
 def _found(data: QADataset, given: str) -> tuple[Question | None, Query]:
@@ -141,22 +143,22 @@ def _found(data: QADataset, given: str) -> tuple[Question | None, Query]:
     return None, Query("new", given)
 
 
-def _passages(data: QADataset, question: Question) -> dict[str, tuple[str, ...]]:
-    """What should be found -> the passages that count as it."""
-    if data.unit == "passage":
-        return {id_: (id_,) for id_ in question.gold}
-    owned: dict[str, list[str]] = {id_: [] for id_ in question.gold}
-    for id_, document in zip(data.corpus.ids, data.corpus.doc_ids, strict=True):
-        if document in owned:
-            owned[document].append(id_)
-    return {document: tuple(ids) for document, ids in owned.items()}
-
-
-def _texts(data: QADataset, ranking: Ranking, k: int) -> dict[str, str]:
+def excerpts(ranking: Ranking, data: QADataset, hits: int) -> dict[str, str]:
+    """Id of each of the first hits -> title and beginning of the passage."""
     texts = {}
-    for id_ in ranking.passage_ids[:k]:  # by id: the rows of a ranking that was loaded count its own ids
+    for id_ in ranking.passage_ids[:hits]:  # by id: the rows of a loaded ranking are positions in its own ids
         passage = data.corpus[data.corpus.row(id_)]
         words = passage.text if len(passage.text) <= EXCERPT else f"{passage.text[: EXCERPT - 1]}…"
         title = f"{passage.title}: " if passage.title and passage.title != passage.id else ""
         texts[passage.id] = f"{title}{words}"
     return texts
+
+
+def check_same_questions(rankings: Mapping[str, Sequence[Ranking]], data: QADataset) -> None:
+    """Raise ValueError where rankings are of other questions than the data set's, or in another order."""
+    ids = [question.id for question in data.questions]
+    for name, run in rankings.items():
+        if [ranking.query_id for ranking in run] != ids:
+            raise ValueError(
+                f"{data.name} has other questions than the rankings of {name!r}. Pass the data that were compared."
+            )

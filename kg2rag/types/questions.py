@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+GoldUnit = Literal["passage", "document"]
+"""What gold names, and what is judged."""
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """A query with what is known about it.
@@ -54,7 +58,7 @@ class QADataset:
     corpus: Corpus
     questions: tuple[Question, ...]
     setting: Literal["pooled", "distractor"] = "pooled"
-    unit: Literal["passage", "document"] = "passage"
+    unit: GoldUnit = "passage"
     source: Mapping[str, object] = field(default_factory=dict)
     graph_files: Mapping[str, Path] = field(default_factory=dict)
 
@@ -117,6 +121,19 @@ class QADataset:
     def qrels(self) -> dict[str, dict[str, int]]:
         """Question id -> gold id -> grade."""
         return {question.id: dict(question.gold) for question in self.questions}
+
+    def gold_rows(self, question: Question) -> dict[str, list[int]]:
+        """Gold id of a question -> the rows of the passages that count as it: one, or those of the document."""
+        if self.unit == "passage":
+            return {id_: [self.corpus.row(id_)] for id_ in question.gold}
+        return {id_: self._rows_of_documents[id_] for id_ in question.gold}
+
+    @cached_property
+    def _rows_of_documents(self) -> Mapping[str, list[int]]:
+        rows: dict[str, list[int]] = {}
+        for row, doc_id in enumerate(self.corpus.doc_ids):
+            rows.setdefault(doc_id, []).append(row)
+        return rows
 
     def question(self, id_: str) -> Question:
         """The question of that id."""

@@ -70,7 +70,14 @@ def page(scores: pd.DataFrame, question: str = NASTY) -> str:
         columns=["query_id", "question", "system", "score", "baseline", "difference"],
     )
     larger = {"bm25": f"1.50 times the tokens {NASTY}"}
-    return report.page(sheet(scores, larger=larger), curve, curve, groups, differences, pairs())
+    return report.page(
+        sheet(scores, larger=larger),
+        curve=curve,
+        token_curve=curve,
+        groups=groups,
+        differences=differences,
+        pairs=pairs(),
+    )
 
 
 def pairs() -> pd.DataFrame:

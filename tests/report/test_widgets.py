@@ -194,12 +194,12 @@ def test_a_system_chosen_on_both_sides_changes_places(result):
 
 def test_no_system_runs_again():
     comparison = compared(data())
-    before = {name: len(system.asked) for name, system in comparison.held.systems.items()}
+    before = {name: len(system.asked) for name, system in comparison.inputs.systems.items()}
     panel = browse(comparison).panel
     panel.left.value = "c"
     panel.list.value = "q4"
     panel.hits.value = 50
-    assert {name: len(system.asked) for name, system in comparison.held.systems.items()} == before
+    assert {name: len(system.asked) for name, system in comparison.inputs.systems.items()} == before
 
 
 def test_a_search_that_nothing_matches_says_so_and_is_taken_back(result):

@@ -1,7 +1,7 @@
 """A system and gold -> its score with one stage after another made perfect: where there is something to gain.
 
-Rungs are the oracles of `oracles.py`; a rung that has no meaning for a system, or that the questions lack the gold for,
- is blank and says why. The oracles are told the gold: no rung but the first is a result.
+Rungs are the oracles of `oracles.py`; a rung that does not apply to a system, or whose gold the questions lack, is
+blank and says why. The oracles know the gold: no rung but the first is a result.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ from dataclasses import dataclass, fields
 from math import isnan
 from typing import TYPE_CHECKING
 
-from kg2rag.evaluation.diagnosis import page
 from kg2rag.evaluation.diagnosis.oracles import gold_entities, gold_rerank, gold_seeds, seeded_with_gold
 from kg2rag.evaluation.metrics import evaluate, parse_metrics
 from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.report import plots
 from kg2rag.retrievers.contract import Pipeline, Retriever
 from kg2rag.retrievers.kg2rag.expand import Expand
 from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
 from kg2rag.text.normalisation import normalise
+from kg2rag.text.templates import render
 from kg2rag.types.questions import QADataset
 
 if TYPE_CHECKING:
@@ -49,8 +50,6 @@ class OracleLadder:
 
     def figure(self, metric: str | None = None) -> Figure:
         """One bar a rung, by the first metric or the one named."""
-        from kg2rag.report import plots
-
         chosen = metric or self.metrics[0]
         if chosen not in self.metrics:
             raise ValueError(f"Unknown metric {chosen!r}. This ladder has: {', '.join(self.metrics)}.")
@@ -58,10 +57,26 @@ class OracleLadder:
 
     def to_html(self) -> str:
         """A self-contained page."""
-        return page.render("ladder.html.j2", alone=True, **page.of_ladder(self))
+        return self._html(alone=True)
 
     def _repr_html_(self) -> str:
-        return page.render("ladder.html.j2", alone=False, **page.of_ladder(self))
+        return self._html(alone=False)
+
+    def _html(self, *, alone: bool) -> str:
+        rungs = [
+            (row["rung"], [per_cent(row[name]) for name in self.metrics], row["note"])
+            for row in self.frame.to_dict("records")
+        ]
+        return render(
+            "diagnosis.html.j2",
+            alone=alone,
+            body="ladder.html.j2",
+            title=f"{self.system}: what a perfect stage would be worth",
+            lead=f"{self.data}; per cent. Every rung but the first is given the gold: a ceiling, not a result.",
+            metrics=self.metrics,
+            rungs=rungs,
+            figure=plots.to_svg(self.figure(), f"ladder-{self.system}"),
+        )
 
     def __repr__(self) -> str:
         return f"Oracle ladder of {self.system} on {self.data}\n{self.frame.round(4).to_string(index=False)}"
@@ -74,15 +89,13 @@ class OracleLadder:
         for name in self.frame.columns:
             made.add_column(name, justify="right" if name in self.metrics else "left")
         for row in self.frame.itertuples(index=False):
-            made.add_row(*map(shown, row))
+            made.add_row(*(per_cent(value) if isinstance(value, float) else str(value) for value in row))
         return made
 
 
-def shown(value: object) -> str:
-    """A cell of the table: shares in per cent, nothing where it was not measured."""
-    if isinstance(value, float):
-        return "" if isnan(value) else f"{100 * value:.1f}"
-    return str(value)
+def per_cent(share: float) -> str:
+    """A share in per cent; nothing where it was not measured (NaN)."""
+    return "" if isnan(share) else f"{100 * share:.1f}"
 
 
 def oracle_ladder(
@@ -163,3 +176,13 @@ def _linked(kb: KnowledgeBase, data: QADataset) -> tuple[Retriever | None, str]:
     answers = {question.id: {normalise(answer) for answer in question.answers} for question in data.questions}
     kept = {id_: [name for name in names if normalise(name) not in answers[id_]] for id_, names in entities.items()}
     return gold_entities(kb, kept), "PageRank over the graph from the ends of the gold triples, less the answer"
+
+
+def knowledge_base_of(system: object, name: str) -> KnowledgeBase:
+    """The knowledge base of the first retriever in a pipeline or fusion; ValueError where there is none."""
+    while not isinstance(kb := getattr(system, "kb", None), KnowledgeBase):
+        members = getattr(system, "retrievers", None)
+        system = members[0] if members else getattr(system, "retriever", None)
+        if system is None:
+            raise ValueError(f"System {name!r} has no KnowledgeBase. Call kg2rag.oracle_ladder(kb, data, system).")
+    return kb

@@ -101,19 +101,14 @@ def page(result: SweepTables) -> str:
 
 
 def _figures(result: SweepTables) -> Mapping[str, Mapping[str, str]]:
-    from markupsafe import Markup
-
-    def svg(figure: Any, name: str) -> str:
-        return Markup(plots.to_svg(figure, name))  # noqa: S704 - our own SVG, whose texts matplotlib has escaped
-
-    drawn: dict[str, Mapping[str, str]] = {"": {"pareto": svg(figures.pareto(result), "pareto")}}
+    drawn: dict[str, Mapping[str, str]] = {"": {"pareto": plots.to_svg(figures.pareto(result), "pareto")}}
     for number, system in enumerate(dict.fromkeys(result.to_frame()["system"])):
         own = {}
         if len(figures.effects(result, system)):
-            own["effects"] = svg(figures.main_effects(result, system), f"effects{number}")
+            own["effects"] = plots.to_svg(figures.main_effects(result, system), f"effects{number}")
         heat = figures.heat_map(result, system)
         if heat is not None:
-            own["heat"] = svg(heat, f"heat{number}")
+            own["heat"] = plots.to_svg(heat, f"heat{number}")
         drawn[system] = own
     return drawn
 

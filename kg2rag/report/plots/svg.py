@@ -9,16 +9,20 @@ from typing import TYPE_CHECKING
 from kg2rag.report.plots.style import INK, PAPER
 
 if TYPE_CHECKING:
+    from markupsafe import Markup
     from matplotlib.figure import Figure
 
 
-def to_svg(figure: Figure, name: str) -> str:
+def to_svg(figure: Figure, name: str) -> Markup:
     """The figure as an SVG element for a page: scales with its column, text in the page's colour and typeface.
+
+    Templates insert it as it is: matplotlib has escaped its texts.
 
     Parameters
     ----------
-    name : of the figure on its page, for ids that no other figure has; the same figure and name give the same bytes.
+    name : unique on its page: it prefixes the ids inside. The same figure and name give the same bytes.
     """
+    from markupsafe import Markup
     from matplotlib import rc_context
 
     buffer = StringIO()
@@ -30,4 +34,5 @@ def to_svg(figure: Figure, name: str) -> str:
     svg = svg.replace(INK.lower(), "currentColor").replace(PAPER.lower(), "var(--paper, #fff)")
     svg = re.sub(r"'DejaVu Sans'(, [^;\"]*)?", "inherit", svg)
     svg = re.sub(r'\bid="', f'id="{name}-', svg).replace("url(#", f"url(#{name}-").replace('href="#', f'href="#{name}-')
-    return re.sub(r'^<svg([^>]*?) width="[^"]*"', r"<svg\1", re.sub(r'^(<svg[^>]*?) height="[^"]*"', r"\1", svg))
+    svg = re.sub(r'^(<svg[^>]*?) height="[^"]*"', r"\1", svg)
+    return Markup(re.sub(r'^<svg([^>]*?) width="[^"]*"', r"<svg\1", svg))  # noqa: S704

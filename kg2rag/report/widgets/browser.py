@@ -87,11 +87,11 @@ def browse(
     """
     _need_ipywidgets()
     if data is None:
-        if result.held is None:
+        if result.inputs is None:
             raise ValueError(
                 "This comparison was loaded from files, without its data: browse(result, kg2rag.load(...))."
             )
-        data = result.held.data
+        data = result.inputs.data
     if len(result.systems) < 2:
         raise ValueError(
             f"browse sets two systems side by side; this comparison has {len(result.systems)}. "

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, Protocol, get_args
 
-from kg2rag.report.question_explanation import QuestionExplanation, explain_rankings
+from kg2rag.report.question_explanation import QuestionExplanation, check_same_questions, explain_rankings
 from kg2rag.types.questions import QADataset
 from kg2rag.types.rankings import Ranking
 
@@ -24,8 +24,8 @@ PAGE = 50
 UNKNOWN = "unknown"  # the type of a question whose set names none, as in Comparison.compare_by
 
 
-class OfData(Protocol):
-    """What a comparison that was not loaded remembers."""
+class WithData(Protocol):
+    """The inputs of a comparison that was not loaded."""
 
     @property
     def data(self) -> QADataset:
@@ -52,7 +52,7 @@ class Compared(Protocol):
         ...
 
     @property
-    def held(self) -> OfData | None:
+    def inputs(self) -> WithData | None:
         """The data, where they are in memory."""
         ...
 
@@ -107,13 +107,7 @@ class Board:
     data: QADataset
 
     def __post_init__(self) -> None:
-        ids = [question.id for question in self.data.questions]
-        for name, rankings in self.result.rankings.items():
-            if [ranking.query_id for ranking in rankings] != ids:
-                raise ValueError(
-                    f"{self.data.name} has other questions than the rankings of {name!r}. "
-                    "Pass the data that were compared."
-                )
+        check_same_questions(self.result.rankings, self.data)
 
     @cached_property
     def _at(self) -> Mapping[str, int]:
@@ -175,6 +169,6 @@ class Board:
 
     def caveat(self) -> str:
         """What the rankings lack, in words; empty where they lack nothing."""
-        if self.result.held is not None:
+        if self.result.inputs is not None:
             return ""
         return "Loaded from files: rankings hold ids and scores alone, no stages, parts or paths."
