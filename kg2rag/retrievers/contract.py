@@ -1,39 +1,69 @@
-"""Query -> Ranking: the two things a strategy can be, a `Retriever` or a `Stage`, and `>>`, which joins them.
+"""Query -> Ranking: the two kinds of strategy, `Retriever` and `Stage`, and `>>`, which joins them.
 
-Everything else in the package is a frozen dataclass that implements one of these; its constructor arguments are its
-configuration, and its `repr` is the line a report prints.
+Everything else in this room is a frozen dataclass that implements one of these; its constructor arguments are its
+configuration, checked when it is made, and its `repr` is the line a report prints. `kg2rag.testing.check_retriever`
+tests the promises made here.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import wraps
+from typing import Any
 
-from kg2rag.types.parameters import check
+from kg2rag.retrievers.display import as_html
+from kg2rag.types.parameters import at_least, called, check, require
 from kg2rag.types.passages import Query
 from kg2rag.types.rankings import Ranking
 from kg2rag.types.trace import Trace
+
+Batch = Callable[[Any, Sequence[Query], int], list[Ranking]]
+
+
+def _with_checked_arguments(retrieve_batch: Batch) -> Batch:
+    @wraps(retrieve_batch)
+    def checked(self: Retriever, queries: Sequence[Query], k: int) -> list[Ranking]:
+        if isinstance(queries, str) or not isinstance(queries, Sequence):
+            raise TypeError(
+                f"queries must be a list of Query, not {called(queries)}. One question: retrieve('Who?', k)."
+            )
+        for at, query in enumerate(queries):
+            if not isinstance(query, Query):
+                raise TypeError(f"queries[{at}] must be a Query, not {called(query)}: write Query('q{at}', 'Who?').")
+        require("k", k, int, at_least(1))
+        return retrieve_batch(self, queries, k)
+
+    return checked
 
 
 class Retriever(ABC):
     """Finds passages for queries.
 
-    The contract, which one test holds for every named system: a batch equals its queries one by one; the hits at a
-    smaller `k` are a prefix of those at a larger one; every query gets a ranking, the empty string included.
+    The contract: a batch equals its queries one by one; the hits at a smaller `k` are a prefix of those at a larger
+    one; every query gets a ranking, the empty string included; a query with candidates gets no other passages.
     """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "retrieve_batch" in vars(cls):
+            cls.retrieve_batch = _with_checked_arguments(cls.retrieve_batch)  # type: ignore[assignment,method-assign]
 
     def __post_init__(self) -> None:
         check(self)
 
     @abstractmethod
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        """One ranking of at most `k` hits for each query, in the order of the queries."""
+        """One ranking of at most `k` hits for each query, in the order of the queries.
+
+        Whatever class implements it, the arguments are checked first: TypeError where `queries` is not a sequence of
+        `Query` or `k` not a whole number, ValueError where `k` is below 1.
+        """
 
     def retrieve(self, query: str | Query, k: int = 10) -> Ranking:
         """The ranking of one query: a batch of one."""
-        asked = Query(id="q", text=query) if isinstance(query, str) else query
-        return self.retrieve_batch([asked], k)[0]
+        return self.retrieve_batch([Query(id="q", text=query) if isinstance(query, str) else query], k)[0]
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Build what is shared by all queries and encode these, so that a timing measures retrieval alone."""
@@ -41,14 +71,17 @@ class Retriever(ABC):
             self.retrieve_batch(queries[:1], 1)
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
-        """The rankings of `retrieve_batch` and, where the system can tell, the steps that led to them.
+        """The rankings of `retrieve_batch` and, where the system records them, the steps that led to them.
 
-        A system that says no more than this default does can only be told "not retrieved" from "ranked below k".
+        With the default, which records none, a diagnosis distinguishes only "not retrieved" and "ranked below k".
         """
         return [Trace(ranking) for ranking in self.retrieve_batch(queries, k)]
 
     def __rshift__(self, stage: Stage) -> Pipeline:
-        return Pipeline(self, (stage,))
+        return Pipeline(self, (_as_stage(stage),))
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
 
 
 class Stage(ABC):
@@ -72,10 +105,18 @@ class Stage(ABC):
         """A new ranking for each query; the rankings given have at most `depth` hits."""
 
     def trace(self, queries: Sequence[Query], before: Sequence[Trace]) -> list[Trace]:
-        """The traces of what stands before, with what `apply` made of their first `depth` hits."""
+        """The traces of the steps before, extended by what `apply` makes of their first `depth` hits."""
         after = self.apply(queries, [trace.ranking.top(self.depth) for trace in before])
         name = type(self).__name__
         return [trace.then(name, self.depth, ranking) for trace, ranking in zip(before, after, strict=True)]
+
+    def __rrshift__(self, before: object) -> Pipeline:
+        raise TypeError(
+            f"{called(before)} is no Retriever; a pipeline begins with one: Dense(kb) >> {type(self).__name__}(...)."
+        )
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
 
 
 @dataclass(frozen=True)
@@ -94,10 +135,10 @@ class Pipeline(Retriever):
         return " >> ".join([repr(self.retriever), *map(repr, self.stages)])
 
     def __rshift__(self, stage: Stage) -> Pipeline:
-        return Pipeline(self.retriever, (*self.stages, stage))
+        return Pipeline(self.retriever, (*self.stages, _as_stage(stage)))
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        """Each stage reads the first `depth` hits of what stands before it; `k` cuts the last one's output."""
+        """Each stage reads the first `depth` hits of the step before it; `k` cuts the last one's output."""
         rankings = self.retriever.retrieve_batch(queries, self.stages[0].depth)
         for stage in self.stages:
             rankings = stage.apply(queries, [ranking.top(stage.depth) for ranking in rankings])
@@ -116,3 +157,12 @@ class Pipeline(Retriever):
         for stage in self.stages:
             traces = stage.trace(queries, traces)
         return [Trace(trace.ranking.top(k), trace.steps) for trace in traces]
+
+
+def _as_stage(given: object) -> Stage:
+    """`given`, where it is a stage; otherwise an error that says what to write."""
+    if isinstance(given, Stage):
+        return given
+    if isinstance(given, Retriever):
+        raise TypeError(f"{called(given)} is a Retriever; >> takes a Stage. fuse(a, b) joins retrievers.")
+    raise TypeError(f"{called(given)} is no Stage; >> takes one, such as Rerank(kb).")

@@ -16,6 +16,7 @@ import numpy as np
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.types.arrays import FloatArray
 from kg2rag.types.formulas import FORMULA, SOURCE, arithmetic, number, sources
+from kg2rag.types.parameters import at_least, called, check, one_of
 from kg2rag.types.passages import Query, Triple
 from kg2rag.types.rankings import Ranking, rank
 from kg2rag.types.trace import Trace, step
@@ -81,18 +82,13 @@ class Fusion(Retriever):
     constant: float = 60.0
 
     def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise ValueError(f"Unknown fusion method {self.method!r}. Known: {', '.join(METHODS)}.")
+        check(self, method=one_of(METHODS), depth=at_least(1), constant=at_least(0))
         if not self.retrievers:
             raise ValueError("Fusion needs at least one retriever.")
         if len(self.weights) != len(self.retrievers):
             raise ValueError(f"{len(self.retrievers)} retrievers need as many weights, not {len(self.weights)}.")
         if min(self.weights) < 0 or not any(self.weights):
             raise ValueError(f"Weights {self.weights} must be at least 0, and one of them above 0.")
-        if self.depth < 1:
-            raise ValueError(f"depth must be at least 1, not {self.depth}.")
-        if self.constant < 0:
-            raise ValueError(f"constant must be at least 0, not {self.constant}.")
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """Fuse the first `depth` hits of every retriever."""
@@ -129,6 +125,11 @@ def fuse(
     constant: float = 60.0,
 ) -> Fusion:
     """Join retrievers into one; equal weights where none are given. See `Fusion`."""
+    for at, member in enumerate(retrievers):
+        if not isinstance(member, Retriever):
+            raise TypeError(f"fuse takes retrievers, fuse(a, b); number {at + 1} is {called(member)}.")
+    if weights is not None and not isinstance(weights, Sequence):
+        raise TypeError(f"weights must be one number for each retriever, such as (1.0, 0.5), not {weights!r}.")
     given = tuple(weights) if weights is not None else (1.0,) * len(retrievers)
     return Fusion(retrievers, given, method, depth, constant)
 

@@ -19,9 +19,10 @@ from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.contract import Pipeline, Stage
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.fusion import fuse
-from kg2rag.retrievers.linking.linkers import ChainLinker, EmbeddingLinker, Link, NGramLinker
+from kg2rag.retrievers.linking.linkers import Link, chain
 from kg2rag.types.arrays import IntArray
 from kg2rag.types.formulas import arithmetic, number, sources
+from kg2rag.types.parameters import at_least, between, check
 from kg2rag.types.passages import Query
 from kg2rag.types.rankings import Ranking, rank
 from kg2rag.types.rescoring import also, widened
@@ -49,14 +50,7 @@ class GraphAugment(Stage):
     depth: int = 100
 
     def __post_init__(self) -> None:
-        if not 0 <= self.graph_weight <= 1:
-            raise ValueError(f"graph_weight must be between 0 and 1, not {self.graph_weight}.")
-        if not 1 <= self.hops <= MAX_HOPS:
-            raise ValueError(f"hops must be 1 to {MAX_HOPS}, not {self.hops}.")
-        if self.depth < 1:
-            raise ValueError(f"depth must be at least 1, not {self.depth}.")
-        if self.max_chunks < 0:
-            raise ValueError(f"max_chunks must be at least 0, not {self.max_chunks}.")
+        check(self, graph_weight=between(0, 1), hops=between(1, MAX_HOPS), depth=at_least(1), max_chunks=at_least(0))
 
     def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
         """Link the batch, then augment each ranking."""
@@ -69,7 +63,7 @@ class GraphAugment(Stage):
         ]
 
     def _link(self, queries: Sequence[Query]) -> list[list[Link]]:
-        return ChainLinker((NGramLinker(self.kb), EmbeddingLinker(self.kb))).link_batch(queries)
+        return chain(self.kb).link_batch(queries)
 
     def _augment(self, ranking: Ranking, links: Sequence[Link], mask: IntArray | None) -> Ranking:
         reached = self._reached([link.entity for link in links])

@@ -1,15 +1,17 @@
 """The catalogue: name -> how to build that system over a knowledge base.
 
-To add a strategy: one file in `retrievers/` (or `stages/`), and one line in `SYSTEMS`.
+To add a strategy: one file in `retrievers/` and one line in `SYSTEMS`, or an entry point `kg2rag.systems` of another
+package; see docs/add_a_strategy.md.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from math import isfinite
+from typing import Any, get_args
 
 from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.retrievers import linking, rerankers
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.confidence_gated import ConfidenceGated
 from kg2rag.retrievers.contract import Pipeline, Retriever
@@ -26,9 +28,10 @@ from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
 from kg2rag.retrievers.path import PathSearch
 from kg2rag.retrievers.pattern.retriever import Pattern
 from kg2rag.retrievers.practical import PracticalGraphRAG
-from kg2rag.retrievers.rerankers.encoders import BI_ENCODER, named
 from kg2rag.retrievers.rerankers.stage import Rerank
 from kg2rag.retrievers.vector_first.retriever import VectorFirst
+from kg2rag.text import plugins
+from kg2rag.types.parameters import ParameterError, annotations_of, check_types
 
 
 def hybrid(
@@ -38,9 +41,11 @@ def hybrid(
     return fuse(Dense(kb), BM25(kb), weights=(dense_weight, bm25_weight), constant=constant, depth=depth)
 
 
-def rerank(kb: KnowledgeBase, *, retriever: str = "bm25", reranker: str = BI_ENCODER, depth: int = 100) -> Pipeline:
-    """Another system's hits in the order of a reranker: "bi-encoder", or a cross-encoder by name or folder."""
-    return build(retriever, kb) >> Rerank(kb, reranker=named(reranker, kb), depth=depth)
+def rerank(
+    kb: KnowledgeBase, *, retriever: str = "bm25", reranker: str = rerankers.DEFAULT_RERANKER, depth: int = 100
+) -> Pipeline:
+    """Another system's hits in the order of a reranker: a name of `rerankers.RERANKERS`, or a cross-encoder."""
+    return build(retriever, kb) >> Rerank(kb, reranker=rerankers.named(reranker, kb), depth=depth)
 
 
 SYSTEMS: Mapping[str, Callable[..., Retriever]] = {
@@ -67,15 +72,20 @@ SYSTEMS: Mapping[str, Callable[..., Retriever]] = {
 
 CORE = ("bm25", "dense", "hybrid", "expansion_queries", "graph_augmented", "mention_ppr")
 """The systems that a first comparison shows; they need no more than the passages' vectors and a graph."""
+GROUP = "kg2rag.systems"
+_NAMED: Mapping[Any, Callable[[str, KnowledgeBase], object]] = {
+    linking.Linker: linking.named,
+    rerankers.PairReranker: rerankers.named,
+}
 
 
 def names() -> tuple[str, ...]:
-    """Every named system, sorted."""
-    return tuple(sorted(SYSTEMS))
+    """Every named system, those of installed packages included, sorted."""
+    return plugins.names(GROUP, SYSTEMS)
 
 
 def parameters(name: str) -> dict[str, object]:
-    """The parameters of a system and their defaults."""
+    """The parameters of a system and their defaults; `settings` of `build` may hold these."""
     known = inspect.signature(_builder(name)).parameters.values()
     return {parameter.name: parameter.default for parameter in known if parameter.name != "kb"}
 
@@ -83,24 +93,29 @@ def parameters(name: str) -> dict[str, object]:
 def build(name: str, kb: KnowledgeBase, **settings: object) -> Retriever:
     """A system by name, with some parameters other than their defaults.
 
+    A parameter that takes a linker or a reranker also takes a registered one's name.
+
     Raises
     ------
     ValueError : an unknown system or parameter (the known ones are listed), or a value that the system refuses.
     """
     builder, known = _builder(name), parameters(name)
-    for parameter, value in settings.items():
+    for parameter in settings:
         if parameter not in known:
             raise ValueError(f"System {name!r} has no parameter {parameter!r}. Known: {_listed(known)}.")
-        if not _fits(value, known[parameter]):
-            raise ValueError(f"{name}.{parameter} = {value!r}: expected a value like {known[parameter]!r}.")
-    return builder(kb, **settings)
+    try:
+        given = {parameter: _component(builder, parameter, value, kb) for parameter, value in settings.items()}
+        check_types(builder, given)
+        return builder(kb, **given)
+    except ParameterError as error:
+        raise ParameterError(f"System {name!r}: {error}") from None
 
 
 def build_all(
     kb: KnowledgeBase, wanted: Iterable[str] | None = None, settings: Mapping[str, Mapping[str, object]] | None = None
 ) -> dict[str, Retriever]:
     """Several systems by name, or all; `settings` maps a system's name to its parameters."""
-    chosen = list(wanted) if wanted is not None else list(SYSTEMS)
+    chosen = list(wanted) if wanted is not None else list(names())
     strangers = [name for name in settings or {} if name not in chosen]
     if strangers:
         raise ValueError(
@@ -110,17 +125,14 @@ def build_all(
 
 
 def _builder(name: str) -> Callable[..., Retriever]:
-    if name not in SYSTEMS:
-        raise ValueError(f"Unknown system {name!r}. Known: {_listed(SYSTEMS)}.")
-    return SYSTEMS[name]
+    return plugins.look_up("system", name, SYSTEMS, GROUP)
 
 
-def _fits(value: object, default: object) -> bool:
-    if isinstance(default, bool) or isinstance(value, bool):
-        return isinstance(value, bool) and isinstance(default, bool)
-    if isinstance(default, float):
-        return isinstance(value, int | float) and isfinite(value)
-    return default is None or isinstance(value, type(default))
+def _component(builder: Callable[..., Retriever], parameter: str, value: object, kb: KnowledgeBase) -> object:
+    """The value of a parameter; the linker or reranker of that name where it takes one."""
+    kinds = get_args(annotations_of(builder).get(parameter))
+    named = next((_NAMED[kind] for kind in kinds if kind in _NAMED), None)
+    return named(value, kb) if named is not None and isinstance(value, str) else value
 
 
 def _listed(known: Iterable[str]) -> str:

@@ -90,8 +90,14 @@ def check(component: object, /, **rules: Rule) -> None:
     values = {name: getattr(component, name) for name in getattr(component, "__dataclass_fields__", {})}
     check_types(type(component), values)
     for name, rule in rules.items():
-        if values[name] is not None and not rule.holds(values[name]):
-            raise refused(name, values[name], rule.words)
+        _keep(name, values[name], rule)
+
+
+def require(name: str, value: object, annotation: Any, rule: Rule) -> None:
+    """The check of one value that is no field, such as a function's argument."""
+    if not fits(value, annotation):
+        raise refused(name, value, in_words(annotation))
+    _keep(name, value, rule)
 
 
 def check_types(owner: Callable[..., object], values: Mapping[str, object]) -> None:
@@ -102,10 +108,22 @@ def check_types(owner: Callable[..., object], values: Mapping[str, object]) -> N
             raise refused(name, value, in_words(annotations[name]))
 
 
+def _keep(name: str, value: object, rule: Rule) -> None:
+    if value is not None and not rule.holds(value):
+        raise refused(name, value, rule.words)
+
+
 def refused(name: str, value: object, allowed: str) -> ParameterError:
     """The error for a parameter's value; `allowed` follows "must be"."""
     shown = repr(value)
     return ParameterError(f"{name} must be {allowed}, not {shown if len(shown) <= 80 else shown[:79] + '…'}.")
+
+
+def called(given: object) -> str:
+    """How an error names an object: a text by itself, a class as such, everything else by its class."""
+    if isinstance(given, type):
+        return f"the class {given.__name__}"
+    return repr(given) if isinstance(given, str) else type(given).__name__
 
 
 @cache

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
 
 from kg2rag.retrievers.contract import Pipeline, Retriever, Stage
+from kg2rag.retrievers.fusion import fuse
 from kg2rag.types.passages import Query
 from kg2rag.types.rankings import Ranking, rank
 
@@ -79,6 +81,30 @@ def test_a_pipeline_without_stages_is_refused() -> None:
         Pipeline(Falling(), ())
 
 
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda: Falling() >> Falling(), "Falling is a Retriever; >> takes a Stage. fuse(a, b) joins retrievers."),
+        (lambda: Falling() >> Reverse, "the class Reverse is no Stage; >> takes one, such as Rerank(kb)."),
+        (lambda: Falling >> Reverse(), "the class Falling is no Retriever; a pipeline begins with one"),
+        (lambda: fuse(Falling), "fuse takes retrievers, fuse(a, b); number 1 is the class Falling."),
+        (lambda: fuse([Falling(), Falling()]), "fuse takes retrievers, fuse(a, b); number 1 is list."),
+        (
+            lambda: fuse(Falling(), weights=2),
+            "weights must be one number for each retriever, such as (1.0, ",
+        ),
+        (lambda: Falling().retrieve_batch("Who?", 3), "queries must be a list of Query, not 'Who?'."),
+        (lambda: Falling().retrieve_batch(Query("1", "Who?"), 3), "queries must be a list of Query, not Query."),
+        (lambda: Falling().retrieve_batch(["Who?"], 3), "queries[0] must be a Query, not 'Who?': write Query('q0', "),
+        (lambda: Falling().retrieve("Who?", 2.5), "k must be a whole number, not 2.5."),
+        (lambda: Falling().retrieve("Who?", "3"), "k must be a whole number, not '3'."),
+    ],
+)
+def test_what_does_not_fit_is_refused_at_once_with_what_does(wrong: Callable[[], object], message: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(message)):
+        wrong()
+
+
 @pytest.mark.parametrize("k", [0, -1])
 def test_a_k_below_one_is_refused(k: int) -> None:
     with pytest.raises(ValueError, match="k must be at least 1"):
@@ -107,3 +133,29 @@ def test_preparing_for_no_query_runs_nothing() -> None:
     retriever = Falling()
     (retriever >> Reverse(7)).prepare([])
     assert retriever.asked == []
+
+
+def test_a_pipeline_shows_its_steps_and_their_parameters_in_jupyter() -> None:
+    html = (fuse(Falling(), Falling(), constant=10) >> Reverse(7))._repr_html_()
+    assert re.findall(r"<strong>(\w+)</strong>", html) == ["Fusion", "Falling", "Falling", "Reverse"]
+    assert html.count("&gt;&gt;") == 1
+    assert re.findall(r"bold\">(\w+=[^<]+)<", html) == ["constant=10", "depth=7"]
+
+
+@dataclass(frozen=True)
+class Named(Falling):
+    name: object = "plain"
+
+
+def test_what_a_box_shows_is_escaped() -> None:
+    html = Named(name="<script>")._repr_html_()
+    assert "<script>" not in html
+    assert "&lt;script&gt;" in html
+
+
+def test_a_system_that_cannot_be_drawn_still_shows_its_name() -> None:
+    class Silent:
+        def __repr__(self) -> str:
+            raise RuntimeError("no words")
+
+    assert Named(name=Silent())._repr_html_() == "<code>Named</code>"

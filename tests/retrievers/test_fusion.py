@@ -206,7 +206,7 @@ def test_weights_are_equal_where_none_are_given() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"method": "mean"}, "Unknown fusion method 'mean'. Known: max, rrf, sum"),
+        ({"method": "mean"}, "method must be one of max, rrf, sum, not 'mean'"),
         ({"weights": (1.0,)}, "2 retrievers need as many weights, not 1"),
         ({"weights": (1.0, -0.1)}, r"Weights \(1.0, -0.1\) must be at least 0"),
         ({"weights": (0.0, 0.0)}, "one of them above 0"),

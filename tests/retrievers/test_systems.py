@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from importlib.metadata import EntryPoint
+from inspect import Parameter
+
 import pytest
 
 from kg2rag import systems
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
+from kg2rag.retrievers.linking.linkers import PhraseLinker
+from kg2rag.retrievers.vector_first.retriever import VectorFirst
 
 
 def test_the_catalogue_is_sorted() -> None:
@@ -17,7 +22,7 @@ def test_every_parameter_has_a_default_and_the_knowledge_base_is_none() -> None:
     for name in systems.names():
         defaults = systems.parameters(name)
         assert "kb" not in defaults
-        assert all(default is not systems.inspect.Parameter.empty for default in defaults.values()), name
+        assert all(default is not Parameter.empty for default in defaults.values()), name
 
 
 def test_a_system_is_built_with_the_parameters_given(kb: KnowledgeBase) -> None:
@@ -58,7 +63,7 @@ def test_a_system_without_parameters_says_so(kb: KnowledgeBase) -> None:
     ],
 )
 def test_a_value_of_another_kind_is_refused(kb: KnowledgeBase, system: str, parameter: str, value: object) -> None:
-    with pytest.raises(ValueError, match=rf"{system}\.{parameter} = .*: expected a value like "):
+    with pytest.raises(ValueError, match=rf"System '{system}': {parameter} must be (a|True)"):
         systems.build(system, kb, **{parameter: value})
 
 
@@ -75,3 +80,37 @@ def test_the_order_asked_for_is_kept(kb: KnowledgeBase) -> None:
 def test_parameters_of_a_system_that_is_not_compared_are_refused(kb: KnowledgeBase) -> None:
     with pytest.raises(ValueError, match=r"set for 'bm25', which is not compared\. Compared: dense\."):
         systems.build_all(kb, ["dense"], {"bm25": {"b": 0.7}})
+
+
+@pytest.mark.parametrize(
+    ("system", "parameter", "value", "message"),
+    [
+        ("bm25", "stop_words", 1, "System 'bm25': stop_words must be True or False, not 1"),
+        ("vector_first", "fallback", "llm", r"Unknown linker 'llm'\. Known: chain, embedding, n-gram, phrase"),
+        ("vector_first", "fallback", 3, r"fallback must be a Linker \(an object with link_batch\) or None, not 3"),
+        ("rerank", "reranker", "llm", r"Unknown reranker 'llm'\. Known: bi-encoder\. A cross-encoder is given as"),
+        ("rerank", "retriever", "bm52", r"Unknown system 'bm52'\. Known: .*Did you mean 'bm25'\?"),
+        ("hippo2", "fact_filter", "llm", "fact_filter must be a"),
+    ],
+)
+def test_a_value_that_cannot_be_used_is_refused_with_what_can(
+    kb: KnowledgeBase, system: str, parameter: str, value: object, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        systems.build(system, kb, **{parameter: value})
+
+
+def test_a_parameter_that_takes_a_linker_takes_its_name(kb: KnowledgeBase) -> None:
+    assert systems.build("vector_first", kb, fallback="phrase") == VectorFirst(kb, fallback=PhraseLinker(kb))
+
+
+def test_an_installed_package_adds_a_system(kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:
+    point = EntryPoint("words", "kg2rag.retrievers.bm25:BM25", "kg2rag.systems")
+    monkeypatch.setattr(
+        "kg2rag.text.plugins.entry_points",
+        lambda group, name="words": [point][name != point.name or group != point.group :],
+    )
+    assert "words" in systems.names()
+    assert systems.parameters("words")["k1"] == 0.9
+    assert systems.build("words", kb, k1=1.5) == BM25(kb, k1=1.5)
+    assert list(systems.build_all(kb)) == list(systems.names())

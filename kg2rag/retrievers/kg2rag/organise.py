@@ -24,7 +24,9 @@ from kg2rag.knowledge.graph.forest import Tree, spanning_trees
 from kg2rag.knowledge.graph.reach import stated_by
 from kg2rag.retrievers.contract import Stage
 from kg2rag.retrievers.kg2rag.expand import SUBGRAPH
-from kg2rag.retrievers.rerankers.encoders import BiEncoder, Reranker, score_batches
+from kg2rag.retrievers.rerankers import default_reranker
+from kg2rag.retrievers.rerankers.encoders import BiEncoder
+from kg2rag.retrievers.rerankers.scoring import Reranker, score_batches
 from kg2rag.types.arrays import FloatArray, IntArray, Matrix
 from kg2rag.types.parameters import at_least, check
 from kg2rag.types.passages import Query, Triple
@@ -108,7 +110,7 @@ class Organise(Stage):
 
     @property
     def _scorer(self) -> Reranker:
-        return self.reranker if self.reranker is not None else BiEncoder(self.kb)
+        return self.reranker if self.reranker is not None else default_reranker(self.kb)
 
     def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
         """All trees of the batch are scored in one call."""

@@ -16,7 +16,7 @@ from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.kg2rag.expand import Expand
 from kg2rag.retrievers.kg2rag.official import KG2RAGOfficial, Switches
 from kg2rag.retrievers.kg2rag.organise import Arrangement, Fill, Organise, Overflow
-from kg2rag.retrievers.rerankers.encoders import BI_ENCODER, named
+from kg2rag.retrievers.rerankers import DEFAULT_RERANKER, named
 
 Official = TypeVar("Official", bound=Callable[..., KG2RAGOfficial])
 
@@ -32,7 +32,7 @@ def kg2rag(
     arrangement: Arrangement = "depth_first",
     expansion: bool = True,
     organisation: bool = True,
-    reranker: str = BI_ENCODER,
+    reranker: str = DEFAULT_RERANKER,
 ) -> Pipeline:
     """Dense seeds, their surroundings in the triple graph, and the passages of its best spanning trees.
 
@@ -78,7 +78,7 @@ def kg2rag_official(
     seeds: int = 10,
     context: int = 10,
     hops: int = 1,
-    reranker: str = BI_ENCODER,
+    reranker: str = DEFAULT_RERANKER,
     organisation: bool = True,
     **switches: Any,
 ) -> KG2RAGOfficial:

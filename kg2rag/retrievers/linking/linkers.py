@@ -3,7 +3,7 @@
 Three linkers and a chain that tries them in order: word n-grams against entity names; capitalised and quoted phrases
 against a full-text index of the names; the query's vector against the names' vectors. They are those of the
 graph-augmented and confidence-gated designs; longest match first, and names of any length, are our reading. A fourth,
-which asks a language model and belongs at the end of a chain, stands in `llm_linking`.
+which asks a language model and belongs at the end of a chain, is `linking.llm`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.indexes.lexical import LexicalSettings
 from kg2rag.text.lexicon import FUNCTION_WORDS
 from kg2rag.text.normalisation import normalise
+from kg2rag.types.parameters import at_least, between, check, one_of
 from kg2rag.types.passages import Query
 from kg2rag.types.rankings import best
 
@@ -62,7 +63,7 @@ class NGramLinker:
     ----------
     limit : at most so many entities a query: the longest names, then the first in the query.
     max_passages : entities that more passages name are no link, nor is a shorter name inside theirs; None for no limit.
-        Names that stand everywhere ("American") lead a graph strategy everywhere. The designs have no such limit.
+        Names that occur everywhere ("American") lead a graph strategy everywhere. The designs have no such limit.
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -70,8 +71,7 @@ class NGramLinker:
     max_passages: int | None = None
 
     def __post_init__(self) -> None:
-        if self.max_passages is not None and self.max_passages < 1:
-            raise ValueError(f"max_passages must be at least 1, or None for no limit, not {self.max_passages}.")
+        check(self, limit=at_least(1), max_passages=at_least(1))
 
     def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
         """Exact up to case, accents and punctuation, so every confidence is 1."""
@@ -108,8 +108,7 @@ class PhraseLinker:
     words: str = "all"
 
     def __post_init__(self) -> None:
-        if self.words not in WORDS:
-            raise ValueError(f"Unknown words {self.words!r}. Known: {', '.join(WORDS)}.")
+        check(self, limit=at_least(1), max_phrases=at_least(1), words=one_of(WORDS))
 
     def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
         """BM25 of each phrase over the names; exact names first."""
@@ -167,6 +166,9 @@ class EmbeddingLinker:
     limit: int = 3
     min_cosine: float = 0.75
 
+    def __post_init__(self) -> None:
+        check(self, limit=at_least(1), min_cosine=between(-1, 1))
+
     def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
         """One search for the batch."""
         if not queries or not self.kb.graph.n_entities:
@@ -188,6 +190,9 @@ class ChainLinker:
 
     linkers: tuple[Linker, ...]
 
+    def __post_init__(self) -> None:
+        check(self)
+
     def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
         """The links of the first linker that has any."""
         links: list[list[Link]] = [[] for _ in queries]
@@ -198,6 +203,11 @@ class ChainLinker:
             for i, found in zip(open_, linker.link_batch([queries[i] for i in open_]), strict=True):
                 links[i] = found
         return links
+
+
+def chain(kb: KnowledgeBase) -> ChainLinker:
+    """Names of the graph in the query's words, else names like the query's vector: the graph-augmented design's."""
+    return ChainLinker((NGramLinker(kb), EmbeddingLinker(kb)))
 
 
 def phrases(text: str) -> list[tuple[int, int]]:

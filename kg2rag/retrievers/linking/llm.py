@@ -20,6 +20,7 @@ from kg2rag.knowledge.graph.build import key_of
 from kg2rag.retrievers.linking.linkers import Link
 from kg2rag.text.lexicon import Lexicon
 from kg2rag.text.normalisation import normalise
+from kg2rag.types.parameters import above, at_least, at_most, check
 from kg2rag.types.passages import Query
 
 _PROMPT = """You find the entities of a knowledge graph that a search query is about.
@@ -71,14 +72,11 @@ class LLMLinker:
     prompt: str = field(default=_PROMPT, repr=False)
 
     def __post_init__(self) -> None:
-        if self.limit < 1 or not 0 < self.confidence <= 1:
-            raise ValueError(
-                f"limit = {self.limit} must be at least 1 and confidence = {self.confidence} within (0, 1]."
-            )
-        if "{query}" not in self.prompt:
-            raise ValueError("The prompt has no place for the query: write {query} where it belongs.")
         if isinstance(self.types, str):
             raise ValueError(f"types = {self.types!r}: give a tuple of types, such as ({self.types!r},).")
+        check(self, limit=at_least(1), confidence=above(0) & at_most(1))
+        if "{query}" not in self.prompt:
+            raise ValueError("The prompt has no place for the query: write {query} where it belongs.")
 
     def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
         """The links of each query; names that the graph lacks are told in one `UnknownNameWarning`.

@@ -1,9 +1,4 @@
-"""(query, text) pairs -> how well each text fits its query: what the reranking stages are given.
-
-A pair's score depends on the pair alone, never on what else is scored with it. `BiEncoder` is the offline default: it
-compares the vectors of the knowledge base's own embedder. `CrossEncoder` reads query and text together. A reranker that
-compares a query's texts with one another is a `ListReranker`; `llm_reranker` has one.
-"""
+"""(query, text) pairs -> how well each text fits its query, by the vectors of both or by a network that reads both."""
 
 from __future__ import annotations
 
@@ -11,36 +6,18 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kg2rag.compute.hardware import threads
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.types.arrays import FloatArray
+from kg2rag.types.parameters import at_least, check
 from kg2rag.types.passages import Query
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder as Network
-
-BI_ENCODER = "bi-encoder"
-
-
-class Reranker(Protocol):
-    """Anything that scores pairs."""
-
-    def scores(self, pairs: Sequence[tuple[str, str]]) -> FloatArray:
-        """(n_pairs,) finite scores of (query, text), higher for a better fit; comparable within one query."""
-        ...
-
-
-@runtime_checkable
-class ListReranker(Protocol):
-    """Anything that scores the texts of a query together; each query's scores depend on its own texts alone."""
-
-    def score_lists(self, lists: Sequence[Sequence[tuple[str, str]]]) -> list[FloatArray]:
-        """(n_pairs,) finite scores for each query's (query, text) pairs, which come best first as retrieved."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -82,8 +59,7 @@ class CrossEncoder:
     batch_size: int = 1
 
     def __post_init__(self) -> None:
-        if self.batch_size < 1:
-            raise ValueError(f"batch_size must be at least 1, not {self.batch_size}.")
+        check(self, batch_size=at_least(1), max_tokens=at_least(1))
 
     def scores(self, pairs: Sequence[tuple[str, str]]) -> FloatArray:
         """The model's output, through its own activation; equal pairs are scored once.
@@ -132,34 +108,3 @@ class CrossEncoder:
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_network"}
-
-
-def named(name: str, kb: KnowledgeBase) -> Reranker:
-    """`BiEncoder` for "bi-encoder", else the cross-encoder of that name or folder."""
-    return BiEncoder(kb) if name == BI_ENCODER else CrossEncoder(name)
-
-
-def score_batches(reranker: Reranker | ListReranker, pairs: Sequence[Sequence[tuple[str, str]]]) -> list[FloatArray]:
-    """The scores of each query's pairs, asked for in one call.
-
-    Raises
-    ------
-    ValueError : the reranker returned another number of scores, or one that is not finite.
-    """
-    asked = [pair for group in pairs for pair in group]
-    ends = np.cumsum([len(group) for group in pairs])
-    if isinstance(reranker, ListReranker):
-        lists = reranker.score_lists(pairs)
-        wrong = [i for i, (found, group) in enumerate(zip(lists, pairs, strict=True)) if len(found) != len(group)]
-        if wrong:
-            given, wanted = len(lists[wrong[0]]), len(pairs[wrong[0]])
-            raise ValueError(f"{reranker!r} returned {given} scores for a list of {wanted} pairs.")
-        scores = np.concatenate([np.empty(0), *lists])
-    else:
-        scores = np.asarray(reranker.scores(asked), dtype=np.float64)
-    if scores.shape != (len(asked),):
-        raise ValueError(f"{reranker!r} returned scores of shape {scores.shape} for {len(asked)} pairs.")
-    if not np.isfinite(scores).all():
-        query, text = asked[int(np.argmin(np.isfinite(scores)))]
-        raise ValueError(f"{reranker!r}: the score of {text[:60]!r} for {query[:60]!r} is not finite.")
-    return np.split(scores, ends[:-1]) if pairs else []

@@ -22,6 +22,7 @@ from kg2rag.compute.llm import ChatModel
 from kg2rag.compute.llm.queries import ask_each, quoted, unusable
 from kg2rag.text.normalisation import normalise
 from kg2rag.types.arrays import FloatArray
+from kg2rag.types.parameters import at_least, between, check
 
 _PROMPT = """You put search results in order: which passages help most to answer a query? A passage also helps if it
 holds only one step of the way to the answer.
@@ -68,10 +69,7 @@ class LLMReranker:
     prompt: str = field(default=_PROMPT, repr=False)
 
     def __post_init__(self) -> None:
-        if self.window < 2 or not 1 <= self.step <= self.window:
-            raise ValueError(f"window = {self.window} must be at least 2 and step = {self.step} from 1 to window.")
-        if self.max_words < 1:
-            raise ValueError(f"max_words must be at least 1, not {self.max_words}.")
+        check(self, window=at_least(2), step=between(1, self.window), max_words=at_least(1))
         for place in ("{query}", "{passages}"):
             if place not in self.prompt:
                 raise ValueError(f"The prompt lacks {place}: write it where it belongs.")

@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.retrievers.contract import Stage
-from kg2rag.retrievers.rerankers.encoders import BiEncoder, Reranker, score_batches
+from kg2rag.retrievers.rerankers import default_reranker
+from kg2rag.retrievers.rerankers.encoders import BiEncoder
+from kg2rag.retrievers.rerankers.scoring import Reranker, score_batches
+from kg2rag.types.parameters import at_least, check
 from kg2rag.types.passages import Query
 from kg2rag.types.rankings import Ranking
 from kg2rag.types.rescoring import rescored
@@ -22,7 +25,7 @@ class Rerank(Stage):
 
     Parameters
     ----------
-    reranker : None for `BiEncoder(kb)`.
+    reranker : None for the default, a bi-encoder by the knowledge base's embedder.
     depth : hits read, and so at most returned.
     """
 
@@ -31,8 +34,7 @@ class Rerank(Stage):
     depth: int = 100
 
     def __post_init__(self) -> None:
-        if self.depth < 1:
-            raise ValueError(f"depth must be at least 1, not {self.depth}.")
+        check(self, depth=at_least(1))
 
     @property
     def encodes(self) -> bool:
@@ -41,7 +43,7 @@ class Rerank(Stage):
 
     @property
     def _scorer(self) -> Reranker:
-        return self.reranker if self.reranker is not None else BiEncoder(self.kb)
+        return self.reranker if self.reranker is not None else default_reranker(self.kb)
 
     def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
         """All pairs of the batch in one call."""

@@ -12,7 +12,9 @@ from by_hand import knowledge_base, passages
 from kg2rag.compute.store import Store
 from kg2rag.extraction import Extraction
 from kg2rag.retrievers.dense import Dense
-from kg2rag.retrievers.rerankers.encoders import BiEncoder, CrossEncoder, named, score_batches
+from kg2rag.retrievers.rerankers import named
+from kg2rag.retrievers.rerankers.encoders import BiEncoder, CrossEncoder
+from kg2rag.retrievers.rerankers.scoring import score_batches
 from kg2rag.retrievers.rerankers.stage import Rerank
 from kg2rag.types.arrays import FloatArray
 from kg2rag.types.passages import Query

@@ -19,8 +19,8 @@ from kg2rag.compute.llm import ChatModel, CompletionError
 from kg2rag.compute.store import Store
 from kg2rag.extraction import Extraction
 from kg2rag.retrievers.dense import Dense
-from kg2rag.retrievers.rerankers.encoders import score_batches
 from kg2rag.retrievers.rerankers.llm import LLMReranker, read_order
+from kg2rag.retrievers.rerankers.scoring import score_batches
 from kg2rag.retrievers.rerankers.stage import Rerank
 from kg2rag.types.passages import Query
 

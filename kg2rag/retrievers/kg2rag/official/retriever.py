@@ -20,7 +20,9 @@ from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.kg2rag.official.plan import Plan, Planner
 from kg2rag.retrievers.kg2rag.official.selection import Selection, select
 from kg2rag.retrievers.kg2rag.official.switches import Switches
-from kg2rag.retrievers.rerankers.encoders import BiEncoder, Reranker, score_batches
+from kg2rag.retrievers.rerankers import default_reranker
+from kg2rag.retrievers.rerankers.encoders import BiEncoder
+from kg2rag.retrievers.rerankers.scoring import Reranker, score_batches
 from kg2rag.types.formulas import arithmetic
 from kg2rag.types.parameters import at_least, check
 from kg2rag.types.passages import Query, Triple
@@ -97,7 +99,7 @@ class KG2RAGOfficial(Retriever):
 
     @property
     def _scorer(self) -> Reranker:
-        return self.reranker if self.reranker is not None else BiEncoder(self.kb)
+        return self.reranker if self.reranker is not None else default_reranker(self.kb)
 
     def _ranking(self, query: Query, plan: Plan, selection: Selection, k: int) -> Ranking:
         rows = self._grouped(selection.rows) if self.switches.group_titles else selection.rows

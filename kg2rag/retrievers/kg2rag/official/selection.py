@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from kg2rag.retrievers.kg2rag.official.switches import Switches
-from kg2rag.retrievers.rerankers.encoders import Reranker, score_batches
+from kg2rag.retrievers.rerankers.scoring import Reranker, score_batches
 from kg2rag.types.arrays import FloatArray
 from kg2rag.types.passages import Query
 
