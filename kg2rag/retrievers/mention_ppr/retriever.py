@@ -77,7 +77,7 @@ class MentionPPR(Retriever):
 
     def __post_init__(self) -> None:
         positive = ("iterations", "temperature", "dense_seeds", "dense_temperature", "depth")
-        weights = [name for name in self.__dataclass_fields__ if name not in ("kb", "damping", *positive)]
+        weights = [name for name in MentionPPR.__dataclass_fields__ if name not in ("kb", "damping", *positive)]
         check(
             self,
             damping=above(0) & below(1),
