@@ -17,7 +17,8 @@ from kg2rag.retrievers.contract import Retriever
 from kg2rag.types.arrays import FloatArray
 from kg2rag.types.formulas import FORMULA, SOURCE, arithmetic, number, sources
 from kg2rag.types.parameters import at_least, called, check, one_of
-from kg2rag.types.passages import Query, Triple
+from kg2rag.types.passages import Query
+from kg2rag.types.paths import first_of
 from kg2rag.types.rankings import Ranking, rank
 from kg2rag.types.trace import Trace, step
 
@@ -151,7 +152,6 @@ def fuse_rankings(
     given, read, scores = np.full((3, len(rankings), len(rows)), np.nan)  # NaN, not 0: min-max gives the last hit 0
     codes = np.zeros((len(rankings), len(rows)), dtype=np.int64)
     stages: list[str] = []
-    paths: dict[int, tuple[Triple, ...]] = {}
     start = 0
     for i, (ranking, weight) in enumerate(zip(rankings, weights, strict=True)):
         at = inverse[start : start + len(ranking)]
@@ -159,7 +159,6 @@ def fuse_rankings(
         given[i, at] = weight * how.give(read[i, at], constant)
         codes[i, at] = len(stages) + (0 if ranking.stage_codes is None else ranking.stage_codes.astype(np.int64))
         stages += _labels(names[i], ranking)
-        paths = {**ranking.paths, **paths}
         start += len(ranking)
     most = np.nanargmax(given, axis=0) if len(rows) else np.empty(0, dtype=np.int64)
     columns = zip(names, given, read, scores, strict=True)
@@ -176,7 +175,7 @@ def fuse_rankings(
             for name, gave, of, score in columns
             for part, column in ((name, gave), (f"{name} {how.part}", of), (f"{name} score", score))
         },
-        paths=paths,
+        paths=first_of(*(ranking.paths for ranking in rankings)),
         metadata={**_said(names, rankings), **_arithmetic(how, names, rankings, weights, constant)},
     )
 

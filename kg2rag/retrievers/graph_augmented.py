@@ -24,8 +24,9 @@ from kg2rag.types.arrays import IntArray
 from kg2rag.types.formulas import arithmetic, number, sources
 from kg2rag.types.parameters import at_least, between, check
 from kg2rag.types.passages import Query
+from kg2rag.types.paths import first_of
 from kg2rag.types.rankings import Ranking, rank
-from kg2rag.types.rescoring import also, widened
+from kg2rag.types.rescoring import widened, with_notes
 from kg2rag.types.trace import Trace, step
 
 
@@ -95,8 +96,8 @@ class GraphAugment(Stage):
             stages=("hybrid", "graph"),
             stage_codes=np.array([row not in hybrid for row in rows], dtype=np.int8),
             score_parts={**widened(ranking, len(rows) - len(hybrid)), **parts},
-            paths={**ranking.paths, **paths},
-            metadata=also(ranking, _entities([names[link.entity] for link in links])) | self._arithmetic(ranking),
+            paths=first_of(paths, ranking.paths),
+            metadata=with_notes(ranking, _entities([names[link.entity] for link in links])) | self._arithmetic(ranking),
         )
 
     def _arithmetic(self, ranking: Ranking) -> dict[str, object]:

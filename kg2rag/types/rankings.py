@@ -1,4 +1,4 @@
-"""What every strategy returns: one ranking a query, its hits as arrays in canonical order."""
+"""What every strategy returns: one ranking per query, its hits as arrays in canonical order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from kg2rag.types.arrays import FloatArray, IntArray
 from kg2rag.types.explanation import Explanation
-from kg2rag.types.passages import Hit, Triple
+from kg2rag.types.passages import Hit
+from kg2rag.types.paths import Paths
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,17 +22,18 @@ if TYPE_CHECKING:
 class Ranking:
     """One query's hits, best first, each passage once; ordered by (-score, corpus position).
 
-    The hits live in arrays; `Hit` objects are made when asked for. Build one with `rank`.
+    The hits are columns of arrays; `Hit` objects are made when they are accessed. Build one with `rank`.
 
     Attributes
     ----------
-    rows : (n_hits,) positions in the corpus.
+    rows : (n_hits,) corpus rows.
     scores : (n_hits,) non-increasing.
-    ids : the corpus's passage ids, by position; shared, never copied.
-    stages : names of components; `stage_codes`, (n_hits,), points into them.
+    ids : the passage ids of the corpus, by row; shared, never copied.
+    stages : names of components; `stage_codes`, (n_hits,), indexes them.
     score_parts : named columns, (n_hits,) each; NaN where a hit has no such part.
-    paths : corpus position -> the triples that led there; text matches have no entry, other passages may have one.
-    metadata : what the strategy says about the query as a whole (why the graph was skipped, the weights it chose).
+    paths : corpus row -> the triples that led there; no entry for text matches, and perhaps entries for rows that are
+        not among the hits. May be lazy: look rows up, do not iterate.
+    metadata : what the strategy records about the query as a whole (why the graph was skipped, the weights it chose).
     """
 
     query_id: str
@@ -41,7 +43,7 @@ class Ranking:
     stages: tuple[str, ...] = ("",)
     stage_codes: NDArray[np.int8] | None = None
     score_parts: Mapping[str, FloatArray] = field(default_factory=dict, repr=False)
-    paths: Mapping[int, tuple[Triple, ...]] = field(default_factory=dict, repr=False)
+    paths: Paths = field(default_factory=dict, repr=False)
     metadata: Mapping[str, object] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -67,7 +69,7 @@ class Ranking:
         )
 
     def stage_at(self, index: int) -> str:
-        """The name of the component that brought the hit at `index` (from 0) in."""
+        """The name of the component that found the hit at `index`, counted from 0."""
         return self.stages[0 if self.stage_codes is None else int(self.stage_codes[index])]
 
     @property
@@ -76,7 +78,7 @@ class Ranking:
         return [self.ids[row] for row in self.rows.tolist()]
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a hit: rank, passage, score, stage, path, then the parts of the score."""
+        """One row per hit: rank, passage, score, stage, path, then the score parts."""
         import pandas as pd
 
         rows = [
@@ -91,14 +93,14 @@ class Ranking:
         return html
 
     def explain(self, limit: int = 10, texts: Mapping[str, str] | None = None, title: str = "") -> Explanation:
-        """Why the first `limit` hits are here; shows itself in Jupyter and in a terminal.
+        """Why the first `limit` hits were retrieved; displays itself in Jupyter and in a terminal.
 
-        `texts` maps passage ids to what should be shown of them; without it, ids alone are shown.
+        `texts` maps passage ids to the text shown for them; only ids are shown where it is None.
         """
         return Explanation(self, limit, texts or {}, title)
 
     def top(self, k: int) -> Ranking:
-        """The first `k` hits; ValueError where `k` is below 1."""
+        """The first `k` hits; ValueError if `k` is below 1."""
         if k < 1:
             raise ValueError(f"k must be at least 1, not {k}.")
         if k >= len(self):
@@ -117,9 +119,9 @@ class Ranking:
 
 
 def best(scores: NDArray[np.floating], k: int) -> IntArray:
-    """The rows of the `k` best scores and of every score equal to the k-th, unordered; hand them to `rank`.
+    """The rows of the `k` best scores and of every score equal to the k-th, unordered: the input of `rank`.
 
-    Linear in `len(scores)`, which a full sort is not. ValueError where `k` is below 1.
+    Linear in `len(scores)`, unlike a full sort. ValueError if `k` is below 1.
     """
     if k < 1:
         raise ValueError(f"k must be at least 1, not {k}.")
@@ -139,31 +141,26 @@ def rank(
     stages: tuple[str, ...] = ("",),
     stage_codes: NDArray[np.integer] | None = None,
     score_parts: Mapping[str, NDArray[np.floating]] | None = None,
-    paths: Mapping[int, tuple[Triple, ...]] | None = None,
+    paths: Paths | None = None,
     metadata: Mapping[str, object] | None = None,
 ) -> Ranking:
     """Order scored rows canonically, by (-score, corpus position), and keep the first `k`.
 
     Parameters
     ----------
-    rows, scores : (n,) each; a row may stand only once.
+    rows, scores : (n,) each; each row once.
     stage_codes, score_parts : (n,) each, in the order of `rows`.
 
     Raises
     ------
-    ValueError : `k` is below 1, a score is not finite, or a row stands twice.
+    ValueError : `k` is below 1, rows and scores differ in number, a score is not finite, or a row is given twice or is
+        outside the corpus.
     """
     if k < 1:
         raise ValueError(f"k must be at least 1, not {k}.")
     found: IntArray = np.asarray(rows, dtype=np.int64)
     values: FloatArray = np.asarray(scores, dtype=np.float64)
-    if not np.isfinite(values).all():
-        raise ValueError(
-            f"query {query_id!r}: the score of {ids[int(found[~np.isfinite(values)][0])]!r} is not finite."
-        )
-    distinct, counts = np.unique(found, return_counts=True)
-    if len(distinct) != len(found):
-        raise ValueError(f"query {query_id!r}: passage {ids[int(distinct[counts > 1][0])]!r} is ranked twice.")
+    _check(query_id, found, values, ids)
     order = np.lexsort((found, -values))[:k]
     return Ranking(
         query_id=query_id,
@@ -173,6 +170,20 @@ def rank(
         stages=stages,
         stage_codes=None if stage_codes is None else np.asarray(stage_codes, dtype=np.int8)[order],
         score_parts={name: np.asarray(column, dtype=np.float64)[order] for name, column in (score_parts or {}).items()},
-        paths=paths or {},
+        paths={} if paths is None else paths,  # not `or`: that would work out every lazy path
         metadata=metadata or {},
     )
+
+
+def _check(query_id: str, rows: IntArray, scores: FloatArray, ids: Sequence[str]) -> None:
+    if len(rows) != len(scores):
+        raise ValueError(f"query {query_id!r}: {len(rows)} rows but {len(scores)} scores. Give one score per row.")
+    distinct, counts = np.unique(rows, return_counts=True)
+    if len(distinct) and not 0 <= distinct[0] <= distinct[-1] < len(ids):
+        bad = distinct[0] if distinct[0] < 0 else distinct[-1]
+        raise ValueError(f"query {query_id!r}: row {bad} is not in the corpus, which has {len(ids)} passages.")
+    if len(distinct) != len(rows):
+        raise ValueError(f"query {query_id!r}: passage {ids[int(distinct[counts > 1][0])]!r} is ranked twice.")
+    if not np.isfinite(scores).all():
+        bad = rows[~np.isfinite(scores)][0]
+        raise ValueError(f"query {query_id!r}: the score of {ids[int(bad)]!r} is not finite.")

@@ -4,7 +4,7 @@ import numpy as np
 
 from kg2rag.types.passages import Triple
 from kg2rag.types.rankings import Ranking, rank
-from kg2rag.types.rescoring import also, rescored, widened
+from kg2rag.types.rescoring import rescored, widened, with_notes
 
 FACT, OTHER = Triple("a", "r", "b", "p2"), Triple("c", "r", "d", "p0")
 
@@ -52,9 +52,9 @@ def test_no_hits_at_all_are_rescored_to_none() -> None:
 
 
 def test_what_two_stages_say_with_one_word_is_kept_twice() -> None:
-    assert also(ranking(), {"note": "second", "trees": 3})["note 2"] == "second"
-    assert also(ranking(), {"note": "second", "trees": 3})["note"] == "first"
-    assert also(ranking(), {"trees": 3})["trees"] == 3
+    assert with_notes(ranking(), {"note": "second", "trees": 3})["note 2"] == "second"
+    assert with_notes(ranking(), {"note": "second", "trees": 3})["note"] == "first"
+    assert with_notes(ranking(), {"trees": 3})["trees"] == 3
 
 
 def test_further_hits_have_none_of_the_parts() -> None:

@@ -102,6 +102,17 @@ def test_rank_refuses_a_passage_that_stands_twice() -> None:
         rank("q", np.array([3, 1, 3]), np.array([1.0, 2.0, 3.0]), IDS, 5)
 
 
+@pytest.mark.parametrize(("rows", "row"), [([1, 10], 10), ([-1, 3], -1)])
+def test_rank_refuses_a_row_outside_the_corpus(rows: list[int], row: int) -> None:
+    with pytest.raises(ValueError, match=f"query 'q': row {row} is not in the corpus, which has 10 passages"):
+        rank("q", np.array(rows), np.array([1.0, 2.0]), IDS, 5)
+
+
+def test_rank_refuses_rows_and_scores_of_different_number() -> None:
+    with pytest.raises(ValueError, match="query 'q': 2 rows but 1 scores"):
+        rank("q", np.array([1, 2]), np.array([1.0]), IDS, 5)
+
+
 few_scores = st.lists(st.sampled_from([-1.0, 0.0, 0.5, 1.0]) | st.floats(-1e6, 1e6), max_size=30)
 
 

@@ -112,7 +112,7 @@ class OracleGoldFirst(Stage):
             max(len(ranking), 1),
             formula="1 / place",
             score_parts={"place": places, "retriever": ranking.scores, "gold": is_gold.astype(np.float64)},
-            said={"oracle": "gold rerank", "gold_found": int(is_gold.sum())},
+            notes={"oracle": "gold rerank", "gold_found": int(is_gold.sum())},
         )
 
 

@@ -21,6 +21,7 @@ from kg2rag.types.arrays import FloatArray, IntArray, Matrix
 from kg2rag.types.formulas import arithmetic, sources
 from kg2rag.types.parameters import at_least, check
 from kg2rag.types.passages import Query, Triple
+from kg2rag.types.paths import first_of
 from kg2rag.types.rankings import Ranking, rank
 from kg2rag.types.rescoring import widened
 from kg2rag.types.trace import Trace, step
@@ -82,7 +83,7 @@ class Expand(Stage):
             stages=(*ranking.stages, "expand"),
             stage_codes=np.concatenate([given, np.full(len(fresh), len(ranking.stages))]),
             score_parts={**widened(ranking, len(fresh)), "cosine": cosines, "hop": _hops(len(ranking), around, first)},
-            paths={**ranking.paths, **self._paths(fresh, first, around)},
+            paths=first_of(self._paths(fresh, first, around), ranking.paths),
             metadata={
                 **ranking.metadata,
                 **arithmetic("cosine", {**sources(ranking), "expand": "graph"}),

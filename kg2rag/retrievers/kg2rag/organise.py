@@ -175,7 +175,7 @@ class Organise(Stage):
                 "reranker": np.array([*(scores[choice.tree] for choice in chosen.values()), *blank]),
             },
             paths=self._paths(forest, chosen),
-            said=_said(forest, filled),
+            notes=_said(forest, filled),
         )
 
     def _choose(self, forest: Forest, scores: FloatArray) -> dict[int, Choice]:
