@@ -24,7 +24,7 @@ from math import log
 from typing import Literal, get_args
 
 from kg2rag.extraction import Extraction
-from kg2rag.extraction.mentions.finding import Mentions
+from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.text.normalisation import normalise, without_brackets
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Triple

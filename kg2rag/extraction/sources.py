@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from kg2rag.extraction import Extractor
+from kg2rag.extraction.combined import CombinedExtractor
 from kg2rag.extraction.cooccurrence import Cooccurrence
 from kg2rag.extraction.dependency.extractor import DependencyTriples
 from kg2rag.extraction.importers.graphml import GraphMLFile
@@ -19,8 +20,7 @@ from kg2rag.extraction.importers.msgraphrag import MicrosoftGraphRAG
 from kg2rag.extraction.importers.saved import SavedGraph
 from kg2rag.extraction.importers.subkgs import KG2RAGSubgraphs
 from kg2rag.extraction.importers.triples import TriplesFile
-from kg2rag.extraction.mentions.finding import Mentions
-from kg2rag.extraction.union import Union
+from kg2rag.extraction.mentions.extractor import Mentions
 
 PLAIN: Mapping[str, Callable[[], Extractor]] = {"mentions": Mentions, "cooccurrence": Cooccurrence}
 FROM_FILE: Mapping[str, Callable[[Path], Extractor]] = {
@@ -55,7 +55,7 @@ def parse(spec: str) -> Extractor:
     """
     kinds = "|".join((*PLAIN, *FROM_FILE, *FROM_FOLDER, *FROM_MODEL))
     parts = re.split(rf"\+(?=(?:{kinds})(?:[:+]|$))", spec.strip())
-    return _single(spec) if len(parts) == 1 else Union(tuple(map(_single, parts)))
+    return _single(spec) if len(parts) == 1 else CombinedExtractor(tuple(map(_single, parts)))
 
 
 def _single(spec: str) -> Extractor:

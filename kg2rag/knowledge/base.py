@@ -1,26 +1,30 @@
 """A corpus with its graph, its embedder and the indexes built from them: what every strategy is given.
 
-Each part is built on first use and kept in the store; a second process, or a second run, opens it instead.
+Each part is built on first use and kept in the store under all that it depends on; a second process, or another
+knowledge base over the same corpus or graph, opens it from there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+import dataclasses
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 
-from kg2rag.compute.encoder import Embedder, Role, SentenceEncoder
+from kg2rag.compute.encoder import Embedder, Role
 from kg2rag.compute.store import Store
 from kg2rag.extraction import Extraction, Extractor
-from kg2rag.extraction.mentions.finding import MentionTable
+from kg2rag.extraction.mentions import finding
 from kg2rag.extraction.mentions.placebo import shuffled
-from kg2rag.extraction.sources import parse
-from kg2rag.knowledge import parts
-from kg2rag.knowledge.changes import add, remove, replace
+from kg2rag.extraction.mentions.table import MentionTable
+from kg2rag.knowledge.arguments import checked_corpus, checked_embedder, checked_source, checked_store
+from kg2rag.knowledge.changes import Change, added, removed, replaced, source_after
 from kg2rag.knowledge.graph import KnowledgeGraph
+from kg2rag.knowledge.graph.texts import entity_lexicon, triple_texts
+from kg2rag.knowledge.indexes import trigram
 from kg2rag.knowledge.indexes.dense import DenseIndex
 from kg2rag.knowledge.indexes.lexical import LexicalIndex, LexicalSettings
 from kg2rag.knowledge.indexes.trigram import TrigramIndex
@@ -28,7 +32,7 @@ from kg2rag.knowledge.sentences import mention_sentences
 from kg2rag.text.lexicon import Lexicon
 from kg2rag.types.arrays import IntArray, Matrix
 from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Query
+from kg2rag.types.passages import Passage, Query
 
 Part = TypeVar("Part")
 
@@ -64,38 +68,76 @@ class KnowledgeBase:
 
         Raises
         ------
+        TypeError : an argument of another type; the message says what to give instead.
         ValueError : an unknown source, or a graph over other passages.
         """
-        source = parse(graph) if isinstance(graph, str) else graph
-        if isinstance(source, KnowledgeGraph) and list(source.passage_ids) != corpus.ids:
-            raise ValueError(
-                f"The graph was built over {source.n_passages} passages that are not the corpus's {len(corpus)}. Build "
-                "it over this corpus, or give the knowledge base the corpus that it was built on."
-            )
-        encoder = SentenceEncoder(embedder) if isinstance(embedder, str) else embedder or SentenceEncoder()
-        return cls(corpus, source, encoder, store or Store())
+        corpus = checked_corpus(corpus)
+        return cls(corpus, checked_source(graph, corpus), checked_embedder(embedder), checked_store(store))
 
     def placebo(self, seed: int = 0) -> KnowledgeBase:
-        """The same passages under a shuffled graph and shuffled mentions, which know nothing: see `perturb`."""
+        """The same passages under a shuffled graph and shuffled mentions, without information: see `perturb`."""
         graph = self.graph.perturb(shuffle=True, seed=seed)
         mentions = shuffled(self.mentions, seed)
         return KnowledgeBase(self.corpus, graph, self.embedder, self.store, mention_table=mentions)
 
-    # Functions of a module of their own; the knowledge base is their first argument
+    def add(self, passages: Iterable[Passage], *, extraction: Extraction | None = None) -> KnowledgeBase:
+        """A knowledge base over these passages after the old ones; this one stays as it is.
 
-    add = add
-    remove = remove
-    replace = replace
+        Nothing is computed yet, and every part will equal that of a build from scratch; `kg2rag.knowledge.changes` says
+        what is not repeated.
+
+        Parameters
+        ----------
+        passages : with ids that the corpus lacks. Those of a `Corpus` keep its sentence splits.
+        extraction : what they state, in addition to what the graph's source finds. Without it, a given graph, or a file
+            that does not name them, has nothing about them.
+
+        Raises
+        ------
+        ValueError : an id that the corpus has, or an extraction that names another passage.
+        """
+        return self._after(added(self.corpus, passages, extraction))
+
+    def remove(self, ids: Iterable[str]) -> KnowledgeBase:
+        """A knowledge base without some passages, what they alone state, and entities that only they named.
+
+        Raises
+        ------
+        KeyError : an id that the corpus lacks. ValueError : no passage would be left.
+        """
+        return self._after(removed(self.corpus, ids))
+
+    def replace(self, passages: Iterable[Passage], *, extraction: Extraction | None = None) -> KnowledgeBase:
+        """A knowledge base with these passages in place of those with their ids, of which nothing stays; else as `add`.
+
+        Raises
+        ------
+        KeyError : an id that the corpus lacks. ValueError : an extraction that names another passage.
+        """
+        return self._after(replaced(self.corpus, passages, extraction))
+
+    def _after(self, change: Change) -> KnowledgeBase:
+        if self.mention_table is not None:
+            raise ValueError("A placebo's mentions belong to its corpus. Change the original, then make its placebo.")
+        encoded = {key: dict(texts) for key, texts in self._memory.items() if key[0] == "encoded"}
+        source = source_after(self.source, change)
+        return dataclasses.replace(self, corpus=change.after, source=source, _memory=encoded)
 
     @cached_property
     def graph(self) -> KnowledgeGraph:
         """The knowledge graph, extracted from the corpus or read from its source."""
-        source = self.source
-        return source if isinstance(source, KnowledgeGraph) else parts.graph(self.store, self.corpus, source)
+        source, corpus = self.source, self.corpus
+        if isinstance(source, KnowledgeGraph):
+            return source
+        key = {"corpus": corpus.fingerprint, "source": source.fingerprint}
+        path = self.store.entry(
+            "graph", key, lambda folder: KnowledgeGraph.build(source.extract(corpus), corpus).save(folder)
+        )
+        return KnowledgeGraph.load(path, corpus)
 
     @cached_property
     def extraction(self) -> Extraction:
-        """What the graph was built from, in the source's own spelling; of a given graph, its triples."""
+        """What the graph was built from, in the source's own spelling; for a given graph, its triples."""
         source = self.source
         if isinstance(source, KnowledgeGraph):
             return Extraction(tuple(map(source.triple, range(source.n_triples))))
@@ -119,22 +161,25 @@ class KnowledgeBase:
     @cached_property
     def triple_vectors(self) -> DenseIndex:
         """Exact cosine search over the graph's triples, each encoded as "head relation tail"."""
-        return DenseIndex(self.encode(parts.triple_texts(self.graph)))
+        return DenseIndex(self.encode(triple_texts(self.graph)))
 
     @cached_property
     def entity_lexicon(self) -> tuple[Lexicon, list[int]]:
-        """Finds the names and aliases of the graph's entities in a text; the list says which entity a match is."""
-        return parts.entity_lexicon(self.graph)
+        """Finds the names and aliases of the graph's entities in a text; the list maps a match to its entity."""
+        return entity_lexicon(self.graph)
 
     def entity_names(self, settings: LexicalSettings) -> LexicalIndex:
         """BM25 over the names of the graph's entities."""
-        key = ("bm25-entities", settings)
-        return self.part(key, lambda: parts.lexical(self.store, *key, self.graph.fingerprint, self.graph.names))
+        return self._lexical("bm25-entities", {"graph": self.graph.fingerprint}, self.graph.names, settings)
 
     @cached_property
     def mentions(self) -> MentionTable:
         """Which titles and names the passages mention; from the corpus alone, whatever the graph."""
-        return self.mention_table or parts.mentions(self.store, self.corpus)
+        if self.mention_table is not None:
+            return self.mention_table
+        key = {"corpus": self.corpus.fingerprint, "rules": finding.VERSION}
+        path = self.store.entry("mentions", key, lambda folder: finding.find_mentions(self.corpus).save(folder))
+        return MentionTable.load(path)
 
     @cached_property
     def sentence_vectors(self) -> Matrix:
@@ -143,13 +188,19 @@ class KnowledgeBase:
 
     @cached_property
     def trigram(self) -> TrigramIndex:
-        """The passages' names and words, found by spellings like theirs."""
-        return parts.trigram(self.store, self.corpus)
+        """The passages' names and words, found by similar spellings."""
+        key = {"corpus": self.corpus.fingerprint, "rules": trigram.VERSION}
+        contents = self.corpus.contents
+        return TrigramIndex(self.store.entry("trigram", key, lambda folder: TrigramIndex.write(folder, contents)))
 
     def lexical(self, settings: LexicalSettings) -> LexicalIndex:
         """BM25 over the passages, one index for each settings."""
-        key, corpus = ("bm25", settings), self.corpus
-        return self.part(key, lambda: parts.lexical(self.store, *key, corpus.fingerprint, corpus.contents))
+        return self._lexical("bm25", {"corpus": self.corpus.fingerprint}, self.corpus.contents, settings)
+
+    def _lexical(
+        self, stage: str, source: Mapping[str, str], texts: Sequence[str], settings: LexicalSettings
+    ) -> LexicalIndex:
+        return self.part((stage, settings), lambda: LexicalIndex.stored(self.store, stage, source, texts, settings))
 
     def part(self, key: Hashable, build: Callable[[], Part]) -> Part:
         """What was built under this key before, or is built now; kept in memory as long as the knowledge base.
@@ -167,11 +218,11 @@ class KnowledgeBase:
         return self.embedder.encode(texts, self.store, role)
 
     def encode_queries(self, queries: Sequence[Query]) -> Matrix:
-        """(n_queries, dim); a text is encoded once, whichever and however many strategies ask."""
+        """(n_queries, dim); a text is encoded once for all strategies."""
         return self.encode_once([query.text for query in queries], "query")
 
     def encode_once(self, texts: Sequence[str], role: Role = "passage") -> Matrix:
-        """(n_texts, dim) as `encode`; kept in memory, for texts that are made at query time."""
+        """(n_texts, dim) as `encode`, and kept in memory; for texts made at query time."""
         if not texts:
             return self.encode([], role)
         known: dict[str, np.ndarray] = self._memory.setdefault(("encoded", role), {})
@@ -185,6 +236,6 @@ class KnowledgeBase:
         return [None if query.candidates is None else self.corpus.rows(query.candidates) for query in queries]
 
     def __getstate__(self) -> dict[str, Any]:
-        # Indexes and vectors stay behind: another process opens them from the store.
+        # Indexes and vectors are left out: another process opens them from the store.
         state = {name: self.__dict__[name] for name in ("corpus", "source", "embedder", "store", "mention_table")}
         return {**state, "_memory": {}}

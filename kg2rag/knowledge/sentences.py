@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kg2rag.extraction.mentions.finding import MentionTable
+from kg2rag.extraction.mentions.table import MentionTable
 from kg2rag.types.arrays import IntArray
 from kg2rag.types.corpus import Corpus
 

@@ -25,6 +25,15 @@ def normalise(name: str) -> str:
     return _NOT_WORD.sub(" ", plain.casefold()).strip()
 
 
+def entity_key(name: str) -> str:
+    """The key under which a graph knows an entity: the normalised name, or the stripped one where nothing is left.
+
+    >>> entity_key("C++ (language)"), entity_key(" ++ ")
+    ('c language', '++')
+    """
+    return normalise(name) or name.strip()
+
+
 def without_brackets(title: str) -> str:
     """A title without its trailing disambiguation.
 

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from kg2rag.compute.llm import ChatModel
 from kg2rag.compute.store import Store
 from kg2rag.extraction import Extractor, Mention
-from kg2rag.extraction.prompted import STYLES, ExtractionError, PromptedTriples, Step, Style
+from kg2rag.extraction.prompted import STYLES, ExtractionError, PromptedTriples, PromptStep, PromptStyle
 from kg2rag.extraction.prompted.answers import Entities, Facts
 from kg2rag.extraction.prompted.cleaning import clean_facts, clean_names
 from kg2rag.types.corpus import Corpus
@@ -319,7 +319,7 @@ def test_names_are_kept_once_without_their_quotes():
 
 
 def test_the_fingerprint_names_what_changes_the_triples(server, extractor):
-    own = Style("own", "sentence", STYLES["openie"].steps[1:])
+    own = PromptStyle("own", "sentence", STYLES["openie"].steps[1:])
     base = extractor(server)
     variants = [
         base,
@@ -340,8 +340,8 @@ def test_it_is_an_extractor_and_survives_pickling(server, extractor):
 
 
 def test_a_style_of_ones_own_is_asked_as_it_says(server, extractor):
-    step = Step("facts", "Find facts.", "Text: {text} ({title})", (), Facts, 1.0)
-    PromptedTriples(extractor(server).model, Style("own", "passage", (step,))).run(corpus(1))
+    step = PromptStep("facts", "Find facts.", "Text: {text} ({title})", (), Facts, 1.0)
+    PromptedTriples(extractor(server).model, PromptStyle("own", "passage", (step,))).run(corpus(1))
     assert [message["content"] for message in server.bodies[0]["messages"]] == [
         "Find facts.",
         "Text: Ann0 knows Bob0. Bob0 lives in Cairo1. (Note 0)",
@@ -350,7 +350,7 @@ def test_a_style_of_ones_own_is_asked_as_it_says(server, extractor):
 
 def test_a_style_whose_last_step_names_no_triples_is_refused():
     with pytest.raises(ValueError, match=r"ask for Entities\. Allowed: Facts, or Entities then Facts"):
-        Style("own", "passage", STYLES["openie"].steps[:1])
+        PromptStyle("own", "passage", STYLES["openie"].steps[:1])
 
 
 def test_an_unknown_style_lists_the_known_ones(server, extractor):

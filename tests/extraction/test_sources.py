@@ -14,7 +14,7 @@ from kg2rag.extraction.importers.lightrag import CHUNKS, GRAPH, LightRAG
 from kg2rag.extraction.importers.msgraphrag import TABLES, MicrosoftGraphRAG
 from kg2rag.extraction.importers.subkgs import KG2RAGSubgraphs
 from kg2rag.extraction.importers.triples import TriplesFile
-from kg2rag.extraction.mentions.finding import Mentions
+from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.extraction.sources import known, parse
 
 

@@ -13,16 +13,16 @@ from incremental_world import BY_HAND, THREE, WORDS, passage
 from kg2rag.compute.store import Store
 from kg2rag.datasets import load
 from kg2rag.extraction import Extraction
+from kg2rag.extraction.combined import CombinedExtractor
+from kg2rag.extraction.given import GivenExtraction, joined, without
 from kg2rag.extraction.importers.hipporag import HippoRAGOpenIE
 from kg2rag.extraction.importers.saved import SavedGraph
 from kg2rag.extraction.importers.triples import TriplesFile
-from kg2rag.extraction.mentions.finding import Mentions
-from kg2rag.extraction.union import Union
+from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.knowledge.base import KnowledgeBase
-from kg2rag.knowledge.changes import GivenExtraction, joined, without
 from kg2rag.knowledge.graph import KnowledgeGraph
-from kg2rag.knowledge.graph.build import key_of
 from kg2rag.knowledge.graph.folder import write_graph
+from kg2rag.text.normalisation import entity_key
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Passage, Triple
 
@@ -88,7 +88,7 @@ def test_a_source_that_is_whole_is_not_allowed_to_be_partial_by_an_addition(open
 
 
 def test_the_sources_of_a_union_change_each_for_itself(openie: Path, table: Path, over: Built) -> None:
-    kb = over(Union((HippoRAGOpenIE(openie), TriplesFile(table, partial=False)))).remove(["p0"])
+    kb = over(CombinedExtractor((HippoRAGOpenIE(openie), TriplesFile(table, partial=False)))).remove(["p0"])
     assert triples_of(kb) == ["Tim Burton -[born in]-> Burbank", "Tim Burton -[is]-> director"]
 
 
@@ -110,7 +110,7 @@ def test_what_is_told_comes_after_what_the_source_finds(openie: Path, over: Buil
         Extraction((Triple("Tim Burton", "made", name, id_),)) for name, id_ in (("Fish", "p3"), ("Bat", "p4"))
     )
     kb = over(HippoRAGOpenIE(openie)).add([passage("p3")], extraction=fish).add([passage("p4")], extraction=bats)
-    assert kb.source == Union((HippoRAGOpenIE(openie), GivenExtraction(joined(fish, bats))))
+    assert kb.source == CombinedExtractor((HippoRAGOpenIE(openie), GivenExtraction(joined(fish, bats))))
     assert triples_of(kb)[2:] == ["Tim Burton -[made]-> Fish", "Tim Burton -[made]-> Bat"]
     assert triples_of(kb.remove(["p3"]))[2:] == ["Tim Burton -[made]-> Bat"]
 
@@ -129,6 +129,6 @@ def test_musique_without_some_passages_is_the_graph_of_the_others(shared_data: P
     # The same from a graph that was given: the same triples, if in the order of the whole graph's entities.
     left = KnowledgeBase.build(corpus, kb.graph, embedder=WORDS, store=Store(tmp_path)).remove(gone).graph
     assert [getattr(left, f"n_{kind}") for kind in KINDS] == [getattr(scratch, f"n_{kind}") for kind in KINDS]
-    assert {(key_of(t.head), t.relation, key_of(t.tail), t.passage_id) for t in map(left.triple, range(500))} == {
-        (key_of(t.head), t.relation, key_of(t.tail), t.passage_id) for t in map(scratch.triple, range(500))
-    }
+    assert {
+        (entity_key(t.head), t.relation, entity_key(t.tail), t.passage_id) for t in map(left.triple, range(500))
+    } == {(entity_key(t.head), t.relation, entity_key(t.tail), t.passage_id) for t in map(scratch.triple, range(500))}

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from kg2rag.datasets.typos import one_typo
+from kg2rag.datasets.world.facts import WorldFacts
 from kg2rag.datasets.world.names import KINDS
 from kg2rag.datasets.world.schema import RELATIONS, Relation
 from kg2rag.types.questions import Question
-
-if TYPE_CHECKING:
-    from kg2rag.datasets.world.build import World
 
 ATTEMPTS = 200
 """Draws for each question after which a world is held to be too small for so many."""
 Thing = tuple[str, int]
 
 
-def ask(world: World) -> list[Question]:
+def ask(world: WorldFacts) -> list[Question]:
     """The questions of a world, hops by hops; no two follow the same chain."""
     rng = np.random.default_rng([world.seed, 6])
     asked: list[Question] = []
@@ -29,7 +25,7 @@ def ask(world: World) -> list[Question]:
     return asked
 
 
-def _of_length(world: World, hops: int, wanted: int, rng: np.random.Generator) -> list[Question]:
+def _of_length(world: WorldFacts, hops: int, wanted: int, rng: np.random.Generator) -> list[Question]:
     made: dict[tuple[Thing, tuple[str, ...]], Question] = {}
     for _ in range(ATTEMPTS * wanted):
         if len(made) == wanted:
@@ -46,7 +42,7 @@ def _of_length(world: World, hops: int, wanted: int, rng: np.random.Generator) -
     return list(made.values())
 
 
-def _chain(world: World, hops: int, rng: np.random.Generator) -> tuple[list[Thing], list[Relation]]:
+def _chain(world: WorldFacts, hops: int, rng: np.random.Generator) -> tuple[list[Thing], list[Relation]]:
     """A walk along random relations; every kind of thing is equally likely to begin it."""
     kind = KINDS[int(rng.integers(len(KINDS)))]
     things, relations = [(kind, int(rng.integers(world.counts[kind])))], []
@@ -59,7 +55,7 @@ def _chain(world: World, hops: int, rng: np.random.Generator) -> tuple[list[Thin
 
 
 def _question(
-    world: World, id_: str, things: list[Thing], relations: list[Relation], rng: np.random.Generator
+    world: WorldFacts, id_: str, things: list[Thing], relations: list[Relation], rng: np.random.Generator
 ) -> Question:
     asked_for = world.called(*things[0], float(rng.random()))
     if rng.random() < world.typos:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
 from kg2rag.experiments.sweep.space import Choice, Space, read
-from kg2rag.extraction.mentions.finding import Mentions
+from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.graph import KnowledgeGraph
 from kg2rag.retrievers import systems as catalogue

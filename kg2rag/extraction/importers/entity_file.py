@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from kg2rag.extraction import Entity
-from kg2rag.text.normalisation import normalise
+from kg2rag.text.normalisation import entity_key
 from kg2rag.text.records import Record, read_jsonl, wrong
 
 NAMES = ("name", "canonical_name")
@@ -24,7 +24,7 @@ class EntityFile:
         self._by_name: dict[str, Entity] = {}
         for number, record in read_jsonl(file) if file else ():
             entity = _entity(record, file, number)
-            self._by_name.setdefault(_key(entity.name), entity)
+            self._by_name.setdefault(entity_key(entity.name), entity)
             for field in IDS:
                 if isinstance(id_ := record.get(field), str):
                     self._by_id[id_] = entity
@@ -33,12 +33,8 @@ class EntityFile:
         """The entity of that id, else one of that name; else a bare one."""
         if id_ in self._by_id:
             return self._by_id[id_]
-        known = self._by_name.get(_key(name))
+        known = self._by_name.get(entity_key(name))
         return known or Entity(name)
-
-
-def _key(name: str) -> str:
-    return normalise(name) or name.strip()
 
 
 def _entity(record: Record, file: Path | None, number: int) -> Entity:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 from xml.etree.ElementTree import ParseError
 
 from kg2rag.extraction import Extraction
+from kg2rag.extraction.importers.file_source import FileSource
 from kg2rag.extraction.importers.networkx_graph import extraction_of_networkx
-from kg2rag.text.records import existing, file_fingerprint
 from kg2rag.types.corpus import Corpus
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class GraphMLFile:
+class GraphMLFile(FileSource):
     """A graph in a GraphML file, such as `networkx.write_graphml` writes of `KnowledgeGraph.to_networkx`.
 
     Edges may say which passage of the corpus states them (`passage_id`), how strong they are (`strength`, in (0, 10])
@@ -33,17 +33,13 @@ class GraphMLFile:
     name : the nodes' attribute that holds the entity's name; where not given, the node's id is the name.
     """
 
-    path: Path
+    kind: ClassVar[str] = "graphml-1"
+    wanted: ClassVar[str] = "a GraphML file"
+    by_id: ClassVar[bool] = True
+    strict: ClassVar[bool] = True
+
     relation: str = "relation"
     name: str | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "path", existing(self.path, "a GraphML file"))
-
-    @property
-    def fingerprint(self) -> str:
-        """The kind, the options and the file's checksum."""
-        return file_fingerprint("graphml-1", {"path": self.path}, {"relation": self.relation, "name": self.name})
 
     def extract(self, corpus: Corpus) -> Extraction:
         """The edges as triples, the nodes as entities, in the file's order.

@@ -10,16 +10,17 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
+from typing import ClassVar
 
 from kg2rag.extraction import Extraction, Mention
-from kg2rag.text.records import Record, existing, file_fingerprint, read_json, text, wrong
+from kg2rag.extraction.importers.file_source import FileSource
+from kg2rag.text.records import Record, read_json, text, wrong
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Triple
 
 
 @dataclass(frozen=True)
-class HippoRAGOpenIE:
+class HippoRAGOpenIE(FileSource):
     """Triples and entities that HippoRAG's open information extraction found.
 
     Parameters
@@ -28,16 +29,10 @@ class HippoRAGOpenIE:
     partial : count documents that the corpus lacks, instead of raising; at least one must match even so.
     """
 
-    path: Path
+    kind: ClassVar[str] = "openie"
+    wanted: ClassVar[str] = "HippoRAG's openie_results_*.json"
+
     partial: bool = False
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "path", existing(self.path, "HippoRAG's openie_results_*.json"))
-
-    @property
-    def fingerprint(self) -> str:
-        """The kind, the options and the file's checksum."""
-        return file_fingerprint("openie", {"path": self.path}, {"partial": self.partial})
 
     def extract(self, corpus: Corpus) -> Extraction:
         """The file's triples and entities, in the file's order.

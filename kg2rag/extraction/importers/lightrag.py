@@ -15,13 +15,14 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from kg2rag.extraction import Entity, Extraction
 from kg2rag.extraction.importers.chunks import match_chunks
 from kg2rag.extraction.importers.exported import Relation, extraction_of
+from kg2rag.extraction.importers.file_source import FileSource
 from kg2rag.extraction.importers.graphml import read_graphml
-from kg2rag.text.records import existing, file_fingerprint, read_json, text, wrong
+from kg2rag.text.records import existing, read_json, text, wrong
 from kg2rag.types.corpus import Corpus
 
 GRAPH = "graph_chunk_entity_relation.graphml"
@@ -32,7 +33,7 @@ UNNAMED = "related to"
 
 
 @dataclass(frozen=True)
-class LightRAG:
+class LightRAG(FileSource):
     """The graph that LightRAG built, with the default storages (files, networkx).
 
     Parameters
@@ -41,7 +42,9 @@ class LightRAG:
     partial : count chunks that the corpus lacks, instead of raising; at least one must match even so.
     """
 
-    path: Path
+    kind: ClassVar[str] = "lightrag-1"
+    by_id: ClassVar[bool] = True
+
     partial: bool = True
 
     def __post_init__(self) -> None:
@@ -50,12 +53,10 @@ class LightRAG:
         object.__setattr__(self, "path", file)
         existing(file.with_name(CHUNKS), f"the {CHUNKS} that LightRAG wrote beside the graph")
 
-    @property
-    def fingerprint(self) -> str:
-        """The kind, the options and the files' checksums."""
+    def files(self) -> Mapping[str, Path]:
+        """The graph, the chunks and, where a release writes them, all chunk ids of entities and relations."""
         places = [self.path, *(self.path.with_name(name) for name in (CHUNKS, *ALL_CHUNKS.values()))]
-        files = {str(number): file for number, file in enumerate(places) if file.is_file()}
-        return file_fingerprint("lightrag-1", files, {"partial": self.partial})
+        return {str(number): file for number, file in enumerate(places) if file.is_file()}
 
     def extract(self, corpus: Corpus) -> Extraction:
         """The graph's edges as triples, its nodes as entities with their mentions, in the file's order.

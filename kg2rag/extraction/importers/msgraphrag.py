@@ -10,9 +10,10 @@ has a description and a weight, but no name; ours: the description is the relati
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,7 +21,8 @@ import pyarrow.parquet as pq
 from kg2rag.extraction import Entity, Extraction
 from kg2rag.extraction.importers.chunks import match_chunks
 from kg2rag.extraction.importers.exported import Relation, extraction_of
-from kg2rag.text.records import Record, existing, file_fingerprint, wrong
+from kg2rag.extraction.importers.file_source import FileSource
+from kg2rag.text.records import Record, existing, wrong
 from kg2rag.types.corpus import Corpus
 
 TABLES = ("entities", "relationships", "text_units")
@@ -29,7 +31,7 @@ UNNAMED = "related to"
 
 
 @dataclass(frozen=True)
-class MicrosoftGraphRAG:
+class MicrosoftGraphRAG(FileSource):
     """The graph that Microsoft GraphRAG indexed.
 
     Parameters
@@ -38,18 +40,18 @@ class MicrosoftGraphRAG:
     partial : count text units that the corpus lacks, instead of raising; at least one must match even so.
     """
 
-    path: Path
+    kind: ClassVar[str] = "msgraphrag-1"
+    by_id: ClassVar[bool] = True
+
     partial: bool = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", Path(self.path).expanduser())
-        for table in TABLES:
-            self._file(table)
+        self.files()
 
-    @property
-    def fingerprint(self) -> str:
-        """The kind, the options and the files' checksums."""
-        return file_fingerprint("msgraphrag-1", {t: self._file(t) for t in TABLES}, {"partial": self.partial})
+    def files(self) -> Mapping[str, Path]:
+        """The three tables."""
+        return {table: self._file(table) for table in TABLES}
 
     def extract(self, corpus: Corpus) -> Extraction:
         """Relationships as triples, entities with their mentions, in the tables' order.

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -84,6 +84,9 @@ def read_about(directory: Path) -> About:
 @dataclass(frozen=True)
 class SavedGraph:
     """The extraction in a folder that `kg2rag build` wrote; as a graph source, `graph:FOLDER`."""
+
+    by_id: ClassVar[bool] = True
+    strict: ClassVar[bool] = True
 
     directory: Path
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 from kg2rag.extraction import Extraction
+from kg2rag.extraction.importers.file_source import FileSource
 from kg2rag.extraction.importers.subkg_noise import Parts, Rules, clean
-from kg2rag.text.records import Record, existing, file_fingerprint, read_jsonl, text, wrong
+from kg2rag.text.records import Record, read_jsonl, text, wrong
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Triple
 
@@ -22,7 +22,7 @@ Pronouns = Literal["title", "keep", "drop"]
 
 
 @dataclass(frozen=True)
-class KG2RAGSubgraphs:
+class KG2RAGSubgraphs(FileSource):
     """Triples per title and sentence, as KG2RAG published them.
 
     Parameters
@@ -33,23 +33,20 @@ class KG2RAGSubgraphs:
     max_length : longest end, in characters, that is still taken for a name.
     """
 
-    path: Path
+    kind: ClassVar[str] = "subkgs"
+    wanted: ClassVar[str] = "KG2RAG's sub-graphs as JSON Lines (subkgs.jsonl)"
+    by_id: ClassVar[bool] = True
+
     pronouns: Pronouns = "title"
     restore: bool = True
     max_length: int = 100
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "path", existing(self.path, "KG2RAG's sub-graphs as JSON Lines (subkgs.jsonl)"))
+        super().__post_init__()
         if self.pronouns not in get_args(Pronouns):
             raise ValueError(f"pronouns must be one of {', '.join(get_args(Pronouns))}, not {self.pronouns!r}.")
         if self.max_length < 1:
             raise ValueError(f"max_length must be at least 1, not {self.max_length}.")
-
-    @property
-    def fingerprint(self) -> str:
-        """The kind, the options and the file's checksum."""
-        options = {"pronouns": self.pronouns, "restore": self.restore, "max_length": self.max_length}
-        return file_fingerprint("subkgs", {"path": self.path}, options)
 
     def extract(self, corpus: Corpus) -> Extraction:
         """The triples of the corpus's titles: of paragraph passages all together, of sentence passages one by one.

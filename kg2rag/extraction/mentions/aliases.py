@@ -13,17 +13,15 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from kg2rag.extraction.mentions.table import MentionTable
 from kg2rag.text.lexicon import FUNCTION_WORDS, Lexicon
 from kg2rag.text.names import NAME, is_date_or_number
 from kg2rag.text.normalisation import normalise
 from kg2rag.types.corpus import Corpus
-
-if TYPE_CHECKING:
-    from kg2rag.extraction.mentions.finding import MentionTable
 
 VERSION = 2  # raise it when the rules change, so that stored graphs are rebuilt
 

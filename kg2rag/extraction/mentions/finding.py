@@ -14,99 +14,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from math import log
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from kg2rag.extraction import Entity, Extraction, Mention
-from kg2rag.extraction.mentions.aliases import VERSION as ALIASES
-from kg2rag.extraction.mentions.aliases import find_aliases
+from kg2rag.extraction.mentions.table import MentionTable
 from kg2rag.text.lexicon import FUNCTION_WORDS, Lexicon
 from kg2rag.text.names import CALENDAR, NAME
 from kg2rag.text.normalisation import normalise, without_brackets
 from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Triple
 
 VERSION = 2  # raise it when the rules change, so that stored tables are rebuilt
 
 _WORD = re.compile(r"\w+", re.UNICODE)
-
-
-@dataclass(frozen=True)
-class MentionTable:
-    """Who mentions what: the keys (titles and names) of a corpus and where they stand.
-
-    Attributes
-    ----------
-    keys : normalised surface of every key; the first `n_titles` are titles, the rest names.
-    names : how each key is written.
-    page_key, page_row : which passages bear a title, (n_pages,) each, sorted by key then row.
-    key, row, sentence : (n_mentions,) each, sorted by row, sentence, key; a passage's own titles are left out.
-    """
-
-    keys: list[str]
-    names: list[str]
-    n_titles: int
-    page_key: NDArray[np.int32]
-    page_row: NDArray[np.int32]
-    key: NDArray[np.int32]
-    row: NDArray[np.int32]
-    sentence: NDArray[np.int32]
-
-    @cached_property
-    def document_frequency(self) -> NDArray[np.int64]:
-        """(n_keys,) passages that mention each key."""
-        pairs = np.unique(np.stack([self.key, self.row]), axis=1)
-        return np.bincount(pairs[0], minlength=len(self.keys))
-
-    @cached_property
-    def pages(self) -> NDArray[np.int64]:
-        """(n_keys,) passages that bear each key as their title; 0 for names."""
-        return np.bincount(self.page_key, minlength=len(self.keys))
-
-    def pages_of(self, key: int) -> NDArray[np.int32]:
-        """The passages that bear a title, ascending."""
-        start, end = np.searchsorted(self.page_key, [key, key + 1])
-        return self.page_row[start:end]
-
-    @cached_property
-    def lexicon(self) -> Lexicon:
-        """Finds the keys in any text."""
-        return Lexicon(self.keys)
-
-    def named_in(self, text: str) -> list[int]:
-        """The keys that a question names, in order, each once; capitals are not required."""
-        return list(dict.fromkeys(code for code, _ in self.lexicon.find(text, capitals=False)))
-
-    def save(self, folder: Path) -> None:
-        """Write the table as Parquet."""
-        keys = pa.table({"key": self.keys, "name": self.names, "title": np.arange(len(self.keys)) < self.n_titles})
-        pq.write_table(keys, folder / "keys.parquet")
-        pq.write_table(pa.table({"key": self.page_key, "row": self.page_row}), folder / "pages.parquet")
-        mentions = pa.table({"key": self.key, "row": self.row, "sentence": self.sentence})
-        pq.write_table(mentions, folder / "mentions.parquet")
-
-    @classmethod
-    def load(cls, folder: Path) -> MentionTable:
-        """Read what `save` wrote."""
-        keys, pages, mentions = (pq.read_table(folder / f"{name}.parquet") for name in ("keys", "pages", "mentions"))
-        return cls(
-            keys["key"].to_pylist(),
-            keys["name"].to_pylist(),
-            int(np.count_nonzero(keys["title"].to_numpy())),
-            pages["key"].to_numpy(),
-            pages["row"].to_numpy(),
-            mentions["key"].to_numpy(),
-            mentions["row"].to_numpy(),
-            mentions["sentence"].to_numpy(),
-        )
 
 
 def find_mentions(corpus: Corpus) -> MentionTable:
@@ -195,76 +116,3 @@ def _shared_names(
         usual[normalise(word)] += times
     shared = [key for key in written if len(rows[key]) > 1 and key not in titles and usual[key] < count[key]]
     return {key: (len(titles) + i, written[key]) for i, key in enumerate(shared)}
-
-
-@dataclass(frozen=True)
-class Mentions:
-    """The mention table as an extractor: a passage's title -[mentions]-> what its text names.
-
-    The strength of such a triple falls with the number of passages that name its tail: 10 · ln(1 + N/df) / ln(1 + N).
-
-    Parameters
-    ----------
-    aliases : read the texts for other names of the same things ("X (ABC)", "X, also known as Y"), count those as
-        mentions of X, and leave out what is a date or a number (see `aliases.py`). False gives the
-        table as `mention_ppr` walks it.
-    """
-
-    aliases: bool = True
-
-    @property
-    def fingerprint(self) -> str:
-        """The version of the rules."""
-        return f"mentions-{VERSION}" + (f", aliases-{ALIASES}" if self.aliases else "")
-
-    def extract(self, corpus: Corpus) -> Extraction:
-        """Triples between titles and names; mentions of every key; passages without a title give mentions alone.
-
-        `notes` counts what the aliases joined and left out.
-        """
-        return self.from_table(find_mentions(corpus), corpus)
-
-    def from_table(self, table: MentionTable, corpus: Corpus) -> Extraction:
-        """The same from a table that is at hand."""
-        titles = corpus.titles
-        others: dict[str, tuple[str, ...]] = {}
-        notes: dict[str, int] = {}
-        if self.aliases:
-            table, others, notes = find_aliases(corpus, table)
-        display = _display_names(table, titles)
-        strength = [10 * log(1 + len(corpus) / max(df, 1)) / log(1 + len(corpus)) for df in table.document_frequency]
-        triples: dict[Triple, None] = {}
-        mentions = [Mention(title, corpus.ids[row]) for row, title in enumerate(titles) if title]
-        for key, row, sentence in zip(table.key.tolist(), table.row.tolist(), table.sentence.tolist(), strict=True):
-            for name in display[key]:
-                mentions.append(Mention(name, corpus.ids[row], sentence))
-                if titles[row]:
-                    triples[Triple(titles[row], "mentions", name, corpus.ids[row], round(strength[key], 3))] = None
-        return Extraction(tuple(triples), tuple(mentions), tuple(_entities(table, display, others)), notes)
-
-
-def _display_names(table: MentionTable, titles: Sequence[str]) -> list[list[str]]:
-    """The entities each key stands for: the titles of its pages, or the name itself."""
-    display: list[list[str]] = [[] for _ in table.keys]
-    for key, row in zip(table.page_key.tolist(), table.page_row.tolist(), strict=True):
-        if titles[row] not in display[key]:
-            display[key].append(titles[row])
-    return [found or [table.names[key]] for key, found in enumerate(display)]
-
-
-def _entities(
-    table: MentionTable, display: Sequence[Sequence[str]], others: Mapping[str, tuple[str, ...]]
-) -> Iterator[Entity]:
-    """Titles, with and without their brackets, then names; a name that became another's alias is none of its own."""
-    aliases: defaultdict[str, dict[str, None]] = defaultdict(dict)
-    for key, names in enumerate(display[: table.n_titles]):
-        for name in names:
-            if table.names[key] != name:
-                aliases[name][table.names[key]] = None
-            else:
-                aliases[name].update({})
-    for name, known in aliases.items():
-        yield Entity(name, "title", aliases=tuple(dict.fromkeys((*known, *others.get(name, ())))))
-    for name, frequency in zip(table.names[table.n_titles :], table.document_frequency[table.n_titles :], strict=True):
-        if frequency:
-            yield Entity(name, "name", aliases=others.get(name, ()))

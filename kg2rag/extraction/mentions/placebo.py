@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from kg2rag.extraction.mentions.finding import MentionTable
+from kg2rag.extraction.mentions.table import MentionTable
 
 _ROUNDS = 100
 

@@ -1,21 +1,21 @@
 """Passages -> triples by a language model behind any OpenAI-compatible endpoint.
 
-`PromptedTriples` plans and runs; a `Style` says what is asked.
+`PromptedTriples` plans and runs; a `PromptStyle` says what is asked.
 """
 
 from kg2rag.extraction.prompted.extractor import STYLES, PromptedTriples
 from kg2rag.extraction.prompted.outcome import ExtractionError, ExtractionRun, FailedCall
 from kg2rag.extraction.prompted.plan import ExtractionPlan
-from kg2rag.extraction.prompted.style import Step, Style, Unit
+from kg2rag.extraction.prompted.style import Excerpt, PromptStep, PromptStyle
 
 __all__ = [
     "STYLES",
+    "Excerpt",
     "ExtractionError",
     "ExtractionPlan",
     "ExtractionRun",
     "FailedCall",
+    "PromptStep",
+    "PromptStyle",
     "PromptedTriples",
-    "Step",
-    "Style",
-    "Unit",
 ]

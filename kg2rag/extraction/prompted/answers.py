@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema, model_validator
 
-Parts = tuple[str, ...]
+RawTriple = tuple[str, ...]
 """Head, relation, tail; or nothing, where the model wrote no three parts."""
 
 _SYNONYMS: Mapping[str, int] = {
@@ -51,7 +51,7 @@ def _name(value: object) -> object:
 _NAME = {"type": "string"}
 _TRIPLE = {"type": "array", "items": {"type": "string"}, "minItems": 3, "maxItems": 3}
 Name = Annotated[str, BeforeValidator(_name), WithJsonSchema(_NAME)]
-Triplet = Annotated[Parts, BeforeValidator(_parts), WithJsonSchema(_TRIPLE)]
+Triplet = Annotated[RawTriple, BeforeValidator(_parts), WithJsonSchema(_TRIPLE)]
 
 
 class _Answer(BaseModel):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from kg2rag.extraction.prompted.answers import Parts
-from kg2rag.text.normalisation import normalise
+from kg2rag.extraction.prompted.answers import RawTriple
+from kg2rag.text.normalisation import entity_key
 
 QUOTES = "\"'“”‘’`"
 Fact = tuple[str, str, str]
@@ -25,7 +25,7 @@ def clean_names(names: Iterable[str], longest: int, notes: Counter[str]) -> list
     return list(kept)
 
 
-def clean_facts(given: Iterable[Parts], longest: int, notes: Counter[str]) -> list[Fact]:
+def clean_facts(given: Iterable[RawTriple], longest: int, notes: Counter[str]) -> list[Fact]:
     """Facts of three parts, each once, in the order given.
 
     A fact whose two ends are one entity (equal when normalised) says nothing in a graph, and a part of more than
@@ -43,14 +43,14 @@ def clean_facts(given: Iterable[Parts], longest: int, notes: Counter[str]) -> li
     return list(kept)
 
 
-def _fault(parts: Parts, longest: int) -> str | None:
+def _fault(parts: RawTriple, longest: int) -> str | None:
     if len(parts) != 3:
         return "triples without exactly three parts"
     if not all(parts):
         return "triples with a blank part"
     if max(map(len, parts)) > longest:
         return f"triples with a part longer than {longest} characters"
-    if (normalise(parts[0]) or parts[0]) == (normalise(parts[2]) or parts[2]):
+    if entity_key(parts[0]) == entity_key(parts[2]):
         return "triples from an entity to itself"
     return None
 

@@ -21,10 +21,10 @@ from kg2rag.extraction.prompted.openie import OPENIE
 from kg2rag.extraction.prompted.outcome import ExtractionError, ExtractionRun, usage_of
 from kg2rag.extraction.prompted.per_sentence import PER_SENTENCE
 from kg2rag.extraction.prompted.plan import ExtractionPlan, StepPlan
-from kg2rag.extraction.prompted.style import Style
+from kg2rag.extraction.prompted.style import PromptStyle
 from kg2rag.types.corpus import Corpus
 
-STYLES: Mapping[str, Style] = {style.name: style for style in (PER_SENTENCE, OPENIE)}
+STYLES: Mapping[str, PromptStyle] = {style.name: style for style in (PER_SENTENCE, OPENIE)}
 VERSION = 1  # raise it when cleaning changes, so that stored graphs are rebuilt
 
 
@@ -35,7 +35,7 @@ class PromptedTriples:
     Parameters
     ----------
     style : "openie" (two calls a passage: entities, then triples about them), "kg2rag" (one call a sentence), or a
-        `Style` of your own.
+        `PromptStyle` of your own.
     limit : only the first so many passages, for a trial; the others are counted in the notes. A later run without it
         repeats no call.
     longest : of an entity or a part of a triple, in characters; what is longer is dropped and counted.
@@ -43,7 +43,7 @@ class PromptedTriples:
     Examples
     --------
     >>> extractor = PromptedTriples(ChatModel("http://localhost:8000/v1", "qwen2.5-7b", api_key_env=None), "openie")
-    >>> extractor.style.unit
+    >>> extractor.style.per
     'passage'
 
     `extractor.plan(corpus)` says what it would take; `run(corpus)` returns triples and failures; `extract(corpus)`,
@@ -51,7 +51,7 @@ class PromptedTriples:
     """
 
     model: ChatModel
-    style: Style | str = field(default=OPENIE)
+    style: PromptStyle | str = field(default=OPENIE)
     limit: int | None = None
     longest: int = 100
 
@@ -82,7 +82,7 @@ class PromptedTriples:
         ----------
         counter : estimates the tokens; the default encoder's tokenizer where not given.
         """
-        by_text = {(unit.title, unit.text): unit for unit in self._style.units(corpus, self.limit)}
+        by_text = {(excerpt.title, excerpt.text): excerpt for excerpt in self._style.excerpts(corpus, self.limit)}
         standing = Standing(dict.fromkeys(by_text.values(), ()))  # equal texts are asked about once
         steps: list[StepPlan] = []
         for step in self._style.steps:
@@ -119,12 +119,14 @@ class PromptedTriples:
         """
         collected = Collected(corpus, self.longest)
         every: list[Settled] = []
-        waiting = list(self._style.units(corpus, self.limit))
+        waiting = list(self._style.excerpts(corpus, self.limit))
         for step in self._style.steps:
-            prompts = [step.messages(unit, collected.names.get(unit, ())) for unit in waiting]
+            prompts = [step.messages(excerpt, collected.names.get(excerpt, ())) for excerpt in waiting]
             settled = settle(self.model, prompts, step.schema, retry_failed=retry_failed, progress=step.name)
             every += settled
-            waiting = [unit for unit, one in zip(waiting, settled, strict=True) if collected.add(step, unit, one)]
+            waiting = [
+                excerpt for excerpt, one in zip(waiting, settled, strict=True) if collected.add(step, excerpt, one)
+            ]
         usage = usage_of(every, self.model.prompt_price, self.model.completion_price)
         return ExtractionRun(collected.extraction(self._asked(corpus)), collected.failed(), usage)
 
@@ -132,6 +134,6 @@ class PromptedTriples:
         return len(corpus) if self.limit is None else min(self.limit, len(corpus))
 
     @property
-    def _style(self) -> Style:
-        assert isinstance(self.style, Style)  # a name was looked up in __post_init__
+    def _style(self) -> PromptStyle:
+        assert isinstance(self.style, PromptStyle)  # a name was looked up in __post_init__
         return self.style

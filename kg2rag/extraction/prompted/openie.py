@@ -9,7 +9,7 @@ are ours.
 from __future__ import annotations
 
 from kg2rag.extraction.prompted.answers import Entities, Facts
-from kg2rag.extraction.prompted.style import Step, Style
+from kg2rag.extraction.prompted.style import PromptStep, PromptStyle
 
 _PASSAGE = """Marsden Light
 The Marsden Light is a lighthouse on the isle of Orrin, built by the engineer Ada Holt. It was first lit on 3 May 1871 \
@@ -31,7 +31,7 @@ _NAMED = """{passage}
 
 Entities: {entities}"""
 
-NAMES = Step(
+NAMES = PromptStep(
     name="entities",
     instruction=(
         "List the named entities of the passage: people, places, organisations, works, events, products, and dates. "
@@ -43,7 +43,7 @@ NAMES = Step(
     schema=Entities,
     growth=0.58,
 )
-TRIPLES = Step(
+TRIPLES = PromptStep(
     name="triples",
     instruction=(
         "Write down what the passage states as triples [head, relation, tail]. The first line of the passage is its "
@@ -56,5 +56,5 @@ TRIPLES = Step(
     schema=Facts,
     growth=1.87,
 )
-OPENIE = Style("openie", "passage", (NAMES, TRIPLES))
+OPENIE = PromptStyle("openie", "passage", (NAMES, TRIPLES))
 """Growths are those of GPT-3.5's answers for MuSiQue's 1,890 passages, in WordPiece tokens."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from kg2rag.compute.llm import Failure, Usage
 from kg2rag.extraction import Extraction
 from kg2rag.extraction.prompted.asking import Settled
-from kg2rag.extraction.prompted.style import Step, Unit
+from kg2rag.extraction.prompted.style import Excerpt, PromptStep
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,11 +36,11 @@ class FailedCall:
     tries: int
 
     @classmethod
-    def of(cls, passage_id: str, step: Step, unit: Unit, settled: Settled) -> FailedCall:
+    def of(cls, passage_id: str, step: PromptStep, excerpt: Excerpt, settled: Settled) -> FailedCall:
         """The record of a settled call, whose outcome is a failure."""
         failure = settled.outcome
         assert isinstance(failure, Failure)
-        call = step.name if unit.sentence < 0 else f"{step.name}, sentence {unit.sentence}"
+        call = step.name if excerpt.sentence < 0 else f"{step.name}, sentence {excerpt.sentence}"
         return cls(passage_id, call, failure.kind, failure.reason, failure.attempts, settled.tries)
 
     def __str__(self) -> str:

@@ -1,6 +1,6 @@
-"""Sentence -> triples: one call a sentence, which is told the title of its article, as KG2RAG [1] does it.
+"""Sentence -> triples: one call per sentence, given with the title of its article, as KG2RAG [1] does it.
 
-Theirs: the unit, the title before the sentence, worked examples of the triples alone. The texts, the examples and the
+Theirs: one sentence a call, the title before it, worked examples of the triples alone. The texts, the examples and the
 JSON form (theirs is "<head##relation##tail>$$…") are ours.
 
 [1] Zhu et al., "Knowledge Graph-Guided Retrieval Augmented Generation", NAACL 2025, arXiv 2502.06864.
@@ -9,7 +9,7 @@ JSON form (theirs is "<head##relation##tail>$$…") are ours.
 from __future__ import annotations
 
 from kg2rag.extraction.prompted.answers import Facts
-from kg2rag.extraction.prompted.style import Step, Style
+from kg2rag.extraction.prompted.style import PromptStep, PromptStyle
 
 _QUESTION = "Title: {title}\nSentence: {text}"
 _EXAMPLES = (
@@ -28,7 +28,7 @@ _EXAMPLES = (
     ("Kelby F.C.", "What followed was worse.", '{"triples": []}'),
 )
 
-SENTENCE_TRIPLES = Step(
+SENTENCE_TRIPLES = PromptStep(
     name="triples",
     instruction=(
         "Write down what the sentence states as triples [head, relation, tail]. The title says what the article is "
@@ -41,4 +41,4 @@ SENTENCE_TRIPLES = Step(
     schema=Facts,
     growth=1.87,
 )
-PER_SENTENCE = Style("kg2rag", "sentence", (SENTENCE_TRIPLES,))
+PER_SENTENCE = PromptStyle("kg2rag", "sentence", (SENTENCE_TRIPLES,))

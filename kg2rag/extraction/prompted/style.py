@@ -18,7 +18,7 @@ Messages = list[dict[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class Excerpt:
     """What is asked about at a time: a passage, or one of its sentences (counted from 0; -1 for the passage)."""
 
     row: int
@@ -28,8 +28,8 @@ class Unit:
 
 
 @dataclass(frozen=True)
-class Step:
-    """One call a unit.
+class PromptStep:
+    """One call a excerpt.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class Step:
         JSON list of them.
     examples : pairs of a question and its right answer, which go before the question as a conversation.
     schema : what the answer must fit.
-    growth : tokens of an answer by token of the unit's text, for the plan.
+    growth : tokens of an answer by token of the excerpt's text, for the plan.
     """
 
     name: str
@@ -49,10 +49,10 @@ class Step:
     schema: type[Entities] | type[Facts]
     growth: float
 
-    def messages(self, unit: Unit, entities: Sequence[str] = ()) -> Messages:
-        """The conversation that asks about a unit; everything but its last message is the same for all units."""
+    def messages(self, excerpt: Excerpt, entities: Sequence[str] = ()) -> Messages:
+        """The conversation that asks about a excerpt; everything but its last message is the same for all excerpts."""
         listed = json.dumps(list(entities), ensure_ascii=False)
-        question = self.question.format(title=unit.title, text=unit.text, entities=listed)
+        question = self.question.format(title=excerpt.title, text=excerpt.text, entities=listed)
         told = [{"role": "system", "content": self.instruction}]
         for asked, answered in self.examples:
             told += [{"role": "user", "content": asked}, {"role": "assistant", "content": answered}]
@@ -60,22 +60,22 @@ class Step:
 
 
 @dataclass(frozen=True, repr=False)
-class Style:
+class PromptStyle:
     """A way of asking.
 
     Parameters
     ----------
     name : as the command line and the graph's notes call it.
-    unit : what is asked about at a time. Sentences are the corpus's own (`Corpus.sentences`).
+    excerpt : what is asked about at a time. Sentences are the corpus's own (`Corpus.sentences`).
     steps : one step for `Facts`; before it there may be one for `Entities`, which the second then builds on.
     """
 
     name: str
-    unit: Literal["passage", "sentence"]
-    steps: tuple[Step, ...]
+    per: Literal["passage", "sentence"]
+    steps: tuple[PromptStep, ...]
 
     def __repr__(self) -> str:
-        return f"Style({self.name!r}, by {self.unit}, {self.fingerprint[:8]})"  # the texts would fill a page
+        return f"PromptStyle({self.name!r}, by {self.per}, {self.fingerprint[:8]})"  # the texts would fill a page
 
     def __post_init__(self) -> None:
         schemas = tuple(step.schema for step in self.steps)
@@ -85,19 +85,19 @@ class Style:
 
     @property
     def fingerprint(self) -> str:
-        """sha256 over unit, texts and schemas."""
+        """sha256 over excerpt, texts and schemas."""
         steps = [
             (step.instruction, step.question, step.examples, step.schema.model_json_schema()) for step in self.steps
         ]
-        return hashlib.sha256(json.dumps([self.unit, steps], sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(json.dumps([self.per, steps], sort_keys=True).encode()).hexdigest()
 
-    def units(self, corpus: Corpus, limit: int | None = None) -> Iterator[Unit]:
-        """The units of the first `limit` passages, in the corpus's order; blank sentences are none."""
+    def excerpts(self, corpus: Corpus, limit: int | None = None) -> Iterator[Excerpt]:
+        """The excerpts of the first `limit` passages, in the corpus's order; blank sentences are none."""
         for row in range(len(corpus) if limit is None else min(limit, len(corpus))):
             passage = corpus[row]
-            if self.unit == "passage":
-                yield Unit(row, passage.title, passage.text)
+            if self.per == "passage":
+                yield Excerpt(row, passage.title, passage.text)
                 continue
             for number, sentence in enumerate(corpus.sentences(row)):
                 if sentence.strip():
-                    yield Unit(row, passage.title, sentence.strip(), number)
+                    yield Excerpt(row, passage.title, sentence.strip(), number)

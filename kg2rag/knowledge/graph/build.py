@@ -13,17 +13,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kg2rag.extraction import Entity, Extraction
-from kg2rag.knowledge.graph.tables import Incidence, TripleTable, frozen, incidence
-from kg2rag.text.normalisation import normalise
+from kg2rag.knowledge.graph.csr import Incidence, frozen, incidence
+from kg2rag.knowledge.graph.tables import TripleTable
+from kg2rag.text.normalisation import entity_key
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Triple
 
 SMALLEST = float(np.finfo(np.float32).tiny)
-
-
-def key_of(name: str) -> str:
-    """The identity of an entity: its normalised name, or its stripped spelling where nothing is left of that."""
-    return normalise(name) or name.strip()
 
 
 @dataclass
@@ -42,7 +38,7 @@ class EntityRegister:
         """The code of a name. Names repeat by the thousand, so their spelling is looked up before it is normalised."""
         if (known := self._spellings.get(name)) is not None:
             return known
-        key = key_of(name)
+        key = entity_key(name)
         if not key:
             raise ValueError(
                 f"An entity needs a name, not {name!r}. Drop it in the extractor, and count it in `notes`."
@@ -67,8 +63,8 @@ class EntityRegister:
 
 
 @dataclass(frozen=True)
-class Parts:
-    """What `collect` hands to `KnowledgeGraph`."""
+class GraphTables:
+    """The numbered entities and the arrays of a graph."""
 
     entities: EntityRegister
     relations: tuple[str, ...]
@@ -77,7 +73,7 @@ class Parts:
     notes: dict[str, int]
 
 
-def collect(extraction: Extraction, corpus: Corpus) -> Parts:
+def collect(extraction: Extraction, corpus: Corpus) -> GraphTables:
     """Number the entities and relations, merge exact duplicates, count mentions.
 
     Raises
@@ -101,7 +97,7 @@ def collect(extraction: Extraction, corpus: Corpus) -> Parts:
     ):
         if count:
             notes[cause] = notes.get(cause, 0) + count
-    return Parts(entities, tuple(relations), triples, mentions, notes)
+    return GraphTables(entities, tuple(relations), triples, mentions, notes)
 
 
 def _triple_table(

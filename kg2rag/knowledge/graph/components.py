@@ -7,15 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kg2rag.knowledge.graph.data import GraphData
 from kg2rag.types.arrays import IntArray
-
-if TYPE_CHECKING:
-    from kg2rag.knowledge.graph.knowledge import KnowledgeGraph
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,11 +45,13 @@ class Components:
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
 
+        if not n_nodes:  # scipy takes no empty matrix
+            return cls(np.empty(0, dtype=np.int64), *met)
         edges = coo_array((np.ones(len(ends[0]), dtype=np.int8), ends), shape=(n_nodes, n_nodes))
         return cls(connected_components(edges, directed=False)[1].astype(np.int64), *met)
 
     @classmethod
-    def of_graph(cls, graph: KnowledgeGraph) -> Components:
+    def of_graph(cls, graph: GraphData) -> Components:
         """Entities joined by triples, and the passages that name them."""
         table, mentions = graph.triples, graph.mentions
         return cls.of((table.heads, table.tails), graph.n_entities, (mentions.owners, mentions.others))

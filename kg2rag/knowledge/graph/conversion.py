@@ -1,4 +1,4 @@
-"""`KnowledgeGraph` <-> networkx.
+"""A knowledge graph -> a networkx graph; `kg2rag.extraction.importers.networkx_graph` reads it back.
 
 Attributes are strings and numbers only, so `networkx.write_graphml` and Gephi take the result as it is.
 """
@@ -8,9 +8,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from kg2rag.extraction.importers.networkx_graph import extraction_of_networkx
-from kg2rag.knowledge.graph.knowledge import KnowledgeGraph
-from kg2rag.types.corpus import Corpus
+from kg2rag.knowledge.graph.data import GraphData
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
 PASSAGE = "passage:"
 
 
-def to_networkx(graph: KnowledgeGraph, *, passages: bool = False) -> nx.MultiDiGraph:
+def to_networkx(graph: GraphData, *, passages: bool = False) -> nx.MultiDiGraph:
     """Entities as nodes named by their first spelling, triples as edges.
 
     Nodes carry kind ("entity"), type, description, aliases (a JSON list) and mentions (how often the corpus names
@@ -46,7 +44,7 @@ def to_networkx(graph: KnowledgeGraph, *, passages: bool = False) -> nx.MultiDiG
     return out
 
 
-def _add_passages(graph: KnowledgeGraph, out: nx.MultiDiGraph) -> None:
+def _add_passages(graph: GraphData, out: nx.MultiDiGraph) -> None:
     for id_ in graph.passage_ids:
         if PASSAGE + id_ in out:
             raise ValueError(f"Entity {PASSAGE + id_!r} has the name that the node of passage {id_!r} needs.")
@@ -55,16 +53,3 @@ def _add_passages(graph: KnowledgeGraph, out: nx.MultiDiGraph) -> None:
     pairs = zip(mentions.owners.tolist(), mentions.others.tolist(), mentions.counts.tolist(), strict=True)
     for entity, row, count in pairs:
         out.add_edge(graph.names[entity], PASSAGE + graph.passage_ids[row], kind="mention", count=count)
-
-
-def from_networkx(graph: nx.Graph, corpus: Corpus) -> KnowledgeGraph:
-    """A networkx graph as a `KnowledgeGraph`: one that `to_networkx` made comes back equal (see `passages` there).
-
-    Of any other graph, nodes are names and edges triples, in the graph's own order; `relation` is required, the other
-    attributes are optional. An edge of an undirected graph runs from its first end to its second.
-
-    Raises
-    ------
-    ValueError : a node that is no string, an edge without a relation, a weight out of range, an unknown passage.
-    """
-    return KnowledgeGraph.build(extraction_of_networkx(graph), corpus)

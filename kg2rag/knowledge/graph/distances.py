@@ -6,21 +6,18 @@ The ceiling of every strategy that walks the graph: what no walk of so many trip
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kg2rag.knowledge.graph.reach import entries_of
+from kg2rag.knowledge.graph.csr import gather
+from kg2rag.knowledge.graph.data import GraphData
 from kg2rag.types.arrays import IntArray
-
-if TYPE_CHECKING:
-    from kg2rag.knowledge.graph.knowledge import KnowledgeGraph
 
 Flags = NDArray[np.bool_]
 
 
-def entity_hops(graph: KnowledgeGraph, seeds: Iterable[int], hops: int, allowed: Flags | None = None) -> IntArray:
+def entity_hops(graph: GraphData, seeds: Iterable[int], hops: int, allowed: Flags | None = None) -> IntArray:
     """(n_entities,) the triples between each entity and the nearest seed; -1 where there are more than `hops`.
 
     Parameters
@@ -36,14 +33,14 @@ def entity_hops(graph: KnowledgeGraph, seeds: Iterable[int], hops: int, allowed:
         found[frontier] = hop
         if hop == hops or not len(frontier):
             break
-        slots = entries_of(graph.adjacency.indptr, frontier)
+        slots = gather(graph.adjacency.indptr, frontier)[0]
         slots = slots[usable[graph.adjacency.triples[slots]]]
         near = graph.adjacency.neighbours[slots]
         frontier = np.unique(near[found[near] < 0]).astype(np.int64)
     return found
 
 
-def passage_hops(graph: KnowledgeGraph, entities: IntArray, allowed: Flags | None = None) -> IntArray:
+def passage_hops(graph: GraphData, entities: IntArray, allowed: Flags | None = None) -> IntArray:
     """(n_passages,) the least hop among the entities that a passage names; -1 where none was reached.
 
     Parameters
@@ -61,7 +58,7 @@ def passage_hops(graph: KnowledgeGraph, entities: IntArray, allowed: Flags | Non
     return np.where(found == far, -1, found)
 
 
-def connected(graph: KnowledgeGraph, groups: Sequence[IntArray], hops: int, allowed: Flags | None = None) -> bool:
+def connected(graph: GraphData, groups: Sequence[IntArray], hops: int, allowed: Flags | None = None) -> bool:
     """Whether passages hang together: each leads to each by steps of at most `hops` triples from name to name.
 
     Parameters
@@ -69,7 +66,7 @@ def connected(graph: KnowledgeGraph, groups: Sequence[IntArray], hops: int, allo
     groups : the corpus rows of each thing to be joined, one row where it is a passage, several for a document.
     hops : 0 asks for a shared entity, 1 for a triple between an entity of the one and an entity of the other.
     """
-    named = [np.unique(graph.mentioned.others[entries_of(graph.mentioned.indptr, rows)]) for rows in groups]
+    named = [np.unique(graph.mentioned.of_all(rows)) for rows in groups]
     reached, waiting = {0}, [0]
     while waiting:
         near = entity_hops(graph, named[waiting.pop()].tolist(), hops, allowed) >= 0
@@ -79,7 +76,7 @@ def connected(graph: KnowledgeGraph, groups: Sequence[IntArray], hops: int, allo
     return len(reached) == len(groups)
 
 
-def usable_triples(graph: KnowledgeGraph, allowed: Flags | None) -> Flags:
+def usable_triples(graph: GraphData, allowed: Flags | None) -> Flags:
     """(n_triples,) whether a triple is stated by an allowed passage, or by none."""
     if allowed is None:
         return np.ones(graph.n_triples, dtype=bool)

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg2rag.extraction import Extraction
-from kg2rag.knowledge.graph.build import key_of
+from kg2rag.knowledge.graph.csr import Codes, frozen, incidence
 from kg2rag.knowledge.graph.knowledge import KnowledgeGraph
-from kg2rag.knowledge.graph.tables import Codes, TripleTable, frozen, incidence
-from kg2rag.types.arrays import IntArray
+from kg2rag.knowledge.graph.selection import restricted
+from kg2rag.text.normalisation import entity_key
 from kg2rag.types.corpus import Corpus
 
 Member = TypeVar("Member")
@@ -51,44 +51,16 @@ def _left(graph: KnowledgeGraph, corpus: Corpus, gone: frozenset[str]) -> Knowle
     stays = (row[table.passages] >= 0) | (table.passages < 0)
     named = row[mentions.others] >= 0
     owners = mentions.owners
-    lost = np.zeros(graph.n_entities, dtype=bool)
-    lost[np.concatenate([owners[~named], table.heads[~stays], table.tails[~stays]])] = True
-    lost[np.concatenate([owners[named], table.heads[stays], table.tails[stays]])] = False
-    code = _renumbered(~lost)
-    table = table.take(np.flatnonzero(stays))
-    relations, order = _first_seen(table.relations)
-    return replace(
+    kept = np.ones(graph.n_entities, dtype=bool)
+    kept[np.concatenate([owners[~named], table.heads[~stays], table.tails[~stays]])] = False
+    kept[np.concatenate([owners[named], table.heads[stays], table.tails[stays]])] = True
+    moved = replace(
         graph,
-        names=_taken(graph.names, ~lost),
-        types=_taken(graph.types, ~lost),
-        descriptions=_taken(graph.descriptions, ~lost),
-        aliases=_taken(graph.aliases, ~lost),
-        relations=tuple(graph.relations[relation] for relation in order.tolist()),
-        triples=replace(
-            table,
-            heads=frozen(code[table.heads]),
-            relations=frozen(relations),
-            tails=frozen(code[table.tails]),
-            passages=frozen(row[table.passages]),
-        ),
-        mentions=incidence(
-            code[owners[named]], row[mentions.others[named]], mentions.counts[named], int(np.count_nonzero(~lost))
-        ),
+        triples=replace(table, passages=frozen(row[table.passages])),
+        mentions=replace(mentions, others=row[mentions.others]),  # not sorted: `restricted` sorts them
         passage_ids=corpus.ids,
     )
-
-
-def _renumbered(kept: NDArray[np.bool_]) -> Codes:
-    """(n,) the place of each member among those kept; of others, no matter what."""
-    found: Codes = (np.cumsum(kept) - 1).astype(np.int32)
-    return found
-
-
-def _first_seen(values: Codes) -> tuple[Codes, IntArray]:
-    """Values numbered by first appearance, and the distinct ones in that order."""
-    distinct, first, inverse = np.unique(values, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    return np.argsort(order)[inverse].astype(np.int32).reshape(-1), distinct[order].astype(np.int64)
+    return restricted(moved, kept, stays, named)
 
 
 def _taken(members: Sequence[Member], kept: NDArray[np.bool_]) -> tuple[Member, ...]:
@@ -97,8 +69,8 @@ def _taken(members: Sequence[Member], kept: NDArray[np.bool_]) -> tuple[Member, 
 
 def _joined(graph: KnowledgeGraph, other: KnowledgeGraph) -> KnowledgeGraph:
     """Two graphs over one corpus as one, the first one's entities, relations and triples first."""
-    codes = {key_of(name): code for code, name in enumerate(graph.names)}
-    into = np.array([codes.setdefault(key_of(name), len(codes)) for name in other.names], dtype=np.int32)
+    codes = {entity_key(name): code for code, name in enumerate(graph.names)}
+    into = np.array([codes.setdefault(entity_key(name), len(codes)) for name in other.names], dtype=np.int32)
     relations = {relation: code for code, relation in enumerate(graph.relations)}
     said = np.array([relations.setdefault(name, len(relations)) for name in other.relations], dtype=np.int32)
     fresh = into >= graph.n_entities
@@ -112,7 +84,7 @@ def _joined(graph: KnowledgeGraph, other: KnowledgeGraph) -> KnowledgeGraph:
         descriptions=_merged(graph.descriptions, other.descriptions, into),
         aliases=_aliases(graph, other, into),
         relations=tuple(relations),
-        triples=_distinct(graph.triples.followed_by(renamed)),
+        triples=graph.triples.followed_by(renamed).distinct(),
         mentions=incidence(
             np.concatenate([ours.owners, into[found.owners]]),
             np.concatenate([ours.others, found.others]),
@@ -135,17 +107,3 @@ def _aliases(graph: KnowledgeGraph, other: KnowledgeGraph, into: Codes) -> tuple
     for code, more in zip(into.tolist(), other.aliases, strict=True):
         aliases[code] = tuple(dict.fromkeys((*aliases[code], *more)))
     return tuple(aliases)
-
-
-def _distinct(table: TripleTable) -> TripleTable:
-    """Each triple once, where it stands first, with the greatest strength and confidence among its equals."""
-    rows = np.stack([table.heads, table.relations, table.tails, table.passages], axis=1)
-    _, first, inverse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
-    if len(first) == len(table):
-        return table
-    strengths, confidences = np.zeros(len(first), np.float32), np.zeros(len(first), np.float32)
-    np.maximum.at(strengths, inverse.reshape(-1), table.strengths)
-    np.maximum.at(confidences, inverse.reshape(-1), table.confidences)
-    order = np.argsort(first)
-    kept = table.take(first[order])
-    return replace(kept, strengths=frozen(strengths[order]), confidences=frozen(confidences[order]))

@@ -5,7 +5,6 @@ They hold names and passage ids, not codes: `triples.parquet` reads in pandas as
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 
@@ -13,30 +12,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kg2rag.knowledge.graph.knowledge import KnowledgeGraph
-from kg2rag.knowledge.graph.tables import Codes, TripleTable, frozen, incidence
+from kg2rag.knowledge.graph.csr import Codes, frozen, incidence
+from kg2rag.knowledge.graph.data import Graph, GraphData
+from kg2rag.knowledge.graph.tables import TripleTable
 from kg2rag.types.corpus import Corpus
 
 FILES = ("entities.parquet", "triples.parquet", "mentions.parquet")
 _NOTES = b"kg2rag.notes"
 
 
-def fingerprint(graph: KnowledgeGraph) -> str:
-    """sha256 over the contents of a graph, its notes left out."""
-    digest = hashlib.sha256()
-    texts = (graph.names, graph.types, graph.descriptions, graph.aliases, graph.relations, tuple(graph.passage_ids))
-    for text in texts:
-        digest.update(repr(text).encode())
-    table, mentions = graph.triples, graph.mentions
-    for codes in (table.heads, table.relations, table.tails, table.passages, mentions.others, mentions.counts):
-        digest.update(codes.tobytes())
-    for array in (table.strengths, table.confidences, mentions.indptr):
-        digest.update(array.tobytes())
-    return digest.hexdigest()
-
-
-def save(graph: KnowledgeGraph, directory: Path) -> None:
+def save(graph: GraphData, directory: Path | str) -> None:
     """Write the three files into a directory, which is made where it is missing."""
+    directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
     names = pa.array(graph.names, pa.string())
     ids = pa.array(graph.passage_ids, pa.string())
@@ -64,7 +51,7 @@ def save(graph: KnowledgeGraph, directory: Path) -> None:
         pq.write_table(pa.table(columns, metadata={_NOTES: json.dumps(dict(graph.notes))}), directory / file)
 
 
-def load(directory: Path, corpus: Corpus) -> KnowledgeGraph:
+def load(kind: type[Graph], directory: Path, corpus: Corpus) -> Graph:
     """Read what `save` wrote, over the corpus that the graph was built on.
 
     Raises
@@ -80,7 +67,7 @@ def load(directory: Path, corpus: Corpus) -> KnowledgeGraph:
     owners = _codes(mentions, "entity", names, directory / FILES[2])
     rows = _codes(mentions, "passage_id", corpus.ids, directory / FILES[2])
     table, relations = _triples(triples, names, corpus, directory / FILES[1])
-    return KnowledgeGraph(
+    return kind(
         names=names,
         types=tuple(entities["type"].to_pylist()),
         descriptions=tuple(entities["description"].to_pylist()),

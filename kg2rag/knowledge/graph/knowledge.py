@@ -1,235 +1,36 @@
-"""`KnowledgeGraph`: what a corpus's triples and mentions say, as arrays that every graph strategy reads."""
+"""`KnowledgeGraph`: the graph that every strategy reads, with all that can be done with it as methods."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from html import escape
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from kg2rag.extraction import Extraction
-from kg2rag.knowledge.graph.build import collect, key_of
-from kg2rag.knowledge.graph.neighbourhood import Labels
+from kg2rag.extraction.importers.networkx_graph import extraction_of_networkx
+from kg2rag.knowledge.graph.conversion import to_networkx
+from kg2rag.knowledge.graph.data import GraphData
+from kg2rag.knowledge.graph.files import load, save
+from kg2rag.knowledge.graph.neighbourhood import ego, neighbours
 from kg2rag.knowledge.graph.perturbation import perturbed
-from kg2rag.knowledge.graph.reach import triples_by_passage
 from kg2rag.knowledge.graph.report import report
 from kg2rag.knowledge.graph.resolution.resolving import resolve
 from kg2rag.knowledge.graph.selection import induced
 from kg2rag.knowledge.graph.statistics import describe
 from kg2rag.knowledge.graph.strength import corroborated, damped, with_synonyms
-from kg2rag.knowledge.graph.tables import Adjacency, Codes, Incidence, Offsets, TripleTable, adjacency
-from kg2rag.knowledge.graph.walking import ego, neighbours
-from kg2rag.text.normalisation import normalise
-from kg2rag.types.arrays import IntArray
 from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Triple
 
 if TYPE_CHECKING:
     import networkx as nx
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class KnowledgeGraph:
+class KnowledgeGraph(GraphData):
     """Entities, the triples between them and the passages that name them; immutable, equal where the contents are.
 
     Entities, triples and passages are numbered from 0: an entity by first appearance (its *code*), a triple in the
-    order given, a passage by its row in the corpus. Make one with `build`, `load` or `from_networkx`.
-
-    Attributes
-    ----------
-    names, types, descriptions, aliases : (n_entities,) the first spelling of each, and what the source said; "" and ()
-        where it said nothing.
-    relations : the distinct relations, in order of appearance.
-    triples : the triples as columns.
-    mentions : entity -> corpus rows, with counts. Every mention and both ends of every triple count one each.
-    passage_ids : the corpus's ids, by row; shared, never copied.
-    notes : what extraction and building cleaned, merged or dropped, by cause.
+    order given, a passage by its row in the corpus. Make one with `build`, `load` or `from_networkx`; `GraphData` has
+    the attributes. No method changes the graph: those that say "the graph with …" return another.
     """
-
-    names: tuple[str, ...]
-    types: tuple[str, ...]
-    descriptions: tuple[str, ...]
-    aliases: tuple[tuple[str, ...], ...]
-    relations: tuple[str, ...]
-    triples: TripleTable
-    mentions: Incidence
-    passage_ids: Sequence[str]
-    notes: Mapping[str, int] = field(default_factory=dict)
-
-    @classmethod
-    def build(cls, extraction: Extraction, corpus: Corpus) -> KnowledgeGraph:
-        """The graph of what an extractor found in a corpus; an empty extraction makes an empty graph.
-
-        Exact duplicates (head, relation, tail and passage) become one triple with the greatest strength and
-        confidence among them, counted in `notes`.
-
-        Raises
-        ------
-        ValueError : a triple or mention names a passage that the corpus lacks, or an entity without a name.
-        """
-        parts = collect(extraction, corpus)
-        return cls(
-            names=tuple(parts.entities.names),
-            types=tuple(parts.entities.types),
-            descriptions=tuple(parts.entities.descriptions),
-            aliases=tuple(parts.entities.aliases),
-            relations=parts.relations,
-            triples=parts.triples,
-            mentions=parts.mentions,
-            passage_ids=corpus.ids,
-            notes=parts.notes,
-        )
-
-    # Sizes
-
-    @property
-    def n_entities(self) -> int:
-        """How many entities there are."""
-        return len(self.names)
-
-    @property
-    def n_relations(self) -> int:
-        """How many distinct relations there are."""
-        return len(self.relations)
-
-    @property
-    def n_triples(self) -> int:
-        """How many triples there are."""
-        return len(self.triples)
-
-    @property
-    def n_passages(self) -> int:
-        """How many passages the corpus has, named by an entity or not."""
-        return len(self.passage_ids)
-
-    @property
-    def n_mentions(self) -> int:
-        """How many pairs of an entity and a passage that names it there are."""
-        return len(self.mentions.others)
-
-    def _sizes(self) -> dict[str, int]:
-        kinds = ("entities", "relations", "triples", "mentions", "passages")
-        return {kind: getattr(self, f"n_{kind}") for kind in kinds}
-
-    def __repr__(self) -> str:
-        return f"KnowledgeGraph({', '.join(f'{count:,} {kind}' for kind, count in self._sizes().items())})"
-
-    def _repr_html_(self) -> str:
-        rows = "".join(f"<tr><th>{kind}</th><td>{count:,}</td></tr>" for kind, count in self._sizes().items())
-        notes = "".join(f"<tr><th>{escape(cause)}</th><td>{count:,}</td></tr>" for cause, count in self.notes.items())
-        return f"<table><caption>KnowledgeGraph</caption>{rows}{notes}</table>"
-
-    # Lookup
-
-    @cached_property
-    def _codes(self) -> dict[str, int]:
-        codes = {key_of(name): code for code, name in enumerate(self.names)}
-        for code, aliases in enumerate(self.aliases):
-            for alias in aliases:
-                codes.setdefault(key_of(alias), code)
-        return codes
-
-    def find(self, name: str) -> int | None:
-        """The code of an entity by any spelling of its name, else by an alias; None where there is none.
-
-        An alias that several entities claim belongs to the first of them.
-        """
-        return self._codes.get(key_of(name))
-
-    def entity(self, name: str) -> int:
-        """The code of an entity, as `find`; KeyError names the nearest entities."""
-        if (code := self.find(name)) is not None:
-            return code
-        from rapidfuzz import process
-
-        near = [match[0] for match in process.extract(name, self.names, processor=normalise, limit=3)]
-        known = f"The nearest are {', '.join(map(repr, near))}." if near else "The graph is empty."
-        raise KeyError(f"Unknown entity {name!r}. {known}")
-
-    def triple(self, index: int) -> Triple:
-        """The triple at `index`, with names in place of codes; its passage is "" where none states it."""
-        if index not in self._written:  # strategies ask for the same few again and again
-            self._written[index] = self._write(index)
-        return self._written[index]
-
-    @cached_property
-    def _written(self) -> dict[int, Triple]:
-        return {}
-
-    def _write(self, index: int) -> Triple:
-        table = self.triples
-        passage = int(table.passages[index])
-        return Triple(
-            head=self.names[table.heads[index]],
-            relation=self.relations[table.relations[index]],
-            tail=self.names[table.tails[index]],
-            passage_id=self.passage_ids[passage] if passage >= 0 else "",
-            # By way of text: the shortest number that is this float32, so that 0.9 comes back as 0.9.
-            strength=float(str(table.strengths[index])),
-            confidence=float(str(table.confidences[index])),
-        )
-
-    def triples_of(self, entity: int) -> Codes:
-        """The triples that the entity is an end of, ascending."""
-        return np.sort(self.adjacency.triples[self.adjacency.indptr[entity] : self.adjacency.indptr[entity + 1]])
-
-    def passages_of(self, entity: int) -> tuple[Codes, Codes]:
-        """The corpus rows that name the entity, ascending, and how often each does."""
-        return self.mentions.of(entity)
-
-    def entities_of(self, row: int) -> tuple[Codes, Codes]:
-        """The entities that a passage names, ascending, and how often it names each."""
-        return self.mentioned.of(row)
-
-    # Derived arrays
-
-    @cached_property
-    def adjacency(self) -> Adjacency:
-        """Entity to entity, both ways."""
-        return adjacency(self.triples, self.n_entities)
-
-    @cached_property
-    def mentioned(self) -> Incidence:
-        """Corpus row -> entities, with counts: `mentions` the other way round."""
-        return self.mentions.transposed(self.n_passages)
-
-    @cached_property
-    def stated(self) -> tuple[Offsets, Codes]:
-        """Corpus row -> the triples that the passage states, as (indptr, triples): ascending within a passage."""
-        return triples_by_passage(self.triples.passages, self.n_passages)
-
-    @cached_property
-    def mention_counts(self) -> IntArray:
-        """(n_entities,) how often each entity is named in the whole corpus."""
-        totals = np.zeros(self.n_entities, dtype=np.int64)
-        np.add.at(totals, self.mentions.owners, self.mentions.counts)
-        return totals
-
-    @cached_property
-    def degrees(self) -> IntArray:
-        """(n_entities,) how many triples each entity is an end of."""
-        return np.diff(self.adjacency.indptr)
-
-    @cached_property
-    def entity_types(self) -> tuple[str, ...]:
-        """The distinct types of the entities, sorted; those without one left out."""
-        return tuple(sorted(set(self.types) - {""}))
-
-    @cached_property
-    def relation_labels(self) -> Labels:
-        """The relations, as `neighbours` looks them up."""
-        return Labels.of("relation", self.relations)
-
-    @cached_property
-    def type_labels(self) -> Labels:
-        """The types of the entities, as `neighbours` looks them up."""
-        return Labels.of("entity type", self.types)
-
-    # Functions of modules of their own; the graph is their first argument
 
     neighbours = neighbours
     ego = ego
@@ -241,44 +42,23 @@ class KnowledgeGraph:
     damped = damped
     with_synonyms = with_synonyms
     perturb = perturbed
-
-    # Elsewhere
-
-    def to_networkx(self, *, passages: bool = False) -> nx.MultiDiGraph:
-        """The graph for networkx; see `kg2rag.knowledge.graph.conversion`."""
-        from kg2rag.knowledge.graph.conversion import to_networkx
-
-        return to_networkx(self, passages=passages)
-
-    @classmethod
-    def from_networkx(cls, graph: nx.Graph, corpus: Corpus) -> KnowledgeGraph:
-        """A graph of networkx's as ours; see `kg2rag.knowledge.graph.conversion`."""
-        from kg2rag.knowledge.graph.conversion import from_networkx
-
-        return from_networkx(graph, corpus)
-
-    def save(self, directory: Path | str) -> None:
-        """Write the graph as Parquet files; see `kg2rag.knowledge.graph.files`."""
-        from kg2rag.knowledge.graph.files import save
-
-        save(self, Path(directory))
+    to_networkx = to_networkx
+    save = save
 
     @classmethod
     def load(cls, directory: Path | str, corpus: Corpus) -> KnowledgeGraph:
         """A graph that `save` wrote, over the corpus that it was built on."""
-        from kg2rag.knowledge.graph.files import load
+        return load(cls, Path(directory), corpus)
 
-        return load(Path(directory), corpus)
+    @classmethod
+    def from_networkx(cls, graph: nx.Graph, corpus: Corpus) -> KnowledgeGraph:
+        """A networkx graph as a `KnowledgeGraph`: one that `to_networkx` made comes back equal (see `passages` there).
 
-    @cached_property
-    def fingerprint(self) -> str:
-        """sha256 over everything but the notes: equal graphs over equal passage ids have equal fingerprints."""
-        from kg2rag.knowledge.graph.files import fingerprint
+        Of any other graph, nodes are names and edges triples, in the graph's own order; `relation` is required, the
+        other attributes are optional. An edge of an undirected graph runs from its first end to its second.
 
-        return fingerprint(self)
-
-    def __eq__(self, other: object) -> bool:
-        return self.fingerprint == other.fingerprint if isinstance(other, KnowledgeGraph) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash(self.fingerprint)
+        Raises
+        ------
+        ValueError : a node that is no string, an edge without a relation, a weight out of range, an unknown passage.
+        """
+        return cls.build(extraction_of_networkx(graph), corpus)

@@ -6,14 +6,16 @@ The graph score is the formula of the graph-augmented design (docs: strategies).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kg2rag.knowledge.graph.build import key_of
+from kg2rag.knowledge.graph.csr import gather, run_starts
+from kg2rag.knowledge.graph.data import Graph, GraphData
+from kg2rag.knowledge.graph.selection import induced
 from kg2rag.knowledge.graph.tables import Adjacency, TripleTable
 from kg2rag.types.arrays import FloatArray, IntArray
 
@@ -97,7 +99,7 @@ def layers(
 def _step(
     adjacency: Adjacency, triples: TripleTable, frontier: Layer, unseen: NDArray[np.bool_], rules: Rules
 ) -> Layer:
-    parents, slots = _slots(adjacency, frontier.entities)
+    slots, parents = gather(adjacency.indptr, frontier.entities)
     via = adjacency.triples[slots]
     # min_weight is compared as float32: 0.3 from a file must not fall below the 0.3 of a caller.
     kept = unseen[adjacency.neighbours[slots]] & (triples.strengths[via] >= np.float32(rules.min_weight))
@@ -113,35 +115,19 @@ def _step(
     weights = np.minimum(frontier.weights[parents], strengths)
     sums = frontier.sums[parents] + strengths
     best = np.lexsort((via, -sums, -weights, reached))
-    best = best[_firsts(reached[best])]
+    best = best[run_starts(reached[best])]
     best = best[np.lexsort((reached[best], -weights[best]))]
     return Layer(reached[best], weights[best], sums[best], parents[best], via[best].astype(np.int64))
-
-
-def _slots(adjacency: Adjacency, entities: IntArray) -> tuple[IntArray, IntArray]:
-    """For every slot of every entity: which entity (as a position in `entities`), and which slot."""
-    starts = adjacency.indptr[entities]
-    lengths = adjacency.indptr[entities + 1] - starts
-    owners = np.repeat(np.arange(len(entities)), lengths)
-    before = np.cumsum(lengths) - lengths
-    return owners, np.arange(len(owners)) + (starts - before)[owners]
 
 
 def _strongest(parents: IntArray, reached: NDArray[np.integer], limit: int) -> IntArray:
     """The first `limit` distinct entities of each parent; its slots come strongest first."""
     order = np.lexsort((np.arange(len(parents)), reached, parents))
-    kept = np.sort(order[_firsts(parents[order]) | _firsts(reached[order])])
+    kept = np.sort(order[run_starts(parents[order], reached[order])])
     owners = parents[kept]
-    starts = np.flatnonzero(_firsts(owners))
+    starts = np.flatnonzero(run_starts(owners))
     rank = np.arange(len(kept)) - np.repeat(starts, np.diff(np.append(starts, len(kept))))
     return kept[rank < limit]
-
-
-def _firsts(values: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """Where a run of equal values begins."""
-    first = np.ones(len(values), dtype=bool)
-    first[1:] = values[1:] != values[:-1]
-    return first
 
 
 def walked(found: Sequence[Layer], seeds: IntArray) -> list[Neighbour]:
@@ -158,37 +144,50 @@ def walked(found: Sequence[Layer], seeds: IntArray) -> list[Neighbour]:
     return neighbours
 
 
-@dataclass(frozen=True, eq=False)
-class Labels:
-    """Labels (relations, entity types) as codes of their normalised forms, so that a filter is one table look-up.
+def neighbours(
+    graph: GraphData,
+    entities: Iterable[int],
+    *,
+    hops: int = 1,
+    min_weight: float = 0.0,
+    relation_types: Iterable[str] | None = None,
+    limit: int | None = None,
+    types: Iterable[str] | None = None,
+) -> list[Neighbour]:
+    """The entities within `hops` triples of the seeds, walked both ways; ordered by (hop, -weight, code).
 
-    `groups` numbers the distinct forms; `codes`, (n_labels,), points into them.
+    Every entity comes once, by its smallest hop from any seed, and the seeds themselves do not come. Its path
+    lengthens the path of an entity one hop nearer by one triple. Of several, that with the greatest weight (the
+    weakest strength on the path) stands, then that with the greatest sum of strengths, then that whose last
+    triple came first.
+
+    Parameters
+    ----------
+    entities : the seeds; repeated ones count once.
+    hops : 1 to 3.
+    min_weight : triples of less strength, 0 to 10, are not walked.
+    relation_types : walk these relations alone; case and punctuation do not matter.
+    limit : from each entity walk on to at most so many entities that no earlier hop reached, over its strongest
+        triples (then the first in the graph). It bounds a hub's share, not the length of the result.
+    types : reach, and so walk through, entities of these types alone; case and punctuation do not matter.
+
+    Raises
+    ------
+    IndexError : no such entity. ValueError : an option out of range, or a relation or type that the graph lacks.
     """
+    seeds = np.array(list(dict.fromkeys(entities)), dtype=np.int64)
+    if ((seeds < 0) | (seeds >= graph.n_entities)).any():
+        raise IndexError(f"Entities {seeds.tolist()} are not all codes of a graph of {graph.n_entities} entities.")
+    allowed = None if relation_types is None else graph.relation_labels.among(relation_types)
+    unseen = np.ones(graph.n_entities, bool) if types is None else graph.type_labels.among(types)
+    rules = Rules(hops, min_weight, allowed, limit)
+    return walked(layers(graph.adjacency, graph.triples, seeds, unseen, rules), seeds)
 
-    kind: str
-    groups: Mapping[str, int]
-    codes: IntArray
 
-    @classmethod
-    def of(cls, kind: str, labels: Sequence[str]) -> Labels:
-        """The labels of one kind, which error messages name."""
-        groups: dict[str, int] = {}
-        codes = np.fromiter((groups.setdefault(key_of(label), len(groups)) for label in labels), np.int64, len(labels))
-        return cls(kind, groups, codes)
-
-    def among(self, wanted: Iterable[str]) -> NDArray[np.bool_]:
-        """(n_labels,) which labels are wanted; ValueError for a wanted one that there is none of."""
-        chosen = np.zeros(len(self.groups), dtype=bool)
-        for name in [wanted] if isinstance(wanted, str) else wanted:
-            group = self.groups.get(key_of(name))
-            if group is None:
-                known = sorted(set(self.groups) - {""})
-                more = f" and {len(known) - 10} more" if len(known) > 10 else ""
-                shown = ", ".join(map(repr, known[:10])) or "none at all"
-                raise ValueError(f"The graph has no {self.kind} {name!r}. Known: {shown}{more}.")
-            chosen[group] = True
-        mask: NDArray[np.bool_] = chosen[self.codes]
-        return mask
+def ego(graph: Graph, entity: int, *, hops: int = 1, limit: int | None = None) -> Graph:
+    """The subgraph of an entity and its `neighbours`."""
+    near = neighbours(graph, [entity], hops=hops, limit=limit)
+    return induced(graph, [entity, *(neighbour.entity for neighbour in near)])
 
 
 def graph_score(strength: ArrayLike, hop: ArrayLike, mentions: ArrayLike) -> FloatArray:

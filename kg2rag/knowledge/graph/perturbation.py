@@ -28,24 +28,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kg2rag.knowledge.graph.tables import Incidence, TripleTable, frozen, incidence
+from kg2rag.knowledge.graph.csr import Incidence, frozen, incidence
+from kg2rag.knowledge.graph.data import Graph
+from kg2rag.knowledge.graph.tables import TripleTable
 from kg2rag.types.arrays import IntArray
-
-if TYPE_CHECKING:
-    from kg2rag.knowledge.graph.knowledge import KnowledgeGraph
 
 GROUP = 4  # labels swap within so many nodes of neighbouring degree
 _ROUNDS = 100
 
 
-def perturbed(
-    graph: KnowledgeGraph, *, drop: float = 0.0, add: float = 0.0, shuffle: bool = False, seed: int = 0
-) -> KnowledgeGraph:
+def perturbed(graph: Graph, *, drop: float = 0.0, add: float = 0.0, shuffle: bool = False, seed: int = 0) -> Graph:
     """The graph less some triples, with some random ones, shuffled: in this order.
 
     Parameters
@@ -76,7 +72,7 @@ def perturbed(
     return _shuffled(graph, shuffling) if shuffle else graph
 
 
-def _without(graph: KnowledgeGraph, gone: IntArray) -> KnowledgeGraph:
+def _without(graph: Graph, gone: IntArray) -> Graph:
     kept = np.setdiff1d(np.arange(graph.n_triples), gone, assume_unique=True)
     return replace(
         graph,
@@ -86,7 +82,7 @@ def _without(graph: KnowledgeGraph, gone: IntArray) -> KnowledgeGraph:
     )
 
 
-def _counted(graph: KnowledgeGraph, mentions: Incidence, triples: TripleTable, sign: int) -> Incidence:
+def _counted(graph: Graph, mentions: Incidence, triples: TripleTable, sign: int) -> Incidence:
     """The mentions with those of some triples' ends added or taken away."""
     stated = triples.passages >= 0
     owners = np.concatenate([mentions.owners, triples.heads[stated], triples.tails[stated]])
@@ -97,7 +93,7 @@ def _counted(graph: KnowledgeGraph, mentions: Incidence, triples: TripleTable, s
     return incidence(summed.owners[left], summed.others[left], summed.counts[left], graph.n_entities)
 
 
-def _with_random(graph: KnowledgeGraph, size: int, random: np.random.Generator) -> KnowledgeGraph:
+def _with_random(graph: Graph, size: int, random: np.random.Generator) -> Graph:
     if not size:
         return graph
     drawn = _random_triples(graph.triples, size, random)
@@ -132,7 +128,7 @@ def _random_triples(table: TripleTable, size: int, random: np.random.Generator) 
     return TripleTable(heads, relations, tails, passages, table.strengths[weights], table.confidences[weights])
 
 
-def _shuffled(graph: KnowledgeGraph, random: np.random.Generator) -> KnowledgeGraph:
+def _shuffled(graph: Graph, random: np.random.Generator) -> Graph:
     table, mentions, size = graph.triples, graph.mentions, graph.n_entities
     out = np.bincount(table.heads, minlength=size)
     entities = np.arange(size, dtype=np.int64)
@@ -155,7 +151,7 @@ def _shuffled(graph: KnowledgeGraph, random: np.random.Generator) -> KnowledgeGr
     )
 
 
-def _by_type(graph: KnowledgeGraph) -> list[IntArray]:
+def _by_type(graph: Graph) -> list[IntArray]:
     """The entities of each type, in order of appearance; those that are the only one of theirs together."""
     groups: dict[str, list[int]] = {}
     for code, type_ in enumerate(graph.types):

@@ -7,16 +7,13 @@ left out. Follows Zhu et al., "Knowledge Graph-Guided RAG", NAACL 2025, Eq. 3 to
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kg2rag.knowledge.graph.tables import Codes, Offsets
+from kg2rag.knowledge.graph.csr import gather
+from kg2rag.knowledge.graph.data import GraphData
 from kg2rag.types.arrays import IntArray
-
-if TYPE_CHECKING:
-    from kg2rag.knowledge.graph.knowledge import KnowledgeGraph
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +27,7 @@ class Surroundings:
     via : (n_entities,) the triple that reached the entity: at hop 0 one of the first seed that names it.
     """
 
-    graph: KnowledgeGraph
+    graph: GraphData
     triples: IntArray
     hops: IntArray
     via: IntArray
@@ -54,9 +51,7 @@ class Surroundings:
         return tuple(path)
 
 
-def surroundings(
-    graph: KnowledgeGraph, rows: IntArray, hops: int, allowed: NDArray[np.bool_] | None = None
-) -> Surroundings:
+def surroundings(graph: GraphData, rows: IntArray, hops: int, allowed: NDArray[np.bool_] | None = None) -> Surroundings:
     """Walk breadth-first from every entity of the passages' triples.
 
     Parameters
@@ -75,18 +70,18 @@ def surroundings(
     for hop in range(1, hops + 1):
         if not len(frontier):
             break
-        slots = entries_of(graph.adjacency.indptr, frontier)
+        slots = gather(graph.adjacency.indptr, frontier)[0]
         slots = slots[usable[graph.adjacency.triples[slots]]]
         frontier = _mark(graph.adjacency.neighbours[slots], graph.adjacency.triples[slots], hop, reached, via)
-    slots = entries_of(graph.adjacency.indptr, np.flatnonzero(reached >= 0))
+    slots = gather(graph.adjacency.indptr, np.flatnonzero(reached >= 0))[0]
     between = graph.adjacency.triples[slots[reached[graph.adjacency.neighbours[slots]] >= 0]]
     return Surroundings(graph, np.unique(between[usable[between]]).astype(np.int64), reached, via)
 
 
-def stated_by(graph: KnowledgeGraph, rows: IntArray) -> IntArray:
+def stated_by(graph: GraphData, rows: IntArray) -> IntArray:
     """The triples that some passages state, passage by passage in the order given, each passage's ascending."""
     indptr, triples = graph.stated
-    found: IntArray = triples[entries_of(indptr, rows)].astype(np.int64)
+    found: IntArray = triples[gather(indptr, rows)[0]].astype(np.int64)
     return found
 
 
@@ -100,21 +95,3 @@ def _mark(
     via[found] = triples[fresh[first]]
     fresh_entities: IntArray = found.astype(np.int64)
     return fresh_entities
-
-
-def entries_of(indptr: Offsets, owners: NDArray[np.integer]) -> IntArray:
-    """The positions of every owner's entries, owner by owner."""
-    starts = indptr[owners]
-    lengths = indptr[np.asarray(owners, dtype=np.int64) + 1] - starts
-    before = np.cumsum(lengths) - lengths
-    positions: IntArray = np.repeat(starts - before, lengths) + np.arange(int(lengths.sum()))
-    return positions
-
-
-def triples_by_passage(passages: Codes, n_passages: int) -> tuple[Offsets, Codes]:
-    """CSR of the triples that each passage states, (n_passages + 1,) and (n_stated,), ascending within a passage."""
-    stated = np.flatnonzero(passages >= 0)
-    order = stated[np.argsort(passages[stated], kind="stable")]
-    indptr = np.zeros(n_passages + 1, dtype=np.int64)
-    np.cumsum(np.bincount(passages[stated], minlength=n_passages), out=indptr[1:])
-    return indptr, order.astype(np.int32)

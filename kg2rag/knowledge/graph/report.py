@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kg2rag.knowledge.graph.data import GraphData
 from kg2rag.knowledge.graph.statistics import describe
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from kg2rag.knowledge.graph.knowledge import KnowledgeGraph
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,7 +50,7 @@ class GraphReport:
         return [(cause, f"{count:,}") for cause, count in self.notes.items()]
 
 
-def report(graph: KnowledgeGraph, *, hubs: int = 10, relations: int = 10) -> GraphReport:
+def report(graph: GraphData, *, hubs: int = 10, relations: int = 10) -> GraphReport:
     """Sizes, and so many of the graph's hubs and relations."""
     import pandas as pd
 

@@ -4,52 +4,57 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kg2rag.knowledge.graph.tables import frozen, incidence
+from kg2rag.knowledge.graph.csr import frozen, incidence
+from kg2rag.knowledge.graph.data import Graph
+from kg2rag.knowledge.graph.tables import first_seen
 
-if TYPE_CHECKING:
-    from kg2rag.knowledge.graph.knowledge import KnowledgeGraph
+Flags = NDArray[np.bool_]
 
 
-def induced(graph: KnowledgeGraph, entities: Iterable[int]) -> KnowledgeGraph:
+def induced(graph: Graph, codes: Iterable[int]) -> Graph:
     """The entities, every triple with both ends among them, and their mentions; numbered anew in their old order.
 
     Raises
     ------
     IndexError : no such entity.
     """
-    kept = np.unique(np.array(list(entities), dtype=np.int64))
+    kept = np.unique(np.array(list(codes), dtype=np.int64))
     if len(kept) and not 0 <= kept[0] <= kept[-1] < graph.n_entities:
         raise IndexError(f"Entities {kept.tolist()} are not all codes of a graph of {graph.n_entities} entities.")
-    renumbered = np.full(graph.n_entities, -1, dtype=np.int32)
-    renumbered[kept] = np.arange(len(kept), dtype=np.int32)
-
+    entities = np.zeros(graph.n_entities, dtype=bool)
+    entities[kept] = True
     table = graph.triples
-    inside = np.flatnonzero((renumbered[table.heads] >= 0) & (renumbered[table.tails] >= 0))
-    table = table.take(inside)
-    # Relations stay in order of first appearance, so that a subgraph equals the graph built from its own triples.
-    used, first, codes = np.unique(table.relations, return_index=True, return_inverse=True)
-    appearance = np.argsort(first)
-    table = replace(
-        table,
-        heads=frozen(renumbered[table.heads]),
-        tails=frozen(renumbered[table.tails]),
-        relations=frozen(np.argsort(appearance)[codes].astype(np.int32)),
-    )
+    triples = entities[table.heads] & entities[table.tails]
+    return replace(restricted(graph, entities, triples, entities[graph.mentions.owners]), notes={})
 
-    owners = renumbered[graph.mentions.owners]
-    named = owners >= 0
+
+def restricted(graph: Graph, entities: Flags, triples: Flags, mentions: Flags) -> Graph:
+    """The graph with some of its entities, triples and mentions, numbered anew in their old order.
+
+    Relations are those of the triples left, by first appearance: so a subgraph equals the graph built of its triples.
+
+    Parameters
+    ----------
+    entities, triples, mentions : (n_entities,), (n_triples,) and (n_mentions,), True where kept; the ends of triples
+        and the owners of mentions that are kept must be, too.
+    """
+    code = (np.cumsum(entities) - 1).astype(np.int32)
+    kept = np.flatnonzero(entities).tolist()
+    table = graph.triples.take(np.flatnonzero(triples))
+    relations, order = first_seen(table.relations)
+    heads, tails = frozen(code[table.heads]), frozen(code[table.tails])
+    pairs = graph.mentions
     return replace(
         graph,
-        names=tuple(graph.names[code] for code in kept),
-        types=tuple(graph.types[code] for code in kept),
-        descriptions=tuple(graph.descriptions[code] for code in kept),
-        aliases=tuple(graph.aliases[code] for code in kept),
-        relations=tuple(graph.relations[code] for code in used[appearance]),
-        triples=table,
-        mentions=incidence(owners[named], graph.mentions.others[named], graph.mentions.counts[named], len(kept)),
-        notes={},
+        names=tuple(graph.names[at] for at in kept),
+        types=tuple(graph.types[at] for at in kept),
+        descriptions=tuple(graph.descriptions[at] for at in kept),
+        aliases=tuple(graph.aliases[at] for at in kept),
+        relations=tuple(graph.relations[at] for at in order.tolist()),
+        triples=replace(table, heads=heads, relations=frozen(relations), tails=tails),
+        mentions=incidence(code[pairs.owners[mentions]], pairs.others[mentions], pairs.counts[mentions], len(kept)),
     )

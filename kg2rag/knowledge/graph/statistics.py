@@ -6,31 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kg2rag.types.arrays import IntArray
+from kg2rag.knowledge.graph.components import Components
+from kg2rag.knowledge.graph.data import GraphData
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from kg2rag.knowledge.graph.knowledge import KnowledgeGraph
 
-
-def components(graph: KnowledgeGraph) -> IntArray:
-    """(n_entities,) the connected component of each entity over the triples, numbered by first member."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-
-    size = graph.n_entities
-    if not size:
-        return np.empty(0, dtype=np.int64)
-    ones = np.ones(graph.n_triples, dtype=np.int8)
-    links = csr_array((ones, (graph.triples.heads, graph.triples.tails)), shape=(size, size))
-    _, labels = connected_components(links, directed=False)
-    _, first, codes = np.unique(labels, return_index=True, return_inverse=True)
-    numbered: IntArray = np.argsort(np.argsort(first))[codes]
-    return numbered
-
-
-def describe(graph: KnowledgeGraph, hubs: int = 5) -> pd.DataFrame:
+def describe(graph: GraphData, hubs: int = 5) -> pd.DataFrame:
     """One row a statistic, column `value`.
 
     Components are over triples alone: an entity that is only mentioned is an orphan, and a component of its own. A
@@ -39,7 +22,7 @@ def describe(graph: KnowledgeGraph, hubs: int = 5) -> pd.DataFrame:
     """
     import pandas as pd
 
-    sizes = np.bincount(components(graph))
+    sizes = np.bincount(Components.of_graph(graph).labels)
     named = np.count_nonzero(np.diff(graph.mentioned.indptr))
     stating = np.unique(graph.triples.passages[graph.triples.passages >= 0])
     busiest = np.lexsort((np.arange(graph.n_entities), -graph.degrees))[:hubs]

@@ -9,24 +9,23 @@ but for the synonym edges, which are HippoRAG's [1].
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kg2rag.knowledge.graph.build import SMALLEST
+from kg2rag.knowledge.graph.csr import frozen
+from kg2rag.knowledge.graph.data import Graph
 from kg2rag.knowledge.graph.synonyms import synonyms
-from kg2rag.knowledge.graph.tables import TripleTable, frozen
+from kg2rag.knowledge.graph.tables import TripleTable
 from kg2rag.types.arrays import FloatArray, IntArray, Matrix
-
-if TYPE_CHECKING:
-    from kg2rag.knowledge.graph.knowledge import KnowledgeGraph
 
 SYNONYM = "is a synonym of"
 LETTERS = 3  # names of fewer letters and digits have no synonyms, as in HippoRAG
 
 
-def corroborated(graph: KnowledgeGraph, by: Literal["triple", "pair"] = "triple") -> KnowledgeGraph:
+def corroborated(graph: Graph, by: Literal["triple", "pair"] = "triple") -> Graph:
     """Strengths that grow with the number of passages that say the same.
 
     Passages are taken for independent witnesses: s = 10 · (1 - Π (1 - s_p / 10)), over the passages p that state the
@@ -61,7 +60,7 @@ def _facts(table: TripleTable, by: str) -> IntArray:
     return facts
 
 
-def damped(graph: KnowledgeGraph, *, above: float = 20.0, exponent: float = 0.5) -> KnowledgeGraph:
+def damped(graph: Graph, *, above: float = 20.0, exponent: float = 0.5) -> Graph:
     """Strengths that fall at hubs, so that a walk does not run through "United States".
 
     s' = s · min(1, above / d(head))^exponent · min(1, above / d(tail))^exponent, d being an entity's number of triples.
@@ -80,9 +79,7 @@ def damped(graph: KnowledgeGraph, *, above: float = 20.0, exponent: float = 0.5)
     return _with_strengths(graph, table.strengths * share[table.heads] * share[table.tails])
 
 
-def with_synonyms(
-    graph: KnowledgeGraph, vectors: Matrix, *, threshold: float = 0.8, limit: int = 100
-) -> KnowledgeGraph:
+def with_synonyms(graph: Graph, vectors: Matrix, *, threshold: float = 0.8, limit: int = 100) -> Graph:
     """The graph with a triple "is a synonym of" between any two entities of similar names.
 
     No passage states these triples, so they lengthen walks from entity to entity and bring in no passage themselves.
@@ -112,7 +109,7 @@ def with_synonyms(
     return _with_pairs(graph, pairs, np.minimum(found.cosines[first], 1.0))
 
 
-def _with_pairs(graph: KnowledgeGraph, pairs: NDArray[np.integer], cosines: FloatArray) -> KnowledgeGraph:
+def _with_pairs(graph: Graph, pairs: NDArray[np.integer], cosines: FloatArray) -> Graph:
     size = len(pairs)
     added = TripleTable(
         heads=pairs[:, 0].astype(np.int32),
@@ -125,6 +122,6 @@ def _with_pairs(graph: KnowledgeGraph, pairs: NDArray[np.integer], cosines: Floa
     return replace(graph, relations=(*graph.relations, SYNONYM), triples=graph.triples.followed_by(added))
 
 
-def _with_strengths(graph: KnowledgeGraph, strengths: FloatArray) -> KnowledgeGraph:
+def _with_strengths(graph: Graph, strengths: FloatArray) -> Graph:
     inside = np.clip(strengths.astype(np.float32), np.float32(SMALLEST), np.float32(10))
     return replace(graph, triples=replace(graph.triples, strengths=frozen(inside)))

@@ -1,19 +1,15 @@
-"""The arrays that a knowledge graph is made of: triples as columns, and two kinds of compressed sparse rows.
-
-CSR throughout: what belongs to `i` stands at `indptr[i]:indptr[i + 1]` of the other arrays.
-"""
+"""The triples of a knowledge graph as columns, and the adjacency that they make of its entities."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-Scalar = TypeVar("Scalar", bound=np.generic)
-Codes = NDArray[np.int32]
-Offsets = NDArray[np.int64]
+from kg2rag.knowledge.graph.csr import Codes, Offsets, frozen, offsets
+from kg2rag.types.arrays import IntArray
+
 Weights = NDArray[np.float32]
 
 
@@ -39,6 +35,11 @@ class TripleTable:
     def __len__(self) -> int:
         return len(self.heads)
 
+    @property
+    def statements(self) -> Codes:
+        """(n_triples, 4) head, relation, tail and passage: what two exact duplicates share."""
+        return np.stack([self.heads, self.relations, self.tails, self.passages], axis=1)
+
     def take(self, index: NDArray[np.integer]) -> TripleTable:
         """The triples at `index`, in that order."""
         columns = (self.heads, self.relations, self.tails, self.passages, self.strengths, self.confidences)
@@ -46,42 +47,33 @@ class TripleTable:
 
     def followed_by(self, other: TripleTable) -> TripleTable:
         """These triples, then those."""
-        return TripleTable(
-            heads=frozen(np.concatenate([self.heads, other.heads])),
-            relations=frozen(np.concatenate([self.relations, other.relations])),
-            tails=frozen(np.concatenate([self.tails, other.tails])),
-            passages=frozen(np.concatenate([self.passages, other.passages])),
-            strengths=frozen(np.concatenate([self.strengths, other.strengths])),
-            confidences=frozen(np.concatenate([self.confidences, other.confidences])),
-        )
+        names = TripleTable.__dataclass_fields__
+        pairs = [(getattr(self, name), getattr(other, name)) for name in names]
+        return TripleTable(*(frozen(np.concatenate(pair)) for pair in pairs))
+
+    def distinct(self) -> TripleTable:
+        """Each triple once, at its first place, with the greatest strength and confidence among its duplicates."""
+        _, first, inverse = np.unique(self.statements, axis=0, return_index=True, return_inverse=True)
+        if len(first) == len(self):
+            return self
+        strengths, confidences = np.zeros(len(first), np.float32), np.zeros(len(first), np.float32)
+        np.maximum.at(strengths, inverse.reshape(-1), self.strengths)
+        np.maximum.at(confidences, inverse.reshape(-1), self.confidences)
+        order = np.argsort(first)
+        kept = self.take(first[order])
+        return replace(kept, strengths=frozen(strengths[order]), confidences=frozen(confidences[order]))
 
 
-@dataclass(frozen=True, eq=False)
-class Incidence:
-    """How often the members of one kind meet those of another: entities and passages, either way round.
+def first_seen(values: Codes) -> tuple[Codes, IntArray]:
+    """Values renumbered by first appearance, and the distinct ones in that order.
 
-    Attributes
-    ----------
-    indptr : (n + 1,). others : (n_pairs,) ascending within each row, no pair twice. counts : (n_pairs,) at least 1.
+    >>> codes, order = first_seen(np.array([7, 3, 7, 5], dtype=np.int32))
+    >>> codes.tolist(), order.tolist()
+    ([0, 1, 0, 2], [7, 3, 5])
     """
-
-    indptr: Offsets
-    others: Codes
-    counts: Codes
-
-    def of(self, code: int) -> tuple[Codes, Codes]:
-        """What `code` meets, ascending, and how often."""
-        inside = slice(self.indptr[code], self.indptr[code + 1])
-        return self.others[inside], self.counts[inside]
-
-    @property
-    def owners(self) -> Codes:
-        """(n_pairs,) the member that each pair belongs to."""
-        return np.repeat(np.arange(len(self.indptr) - 1, dtype=np.int32), np.diff(self.indptr))
-
-    def transposed(self, n_others: int) -> Incidence:
-        """The same pairs, seen from the other side."""
-        return incidence(self.others, self.owners, self.counts, n_others)
+    distinct, first, inverse = np.unique(values, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    return np.argsort(order)[inverse].astype(np.int32).reshape(-1), distinct[order].astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,44 +100,14 @@ def adjacency(triples: TripleTable, n_entities: int) -> Adjacency:
     """The adjacency of a triple table."""
     number = np.arange(len(triples), dtype=np.int32)
     back = triples.heads != triples.tails
-    owners = np.concatenate([triples.heads, triples.tails[back]])
+    entities = np.concatenate([triples.heads, triples.tails[back]])
     others = np.concatenate([triples.tails, triples.heads[back]])
     numbers = np.concatenate([number, number[back]])
-    along = np.arange(len(owners)) < len(triples)
-    order = np.lexsort((numbers, -triples.strengths[numbers], owners))
+    along = np.arange(len(entities)) < len(triples)
+    order = np.lexsort((numbers, -triples.strengths[numbers], entities))
     return Adjacency(
-        indptr=_offsets(owners, n_entities),
+        indptr=offsets(entities, n_entities),
         neighbours=frozen(others[order]),
         triples=frozen(numbers[order]),
         along=frozen(along[order]),
     )
-
-
-def incidence(
-    owners: NDArray[np.integer], others: NDArray[np.integer], counts: NDArray[np.integer], n_owners: int
-) -> Incidence:
-    """The incidence of pairs, (n,) each; a pair that stands several times has its counts added."""
-    order = np.lexsort((others, owners))
-    owners, others, counts = owners[order], others[order], counts[order]
-    first = np.ones(len(owners), dtype=bool)
-    first[1:] = (owners[1:] != owners[:-1]) | (others[1:] != others[:-1])
-    starts = np.flatnonzero(first)
-    # reduceat cannot take an empty list of starts.
-    sums = np.add.reduceat(counts, starts) if len(starts) else counts
-    return Incidence(
-        indptr=_offsets(owners[first], n_owners),
-        others=frozen(others[first].astype(np.int32)),
-        counts=frozen(sums.astype(np.int32)),
-    )
-
-
-def frozen(array: NDArray[Scalar]) -> NDArray[Scalar]:
-    """The same array, read-only."""
-    array.flags.writeable = False
-    return array
-
-
-def _offsets(owners: NDArray[np.integer], n_owners: int) -> Offsets:
-    offsets = np.zeros(n_owners + 1, dtype=np.int64)
-    np.cumsum(np.bincount(owners, minlength=n_owners), out=offsets[1:])
-    return offsets

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from kg2rag.knowledge.graph.tables import Codes
+from kg2rag.knowledge.graph.csr import Codes, gather, offsets, owners
 from kg2rag.types.arrays import FloatArray, IntArray
 
 
@@ -43,10 +43,8 @@ class UndirectedGraph:
         keys, entry = np.unique(ends[proper] * n_nodes + others[proper], return_inverse=True)
         # bincount adds in the order given, the same at both ends: the matrix stays symmetric to the last bit.
         summed = np.bincount(entry, weights=both[proper], minlength=len(keys)).astype(np.float64)
-        indptr = np.zeros(n_nodes + 1, dtype=np.int64)
-        owners, neighbours = np.divmod(keys, n_nodes)
-        np.cumsum(np.bincount(owners, minlength=n_nodes), out=indptr[1:])
-        return cls(indptr, neighbours.astype(np.int32), summed)
+        nodes, neighbours = np.divmod(keys, n_nodes)
+        return cls(offsets(nodes, n_nodes), neighbours.astype(np.int32), summed)
 
     @property
     def n_nodes(self) -> int:
@@ -56,7 +54,7 @@ class UndirectedGraph:
     @cached_property
     def owners(self) -> IntArray:
         """(n_entries,) the node at which each entry stands."""
-        return np.repeat(np.arange(self.n_nodes), np.diff(self.indptr))
+        return owners(self.indptr)
 
     @cached_property
     def flows(self) -> FloatArray:
@@ -74,9 +72,8 @@ class UndirectedGraph:
         """The graph of these nodes (ascending, each once), numbered anew, and the edges between them."""
         number = np.full(self.n_nodes, -1, dtype=np.int64)
         number[nodes] = np.arange(len(nodes))
-        entries = np.concatenate([np.arange(self.indptr[n], self.indptr[n + 1]) for n in nodes.tolist()] or [nodes])
-        ends, others = number[self.owners[entries]], number[self.neighbours[entries]]
+        entries, ends = gather(self.indptr, nodes)
+        others = number[self.neighbours[entries]]
         kept = others >= 0
-        indptr = np.zeros(len(nodes) + 1, dtype=np.int64)
-        np.cumsum(np.bincount(ends[kept], minlength=len(nodes)), out=indptr[1:])
+        indptr = offsets(ends[kept], len(nodes))
         return UndirectedGraph(indptr, others[kept].astype(np.int32), self.weights[entries][kept])

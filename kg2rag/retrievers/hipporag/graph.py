@@ -24,8 +24,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kg2rag.knowledge.graph.components import Components
+from kg2rag.knowledge.graph.csr import Incidence, incidence
 from kg2rag.knowledge.graph.synonyms import Synonyms
-from kg2rag.knowledge.graph.tables import Incidence, incidence
 from kg2rag.knowledge.graph.undirected import UndirectedGraph
 from kg2rag.types.arrays import FloatArray, IntArray
 from kg2rag.types.corpus import Corpus

@@ -16,9 +16,9 @@ from functools import cached_property
 
 import numpy as np
 
-from kg2rag.extraction.mentions.finding import MentionTable
+from kg2rag.extraction.mentions.table import MentionTable
 from kg2rag.knowledge.base import KnowledgeBase
-from kg2rag.knowledge.graph.tables import Incidence, incidence
+from kg2rag.knowledge.graph.csr import Incidence, incidence
 from kg2rag.knowledge.graph.undirected import UndirectedGraph
 from kg2rag.knowledge.indexes.dense import DenseIndex
 from kg2rag.knowledge.sentences import mention_sentences

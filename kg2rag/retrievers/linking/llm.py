@@ -16,10 +16,9 @@ from pydantic import BaseModel, BeforeValidator, create_model
 from kg2rag.compute.llm import ChatModel
 from kg2rag.compute.llm.queries import ask_each, name_of, quoted
 from kg2rag.knowledge.base import KnowledgeBase
-from kg2rag.knowledge.graph.build import key_of
 from kg2rag.retrievers.linking.linkers import Link
 from kg2rag.text.lexicon import Lexicon
-from kg2rag.text.normalisation import normalise
+from kg2rag.text.normalisation import entity_key, normalise
 from kg2rag.types.parameters import above, at_least, at_most, check
 from kg2rag.types.passages import Query
 
@@ -113,15 +112,15 @@ class LLMLinker:
 
     def _types(self) -> tuple[str, ...]:
         """The types to choose from, as the graph writes them; none where it has none."""
-        every = {key_of(kind): kind for kind in self.kb.graph.entity_types}
+        every = {entity_key(kind): kind for kind in self.kb.graph.entity_types}
         if self.types is None:
             return tuple(every.values())
         for kind in self.types:
-            if key_of(kind) not in every:
+            if entity_key(kind) not in every:
                 raise ValueError(
                     f"The graph lacks the entity type {kind!r}. It has: {', '.join(every.values()) or 'none'}."
                 )
-        return tuple(every[key_of(kind)] for kind in self.types)
+        return tuple(every[entity_key(kind)] for kind in self.types)
 
     def _prompt(self, query: Query, types: tuple[str, ...]) -> str:
         known = f"The graph knows entities of these types and no others: {', '.join(types)}." if types else ""
@@ -134,10 +133,10 @@ class LLMLinker:
 
     def _looked_up(self, query: Query, names: Sequence[str]) -> LinkedNames:
         graph, links, unknown = self.kb.graph, dict[int, Link](), dict[str, None]()
-        allowed = None if self.types is None else {key_of(kind) for kind in self.types}
+        allowed = None if self.types is None else {entity_key(kind) for kind in self.types}
         for name in names:
             entity = graph.find(name)
-            if entity is None or (allowed is not None and key_of(graph.types[entity]) not in allowed):
+            if entity is None or (allowed is not None and entity_key(graph.types[entity]) not in allowed):
                 unknown[name] = None
             elif entity not in links and len(links) < self.limit:
                 span = _span(query.text, (name, graph.names[entity], *graph.aliases[entity]))
@@ -150,10 +149,10 @@ def _schema(types: tuple[str, ...]) -> type[BaseModel]:
     if not types:
         entity = create_model("Entity", name=(str, ...))
     else:
-        by_key: Mapping[str, str] = {key_of(kind): kind for kind in types}
+        by_key: Mapping[str, str] = {entity_key(kind): kind for kind in types}
 
         def known(given: Any) -> Any:
-            return by_key.get(key_of(given), given) if isinstance(given, str) else given
+            return by_key.get(entity_key(given), given) if isinstance(given, str) else given
 
         kind: Any = Annotated[Literal.__getitem__(types), BeforeValidator(known)]
         entity = create_model("Entity", name=(str, ...), type=(kind, ...))

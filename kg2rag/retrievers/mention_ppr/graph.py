@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kg2rag.extraction.mentions.finding import MentionTable
+from kg2rag.extraction.mentions.table import MentionTable
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.sentences import mention_sentences
 from kg2rag.types.corpus import Corpus

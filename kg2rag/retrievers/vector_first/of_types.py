@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from kg2rag.knowledge.base import KnowledgeBase
-from kg2rag.knowledge.graph.build import key_of
 from kg2rag.retrievers.linking.linkers import Link, Linker
+from kg2rag.text.normalisation import entity_key
 from kg2rag.types.passages import Query
 
 
@@ -31,11 +31,11 @@ class OfTypes:
         return [[link for link in links if self._fits(link)][: self.limit] for links in self.linker.link_batch(queries)]
 
     def _fits(self, link: Link) -> bool:
-        return self._keys is None or key_of(self.kb.graph.types[link.entity]) in self._keys
+        return self._keys is None or entity_key(self.kb.graph.types[link.entity]) in self._keys
 
     @cached_property
     def _keys(self) -> frozenset[str] | None:
-        return None if self.types is None else frozenset(map(key_of, self.types))
+        return None if self.types is None else frozenset(map(entity_key, self.types))
 
 
 def why_none(kb: KnowledgeBase, types: Sequence[str] | None) -> str:
@@ -44,7 +44,7 @@ def why_none(kb: KnowledgeBase, types: Sequence[str] | None) -> str:
         return "the graph has no entity"
     if types is None:
         return "the query names no entity of the graph"
-    known = set(map(key_of, kb.graph.entity_types))
-    unknown = [name for name in types if key_of(name) not in known]
+    known = set(map(entity_key, kb.graph.entity_types))
+    unknown = [name for name in types if entity_key(name) not in known]
     lacking = f"; the graph lacks the types {', '.join(map(repr, unknown))}" if unknown else ""
     return f"the query names no entity of the types {', '.join(map(repr, types))}{lacking}"

@@ -10,7 +10,7 @@ from extraction_world import corpus, triples
 from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.extraction.importers.saved import SavedGraph, read_about
 from kg2rag.extraction.importers.triples import TriplesFile
-from kg2rag.extraction.mentions.finding import Mentions
+from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.extraction.sources import parse
 from kg2rag.knowledge.graph import KnowledgeGraph
 from kg2rag.knowledge.graph.folder import check_free, write_failures, write_graph

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kg2rag.extraction.mentions.finding import MentionTable, find_mentions
+from kg2rag.extraction.mentions.finding import find_mentions
 from kg2rag.extraction.mentions.placebo import shuffled
+from kg2rag.extraction.mentions.table import MentionTable
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Passage
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.knowledge.graph import KnowledgeGraph
+from kg2rag.knowledge.graph.components import Components
 from kg2rag.knowledge.graph.perturbation import swapped
-from kg2rag.knowledge.graph.statistics import components
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Passage, Triple
 
@@ -44,7 +44,7 @@ def counted(graph: KnowledgeGraph) -> dict[str, list[int]]:
         "passages of an entity": sorted(np.diff(graph.mentions.indptr).tolist()),
         "entities of a passage": sorted(np.diff(graph.mentioned.indptr).tolist()),
         "triples of a passage": sorted(np.diff(graph.stated[0]).tolist()),
-        "components": sorted(np.bincount(components(graph)).tolist()),
+        "components": sorted(np.bincount(Components.of_graph(graph).labels).tolist()),
         "mention counts": sorted(graph.mentions.counts.tolist()),
     }
 

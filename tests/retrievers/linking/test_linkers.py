@@ -13,7 +13,6 @@ from kg2rag.compute.store import Store
 from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.graph import KnowledgeGraph
-from kg2rag.knowledge.graph.build import key_of
 from kg2rag.retrievers.linking.linkers import (
     ChainLinker,
     EmbeddingLinker,
@@ -23,6 +22,7 @@ from kg2rag.retrievers.linking.linkers import (
     PhraseLinker,
     phrases,
 )
+from kg2rag.text.normalisation import entity_key
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Passage, Query
 
@@ -96,7 +96,7 @@ def test_the_lexicon_knows_an_entity_by_the_key_of_the_graph(kb_of: Build) -> No
     kb = kb_of(*CITIES)
     for text in ("NEW-YORK", "saint etienne", "RUN_IN_THREADPOOL"):
         assert [kb.graph.entity(name) for name, _ in linked(NGramLinker(kb), kb, text)] == [kb.graph.entity(text)]
-        assert key_of(kb.graph.names[kb.graph.entity(text)]) == key_of(text)
+        assert entity_key(kb.graph.names[kb.graph.entity(text)]) == entity_key(text)
 
 
 PHRASES = [

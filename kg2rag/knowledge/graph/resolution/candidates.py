@@ -8,19 +8,15 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kg2rag.knowledge.graph.build import key_of
+from kg2rag.knowledge.graph.data import GraphData
 from kg2rag.knowledge.graph.resolution.near_spellings import near_spellings
 from kg2rag.knowledge.graph.resolution.spellings import acronym, compound_key, frame, initials, plain_key, told_apart
 from kg2rag.knowledge.graph.synonyms import synonyms
-from kg2rag.text.normalisation import normalise, without_brackets
+from kg2rag.text.normalisation import entity_key, normalise, without_brackets
 from kg2rag.types.arrays import IntArray, Matrix
-
-if TYPE_CHECKING:
-    from kg2rag.knowledge.graph.knowledge import KnowledgeGraph
 
 NEIGHBOURS = 16  # similar vectors looked at for each name
 
@@ -31,7 +27,7 @@ Pair = tuple[int, int, float]
 class Clusters:
     """Which entities are one by now: each cluster is known by its most mentioned entity, of equal ones the first."""
 
-    graph: KnowledgeGraph
+    graph: GraphData
     into: IntArray = field(init=False)
     types: list[str] = field(init=False)
     notes: Counter[str] = field(default_factory=Counter)
@@ -101,9 +97,9 @@ def _exact(clusters: Clusters, settings: Settings) -> list[Pair]:  # noqa: ARG00
     claims: defaultdict[str, dict[int, None]] = defaultdict(dict)
     for entity, name, aliases in zip(clusters.into.tolist(), graph.names, graph.aliases, strict=True):
         for alias in aliases:
-            if key_of(alias) != key_of(without_brackets(name)):
-                claims[key_of(alias)][entity] = None
-    named = clusters.by(key_of)
+            if entity_key(alias) != entity_key(without_brackets(name)):
+                claims[entity_key(alias)][entity] = None
+    named = clusters.by(entity_key)
     return [
         (owner, other, 1.0) for key, owners in claims.items() if len(owners) == 1 for owner in owners
         for other in named.get(key, ())

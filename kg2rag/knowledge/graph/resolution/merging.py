@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kg2rag.knowledge.graph.build import key_of
-from kg2rag.knowledge.graph.tables import TripleTable, frozen, incidence
+from kg2rag.knowledge.graph.csr import Codes, incidence
+from kg2rag.knowledge.graph.data import Graph
+from kg2rag.knowledge.graph.tables import TripleTable
+from kg2rag.text.normalisation import entity_key
 from kg2rag.types.arrays import IntArray
 
-if TYPE_CHECKING:
-    from kg2rag.knowledge.graph.knowledge import KnowledgeGraph
 
-
-def merged(graph: KnowledgeGraph, into: IntArray) -> KnowledgeGraph:
+def merged(graph: Graph, into: IntArray) -> Graph:
     """The graph in which each entity is the one it goes into.
 
     That one keeps its name and its place in the order; the names and aliases of the others become its aliases, and
@@ -39,7 +37,7 @@ def merged(graph: KnowledgeGraph, into: IntArray) -> KnowledgeGraph:
     members: list[list[int]] = [[code] for code in kept.tolist()]
     for code in np.flatnonzero(into != np.arange(len(into))).tolist():
         members[renumbered[code]].append(code)
-    triples, notes = _triples(graph, renumbered.reshape(-1).astype(np.int32))
+    triples, notes = _triples(graph.triples, renumbered.reshape(-1).astype(np.int32))
     mentions = graph.mentions
     owners = renumbered.reshape(-1)[mentions.owners]
     return replace(
@@ -58,29 +56,20 @@ def _first(texts: Sequence[str], codes: Iterable[int]) -> str:
     return next((texts[code] for code in codes if texts[code]), "")
 
 
-def _aliases(graph: KnowledgeGraph, codes: Sequence[int]) -> tuple[str, ...]:
+def _aliases(graph: Graph, codes: Sequence[int]) -> tuple[str, ...]:
     if len(codes) == 1:
         return graph.aliases[codes[0]]
-    own = key_of(graph.names[codes[0]])
+    own = entity_key(graph.names[codes[0]])
     others = [alias for code in codes for alias in (graph.names[code], *graph.aliases[code])]
-    return tuple(alias for alias in dict.fromkeys(others) if key_of(alias) != own)
+    return tuple(alias for alias in dict.fromkeys(others) if entity_key(alias) != own)
 
 
-def _triples(graph: KnowledgeGraph, renumbered: np.ndarray) -> tuple[TripleTable, dict[str, int]]:
-    table = graph.triples
-    heads, tails = renumbered[table.heads], renumbered[table.tails]
-    rows = np.stack([heads, table.relations, tails, table.passages], axis=1)
-    _, first, inverse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
-    strengths, confidences = np.zeros(len(first), np.float32), np.zeros(len(first), np.float32)
-    np.maximum.at(strengths, inverse.reshape(-1), table.strengths)
-    np.maximum.at(confidences, inverse.reshape(-1), table.confidences)
-    order = np.argsort(first)
-    kept = first[order]
-    columns = (heads[kept], table.relations[kept], tails[kept], table.passages[kept])
-    weights = (strengths[order], confidences[order])
-    loops = np.count_nonzero((heads == tails) & (table.heads != table.tails))
+def _triples(table: TripleTable, renumbered: Codes) -> tuple[TripleTable, dict[str, int]]:
+    merged = replace(table, heads=renumbered[table.heads], tails=renumbered[table.tails])
+    left = merged.distinct()
+    loops = np.count_nonzero((merged.heads == merged.tails) & (table.heads != table.tails))
     notes = {
-        "duplicate triples merged with their entities": len(table) - len(kept),
+        "duplicate triples merged with their entities": len(table) - len(left),
         "triples between merged entities, now loops": int(loops),
     }
-    return TripleTable(*map(frozen, (*columns, *weights))), notes
+    return left, notes

@@ -17,18 +17,17 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic
 
 import numpy as np
 
+from kg2rag.knowledge.graph.data import Graph, GraphData
 from kg2rag.knowledge.graph.resolution.candidates import METHODS, Clusters, Pair, Settings
 from kg2rag.knowledge.graph.resolution.merging import merged
 from kg2rag.types.arrays import IntArray, Matrix
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from kg2rag.knowledge.graph.knowledge import KnowledgeGraph
 
 DEFAULT = ("exact", "normalised", "acronym", "fuzzy")
 
@@ -44,7 +43,7 @@ class Merge:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Resolution:
+class Resolution(Generic[Graph]):
     """The merges, the graph before them and the graph after.
 
     Attributes
@@ -54,12 +53,12 @@ class Resolution:
     notes : what was held back, by cause ("merges held back: different types": 3).
     """
 
-    original: KnowledgeGraph
+    original: Graph
     merges: tuple[Merge, ...]
     notes: dict[str, int] = field(default_factory=dict)
 
     @cached_property
-    def graph(self) -> KnowledgeGraph:
+    def graph(self) -> Graph:
         """The graph with these merges made; the original itself where there is none."""
         return merged(self.original, self.into) if self.merges else self.original
 
@@ -72,7 +71,7 @@ class Resolution:
             into[merge.source] = into[merge.target]
         return into
 
-    def undo(self, merges: Iterable[int] | None = None) -> Resolution:
+    def undo(self, merges: Iterable[int] | None = None) -> Resolution[Graph]:
         """The resolution without some of its merges, by their rows in `table`; without all where none are named.
 
         Raises
@@ -117,13 +116,13 @@ class Resolution:
 
 
 def resolve(
-    graph: KnowledgeGraph,
+    graph: Graph,
     methods: Sequence[str] = DEFAULT,
     *,
     fuzzy: float = 0.93,
     embedding: float = 0.97,
     vectors: Matrix | None = None,
-) -> Resolution:
+) -> Resolution[Graph]:
     """Find the entities that are one, and merge them.
 
     Parameters
@@ -146,7 +145,7 @@ def resolve(
     return Resolution(graph, tuple(merges), dict(clusters.notes))
 
 
-def _check(graph: KnowledgeGraph, methods: Sequence[str], vectors: Matrix | None) -> None:
+def _check(graph: GraphData, methods: Sequence[str], vectors: Matrix | None) -> None:
     if isinstance(methods, str):
         raise ValueError(f"methods is a sequence of names, not the name {methods!r}: write ({methods!r},).")
     for method in methods:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from kg2rag.knowledge.graph.build import key_of
+from kg2rag.text.normalisation import entity_key
 
 _ARTICLES = frozenset(("the", "a", "an"))
 _LINK_WORDS = frozenset("a an and at by de di du for in la of on the to und with y".split())
@@ -32,13 +32,13 @@ _TELLING = frozenset(
 def plain_key(name: str) -> str:
     """The key of a name without what spellings of one name differ in.
 
-    Beyond `key_of`: a leading article and every "the" are dropped, and so is an acronym that follows its long form; "&"
-    is "and", letters with full stops are one word, and "St." at the front is "Saint".
+    Beyond `entity_key`: a leading article and every "the" are dropped, and so is an acronym that follows its long form;
+    "&" is "and", letters with full stops are one word, and "St." at the front is "Saint".
 
     >>> plain_key("The U.S. Navy"), plain_key("St. Anne & Sons"), plain_key("Bank of the Nation (BON)")
     ('us navy', 'saint anne and sons', 'bank of nation')
     """
-    words = _joined_letters(key_of(name.replace("&", " and ")).split())
+    words = _joined_letters(entity_key(name.replace("&", " and ")).split())
     if words[0] in _ARTICLES:
         words = words[1:] or words
     words = [word for word in words if word != "the"] or words
@@ -74,7 +74,7 @@ def initials(name: str) -> tuple[str, ...]:
     >>> initials("Bank of England")
     ('boe', 'be')
     """
-    words = key_of(name).split()
+    words = entity_key(name).split()
     if len(words) < 2:
         return ()
     full = "".join(word[0] for word in words)

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from kg2rag.extraction import Entity, Extraction, Extractor, Mention
+from kg2rag.extraction.combined import CombinedExtractor
 from kg2rag.extraction.cooccurrence import Cooccurrence
 from kg2rag.extraction.importers.hipporag import HippoRAGOpenIE
-from kg2rag.extraction.mentions.finding import Mentions
+from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.extraction.sources import parse
-from kg2rag.extraction.union import Union
 from kg2rag.knowledge.graph import KnowledgeGraph
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Passage, Triple
@@ -43,47 +43,49 @@ TWO = Given(
 
 
 def test_what_the_sources_found_stands_one_after_the_other() -> None:
-    found = Union((ONE, TWO)).extract(CORPUS)
+    found = CombinedExtractor((ONE, TWO)).extract(CORPUS)
     assert found.triples == ONE.found.triples + TWO.found.triples
     assert found.mentions == ONE.found.mentions
     assert found.entities == ONE.found.entities + TWO.found.entities
 
 
 def test_the_graph_merges_what_several_sources_say() -> None:
-    graph = KnowledgeGraph.build(Union((ONE, TWO)).extract(CORPUS), CORPUS)
+    graph = KnowledgeGraph.build(CombinedExtractor((ONE, TWO)).extract(CORPUS), CORPUS)
     assert graph.n_triples == 2
     assert (graph.types[0], graph.descriptions[0]) == ("title", "Of 1994.")
     assert graph.notes["exact duplicate triples merged in the graph"] == 1
 
 
 def test_notes_are_kept_for_each_source() -> None:
-    assert Union((ONE, TWO)).extract(CORPUS).notes == {"Given 1: dropped": 2, "Given 2: dropped": 3}
-    mixed = Union((Mentions(), ONE)).extract(CORPUS).notes
+    assert CombinedExtractor((ONE, TWO)).extract(CORPUS).notes == {"Given 1: dropped": 2, "Given 2: dropped": 3}
+    mixed = CombinedExtractor((Mentions(), ONE)).extract(CORPUS).notes
     assert mixed == {"Given: dropped": 2}
 
 
 def test_the_fingerprint_is_that_of_the_sources_in_their_order() -> None:
-    assert isinstance(Union((ONE, TWO)), Extractor)
-    assert Union((ONE, TWO)).fingerprint == Union((ONE, TWO)).fingerprint
-    assert len({Union(sources).fingerprint for sources in [(ONE, TWO), (TWO, ONE), (ONE, ONE)]}) == 3
+    assert isinstance(CombinedExtractor((ONE, TWO)), Extractor)
+    assert CombinedExtractor((ONE, TWO)).fingerprint == CombinedExtractor((ONE, TWO)).fingerprint
+    assert len({CombinedExtractor(sources).fingerprint for sources in [(ONE, TWO), (TWO, ONE), (ONE, ONE)]}) == 3
 
 
 def test_a_union_of_one_is_refused() -> None:
     with pytest.raises(ValueError, match="at least two sources, not 1"):
-        Union((ONE,))
+        CombinedExtractor((ONE,))
 
 
 def test_what_is_no_source_is_refused() -> None:
     with pytest.raises(ValueError, match="'mentions' is no source"):
-        Union((ONE, "mentions"))  # type: ignore[arg-type]
+        CombinedExtractor((ONE, "mentions"))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", ["openie.json", "a+b.json", "a+openie_2.json"])
 def test_names_joined_by_a_plus_are_a_union_and_paths_may_hold_one(tmp_path: Path, name: str) -> None:
     file = tmp_path / name
     file.write_text(json.dumps({"docs": []}))
-    assert parse(f"mentions+openie:{file}") == Union((Mentions(), HippoRAGOpenIE(file)))
-    assert parse(f"openie:{file}+cooccurrence+mentions") == Union((HippoRAGOpenIE(file), Cooccurrence(), Mentions()))
+    assert parse(f"mentions+openie:{file}") == CombinedExtractor((Mentions(), HippoRAGOpenIE(file)))
+    assert parse(f"openie:{file}+cooccurrence+mentions") == CombinedExtractor(
+        (HippoRAGOpenIE(file), Cooccurrence(), Mentions())
+    )
 
 
 def test_an_unknown_source_in_a_union_is_named() -> None:

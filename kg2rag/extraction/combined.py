@@ -5,15 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from dataclasses import dataclass
-from itertools import chain
+from dataclasses import dataclass, replace
 
 from kg2rag.extraction import Extraction, Extractor
+from kg2rag.extraction.given import joined
 from kg2rag.types.corpus import Corpus
 
 
 @dataclass(frozen=True)
-class Union:
+class CombinedExtractor:
     """The extractions of several sources over one corpus, one after the other.
 
     Exact duplicates become one where the graph is built. Of an entity that several sources describe, the first type and
@@ -50,12 +50,7 @@ class Union:
             for label, extraction in zip(self._labels(), found, strict=True)
             for cause, count in extraction.notes.items()
         }
-        return Extraction(
-            tuple(chain.from_iterable(extraction.triples for extraction in found)),
-            tuple(chain.from_iterable(extraction.mentions for extraction in found)),
-            tuple(chain.from_iterable(extraction.entities for extraction in found)),
-            notes,
-        )
+        return replace(joined(*found), notes=notes)
 
     def _labels(self) -> list[str]:
         """The kinds of the sources; several of one kind are numbered from 1."""

@@ -1,0 +1,130 @@
+"""Compressed sparse rows: what belongs to row `i` is at `indptr[i]:indptr[i + 1]` of the other arrays.
+
+Everything is vectorised. Kernels that walk the rows one by one are compiled, in `walks` and `pagerank`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kg2rag.types.arrays import IntArray
+
+Scalar = TypeVar("Scalar", bound=np.generic)
+Codes = NDArray[np.int32]
+Offsets = NDArray[np.int64]
+
+
+def offsets(rows: NDArray[np.integer], n_rows: int) -> Offsets:
+    """(n_rows + 1,) where the entries of each row begin, given the row of every entry, in any order.
+
+    >>> offsets(np.array([2, 0, 2]), 4).tolist()
+    [0, 1, 1, 3, 3]
+    """
+    indptr = np.zeros(n_rows + 1, dtype=np.int64)
+    np.cumsum(np.bincount(rows, minlength=n_rows), out=indptr[1:])
+    return indptr
+
+
+def owners(indptr: NDArray[np.integer]) -> IntArray:
+    """(n_entries,) the row of each entry: the inverse of `offsets`.
+
+    >>> owners(np.array([0, 1, 1, 3])).tolist()
+    [0, 2, 2]
+    """
+    rows: IntArray = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    return rows
+
+
+def ranges(starts: NDArray[np.integer], ends: NDArray[np.integer]) -> tuple[IntArray, IntArray]:
+    """The numbers in several half-open ranges, one range after another, and the position of each number's range.
+
+    >>> numbers, which = ranges(np.array([5, 0, 7]), np.array([7, 0, 8]))
+    >>> numbers.tolist(), which.tolist()
+    ([5, 6, 7], [0, 0, 2])
+    """
+    starts = np.asarray(starts, dtype=np.int64)
+    lengths = np.asarray(ends, dtype=np.int64) - starts
+    which = np.repeat(np.arange(len(lengths)), lengths)
+    before = np.cumsum(lengths) - lengths
+    return np.arange(len(which)) + (starts - before)[which], which
+
+
+def gather(indptr: NDArray[np.integer], rows: NDArray[np.integer]) -> tuple[IntArray, IntArray]:
+    """The positions of the entries of some rows, row by row in the order given, and where in `rows` each one's row is.
+
+    >>> positions, which = gather(np.array([0, 2, 2, 3]), np.array([2, 0]))
+    >>> positions.tolist(), which.tolist()
+    ([2, 0, 1], [0, 1, 1])
+    """
+    rows = np.asarray(rows, dtype=np.int64)
+    return ranges(indptr[rows], indptr[rows + 1])
+
+
+def run_starts(*columns: NDArray[np.generic]) -> NDArray[np.bool_]:
+    """(n,) whether an entry differs from the one before it in any of the columns; True for the first.
+
+    >>> run_starts(np.array([1, 1, 1, 2]), np.array([3, 3, 4, 4])).tolist()
+    [True, False, True, True]
+    """
+    first = np.ones(len(columns[0]), dtype=bool)
+    first[1:] = np.any([column[1:] != column[:-1] for column in columns], axis=0)
+    return first
+
+
+@dataclass(frozen=True, eq=False)
+class Incidence:
+    """How often the members of one kind meet those of another: entities and passages, either way round.
+
+    Attributes
+    ----------
+    indptr : (n + 1,). others : (n_pairs,) ascending within each row, no pair twice. counts : (n_pairs,) at least 1.
+    """
+
+    indptr: Offsets
+    others: Codes
+    counts: Codes
+
+    def of(self, code: int) -> tuple[Codes, Codes]:
+        """The members that `code` meets, ascending, and how often."""
+        inside = slice(self.indptr[code], self.indptr[code + 1])
+        return self.others[inside], self.counts[inside]
+
+    def of_all(self, codes: NDArray[np.integer]) -> Codes:
+        """The members that any of `codes` meets, code by code; one that several meet is repeated."""
+        return self.others[gather(self.indptr, codes)[0]]
+
+    @property
+    def owners(self) -> Codes:
+        """(n_pairs,) the member that each pair belongs to."""
+        return owners(self.indptr).astype(np.int32)
+
+    def transposed(self, n_others: int) -> Incidence:
+        """The same pairs, seen from the other side."""
+        return incidence(self.others, self.owners, self.counts, n_others)
+
+
+def incidence(
+    rows: NDArray[np.integer], others: NDArray[np.integer], counts: NDArray[np.integer], n_rows: int
+) -> Incidence:
+    """The incidence of pairs, (n,) each; the counts of a repeated pair are added."""
+    order = np.lexsort((others, rows))
+    rows, others, counts = rows[order], others[order], counts[order]
+    first = run_starts(rows, others)
+    starts = np.flatnonzero(first)
+    # reduceat cannot take an empty list of starts.
+    sums = np.add.reduceat(counts, starts) if len(starts) else counts
+    return Incidence(
+        indptr=offsets(rows[first], n_rows),
+        others=frozen(others[first].astype(np.int32)),
+        counts=frozen(sums.astype(np.int32)),
+    )
+
+
+def frozen(array: NDArray[Scalar]) -> NDArray[Scalar]:
+    """The same array, read-only."""
+    array.flags.writeable = False
+    return array

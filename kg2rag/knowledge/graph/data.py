@@ -1,0 +1,243 @@
+"""`GraphData`: what a corpus's triples and mentions say, as arrays, with sizes and lookup.
+
+Functions that make one graph of another take any `GraphData` and return its own type, so that `KnowledgeGraph`, which
+offers them as methods, can stand above them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from html import escape
+from typing import Self, TypeVar
+
+import numpy as np
+
+from kg2rag.extraction import Extraction
+from kg2rag.knowledge.graph.build import collect
+from kg2rag.knowledge.graph.csr import Codes, Incidence, Offsets, offsets
+from kg2rag.knowledge.graph.labels import Labels
+from kg2rag.knowledge.graph.tables import Adjacency, TripleTable, adjacency
+from kg2rag.text.normalisation import entity_key, normalise
+from kg2rag.types.arrays import IntArray
+from kg2rag.types.corpus import Corpus
+from kg2rag.types.passages import Triple
+
+Graph = TypeVar("Graph", bound="GraphData")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GraphData:
+    """The contents of a knowledge graph; immutable, equal where the contents are. See `KnowledgeGraph`.
+
+    Attributes
+    ----------
+    names, types, descriptions, aliases : (n_entities,) the first spelling of each, and what the source said; "" and ()
+        where it said nothing.
+    relations : the distinct relations, in order of appearance.
+    triples : the triples as columns.
+    mentions : entity -> corpus rows, with counts. Every mention and both ends of every triple count one each.
+    passage_ids : the corpus's ids, by row; shared, never copied.
+    notes : what extraction and building cleaned, merged or dropped, by cause.
+    """
+
+    names: tuple[str, ...]
+    types: tuple[str, ...]
+    descriptions: tuple[str, ...]
+    aliases: tuple[tuple[str, ...], ...]
+    relations: tuple[str, ...]
+    triples: TripleTable
+    mentions: Incidence
+    passage_ids: Sequence[str]
+    notes: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def build(cls, extraction: Extraction, corpus: Corpus) -> Self:
+        """The graph of what an extractor found in a corpus; an empty extraction makes an empty graph.
+
+        Exact duplicates (head, relation, tail and passage) become one triple with the greatest strength and
+        confidence among them, counted in `notes`.
+
+        Raises
+        ------
+        ValueError : a triple or mention names a passage that the corpus lacks, or an entity without a name.
+        """
+        tables = collect(extraction, corpus)
+        return cls(
+            names=tuple(tables.entities.names),
+            types=tuple(tables.entities.types),
+            descriptions=tuple(tables.entities.descriptions),
+            aliases=tuple(tables.entities.aliases),
+            relations=tables.relations,
+            triples=tables.triples,
+            mentions=tables.mentions,
+            passage_ids=corpus.ids,
+            notes=tables.notes,
+        )
+
+    # Sizes
+
+    @property
+    def n_entities(self) -> int:
+        """How many entities there are."""
+        return len(self.names)
+
+    @property
+    def n_relations(self) -> int:
+        """How many distinct relations there are."""
+        return len(self.relations)
+
+    @property
+    def n_triples(self) -> int:
+        """How many triples there are."""
+        return len(self.triples)
+
+    @property
+    def n_passages(self) -> int:
+        """How many passages the corpus has, named by an entity or not."""
+        return len(self.passage_ids)
+
+    @property
+    def n_mentions(self) -> int:
+        """How many pairs of an entity and a passage that names it there are."""
+        return len(self.mentions.others)
+
+    def _sizes(self) -> dict[str, int]:
+        kinds = ("entities", "relations", "triples", "mentions", "passages")
+        return {kind: getattr(self, f"n_{kind}") for kind in kinds}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{count:,} {kind}' for kind, count in self._sizes().items())})"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(f"<tr><th>{kind}</th><td>{count:,}</td></tr>" for kind, count in self._sizes().items())
+        notes = "".join(f"<tr><th>{escape(cause)}</th><td>{count:,}</td></tr>" for cause, count in self.notes.items())
+        return f"<table><caption>{type(self).__name__}</caption>{rows}{notes}</table>"
+
+    # Lookup
+
+    @cached_property
+    def _codes(self) -> dict[str, int]:
+        codes = {entity_key(name): code for code, name in enumerate(self.names)}
+        for code, aliases in enumerate(self.aliases):
+            for alias in aliases:
+                codes.setdefault(entity_key(alias), code)
+        return codes
+
+    def find(self, name: str) -> int | None:
+        """The code of an entity by any spelling of its name, else by an alias; None where there is none.
+
+        An alias that several entities claim belongs to the first of them.
+        """
+        return self._codes.get(entity_key(name))
+
+    def entity(self, name: str) -> int:
+        """The code of an entity, as `find`; KeyError names the nearest entities."""
+        if (code := self.find(name)) is not None:
+            return code
+        from rapidfuzz import process
+
+        near = [match[0] for match in process.extract(name, self.names, processor=normalise, limit=3)]
+        known = f"The nearest are {', '.join(map(repr, near))}." if near else "The graph is empty."
+        raise KeyError(f"Unknown entity {name!r}. {known}")
+
+    def triple(self, index: int) -> Triple:
+        """The triple at `index`, with names in place of codes; its passage is "" where none states it."""
+        if index not in self._written:  # strategies ask for the same few again and again
+            self._written[index] = self._write(index)
+        return self._written[index]
+
+    @cached_property
+    def _written(self) -> dict[int, Triple]:
+        return {}
+
+    def _write(self, index: int) -> Triple:
+        table = self.triples
+        passage = int(table.passages[index])
+        return Triple(
+            head=self.names[table.heads[index]],
+            relation=self.relations[table.relations[index]],
+            tail=self.names[table.tails[index]],
+            passage_id=self.passage_ids[passage] if passage >= 0 else "",
+            # By way of text: the shortest number that is this float32, so that 0.9 comes back as 0.9.
+            strength=float(str(table.strengths[index])),
+            confidence=float(str(table.confidences[index])),
+        )
+
+    def triples_of(self, entity: int) -> Codes:
+        """The triples that the entity is an end of, ascending."""
+        return np.sort(self.adjacency.triples[self.adjacency.indptr[entity] : self.adjacency.indptr[entity + 1]])
+
+    def passages_of(self, entity: int) -> tuple[Codes, Codes]:
+        """The corpus rows that name the entity, ascending, and how often each does."""
+        return self.mentions.of(entity)
+
+    def entities_of(self, row: int) -> tuple[Codes, Codes]:
+        """The entities that a passage names, ascending, and how often it names each."""
+        return self.mentioned.of(row)
+
+    # Derived arrays
+
+    @cached_property
+    def adjacency(self) -> Adjacency:
+        """Entity to entity, both ways."""
+        return adjacency(self.triples, self.n_entities)
+
+    @cached_property
+    def mentioned(self) -> Incidence:
+        """Corpus row -> entities, with counts: `mentions` the other way round."""
+        return self.mentions.transposed(self.n_passages)
+
+    @cached_property
+    def stated(self) -> tuple[Offsets, Codes]:
+        """Corpus row -> the triples that the passage states, as (indptr, triples): ascending within a passage."""
+        stating = np.flatnonzero(self.triples.passages >= 0)
+        rows = self.triples.passages[stating]
+        return offsets(rows, self.n_passages), stating[np.argsort(rows, kind="stable")].astype(np.int32)
+
+    @cached_property
+    def mention_counts(self) -> IntArray:
+        """(n_entities,) how often each entity is named in the whole corpus."""
+        totals = np.bincount(self.mentions.owners, weights=self.mentions.counts, minlength=self.n_entities)
+        return totals.astype(np.int64)
+
+    @cached_property
+    def degrees(self) -> IntArray:
+        """(n_entities,) how many triples each entity is an end of."""
+        return np.diff(self.adjacency.indptr)
+
+    @cached_property
+    def entity_types(self) -> tuple[str, ...]:
+        """The distinct types of the entities, sorted; those without one left out."""
+        return tuple(sorted(set(self.types) - {""}))
+
+    @cached_property
+    def relation_labels(self) -> Labels:
+        """The relations, as `neighbours` looks them up."""
+        return Labels.of("relation", self.relations)
+
+    @cached_property
+    def type_labels(self) -> Labels:
+        """The types of the entities, as `neighbours` looks them up."""
+        return Labels.of("entity type", self.types)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """sha256 over everything but the notes: equal graphs over equal passage ids have equal fingerprints."""
+        digest = hashlib.sha256()
+        for texts in (self.names, self.types, self.descriptions, self.aliases, self.relations, tuple(self.passage_ids)):
+            digest.update(repr(texts).encode())
+        table, mentions = self.triples, self.mentions
+        for codes in (table.heads, table.relations, table.tails, table.passages, mentions.others, mentions.counts):
+            digest.update(codes.tobytes())
+        for array in (table.strengths, table.confidences, mentions.indptr):
+            digest.update(array.tobytes())
+        return digest.hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        return self.fingerprint == other.fingerprint if isinstance(other, GraphData) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
