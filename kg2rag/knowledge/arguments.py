@@ -82,6 +82,8 @@ def checked_store(store: object) -> Store:
 
 def _a(value: object) -> str:
     """A wrong argument as a message names it: its type, its value where that is short."""
-    kind = f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
-    shown = repr(value)
-    return f"{kind} ({shown})" if len(shown) <= 60 and not isinstance(value, type) else kind
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    kind, shown = type(value).__name__, repr(value)
+    article = "an" if kind[0] in "AEIOUaeiou" else "a"
+    return f"{article} {kind} ({shown})" if len(shown) <= 60 else f"{article} {kind}"

@@ -6,7 +6,9 @@ import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+import networkx
 import numpy as np
 import pytest
 
@@ -16,10 +18,11 @@ from kg2rag.extraction import Extraction, Mention
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.graph import KnowledgeGraph
 from kg2rag.knowledge.indexes.lexical import LexicalSettings
-from kg2rag.retrievers.kg2rag.official.passages import stated_triples
+from kg2rag.retrievers.kg2rag.official.passages import dense_over, stated_triples
 from kg2rag.types.arrays import Matrix
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Passage, Query, Triple
+from kg2rag.types.questions import QADataset, Question
 
 PASSAGES = [
     Passage("p0", "Ed Wood", "Ed Wood is a film by Tim Burton.", "d0", 0),
@@ -206,10 +209,10 @@ def test_the_extraction_of_a_given_graph_is_its_triples(corpus: Corpus, tmp_path
 
 
 def test_passages_may_be_encoded_with_another_separator(little: KnowledgeBase) -> None:
-    assert little.dense_over("\n") is little.dense
+    assert dense_over(little, "\n") is little.dense
     expected = little.encode(["Ed Wood: Ed Wood is a film by Tim Burton."])
-    assert np.array_equal(little.dense_over(": ").vectors[:1], expected)
-    assert little.dense_over(": ") is little.dense_over(": ")
+    assert np.array_equal(dense_over(little, ": ").vectors[:1], expected)
+    assert dense_over(little, ": ") is dense_over(little, ": ")
 
 
 def test_texts_made_at_query_time_are_encoded_once_for_each_role(little: KnowledgeBase) -> None:
@@ -225,3 +228,39 @@ def test_a_graph_over_other_passages_is_refused(kb: KnowledgeBase) -> None:
     other = kb.corpus.without(kb.corpus.ids[:1])
     with pytest.raises(ValueError, match="built over 300 passages that are not the corpus's 299"):
         KnowledgeBase.build(other, kb.graph)
+
+
+DATA = QADataset("tiny", Corpus.from_passages(PASSAGES), (Question("q", "Who?", {"p0": 1}),))
+
+
+@pytest.mark.parametrize(
+    ("corpus", "fix"),
+    [
+        pytest.param(DATA, r"not over a QADataset.*: give data\.corpus", id="a data set"),
+        pytest.param(PASSAGES, r"not over a list.*Corpus\.from_passages", id="passages"),
+        pytest.param(["Ed Wood is a film."], r"not over a list \(\['Ed Wood is a film\.'\]\)", id="texts"),
+        pytest.param("corpus.jsonl", r"not over a str \('corpus\.jsonl'\)", id="a file's name"),
+        pytest.param(None, r"not over a NoneType \(None\)", id="nothing"),
+        pytest.param(Corpus, "not over the class Corpus", id="the class"),
+    ],
+)
+def test_a_corpus_of_another_type_is_refused_at_once(corpus: Any, fix: str) -> None:
+    with pytest.raises(TypeError, match=fix):
+        KnowledgeBase.build(corpus)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fix"),
+    [
+        pytest.param({"graph": FOUND}, r"graph is an Extraction; .*KnowledgeGraph\.build\(", id="an extraction"),
+        pytest.param({"graph": networkx.Graph()}, r"KnowledgeGraph\.from_networkx\(", id="networkx"),
+        pytest.param({"graph": Facts}, "graph is the class Facts; needed: a KnowledgeGraph", id="a class"),
+        pytest.param({"graph": Path("graph")}, r"the name of a graph source such as 'mentions'", id="a path"),
+        pytest.param({"embedder": 384}, r"embedder is an int \(384\); needed: the name of", id="a number"),
+        pytest.param({"embedder": Alphabet}, "embedder is the class Alphabet; needed", id="an embedder's class"),
+        pytest.param({"store": "cache"}, r"store is a str \('cache'\); needed: a Store, such as Store", id="a folder"),
+    ],
+)
+def test_other_arguments_of_another_type_are_refused_at_once(corpus: Corpus, arguments: Any, fix: str) -> None:
+    with pytest.raises(TypeError, match=fix):
+        KnowledgeBase.build(corpus, **arguments)
