@@ -236,7 +236,7 @@ DATA = QADataset("tiny", Corpus.from_passages(PASSAGES), (Question("q", "Who?", 
 @pytest.mark.parametrize(
     ("corpus", "fix"),
     [
-        pytest.param(DATA, r"not over a QADataset.*: give data\.corpus", id="a data set"),
+        pytest.param(DATA, r"not over data set 'tiny': give data\.corpus", id="a data set"),
         pytest.param(PASSAGES, r"not over a list.*Corpus\.from_passages", id="passages"),
         pytest.param(["Ed Wood is a film."], r"not over a list \(\['Ed Wood is a film\.'\]\)", id="texts"),
         pytest.param("corpus.jsonl", r"not over a str \('corpus\.jsonl'\)", id="a file's name"),
