@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
+from typo_queries import typo_queries
 
 import kg2rag
 from kg2rag import BM25, Dense, DynamicHybrid, MentionPPR, Pattern, QADataset, Retriever
-from kg2rag.datasets.typos import typo_queries
 
 METRICS = ["hit_rate@10", "mrr@10"]
 

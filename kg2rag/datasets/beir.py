@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from kg2rag.datasets.entry import Entry, Request
-from kg2rag.datasets.extras import beside
+from kg2rag.datasets.graph_files import find_graph_files
 from kg2rag.datasets.reading import Files, Identifier, Record, Text, locate
+from kg2rag.datasets.spec import DatasetSpec, LoadOptions
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Passage
 from kg2rag.types.questions import QADataset, Question
@@ -34,9 +34,9 @@ class BeirQuery(Record):
     text: Text
 
 
-def load(request: Request) -> QADataset:
+def load(options: LoadOptions) -> QADataset:
     """Read the folder."""
-    folder = request.path or Path()
+    folder = options.path or Path()
     if not folder.is_dir():
         raise FileNotFoundError(
             f"{folder} is no folder. Give the one that holds corpus.jsonl, queries.jsonl and qrels."
@@ -45,12 +45,12 @@ def load(request: Request) -> QADataset:
     corpus_path = locate(folder, ["corpus.jsonl"], "BEIR corpus")
     queries = files.records(locate(folder, ["queries.jsonl"], "BEIR queries"), BeirQuery)
     corpus = Corpus.from_passages(_passage(row, notes) for row in files.records(corpus_path, Document))
-    split, qrels_path = _qrels_path(folder, request.split)
+    split, qrels_path = _qrels_path(folder, options.split)
     gold = _qrels(files, qrels_path, corpus, {query.id for query in queries}, notes)
     questions = tuple(Question(query.id, query.text, gold[query.id]) for query in queries if query.id in gold)
     notes["queries without a relevant document in this split left out"] = len(queries) - len(questions)
     source = {"files": files.checksums, "split": split, "notes": {what: n for what, n in notes.items() if n}}
-    return QADataset(folder.resolve().name, corpus, questions, source=source, graph_files=beside(folder))
+    return QADataset(folder.resolve().name, corpus, questions, source=source, graph_files=find_graph_files(folder))
 
 
 def _passage(row: Document, notes: Counter[str]) -> Passage:
@@ -99,4 +99,12 @@ def _qrels(
     return gold
 
 
-ENTRY = Entry(name="beir", summary="any set of the BEIR benchmark, with graded judgements", load=load, splits=None)
+DATASET = DatasetSpec(
+    name="beir",
+    summary="any set of the BEIR benchmark, with graded judgements",
+    load=load,
+    licence="each set its own",
+    citation="Thakur et al., BEIR: A Heterogeneous Benchmark for Zero-shot Evaluation of IR Models, NeurIPS 2021",
+    homepage="https://github.com/beir-cellar/beir",
+    splits=None,
+)

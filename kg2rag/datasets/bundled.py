@@ -13,9 +13,9 @@ from pathlib import Path
 
 from pydantic import Field, StrictInt
 
-from kg2rag.datasets.entry import Entry, Request
-from kg2rag.datasets.extras import beside
+from kg2rag.datasets.graph_files import find_graph_files
 from kg2rag.datasets.reading import Files, Identifier, Record, SentenceName, Text, locate
+from kg2rag.datasets.spec import DatasetSpec, LoadOptions
 from kg2rag.text.normalisation import split_sentences
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Passage
@@ -54,10 +54,10 @@ def folder() -> Path:
     return _HERE / "bundled_files"
 
 
-def load(request: Request) -> QADataset:
+def load(options: LoadOptions) -> QADataset:
     """Read the folder."""
     files = Files()
-    root = locate(request.path or folder(), ["corpus.jsonl"], "bundled corpus").parent
+    root = locate(options.path or folder(), ["corpus.jsonl"], "bundled corpus").parent
     corpus = _corpus(files.records(root / "corpus.jsonl", BundledPassage))
     path = locate(root, ["questions.jsonl"], "bundled questions")
     known, firsts = set(corpus.ids), _first_sentences(corpus)
@@ -66,7 +66,7 @@ def load(request: Request) -> QADataset:
         for number, record in enumerate(files.records(path, BundledQuestion), start=1)
     )
     return QADataset(
-        "bundled", corpus, questions, source={"files": files.checksums, "notes": {}}, graph_files=beside(root)
+        "bundled", corpus, questions, source={"files": files.checksums, "notes": {}}, graph_files=find_graph_files(root)
     )
 
 
@@ -116,9 +116,11 @@ def _question(record: BundledQuestion, corpus: Corpus, known: set[str], firsts: 
     )
 
 
-ENTRY = Entry(
+DATASET = DatasetSpec(
     name="bundled",
     summary="the Python web and data stack, our own sentences: teaches, is no benchmark",
     load=load,
+    licence="Apache-2.0",
+    citation="The kg2rag developers",
     needs_path=False,
 )

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from pydantic import Field, StrictInt
 
-from kg2rag.datasets.entry import Entry, Request
 from kg2rag.datasets.layout import patterns
 from kg2rag.datasets.reading import Files, Record, Text, locate, quote
+from kg2rag.datasets.spec import DatasetSpec, LoadOptions
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Passage
 from kg2rag.types.questions import QADataset, Question
@@ -31,10 +31,10 @@ class CosqaRecord(Record):
     retrieval_idx: StrictInt
 
 
-def load(request: Request) -> QADataset:
+def load(options: LoadOptions) -> QADataset:
     """Read the map of functions and the questions."""
     files = Files()
-    path = locate(request.path or Path(), patterns(FILES, request), "CoSQA questions")
+    path = locate(options.path or Path(), patterns(FILES, options), "CoSQA questions")
     map_path = path.with_name(MAP)
     if not map_path.is_file():
         raise FileNotFoundError(f"{path.parent} lacks {MAP}, the corpus of functions, beside {path.name}.")
@@ -75,9 +75,12 @@ def _codes(text: str) -> dict[int, str]:
     return codes
 
 
-ENTRY = Entry(
+DATASET = DatasetSpec(
     name="cosqa",
     summary="web queries to Python functions: identifiers and code",
     load=load,
+    licence="C-UDA",
+    citation="Huang et al., CoSQA: 20,000+ Web Queries for Code Search and Question Answering, ACL 2021",
+    homepage="https://github.com/microsoft/CodeXGLUE",
     splits=("validation", "test"),
 )

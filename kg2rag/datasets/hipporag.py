@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from kg2rag.datasets import hotpotqa, musique, twowiki
-from kg2rag.datasets.entry import Entry, Request
-from kg2rag.datasets.extras import beside
+from kg2rag.datasets.graph_files import find_graph_files
 from kg2rag.datasets.layout import CORPUS, corpus_beside
 from kg2rag.datasets.pool import Schema, read_corpus
 from kg2rag.datasets.reading import Files, first_keys, locate
+from kg2rag.datasets.spec import DatasetSpec, LoadOptions
 from kg2rag.types.questions import QADataset
 
 # The first whose field a record has; 2WikiMultihopQA is HotpotQA with evidences, so it is asked first.
@@ -26,18 +26,18 @@ SCHEMAS: dict[str, Schema[Any]] = {
 }
 
 
-def load(request: Request) -> QADataset:
+def load(options: LoadOptions) -> QADataset:
     """Read questions and corpus."""
     files = Files()
-    questions_path, corpus_path = find(request.path or Path())
+    questions_path, corpus_path = find(options.path or Path())
     schema = schema_of(files.text(questions_path), questions_path.name)
     pool = schema.pool()
     read_corpus(files, corpus_path, pool)
     questions = schema.questions(files.records(questions_path, schema.record), pool, questions_path.name)
     source = {"files": files.checksums, "notes": dict(pool.notes)}
     name = corpus_path.name.removesuffix(CORPUS)
-    graph_files = beside(corpus_path)
-    return QADataset(name, pool.corpus(), tuple(questions), request.setting, source=source, graph_files=graph_files)
+    graphs = find_graph_files(corpus_path)
+    return QADataset(name, pool.corpus(), tuple(questions), options.setting, source=source, graph_files=graphs)
 
 
 def find(path: Path) -> tuple[Path, Path]:
@@ -61,9 +61,12 @@ def schema_of(text: str, name: str) -> Schema[Any]:
     raise ValueError(f"{name}: its records have the fields {keys}; one of {', '.join(SCHEMAS)} must tell their schema.")
 
 
-ENTRY = Entry(
+DATASET = DatasetSpec(
     name="hipporag",
     summary="a corpus and questions in HippoRAG's layout, whichever the set",
     load=load,
+    licence="MIT (layout); each set its own",
+    citation="Gutiérrez et al., HippoRAG: Neurobiologically Inspired Long-Term Memory for LLMs, NeurIPS 2024",
+    homepage="https://github.com/OSU-NLP-Group/HippoRAG",
     settings=("pooled", "distractor"),
 )

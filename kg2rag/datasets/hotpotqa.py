@@ -13,11 +13,10 @@ from collections.abc import Mapping, Sequence
 from pydantic import Field
 
 from kg2rag.datasets import hub
-from kg2rag.datasets.entry import Entry, Request
-from kg2rag.datasets.extras import beside
-from kg2rag.datasets.layout import patterns, use_corpus
+from kg2rag.datasets.layout import load_pooled
 from kg2rag.datasets.pool import Pool, Schema
-from kg2rag.datasets.reading import Fact, Files, Identifier, Record, SentenceName, Text, check, locate
+from kg2rag.datasets.reading import Fact, Identifier, Record, SentenceName, Text
+from kg2rag.datasets.spec import DatasetSpec, HubCopy, LoadOptions
 from kg2rag.types.questions import QADataset, Question
 
 FILES = {
@@ -134,35 +133,25 @@ def from_hub(row: Mapping[str, object]) -> dict[str, object]:
     }
 
 
-def load(request: Request) -> QADataset:
+def load(options: LoadOptions) -> QADataset:
     """Read the official file or the hub's copy."""
-    files, pool, graph_files = Files(), SCHEMA.pool(request.passages), {}
-    if request.path is None:
-        rows = hub.rows("hotpotqa", request.split, request.revision)
-        records, where, origin = (
-            check([from_hub(row) for row in rows.rows], HotpotRecord, rows.label),
-            rows.label,
-            rows.origin,
-        )
-    else:
-        path = locate(request.path, patterns(FILES, request), "HotpotQA questions")
-        records, where, origin = files.records(path, HotpotRecord), path.name, {"files": files.checksums}
-        graph_files = beside(path)
-        use_corpus(path, "hotpotqa", files, pool)
-    questions = SCHEMA.questions(records, pool, where)
-    levels = dict(sorted(Counter(record.level for record in records).items()))
-    source = {**origin, "levels": levels, "notes": dict(pool.notes)}
-    return QADataset(
-        "hotpotqa", pool.corpus(), tuple(questions), request.setting, source=source, graph_files=graph_files
-    )
+
+    def about(records: Sequence[HotpotRecord]) -> dict[str, object]:
+        return {"levels": dict(sorted(Counter(record.level for record in records).items()))}
+
+    return load_pooled(options, SCHEMA, FILES, from_hub=from_hub, about=about)
 
 
-ENTRY = Entry(
+DATASET = DatasetSpec(
     name="hotpotqa",
     summary="two-hop questions over Wikipedia introductions, with supporting sentences",
     load=load,
+    licence="CC BY-SA 4.0",
+    citation="Yang et al., HotpotQA: A Dataset for Diverse, Explainable Multi-hop Question Answering, EMNLP 2018",
+    homepage="https://hotpotqa.github.io",
     settings=("distractor", "pooled"),
     passages=("paragraph", "sentence"),
     splits=("validation", "train"),
-    on_hub=True,
+    # "fullwiki" differs in its contexts only: an automatic retriever chose them, and they often lack the gold.
+    hub=HubCopy("hotpotqa/hotpot_qa", config="distractor"),
 )

@@ -1,4 +1,4 @@
-"""A set's name -> the rows of its copy on the Hugging Face hub, and the commit they were read from."""
+"""A set -> the rows of its copy on the Hugging Face hub, and the commit they were read from."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kg2rag.datasets.sources import SOURCES, Source
+from kg2rag.datasets.spec import DatasetSpec
 
 _COMMIT = re.compile(r"@([0-9a-f]{40})/")
 
@@ -25,34 +25,33 @@ class HubRows:
     origin: Mapping[str, object]
 
 
-def rows(name: str, split: str | None, revision: str | None) -> HubRows:
+def rows(spec: DatasetSpec, split: str | None, revision: str | None) -> HubRows:
     """Download, or take from the hub's cache on this machine, one split of a set.
 
-    A source whose `repo` is a local directory is read from there: a copy of the repository, without a revision.
+    A copy whose `repo` is a local directory is read from there, without a revision.
 
     Parameters
     ----------
     split : None means the set's default.
-    revision : branch, tag or commit; None means the one in `SOURCES`.
+    revision : branch, tag or commit; None means the one of the spec.
 
     Raises
     ------
     ConnectionError : the hub cannot be reached and its cache has no copy.
     """
-    source = SOURCES[name]
-    split = split or source.splits[0]
-    asked = revision or source.revision
-    table = _download(name, source, split, asked)
-    local = Path(source.repo).is_dir()
-    name_of_repo = Path(source.repo).name if local else source.repo
-    label = f"{name_of_repo}, {split}"
+    assert spec.hub is not None
+    assert spec.splits
+    split, revision = split or spec.splits[0], revision or spec.hub.revision
+    table = _download(spec, split, revision)
+    local = Path(spec.hub.repo).is_dir()
+    repo = Path(spec.hub.repo).name if local else spec.hub.repo
     origin = {
-        "hub": name_of_repo,
-        "config": source.config,
+        "hub": repo,
+        "config": spec.hub.config,
         "split": split,
-        "revision": None if local else _commit(table) or asked,
+        "revision": None if local else _commit(table) or revision,
     }
-    return HubRows(table, label, origin)
+    return HubRows(table, f"{repo}, {split}", origin)
 
 
 def transpose(value: object, columns: Sequence[str]) -> object:
@@ -70,23 +69,25 @@ def transpose(value: object, columns: Sequence[str]) -> object:
     return value
 
 
-def _download(name: str, source: Source, split: str, revision: str) -> Iterable[Mapping[str, object]]:
+def _download(spec: DatasetSpec, split: str, revision: str) -> Iterable[Mapping[str, object]]:
     from datasets import load_dataset
 
-    local = Path(source.repo).is_dir()
+    assert spec.hub is not None
+    copy = spec.hub
+    local = Path(copy.repo).is_dir()
     with nullcontext() if local or _reachable() else _offline():
         try:
             table: Iterable[Mapping[str, object]] = load_dataset(
-                source.repo,
-                None if local else source.config,
+                copy.repo,
+                None if local else copy.config,
                 split=split,
                 revision=None if local else revision,
             )
         except (ConnectionError, FileNotFoundError) as error:
             raise ConnectionError(
-                f"Dataset {name!r}: {source.repo!r} (revision {revision!r}, split {split!r}) could not be read from "
+                f"Dataset {spec.name!r}: {copy.repo!r} (revision {revision!r}, split {split!r}) could not be read from "
                 f"the Hugging Face hub: {str(error).splitlines()[0]}. Without a network, give the official files by "
-                f"`path` (--path; see {source.homepage}), or load 'bundled', which comes with kg2rag."
+                f"`path` (--path; see {spec.homepage}), or load 'bundled', which comes with kg2rag."
             ) from error
     return table
 

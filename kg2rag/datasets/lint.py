@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from kg2rag.datasets.near_duplicates import THRESHOLD, near_duplicates
-from kg2rag.datasets.sources import SOURCES
+from kg2rag.datasets.registry import names, resolve
 from kg2rag.text.normalisation import normalise
 from kg2rag.types.questions import QADataset, Question
 
@@ -65,7 +65,8 @@ def lint(data: QADataset, examples: int = 3) -> list[Finding]:
 def info(data: QADataset) -> dict[str, object]:
     """The counts that a paper's table of data sets needs, by name; means are over questions or passages."""
     corpus = data.corpus
-    source = SOURCES.get(str(data.source.get("loader", data.name)))
+    loader = str(data.source.get("loader", data.name))
+    spec = resolve(loader) if loader in names() else None
     return {
         "name": data.name,
         "setting": data.setting,
@@ -82,9 +83,9 @@ def info(data: QADataset) -> dict[str, object]:
         "questions with supporting sentences": sum(bool(question.supporting) for question in data.questions),
         "questions with gold triples": sum(bool(question.triples) for question in data.questions),
         "graph files": sorted(data.graph_files),
-        "licence": source.licence if source else "",
-        "citation": source.citation if source else "",
-        "homepage": source.homepage if source else "",
+        "licence": spec.licence if spec else "",
+        "citation": spec.citation if spec else "",
+        "homepage": spec.homepage if spec else "",
     }
 
 

@@ -12,12 +12,10 @@ import re
 
 from pydantic import Field, StrictBool, StrictInt
 
-from kg2rag.datasets import hub
-from kg2rag.datasets.entry import Entry, Request
-from kg2rag.datasets.extras import beside
-from kg2rag.datasets.layout import patterns, use_corpus
+from kg2rag.datasets.layout import load_pooled
 from kg2rag.datasets.pool import Pool, Schema
-from kg2rag.datasets.reading import Files, Identifier, Record, Text, check, locate
+from kg2rag.datasets.reading import Identifier, Record, Text
+from kg2rag.datasets.spec import DatasetSpec, HubCopy, LoadOptions
 from kg2rag.types.questions import QADataset, Question
 
 FILES = {
@@ -36,7 +34,7 @@ class Paragraph(Record):
     is_supporting: StrictBool
 
 
-class Step(Record):
+class SubQuestion(Record):
     """One single-hop question of the decomposition."""
 
     question: str
@@ -53,7 +51,7 @@ class MusiqueRecord(Record):
     answer_aliases: list[str] = Field(default_factory=list)
     answerable: StrictBool = True
     paragraphs: list[Paragraph] = Field(min_length=1)
-    question_decomposition: list[Step] = Field(default_factory=list)
+    question_decomposition: list[SubQuestion] = Field(default_factory=list)
 
     @property
     def key(self) -> object:
@@ -98,27 +96,20 @@ def _shape(record: MusiqueRecord) -> tuple[str, int | None]:
 SCHEMA = Schema(MusiqueRecord, to_question, titles_are_documents=True)
 
 
-def load(request: Request) -> QADataset:
+def load(options: LoadOptions) -> QADataset:
     """Read the official file, with the pooled corpus beside it, or the hub's copy."""
-    files, pool, graph_files = Files(), SCHEMA.pool(), {}
-    if request.path is None:
-        rows = hub.rows("musique", request.split, request.revision)
-        records, where, origin = check(list(rows.rows), MusiqueRecord, rows.label), rows.label, rows.origin
-    else:
-        path = locate(request.path, patterns(FILES, request), "MuSiQue questions")
-        use_corpus(path, "musique", files, pool)
-        records, where, origin = files.records(path, MusiqueRecord), path.name, {"files": files.checksums}
-        graph_files = beside(path)
-    questions = tuple(SCHEMA.questions(records, pool, where))
-    source = {**origin, "notes": dict(pool.notes)}
-    return QADataset("musique", pool.corpus(), questions, request.setting, source=source, graph_files=graph_files)
+    return load_pooled(options, SCHEMA, FILES)
 
 
-ENTRY = Entry(
+DATASET = DatasetSpec(
     name="musique",
     summary="two- to four-hop questions composed of single-hop ones",
     load=load,
+    licence="CC BY 4.0",
+    citation="Trivedi et al., MuSiQue: Multihop Questions via Single-hop Question Composition, TACL 2022",
+    homepage="https://github.com/StonyBrookNLP/musique",
     settings=("pooled", "distractor"),
     splits=("validation", "train"),
-    on_hub=True,
+    # Re-uploaded by a user of the hub: the authors publish no copy there.
+    hub=HubCopy("dgslibisey/MuSiQue"),
 )

@@ -15,8 +15,8 @@ from typing import Generic
 
 from pydantic import TypeAdapter, ValidationError
 
-from kg2rag.datasets.entry import Unit
 from kg2rag.datasets.reading import Files, R, Record, Text
+from kg2rag.datasets.spec import Granularity
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Passage
 from kg2rag.types.questions import Question
@@ -46,7 +46,7 @@ class Pool:
     notes : what was merged, dropped or matched loosely, and how often.
     """
 
-    def __init__(self, passages: Unit = "paragraph", *, titles_are_documents: bool = False) -> None:
+    def __init__(self, passages: Granularity = "paragraph", *, titles_are_documents: bool = False) -> None:
         self.passages = passages
         self.titles_are_documents = titles_are_documents
         self.notes: Counter[str] = Counter()
@@ -149,7 +149,7 @@ class Schema(Generic[R]):
     to_question: Callable[[R, Pool, str], Question | None]
     titles_are_documents: bool = False
 
-    def pool(self, passages: Unit = "paragraph") -> Pool:
+    def pool(self, passages: Granularity = "paragraph") -> Pool:
         """An empty pool for records of this schema."""
         return Pool(passages, titles_are_documents=self.titles_are_documents)
 

@@ -8,18 +8,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pydantic import Field, StrictInt
 
 from kg2rag.datasets import hub
-from kg2rag.datasets.entry import Entry, Request
-from kg2rag.datasets.extras import beside
 from kg2rag.datasets.hotpotqa import HotpotRecord, question_over_contexts
 from kg2rag.datasets.hotpotqa import from_hub as hotpot_from_hub
-from kg2rag.datasets.layout import patterns, use_corpus
+from kg2rag.datasets.layout import corpus_beside, load_pooled, patterns
 from kg2rag.datasets.pool import Pool, Schema
-from kg2rag.datasets.reading import Fact, Files, Identifier, Record, Text, check, first_keys, locate
+from kg2rag.datasets.reading import Fact, Files, Identifier, Record, Text, first_keys, locate
+from kg2rag.datasets.spec import DatasetSpec, HubCopy, LoadOptions
 from kg2rag.types.questions import QADataset, Question
 
 FILES = {
@@ -27,6 +26,7 @@ FILES = {
     "train": ("train.json",),
     "": ("2wikimultihopqa.json", "questions.jsonl"),
 }
+CITATION = "Ho et al., Constructing A Multi-hop QA Dataset for Comprehensive Evaluation of Reasoning Steps, COLING 2020"
 HOPS = {"bridge_comparison": 4, "comparison": 2, "compositional": 2, "inference": 2}
 
 
@@ -88,46 +88,33 @@ def from_hub(row: Mapping[str, object]) -> dict[str, object]:
     return {**hotpot_from_hub(row), "evidences": hub.transpose(row.get("evidences"), ("fact", "relation", "entity"))}
 
 
-def load(request: Request) -> QADataset:
+def load(options: LoadOptions) -> QADataset:
     """Read the official file, the questions over HippoRAG's corpus, or the hub's copy."""
-    if request.path is None:
-        rows = hub.rows("2wikimultihopqa", request.split, request.revision)
-        records = check([from_hub(row) for row in rows.rows], TwoWikiRecord, rows.label)
-        pool = SCHEMA.pool(request.passages)
-        return _dataset(request, pool, SCHEMA.questions(records, pool, rows.label), dict(rows.origin))
-    files = Files()
-    path = locate(request.path, patterns(FILES, request), "2WikiMultihopQA questions")
-    titled = "gold_titles" in first_keys(files.text(path))
-    if titled and request.setting == "distractor":
-        raise ValueError(
-            f"{path.name} gives its questions no paragraphs of their own: only setting 'pooled' is possible."
-        )
-    pool = SCHEMA.pool(request.passages)
-    if not use_corpus(path, "2wikimultihopqa", files, pool) and titled:
+    path = None if options.path is None else locate(options.path, patterns(FILES, options), "2wikimultihopqa questions")
+    if path is None or "gold_titles" not in first_keys(Files().text(path)):
+        return load_pooled(options, SCHEMA, FILES, from_hub=from_hub)
+    if options.setting == "distractor":
+        raise ValueError(f"{path.name} has no paragraphs of each question: only setting 'pooled' is possible.")
+    if corpus_beside(path, options.spec.name) is None:
         raise FileNotFoundError(f"{path.name} names its gold by title: 2wikimultihopqa_corpus.json must lie beside it.")
-    origin: dict[str, object] = {"files": files.checksums}
-    if not titled:
-        return _dataset(request, pool, SCHEMA.questions(files.records(path, TwoWikiRecord), pool, path.name), origin)
-    records_of_titles = files.records(path, TitledRecord)
-    origin["gold_status"] = dict(sorted(Counter(record.gold_status for record in records_of_titles).items()))
-    return _dataset(request, pool, TITLED.questions(records_of_titles, pool, path.name), origin)
+    return load_pooled(options, TITLED, FILES, about=_gold_status)
 
 
-def _dataset(request: Request, pool: Pool, questions: list[Question], origin: dict[str, object]) -> QADataset:
-    source = {**origin, "notes": dict(pool.notes)}
-    graph_files = beside(request.path) if request.path else {}
-    return QADataset(
-        "2wikimultihopqa", pool.corpus(), tuple(questions), request.setting, source=source, graph_files=graph_files
-    )
+def _gold_status(records: Sequence[TitledRecord]) -> dict[str, object]:
+    return {"gold_status": dict(sorted(Counter(record.gold_status for record in records).items()))}
 
 
-ENTRY = Entry(
+DATASET = DatasetSpec(
     name="2wikimultihopqa",
     summary="two- and four-hop questions with the triples that answer them",
     load=load,
+    licence="Apache-2.0",
+    citation=CITATION,
+    homepage="https://github.com/Alab-NII/2wikimultihop",
     aliases=("2wiki",),
     settings=("pooled", "distractor"),
     passages=("paragraph", "sentence"),
     splits=("validation", "train"),
-    on_hub=True,
+    # Re-uploaded by a user of the hub: the authors publish no copy there.
+    hub=HubCopy("framolfese/2WikiMultihopQA"),
 )

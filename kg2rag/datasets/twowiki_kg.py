@@ -11,9 +11,10 @@ from pathlib import Path
 
 from pydantic import Field, StrictInt
 
-from kg2rag.datasets.entry import Entry, Request
-from kg2rag.datasets.extras import beside
+from kg2rag.datasets.graph_files import find_graph_files
 from kg2rag.datasets.reading import Fact, Files, Identifier, R, Record, Text, locate
+from kg2rag.datasets.spec import DatasetSpec, LoadOptions
+from kg2rag.datasets.twowiki import CITATION
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Passage
 from kg2rag.types.questions import QADataset, Question
@@ -40,19 +41,19 @@ class ChunkQuestion(Record):
     gold_triples: list[Fact] = Field(default_factory=list)
 
 
-def load(request: Request) -> QADataset:
+def load(options: LoadOptions) -> QADataset:
     """Read the folder."""
     files = Files()
-    folder = locate(request.path or Path(), ["corpus.jsonl"], "2wiki-kg corpus").parent
+    folder = locate(options.path or Path(), ["corpus.jsonl"], "2wiki-kg corpus").parent
     chunks = files.records(folder / "corpus.jsonl", Chunk)
     records = files.records(_needed(folder, "questions.jsonl"), ChunkQuestion)
-    graph_files = beside(folder)
-    split = request.split or "test"
+    graphs = find_graph_files(folder)
+    split = options.split or "test"
     if split == "test":
         chunks = _chosen(chunks, "chunk_id", files, _needed(folder, "graph_corpus_ids.txt"), "corpus.jsonl")
         records = _chosen(records, "id", files, _needed(folder, "test_ids.txt"), "questions.jsonl")
     else:
-        graph_files = {kind: path for kind, path in graph_files.items() if not kind.startswith(("triples", "entities"))}
+        graphs = {kind: path for kind, path in graphs.items() if not kind.startswith(("triples", "entities"))}
     corpus = Corpus.from_passages(
         Passage(c.chunk_id, c.source_title, c.text, c.source_title or c.chunk_id, c.source_para_idx) for c in chunks
     )
@@ -63,7 +64,7 @@ def load(request: Request) -> QADataset:
         corpus,
         questions,
         source={"files": files.checksums, "split": split, "notes": {}},
-        graph_files=graph_files,
+        graph_files=graphs,
     )
 
 
@@ -104,9 +105,12 @@ def _chosen(rows: list[R], field: str, files: Files, listing: Path, origin: str)
     return kept
 
 
-ENTRY = Entry(
+DATASET = DatasetSpec(
     name="2wiki-kg",
     summary="2WikiMultihopQA over short chunks, with a graph extracted by a language model",
     load=load,
+    licence="Apache-2.0 (2WikiMultihopQA), MIT (graph)",
+    citation=CITATION,
+    homepage="https://github.com/Alab-NII/2wikimultihop",
     splits=("test", "all"),
 )

@@ -117,7 +117,7 @@ def test_the_split_chooses_among_the_official_files_of_a_folder(hotpot, write):
     assert len(load("hotpotqa", path=folder, split="train")) == 1
     assert len(load("hotpotqa", path=folder, split="validation")) == 2
     with pytest.raises(
-        ValueError, match=r"2 files of HotpotQA questions: hotpot_dev_distractor_v1\.json, hotpot_train"
+        ValueError, match=r"2 files of hotpotqa questions: hotpot_dev_distractor_v1\.json, hotpot_train"
     ):
         load("hotpotqa", path=folder)
 

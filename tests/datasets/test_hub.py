@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from kg2rag.datasets import hotpotqa, hub, load, twowiki
+from kg2rag.datasets import DATASETS, HubCopy, hotpotqa, hub, load, twowiki
 from kg2rag.datasets.musique import MusiqueRecord
 from kg2rag.datasets.reading import check
 
@@ -27,15 +27,13 @@ def local_copy(tmp_path, monkeypatch):
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from kg2rag.datasets import sources
-
     monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")
 
     def _copy(name, rows):
         folder = tmp_path / "copy"
         folder.mkdir()
         pq.write_table(pa.Table.from_pylist(rows), folder / "validation-00000-of-00001.parquet")
-        monkeypatch.setitem(sources.SOURCES, name, replace(sources.SOURCES[name], repo=str(folder), config=None))
+        monkeypatch.setitem(DATASETS, name, replace(DATASETS[name], hub=HubCopy(str(folder))))
         return folder
 
     return _copy

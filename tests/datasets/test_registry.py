@@ -3,12 +3,12 @@ import sys
 
 import pytest
 
-from kg2rag.datasets import ENTRIES, describe, load, names
-from kg2rag.datasets.sources import SOURCES
+from kg2rag.datasets import DATASETS, describe, load, names
 
 
-def test_every_set_of_the_registry_has_its_source():
-    assert set(names()) == set(SOURCES)
+def test_every_set_is_registered_under_its_own_name_with_its_licence():
+    assert names() == tuple(sorted(DATASETS))
+    assert all(spec.name == name and spec.licence for name, spec in DATASETS.items())
 
 
 def test_an_unknown_name_lists_the_known_ones():
@@ -26,9 +26,9 @@ def test_a_size_without_a_folder_does_not_become_the_whole_set():
         load("hotpotqa-300")
 
 
-@pytest.mark.parametrize("name", sorted(ENTRIES))
+@pytest.mark.parametrize("name", sorted(DATASETS))
 def test_an_unknown_setting_lists_those_of_the_set(name, tmp_path):
-    offered = ", ".join(ENTRIES[name].settings)
+    offered = ", ".join(DATASETS[name].settings)
     with pytest.raises(ValueError, match=rf"'{name}' has no setting 'open'\. It offers: {offered}\."):
         load(name, path=tmp_path, setting="open")
 

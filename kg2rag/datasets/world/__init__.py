@@ -5,6 +5,6 @@ every result over it says so.
 """
 
 from kg2rag.datasets.world.build import World
-from kg2rag.datasets.world.files import ENTRY, write
+from kg2rag.datasets.world.files import DATASET, write
 
-__all__ = ["ENTRY", "World", "write"]
+__all__ = ["DATASET", "World", "write"]

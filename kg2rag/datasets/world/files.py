@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.json
 from pydantic import Field, StrictInt, ValidationError
 
-from kg2rag.datasets.entry import Entry, Request
-from kg2rag.datasets.extras import beside
+from kg2rag.datasets.graph_files import find_graph_files
 from kg2rag.datasets.reading import Files, Identifier, Record, Text
+from kg2rag.datasets.spec import DatasetSpec, LoadOptions
 from kg2rag.datasets.world.build import World
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.questions import QADataset, Question
@@ -84,9 +84,9 @@ def write(world: World, folder: Path | str, *, progress: bool = True) -> Path:
     return folder
 
 
-def load(request: Request) -> QADataset:
+def load(options: LoadOptions) -> QADataset:
     """Read a folder that `write` wrote; every file must have the checksum that `world.json` names."""
-    folder = request.path or Path()
+    folder = options.path or Path()
     if not (folder / MANIFEST).is_file():
         raise FileNotFoundError(f"{folder} holds no world: {MANIFEST} is missing. Make one: kg2rag world --out.")
     manifest = _manifest(folder / MANIFEST)
@@ -98,7 +98,11 @@ def load(request: Request) -> QADataset:
     questions = tuple(_question(record) for record in Files().records(folder / "questions.jsonl", WorldQuestion))
     source = {"synthetic": True, "controls": manifest.controls, "files": manifest.sha256}
     return QADataset(
-        "synthetic world", _corpus(folder / "corpus.jsonl"), questions, source=source, graph_files=beside(folder)
+        "synthetic world",
+        _corpus(folder / "corpus.jsonl"),
+        questions,
+        source=source,
+        graph_files=find_graph_files(folder),
     )
 
 
@@ -153,8 +157,10 @@ def _question(record: WorldQuestion) -> Question:
     )
 
 
-ENTRY = Entry(
+DATASET = DatasetSpec(
     name="world",
     summary="a generated, wholly invented world with exact gold chains: for scale and controlled questions",
     load=load,
+    licence="Apache-2.0",
+    citation="The kg2rag developers; synthetic",
 )

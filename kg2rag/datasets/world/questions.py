@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from kg2rag.datasets.typos import one_typo
 from kg2rag.datasets.world.facts import WorldFacts
 from kg2rag.datasets.world.names import KINDS
 from kg2rag.datasets.world.schema import RELATIONS, Relation
+from kg2rag.text.identifiers import key
 from kg2rag.types.questions import Question
 
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
 ATTEMPTS = 200
 """Draws for each question after which a world is held to be too small for so many."""
 Thing = tuple[str, int]
@@ -77,3 +78,14 @@ def _question(
 
 def _any(options: tuple[str, ...], rng: np.random.Generator) -> str:
     return options[int(rng.integers(len(options)))]
+
+
+def one_typo(name: str, rng: np.random.Generator) -> str:
+    """A letter left out, doubled, replaced, or swapped with the next; never leaving the name as it was."""
+    while True:
+        at, kind = int(rng.integers(len(name) - 1)), int(rng.integers(4))
+        letter = LETTERS[int(rng.integers(len(LETTERS)))]
+        middle = ("", name[at] * 2, letter, name[at + 1] + name[at])[kind]
+        edited = name[:at] + middle + name[at + (2 if kind == 3 else 1) :]
+        if key(edited) != key(name):
+            return edited

@@ -6,10 +6,10 @@ import time
 from pathlib import Path
 
 import pytest
+from typo_queries import typo_queries
 
 from kg2rag.compute.store import Store
 from kg2rag.datasets import load
-from kg2rag.datasets.typos import typo_queries
 from kg2rag.evaluation.metrics import evaluate
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.retrievers.pattern.retriever import Pattern

@@ -10,11 +10,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from kg2rag.datasets.world.questions import one_typo
 from kg2rag.text.identifiers import definitions, key, split
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.questions import QADataset, Question
 
-LETTERS = "abcdefghijklmnopqrstuvwxyz"
 SHORTEST = 6
 """Letters of the shortest name that is edited: two edits leave nothing of a shorter one to recognise."""
 
@@ -54,17 +54,6 @@ def typo_queries(corpus: Corpus, *, per_kind: int = 60, seed: int = 0) -> QAData
         if len(questions) < wanted:
             raise ValueError(f"Only {len(questions) + per_kind - wanted} names make a question of kind {kind!r}.")
     return QADataset("typos", corpus, tuple(questions), source={"per_kind": per_kind, "seed": seed})
-
-
-def one_typo(name: str, rng: np.random.Generator) -> str:
-    """A letter left out, doubled, replaced, or swapped with the next; never leaving the name as it was."""
-    while True:
-        at, kind = int(rng.integers(len(name) - 1)), int(rng.integers(4))
-        letter = LETTERS[int(rng.integers(len(LETTERS)))]
-        middle = ("", name[at] * 2, letter, name[at + 1] + name[at])[kind]
-        edited = name[:at] + middle + name[at + (2 if kind == 3 else 1) :]
-        if key(edited) != key(name):
-            return edited
 
 
 def _two_typos(name: str, rng: np.random.Generator) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from rapidfuzz.distance import OSA
+from typo_queries import KINDS, typo_queries
 
-from kg2rag.datasets.typos import KINDS, typo_queries
 from kg2rag.text.identifiers import key
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Passage

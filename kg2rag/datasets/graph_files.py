@@ -1,4 +1,4 @@
-"""A questions file -> the graph files that lie beside it, by kind: offered, never used without being asked for."""
+"""A questions file -> the graph files beside it, by kind: offered, never used unless requested."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ PATTERNS = {
 }
 
 
-def beside(path: Path) -> dict[str, Path]:
-    """The graph files in the folder of `path`; where one kind has several, the key names the file too."""
+def find_graph_files(path: Path) -> dict[str, Path]:
+    """The graph files in the folder of `path`; where one kind has several, the key includes the file's name."""
     folder = path if path.is_dir() else path.parent
     found: dict[str, Path] = {}
     for kind, pattern in PATTERNS.items():

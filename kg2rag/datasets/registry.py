@@ -1,0 +1,126 @@
+"""A name -> QADataset: the table of known sets, those of installed packages included, and the function that loads any.
+
+To add a set: one file with a `DatasetSpec`, and its line in `DATASETS`; see docs/add_a_dataset.md. Another package
+registers one under the entry-point group `kg2rag.datasets`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from kg2rag.datasets import beir, bundled, cosqa, hipporag, hotpotqa, musique, twowiki, twowiki_kg, world
+from kg2rag.datasets.spec import DatasetSpec
+from kg2rag.text import plugins
+from kg2rag.text.nearest import unknown
+from kg2rag.types.questions import QADataset
+
+DATASETS: Mapping[str, DatasetSpec] = {
+    "2wiki-kg": twowiki_kg.DATASET,
+    "2wikimultihopqa": twowiki.DATASET,
+    "beir": beir.DATASET,
+    "bundled": bundled.DATASET,
+    "cosqa": cosqa.DATASET,
+    "hipporag": hipporag.DATASET,
+    "hotpotqa": hotpotqa.DATASET,
+    "musique": musique.DATASET,
+    "world": world.DATASET,
+}
+GROUP = "kg2rag.datasets"
+_SIZE = re.compile(r"-\d+$")
+
+
+def load(
+    name: str,
+    *,
+    path: str | Path | None = None,
+    split: str | None = None,
+    setting: str | None = None,
+    passages: str | None = None,
+    limit: int | None = None,
+    seed: int = 0,
+    revision: str | None = None,
+) -> QADataset:
+    """Load a set by name, from files, from the hub or from the package.
+
+    Parameters
+    ----------
+    name : one of `names()`, an alias, or either with a size after it ("musique-100").
+    path : a folder or a file of the set; None reads the hub's copy (or, for "bundled", the package's own files).
+    split : "validation", "train", …; None takes the set's default, or the only file in the folder.
+    setting : "pooled", every question searches the whole corpus, or "distractor", each searches its own paragraphs.
+    passages : "paragraph" or "sentence".
+    limit : draw that many questions, by `seed`; the corpus stays whole.
+    revision : the hub's branch, tag or commit; `source["revision"]` holds the commit that was read.
+
+    Raises
+    ------
+    ValueError : an option the set does not offer (the message lists what it does), or a record that is wrong (the
+        message names file, record and field).
+    FileNotFoundError : the path, or a file it should hold.
+    ConnectionError : the hub cannot be reached.
+
+    Examples
+    --------
+    >>> load("musique", setting="open")
+    Traceback (most recent call last):
+    ...
+    ValueError: Dataset 'musique' has no setting 'open'. It offers: pooled, distractor.
+    """
+    spec = resolve(name)
+    if path is None and name not in (spec.name, *spec.aliases):
+        # Without its folder, "musique-100" would silently become all of MuSiQue.
+        raise ValueError(f"{name!r} names a part of {spec.name!r} that lies in a folder: give its `path` (--path).")
+    options = spec.options(path, split=split, setting=setting, passages=passages, revision=revision)
+    data = spec.load(options)
+    chosen = {"split": options.split, "setting": options.setting, "passages": options.passages}
+    source = {"loader": spec.name, **chosen, **data.source, "licence": spec.licence}
+    data = replace(data, source=source)
+    return data if limit is None else data.sample(limit, seed)
+
+
+def names() -> tuple[str, ...]:
+    """The sets that `load` knows, sorted."""
+    return plugins.names(GROUP, DATASETS)
+
+
+def resolve(name: str) -> DatasetSpec:
+    """The spec of a name.
+
+    Raises
+    ------
+    ValueError : an unknown name; the message lists the known ones and the nearest.
+    RuntimeError : another package's set cannot be imported. TypeError : it is no `DatasetSpec` of that name.
+    """
+    ours = {alias: spec for spec in DATASETS.values() for alias in (spec.name, *spec.aliases)}
+    known = set(plugins.names(GROUP, ours))
+    for candidate in (name, _SIZE.sub("", name)):
+        if candidate in known:
+            return _checked(candidate, plugins.look_up("dataset", candidate, ours, GROUP), own=candidate in ours)
+    raise ValueError(unknown("dataset", name, known))
+
+
+def _checked(name: str, spec: DatasetSpec, *, own: bool) -> DatasetSpec:
+    if not own and not (isinstance(spec, DatasetSpec) and spec.name == name):
+        found = f"the DatasetSpec of {spec.name!r}" if isinstance(spec, DatasetSpec) else f"a {type(spec).__name__}"
+        raise TypeError(f"The entry point {name!r} of {GROUP!r} is {found}; needed: a DatasetSpec of that name.")
+    return spec
+
+
+def describe(name: str) -> Mapping[str, object]:
+    """What a set is and which options `load` takes for it, the default first; the set is not read."""
+    spec = resolve(name)
+    return {
+        "name": spec.name,
+        "aliases": spec.aliases,
+        "summary": spec.summary,
+        "settings": spec.settings,
+        "passages": spec.passages,
+        "splits": spec.splits if spec.splits is not None else ("the files decide",),
+        "hub": spec.hub.repo if spec.hub else None,
+        "licence": spec.licence,
+        "citation": spec.citation,
+        "homepage": spec.homepage,
+    }

@@ -1,0 +1,107 @@
+"""What a data set offers and the options it is loaded with: the two records between the registry and the loaders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, cast
+
+from kg2rag.types.questions import QADataset
+
+Setting = Literal["pooled", "distractor"]
+Granularity = Literal["paragraph", "sentence"]
+
+
+@dataclass(frozen=True, slots=True)
+class HubCopy:
+    """A set's repository on the Hugging Face hub, or a local copy of one.
+
+    Attributes
+    ----------
+    config : the repository's configuration, None for its only one.
+    revision : branch, tag or commit read where the caller gives none.
+    """
+
+    repo: str
+    config: str | None = None
+    revision: str = "main"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatasetSpec:
+    """A set that `load` knows: what may be chosen, where it comes from, and the function that reads it.
+
+    Attributes
+    ----------
+    load : reads it; the registry adds loader, options and licence to the `source` of what it returns.
+    settings, passages : what may be chosen; the first is the default.
+    splits : likewise; None where the files decide, empty where there is nothing to choose.
+    hub : where `load` reads it without a path; None where it is not read from the hub.
+    needs_path : False where the set comes with the package or from the hub.
+    """
+
+    name: str
+    summary: str
+    load: Callable[[LoadOptions], QADataset]
+    licence: str
+    citation: str = ""
+    homepage: str = ""
+    aliases: tuple[str, ...] = ()
+    settings: tuple[Setting, ...] = ("pooled",)
+    passages: tuple[Granularity, ...] = ("paragraph",)
+    splits: tuple[str, ...] | None = ()
+    hub: HubCopy | None = None
+    needs_path: bool = True
+
+    def options(
+        self,
+        path: str | Path | None = None,
+        *,
+        split: str | None = None,
+        setting: str | None = None,
+        passages: str | None = None,
+        revision: str | None = None,
+    ) -> LoadOptions:
+        """The options of `kg2rag.load`, checked, defaults filled in; ValueError lists what this set offers."""
+        if path is None and self.needs_path and self.hub is None:
+            raise ValueError(
+                f"Dataset {self.name!r} is read from files: give `path` (--path), a folder or a file of it."
+            )
+        if revision is not None and (path is not None or self.hub is None):
+            raise ValueError(
+                f"Dataset {self.name!r}: revision {revision!r} names a version on the hub, and this set is read from "
+                f"{'files' if path is not None or self.needs_path else 'the package'}. Leave `revision` out."
+            )
+        if self.splits is not None:
+            self._offered("split", split, self.splits)
+        return LoadOptions(
+            spec=self,
+            path=None if path is None else Path(path).expanduser(),
+            split=split,
+            setting=cast("Setting", self._offered("setting", setting, self.settings)),
+            passages=cast("Granularity", self._offered("passages", passages, self.passages)),
+            revision=revision,
+        )
+
+    def _offered(self, option: str, value: str | None, offered: tuple[str, ...]) -> str | None:
+        if value is None:
+            return offered[0] if offered else None
+        if value not in offered:
+            choice = (
+                f"It offers: {', '.join(offered)}." if offered else "It offers none to choose: leave the option out."
+            )
+            raise ValueError(f"Dataset {self.name!r} has no {option} {value!r}. {choice}")
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class LoadOptions:
+    """The options of one call of `load`; `path` and `split` are None where not given."""
+
+    spec: DatasetSpec
+    path: Path | None
+    split: str | None
+    setting: Setting
+    passages: Granularity
+    revision: str | None
