@@ -58,7 +58,7 @@ MISTAKES = [
     ('data = "bundled"', 'data = {name = "bundled", path = "x"}', "Unknown key data.path. .*--path"),
     ("systems.bm25]", "systems.bm26]", "Unknown system 'bm26'. Known: bm25, "),
     ("k1 =", "k2 =", r"systems.bm25.k2: system 'bm25' has no parameter 'k2'. Known: b, k1"),
-    ("[0.9, 1.2]", '[0.9, "high"]', "systems.bm25: bm25.k1 = 'high': expected a value like 0.9."),
+    ("[0.9, 1.2]", '[0.9, "high"]', "systems.bm25: .*k1 must be a finite number, not 'high'"),
     ("[0.9, 1.2]", "[-1.0]", "systems.bm25: k1 = -1.0"),
     ("[0.9, 1.2]", "[]", r"systems.bm25.k1 = \[\]: an empty list leaves nothing to run"),
     ("[0.9, 1.2]", "{low = 0.1, high = 2.0}", "systems.bm25.k1 = .*: a grid needs values"),
