@@ -19,8 +19,20 @@ BLOCK = 64  # queries walked together, so that their (n_queries, n_nodes) arrays
 Start = TypeVar("Start")
 
 
+class VectorRetriever(Retriever):
+    """A retriever that compares queries by their vectors; its preparation encodes all of them."""
+
+    kb: KnowledgeBase
+
+    def prepare(self, queries: Sequence[Query]) -> None:
+        """Encode the queries, then build what is shared by them with the first."""
+        if queries:
+            self.kb.encode_queries(queries)
+        super().prepare(queries)
+
+
 @dataclass(frozen=True)
-class Dense(Retriever):
+class Dense(VectorRetriever):
     """Cosine over normalised embeddings; the score of a hit is its cosine, in [-1, 1]."""
 
     kb: KnowledgeBase = field(repr=False)
@@ -35,12 +47,6 @@ class Dense(Retriever):
             rank(query.id, rows, scores, ids, k, stages=("dense",), score_parts={"cosine": scores}, metadata=told)
             for query, (rows, scores) in zip(queries, found, strict=True)
         ]
-
-    def prepare(self, queries: Sequence[Query]) -> None:
-        """Encode the queries and load the index."""
-        if queries:
-            self.kb.encode_queries(queries)
-        super().prepare(queries)
 
 
 def walk_or_dense(

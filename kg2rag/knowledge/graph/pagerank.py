@@ -13,6 +13,7 @@ gives the same bits as its queries one by one, with any number of threads.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import acosh, ceil
 
 import numba
@@ -30,6 +31,21 @@ Codes = NDArray[np.int32]
 
 LANES = 8  # queries solved side by side: eight float64 are one cache line, so a gather brings all of them
 TOLERANCE = 1e-12
+
+
+def pagerank_within(graph: UndirectedGraph, restarts: Floats, scopes: Sequence[Ints | None], damping: float) -> Floats:
+    """`pagerank` of each query over the nodes of its scope and the edges between them; over all where that is None.
+
+    What a query restarts outside its scope is left out; nodes outside have 0.
+    """
+    scores = np.zeros(restarts.shape)
+    free = [i for i, nodes in enumerate(scopes) if nodes is None]
+    if free:
+        scores[free] = pagerank(graph, restarts[free], damping)
+    for i, nodes in enumerate(scopes):
+        if nodes is not None:
+            scores[i, nodes] = pagerank(graph.induced(nodes), restarts[i : i + 1, nodes], damping)[0]
+    return scores
 
 
 def pagerank(graph: UndirectedGraph, restarts: Floats, damping: float, tolerance: float = TOLERANCE) -> Floats:

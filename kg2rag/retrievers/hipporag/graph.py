@@ -214,20 +214,20 @@ class PhraseGraph:
         -------
         (n_queries, n_nodes).
         """
-        from kg2rag.knowledge.graph.pagerank import pagerank
+        from kg2rag.knowledge.graph.pagerank import pagerank_within
 
-        whole, size = (self.walk, self.n_nodes) if passages else (self.phrases_only, self.n_phrases)
+        scopes = [None if mask is None else self.nodes_in(mask, passages=passages) for mask in masks]
+        if passages:
+            return pagerank_within(self.walk, restarts, scopes, damping)
         scores = np.zeros(restarts.shape)
-        free = [i for i, mask in enumerate(masks) if mask is None]
-        if free:
-            scores[free, :size] = pagerank(whole, restarts[free, :size], damping)
-        for i, mask in enumerate(masks):
-            if mask is not None:
-                nodes = self.table.phrases_in(mask)
-                if passages:
-                    nodes = np.concatenate([nodes, self.n_phrases + mask])
-                scores[i, nodes] = pagerank(whole.induced(nodes), restarts[i : i + 1, nodes], damping)[0]
+        walked = restarts[:, : self.n_phrases]
+        scores[:, : self.n_phrases] = pagerank_within(self.phrases_only, walked, scopes, damping)
         return scores
+
+    def nodes_in(self, mask: IntArray, *, passages: bool = True) -> IntArray:
+        """The phrases of some passages and, unless `passages` is False, these themselves."""
+        phrases = self.table.phrases_in(mask)
+        return np.concatenate([phrases, self.n_phrases + mask]) if passages else phrases
 
     def edges(self) -> tuple[IntArray, IntArray, FloatArray]:
         """Sources, targets and weights, (n_edges,) each; an ordered pair stands once, self-loops are left out.
@@ -261,7 +261,7 @@ class PhraseGraph:
         within = np.ones(self.n_nodes, dtype=bool)
         if mask is not None:
             within[:] = False
-            within[np.concatenate([table.phrases_in(mask), self.n_phrases + mask])] = True
+            within[self.nodes_in(mask)] = True
         kept = within[walk.owners] & within[walk.neighbours]
         ends = walk.owners[kept], walk.neighbours[kept]
         joined = Components.of(ends, self.n_nodes, (table.passages.owners, table.passages.others))

@@ -1,10 +1,10 @@
 """Query -> passages by personalised PageRank from the facts that fit it: HippoRAG 2 as its released code behaves.
 
 Theirs [1], commit c617143f: fact linking, weights, walk and every default. The code departs from the paper in places
-(five entities are kept; a passage edge weighs half a fact) and is followed there. Its orders that depend on hashing are
-ours: equal facts by first statement, equal phrases alphabetically (they are the first nodes), equal passages by corpus
-position. Ours too: where a query has candidates, facts and walk are restricted to them and the phrases they state, but
-edges between these and specificity remain the corpus's; an empty query gets the dense ranking, as one without a fact.
+(five entities are kept; a passage edge weighs half a fact) and is followed there. Ours, where theirs depends on hash
+order: equal facts by first statement, equal phrases alphabetically, equal passages by corpus position. Ours too: a
+query's candidates restrict facts and walk to them and the phrases they state, but edges between these and specificity
+remain the corpus's; an empty query gets the dense ranking, as one without a fact.
 
 [1] Gutiérrez et al., "From RAG to Memory: Non-Parametric Continual Learning for Large Language Models", ICML 2025.
 """
@@ -13,22 +13,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from kg2rag.knowledge.base import KnowledgeBase
-from kg2rag.retrievers.contract import Retriever
-from kg2rag.retrievers.dense import walk_or_dense
 from kg2rag.retrievers.hipporag import memory
-from kg2rag.retrievers.hipporag.graph import PhraseGraph
-from kg2rag.retrievers.hipporag.paths import PhrasePaths
+from kg2rag.retrievers.hipporag.walk import Linked, PhraseWalk
 from kg2rag.types.arrays import FloatArray, IntArray
-from kg2rag.types.formulas import arithmetic
 from kg2rag.types.parameters import above, at_least, at_most, below, check
 from kg2rag.types.passages import Query
-from kg2rag.types.rankings import Ranking, best, rank
-from kg2rag.types.trace import Trace
+from kg2rag.types.rankings import Ranking, best
 
 
 class FactFilter(Protocol):
@@ -39,26 +34,17 @@ class FactFilter(Protocol):
         ...
 
 
-class Linked(NamedTuple):
-    """What a query starts from: facts and their scores in [0, 1], best first; phrases and their weights likewise."""
-
-    facts: IntArray
-    fact_scores: FloatArray
-    phrases: IntArray
-    weights: FloatArray
-
-
 @dataclass(frozen=True)
-class HippoRAG2(Retriever):
+class HippoRAG2(PhraseWalk):
     """Facts nearest the query -> their phrases; PageRank from these and, faintly, from all passages by cosine.
 
     Parameters
     ----------
-    damping : probability of following an edge rather than starting anew, in (0, 1).
+    damping : probability of following an edge rather than restarting, in (0, 1).
     passage_weight : start weight of the passage most similar to the query; the least similar has 0.
     synonym_threshold : least cosine of two phrases that are joined as synonyms, in (0, 1].
     link_top_k : facts linked, and phrases kept of them.
-    fact_filter : asked which linked facts to keep; None keeps all, as the reference rankings do.
+    fact_filter : chooses among the linked facts; None keeps all, as the reference rankings do.
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -67,6 +53,8 @@ class HippoRAG2(Retriever):
     synonym_threshold: float = 0.8
     link_top_k: int = 5
     fact_filter: FactFilter | None = None
+    passages = True
+    unlinked = "no fact is linked"
 
     def __post_init__(self) -> None:
         check(
@@ -77,24 +65,16 @@ class HippoRAG2(Retriever):
             link_top_k=at_least(1),
         )
 
-    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        """One walk a query, eight side by side, blocks of eight in parallel."""
-        without = "no fact is linked" if memory.phrases(self.kb).fact_relations else "the graph has no fact"
-        return walk_or_dense(self.kb, queries, k, link=self._starts, walk=self._walk, without=without)
-
     def prepare(self, queries: Sequence[Query]) -> None:
-        """Encode the queries, the facts and the phrases, build the graph, compile the walk."""
-        if queries:
-            self.kb.encode_queries(queries)
-            if memory.phrases(self.kb).fact_relations:
-                _ = memory.fact_vectors(self.kb), self._graph.walk.flows
+        """Encode the facts too, without linking, which would call the filter."""
+        if queries and memory.phrases(self.kb).fact_relations:
+            memory.fact_vectors(self.kb)
         super().prepare(queries)
 
     def link(self, queries: Sequence[Query]) -> list[Linked]:
-        """The facts and phrases that each query starts from; empty arrays where it has none."""
+        """The phrases of the facts nearest to each query; none for an empty query."""
         table, kb = memory.phrases(self.kb), self.kb
-        empty = np.empty(0, dtype=np.int64)
-        nothing = Linked(empty, np.empty(0), empty, np.empty(0))
+        nothing = Linked(np.empty(0, dtype=np.int64), np.empty(0), {})
         if not table.fact_relations or not queries:
             return [nothing] * len(queries)
         vectors = kb.encode_queries(queries)
@@ -120,8 +100,13 @@ class HippoRAG2(Retriever):
                 sums.setdefault(phrase, []).append(score * float(table.specificity[phrase]))
         means = {phrase: sum(values) / len(values) for phrase, values in sums.items()}
         kept_phrases = sorted(means, key=lambda phrase: (-means[phrase], phrase))[: self.link_top_k]
-        weights = np.array([means[phrase] for phrase in kept_phrases])
-        return Linked(facts, scores, np.array(kept_phrases, dtype=np.int64)[weights > 0], weights[weights > 0])
+        kept_phrases = [phrase for phrase in kept_phrases if means[phrase] > 0]
+        weights = [means[phrase] for phrase in kept_phrases]
+        metadata = {
+            "facts": tuple(zip(map(table.fact, facts.tolist()), scores.tolist(), strict=True)),
+            "phrases": tuple(zip((table.phrases[phrase] for phrase in kept_phrases), weights, strict=True)),
+        }
+        return Linked(np.array(kept_phrases, dtype=np.int64), np.array(weights, dtype=np.float64), metadata)
 
     def _filtered(self, text: str, facts: IntArray) -> list[int]:
         assert self.fact_filter is not None
@@ -132,76 +117,32 @@ class HippoRAG2(Retriever):
             raise ValueError(f"fact_filter kept fact {strangers[0]} of {len(facts)}; positions count from 0.")
         return kept
 
-    @property
-    def _graph(self) -> PhraseGraph:
-        return memory.phrase_graph(self.kb, self.synonym_threshold)
-
-    def _starts(self, queries: Sequence[Query]) -> list[Linked | None]:
-        return [start if len(start.phrases) else None for start in self.link(queries)]
-
-    def restarts(self, queries: Sequence[Query], starts: Sequence[Linked]) -> tuple[FloatArray, FloatArray]:
+    def restarts(self, queries: Sequence[Query], links: Sequence[Linked]) -> tuple[FloatArray, FloatArray]:
         """Where the walks start, (n_queries, n_nodes), not scaled; every passage's cosine, (n_queries, n_passages)."""
         from kg2rag.compute.cosines import all_cosines
 
-        graph = self._graph
+        n_phrases = self.graph.n_phrases
         cosines = all_cosines(self.kb.encode_queries(queries), self.kb.vectors)
-        restarts = np.zeros((len(queries), graph.n_nodes))
-        for restart, start, similar, mask in zip(restarts, starts, cosines, self.kb.candidates(queries), strict=True):
+        restarts = np.zeros((len(queries), self.graph.n_nodes))
+        for restart, link, similar, mask in zip(restarts, links, cosines, self.kb.candidates(queries), strict=True):
             rows = np.arange(len(similar)) if mask is None else mask
             near = similar[rows]
-            restart[start.phrases] = start.weights
-            restart[graph.n_phrases + rows] = self.passage_weight * _scaled(near, near.min(), near.max())
+            restart[link.phrases] = link.weights
+            restart[n_phrases + rows] = self.passage_weight * _scaled(near, near.min(), near.max())
         return restarts, cosines
 
-    def _walk(self, queries: Sequence[Query], starts: Sequence[Linked], k: int) -> list[Ranking]:
+    def walk(self, queries: Sequence[Query], links: Sequence[Linked], k: int) -> list[Ranking]:
+        """Start at the linked phrases and, faintly, at every passage; all passages are ranked."""
         masks = self.kb.candidates(queries)
-        restarts, cosines = self.restarts(queries, starts)
-        scores = self._graph.pagerank(restarts, masks, self.damping)
+        restarts, cosines = self.restarts(queries, links)
+        walked = self.graph.pagerank(restarts, masks, self.damping)
         restarts /= restarts.sum(axis=1, keepdims=True)
-        columns = zip(queries, starts, scores, restarts, cosines, masks, strict=True)
-        return [self._ranking(query, k, *column) for query, *column in columns]
-
-    def _ranking(
-        self,
-        query: Query,
-        k: int,
-        start: Linked,
-        scores: FloatArray,
-        restart: FloatArray,
-        cosines: FloatArray,
-        mask: IntArray | None,
-    ) -> Ranking:
-        graph, table = self._graph, memory.phrases(self.kb)
-        passages = scores[graph.n_phrases :]
-        rows = best(passages, k) if mask is None else mask
-        return rank(
-            query.id,
-            rows,
-            passages[rows],
-            self.kb.corpus.ids,
-            k,
-            stages=("pagerank",),
-            score_parts={
-                "pagerank": passages[rows],
-                "restart": restart[graph.n_phrases + rows],
-                "cosine": cosines[rows],
-            },
-            paths=PhrasePaths(graph, start.phrases, mask),
-            metadata={
-                **arithmetic("pagerank", "graph"),
-                "facts": tuple(zip(map(table.fact, start.facts.tolist()), start.fact_scores.tolist(), strict=True)),
-                "phrases": tuple(
-                    zip((table.phrases[i] for i in start.phrases.tolist()), start.weights.tolist(), strict=True)
-                ),
-            },
-        )
-
-    def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
-        """Which passages the phrases of the linked facts lead to; all are ranked, for all are faint starts."""
-        rankings = self.retrieve_batch(queries, k)
-        starts = [start.phrases for start in self.link(queries)]
-        columns = zip(rankings, starts, self.kb.candidates(queries), strict=True)
-        return [Trace(ranking, (self._graph.linked(phrases, mask),)) for ranking, phrases, mask in columns]
+        n, rankings = self.graph.n_phrases, []
+        for at, (query, link, mask) in enumerate(zip(queries, links, masks, strict=True)):
+            parts = {"pagerank": walked[at, n:], "restart": restarts[at, n:], "cosine": cosines[at]}
+            rows = best(walked[at, n:], k) if mask is None else mask
+            rankings.append(self.ranking(query, k, link, mask, rows, **parts))
+        return rankings
 
 
 def _scaled(values: FloatArray, lowest: FloatArray | float, highest: FloatArray | float) -> FloatArray:

@@ -92,17 +92,12 @@ class TriGraph:
         -------
         (n_queries, n_nodes).
         """
-        from kg2rag.knowledge.graph.pagerank import pagerank
+        from kg2rag.knowledge.graph.pagerank import pagerank_within
 
-        scores = np.zeros(restarts.shape)
-        free = [i for i, mask in enumerate(masks) if mask is None]
-        if free:
-            scores[free] = pagerank(self.walk, restarts[free], damping)
-        for i, mask in enumerate(masks):
-            if mask is not None:
-                nodes = np.concatenate([mask, self.n_passages + self.entities_in(mask)])
-                scores[i, nodes] = pagerank(self.walk.induced(nodes), restarts[i : i + 1, nodes], damping)[0]
-        return scores
+        scopes = [
+            None if mask is None else np.concatenate([mask, self.n_passages + self.entities_in(mask)]) for mask in masks
+        ]
+        return pagerank_within(self.walk, restarts, scopes, damping)
 
 
 def _own_sentences(table: MentionTable, rows: IntArray) -> tuple[IntArray, IntArray]:

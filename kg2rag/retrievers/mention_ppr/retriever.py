@@ -16,8 +16,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from kg2rag.knowledge.base import KnowledgeBase
-from kg2rag.retrievers.contract import Retriever
-from kg2rag.retrievers.dense import Dense
+from kg2rag.retrievers.dense import Dense, VectorRetriever
 from kg2rag.retrievers.mention_ppr.facts import FactGraph, mention_facts
 from kg2rag.retrievers.mention_ppr.graph import MentionGraph, mention_graph
 from kg2rag.retrievers.mention_ppr.walks import allowed_nodes, at_once, walked_paths, walks
@@ -36,7 +35,7 @@ _UNLINKED = "no chain of mentions leads from the dense seeds and the names of th
 
 
 @dataclass(frozen=True)
-class MentionPPR(Retriever):
+class MentionPPR(VectorRetriever):
     """Personalised PageRank over title links and shared names.
 
     Parameters
@@ -114,12 +113,6 @@ class MentionPPR(Retriever):
             self._ranking(walk, edges, restart, hits, k, triples)
             for walk, edges, restart, hits, (triples, _) in zip(scores, via, restarts, dense, matching, strict=True)
         ]
-
-    def prepare(self, queries: Sequence[Query]) -> None:
-        """Encode the queries and the sentences, load the graph, compile the walk."""
-        if queries:
-            self.kb.encode_queries(queries)
-        super().prepare(queries)
 
     def _graph(self) -> MentionGraph:
         weights = (self.backward, self.name_weight, self.max_mentions)

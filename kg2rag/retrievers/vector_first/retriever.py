@@ -26,8 +26,7 @@ from kg2rag.compute.tokens import counter_of, cut
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.graph.components import Components
 from kg2rag.knowledge.graph.neighbourhood import MAX_HOPS
-from kg2rag.retrievers.contract import Retriever
-from kg2rag.retrievers.dense import Dense
+from kg2rag.retrievers.dense import Dense, VectorRetriever
 from kg2rag.retrievers.linking.linkers import ChainLinker, Link, Linker, NGramLinker
 from kg2rag.retrievers.vector_first.of_types import OfTypes, why_none
 from kg2rag.retrievers.vector_first.related import Related, related_documents, related_entities
@@ -42,7 +41,7 @@ EVERY_LINK = 1_000  # more than a query names: the limit applies to what is left
 
 
 @dataclass(frozen=True)
-class VectorFirst(Retriever):
+class VectorFirst(VectorRetriever):
     """Dense hits first, then passages of related documents, merged by similarity and what the graph says.
 
     An augmented passage scores similarity · (1 + boost · strength · confidence), or as `scoring` says; a dense hit its
@@ -112,12 +111,6 @@ class VectorFirst(Retriever):
         if self.max_tokens is not None:
             merged = cut(merged, self.kb.corpus.contents, counter_of(self.kb.embedder), self.max_tokens)
         return [ranking.top(k) for ranking in merged]
-
-    def prepare(self, queries: Sequence[Query]) -> None:
-        """Encode the queries, load index, graph and tokenizer."""
-        if queries:
-            self.kb.encode_queries(queries)
-        super().prepare(queries)
 
     def _link(self, queries: Sequence[Query]) -> list[list[Link]]:
         if not self.use_graph:
