@@ -105,9 +105,9 @@ def _recorded(files: list[Path], data: QADataset, chosen: Mapping[str, object]) 
 
 
 def _say_what_lies_beside(data: QADataset, graph: str) -> None:
-    from kg2rag.extraction.sources import FROM_FILE
+    from kg2rag.extraction.sources import takes_file
 
     graphs = [(name.partition(":")[0], file) for name, file in data.graph_files.items()]
-    offers = [f"  --graph {kind}:{file}" for kind, file in graphs if kind in FROM_FILE]
+    offers = [f"  --graph {kind}:{file}" for kind, file in graphs if takes_file(kind)]
     if graph == "mentions" and offers:
         typer.echo("\n".join(["Beside the questions lies a graph, which was not used:", *offers]))

@@ -1,13 +1,15 @@
 """The name of a graph source, as the command line takes it -> its extractor: "mentions", KIND:FILE, KIND:MODEL.
 
-Several, joined by "+", are their union: "mentions+openie:FILE".
+Several names joined by "+" are combined: "mentions+openie:FILE". `docs/add_a_graph_source.md` says how to add one.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from kg2rag.extraction import Extractor
 from kg2rag.extraction.combined import CombinedExtractor
@@ -21,59 +23,99 @@ from kg2rag.extraction.importers.saved import SavedGraph
 from kg2rag.extraction.importers.subkgs import KG2RAGSubgraphs
 from kg2rag.extraction.importers.triples import TriplesFile
 from kg2rag.extraction.mentions.extractor import Mentions
+from kg2rag.text import plugins
+from kg2rag.text.nearest import nearest
 
-PLAIN: Mapping[str, Callable[[], Extractor]] = {"mentions": Mentions, "cooccurrence": Cooccurrence}
-FROM_FILE: Mapping[str, Callable[[Path], Extractor]] = {
-    "openie": HippoRAGOpenIE,
-    "subkgs": KG2RAGSubgraphs,
-    "triples": TriplesFile,
-    "graphml": GraphMLFile,
+GROUP = "kg2rag.graphs"
+"""Entry points under which other packages register loaders."""
+
+
+@dataclass(frozen=True)
+class Loader:
+    """How the extractor of a graph source is made.
+
+    Parameters
+    ----------
+    make : the extractor's class, or a function that returns one.
+    argument : what follows the name: nothing, a path (FILE or FOLDER), or a model's name that may be left out.
+    """
+
+    make: Callable[..., Extractor]
+    argument: Literal["", "FILE", "FOLDER", "[MODEL]"] = ""
+
+    def usage(self, kind: str) -> str:
+        """How the source is written: "openie:FILE", "dependency[:MODEL]"."""
+        return {"": kind, "[MODEL]": f"{kind}[:MODEL]"}.get(self.argument, f"{kind}:{self.argument}")
+
+
+LOADERS: dict[str, Loader] = {
+    "mentions": Loader(Mentions),
+    "cooccurrence": Loader(Cooccurrence),
+    "openie": Loader(HippoRAGOpenIE, "FILE"),
+    "subkgs": Loader(KG2RAGSubgraphs, "FILE"),
+    "triples": Loader(TriplesFile, "FILE"),
+    "graphml": Loader(GraphMLFile, "FILE"),
+    "graph": Loader(SavedGraph, "FOLDER"),
+    "lightrag": Loader(LightRAG, "FOLDER"),
+    "msgraphrag": Loader(MicrosoftGraphRAG, "FOLDER"),
+    "dependency": Loader(DependencyTriples, "[MODEL]"),
 }
-FROM_FOLDER: Mapping[str, Callable[[Path], Extractor]] = {
-    "graph": SavedGraph,
-    "lightrag": LightRAG,
-    "msgraphrag": MicrosoftGraphRAG,
-}
-FROM_MODEL: Mapping[str, Callable[..., Extractor]] = {"dependency": DependencyTriples}
 
 
 def known() -> str:
-    """The sources there are, as error messages and help texts list them."""
-    given = {":FILE": FROM_FILE, ":FOLDER": FROM_FOLDER, "[:MODEL]": FROM_MODEL}
-    return ", ".join([*PLAIN, *(f"{kind}{what}" for what, kinds in given.items() for kind in kinds)])
+    """The sources there are, as error messages and help texts list them; those of other packages by name alone."""
+    others = [name for name in plugins.names(GROUP, LOADERS) if name not in LOADERS]
+    return ", ".join([*(loader.usage(kind) for kind, loader in LOADERS.items()), *others])
+
+
+def takes_file(kind: str) -> bool:
+    """Whether this is the name of one of our sources that read a file."""
+    return kind in LOADERS and LOADERS[kind].argument == "FILE"
 
 
 def parse(spec: str) -> Extractor:
-    """The extractor that a name stands for; names joined by "+" stand for their union.
+    """The extractor of a graph source; names joined by "+" are combined.
 
-    A "+" joins where a known kind follows it, and ":", "+" or the end that: paths may hold one otherwise.
+    A "+" joins where a known name follows it, and ":", "+" or the end follows that: a path may contain others.
 
     Raises
     ------
-    ValueError : an unknown kind, a kind that needs a file without one, or the other way round.
-    FileNotFoundError : the file is not there.
+    ValueError : an unknown name, a source that needs a file without one, or the other way round.
+    FileNotFoundError : the file does not exist.
+    RuntimeError : a source of another package cannot be imported.
     """
-    kinds = "|".join((*PLAIN, *FROM_FILE, *FROM_FOLDER, *FROM_MODEL))
+    kinds = "|".join(map(re.escape, plugins.names(GROUP, LOADERS)))
     parts = re.split(rf"\+(?=(?:{kinds})(?:[:+]|$))", spec.strip())
     return _single(spec) if len(parts) == 1 else CombinedExtractor(tuple(map(_single, parts)))
 
 
 def _single(spec: str) -> Extractor:
-    kind, colon, file = spec.strip().partition(":")
-    if kind in PLAIN and not colon:
-        return PLAIN[kind]()
-    if kind in FROM_MODEL and bool(colon) == bool(file):
-        return FROM_MODEL[kind](file) if file else FROM_MODEL[kind]()
-    if kind in FROM_FILE and file:
-        return FROM_FILE[kind](Path(file))
-    if kind in FROM_FOLDER and file:
-        return FROM_FOLDER[kind](Path(file))
-    if kind in PLAIN:
-        raise ValueError(f"Graph source {spec!r}: {kind!r} takes no file. Known: {known()}.")
-    if kind in FROM_MODEL:
-        raise ValueError(f"Graph source {spec!r} names no model: write {kind} or {kind}:MODEL.")
-    if kind in FROM_FILE:
-        raise ValueError(f"Graph source {spec!r} names no file: write {kind}:FILE.")
-    if kind in FROM_FOLDER:
-        raise ValueError(f"Graph source {spec!r} names no folder: write {kind}:FOLDER.")
-    raise ValueError(f"Unknown graph source {spec!r}. Known: {known()}.")
+    kind, colon, argument = spec.strip().partition(":")
+    loader = _loader(kind, spec)
+    if loader.argument == "":
+        if colon:
+            raise ValueError(f"Graph source {spec!r}: {kind!r} takes no file. Known: {known()}.")
+        return loader.make()
+    if loader.argument == "[MODEL]":
+        if colon and not argument:
+            raise ValueError(f"Graph source {spec!r} names no model: write {kind} or {kind}:MODEL.")
+        return loader.make(argument) if colon else loader.make()
+    if not argument:
+        raise ValueError(f"Graph source {spec!r} names no {loader.argument.lower()}: write {loader.usage(kind)}.")
+    return loader.make(Path(argument))
+
+
+def _loader(kind: str, spec: str) -> Loader:
+    names = plugins.names(GROUP, LOADERS)
+    if kind not in names:
+        close = nearest(kind, names)
+        hint = f" Did you mean {close!r}?" if close else ""
+        raise ValueError(f"Unknown graph source {spec!r}. Known: {known()}.{hint}")
+    own: Mapping[str, object] = LOADERS
+    loader = plugins.look_up("graph source", kind, own, GROUP)
+    if not isinstance(loader, Loader):
+        raise TypeError(
+            f"Graph source {kind!r} is registered as {loader!r}, which is no Loader. Register "
+            'kg2rag.extraction.sources.Loader(YourExtractor, "FILE").'
+        )
+    return loader

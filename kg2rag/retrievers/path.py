@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge.graph.csr import gather
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import walk_or_dense
 from kg2rag.types.arrays import FloatArray, IntArray
@@ -103,7 +104,7 @@ class PathSearch(Retriever):
         before = {entity for pair in ends[:-1] for entity in pair}
         seen = before.union(ends[-1])
         open_ = [end for end in dict.fromkeys(ends[-1]) if end not in before]
-        slots = np.concatenate([np.arange(links.indptr[end], links.indptr[end + 1]) for end in open_])
+        slots = gather(links.indptr, np.array(open_))[0]
         fresh = slots[~np.isin(links.neighbours[slots], list(seen))]
         triples = np.unique(links.triples[fresh])
         return [(*chain, int(triples[at])) for at in _highest(similar[triples], self.branch)]

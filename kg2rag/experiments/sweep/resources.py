@@ -9,7 +9,7 @@ from pathlib import Path
 from kg2rag.compute.encoder import Embedder, SentenceEncoder
 from kg2rag.experiments.sweep.configuration import GraphSource
 from kg2rag.extraction import Extractor
-from kg2rag.extraction.sources import FROM_FILE, parse
+from kg2rag.extraction.sources import parse, takes_file
 from kg2rag.knowledge.graph import KnowledgeGraph
 from kg2rag.types.questions import QADataset
 
@@ -27,7 +27,7 @@ def graphs(given: Graphs, beside: Mapping[str, Path]) -> dict[str, Extractor | K
         given = {"graph": given}
     found: dict[str, Extractor | KnowledgeGraph] = {}
     for label, graph in given.items():
-        if isinstance(graph, str) and graph in FROM_FILE:
+        if isinstance(graph, str) and takes_file(graph):
             if graph not in beside:
                 raise ValueError(f"graphs: no {graph} file lies beside the questions. Write {graph}:FILE.")
             graph = f"{graph}:{beside[graph]}"
@@ -65,4 +65,4 @@ def fingerprint(data: QADataset) -> str:
 def _short(label: str) -> str:
     """The kind of a graph file ("openie:folder/file.json" -> "openie"); other labels as they are."""
     kind, colon, _ = label.partition(":")
-    return kind if colon and kind in FROM_FILE else label
+    return kind if colon and takes_file(kind) else label

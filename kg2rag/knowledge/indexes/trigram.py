@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kg2rag.knowledge.graph.csr import gather, offsets, run_starts
 from kg2rag.text.identifiers import LONGEST, definitions, key, surfaces, variants
 from kg2rag.types.arrays import FloatArray, IntArray
 
@@ -81,7 +82,7 @@ class TrigramIndex:
         arrays = {
             "key_ptr": np.append(starts, len(keys)),
             "key_df": np.bincount(pairs // max(len(contents), 1), minlength=len(distinct)),
-            "posting_ptr": np.searchsorted(term, np.arange(len(keys) + 1)),
+            "posting_ptr": offsets(term, len(keys)),
             "rows": row,
             "defines": defines,
             "n_rows": np.array(len(contents)),
@@ -141,12 +142,12 @@ class TrigramIndex:
 
     def postings(self, terms: IntArray) -> tuple[IntArray, IntArray, NDArray[np.bool_]]:
         """(rows, which of `terms` each holds, whether it defines that one); ascending within a term."""
-        where, of = _ranges(self.posting_ptr[terms], self.posting_ptr[terms + 1])
+        where, of = gather(self.posting_ptr, terms)
         return self.rows[where].astype(np.int64), of, self.defines[where]
 
     def terms_of(self, keys: IntArray) -> tuple[IntArray, IntArray]:
         """The codes of all spellings of some keys, and which of `keys` each is a spelling of."""
-        return _ranges(self.key_ptr[keys], self.key_ptr[keys + 1])
+        return gather(self.key_ptr, keys)
 
     def _candidates(self, wanted: str, min_similarity: float) -> IntArray:
         """Codes of keys that share enough trigrams with the one asked for; ascending."""
@@ -202,8 +203,7 @@ def _trigram_arrays(keys: Sequence[str]) -> dict[str, NDArray[np.generic]]:
     codes, owners = _codes(keys)
     order = np.lexsort((owners, codes))
     codes, owners = codes[order], owners[order]
-    fresh = np.ones(len(codes), dtype=bool)
-    fresh[1:] = (codes[1:] != codes[:-1]) | (owners[1:] != owners[:-1])
+    fresh = run_starts(codes, owners)
     distinct, starts = np.unique(codes[fresh], return_index=True)
     lengths = np.array([len(name) for name in keys], dtype=np.int32)
     return {
@@ -224,14 +224,6 @@ def _codes(keys: Sequence[str]) -> tuple[NDArray[np.uint64], IntArray]:
     whole = np.flatnonzero(owner[:-2] == owner[2:]) if len(owner) > 2 else np.empty(0, np.int64)
     shift = np.uint64(21)
     return ((points[whole] << shift | points[whole + 1]) << shift) | points[whole + 2], owner[whole]
-
-
-def _ranges(starts: IntArray, ends: IntArray) -> tuple[IntArray, IntArray]:
-    """The numbers of several half-open ranges, one after another, and which range each is of."""
-    lengths = np.asarray(ends, dtype=np.int64) - starts
-    of = np.repeat(np.arange(len(lengths)), lengths)
-    before = np.repeat(np.cumsum(lengths) - lengths, lengths)
-    return np.arange(len(of)) - before + np.asarray(starts, dtype=np.int64)[of], of
 
 
 def _fits(term: str, pieces: Sequence[str]) -> bool:

@@ -12,6 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from kg2rag.knowledge.graph.csr import gather
 from kg2rag.retrievers.hipporag.graph import PhraseGraph
 from kg2rag.types.arrays import IntArray
 from kg2rag.types.passages import Triple
@@ -59,10 +60,9 @@ class PhrasePaths(Mapping[int, tuple[Triple, ...]]):
         parents[self._starts] = self._starts
         frontier = self._starts
         for _ in range(MAX_STEPS):
-            entries = [np.arange(walk.indptr[node], walk.indptr[node + 1]) for node in frontier.tolist()]
-            if not entries:
+            if not len(frontier):
                 break
-            edges = np.concatenate(entries)
+            edges = gather(walk.indptr, frontier)[0]
             edges = edges[(parents[walk.neighbours[edges]] < 0) & ~closed[walk.neighbours[edges]]]
             reached, sources = walk.neighbours[edges].astype(np.int64), walk.owners[edges]
             order = np.lexsort((sources, -walk.weights[edges], reached))

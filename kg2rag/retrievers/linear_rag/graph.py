@@ -18,7 +18,7 @@ import numpy as np
 
 from kg2rag.extraction.mentions.table import MentionTable
 from kg2rag.knowledge.base import KnowledgeBase
-from kg2rag.knowledge.graph.csr import Incidence, incidence
+from kg2rag.knowledge.graph.csr import Incidence, incidence, ranges
 from kg2rag.knowledge.graph.undirected import UndirectedGraph
 from kg2rag.knowledge.indexes.dense import DenseIndex
 from kg2rag.knowledge.sentences import mention_sentences
@@ -102,11 +102,8 @@ class TriGraph:
 
 def _own_sentences(table: MentionTable, rows: IntArray) -> tuple[IntArray, IntArray]:
     """(title, sentence) for every sentence of each title's pages, as two columns; `rows` ascend."""
-    starts = np.searchsorted(rows, table.page_row)
-    lengths = np.searchsorted(rows, table.page_row, side="right") - starts
-    before = np.cumsum(lengths) - lengths
-    own = np.repeat(starts - before, lengths) + np.arange(int(lengths.sum()))
-    return np.repeat(table.page_key.astype(np.int64), lengths), own.astype(np.int64)
+    own, pages = ranges(np.searchsorted(rows, table.page_row), np.searchsorted(rows, table.page_row, side="right"))
+    return table.page_key[pages].astype(np.int64), own
 
 
 def tri_graph(kb: KnowledgeBase) -> TriGraph:

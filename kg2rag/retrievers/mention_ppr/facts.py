@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.graph import KnowledgeGraph
+from kg2rag.knowledge.graph.csr import gather, offsets
 from kg2rag.retrievers.mention_ppr.graph import Floats, Ints, MentionGraph, mention_graph
 from kg2rag.types.arrays import Matrix
 from kg2rag.types.passages import Triple
@@ -65,10 +66,9 @@ class FactGraph(MentionGraph):
 
     def starting_at(self, triples: Ints, shares: Floats) -> Floats:
         """(n_nodes,) a restart in which the two ends of each triple have half of its share."""
-        restart = np.zeros(self.n_nodes)
-        for ends in (self.facts.triples.heads, self.facts.triples.tails):
-            np.add.at(restart, self.first_entity + ends[triples], shares / 2)
-        return restart
+        table = self.facts.triples
+        ends = self.first_entity + np.concatenate([table.heads[triples], table.tails[triples]])
+        return np.bincount(ends, weights=np.tile(shares / 2, 2), minlength=self.n_nodes).astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -116,14 +116,15 @@ def with_facts(
     )
     edges, order = _sorted([walked, mentions, triples])
     n_nodes = graph.n_nodes + facts.n_entities
+    first = np.concatenate([[0], np.cumsum(edges.lengths)])
     return FactGraph(
         n_passages=graph.n_passages,
-        indptr=np.searchsorted(edges.sources[order], np.arange(n_nodes + 1)).astype(np.int64),
+        indptr=offsets(edges.sources, n_nodes),
         targets=edges.targets[order],
         weights=edges.weights[order],
         kinds=edges.kinds[order],
         sentence_ptr=np.concatenate([[0], np.cumsum(edges.lengths[order])]).astype(np.int64),
-        sentences=edges.sentences[_gathered(edges.lengths, order)],
+        sentences=edges.sentences[gather(first, order)[0]],
         texts=graph.texts,
         facts=facts,
         stated_by=edges.stated_by[order],
@@ -183,14 +184,6 @@ def _sorted(groups: Sequence[_Edges]) -> tuple[_Edges, Ints]:
     names = tuple(_Edges.__dataclass_fields__)
     every = _Edges(*(np.concatenate([getattr(group, name) for group in groups]) for name in names))
     return every, np.lexsort((every.kinds, every.targets, every.sources))
-
-
-def _gathered(lengths: Ints, order: Ints) -> Ints:
-    """Where runs of some lengths stand, one after the other, in the given order of the runs."""
-    starts = np.cumsum(lengths) - lengths
-    taken = lengths[order]
-    places: Ints = np.arange(taken.sum()) + np.repeat(starts[order] - (np.cumsum(taken) - taken), taken)
-    return places
 
 
 def mention_facts(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from kg2rag.extraction.mentions.table import MentionTable
 from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge.graph.csr import offsets, owners, run_starts
 from kg2rag.knowledge.sentences import mention_sentences
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Triple
@@ -52,7 +53,7 @@ class MentionGraph:
     @cached_property
     def sources(self) -> Ints:
         """(n_edges,) the node each edge leaves."""
-        return np.repeat(np.arange(self.n_nodes), np.diff(self.indptr))
+        return owners(self.indptr)
 
     def fact(self, edge: int) -> Triple | None:  # noqa: ARG002
         """The triple of a knowledge graph that an edge stands for; here there are none, see `mention_facts`."""
@@ -134,14 +135,10 @@ def _compressed(
     order = np.lexsort((sentence, kind, target, source))
     source, target, kind, sentence = (column[order] for column in (source, target, kind, sentence))
     weight = weight[order]
-    new = np.ones(len(order), dtype=bool)
-    new[1:] = (np.diff(source) != 0) | (np.diff(target) != 0) | (np.diff(kind) != 0)
-    starts = np.flatnonzero(new)
-    indptr = np.zeros(n_nodes + 1, dtype=np.int64)
-    np.add.at(indptr, source[starts] + 1, 1)
+    starts = np.flatnonzero(run_starts(source, target, kind))
     return MentionGraph(
         n_passages,
-        np.cumsum(indptr),
+        offsets(source[starts], n_nodes),
         target[starts].astype(np.int64),
         np.maximum.reduceat(weight, starts).astype(np.float64),
         kind[starts].astype(np.int8),

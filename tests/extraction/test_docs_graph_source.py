@@ -1,0 +1,141 @@
+"""The worked example of docs/add_a_graph_source.md is run as it stands on the page."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from importlib import import_module, invalidate_caches
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from word_embedder import WordEmbedder
+
+import kg2rag
+from kg2rag.compute.store import Store
+from kg2rag.extraction import Extractor, sources
+from kg2rag.extraction.combined import CombinedExtractor
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.types.corpus import Corpus
+from kg2rag.types.passages import Passage, Triple
+
+PAGE = (Path(__file__).parents[2] / "docs" / "add_a_graph_source.md").read_text(encoding="utf-8")
+MODULE, LINE = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+ENTRY_POINT = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)[0]
+PASSAGES = [Passage("p0", "Ed Wood", "A film.", "d0", 0), Passage("p1", "Burbank", "A city.", "d1", 0)]
+LINKS = "Ed Wood\tTim Burton\nEd Wood\tEd Wood\nRebecca\tAlfred Hitchcock\nEd Wood\tTim Burton\n"
+LINK = Triple("Ed Wood", "links to", "Tim Burton", "p0")
+
+
+@pytest.fixture
+def corpus() -> Corpus:
+    return Corpus.from_passages(PASSAGES)
+
+
+@pytest.fixture
+def links(tmp_path: Path) -> Path:
+    file = tmp_path / "links.tsv"
+    file.write_text(LINKS, encoding="utf-8")
+    return file
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """The page's module, written to a file and imported."""
+    (tmp_path / "page_links.py").write_text(MODULE, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    yield import_module("page_links")
+    del sys.modules["page_links"]
+
+
+@pytest.fixture
+def registered(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The page's line, entered in the table."""
+    entry = eval(f"{{{LINE}}}", {**vars(module), **vars(sources)})
+    monkeypatch.setattr(sources, "LOADERS", {**sources.LOADERS, **entry})
+    (name,) = entry
+    return str(name)
+
+
+def test_the_example_reads_the_links_of_the_corpus(module: ModuleType, corpus: Corpus, links: Path) -> None:
+    found = module.PageLinks(links).extract(corpus)
+    assert found.triples == (LINK,)
+    assert found.notes == {"links of a page to itself": 1, "links of pages outside the corpus": 1}
+    assert len(module.PageLinks(links, loops=True).extract(corpus).triples) == 2
+
+
+def test_the_example_is_an_extractor_whose_fingerprint_has_its_options(module: ModuleType, links: Path) -> None:
+    assert isinstance(module.PageLinks(links), Extractor)
+    assert module.PageLinks(links).fingerprint != module.PageLinks(links, loops=True).fingerprint
+
+
+def test_the_example_says_what_is_wrong_with_a_line(module: ModuleType, corpus: Corpus, links: Path) -> None:
+    links.write_text("Ed Wood\tTim Burton\nEd Wood\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"links\.tsv, record 2: line is 'Ed Wood'; needed: two titles with a tab"):
+        module.PageLinks(links).extract(corpus)
+    with pytest.raises(FileNotFoundError, match=r"nowhere\.tsv does not exist\. Give a file of links, two titles"):
+        module.PageLinks(links.with_name("nowhere.tsv"))
+
+
+def test_the_example_is_a_graph_source_after_its_line(
+    registered: str, corpus: Corpus, links: Path, tmp_path: Path
+) -> None:
+    kb = KnowledgeBase.build(corpus, f"{registered}:{links}", embedder=WordEmbedder(), store=Store(tmp_path / "kb"))
+    assert [kb.graph.triple(at) for at in range(kb.graph.n_triples)] == [LINK]
+    assert isinstance(sources.parse(f"mentions+{registered}:{links}"), CombinedExtractor)
+    with pytest.raises(ValueError, match="names no file: write pagelinks:FILE"):
+        sources.parse(registered)
+
+
+def test_a_replaced_passage_loses_the_links_of_its_old_text(
+    registered: str, corpus: Corpus, links: Path, tmp_path: Path
+) -> None:
+    kb = KnowledgeBase.build(corpus, f"{registered}:{links}", embedder=WordEmbedder(), store=Store(tmp_path / "kb"))
+    assert kb.replace([Passage("p0", "Ed Wood", "Another film.", "d0", 0)]).graph.n_triples == 0
+
+
+def test_the_example_is_compared_like_any_other(registered: str, tmp_path: Path) -> None:
+    data = kg2rag.load("bundled", limit=10)
+    file = tmp_path / "bundled.tsv"
+    file.write_text(f"{data.corpus.titles[0]}\tUvicorn\n", encoding="utf-8")
+    kb = KnowledgeBase.build(data.corpus, f"{registered}:{file}", store=Store(tmp_path / "kb"))
+    built = {name: kg2rag.systems.build(name, kb) for name in ("bm25", "pattern")}
+    assert list(kg2rag.compare(built, data, metrics=["recall@5"], progress=False).scores["system"]) == list(built)
+
+
+@pytest.fixture
+def installed(module: ModuleType, tmp_path: Path) -> Path:
+    """The folder of a distribution that registers the example by the page's entry point."""
+    with (tmp_path / "page_links.py").open("a", encoding="utf-8") as file:
+        file.write("\n\nfrom kg2rag.extraction.sources import Loader\n\nLOADER = Loader(PageLinks, 'FILE')\n")
+    folder = tmp_path / "wiki_graphs-1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: wiki-graphs\nVersion: 1.0\n")
+    points = ENTRY_POINT.replace('[project.entry-points."kg2rag.graphs"]', "[kg2rag.graphs]").replace('"', "")
+    (folder / "entry_points.txt").write_text(points)
+    sys.modules.pop("page_links")
+    invalidate_caches()
+    return folder
+
+
+def test_a_package_registers_a_source_by_an_entry_point(installed: Path, corpus: Corpus, links: Path) -> None:
+    assert sources.parse(f"pagelinks:{links}").extract(corpus).triples == (LINK,)
+    assert "pagelinks" in sources.known()
+
+
+def test_a_source_that_cannot_be_imported_names_its_package(installed: Path, links: Path) -> None:
+    (installed / "entry_points.txt").write_text("[kg2rag.graphs]\npagelinks = page_links:MISSING\n")
+    with pytest.raises(RuntimeError, match="graph source 'pagelinks' of the package wiki-graphs cannot be imported"):
+        sources.parse(f"pagelinks:{links}")
+
+
+def test_a_source_that_is_registered_without_its_loader_says_what_to_register(installed: Path, links: Path) -> None:
+    (installed / "entry_points.txt").write_text("[kg2rag.graphs]\npagelinks = page_links:PageLinks\n")
+    with pytest.raises(TypeError, match=r"which is no Loader\. Register kg2rag\.extraction\.sources\.Loader\("):
+        sources.parse(f"pagelinks:{links}")
+
+
+def test_an_unknown_source_lists_the_known_ones_and_the_nearest(installed: Path) -> None:
+    with pytest.raises(ValueError, match=r"Known: mentions, .*, dependency\[:MODEL\], pagelinks\. Did you mean 'pa"):
+        sources.parse("page_links:x")
