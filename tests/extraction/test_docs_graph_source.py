@@ -46,7 +46,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleTy
     (tmp_path / "page_links.py").write_text(MODULE, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     yield import_module("page_links")
-    del sys.modules["page_links"]
+    sys.modules.pop("page_links", None)
 
 
 @pytest.fixture
