@@ -10,20 +10,19 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 import time
-import uuid
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+from kg2rag.compute.files import new_folder, remove_folder, remove_leftovers
 from kg2rag.text.records import sha256
 
 MANIFEST = "manifest.json"
 _CHECKOUT = Path(__file__).resolve().parents[2]
-_verified: set[Path] = set()
+verified: set[Path] = set()
 
 
 class DamagedEntryWarning(UserWarning):
@@ -83,50 +82,44 @@ class Store:
         libraries : distributions whose version changes the contents.
         """
         full_key = {"stage": stage, **key, "libraries": {name: version(name) for name in libraries}}
-        path = self.root / stage / _name(full_key)
+        path = self.root / stage / entry_name(full_key)
         if path.is_dir():
             damage = self._damage(path)
             if damage is None:
                 return path
             warnings.warn(f"{path}: {damage}; rebuilding it.", DamagedEntryWarning, stacklevel=2)
-            self._discard(path)
+            remove_folder(path)
         self._build(path, stage, full_key, build)
         return path
 
     def find(self, stage: str, key: Mapping[str, object], *, libraries: tuple[str, ...] = ()) -> Path | None:
         """The directory that `entry` would open, without building one; None where it is missing or damaged."""
         full_key = {"stage": stage, **key, "libraries": {name: version(name) for name in libraries}}
-        path = self.root / stage / _name(full_key)
+        path = self.root / stage / entry_name(full_key)
         return path if path.is_dir() and self._damage(path) is None else None
 
     def _build(self, path: Path, stage: str, key: Mapping[str, object], build: Callable[[Path], None]) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(f".partial-{os.getpid()}-{uuid.uuid4().hex}")
-        partial.mkdir()
         try:
-            build(partial)
-            files = sorted(file for file in partial.rglob("*") if file.is_file())
-            manifest = {
-                "stage": stage,
-                "key": key,
-                "created": time.time(),
-                "files": {str(f.relative_to(partial)): {"size": f.stat().st_size, "sha256": sha256(f)} for f in files},
-            }
-            (partial / MANIFEST).write_text(json.dumps(manifest, indent=1, ensure_ascii=False), encoding="utf-8")
-            for file in (*files, partial / MANIFEST):
-                _flush(file)
-            try:
-                partial.rename(path)
-                _verified.add(path)
-            except OSError:
-                if not path.is_dir():  # anything but another process having been first
-                    raise
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
+            with new_folder(path) as partial:
+                build(partial)
+                files = sorted(file for file in partial.rglob("*") if file.is_file())
+                manifest = {
+                    "stage": stage,
+                    "key": key,
+                    "created": time.time(),
+                    "files": {
+                        str(f.relative_to(partial)): {"size": f.stat().st_size, "sha256": sha256(f)} for f in files
+                    },
+                }
+                (partial / MANIFEST).write_text(json.dumps(manifest, indent=1, ensure_ascii=False), encoding="utf-8")
+            verified.add(path)
+        except FileExistsError:
+            if not path.is_dir():  # anything but another process having been first
+                raise
 
     def _damage(self, path: Path) -> str | None:
         """What is wrong with an entry, or None. Checksums are read once per process and entry."""
-        if path in _verified:
+        if path in verified:
             return None
         try:
             manifest = _read_manifest(path)
@@ -140,17 +133,8 @@ class Store:
                 return f"{name} has {file.stat().st_size} bytes instead of {size}"
             if sha256(file) != checksum:
                 return f"{name} does not match its checksum"
-        _verified.add(path)
+        verified.add(path)
         return None
-
-    def _discard(self, path: Path) -> None:
-        # Renamed first, so that no other process opens an entry that is being deleted.
-        doomed = path.with_name(f".partial-{os.getpid()}-{uuid.uuid4().hex}")
-        try:
-            path.rename(doomed)
-        except FileNotFoundError:
-            return
-        shutil.rmtree(doomed)
 
     def existing(self, stage: str) -> list[Path]:
         """The sound entries of a stage, by name; damaged ones are reported and deleted."""
@@ -161,7 +145,7 @@ class Store:
                 sound.append(path)
             else:
                 warnings.warn(f"{path}: {damage}; its contents will be rebuilt.", DamagedEntryWarning, stacklevel=2)
-                self._discard(path)
+                remove_folder(path)
         return sound
 
     def entries(self) -> Iterator[Entry]:
@@ -181,7 +165,7 @@ class Store:
         """Damaged entries and what is wrong with them; reads every byte of the store."""
         damaged = {}
         for entry in self.entries():
-            _verified.discard(entry.path)
+            verified.discard(entry.path)
             if (damage := self._damage(entry.path)) is not None:
                 damaged[entry.path] = damage
         return damaged
@@ -192,14 +176,10 @@ class Store:
         entries = size = 0
         for entry in list(self.entries()):
             if entry.created <= limit:
-                self._discard(entry.path)
-                _verified.discard(entry.path)
+                remove_folder(entry.path)
+                verified.discard(entry.path)
                 entries, size = entries + 1, size + entry.size
-        for partial in self.root.glob("*/.partial-*-*"):
-            maker = partial.name.split("-")[1]
-            if not (maker.isdigit() and _alive(int(maker))):
-                size += sum(file.stat().st_size for file in partial.rglob("*") if file.is_file())
-                shutil.rmtree(partial, ignore_errors=True)
+        size += sum(remove_leftovers(folder) for folder in self.root.glob("*/"))
         return entries, size
 
 
@@ -212,7 +192,8 @@ class _Manifest:
     files: Mapping[str, tuple[int, str]]
 
 
-def _name(key: Mapping[str, object]) -> str:
+def entry_name(key: Mapping[str, object]) -> str:
+    """The name of an entry's directory: a hash of its key as canonical JSON."""
     text = json.dumps(key, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -225,21 +206,6 @@ def _read_manifest(path: Path) -> _Manifest:
         manifest = _Manifest(dict(record["key"]), float(record["created"]), files)
     except (AttributeError, KeyError, TypeError) as error:
         raise ValueError(f"{type(error).__name__}: {error}") from error
-    if _name(manifest.key) != path.name:
+    if entry_name(manifest.key) != path.name:
         raise ValueError("its key is not the one that names the entry")
     return manifest
-
-
-def _flush(file: Path) -> None:
-    with file.open("rb") as stream:
-        os.fsync(stream.fileno())
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

@@ -7,12 +7,12 @@ unfinished.json lists the runs that an interrupted save may have left, so that t
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kg2rag.compute.files import remove_leftovers, write
 from kg2rag.evaluation.score_table import COUNTS, TESTS, score_table
 from kg2rag.retrievers.adapters import trec
 
@@ -30,20 +30,20 @@ def save(
     """Write the attributes of a comparison, its page and its gold; return the path of the page."""
     (directory / "runs").mkdir(parents=True, exist_ok=True)
     _remove_former(directory, values["rankings"])
-    _write(directory / "scores.csv", _csv(values["scores"], index=False))
+    write(directory / "scores.csv", _csv(values["scores"], index=False))
     for name, index in _TABLES.items():
         if values[name] is not None:
-            _write(directory / f"{name}.csv", _csv(values[name], index=index is not None))
+            write(directory / f"{name}.csv", _csv(values[name], index=index is not None))
     parquet = BytesIO()
     values["per_query"].to_parquet(parquet, index=False)
-    _write(directory / "per_query.parquet", parquet.getvalue())
+    write(directory / "per_query.parquet", parquet.getvalue())
     for name, rankings in values["rankings"].items():
-        _write(directory / "runs" / f"{name}.trec", trec.dump(rankings, name).encode())
+        write(directory / "runs" / f"{name}.trec", trec.dump(rankings, name).encode())
     if qrels is not None:
-        _write(directory / "qrels.trec", trec.dump_qrels(qrels).encode())
-    _write(directory / "report.html", page.encode())
+        write(directory / "qrels.trec", trec.dump_qrels(qrels).encode())
+    write(directory / "report.html", page.encode())
     config = json.dumps(dict(values["config"]), indent=1, ensure_ascii=False, default=str)
-    _write(directory / "config.json", (config + "\n").encode())
+    write(directory / "config.json", (config + "\n").encode())
     (directory / _UNFINISHED).unlink()
     return directory / "report.html"
 
@@ -93,13 +93,15 @@ def _table(path: Path, index: str | None) -> pd.DataFrame | None:
 
 def _remove_former(directory: Path, systems: Iterable[str]) -> None:
     """Remove what an earlier comparison in this directory wrote, finished or not, and this one will not overwrite."""
+    remove_leftovers(directory)
+    remove_leftovers(directory / "runs")
     config, unfinished = directory / "config.json", directory / _UNFINISHED
     former: set[str] = set()
     if config.is_file():
         former |= set(json.loads(config.read_text(encoding="utf-8")).get("systems", {}))
     if unfinished.is_file():
         former |= set(json.loads(unfinished.read_text(encoding="utf-8")))
-    _write(unfinished, json.dumps(sorted(former | set(systems))).encode())
+    write(unfinished, json.dumps(sorted(former | set(systems))).encode())
     if not former:
         return
     config.unlink(missing_ok=True)
@@ -112,12 +114,3 @@ def _remove_former(directory: Path, systems: Iterable[str]) -> None:
 def _csv(frame: pd.DataFrame, *, index: bool) -> bytes:
     text: str = frame.to_csv(index=index, float_format="%.6f", lineterminator="\n")
     return text.encode()
-
-
-def _write(path: Path, content: bytes) -> None:
-    partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
-    try:
-        partial.write_bytes(content)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)

@@ -116,7 +116,7 @@ def test_a_damaged_cache_entry_is_reported_and_bought_again(server, ask_model, t
     ask_model(server).complete("p")
     file = next((tmp_path / "store").rglob("reply.json"))
     file.write_text(file.read_text().replace("answer", "ANSWER"))
-    monkeypatch.setattr("kg2rag.compute.store._verified", set())  # as in a new process
+    monkeypatch.setattr("kg2rag.compute.store.verified", set())  # as in a new process
     with pytest.warns(DamagedEntryWarning, match="checksum"):
         assert ask_model(server).complete("p").text == "answer to p"
 

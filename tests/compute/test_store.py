@@ -23,7 +23,8 @@ DEAD = 2**22 + 1  # above Linux's largest process id
 BUILDER = """
 import sys, time
 from pathlib import Path
-from kg2rag import store
+from kg2rag.compute import files
+from kg2rag.compute.store import Store
 
 root, stop = sys.argv[1:]
 
@@ -43,14 +44,14 @@ def build(folder):
     (folder / "deep" / "b.bin").write_bytes(b"b" * 10)
     here("before the manifest")
 
-flush = store._flush
+flush = files.flush
 
 def slow_flush(file):
     here("before the renaming")
     flush(file)
 
-store._flush = slow_flush
-store.Store(root).entry("thing", {"rows": 3, "name": "Zoë"}, build)
+files.flush = slow_flush
+Store(root).entry("thing", {"rows": 3, "name": "Zoë"}, build)
 here("after the renaming")
 """
 RACER = """
@@ -103,7 +104,7 @@ def build() -> Counted:
 
 def forget() -> None:
     """What another process would start with: nothing verified yet."""
-    stores._verified.clear()
+    stores.verified.clear()
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -313,13 +314,13 @@ json_values = st.recursive(
 @given(json_values, json_values)
 def test_entries_are_one_exactly_where_their_keys_are(one: object, other: object) -> None:
     same = json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
-    assert (stores._name({"value": one}) == stores._name({"value": other})) == same
+    assert (stores.entry_name({"value": one}) == stores.entry_name({"value": other})) == same
 
 
 @given(st.dictionaries(st.text(max_size=4), json_values, min_size=2, max_size=5))
 def test_neither_the_order_of_a_key_nor_a_trip_through_the_manifest_changes_its_name(key: dict[str, object]) -> None:
-    assert stores._name(dict(reversed(key.items()))) == stores._name(key)
-    assert stores._name(json.loads(json.dumps(key, ensure_ascii=False))) == stores._name(key)
+    assert stores.entry_name(dict(reversed(key.items()))) == stores.entry_name(key)
+    assert stores.entry_name(json.loads(json.dumps(key, ensure_ascii=False))) == stores.entry_name(key)
 
 
 def test_a_tuple_in_a_key_is_read_back_as_the_same_entry(store: Store, build: Counted) -> None:

@@ -22,7 +22,7 @@ DIM = 8
 ENCODER = """
 import sys, time
 import numpy as np
-from kg2rag import vectors
+from kg2rag.compute import vectors
 from kg2rag.compute.store import Store
 
 vectors.SHARD = 256
@@ -155,7 +155,7 @@ def test_a_flipped_bit_in_a_shard_is_reported_and_only_its_texts_are_encoded_aga
     damaged[-5] ^= 1
     (shard / file).write_bytes(damaged)
     lost = len(np.load(shard / "keys.npy"))
-    stores._verified.clear()
+    stores.verified.clear()
     again = Encoder()
     with pytest.warns(DamagedEntryWarning, match=f"{shard.name}: {file} does not match its checksum"):
         found = again.cache(store).of(TEXTS)

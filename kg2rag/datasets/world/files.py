@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -18,6 +16,7 @@ import pyarrow as pa
 import pyarrow.json
 from pydantic import Field, StrictInt, ValidationError
 
+from kg2rag.compute.files import new_folder, remove_leftovers
 from kg2rag.datasets.graph_files import find_graph_files
 from kg2rag.datasets.reading import Files, Identifier, Record, Text
 from kg2rag.datasets.spec import DatasetSpec, LoadOptions
@@ -62,10 +61,8 @@ def write(world: World, folder: Path | str, *, progress: bool = True) -> Path:
     folder = Path(folder)
     if folder.exists():
         raise FileExistsError(f"{folder} exists. Give the world a new folder, or delete this one.")
-    partial = folder.with_name(f".{folder.name}.partial-{os.getpid()}")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
-    try:
+    remove_leftovers(folder.parent)
+    with new_folder(folder) as partial:
         (partial / "README.md").write_text(README, encoding="utf-8")
         lines: dict[str, Iterable[Mapping[str, object]]] = {
             "questions.jsonl": map(_record, world.asked),
@@ -78,9 +75,6 @@ def write(world: World, folder: Path | str, *, progress: bool = True) -> Path:
         checksums = {name: _write(partial / name, rows, progress=progress) for name, rows in lines.items()}
         manifest = {"synthetic": True, "controls": world.controls, "sha256": checksums}
         (partial / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
-        partial.rename(folder)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
     return folder
 
 

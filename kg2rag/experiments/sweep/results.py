@@ -6,8 +6,9 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from kg2rag.compute.files import write
 from kg2rag.experiments.sweep import reporting
-from kg2rag.experiments.sweep.storage import ABOUT, RESULTS, TIMINGS, write
+from kg2rag.experiments.sweep.storage import ABOUT, RESULTS, TIMINGS
 from kg2rag.experiments.sweep.tables import SweepTables
 
 

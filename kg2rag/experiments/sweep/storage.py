@@ -9,7 +9,6 @@ order of the sweep, every few seconds and at the end, when the parts go. Timings
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
@@ -17,6 +16,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from kg2rag.compute.files import remove_leftovers, write
 
 RESULTS, TIMINGS, ABOUT = "results.parquet", "timings.csv", "sweep.json"
 COLUMNS = (
@@ -91,8 +92,7 @@ class ResultsFolder:
     def begin(self, notes: Mapping[str, object]) -> None:
         """Make the folder, and write what all scores share beside `notes`."""
         self._parts.mkdir(parents=True, exist_ok=True)
-        for partial in self._parts.glob(".*.partial-*"):  # of a run that was killed
-            partial.unlink()
+        remove_leftovers(self._parts)
         record = json.dumps({"identity": self.identity, **notes}, indent=1, ensure_ascii=False, default=str)
         write(self.path / ABOUT, (record + "\n").encode())
 
@@ -175,16 +175,3 @@ def _parquet(tables: Sequence[pa.Table], schema: pa.Schema) -> bytes:
         for table in tables:
             writer.write_table(table, row_group_size=max(len(table), 1))
     return sink.getvalue()
-
-
-def write(path: Path, content: bytes) -> None:
-    """Write a file beside its place, force it to the disk and rename it: it is there whole or not at all."""
-    partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
-    try:
-        with partial.open("wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)

@@ -6,12 +6,11 @@ leaves an older graph as it was. Reading it is `kg2rag.extraction.importers.save
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 
+from kg2rag.compute.files import new_file, new_folder, remove_leftovers
 from kg2rag.extraction import Extraction, Extractor
 from kg2rag.extraction.importers.saved import ABOUT, FAILED, About, CorpusMark, read_about, write_jsonl, write_tables
 from kg2rag.knowledge.graph.knowledge import KnowledgeGraph
@@ -53,8 +52,8 @@ def write_graph(
 ) -> KnowledgeGraph:
     """Build the graph, write the folder, replace what was there; the graph."""
     graph = KnowledgeGraph.build(extraction, corpus)
-    partial = _beside(directory, "partial")
-    try:
+    remove_leftovers(directory.parent)
+    with new_folder(directory, replace=True) as partial:
         graph.save(partial)
         write_tables(extraction, partial)
         written = sorted(file for file in partial.rglob("*") if file.is_file())
@@ -71,29 +70,12 @@ def write_graph(
             files={str(file.relative_to(partial)): sha256(file) for file in written},
         )
         (partial / ABOUT).write_text(about.model_dump_json(indent=1), encoding="utf-8")
-        _replace(directory, partial)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
     return graph
 
 
 def write_failures(directory: Path, failures: Iterable[Mapping[str, object]]) -> Path:
     """Write the list of failures where no graph is written; the file. A graph that is there stays as it was."""
     directory.mkdir(parents=True, exist_ok=True)
-    file = directory / FAILED
-    write_jsonl(failures, partial := _beside(file, "partial"))
-    partial.replace(file)
-    return file
-
-
-def _replace(directory: Path, partial: Path) -> None:
-    """Rename a folder into the place of another; a kill in between leaves both, under their names."""
-    old = _beside(directory, "old")
-    if directory.exists():
-        directory.rename(old)
-    partial.rename(directory)
-    shutil.rmtree(old, ignore_errors=True)
-
-
-def _beside(path: Path, state: str) -> Path:
-    return path.with_name(f".{path.name}.{state}-{os.getpid()}")
+    with new_file(directory / FAILED) as partial:
+        write_jsonl(failures, partial)
+    return directory / FAILED

@@ -120,7 +120,7 @@ def test_a_killed_run_is_resumed_to_the_same_bytes(tmp_path: Path, root: Path) -
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert 4 <= len(list(killed.glob("parts/*.parquet"))) < 16
-    (killed / "parts" / ".half.parquet.partial-1").write_bytes(b"PAR1 half")
+    (killed / "parts" / ".partial-4194305-0-half.parquet.tmp").write_bytes(b"PAR1 half")
     wanted.run(killed, jobs=1, resume=True)
     assert (killed / "results.parquet").read_bytes() == (tmp_path / "whole" / "results.parquet").read_bytes()
 

@@ -1,0 +1,113 @@
+"""Files and folders that appear whole or not at all: written beside their place, flushed to disk, renamed into it.
+
+What a killed process leaves behind is named `.partial-<process>-<random>-<name>.tmp` and removed by `remove_leftovers`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file, in place of the one that may be there."""
+    with new_file(path) as partial:
+        partial.write_bytes(content)
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[Path]:
+    """A path to write a file to, renamed to `path` at the end of the block; a block that raises leaves nothing."""
+    partial = _beside(path)
+    try:
+        yield partial
+        flush(partial)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def new_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
+    """An empty folder to fill, renamed to `path` at the end of the block; a block that raises leaves nothing.
+
+    Parameters
+    ----------
+    replace : take the place of a folder that is there. A kill between the two renames leaves the older folder under
+        the name of a leftover.
+
+    Raises
+    ------
+    FileExistsError : `path` is there at the end of the block, and `replace` is False.
+    """
+    partial = _beside(path)
+    partial.mkdir(parents=True)
+    try:
+        yield partial
+        for file in partial.rglob("*"):
+            if file.is_file():
+                flush(file)
+        if replace:
+            remove_folder(path)
+        _rename(partial, path)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def remove_folder(path: Path) -> None:
+    """Delete a folder, if it is there; renamed first, so that no other process opens one that is half deleted."""
+    doomed = _beside(path)
+    try:
+        path.rename(doomed)
+    except FileNotFoundError:
+        return
+    shutil.rmtree(doomed)
+
+
+def remove_leftovers(folder: Path) -> int:
+    """Delete what killed processes left in a folder; the bytes freed. What a living process writes is kept."""
+    freed = 0
+    for partial in folder.glob(".partial-*-*"):
+        maker = partial.name.split("-")[1]
+        if not maker.isdigit() or _alive(int(maker)):
+            continue
+        files = [partial] if partial.is_file() else [file for file in partial.rglob("*") if file.is_file()]
+        freed += sum(file.stat().st_size for file in files)
+        if partial.is_dir():
+            shutil.rmtree(partial, ignore_errors=True)
+        else:
+            partial.unlink(missing_ok=True)
+    return freed
+
+
+def flush(file: Path) -> None:
+    """Have the operating system write a file's bytes to the disk."""
+    with file.open("rb") as stream:
+        os.fsync(stream.fileno())
+
+
+def _rename(partial: Path, path: Path) -> None:
+    try:
+        partial.rename(path)
+    except OSError as error:
+        if path.exists():
+            raise FileExistsError(f"{path} exists. Choose another name, or delete it.") from error
+        raise
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f".partial-{os.getpid()}-{uuid.uuid4().hex[:12]}-{path.name}.tmp")
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,92 @@
+"""Files and folders that appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from kg2rag.compute import files
+
+DEAD = 2**22 + 1  # above Linux's largest process id
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def fail(partial: Path) -> None:
+    partial.write_bytes(b"half")
+    raise RuntimeError
+
+
+def test_a_file_replaces_the_one_that_is_there(tmp_path: Path) -> None:
+    for content in (b"old", b"new"):
+        files.write(tmp_path / "a.csv", content)
+    assert (tmp_path / "a.csv").read_bytes() == b"new"
+    assert names(tmp_path) == ["a.csv"]
+
+
+def test_a_block_that_raises_leaves_the_older_file_and_nothing_else(tmp_path: Path) -> None:
+    files.write(tmp_path / "a.csv", b"old")
+    with pytest.raises(RuntimeError), files.new_file(tmp_path / "a.csv") as partial:
+        fail(partial)
+    assert (tmp_path / "a.csv").read_bytes() == b"old"
+    assert names(tmp_path) == ["a.csv"]
+
+
+def test_a_file_that_is_being_written_is_not_found_by_the_suffix_of_its_name(tmp_path: Path) -> None:
+    with files.new_file(tmp_path / "a.parquet") as partial:
+        partial.touch()
+        assert list(tmp_path.glob("*.parquet")) == []
+
+
+def test_a_folder_is_not_there_before_the_end_of_its_block(tmp_path: Path) -> None:
+    with files.new_folder(tmp_path / "deep" / "graph") as partial:
+        (partial / "a").write_bytes(b"1")
+        assert not (tmp_path / "deep" / "graph").exists()
+    assert names(tmp_path / "deep") == ["graph"]
+    assert (tmp_path / "deep" / "graph" / "a").read_bytes() == b"1"
+
+
+def test_a_folder_that_is_there_is_refused_and_kept(tmp_path: Path) -> None:
+    (tmp_path / "graph").mkdir()
+    (tmp_path / "graph" / "old").touch()
+    with pytest.raises(FileExistsError, match="graph exists"), files.new_folder(tmp_path / "graph") as partial:
+        (partial / "new").touch()
+    assert names(tmp_path) == ["graph"]
+    assert names(tmp_path / "graph") == ["old"]
+
+
+def test_a_folder_takes_the_place_of_another_where_that_is_wanted(tmp_path: Path) -> None:
+    for name in ("old", "new"):
+        with files.new_folder(tmp_path / "graph", replace=True) as partial:
+            (partial / name).touch()
+    assert names(tmp_path) == ["graph"]
+    assert names(tmp_path / "graph") == ["new"]
+
+
+def test_a_block_that_raises_leaves_the_older_folder(tmp_path: Path) -> None:
+    with files.new_folder(tmp_path / "graph") as partial:
+        (partial / "old").touch()
+    with pytest.raises(RuntimeError), files.new_folder(tmp_path / "graph", replace=True) as partial:
+        fail(partial / "new")
+    assert names(tmp_path) == ["graph"]
+    assert names(tmp_path / "graph") == ["old"]
+
+
+def test_what_killed_processes_left_is_removed_and_what_living_ones_write_is_kept(tmp_path: Path) -> None:
+    (tmp_path / f".partial-{DEAD}-0-a.csv").write_bytes(b"12345")
+    (tmp_path / f".partial-{DEAD}-1-graph").mkdir()
+    (tmp_path / f".partial-{DEAD}-1-graph" / "half").write_bytes(b"123")
+    kept = [f".partial-{os.getpid()}-0-a.csv", ".partial-mine-notes", "a.csv"]
+    for name in kept:
+        (tmp_path / name).touch()
+    assert files.remove_leftovers(tmp_path) == 8
+    assert names(tmp_path) == sorted(kept)
+
+
+def test_a_folder_that_is_not_there_has_no_leftovers_and_need_not_be_removed(tmp_path: Path) -> None:
+    assert files.remove_leftovers(tmp_path / "none") == 0
+    files.remove_folder(tmp_path / "none")
