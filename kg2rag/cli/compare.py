@@ -87,7 +87,7 @@ def compare(
     console = Console()
     console.print(result)
     if pairs is not None:
-        console.print(pairs_table(result.pairs(pairs), pairs))
+        console.print(pairs_table(result.sheet, result.pairs(pairs), pairs))
     _say_what_lies_beside(data, graph)
     console.print(f"Report: {folder / 'report.html'}", highlight=False, soft_wrap=True)
 

@@ -1,7 +1,7 @@
-"""Rankings -> how many tokens they spend, what of them fits in a budget, and who returns more than the others.
+"""Rankings -> how many tokens they spend, what of them fits in a budget, which systems return more than the others.
 
-Recall at equal k is only fair where passages are about equally long: a system that prefers long ones returns more text
-for the same k. Recall at equal tokens is the other half of the picture, the one a reader pays for.
+Recall at equal k is fair only where passages are about equally long: a system that prefers long ones returns more text
+for the same k. Recall at equal tokens complements it: tokens are what a reader pays for.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LARGER = 1.10
-"""A set is called larger where it has more than this times the hits or tokens of the others' median."""
+"""A system is `larger` above this ratio of its hits or tokens to the median of the others."""
 
 
 class PassageTokens:
-    """How many tokens each passage of a corpus is, title and text; every passage is counted once, when asked for.
+    """How many tokens each passage of a corpus has, title and text; each is counted once, when first needed.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class PassageTokens:
         return self._counts[ranking.rows]
 
     def cut(self, rankings: Sequence[Ranking], budget: int) -> list[Ranking]:
-        """As many whole hits, best first, as fit in `budget` tokens; ids and scores alone, no paths or parts.
+        """As many whole hits, best first, as fit in `budget` tokens; ids and scores alone, no paths.
 
         It stops at the first hit that does not fit, so a larger budget never loses what a smaller one had. (A reader's
         context, `tokens.cut`, passes over it and tries the next.)
@@ -70,7 +70,7 @@ def returned_sizes(runs: Mapping[str, Sequence[Ranking]], tokens: PassageTokens,
 
     Returns
     -------
-    One row a system and depth: system, k, hits, tokens.
+    One row per system and depth: system, k, hits, tokens.
     """
     import pandas as pd
 
@@ -93,24 +93,25 @@ def against_others(sizes: pd.DataFrame) -> pd.DataFrame:
     frame = sizes.copy()
     for column in ("hits", "tokens"):
         frame[f"{column}_ratio"] = np.nan
-        for _, part in sizes.groupby("k", sort=False):
-            for at in part.index:
-                others = part[column].drop(at).median()
-                frame.loc[at, f"{column}_ratio"] = part.loc[at, column] / others if others > 0 else np.nan
+        for _, same_depth in sizes.groupby("k", sort=False):
+            for at, own in same_depth[column].items():
+                others = same_depth[column].drop(at).median()
+                frame.loc[at, f"{column}_ratio"] = own / others if others > 0 else np.nan
     frame["larger"] = (frame[["hits_ratio", "tokens_ratio"]] > LARGER).any(axis=1)
     return frame
 
 
 def larger_sets(sizes: pd.DataFrame) -> dict[str, str]:
-    """System -> in words, how much more it returns than the others, where that is most; only those that do."""
+    """System -> in words, where it returns most in excess of the others; only systems that are `larger`."""
     frame = against_others(sizes)
     notes: dict[str, str] = {}
-    records: Any = frame[frame["larger"]].itertuples(index=False)
     worst: dict[str, float] = {}
+    records: Any = frame[frame["larger"]].itertuples(index=False)
     for record in records:
         for ratio, what in ((record.tokens_ratio, "tokens"), (record.hits_ratio, "hits")):
-            if ratio > max(LARGER, worst.get(record.system, 0.0)):
-                worst[record.system] = ratio
+            # Rounded, so that a table that was saved with six decimals gives the same words.
+            if ratio > LARGER and round(ratio, 4) > worst.get(record.system, 0.0):
+                worst[record.system] = round(ratio, 4)
                 notes[record.system] = (
                     f"{ratio:.2f} times the {what} of the others (median) within the first {record.k}"
                 )

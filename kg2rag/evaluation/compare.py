@@ -1,11 +1,10 @@
 """Systems + a data set -> a `Comparison`: run, time, check and score them side by side.
 
-What a system is, this file does not know: anything with `retrieve_batch(queries, k)` and a telling `repr`.
+A system is anything with `retrieve_batch(queries, k)` and a `repr` that names its configuration.
 """
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -17,10 +16,11 @@ from kg2rag.evaluation.budgets import PassageTokens, returned_sizes
 from kg2rag.evaluation.comparison import Comparison, Inputs
 from kg2rag.evaluation.curves import depth_curve, depths_below, token_curve
 from kg2rag.evaluation.graphs import Strategy, over_graphs
-from kg2rag.evaluation.metrics import Unit, evaluate, parse_metrics
-from kg2rag.evaluation.running import System, run
+from kg2rag.evaluation.metric_names import DEFAULT_METRICS, Metric, Metrics, own_functions, parse_metrics
+from kg2rag.evaluation.metrics import checked_scores
+from kg2rag.evaluation.running import System, check_systems, run
 from kg2rag.evaluation.score_table import per_query_table, score_table
-from kg2rag.types.questions import QADataset
+from kg2rag.types.questions import GoldUnit, QADataset, require_dataset
 from kg2rag.types.rankings import Ranking
 
 if TYPE_CHECKING:
@@ -28,22 +28,19 @@ if TYPE_CHECKING:
 
     from kg2rag.knowledge.base import KnowledgeBase
 
-DEFAULT_METRICS = ("recall@2", "recall@5", "recall@10", "recall@500tokens", "all_recall@5", "mrr@10")
-_SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
-
 
 def compare(
     systems: Mapping[str, System | Sequence[System] | Strategy],
     data: QADataset,
     *,
     graphs: Mapping[str, KnowledgeBase | Sequence[KnowledgeBase]] | None = None,
-    metrics: Sequence[str] = DEFAULT_METRICS,
+    metrics: Metrics = DEFAULT_METRICS,
     k: int = 100,
     baseline: str | None = None,
     seed: int = 0,
     batch_size: int = 100,
     progress: bool = True,
-    unit: Unit | None = None,
+    unit: GoldUnit | None = None,
     command: str | None = None,
     counter: TokenCounter | None = None,
 ) -> Comparison:
@@ -52,18 +49,18 @@ def compare(
     Parameters
     ----------
     systems : name -> system; the order is that of every table. Names become file names: letters, digits and `._+-`.
-        A list of systems that differ by their seed alone (see `replicates`) is one row: each question's score is its
+        A list of systems that differ only in their seed (see `replicates`) is one row: each question's score is its
         mean over the seeds, and the table shows the standard deviation between seeds beside the mean.
     graphs : name -> knowledge base, or several of them for a placebo under several seeds. A strategy among the
         `systems` (a class such as `HippoRAG2`, or a function of a knowledge base) is then run over each, as
         "strategy.graph"; see `kg2rag.evaluation.graphs`.
-    metrics : any of ranx's, `all_recall@k`, `support_f1@k` and its like, `recall@500tokens` and its like; see
-        `kg2rag.evaluation.metrics`.
-    k : hits a query; a metric may not read deeper.
-    baseline : whom the others are tested against; "dense" where there is one, else the first.
+    metrics : any of ranx's, `all_recall@k`, `support_f1@k`, `recall@500tokens`, and functions `(ranking, gold) ->
+        float` of your own; a list, or column name -> metric. See docs/add_a_metric.md.
+    k : hits per query; a metric may not read deeper.
+    baseline : the system that the others are tested against; "dense" where there is one, else the first.
     seed : of bootstrap and randomisation test.
-    batch_size : queries handed to a system at once; changes speed, never a result.
-    progress : a bar a system on stderr, where that is a terminal.
+    batch_size : queries given to a system at once; changes speed, never a result.
+    progress : a bar per system on stderr, where that is a terminal.
     unit : judge "passage"s or "document"s; the data set's own unit where not given.
     command : what the user typed, for `config.json`.
     counter : counts tokens; `kg2rag.compute.tokens.counter_of(kb.embedder)`, or the default encoder's where not given.
@@ -74,9 +71,10 @@ def compare(
     Exception : what a system raises, with a note that names the system and the first query of the batch.
     """
     started, begin, load = datetime.now(UTC), time.perf_counter(), provenance.load_average()
-    repeated = _check_systems(systems if graphs is None else over_graphs(systems, graphs))
+    require_dataset(data)
+    repeated = check_systems(systems if graphs is None else over_graphs(systems, graphs))
     baseline = _check_baseline(baseline, list(repeated))
-    parse_metrics(metrics, k)
+    parsed = parse_metrics(metrics, k)
     if k < 1 or batch_size < 1:
         raise ValueError(f"k and batch_size must be at least 1, not {k} and {batch_size}.")
     runs: dict[str, list[list[Ranking]]] = {}
@@ -86,7 +84,7 @@ def compare(
         runs[name] = [rankings for rankings, _ in done]
         ms_per_query[name] = round(sum(ms for _, ms in done) / len(done), 3)
     tokens = PassageTokens(data.corpus, counter)
-    tables = _tables(runs, data, metrics, k, unit or data.unit, baseline, seed, tokens)
+    tables = _tables(runs, data, parsed, k=k, unit=unit or data.unit, baseline=baseline, seed=seed, tokens=tokens)
     return Comparison(
         rankings={name: alike[0] for name, alike in runs.items()},
         ms_per_query=ms_per_query,
@@ -97,7 +95,8 @@ def compare(
             "data": _describe(data, unit or data.unit),
             "systems": {name: repr(alike[0]) for name, alike in repeated.items()},
             "seeds": {name: [repr(one) for one in alike] for name, alike in repeated.items() if len(alike) > 1},
-            "metrics": list(metrics),
+            "metrics": [metric.name for metric in parsed],
+            **own_functions(parsed),
             "k": k,
             "baseline": baseline,
             "seed": seed,
@@ -116,62 +115,33 @@ def compare(
 def _tables(
     runs: Mapping[str, Sequence[Sequence[Ranking]]],
     data: QADataset,
-    metrics: Sequence[str],
+    metrics: Sequence[Metric],
+    *,
     k: int,
-    unit: Unit,
+    unit: GoldUnit,
     baseline: str,
     seed: int,
     tokens: PassageTokens,
 ) -> dict[str, Any]:
-    """The tables of a `Comparison`; `runs` hold the rankings of every seed."""
-    asked = list(dict.fromkeys([*metrics, *(f"recall@{depth}" for depth in depths_below(k))]))
+    """The tables of a `Comparison`; `runs` are the checked rankings of every seed."""
+    names = [metric.name for metric in metrics]
+    of_curve = [Metric.parse(f"recall@{depth}") for depth in depths_below(k) if f"recall@{depth}" not in names]
     scored = {
-        name: [evaluate(rankings, data, asked, unit, name, tokens) for rankings in alike]
+        name: [checked_scores(run, data, [*metrics, *of_curve], unit=unit, tokens=tokens) for run in alike]
         for name, alike in runs.items()
     }
     frames = {name: sum(alike[1:], start=alike[0]) / len(alike) for name, alike in scored.items()}
-    together = {name: [ranking for rankings in alike for ranking in rankings] for name, alike in runs.items()}
-    per_query, per_seed = per_query_table(frames, data, metrics), _per_seed(scored, metrics)
-    read = sorted({metric.k or k for metric in parse_metrics(metrics) if metric.tokens is None})
+    together = {name: [ranking for run in alike for ranking in run] for name, alike in runs.items()}
+    per_query, per_seed = per_query_table(frames, data, names), _per_seed(scored, names)
+    read = sorted({metric.k or k for metric in metrics if metric.tokens is None})
     return {
         "per_query": per_query,
         "per_seed": per_seed,
-        "scores": score_table(per_query, metrics, baseline, seed, per_seed),
+        "scores": score_table(per_query, names, baseline, seed, per_seed),
         "curve": depth_curve(frames, k),
         "token_curve": token_curve(together, data, tokens, k, unit),
         "sizes": returned_sizes(together, tokens, read),
     }
-
-
-def _check_systems(systems: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Name -> the systems of that name, several where they differ by seed."""
-    if not systems:
-        raise ValueError("No system to compare. Pass at least one, such as {'bm25': BM25(kb)}.")
-    lower: dict[str, str] = {}
-    for name in systems:
-        if not _SAFE_NAME.fullmatch(name):
-            raise ValueError(
-                f"System name {name!r} cannot name a file. Use a letter or digit, then letters, digits and '._+-'."
-            )
-        if name.lower() in lower:
-            raise ValueError(f"System names {lower[name.lower()]!r} and {name!r} differ only in case; files may not.")
-        lower[name.lower()] = name
-    return {name: _check_alike(name, given) for name, given in systems.items()}
-
-
-def _check_alike(name: str, given: Any) -> list[Any]:
-    alike = list(given) if isinstance(given, list | tuple) else [given]
-    if not alike:
-        raise ValueError(f"System {name!r} is an empty list. Pass a system, or one for every seed.")
-    for system in alike:
-        if not callable(getattr(system, "retrieve_batch", None)):
-            raise TypeError(f"System {name!r} is {system!r}, which has no retrieve_batch(queries, k).")
-    if len({repr(system) for system in alike}) < len(alike):
-        raise ValueError(
-            f"System {name!r} holds one system twice: {[repr(system) for system in alike]}. An equal seed is "
-            "no repetition."
-        )
-    return alike
 
 
 def _check_baseline(baseline: str | None, names: list[str]) -> str:
@@ -195,7 +165,7 @@ def _per_seed(scored: Mapping[str, Sequence[pd.DataFrame]], metrics: Sequence[st
     return pd.DataFrame(rows) if rows else None
 
 
-def _describe(data: QADataset, unit: Unit) -> dict[str, object]:
+def _describe(data: QADataset, unit: GoldUnit) -> dict[str, object]:
     return {
         "name": data.name,
         "setting": data.setting,

@@ -14,6 +14,7 @@ from kg2rag import report
 from kg2rag.evaluation import diagnosis, storage
 from kg2rag.evaluation.breakdowns import GROUPS, Group, grouped_means, largest_differences, says_anything
 from kg2rag.evaluation.budgets import against_others, larger_sets
+from kg2rag.evaluation.metric_names import Metrics
 from kg2rag.evaluation.pairs import pair_table
 from kg2rag.evaluation.score_table import ABOUT
 from kg2rag.types.rankings import Ranking
@@ -172,9 +173,7 @@ class Comparison:
         retriever, data = self._inputs_of(system)
         return diagnosis.waterfall(system, retriever, data, k=k, formatter=formatter, run=self.rankings[system])
 
-    def oracle_ladder(
-        self, system: str, metrics: Sequence[str] = ("recall@5", "all_recall@5")
-    ) -> diagnosis.OracleLadder:
+    def oracle_ladder(self, system: str, metrics: Metrics = ("recall@5", "all_recall@5")) -> diagnosis.OracleLadder:
         """What a system would score with gold seeds, gold entities, a gold reranking; see `kg2rag.oracle_ladder`."""
         retriever, data = self._inputs_of(system)
         kb = diagnosis.knowledge_base_of(retriever, system)

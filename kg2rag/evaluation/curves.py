@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kg2rag.evaluation.budgets import PassageTokens
-from kg2rag.evaluation.metrics import Unit, as_numbers, score
+from kg2rag.evaluation.metrics import as_numbers, score
 from kg2rag.types.arrays import FloatArray, IntArray
-from kg2rag.types.questions import QADataset
+from kg2rag.types.questions import GoldUnit, QADataset
 from kg2rag.types.rankings import Ranking
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def depth_curve(frames: Mapping[str, pd.DataFrame], k: int) -> pd.DataFrame:
 
 
 def token_curve(
-    runs: Mapping[str, Sequence[Ranking]], data: QADataset, tokens: PassageTokens, k: int, unit: Unit
+    runs: Mapping[str, Sequence[Ranking]], data: QADataset, tokens: PassageTokens, k: int, unit: GoldUnit
 ) -> pd.DataFrame:
     """Mean recall within growing numbers of tokens: index tokens, one column a system.
 
@@ -74,7 +74,7 @@ def _budgets(returned: Sequence[IntArray], reach: float) -> list[int]:
 
 
 def _recall(
-    rankings: Sequence[Ranking], data: QADataset, tokens: PassageTokens, budgets: Sequence[int], unit: Unit
+    rankings: Sequence[Ranking], data: QADataset, tokens: PassageTokens, budgets: Sequence[int], unit: GoldUnit
 ) -> FloatArray:
     """Mean recall at each budget, all in one call of ranx."""
     width = max(1, *(len(ranking) for ranking in rankings))

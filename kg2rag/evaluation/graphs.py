@@ -1,6 +1,6 @@
 """Strategies × graphs -> the systems to compare: each strategy once over every knowledge base.
 
-A graph whose strategy gains as much over a placebo as over the graph has not helped; more candidates have.
+A strategy that gains as much over a placebo as over the graph gains from more candidates, not from the graph.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kg2rag.evaluation.running import require_mapping
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.types.passages import Query
@@ -16,12 +17,12 @@ from kg2rag.types.rankings import Ranking
 from kg2rag.types.trace import Trace
 
 Strategy = Callable[[KnowledgeBase], Any]
-"""Makes a system over a knowledge base: a class such as `HippoRAG2`, or any function."""
+"""Makes a system from a knowledge base: a class such as `HippoRAG2`, or any function."""
 
 
 @dataclass(frozen=True)
 class Over(Retriever):
-    """A system over a graph that has a name; `graph` tells apart what is otherwise configured alike."""
+    """A system over a named graph; `graph` distinguishes systems whose configurations are otherwise equal."""
 
     system: Retriever
     graph: str
@@ -48,9 +49,10 @@ def over_graphs(
 
     Raises
     ------
-    ValueError : no graph, or no strategy that could be set over one.
-    TypeError : a graph that is no knowledge base.
+    ValueError : no graph, no strategy, or two systems of one name.
+    TypeError : systems without names, or a graph that is no knowledge base.
     """
+    require_mapping(systems)
     if not graphs:
         raise ValueError("No graph to compare. Pass at least one, such as {'mentions': KnowledgeBase.build(corpus)}.")
     made: dict[str, Any] = {}
@@ -59,19 +61,25 @@ def over_graphs(
         if isinstance(system, type) or not hasattr(system, "retrieve_batch"):
             strategies += 1
             for graph, kbs in graphs.items():
-                made[f"{name}.{graph}"] = _over(name, system, graph, kbs)
+                _add(made, f"{name}.{graph}", _over(name, system, graph, kbs))
         else:
-            made[name] = system
+            _add(made, name, system)
     if not strategies:
         raise ValueError(
-            "Every system is built already. Pass strategies, such as {'hippo2': HippoRAG2}, to set over graphs."
+            "Every system is built already. Pass strategies, such as {'hippo2': HippoRAG2}, to run over graphs."
         )
     return made
 
 
+def _add(made: dict[str, Any], name: str, system: object) -> None:
+    if name in made:
+        raise ValueError(f"Two systems would be called {name!r}. Rename one, or a graph.")
+    made[name] = system
+
+
 def _over(name: str, strategy: object, graph: str, kbs: KnowledgeBase | Sequence[KnowledgeBase]) -> object:
     if not callable(strategy):
-        raise TypeError(f"Strategy {name!r} is {strategy!r}, which makes no system of a knowledge base.")
+        raise TypeError(f"Strategy {name!r} is {strategy!r}, which is no function of a knowledge base.")
     alike = [kbs] if isinstance(kbs, KnowledgeBase) else list(kbs)
     for kb in alike:
         if not isinstance(kb, KnowledgeBase):

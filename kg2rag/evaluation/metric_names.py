@@ -1,4 +1,4 @@
-"""Names of metrics -> what they ask for: a formula, and how much of a ranking it reads.
+"""Metrics as they are requested, names and functions -> what each computes, and how much of a ranking it reads.
 
 `recall@5` reads five hits, `recall@500tokens` as many whole hits, best first, as fit in 500 tokens, `recall` all.
 """
@@ -6,9 +6,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from kg2rag.text.nearest import nearest
+from kg2rag.types.parameters import called
+from kg2rag.types.rankings import Ranking
+
+MetricFunction = Callable[[Ranking, Mapping[str, int]], float]
+"""(ranking, gold id -> grade) -> score; the ids of both name what is judged, passages or documents."""
+Metrics = Sequence[str | MetricFunction] | Mapping[str, str | MetricFunction]
+"""Names and functions, a function under its `__name__`; or column name -> name or function."""
+
+DEFAULT_METRICS = ("recall@2", "recall@5", "recall@10", "recall@500tokens", "all_recall@5", "mrr@10")
 CUT = (
     "all_recall",
     "dcg",
@@ -25,39 +35,42 @@ CUT = (
 )
 """Metrics that take a depth, `@k`, or a budget, `@Ntokens`; without one they read the whole ranking."""
 WHOLE = ("r-precision",)
-"""Metrics that choose their depth themselves: ranx ignores one given to them, so none may be given."""
+"""Metrics that choose their depth themselves: ranx ignores a given one, so none is accepted."""
 SUPPORT = ("support_f1", "support_precision", "support_recall")
 """HotpotQA's supporting-sentence metrics, with or without `@k`, where k counts passages."""
+_COLUMN = re.compile(r"[A-Za-z][A-Za-z0-9_.@+-]*")
+_RESERVED = ("query_id", "system", "type", "hops", "gold", "question", "ms_per_query")  # columns of result tables
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric as it was named, its base name, and what it reads: `k` hits, `tokens` tokens, or (both None) all."""
+    """A metric under its column name: its base, and what it reads: `k` hits, `tokens` tokens, or (both None) all."""
 
     name: str
     base: str
-    k: int | None
+    k: int | None = None
     tokens: int | None = None
+    function: MetricFunction | None = None
 
     @property
     def formula(self) -> str:
-        """What ranx calls it: without what is cut or lifted before ranx sees it."""
-        return self.name.removeprefix("all_").removesuffix(f"@{self.tokens}tokens")
+        """Ranx's name of it, without what is cut or lifted before ranx."""
+        return self.base.removeprefix("all_") + ("" if self.k is None else f"@{self.k}")
 
     @classmethod
     def parse(cls, name: str) -> Metric:
         """The metric of that name; ValueError lists the known ones."""
         if re.fullmatch(r"rbp\.\d{1,2}", name) and float(name[3:]) > 0:
-            return cls(name, "rbp", None)
+            return cls(name, name)
         match = re.fullmatch(r"([a-z0-9_-]+)(?:@([1-9]\d*)(tokens)?)?", name)
         base, depth, tokens = match.groups() if match else (name, None, None)
         if base in WHOLE and depth:
             raise ValueError(f"Metric {name!r}: {base} chooses its depth itself and takes no '@k'. Write {base!r}.")
         if base == "bpref":
-            # ranx divides by the number of judged non-relevant passages: 0 / 0 for every query of ours.
+            # ranx divides by the number of judged non-relevant passages: 0 / 0 for every query here.
             raise ValueError("Metric 'bpref' needs passages judged not relevant, and gold names the relevant alone.")
         if match is None or base not in (*CUT, *WHOLE, *SUPPORT):
-            raise ValueError(f"Unknown metric {name!r}. Known: {known_metrics()}; k and N count from 1.")
+            raise ValueError(f"Unknown metric {name!r}. Known: {known_metrics()}; k and N count from 1.{_close(name)}")
         number = int(depth) if depth else None
         return cls(name, base, None, number) if tokens else cls(name, base, number)
 
@@ -68,23 +81,77 @@ def known_metrics() -> str:
     return f"{cut}, each also @Ntokens (as recall@500tokens), {', '.join(WHOLE)}, rbp.NN (persistence 0.NN)"
 
 
-def parse_metrics(names: Sequence[str], k: int | None = None) -> list[Metric]:
-    """The metrics of those names, in their order.
+def parse_metrics(metrics: Metrics, k: int | None = None) -> list[Metric]:
+    """The metrics requested, in their order.
 
     Raises
     ------
-    ValueError : no name, a name that stands twice or is not known, a depth beyond the `k` hits that a ranking has.
+    ValueError : no metric, a name given twice or unknown, a function without a name that can head a column, a depth
+        beyond the `k` hits of a ranking.
+    TypeError : something that is neither a name nor a function.
     """
-    if isinstance(names, str):
-        raise ValueError(f"metrics must be a list of names, not the one string {names!r}. Write [{names!r}].")
-    metrics = [Metric.parse(name) for name in names]
-    if not metrics:
+    if isinstance(metrics, str):
+        raise ValueError(f"metrics must be a list of names, not the one string {metrics!r}. Write [{metrics!r}].")
+    if not isinstance(metrics, Mapping | Sequence):
+        raise TypeError(f"metrics must be a list of names and functions, or a mapping, not {called(metrics)}.")
+    parsed = list(_parsed(metrics))
+    if not parsed:
         raise ValueError(f"No metric given. Known: {known_metrics()}.")
-    for i, metric in enumerate(metrics):
+    names = [metric.name for metric in parsed]
+    for i, metric in enumerate(parsed):
         if metric.name in names[:i]:
-            raise ValueError(f"Metric {metric.name!r} stands twice in {list(names)}.")
+            raise ValueError(f"Metric {metric.name!r} is given twice in {names}.")
         if k is not None and metric.k is not None and metric.k > k:
             raise ValueError(
                 f"Metric {metric.name!r} reads {metric.k} hits, but k is {k}. Ask for k={metric.k} or more."
             )
-    return metrics
+    return parsed
+
+
+def own_functions(metrics: Iterable[Metric]) -> dict[str, dict[str, str]]:
+    """`metric_functions`, where the user's own metrics are defined, for a configuration; empty without any."""
+    own = {
+        m.name: f"{m.function.__module__}.{getattr(m.function, '__qualname__', m.name)}" for m in metrics if m.function
+    }
+    return {"metric_functions": own} if own else {}
+
+
+def _parsed(metrics: Metrics) -> Iterator[Metric]:
+    if isinstance(metrics, Mapping):
+        for name, given in metrics.items():
+            if isinstance(given, str):
+                yield Metric.parse(name) if given == name else replace(Metric.parse(given), name=_own_name(name))
+            else:
+                yield _of_function(given, name)
+        return
+    for given in metrics:
+        yield Metric.parse(given) if isinstance(given, str) else _of_function(given, getattr(given, "__name__", None))
+
+
+def _of_function(function: MetricFunction, name: str | None) -> Metric:
+    if not callable(function):
+        raise TypeError(f"A metric is a name or a function (ranking, gold) -> float, not {called(function)}.")
+    if name is None or name == "<lambda>":
+        raise ValueError(f"The metric {function!r} has no name. Pass metrics={{'its_name': function}}.")
+    own = _own_name(name)
+    return Metric(own, own, function=function)
+
+
+def _own_name(name: str) -> str:
+    """A column name of the user's; ValueError where it is another column's or a known metric's."""
+    if not isinstance(name, str) or not _COLUMN.fullmatch(name) or name in _RESERVED:
+        raise ValueError(
+            f"Metric name {name!r} cannot head a column. Use a letter, then letters, digits and '_.@+-', and none of: "
+            f"{', '.join(_RESERVED)}."
+        )
+    try:
+        Metric.parse(name)
+    except ValueError:
+        return name
+    raise ValueError(f"Metric name {name!r} is that of another metric. Give yours a name of its own.")
+
+
+def _close(name: str) -> str:
+    base, at, depth = name.partition("@")
+    found = nearest(base, (*CUT, *WHOLE, *SUPPORT))
+    return "" if found is None else f" Did you mean {found + at + depth!r}?"

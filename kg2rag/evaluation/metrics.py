@@ -1,7 +1,8 @@
-"""Rankings + gold -> one score per query and metric; the one door to ranx.
+"""Rankings + gold -> one score per query and metric; the only module that calls ranx.
 
-ranx [1] computes every number; here stand the checks it lacks and the two definitions it lacks: `all_recall@k`, which
-is 1 where every gold passage is in the top k, and HotpotQA's supporting sentences (`sentences.py`).
+ranx [1] computes every named metric; added here are its missing checks, two definitions that it lacks (`all_recall@k`,
+1 where every gold passage is in the top k, and HotpotQA's supporting sentences in `sentences.py`), and functions of the
+user's own (`own_metrics.py`).
 
 [1] Bassani, "ranx: A Blazing-Fast Python Library for Ranking Evaluation and Comparison", ECIR 2022 (0.3.21 here).
 """
@@ -10,39 +11,38 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kg2rag.evaluation.budgets import PassageTokens
 from kg2rag.evaluation.checks import check_rankings
-from kg2rag.evaluation.metric_names import CUT, SUPPORT, WHOLE, Metric, known_metrics, parse_metrics
+from kg2rag.evaluation.metric_names import SUPPORT, Metric, Metrics, parse_metrics
+from kg2rag.evaluation.own_metrics import function_scores
 from kg2rag.evaluation.sentences import supporting_sentences
 from kg2rag.types.arrays import FloatArray
-from kg2rag.types.questions import QADataset
+from kg2rag.types.questions import GoldUnit, QADataset
 from kg2rag.types.rankings import Ranking
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CUT", "SUPPORT", "WHOLE", "Metric", "Unit", "evaluate", "known_metrics", "parse_metrics", "score"]
-
-Unit = Literal["passage", "document"]
-
 
 def evaluate(
     rankings: Sequence[Ranking],
     data: QADataset,
-    metrics: Sequence[str],
-    unit: Unit | None = None,
+    metrics: Metrics,
+    *,
+    unit: GoldUnit | None = None,
     name: str = "",
     tokens: PassageTokens | None = None,
 ) -> pd.DataFrame:
-    """The score of every query, one column a metric, in the order of the questions.
+    """The score of every query, one column per metric, in the order of the questions.
 
     Parameters
     ----------
-    rankings : one a question, in the order of the questions; an empty ranking scores 0 everywhere.
+    rankings : one per question, in the order of the questions; an empty ranking has score 0 in every named metric.
+    metrics : names and functions `(ranking, gold) -> float`; see `metric_names`.
     unit : what is judged. "document" lifts passages to documents, each at the rank of its best passage; the default
         is the data set's own unit. Supporting sentences are counted over passages whatever the unit.
     name : of the system, for messages.
@@ -56,26 +56,40 @@ def evaluate(
     ------
     ValueError : a question without ranking, a hit the corpus lacks, an unknown metric, a unit the data cannot judge.
     """
-    import pandas as pd
-
     parsed = parse_metrics(metrics)
     check_rankings(rankings, data, name=name)
+    return checked_scores(rankings, data, parsed, unit=unit or data.unit, tokens=tokens)
+
+
+def checked_scores(
+    rankings: Sequence[Ranking],
+    data: QADataset,
+    metrics: Sequence[Metric],
+    *,
+    unit: GoldUnit,
+    tokens: PassageTokens | None = None,
+) -> pd.DataFrame:
+    """`evaluate` of rankings that have passed `check_rankings`."""
+    import pandas as pd
+
     columns: dict[str, FloatArray] = {}
-    for budget in dict.fromkeys(metric.tokens for metric in parsed):
-        here = [metric for metric in parsed if metric.tokens == budget]
+    for budget in dict.fromkeys(metric.tokens for metric in metrics):
+        here = [metric for metric in metrics if metric.tokens == budget]
         if budget is None:
             read = rankings
         else:
             tokens = tokens or PassageTokens(data.corpus)
             read = tokens.cut(rankings, budget)
-        columns |= _judged(here, read, data, unit or data.unit) | _supported(here, read, data)
+        columns |= _named(here, read, data, unit) | _supported(here, read, data) | _own(here, read, data, unit)
     index = pd.Index([question.id for question in data.questions], name="query_id", dtype=object)
-    return pd.DataFrame({metric.name: columns[metric.name] for metric in parsed}, index=index)
+    return pd.DataFrame({metric.name: columns[metric.name] for metric in metrics}, index=index)
 
 
-def _judged(metrics: list[Metric], rankings: Sequence[Ranking], data: QADataset, unit: Unit) -> dict[str, FloatArray]:
-    """Scores of all metrics but those over sentences."""
-    wanted = [metric for metric in metrics if metric.base not in SUPPORT]
+def _named(
+    metrics: Sequence[Metric], rankings: Sequence[Ranking], data: QADataset, unit: GoldUnit
+) -> dict[str, FloatArray]:
+    """Scores of ranx's metrics over passages or documents."""
+    wanted = [metric for metric in metrics if metric.base not in SUPPORT and metric.function is None]
     if not wanted:
         return {}
     ranked, gold = as_numbers(rankings, data, unit)
@@ -88,10 +102,34 @@ def _judged(metrics: list[Metric], rankings: Sequence[Ranking], data: QADataset,
     }
 
 
+def _own(
+    metrics: Sequence[Metric], rankings: Sequence[Ranking], data: QADataset, unit: GoldUnit
+) -> dict[str, FloatArray]:
+    """Scores of the user's functions."""
+    wanted = [metric for metric in metrics if metric.function is not None]
+    if not wanted:
+        return {}
+    judged, gold = lifted(rankings, data, unit)
+    return {metric.name: function_scores(metric, judged, gold) for metric in wanted}
+
+
 def as_numbers(
-    rankings: Sequence[Ranking], data: QADataset, unit: Unit
+    rankings: Sequence[Ranking], data: QADataset, unit: GoldUnit
 ) -> tuple[list[list[int]], list[dict[int, int]]]:
-    """Hits and gold as numbers of passages or documents; lifting happens here and nowhere else."""
+    """Hits and gold as numbers of passages or documents."""
+    judged, gold = lifted(rankings, data, unit)
+    number = data.corpus.row if unit == "passage" else _document_numbers(data).__getitem__
+    ranked = [ranking.rows.tolist() for ranking in judged]
+    return ranked, [{number(id_): grade for id_, grade in grades.items()} for grades in gold]
+
+
+def lifted(
+    rankings: Sequence[Ranking], data: QADataset, unit: GoldUnit
+) -> tuple[Sequence[Ranking], list[Mapping[str, int]]]:
+    """Rankings and gold by the ids of what is judged; only here are passages lifted to documents.
+
+    A document has the rank and the score of its best passage, and the highest grade of its gold passages.
+    """
     if unit not in ("passage", "document"):
         raise ValueError(f"unit must be 'passage' or 'document', not {unit!r}.")
     corpus = data.corpus
@@ -100,23 +138,33 @@ def as_numbers(
             raise ValueError(
                 f"{data.name}: the gold names documents, so passages cannot be judged. Use unit='document'."
             )
-        gold = [{corpus.row(id_): grade for id_, grade in q.gold.items()} for q in data.questions]
-        return [ranking.rows.tolist() for ranking in rankings], gold
-    number: dict[str, int] = {}
-    document = [number.setdefault(doc_id, len(number)) for doc_id in corpus.doc_ids]
-    # dict.fromkeys keeps the first of equals: a document stands where its best passage stood.
-    ranked = [list(dict.fromkeys(document[row] for row in ranking.rows.tolist())) for ranking in rankings]
-    gold = []
-    for question in data.questions:
-        grades: dict[int, int] = {}
-        for id_, grade in question.gold.items():
-            doc = number[id_] if data.unit == "document" else document[corpus.row(id_)]
-            grades[doc] = max(grade, grades.get(doc, 0))
-        gold.append(grades)
-    return ranked, gold
+        return rankings, [question.gold for question in data.questions]
+    number = _document_numbers(data)
+    documents = list(number)
+    document = np.array([number[doc_id] for doc_id in corpus.doc_ids], dtype=np.int64)
+    judged = []
+    for ranking in rankings:
+        of_hits = document[ranking.rows]
+        first = np.sort(np.unique(of_hits, return_index=True)[1])
+        judged.append(Ranking(ranking.query_id, of_hits[first], ranking.scores[first], documents))
+    if data.unit == "document":
+        return judged, [question.gold for question in data.questions]
+    return judged, [_lifted_gold(question.gold, data) for question in data.questions]
 
 
-def _supported(metrics: list[Metric], rankings: Sequence[Ranking], data: QADataset) -> dict[str, FloatArray]:
+def _document_numbers(data: QADataset) -> dict[str, int]:
+    return {doc_id: number for number, doc_id in enumerate(dict.fromkeys(data.corpus.doc_ids))}
+
+
+def _lifted_gold(gold: Mapping[str, int], data: QADataset) -> dict[str, int]:
+    grades: dict[str, int] = {}
+    for id_, grade in gold.items():
+        doc_id = data.corpus.doc_ids[data.corpus.row(id_)]
+        grades[doc_id] = max(grade, grades.get(doc_id, 0))
+    return grades
+
+
+def _supported(metrics: Sequence[Metric], rankings: Sequence[Ranking], data: QADataset) -> dict[str, FloatArray]:
     """Scores of the metrics over sentences: set-based, over every sentence of the first k passages."""
     wanted = [metric for metric in metrics if metric.base in SUPPORT]
     scores: dict[str, FloatArray] = {}
@@ -131,7 +179,7 @@ def _supported(metrics: list[Metric], rankings: Sequence[Ranking], data: QADatas
 def score(
     gold: Sequence[Mapping[int, int]], ranked: Sequence[Sequence[int]], metrics: Sequence[str]
 ) -> dict[str, FloatArray]:
-    """What ranx says of ranked numbers: metric -> (n_queries,), in the order given.
+    """Ranx's scores of ranked numbers: metric -> (n_queries,), in the order given.
 
     Parameters
     ----------

@@ -1,22 +1,24 @@
-"""One system over all questions: its rankings, checked, and its milliseconds per query."""
+"""Systems -> checked before any work, then one over all questions: its rankings and its milliseconds per query."""
 
 from __future__ import annotations
 
+import re
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from kg2rag.evaluation.checks import check_candidates, check_rankings
+from kg2rag.types.parameters import called
 from kg2rag.types.passages import Query
 from kg2rag.types.questions import QADataset
 from kg2rag.types.rankings import Ranking
 
 
 class System(Protocol):
-    """Anything that ranks passages for a batch of queries; `kg2rag.retrievers.contract.Retriever` is one.
+    """Anything that ranks passages for a batch of queries, such as a `kg2rag.Retriever`.
 
-    Where it also has `prepare(queries)`, that is called first and not timed: it builds indexes and encodes queries.
+    A method `prepare(queries)`, where there is one, is called first and not timed: it builds indexes, encodes queries.
     """
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
@@ -24,12 +26,68 @@ class System(Protocol):
         ...
 
 
+_SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
+
+
+def require_mapping(systems: object) -> None:
+    """Raise TypeError where systems are not given by name."""
+    if not isinstance(systems, Mapping):
+        raise TypeError(
+            f"systems must be a mapping name -> system, not {called(systems)}. Write {{'dense': Dense(kb)}}."
+        )
+
+
+def check_systems(systems: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Name -> the systems of that name, several where they differ by seed.
+
+    Raises
+    ------
+    TypeError : no mapping, or a value that is not a system. ValueError : none, or a name that cannot name a file.
+    """
+    require_mapping(systems)
+    if not systems:
+        raise ValueError("No system to compare. Pass at least one, such as {'bm25': BM25(kb)}.")
+    lower: dict[str, str] = {}
+    for name in systems:
+        if not isinstance(name, str) or not _SAFE_NAME.fullmatch(name):
+            raise ValueError(
+                f"System name {name!r} cannot name a file. Use a letter or digit, then letters, digits and '._+-'."
+            )
+        if name.lower() in lower:
+            raise ValueError(f"System names {lower[name.lower()]!r} and {name!r} differ only in case; files may not.")
+        lower[name.lower()] = name
+    return {name: _repeated(name, given) for name, given in systems.items()}
+
+
+def _repeated(name: str, given: Any) -> list[Any]:
+    alike = list(given) if isinstance(given, list | tuple) else [given]
+    if not alike:
+        raise ValueError(f"System {name!r} is an empty list. Pass a system, or one for every seed.")
+    for system in alike:
+        if isinstance(system, type) and hasattr(system, "retrieve_batch"):
+            raise TypeError(
+                f"System {name!r} is the class {system.__name__}. Pass {system.__name__}(kb), or graphs={{…}} "
+                "to make one over each."
+            )
+        if not callable(getattr(system, "retrieve_batch", None)):
+            raise TypeError(
+                f"System {name!r} is {called(system)}, which has no retrieve_batch(queries, k). "
+                "Pass a kg2rag.Retriever, such as BM25(kb)."
+            )
+    if len({repr(system) for system in alike}) < len(alike):
+        raise ValueError(
+            f"System {name!r} contains one system twice: {[repr(system) for system in alike]}. An equal seed is no "
+            "repetition."
+        )
+    return alike
+
+
 def run(
     name: str, system: System, data: QADataset, k: int, batch_size: int, *, progress: bool
 ) -> tuple[list[Ranking], float]:
     """All rankings of one system, checked, and its milliseconds per query.
 
-    A system whose attribute `timed` is False only hands out what was computed elsewhere: its time is NaN.
+    The time is NaN where a system has `timed = False`: its rankings were computed elsewhere.
     """
     from tqdm import tqdm
 

@@ -7,7 +7,7 @@ system, and a dagger where a system returns more than the others.
 
 from kg2rag.report.markup import latex, markdown
 from kg2rag.report.page import page, table_html
-from kg2rag.report.table import Cell, Row, Sheet, headline, notes, rows, scale, stars
+from kg2rag.report.table import Cell, Row, Sheet, headline, notes, rows, stars
 from kg2rag.report.terminal import TerminalTable, pairs_table
 
 __all__ = [
@@ -22,7 +22,6 @@ __all__ = [
     "page",
     "pairs_table",
     "rows",
-    "scale",
     "stars",
     "table_html",
 ]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from kg2rag.report import plots
-from kg2rag.report.table import Sheet, headline, notes, pair_rows, rows, scale
+from kg2rag.report.table import Sheet, headline, notes, pair_rows, rows
 from kg2rag.text.templates import render
 
 if TYPE_CHECKING:
@@ -51,16 +51,18 @@ def page(
         data=config.get("data", {}),
         config=config,
         figures=_figures(sheet, curve, token_curve),
-        groups={name: _breakdown(frame) for name, frame in groups.items()},
+        groups={name: _breakdown(sheet, frame) for name, frame in groups.items()},
         differences=differences.to_dict("records"),
-        pairs=[] if pairs is None else list(pair_rows(pairs, sheet.metrics[0])),
+        pairs=[] if pairs is None else list(pair_rows(sheet, pairs, sheet.metrics[0])),
         config_text=json.dumps(dict(config), indent=2, ensure_ascii=False, default=str),
     )
 
 
 def _figures(sheet: Sheet, curve: pd.DataFrame, token_curve: pd.DataFrame | None) -> dict[str, Any]:
     drawn: dict[str, Figure] = {
-        "bars": plots.bar_chart(sheet.scores, sheet.baseline, {metric: scale(metric) for metric in sheet.metrics}),
+        "bars": plots.bar_chart(
+            sheet.scores, sheet.baseline, {metric: sheet.scale(metric) for metric in sheet.metrics}
+        ),
         "curve": plots.recall_curve(curve, sheet.baseline),
     }
     if token_curve is not None:
@@ -68,12 +70,12 @@ def _figures(sheet: Sheet, curve: pd.DataFrame, token_curve: pd.DataFrame | None
     return {name: plots.to_svg(figure, name) for name, figure in drawn.items()}
 
 
-def _breakdown(frame: pd.DataFrame) -> list[dict[str, Any]]:
+def _breakdown(sheet: Sheet, frame: pd.DataFrame) -> list[dict[str, Any]]:
     """A grouped table for the template: a group, its n, and per system the means."""
     metrics = [column for column in frame.columns if column != "n"]
     groups = []
     for group, part in frame.groupby(level=0, sort=False):
         named: Any = part.iterrows()
-        systems = [(name, [f"{row[m] * scale(m):.1f}" for m in metrics]) for (_, name), row in named]
+        systems = [(name, [f"{row[m] * sheet.scale(m):.1f}" for m in metrics]) for (_, name), row in named]
         groups.append({"name": group, "n": int(part["n"].iloc[0]), "systems": systems})
     return groups

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -11,7 +12,8 @@ if TYPE_CHECKING:
 
 LARGER = "†"
 """Marks a system that returns more than the others."""
-_NOT_A_SHARE = ("dcg", "dcg_burges", "hits")  # metrics that may exceed 1
+_NOT_A_SHARE = ("dcg", "dcg_burges", "hits")  # named metrics that may exceed 1; own ones are judged by their scores
+EQUAL = 1e-9  # by which rounding may leave [0, 1]
 _LEVEL = 0.05
 
 
@@ -44,6 +46,20 @@ class Sheet:
         """The systems, in their order."""
         return list(dict.fromkeys(self.scores["system"]))
 
+    @cached_property
+    def _scales(self) -> Mapping[str, float]:
+        numbers = self.scores[["mean", "ci_low", "ci_high"]]
+        share = ((numbers >= -EQUAL) & (numbers <= 1 + EQUAL)).all(axis=1).groupby(self.scores["metric"]).all()
+        return {m: 100.0 if share[m] and m.split("@")[0] not in _NOT_A_SHARE else 1.0 for m in self.metrics}
+
+    def scale(self, metric: str) -> float:
+        """100 for metrics in [0, 1], which are shown in per cent, 1 for others."""
+        return self._scales[metric]
+
+    def digits(self, metric: str) -> int:
+        """Decimals of a printed score: one in per cent, two elsewhere."""
+        return 1 if self.scale(metric) == 100 else 2
+
 
 @dataclass(frozen=True, slots=True)
 class Cell:
@@ -75,11 +91,6 @@ class Row:
         return f"{self.system} {LARGER}" if self.larger else self.system
 
 
-def scale(metric: str) -> float:
-    """100 for metrics in [0, 1], which are shown in per cent, 1 for others."""
-    return 1.0 if metric.split("@")[0] in _NOT_A_SHARE else 100.0
-
-
 def stars(p: float) -> str:
     """`*` below .05, `**` below .01, `***` below .001; nothing for a blank."""
     return "***" if p < 0.001 else "**" if p < 0.01 else "*" if p < 0.05 else ""
@@ -95,7 +106,7 @@ def rows(sheet: Sheet) -> list[Row]:
     table: dict[str, list[Cell]] = {name: [] for name in sheet.systems}
     records: Any = sheet.scores.itertuples(index=False)
     for record in records:
-        table[record.system].append(_cell(record))
+        table[record.system].append(_cell(record, sheet.scale(record.metric), sheet.digits(record.metric)))
     return [
         Row(
             name,
@@ -114,9 +125,7 @@ def _milliseconds(ms: float) -> str:
     return f"{ms:.0f}" if ms >= 100 else f"{ms:.1f}" if ms >= 1 else f"{ms:.2f}"
 
 
-def _cell(record: Any) -> Cell:
-    factor = scale(record.metric)
-    digits = 1 if factor == 100 else 2
+def _cell(record: Any, factor: float, digits: int) -> Cell:
     tested = record.p_holm == record.p_holm  # NaN in the baseline's row
     repeated = record.seed_sd == record.seed_sd
     return Cell(
@@ -131,10 +140,9 @@ def _cell(record: Any) -> Cell:
     )
 
 
-def pair_rows(pairs: pd.DataFrame, metric: str) -> Iterator[tuple[str, ...]]:
+def pair_rows(sheet: Sheet, pairs: pd.DataFrame, metric: str) -> Iterator[tuple[str, ...]]:
     """Pairs as they are printed: a, b, difference and stars, interval, corrected p, effect size, wins/ties/losses."""
-    factor = scale(metric)
-    digits = 1 if factor == 100 else 2
+    factor, digits = sheet.scale(metric), sheet.digits(metric)
     records: Any = pairs.itertuples(index=False)
     for r in records:
         low, high = (f"{value * factor:+.{digits}f}" for value in (r.ci_low, r.ci_high))
@@ -180,7 +188,7 @@ def _detectable(sheet: Sheet) -> list[str]:
         return []
     n = int(tested[["wins", "ties", "losses"]].iloc[0].sum())
     tests = tested["system"].nunique()
-    shown = ", ".join(f"{least[m] * scale(m):.{1 if scale(m) == 100 else 2}f} in {m}" for m in least.index)
+    shown = ", ".join(f"{least[m] * sheet.scale(m):.{sheet.digits(m)}f} in {m}" for m in least.index)
     among = f", divided by the {tests} tests of a metric" if tests > 1 else ""
     return [
         f"With {n:,} questions, differences from {sheet.baseline} under about these points would be missed more often "

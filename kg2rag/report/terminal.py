@@ -91,8 +91,8 @@ def _cell(cell: Cell, *, full: bool) -> Any:
     return text
 
 
-def pairs_table(pairs: pd.DataFrame, metric: str) -> Table:
-    """Every pair of systems, from the columns of `Comparison.pairs`."""
+def pairs_table(sheet: Sheet, pairs: pd.DataFrame, metric: str) -> Table:
+    """Every pair of systems in one metric, from the columns of `Comparison.pairs`."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -100,6 +100,6 @@ def pairs_table(pairs: pd.DataFrame, metric: str) -> Table:
     table = Table(title=Text(f"Every pair in {metric}"), box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left")
     for column in ("pair", "difference", "p", "d", "w/t/l"):
         table.add_column(column, justify="left" if column == "pair" else "right", no_wrap=True)
-    for a, b, difference, interval, *rest in pair_rows(pairs, metric):
+    for a, b, difference, interval, *rest in pair_rows(sheet, pairs, metric):
         table.add_row(Text(f"{a}\nless {b}"), Text(f"{difference}\n{interval}"), *map(Text, rest))
     return table

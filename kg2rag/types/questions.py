@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from kg2rag.types.corpus import Corpus
+from kg2rag.types.parameters import called
 from kg2rag.types.passages import Query, Triple
 
 if TYPE_CHECKING:
@@ -164,3 +165,12 @@ class QADataset:
 def gold_triples(question: Question, passage_id: str = "") -> tuple[Triple, ...]:
     """A question's gold facts as `Triple`s of full strength."""
     return tuple(Triple(head, relation, tail, passage_id, strength=10) for head, relation, tail in question.triples)
+
+
+def require_dataset(data: object) -> None:
+    """Raise TypeError where an argument `data` is no `QADataset`."""
+    if not isinstance(data, QADataset):
+        raise TypeError(
+            f"data must be a QADataset, questions with their gold and corpus, not {called(data)}. "
+            "Make one with kg2rag.load or kg2rag.from_frames."
+        )

@@ -10,7 +10,7 @@ import pytest
 from kg2rag.evaluation import compare, evaluate
 from kg2rag.evaluation.budgets import PassageTokens, against_others, larger_sets, returned_sizes
 from kg2rag.evaluation.curves import token_curve
-from kg2rag.evaluation.metrics import parse_metrics
+from kg2rag.evaluation.metric_names import parse_metrics
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Passage
 from kg2rag.types.questions import QADataset, Question
@@ -151,7 +151,7 @@ def test_documents_are_lifted_after_the_cut(data):
     # d0 holds 10, 20, 30; d1 holds 40 … 60. Within 50 tokens stand two passages of d0 alone.
     hits = ranking(data, 10, 30, 60)
     tokens = PassageTokens(data.corpus, Words())
-    assert evaluate(hits, data, ["recall@50tokens"], "document", tokens=tokens).iloc[0, 0] == 0.5
+    assert evaluate(hits, data, ["recall@50tokens"], unit="document", tokens=tokens).iloc[0, 0] == 0.5
     assert token_curve({"a": hits}, data, tokens, 10, "document")["a"].loc[100] == 1
 
 

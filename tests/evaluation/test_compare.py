@@ -134,8 +134,57 @@ def test_names_that_differ_in_case_alone_are_refused(systems, data):
 def test_no_systems_and_things_that_are_none_are_refused(data):
     with pytest.raises(ValueError, match="No system"):
         compare({}, data)
-    with pytest.raises(TypeError, match="has no retrieve_batch"):
+    with pytest.raises(TypeError, match="System 'a' is 'dense', which has no retrieve_batch"):
         compare({"a": "dense"}, data)  # type: ignore[dict-item]
+
+
+def test_systems_without_names_are_refused_before_any_work(systems, data):
+    with pytest.raises(TypeError, match=r"systems must be a mapping name -> system, not list. Write \{'dense'"):
+        compare([systems["dense"]], data)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="systems must be a mapping"):
+        compare([systems["dense"]], data, graphs={"a": None})  # type: ignore[arg-type, dict-item]
+    with pytest.raises(ValueError, match="System name 7 cannot name a file"):
+        compare({7: systems["dense"]}, data)  # type: ignore[dict-item]
+
+
+def test_a_class_instead_of_a_system_is_refused(systems, data):
+    with pytest.raises(TypeError, match=r"System 'a' is the class Fixed. Pass Fixed\(kb\), or graphs="):
+        compare({"a": type(systems["dense"])}, data)
+
+
+def test_a_corpus_instead_of_a_data_set_is_refused(systems, data):
+    with pytest.raises(TypeError, match=r"data must be a QADataset, .*, not Corpus. Make one with kg2rag.load"):
+        compare(systems, data.corpus)
+
+
+def test_rankings_are_checked_once_a_run(systems, data, monkeypatch):
+    checked = []
+    original = sys.modules["kg2rag.evaluation.checks"].check_rankings
+
+    def counted(*arguments, **options):
+        checked.append(options["name"])
+        original(*arguments, **options)
+
+    for module in ("running", "metrics"):
+        monkeypatch.setattr(sys.modules[f"kg2rag.evaluation.{module}"], "check_rankings", counted)
+    compare(systems, data, metrics=METRICS)
+    assert checked == list(systems)
+
+
+def test_a_save_that_was_interrupted_leaves_no_stale_runs(result, systems, data, tmp_path, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    result.save(tmp_path)
+    monkeypatch.setattr(sys.modules["kg2rag.evaluation.storage"].trec, "dump_qrels", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        compare({"dense": systems["dense"], "other": systems["better"]}, data, metrics=METRICS).save(tmp_path)
+    with pytest.raises(FileNotFoundError, match="no finished comparison"):
+        Comparison.load(tmp_path)
+    monkeypatch.undo()
+    compare({"dense": systems["dense"]}, data, metrics=METRICS).save(tmp_path)
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["dense.trec"]
+    assert not (tmp_path / "unfinished.json").exists()
 
 
 def test_a_failing_system_raises_its_own_error_and_says_where(data):

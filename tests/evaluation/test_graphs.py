@@ -71,7 +71,7 @@ def test_a_waterfall_reaches_through_to_the_system(data: kg2rag.QADataset, menti
         ({"x": ExpansionQueries}, {}, "No graph to compare"),
         ({}, {"g": None}, "Every system is built already"),
         ({"x": ExpansionQueries}, {"g": "mentions"}, "no KnowledgeBase"),
-        ({"x": 3}, {"g": "mentions"}, "makes no system of a knowledge base"),
+        ({"x": 3}, {"g": "mentions"}, "is no function of a knowledge base"),
     ],
 )
 def test_what_cannot_be_set_over_a_graph_is_refused(

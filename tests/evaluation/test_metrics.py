@@ -8,7 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kg2rag.evaluation.metrics import CUT, Metric, evaluate, parse_metrics, score
+from kg2rag.evaluation.metric_names import CUT, Metric, parse_metrics
+from kg2rag.evaluation.metrics import evaluate, score
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Passage
 from kg2rag.types.questions import QADataset, Question
@@ -160,7 +161,7 @@ def test_bpref_is_refused_for_lack_of_judged_non_relevant_passages():
 
 
 def test_a_metric_named_twice_or_deeper_than_the_ranking_is_refused():
-    with pytest.raises(ValueError, match="stands twice"):
+    with pytest.raises(ValueError, match="given twice"):
         parse_metrics(["mrr", "mrr"])
     with pytest.raises(ValueError, match="Ask for k=50 or more"):
         parse_metrics(["recall@50"], k=10)

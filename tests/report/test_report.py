@@ -115,13 +115,18 @@ def test_nothing_is_bold_where_not_every_pair_was_tested(scores):
     assert "No winner is marked" in report.notes(sheet(untested))[0]
 
 
-def test_shares_are_printed_in_per_cent_and_counts_as_they_are():
-    assert (report.scale("recall@5"), report.scale("hits@5"), report.scale("ndcg@5"), report.scale("dcg")) == (
-        100,
-        1,
-        100,
-        1,
-    )
+def test_shares_are_printed_in_per_cent_and_counts_as_they_are(scores):
+    named = {name: scores.assign(metric=name) for name in ("recall@5", "hits@5", "ndcg@5", "dcg", "own_share")}
+    counted = scores.assign(metric="own_count", mean=scores["mean"] * 20, ci_high=scores["ci_high"] * 20)
+    both = sheet(pd.concat([*named.values(), counted]))
+    assert {name: both.scale(name) for name in both.metrics} == {
+        "recall@5": 100,
+        "hits@5": 1,
+        "ndcg@5": 100,
+        "dcg": 1,
+        "own_share": 100,
+        "own_count": 1,
+    }
 
 
 def test_milliseconds_keep_three_digits(scores):
@@ -256,19 +261,19 @@ def test_several_seeds_show_the_spread_between_them(scores):
     assert "± 1.2" in printed(repeated, 100)
 
 
-def test_pairs_are_printed_with_their_signs():
+def test_pairs_are_printed_with_their_signs(scores):
     from kg2rag.report.table import pair_rows
 
-    assert list(pair_rows(pairs(), "recall@5")) == [
+    assert list(pair_rows(sheet(scores), pairs(), "recall@5")) == [
         ("dense", NASTY, "−10.0** ", "−15.0 to −5.0", ".004", "−0.42", "3/2/9")
     ]
 
 
-def test_pairs_fit_a_terminal_of_eighty_columns_whole():
+def test_pairs_fit_a_terminal_of_eighty_columns_whole(scores):
     from rich.console import Console
 
     console = Console(width=80, record=True, file=StringIO())
-    console.print(report.pairs_table(pairs().assign(a="confidence_gat/expanded"), "recall@5"))
+    console.print(report.pairs_table(sheet(scores), pairs().assign(a="confidence_gat/expanded"), "recall@5"))
     text = console.export_text()
     for part in ("confidence_gat/expanded", f"less {NASTY}", "−10.0**", "−15.0 to −5.0", ".004", "−0.42", "3/2/9"):
         assert part in text

@@ -11,8 +11,9 @@ from typing import NamedTuple, Protocol
 
 from kg2rag.evaluation.diagnosis.contexts import Formatter, left_out
 from kg2rag.evaluation.diagnosis.waterfall_view import Waterfall
+from kg2rag.types.parameters import at_least, require
 from kg2rag.types.passages import Query
-from kg2rag.types.questions import QADataset, Question
+from kg2rag.types.questions import QADataset, Question, require_dataset
 from kg2rag.types.rankings import Ranking
 from kg2rag.types.trace import LOST_AT, LostAt, Trace
 
@@ -63,8 +64,8 @@ def waterfall(
     """
     import pandas as pd
 
-    if k < 1:
-        raise ValueError(f"k must be at least 1, not {k}.")
+    require_dataset(data)
+    require("k", k, int, at_least(1))
     if not callable(getattr(system, "trace_batch", None)):
         raise TypeError(f"System {name!r} has no trace_batch(queries, k). Derive it from kg2rag.Retriever.")
     queries, records, returned = data.queries, [], {}

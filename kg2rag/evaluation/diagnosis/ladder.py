@@ -6,13 +6,14 @@ blank and says why. The oracles know the gold: no rung but the first is a result
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from math import isnan
 from typing import TYPE_CHECKING
 
 from kg2rag.evaluation.diagnosis.oracles import gold_entities, gold_rerank, gold_seeds, seeded_with_gold
-from kg2rag.evaluation.metrics import evaluate, parse_metrics
+from kg2rag.evaluation.metric_names import Metrics, parse_metrics
+from kg2rag.evaluation.metrics import evaluate
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.report import plots
 from kg2rag.retrievers.contract import Pipeline, Retriever
@@ -20,7 +21,7 @@ from kg2rag.retrievers.kg2rag.expand import Expand
 from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
 from kg2rag.text.normalisation import normalise
 from kg2rag.text.templates import render
-from kg2rag.types.questions import QADataset
+from kg2rag.types.questions import QADataset, require_dataset
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -103,7 +104,7 @@ def oracle_ladder(
     data: QADataset,
     system: Retriever,
     *,
-    metrics: Sequence[str] = ("recall@5", "all_recall@5"),
+    metrics: Metrics = ("recall@5", "all_recall@5"),
     depth: int = 100,
     name: str | None = None,
 ) -> OracleLadder:
@@ -127,16 +128,17 @@ def oracle_ladder(
     """
     import pandas as pd
 
+    require_dataset(data)
     if data.unit != "passage":
         raise ValueError(f"{data.name}: the gold names documents; oracles need passages.")
-    parse_metrics(metrics, depth)
+    names = [metric.name for metric in parse_metrics(metrics, depth)]
     called = name or type(system).__name__
     rows = []
     for rung, run, note in _rungs(kb, data, system, depth):
-        scores = dict.fromkeys(metrics, float("nan"))
+        scores = dict.fromkeys(names, float("nan"))
         if run is not None:
             frame = evaluate(run.retrieve_batch(data.queries, depth), data, metrics, name=f"{called} {rung}")
-            scores = {metric: float(frame[metric].mean()) for metric in metrics}
+            scores = {metric: float(frame[metric].mean()) for metric in names}
         rows.append({"rung": rung, **scores, "questions": len(data) if run is not None else 0, "note": note})
     return OracleLadder(called, pd.DataFrame(rows), data.name)
 

@@ -17,7 +17,7 @@ import numpy as np
 from kg2rag.compute.encoder import Embedder
 from kg2rag.compute.hardware import processor
 from kg2rag.compute.store import Store
-from kg2rag.evaluation.metrics import parse_metrics
+from kg2rag.evaluation.metric_names import Metric, Metrics, own_functions, parse_metrics
 from kg2rag.experiments.sweep.configuration import Bench, Configuration, DatasetRef
 from kg2rag.experiments.sweep.resources import Encoders, Graphs, embedders, fingerprint, graphs
 from kg2rag.experiments.sweep.space import Space, draws, grid
@@ -30,7 +30,6 @@ from kg2rag.retrievers import systems
 from kg2rag.types.questions import QADataset
 
 Search = Literal["grid", "random", "optuna"]
-DEFAULT_METRICS = ("recall@5", "recall@2", "all_recall@5", "mrr@10")
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ class SweepDefinition:
     revision: str | None = None
     graphs: Graphs = "mentions"
     encoders: Encoders = None
-    metrics: Sequence[str] = DEFAULT_METRICS
+    metrics: Metrics = ("recall@5", "recall@2", "all_recall@5", "mrr@10")
     objective: str | None = None
     k: int = 20
     split: Mapping[str, object] | Split = field(default_factory=Split)
@@ -82,9 +81,9 @@ class SweepDefinition:
                 raise ValueError(f"{key} = {value!r}: expected a whole number, at least {least}.")
         if self.search not in get_args(Search):
             raise ValueError(f"search = {self.search!r}. Known: {', '.join(sorted(get_args(Search)))}.")
-        parse_metrics(self.metrics, self.k)
-        if self.objective is not None and self.objective not in self.metrics:
-            raise ValueError(f"objective = {self.objective!r} is none of the metrics: {', '.join(self.metrics)}.")
+        names = list(self.scored_metrics)
+        if self.objective is not None and self.objective not in names:
+            raise ValueError(f"objective = {self.objective!r} is none of the metrics: {', '.join(names)}.")
         if not isinstance(self.split, Split):
             object.__setattr__(self, "split", Split.read(self.split))
         check_systems(self.spaces)
@@ -92,7 +91,12 @@ class SweepDefinition:
     @property
     def goal(self) -> str:
         """The metric by which configurations are selected."""
-        return self.objective or self.metrics[0]
+        return self.objective or next(iter(self.scored_metrics))
+
+    @cached_property
+    def scored_metrics(self) -> Mapping[str, Metric]:
+        """Column name -> metric, in the order of `metrics`."""
+        return {metric.name: metric for metric in parse_metrics(self.metrics, self.k)}
 
     @cached_property
     def spaces(self) -> tuple[SystemSpaces, ...]:
@@ -191,7 +195,8 @@ class SweepDefinition:
         return {
             "data": prints,
             "encoders": encoders,
-            "metrics": list(self.metrics),
+            "metrics": list(self.scored_metrics),
+            **own_functions(self.scored_metrics.values()),
             "k": self.k,
             "split": self.split.described,
             "processor": processor(),

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from kg2rag.compute.encoder import Embedder
 from kg2rag.compute.tokens import TokenCounter, counter_of
-from kg2rag.evaluation.metrics import Metric, evaluate
+from kg2rag.evaluation.metrics import checked_scores
 from kg2rag.experiments.sweep.configuration import Configuration
 from kg2rag.experiments.sweep.definition import SweepDefinition
 from kg2rag.experiments.sweep.storage import schema
@@ -43,10 +43,11 @@ class Judge:
                 "type": [question.type for question in questions],
                 "hops": [question.hops for question in questions],
                 "split": labels,
-                "tokens": self._counter(configuration, one).of(rows[:, : Metric.parse(self.sweep.goal).k]),
+                "tokens": self._counter(configuration, one).of(rows[:, : self.sweep.scored_metrics[self.sweep.goal].k]),
             }
-            scores = evaluate(_rankings(rows, one), one, self.sweep.metrics, name=configuration.system)
-            columns |= {name: scores[name].to_numpy() for name in self.sweep.metrics}
+            metrics = list(self.sweep.scored_metrics.values())
+            scores = checked_scores(_rankings(rows, one), one, metrics, unit=one.unit)  # checked by the workbench
+            columns |= {metric.name: scores[metric.name].to_numpy() for metric in metrics}
             parts.append(self._filled(configuration, None, columns, len(questions)))
         return pa.concat_tables(parts)
 
@@ -64,7 +65,7 @@ class Judge:
             "about": configuration.about,
             "error": error,
         }
-        wanted = schema(self.sweep.metrics)
+        wanted = schema(self.sweep.scored_metrics)
         full = {name: columns.get(name, [same.get(name)] * rows) for name in wanted.names}
         return pa.table(full, schema=wanted)
 

@@ -58,7 +58,7 @@ class Plan:
 def plan(sweep: SweepDefinition, out: Path, jobs: int) -> Plan:
     """Look and count; nothing is run or written."""
     jobs = jobs or threads()
-    folder = ResultsFolder(out, schema(sweep.metrics), sweep.identity)
+    folder = ResultsFolder(out, schema(sweep.scored_metrics), sweep.identity)
     folder.open()
     wanted = _wanted(sweep)
     left = [one for one in wanted if folder.errors.get(one.id, "open")]

@@ -25,7 +25,7 @@ def run(sweep: SweepDefinition, out: Path, *, jobs: int, resume: bool, backend: 
     if jobs < 0:
         raise ValueError(f"jobs must be at least 0 (all processors), not {jobs}.")
     wanted = sweep.configurations
-    folder = ResultsFolder(out, schema(sweep.metrics), sweep.identity)
+    folder = ResultsFolder(out, schema(sweep.scored_metrics), sweep.identity)
     folder.open()
     if folder.finished and not resume:
         raise FileExistsError(

@@ -9,7 +9,7 @@ order of the sweep, every few seconds and at the end, when the parts go. Timings
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
@@ -41,7 +41,7 @@ null scores. `tokens` are those of the hits that the objective reads."""
 _META = b"kg2rag"
 
 
-def schema(metrics: Sequence[str]) -> pa.Schema:
+def schema(metrics: Iterable[str]) -> pa.Schema:
     """The columns of a results file."""
     return pa.schema([*COLUMNS, *((name, pa.float64()) for name in metrics)])
 

@@ -1,0 +1,142 @@
+"""Functions of one's own as metrics: beside named ones, judged by passage or document, checked."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from kg2rag.evaluation import Comparison, compare, evaluate
+from kg2rag.evaluation.metric_names import parse_metrics
+from kg2rag.types.questions import Question
+
+
+def first_is_gold(ranking, gold):
+    return bool(len(ranking)) and ranking.passage_ids[0] in gold
+
+
+def gold_found(ranking, gold):
+    return sum(grade for id_, grade in gold.items() if id_ in ranking.passage_ids)
+
+
+@pytest.fixture
+def rankings(data, fixed):
+    return fixed(q1="p9 p0 p7 p1", q2="p2", q3="").retrieve_batch(data.queries, 100)
+
+
+def test_functions_and_names_stand_beside_each_other_in_the_order_given(rankings, data):
+    frame = evaluate(rankings, data, [gold_found, "recall@2", first_is_gold])
+    assert list(frame.columns) == ["gold_found", "recall@2", "first_is_gold"]
+    assert frame["gold_found"].tolist() == [2, 1, 0]  # q3 has no hit; the function scores that, too
+    assert frame["first_is_gold"].tolist() == [0, 1, 0]
+    assert (frame.dtypes == np.float64).all()
+
+
+def test_a_mapping_gives_metrics_their_names(rankings, data):
+    metrics = {"first": first_is_gold, "length": lambda ranking, _: len(ranking), "R@2": "recall@2", "mrr": "mrr"}
+    frame = evaluate(rankings, data, metrics)
+    assert frame["length"].tolist() == [4, 1, 0]
+    assert frame["R@2"].equals(evaluate(rankings, data, ["recall@2"])["recall@2"].rename("R@2"))
+    assert list(frame.columns) == list(metrics)
+
+
+def test_a_named_metric_written_as_a_function_gives_the_same_scores(rankings, data):
+    def reciprocal(ranking, gold):
+        return next((1 / at for at, id_ in enumerate(ranking.passage_ids, start=1) if id_ in gold), 0.0)
+
+    frame = evaluate(rankings, data, [reciprocal, "mrr"])
+    assert frame["reciprocal"].tolist() == pytest.approx(frame["mrr"].tolist())
+
+
+def test_documents_are_judged_by_their_ids_each_at_its_best_passage(data, fixed):
+    seen = []
+
+    def look(ranking, gold):
+        seen.append((ranking.passage_ids, ranking.scores.tolist(), gold))
+        return 0
+
+    found = fixed(q1="p9 p8 p1", q2="p3", q3="").retrieve_batch(data.queries, 10)
+    evaluate(found, data, [look], unit="document")
+    assert seen[0] == (["d4", "d0"], [1.0, 1 / 3], {"d0": 1})  # p9 and p8 are of d4, p1 of d0
+    documents = replace(
+        data, unit="document", questions=(Question("q1", "First?", {"d4": 2}), *_lifted(data.questions[1:]))
+    )
+    assert evaluate(found, documents, [gold_found])["gold_found"]["q1"] == 2
+
+
+def _lifted(questions):
+    return (replace(question, gold={"d1": 1}) for question in questions)
+
+
+@pytest.mark.parametrize(
+    ("returned", "error", "message"),
+    [
+        (float("nan"), ValueError, "Metric 'bad', query 'q1': the score is nan. Return a finite number"),
+        (np.inf, ValueError, "Metric 'bad', query 'q1': the score is inf"),
+        (None, TypeError, r"Metric 'bad', query 'q1': a metric returns a number, not None \(NoneType\)"),
+        ("0.5", TypeError, "not '0.5'"),
+        (np.zeros(2), TypeError, "ndarray"),
+    ],
+)
+def test_what_is_no_finite_number_is_refused_by_metric_and_query(rankings, data, returned, error, message):
+    with pytest.raises(error, match=message):
+        evaluate(rankings, data, {"bad": lambda *_: returned})
+
+
+def test_a_metric_that_changes_its_mind_is_refused(rankings, data):
+    calls = itertools.count()
+    with pytest.raises(ValueError, match=r"Metric 'random', query 'q1': 0.0, then 1.0. A metric must give the same"):
+        evaluate(rankings, data, {"random": lambda *_: next(calls)})
+
+
+def test_a_metric_that_changes_the_gold_changes_its_own_copy(rankings, data):
+    def greedy(ranking, gold):
+        gold.clear()
+        return 0
+
+    assert evaluate(rankings, data, [greedy, "recall@2"])["recall@2"].tolist() == [0.5, 1, 0]
+
+
+def test_what_a_metric_raises_says_where_it_happened(rankings, data):
+    with pytest.raises(ZeroDivisionError) as caught:
+        evaluate(rankings, data, {"halves": lambda _, gold: 1 / (2 - len(gold))})
+    assert caught.value.__notes__ == ["Metric 'halves', query 'q1' failed."]
+
+
+@pytest.mark.parametrize(
+    ("metrics", "error", "message"),
+    [
+        ([lambda *_: 0], ValueError, "has no name. Pass metrics={'its_name': function}"),
+        ([functools.partial(gold_found)], ValueError, "has no name"),
+        ({"system": gold_found}, ValueError, "'system' cannot head a column"),
+        ({"a,b": gold_found}, ValueError, "'a,b' cannot head a column"),
+        ({"recall@5": gold_found}, ValueError, "'recall@5' is that of another metric"),
+        ({"recall@5": "recall@2"}, ValueError, "'recall@5' is that of another metric"),
+        ([gold_found, gold_found], ValueError, "'gold_found' is given twice"),
+        ([5], TypeError, r"A metric is a name or a function \(ranking, gold\) -> float, not int"),
+        (gold_found, TypeError, "metrics must be a list of names and functions, or a mapping, not function"),
+        (["recal@5"], ValueError, "Did you mean 'recall@5'?"),
+    ],
+)
+def test_metrics_that_cannot_be_are_refused(metrics, error, message):
+    with pytest.raises(error, match=message):
+        parse_metrics(metrics)
+
+
+def test_a_comparison_tests_shows_and_saves_a_function_like_any_metric(data, fixed, tmp_path):
+    systems = {"dense": fixed(q1="p0", q2="p9", q3="p4 p6"), "better": fixed(q1="p0 p1", q2="p2", q3="p4 p6 p8")}
+    result = compare(systems, data, metrics=["recall@2", gold_found], k=10)
+    scores = result.scores.set_index(["system", "metric"])
+    assert scores.loc[("better", "gold_found"), "mean"] == pytest.approx(6 / 3)
+    assert scores.loc[("better", "gold_found"), ["wins", "ties", "losses"]].tolist() == [3, 0, 0]
+    assert "2.00" in result.to_markdown()  # no share, so not in per cent
+    assert result.to_html()
+    assert result.config["metrics"] == ["recall@2", "gold_found"]
+    assert list(result.config["metric_functions"]) == ["gold_found"]
+    result.save(tmp_path)
+    assert "metric_functions" in json.loads((tmp_path / "config.json").read_text())
+    assert Comparison.load(tmp_path).to_markdown() == result.to_markdown()
