@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Literal
 
 import numpy as np
@@ -27,6 +28,7 @@ from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.graph import Neighbour
 from kg2rag.knowledge.graph.components import Components
 from kg2rag.knowledge.graph.neighbourhood import MAX_HOPS
+from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import Dense
@@ -133,7 +135,7 @@ class ConfidenceGated(Retriever):
                 "strength": np.concatenate([blank, strength]),
                 "confidence": np.concatenate([blank, np.full(len(fresh), sure)]),
             },
-            paths={row: tuple(graph.triple(index) for index in near.path) for row, near in reached.items()},
+            paths=TriplePaths(graph, reached, attrgetter("path")),
             metadata={
                 **arithmetic(
                     {

@@ -9,38 +9,40 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
 
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.graph.neighbourhood import MAX_HOPS
+from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.fusion import fuse_rankings
 from kg2rag.retrievers.linking.linkers import ChainLinker, EmbeddingLinker, NGramLinker
 from kg2rag.types.formulas import arithmetic
 from kg2rag.types.parameters import at_least, between, check
-from kg2rag.types.passages import Query, Triple
+from kg2rag.types.passages import Query
 from kg2rag.types.rankings import Ranking, rank
 from kg2rag.types.trace import Trace, step
 
 
 class Expansion(NamedTuple):
-    """A query that the graph wrote; `proximity`, in (0, 1], orders it, `path` joins its two entities."""
+    """A query that the graph wrote; `proximity`, in (0, 1], orders it, the triples of `path` join its two entities."""
 
     text: str
     proximity: float
-    path: tuple[Triple, ...]
+    path: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class ExpansionQueries(Retriever):
     """Dense retrieval joined by reciprocal rank with dense searches of graph-written queries.
 
-    A hit of the graph's side carries the path of the expansion that found it first, and the ranking's metadata lists
-    the expansions. A query that names no entity gets the dense ranking, and says so; entities without neighbours are
-    searched by their names alone.
+    A hit of an expansion carries the path of the first that found it; the ranking's metadata lists the expansions. A
+    query that names no entity gets the dense ranking, with a note; entities without neighbours are searched by their
+    names alone.
 
     Parameters
     ----------
@@ -64,22 +66,11 @@ class ExpansionQueries(Retriever):
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """All expansions of the batch are encoded and searched together, each text once."""
-        plain = Dense(self.kb).retrieve_batch(queries, self.depth)
-        expansions = self.expand(queries)
-        searches = [
-            Query("", expansion.text, query.candidates)
-            for query, written in zip(queries, expansions, strict=True)
-            for expansion in written
-        ]
-        found = iter(Dense(self.kb).retrieve_batch(searches, self.hits))
-        rankings = []
-        for ranking, written in zip(plain, expansions, strict=True):
-            if not written:
-                rankings.append(_vanilla(ranking, k))
-                continue
-            graph = _merge(ranking, written, [next(found) for _ in written])
-            rankings.append(fuse_rankings([ranking, graph], (1.0, 1.0), k))
-        return rankings
+        dense, expansions = Dense(self.kb), self.expand(queries)
+        columns = list(zip(queries, dense.retrieve_batch(queries, self.depth), expansions, strict=True))
+        searches = [Query("", each.text, query.candidates) for query, _, written in columns for each in written]
+        found = iter(dense.retrieve_batch(searches, self.hits))
+        return [self._joined(plain, written, [next(found) for _ in written], k) for _, plain, written in columns]
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Encode the queries and their expansions."""
@@ -99,61 +90,55 @@ class ExpansionQueries(Retriever):
         for seed in seeds:
             for near in graph.neighbours([seed], hops=self.hops, min_weight=self.min_weight):
                 text = f"{graph.names[seed]} {graph.names[near.entity]}"
-                path = tuple(graph.triple(index) for index in near.path)
-                expansion = Expansion(text, near.weight / (10 * near.hop), path)
+                expansion = Expansion(text, near.weight / (10 * near.hop), near.path)
                 known = pairs.setdefault(frozenset((seed, near.entity)), expansion)
                 if known.proximity < expansion.proximity:
                     pairs[frozenset((seed, near.entity))] = expansion
         nearest = sorted(pairs.values(), key=lambda expansion: -expansion.proximity)[: self.max_queries]
         return [*nearest, *(Expansion(graph.names[seed], 1.0, ()) for seed in seeds)]
 
+    def _joined(self, plain: Ranking, written: Sequence[Expansion], found: Sequence[Ranking], k: int) -> Ranking:
+        """The dense ranking fused with what the expansions found."""
+        if written:
+            return fuse_rankings([plain, self._merged(plain, written, found)], (1.0, 1.0), k)
+        fused = fuse_rankings([plain], (1.0,), k)
+        note = "no entity of the graph was recognised: dense ranking"
+        return replace(fused, metadata={**fused.metadata, "expansions": (), "note": note})
+
+    def _merged(self, plain: Ranking, written: Sequence[Expansion], found: Sequence[Ranking]) -> Ranking:
+        """The hits of all expansions as one ranking: by expansion, then by rank within it, each passage once."""
+        first: dict[int, Expansion] = {}
+        for expansion, ranking in zip(written, found, strict=True):
+            for row in ranking.rows.tolist():
+                first.setdefault(row, expansion)
+        places = np.arange(1, len(first) + 1, dtype=np.float64)
+        return rank(
+            plain.query_id,
+            np.array(list(first), dtype=np.int64),
+            1.0 / places,
+            plain.ids,
+            max(len(first), 1),
+            stages=("graph",),
+            score_parts={"place": places},
+            paths=TriplePaths(self.kb.graph, first, attrgetter("path")),
+            metadata={
+                **arithmetic("1 / place", "graph"),
+                "expansions": tuple(expansion.text for expansion in written),
+                "found_by": {plain.ids[row]: expansion.text for row, expansion in first.items()},
+            },
+        )
+
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
         """Whether the query named an entity, and whether an expansion query found the passage; dense hits pass."""
         every = np.arange(len(self.kb.corpus))
         unread = f"not among the first {self.depth} dense hits, and "
+        unfound = f"{unread}not among the first {self.hits} of any expansion query"
         traces = []
         for written, ranking in zip(self.expand(queries), self.retrieve_batch(queries, len(every)), strict=True):
-            unfound = f"{unread}not among the first {self.hits} of any expansion query"
+            linked = every if written else ranking.rows
             steps = (
-                step(
-                    "linked",
-                    "entity not linked",
-                    f"{unread}no entity was recognised",
-                    every if written else [],
-                    ranking.rows,
-                ),
+                step("linked", "entity not linked", f"{unread}no entity was recognised", linked),
                 step("expanded", "not expanded", unfound, ranking.rows),
             )
             traces.append(Trace(ranking.top(k), steps))
         return traces
-
-
-def _vanilla(ranking: Ranking, k: int) -> Ranking:
-    fused = fuse_rankings([ranking], (1.0,), k)
-    said = {"expansions": (), "note": "no entity of the graph was recognised: dense ranking"}
-    return replace(fused, metadata={**fused.metadata, **said})
-
-
-def _merge(plain: Ranking, written: Sequence[Expansion], found: Sequence[Ranking]) -> Ranking:
-    """The hits of all expansions as one ranking: by expansion, then by rank within it, each passage once."""
-    first: dict[int, Expansion] = {}
-    for expansion, ranking in zip(written, found, strict=True):
-        for row in ranking.rows.tolist():
-            first.setdefault(row, expansion)
-    rows = np.fromiter(first, dtype=np.int64, count=len(first))
-    places = np.arange(1, len(rows) + 1, dtype=np.float64)
-    return rank(
-        plain.query_id,
-        rows,
-        1.0 / places,
-        plain.ids,
-        max(len(rows), 1),
-        stages=("graph",),
-        score_parts={"place": places},
-        paths={row: expansion.path for row, expansion in first.items() if expansion.path},
-        metadata={
-            **arithmetic("1 / place", "graph"),
-            "expansions": tuple(expansion.text for expansion in written),
-            "found_by": {plain.ids[row]: expansion.text for row, expansion in first.items()},
-        },
-    )

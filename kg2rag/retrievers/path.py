@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.graph.csr import gather
+from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import walk_or_dense
 from kg2rag.types.arrays import FloatArray, IntArray
@@ -159,8 +160,7 @@ class PathSearch(Retriever):
         cosines: FloatArray,
         mask: IntArray | None,
     ) -> Ranking:
-        graph = self.kb.graph
-        scores, owed = self._best_chains(chains, similar)
+        scores, used = self._best_chains(chains, similar)
         chained = np.isfinite(scores)
         total = np.where(chained, self.dense_weight * cosines + (1 - self.dense_weight) * scores, cosines)
         rows = best(total, k) if mask is None else mask
@@ -175,7 +175,7 @@ class PathSearch(Retriever):
             stages=("path", "dense"),
             stage_codes=np.where(chained[rows], 0, 1),
             score_parts={"cosine": cosines[rows], "chain": np.where(chained, scores, np.nan)[rows]},
-            paths={row: tuple(map(graph.triple, owed[row])) for row in rows[chained[rows]].tolist()},
+            paths=TriplePaths(self.kb.graph, {row: used[row] for row in rows[chained[rows]].tolist()}),
             metadata={
                 **arithmetic(formulas, {"path": "graph", "dense": "dense"}),
                 "chains": tuple((self._text(chain), score) for chain, score in chains.items() if len(chain) > 1),
@@ -200,12 +200,12 @@ class PathSearch(Retriever):
         order = usable[np.lexsort((usable, -similar[usable]))]
         rows, first = np.unique(passages[order], return_index=True)
         scores[rows] = similar[order[first]]
-        owed: dict[int, Chain] = {row: (at,) for row, at in zip(rows.tolist(), order[first].tolist(), strict=True)}
+        used: dict[int, Chain] = {row: (at,) for row, at in zip(rows.tolist(), order[first].tolist(), strict=True)}
         for chain, score in chains.items():
             for row in passages[list(chain)].tolist():
                 if row >= 0 and score > scores[row]:
-                    scores[row], owed[row] = score, chain
-        return scores, owed
+                    scores[row], used[row] = score, chain
+        return scores, used
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
         """Which passages state a triple, and whose triples a chain of the search used; all are ranked."""

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.graph.components import Components
+from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import Dense, dense_fallback
 from kg2rag.retrievers.fusion import fuse_rankings
@@ -28,7 +29,7 @@ from kg2rag.retrievers.linking.linkers import NGramLinker, phrases
 from kg2rag.types.arrays import FloatArray, IntArray
 from kg2rag.types.formulas import SOURCE
 from kg2rag.types.parameters import ParameterError, at_least, between, check
-from kg2rag.types.passages import Query, Triple
+from kg2rag.types.passages import Query
 from kg2rag.types.rankings import Ranking, rank
 from kg2rag.types.trace import Trace, step
 
@@ -138,10 +139,13 @@ class PracticalGraphRAG(Retriever):
         weights = [getattr(self, name) for name in WEIGHTS]
         used = [(ranking, weight) for ranking, weight in zip(rankings, weights, strict=True) if weight]
         fused = fuse_rankings([r for r, _ in used], [w for _, w in used], k, constant=self.constant)
+        best: dict[int, tuple[int]] = {}
+        for row, triple in zip(table.passages[triples].tolist(), triples.tolist(), strict=True):
+            best.setdefault(row, (triple,))
         names = kb.graph.names
         return replace(
             fused,
-            paths=self._paths(fused.rows, triples),
+            paths=TriplePaths(kb.graph, {row: best[row] for row in fused.rows.tolist() if row in best}),
             metadata={**fused.metadata, "entities": tuple(names[seed] for seed in seeds), "triples": len(triples)},
         )
 
@@ -194,14 +198,6 @@ class PracticalGraphRAG(Retriever):
             stages=(stage,),
             metadata={SOURCE: "graph"},
         )
-
-    def _paths(self, rows: IntArray, triples: IntArray) -> dict[int, tuple[Triple, ...]]:
-        """The best triple of the subgraph that each passage states."""
-        graph = self.kb.graph
-        first: dict[int, int] = {}
-        for triple in triples.tolist():
-            first.setdefault(int(graph.triples.passages[triple]), triple)
-        return {row: (graph.triple(first[row]),) for row in rows.tolist() if row in first}
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
         """Which passages the query's entities lead to, and which of them its subgraph names; dense hits rank beside."""

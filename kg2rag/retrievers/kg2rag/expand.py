@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.knowledge.graph.reach import Surroundings, surroundings
 from kg2rag.retrievers.contract import Stage
 from kg2rag.types.arrays import FloatArray, IntArray, Matrix
 from kg2rag.types.formulas import arithmetic, sources
 from kg2rag.types.parameters import at_least, check
-from kg2rag.types.passages import Query, Triple
+from kg2rag.types.passages import Query
 from kg2rag.types.paths import first_of
 from kg2rag.types.rankings import Ranking, rank
 from kg2rag.types.rescoring import widened
@@ -60,18 +61,15 @@ class Expand(Stage):
         """Expand each ranking within its query's candidates."""
         if not queries:
             return []
-        vectors = self.kb.encode_queries(queries)
-        masks = self.kb.candidates(queries)
-        return [
-            self._expand(ranking, vector, mask) for ranking, vector, mask in zip(rankings, vectors, masks, strict=True)
-        ]
+        columns = zip(rankings, self.kb.encode_queries(queries), self.kb.candidates(queries), strict=True)
+        return [self._expand(*column) for column in columns]
 
     def _expand(self, ranking: Ranking, vector: Matrix, mask: IntArray | None) -> Ranking:
         graph = self.kb.graph
         around = surroundings(graph, ranking.rows, self.hops, self._allowed(mask))
         passages = graph.triples.passages[around.triples].astype(np.int64)
         fresh, first = _fresh(passages, around, ranking.rows)
-        rows = np.concatenate([ranking.rows, fresh])
+        rows, ends = np.concatenate([ranking.rows, fresh]), dict(zip(fresh.tolist(), first.tolist(), strict=True))
         cosines = self.kb.dense.cosines(vector, rows)
         given = ranking.stage_codes if ranking.stage_codes is not None else np.zeros(len(ranking), dtype=np.int8)
         return rank(
@@ -83,7 +81,7 @@ class Expand(Stage):
             stages=(*ranking.stages, "expand"),
             stage_codes=np.concatenate([given, np.full(len(fresh), len(ranking.stages))]),
             score_parts={**widened(ranking, len(fresh)), "cosine": cosines, "hop": _hops(len(ranking), around, first)},
-            paths=first_of(self._paths(fresh, first, around), ranking.paths),
+            paths=first_of(TriplePaths(graph, ends, around.path), ranking.paths),
             metadata={
                 **ranking.metadata,
                 **arithmetic("cosine", {**sources(ranking), "expand": "graph"}),
@@ -99,18 +97,11 @@ class Expand(Stage):
         allowed[mask] = True
         return allowed
 
-    def _paths(self, fresh: IntArray, first: IntArray, around: Surroundings) -> dict[int, tuple[Triple, ...]]:
-        graph = self.kb.graph
-        return {
-            row: tuple(graph.triple(index) for index in around.path(triple))
-            for row, triple in zip(fresh.tolist(), first.tolist(), strict=True)
-        }
-
     def trace(self, queries: Sequence[Query], before: Sequence[Trace]) -> list[Trace]:
-        """Which passages state triples, hang together with a seed, and lie within the hops; seeds pass every step."""
+        """Which passages state triples, are connected with a seed, and lie within the hops; seeds pass every step."""
         seeds = [trace.ranking.top(self.seeds) for trace in before]
-        given = zip(seeds, self.apply(queries, seeds), self.kb.candidates(queries), strict=True)
-        return [self._trace(*one) for one in given]
+        columns = zip(seeds, self.apply(queries, seeds), self.kb.candidates(queries), strict=True)
+        return [self._trace(*column) for column in columns]
 
     def _trace(self, seeds: Ranking, after: Ranking, mask: IntArray | None) -> Trace:
         graph = self.kb.graph
@@ -119,14 +110,12 @@ class Expand(Stage):
         no_triple = f"states no triple, and is none of the {self.seeds} seeds"
         no_chain = f"no chain of triples, however long, leads from the {self.seeds} seeds to it"
         too_far = f"none of its triples lies within hops = {self.hops} of the seeds' entities"
-        return Trace(
-            after,
-            (
-                step("states a triple", "entity not linked", no_triple, stating, after.rows),
-                step("joined to a seed", "entity not linked", no_chain, graph.triples.passages[joined], after.rows),
-                step("expanded", "not expanded", too_far, after.rows),
-            ),
+        steps = (
+            step("states a triple", "entity not linked", no_triple, stating, after.rows),
+            step("joined to a seed", "entity not linked", no_chain, graph.triples.passages[joined], after.rows),
+            step("expanded", "not expanded", too_far, after.rows),
         )
+        return Trace(after, steps)
 
 
 def _fresh(passages: IntArray, around: Surroundings, seeds: IntArray) -> tuple[IntArray, IntArray]:

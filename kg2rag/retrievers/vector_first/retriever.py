@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
+from operator import attrgetter
 from typing import Any, Literal
 
 import numpy as np
@@ -26,6 +27,7 @@ from kg2rag.compute.tokens import counter_of, cut
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.graph.components import Components
 from kg2rag.knowledge.graph.neighbourhood import MAX_HOPS
+from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers.dense import Dense, VectorRetriever
 from kg2rag.retrievers.linking.linkers import ChainLinker, Link, Linker, NGramLinker
 from kg2rag.retrievers.vector_first.of_types import OfTypes, why_none
@@ -136,10 +138,7 @@ class VectorFirst(VectorRetriever):
         strength = np.array([near.strength for near in owed])
         confidence = np.array([near.confidence for near in owed])
         blank, graph = np.full(len(dense), np.nan), self.kb.graph
-        paths = {
-            row: tuple(graph.triple(index) for index in near.path)
-            for row, near in zip(rows.tolist(), owed, strict=True)
-        }
+        paths = TriplePaths(graph, dict(zip(rows.tolist(), owed, strict=True)), attrgetter("path"))
         return rank(
             query.id,
             np.concatenate([dense.rows, rows]),
