@@ -18,7 +18,8 @@ FACTS = (Triple("Ada", "wrote", "Notes", "a"), Triple("Notes", "on", "Engine", "
 
 @pytest.fixture
 def graph() -> KnowledgeGraph:
-    return KnowledgeGraph.build(Extraction(triples=FACTS), Corpus.from_passages([Passage("a", "A", "x", "a"), Passage("b", "B", "y", "b")]))
+    corpus = Corpus.from_passages([Passage("a", "A", "x", "a", 0), Passage("b", "B", "y", "b", 0)])
+    return KnowledgeGraph.build(Extraction(triples=FACTS), corpus)
 
 
 def test_a_path_is_the_triples_of_its_codes_in_the_order_walked(graph: KnowledgeGraph) -> None:
