@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from kg2rag.text import plugins
 from kg2rag.text.nearest import nearest
 from kg2rag.types.parameters import called
 from kg2rag.types.rankings import Ranking
@@ -38,6 +39,9 @@ WHOLE = ("r-precision",)
 """Metrics that choose their depth themselves: ranx ignores a given one, so none is accepted."""
 SUPPORT = ("support_f1", "support_precision", "support_recall")
 """HotpotQA's supporting-sentence metrics, with or without `@k`, where k counts passages."""
+FUNCTIONS: dict[str, MetricFunction] = {}
+"""Name -> function, of metrics that ranx lacks; other packages add theirs by an entry point, see `GROUP`."""
+GROUP = "kg2rag.metrics"
 _COLUMN = re.compile(r"[A-Za-z][A-Za-z0-9_.@+-]*")
 _RESERVED = ("query_id", "system", "type", "hops", "gold", "question", "ms_per_query")  # columns of result tables
 
@@ -70,6 +74,8 @@ class Metric:
             # ranx divides by the number of judged non-relevant passages: 0 / 0 for every query here.
             raise ValueError("Metric 'bpref' needs passages judged not relevant, and gold names the relevant alone.")
         if match is None or base not in (*CUT, *WHOLE, *SUPPORT):
+            if name in plugins.names(GROUP, FUNCTIONS):
+                return cls(name, name, function=plugins.look_up("metric", name, FUNCTIONS, GROUP))
             raise ValueError(f"Unknown metric {name!r}. Known: {known_metrics()}; k and N count from 1.{_close(name)}")
         number = int(depth) if depth else None
         return cls(name, base, None, number) if tokens else cls(name, base, number)
@@ -78,7 +84,8 @@ class Metric:
 def known_metrics() -> str:
     """The names of all metrics, for messages and help texts."""
     cut = ", ".join(f"{base}[@k]" for base in sorted(CUT + SUPPORT))
-    return f"{cut}, each also @Ntokens (as recall@500tokens), {', '.join(WHOLE)}, rbp.NN (persistence 0.NN)"
+    others = ", ".join((*WHOLE, *plugins.names(GROUP, FUNCTIONS)))
+    return f"{cut}, each also @Ntokens (as recall@500tokens), {others}, rbp.NN (persistence 0.NN)"
 
 
 def parse_metrics(metrics: Metrics, k: int | None = None) -> list[Metric]:

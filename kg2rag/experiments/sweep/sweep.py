@@ -24,7 +24,8 @@ class Sweep(SweepDefinition):
     graphs : a source as `KnowledgeBase.build` takes it, a list of sources, or label -> source. A kind alone
         ("openie") takes the file of that kind beside the questions.
     encoders : likewise; a model's name or an embedder.
-    metrics : scores of every question; `objective`, the first where not given, decides the selection.
+    metrics : names and functions, as `kg2rag.compare` takes them; `objective`, the first where not given, decides the
+        selection.
     k : hits a query.
     split : how questions are divided into dev and test; see `Split`.
     search : "grid" runs all combinations, "random" and "optuna" `samples` of each entry of `systems`.

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -22,6 +22,7 @@ from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.systems import build
 from kg2rag.types.questions import QADataset
+from kg2rag.types.rankings import Ranking
 
 Make = Callable[..., Sweep]
 
@@ -276,3 +277,14 @@ def test_stages_whose_parameters_did_not_change_are_not_run_again(sweep: Make, m
     for context in (2, 3, 4):
         one.retrieve(build("kg2rag", one.kb, seeds=4, context=context), 10)
     assert calls.count(40) == 1
+
+
+def test_a_function_of_ones_own_is_a_metric_and_an_objective(sweep: Make, tmp_path: Path) -> None:
+    def first(ranking: Ranking, gold: Mapping[str, int]) -> float:
+        return float(ranking.passage_ids[0] in gold)
+
+    wanted = sweep(systems={"bm25": {"k1": [0.5, 0.9]}}, metrics=["hit_rate@1", first], objective="first")
+    result = wanted.run(tmp_path, jobs=2)
+    table = pd.read_parquet(tmp_path / "results.parquet")
+    assert table["first"].tolist() == table["hit_rate@1"].tolist()
+    assert result.objective == "first"

@@ -1,0 +1,69 @@
+"""The worked example of docs/add_a_metric.md runs as it is on the page."""
+
+from __future__ import annotations
+
+import re
+import sys
+import types
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import kg2rag
+from kg2rag.evaluation.metric_names import Metric
+from kg2rag.text import plugins
+
+PAGE = (Path(__file__).parents[2] / "docs" / "add_a_metric.md").read_text(encoding="utf-8")
+FUNCTION, USE, NAMES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def page() -> dict[str, Any]:
+    """The names that the page defines, its code run from top to bottom."""
+    names: dict[str, Any] = {}
+    for block in (FUNCTION, USE, NAMES):
+        exec(block, names)
+    return names
+
+
+def test_the_example_scores_a_chain_by_its_last_passage(page: dict[str, Any]) -> None:
+    ids = ["a", "b", "c"]
+    ranking = kg2rag.Ranking("q", np.arange(3), np.array([3.0, 2.0, 1.0]), ids)
+    assert page["last_gold"](ranking, {"a": 1, "c": 1}) == 1 / 3
+    assert page["last_gold"](ranking, {"b": 1}) == 1 / 2
+    assert page["last_gold"](ranking, {"a": 1, "elsewhere": 1}) == 0
+    assert page["last_gold_within"](2)(ranking, {"a": 1, "c": 1}) == 0
+
+
+def test_the_example_is_compared_like_any_other(page: dict[str, Any]) -> None:
+    result = page["result"]
+    assert result.metrics == ["recall@5", "last_gold"]
+    assert result.scores.set_index(["system", "metric"]).loc[("bm25", "last_gold"), "p_holm"] <= 1
+
+
+def test_the_mapping_of_the_page_names_its_columns(page: dict[str, Any]) -> None:
+    result = kg2rag.compare(page["systems"], page["data"], metrics=page["metrics"], k=20)
+    assert result.metrics == ["recall@5", "last_gold@10", "returned"]
+    assert result.to_frame().loc["dense", "returned"] == 20
+
+
+def test_the_example_is_known_by_name_once_a_package_registers_it(
+    page: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, value = re.findall(r"^(\w+) = \"(.*)\"$", PAGE, re.MULTILINE)[0]
+    module = types.ModuleType(value.partition(":")[0])
+    vars(module).update(page)
+    monkeypatch.setitem(sys.modules, "my_package", types.ModuleType("my_package"))
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    point = EntryPoint(name, value, re.findall(r'entry-points."(.*)"\]', PAGE)[0])
+
+    def entry_points(group: str, name: str | None = None) -> list[EntryPoint]:
+        return [point] if group == point.group and name in (None, point.name) else []
+
+    monkeypatch.setattr(plugins, "entry_points", entry_points)
+    assert Metric.parse("last_gold").function is page["last_gold"]
+    with pytest.raises(ValueError, match=r"Unknown metric 'last_glod'. Known: .*r-precision, last_gold, rbp"):
+        Metric.parse("last_glod")
