@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kg2rag.cli.options import DataPath, Dataset, PassagesOption, Revision, SettingOption, Split, load_data
+from kg2rag.cli.options import DataOptions, spread
 
 if TYPE_CHECKING:
     from kg2rag.extraction import Extractor
@@ -32,13 +32,9 @@ class Structured(StrEnum):
     prompt = "prompt"
 
 
+@spread(dataset="bundled")
 def build(
-    dataset: Dataset = "bundled",
-    path: DataPath = None,
-    split: Split = None,
-    setting: SettingOption = None,
-    passages: PassagesOption = None,
-    revision: Revision = None,
+    data: DataOptions,
     extractor: Annotated[
         str, typer.Option(help="openie or kg2rag (by a language model), or any --graph that `kg2rag compare` takes.")
     ] = "mentions",
@@ -109,12 +105,12 @@ def build(
         source = parse(extractor)
     if out is None and not plan:
         raise ValueError("Give --out, the folder for the graph (or --plan, to see what it would take).")
-    data = load_data(dataset, path, split, setting, passages, None, 0, revision)
+    questions = data.load()
     if plan:
-        typer.echo(_plan(source, data, retry_failed))
+        typer.echo(_plan(source, questions, retry_failed))
         return
     assert out is not None
-    _build(source, data, out, retry_failed=retry_failed, allow_failed=allow_failed, force=force)
+    _build(source, questions, out, retry_failed=retry_failed, allow_failed=allow_failed, force=force)
 
 
 def _only_for_models(**given: object) -> None:

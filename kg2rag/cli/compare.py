@@ -10,44 +10,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kg2rag.cli.options import (
-    DataPath,
-    Dataset,
-    Graph,
-    Limit,
-    PassagesOption,
-    Revision,
-    Seed,
-    SettingOption,
-    Split,
-    load_data,
-    parse_settings,
-    wanted,
-)
+from kg2rag.cli.options import DataOptions, Limit, Seed, SystemOptions, split_names, spread
 
 if TYPE_CHECKING:
     from kg2rag.retrievers.contract import Retriever
     from kg2rag.types.questions import QADataset
 
 
+@spread(dataset="bundled")
 def compare(
-    dataset: Dataset = "bundled",
-    path: DataPath = None,
-    split: Split = None,
-    setting: SettingOption = None,
-    passages: PassagesOption = None,
+    data: DataOptions,
+    on: SystemOptions,
     limit: Limit = None,
-    revision: Revision = None,
-    graph: Graph = "mentions",
-    embedder: Annotated[str | None, typer.Option(help="A sentence-transformers model; MiniLM otherwise.")] = None,
-    dtype: Annotated[str, typer.Option(help="auto, bfloat16 or float32.")] = "auto",
-    systems: Annotated[str, typer.Option(help="core (six of them), all, or names separated by commas.")] = "core",
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", help="system.parameter=value; may be repeated.")
-    ] = None,
     metrics: Annotated[
-        str, typer.Option(help="Any of ranx's, all_recall@k, support_f1@k, recall@500tokens.")
-    ] = "recall@2,recall@5,recall@10,recall@500tokens,all_recall@5,mrr@10",
+        str | None,
+        typer.Option(help="Any of ranx's, all_recall@k, support_f1@k, recall@500tokens; six usual ones otherwise."),
+    ] = None,
     k: Annotated[int, typer.Option("--k", min=1, help="Hits a query.")] = 100,
     baseline: Annotated[str | None, typer.Option(help="Tested against; dense otherwise, or the first.")] = None,
     runs: Annotated[list[Path] | None, typer.Option(help="A TREC run file of another system; may be repeated.")] = None,
@@ -58,37 +36,33 @@ def compare(
     """Compare retrieval systems on a question set: a table here, everything else in --out."""
     from rich.console import Console
 
-    from kg2rag.compute.encoder import SentenceEncoder
     from kg2rag.compute.tokens import counter_of
     from kg2rag.evaluation import compare as run
-    from kg2rag.knowledge.base import KnowledgeBase
+    from kg2rag.evaluation.metric_names import DEFAULT_METRICS
     from kg2rag.report import pairs_table
-    from kg2rag.retrievers.systems import build_all
 
-    names = [metric.strip() for metric in metrics.split(",") if metric.strip()]
+    names = list(DEFAULT_METRICS) if metrics is None else split_names(metrics)
     if pairs is not None and pairs not in names:
         raise ValueError(f"--pairs {pairs!r} is none of the metrics: {', '.join(names)}.")
-    data = load_data(dataset, path, split, setting, passages, limit, seed, revision)
-    encoder = SentenceEncoder(embedder, dtype=dtype) if embedder else SentenceEncoder(dtype=dtype)
-    kb = KnowledgeBase.build(data.corpus, graph, embedder=encoder)
-    chosen = build_all(kb, wanted(systems), parse_settings(settings or []))
+    questions = data.load(limit, seed)
+    kb, systems = on.build(questions.corpus)
     result = run(
-        chosen | _recorded(runs or [], data, chosen),
-        data,
+        systems | _recorded(runs or [], questions, systems),
+        questions,
         metrics=names,
         k=k,
         baseline=baseline,
         seed=seed,
         command=shlex.join(["kg2rag", *sys.argv[1:]]),
-        counter=counter_of(encoder),
+        counter=counter_of(kb.embedder),
     )
-    folder = out or Path("reports") / dataset
+    folder = out or Path("reports") / data.dataset
     result.save(folder)
     console = Console()
     console.print(result)
     if pairs is not None:
         console.print(pairs_table(result.sheet, result.pairs(pairs), pairs))
-    _say_what_lies_beside(data, graph)
+    _offer_graph_files(questions, on.graph)
     console.print(f"Report: {folder / 'report.html'}", highlight=False, soft_wrap=True)
 
 
@@ -104,7 +78,7 @@ def _recorded(files: list[Path], data: QADataset, chosen: Mapping[str, object]) 
     return recorded
 
 
-def _say_what_lies_beside(data: QADataset, graph: str) -> None:
+def _offer_graph_files(data: QADataset, graph: str) -> None:
     from kg2rag.extraction.sources import takes_file
 
     graphs = [(name.partition(":")[0], file) for name, file in data.graph_files.items()]

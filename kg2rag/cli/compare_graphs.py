@@ -8,15 +8,12 @@ from typing import Annotated
 
 import typer
 
-from kg2rag.cli.options import DataPath, Dataset, Limit, PassagesOption, Seed, SettingOption, Split, load_data
+from kg2rag.cli.options import DataOptions, Limit, Seed, split_names, spread
 
 
+@spread(dataset="bundled")
 def compare_graphs(
-    dataset: Dataset = "bundled",
-    path: DataPath = None,
-    split: Split = None,
-    setting: SettingOption = None,
-    passages: PassagesOption = None,
+    data: DataOptions,
     limit: Limit = None,
     graph: Annotated[list[str] | None, typer.Option("--graph", help="NAME=SOURCE; may be repeated.")] = None,
     systems: Annotated[str, typer.Option(help="Names separated by commas.")] = "graph_augmented,expansion_queries",
@@ -32,21 +29,21 @@ def compare_graphs(
     from kg2rag.knowledge.base import KnowledgeBase
     from kg2rag.retrievers.systems import build
 
-    data = load_data(dataset, path, split, setting, passages, limit, seed, None)
+    questions = data.load(limit, seed)
     sources = dict(_named(given) for given in graph or ["mentions=mentions", "cooccurrence=cooccurrence"])
-    kbs = {name: KnowledgeBase.build(data.corpus, source) for name, source in sources.items()}
+    kbs = {name: KnowledgeBase.build(questions.corpus, source) for name, source in sources.items()}
     first = next(iter(kbs.values()))
     shuffled = {f"{name}-shuffled": [kb.placebo(seed) for seed in range(placebo)] for name, kb in kbs.items()}
-    strategies = {name.strip(): partial(build, name.strip()) for name in systems.split(",")}
+    strategies = {name: partial(build, name) for name in split_names(systems)}
     result = compare(
         {"dense": build("dense", first), **strategies},
-        data,
+        questions,
         graphs={**kbs, **(shuffled if placebo else {})},
-        metrics=[metric.strip() for metric in metrics.split(",")],
+        metrics=split_names(metrics),
         baseline="dense",
         seed=seed,
     )
-    folder = out or Path("reports") / f"{dataset}-graphs"
+    folder = out or Path("reports") / f"{data.dataset}-graphs"
     result.save(folder)
     console = Console()
     console.print(result)

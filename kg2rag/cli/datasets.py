@@ -4,17 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from kg2rag.cli.options import (
-    DataPath,
-    Dataset,
-    Limit,
-    PassagesOption,
-    Revision,
-    Seed,
-    SettingOption,
-    Split,
-    load_data,
-)
+from kg2rag.cli.options import DataOptions, Limit, Seed, spread
 from kg2rag.cli.tables import commas, readable, table
 
 datasets_app = typer.Typer(help="What can be loaded, what is in it, what is odd about it.", no_args_is_help=True)
@@ -36,44 +26,28 @@ def list_datasets() -> None:
 
 
 @datasets_app.command()
-def info(
-    dataset: Dataset,
-    path: DataPath = None,
-    split: Split = None,
-    setting: SettingOption = None,
-    passages: PassagesOption = None,
-    limit: Limit = None,
-    seed: Seed = 0,
-    revision: Revision = None,
-) -> None:
+@spread()
+def info(data: DataOptions, limit: Limit = None, seed: Seed = 0) -> None:
     """Sizes of a set: questions by type and hops, passages, gold, what lies beside it."""
     from rich.console import Console
 
     from kg2rag.datasets import info as describe_data
 
     listed = table("what", "value")
-    for name, value in describe_data(load_data(dataset, path, split, setting, passages, limit, seed, revision)).items():
+    for name, value in describe_data(data.load(limit, seed)).items():
         listed.add_row(name, readable(value))
     Console().print(listed)
 
 
 @datasets_app.command()
-def lint(
-    dataset: Dataset,
-    path: DataPath = None,
-    split: Split = None,
-    setting: SettingOption = None,
-    passages: PassagesOption = None,
-    limit: Limit = None,
-    seed: Seed = 0,
-    revision: Revision = None,
-) -> None:
+@spread()
+def lint(data: DataOptions, limit: Limit = None, seed: Seed = 0) -> None:
     """What is odd about a set: duplicates, answers given away, gold that is missing."""
     from rich.console import Console
 
     from kg2rag.datasets import lint as check
 
-    findings = check(load_data(dataset, path, split, setting, passages, limit, seed, revision))
+    findings = check(data.load(limit, seed))
     listed = table("severity", "check", "count", "examples")
     for finding in findings:
         listed.add_row(finding.severity, finding.check, str(finding.count), "\n".join(map(str, finding.examples)))

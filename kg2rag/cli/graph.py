@@ -7,18 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kg2rag.cli.options import (
-    DataPath,
-    Dataset,
-    Graph,
-    Limit,
-    PassagesOption,
-    Revision,
-    Seed,
-    SettingOption,
-    Split,
-    load_data,
-)
+from kg2rag.cli.options import DataOptions, Graph, Limit, Seed, spread
 from kg2rag.cli.tables import table
 
 if TYPE_CHECKING:
@@ -26,16 +15,12 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
+@spread()
 def report_graph(
-    dataset: Dataset,
+    data: DataOptions,
     graph: Graph = "mentions",
-    path: DataPath = None,
-    split: Split = None,
-    setting: SettingOption = None,
-    passages: PassagesOption = None,
     limit: Limit = None,
     seed: Seed = 0,
-    revision: Revision = None,
     resolve: Annotated[bool, typer.Option("--resolve", help="Merge the entities that are one first.")] = False,
     shuffle: Annotated[bool, typer.Option("--shuffle", help="Report its placebo; the seed is --seed.")] = False,
     hops: Annotated[int, typer.Option(min=0, help="Triples walked from a question's entities, at most.")] = 3,
@@ -47,16 +32,16 @@ def report_graph(
     from kg2rag.evaluation.graph_report import graph_report
     from kg2rag.knowledge.base import KnowledgeBase
 
-    data = load_data(dataset, path, split, setting, passages, limit, seed, revision)
-    kb = KnowledgeBase.build(data.corpus, graph)
+    questions = data.load(limit, seed)
+    kb = KnowledgeBase.build(questions.corpus, graph)
     console = Console()
     if resolve:
         resolution = kb.graph.resolve()
         console.print(repr(resolution), markup=False, highlight=False)
-        kb = KnowledgeBase.build(data.corpus, resolution.graph)
+        kb = KnowledgeBase.build(questions.corpus, resolution.graph)
     if shuffle:
-        kb = KnowledgeBase.build(data.corpus, kb.graph.perturb(shuffle=True, seed=seed))
-    report = graph_report(kb, data, hops=hops, seed=seed)
+        kb = KnowledgeBase.build(questions.corpus, kb.graph.perturb(shuffle=True, seed=seed))
+    report = graph_report(kb, questions, hops=hops, seed=seed)
     sizes = report.graph.sizes.reset_index()
     for part in (sizes, report.graph.hubs, report.graph.relations, report.reach, report.chains):
         console.print(_shown(part))

@@ -1,17 +1,35 @@
-"""The options that several commands share, and what becomes of them: a data set, systems, their parameters."""
+"""The options that several commands share, each declared once: a data set, systems and what they run on.
+
+A group of options is a frozen dataclass; a command takes one as a parameter, and `spread` turns the group's fields into
+options of the command, so that `--help` lists each.
+"""
 
 from __future__ import annotations
 
+import inspect
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
 if TYPE_CHECKING:
+    from kg2rag.knowledge.base import KnowledgeBase
+    from kg2rag.retrievers.contract import Retriever
+    from kg2rag.types.corpus import Corpus
     from kg2rag.types.questions import QADataset
+
+GRAPHS = (
+    "mentions, cooccurrence (no LLM); openie:, subkgs:, triples:, graphml:FILE; graph:, lightrag:, msgraphrag:FOLDER; "
+    "dependency[:MODEL]; joined by + for their union."
+)
+Graph = Annotated[str, typer.Option(help=GRAPHS)]
+Limit = Annotated[int | None, typer.Option(min=1, help="Draw so many questions; the corpus stays whole.")]
+Seed = Annotated[int, typer.Option(help="Of the draw, the bootstrap and the randomisation test.")]
 
 
 class Setting(StrEnum):
@@ -28,56 +46,95 @@ class Passages(StrEnum):
     sentence = "sentence"
 
 
-Dataset = Annotated[str, typer.Argument(help="Name of the set; `kg2rag datasets list` names them.")]
-DataPath = Annotated[Path | None, typer.Option("--path", help="File or folder of the set; the hub's copy otherwise.")]
-Split = Annotated[str | None, typer.Option(help="Split of the set; its default otherwise.")]
-SettingOption = Annotated[Setting | None, typer.Option("--setting", help="Search all passages, or each its own.")]
-PassagesOption = Annotated[Passages | None, typer.Option("--passages", help="What a passage is.")]
-Limit = Annotated[int | None, typer.Option(min=1, help="Draw so many questions; the corpus stays whole.")]
-Seed = Annotated[int, typer.Option(help="Of the draw, the bootstrap and the randomisation test.")]
-GRAPHS = (
-    "mentions, cooccurrence (no LLM); openie:, subkgs:, triples:, graphml:FILE; graph:, lightrag:, msgraphrag:FOLDER; "
-    "dependency[:MODEL]; joined by + for their union."
-)
-Graph = Annotated[str, typer.Option(help=GRAPHS)]
-Revision = Annotated[str | None, typer.Option(help="Revision of the hub's copy.")]
+@dataclass(frozen=True)
+class DataOptions:
+    """The options that name a question set."""
+
+    dataset: Annotated[str, typer.Argument(help="Name of the set; `kg2rag datasets list` names them.")]
+    path: Annotated[Path | None, typer.Option(help="File or folder of the set; the hub's copy otherwise.")] = None
+    split: Annotated[str | None, typer.Option(help="Split of the set; its default otherwise.")] = None
+    setting: Annotated[Setting | None, typer.Option(help="Search all passages, or each its own.")] = None
+    passages: Annotated[Passages | None, typer.Option(help="What a passage is.")] = None
+    revision: Annotated[str | None, typer.Option(help="Revision of the hub's copy.")] = None
+
+    def load(self, limit: int | None = None, seed: int = 0) -> QADataset:
+        """Load the set, or a draw of its questions."""
+        from kg2rag.datasets import load
+
+        return load(
+            self.dataset,
+            path=self.path,
+            split=self.split,
+            setting=self.setting and self.setting.value,
+            passages=self.passages and self.passages.value,
+            limit=limit,
+            seed=seed,
+            revision=self.revision,
+        )
 
 
-def load_data(
-    dataset: str,
-    path: Path | None,
-    split: str | None,
-    setting: Setting | None,
-    passages: Passages | None,
-    limit: int | None,
-    seed: int,
-    revision: str | None,
-) -> QADataset:
-    """The set that the options name."""
-    from kg2rag.datasets import load
+@dataclass(frozen=True)
+class SystemOptions:
+    """The options that name systems and what they run on."""
 
-    return load(
-        dataset,
-        path=path,
-        split=split,
-        setting=setting.value if setting else None,
-        passages=passages.value if passages else None,
-        limit=limit,
-        seed=seed,
-        revision=revision,
-    )
+    graph: Graph = "mentions"
+    embedder: Annotated[str | None, typer.Option(help="A sentence-transformers model; MiniLM otherwise.")] = None
+    dtype: Annotated[str, typer.Option(help="auto, bfloat16 or float32.")] = "auto"
+    systems: Annotated[str, typer.Option(help="core (six of them), all, or names separated by commas.")] = "core"
+    settings: Annotated[list[str] | None, typer.Option("--set", help="system.parameter=value; may be repeated.")] = None
 
+    def build(self, corpus: Corpus) -> tuple[KnowledgeBase, dict[str, Retriever]]:
+        """The knowledge base over a corpus, and the systems by name."""
+        from kg2rag.compute.encoder import SentenceEncoder
+        from kg2rag.knowledge.base import KnowledgeBase
+        from kg2rag.retrievers.systems import CORE, build_all
 
-def wanted(systems: str) -> Sequence[str] | None:
-    """Names of systems: "core", None for "all", or those listed."""
-    from kg2rag.retrievers.systems import CORE
-
-    if systems in ("core", "all"):
-        return CORE if systems == "core" else None
-    return [name.strip() for name in systems.split(",") if name.strip()]
+        encoder = (
+            SentenceEncoder(self.embedder, dtype=self.dtype) if self.embedder else SentenceEncoder(dtype=self.dtype)
+        )
+        kb = KnowledgeBase.build(corpus, self.graph, embedder=encoder)
+        named = {"core": CORE, "all": None}
+        wanted = named[self.systems] if self.systems in named else split_names(self.systems)
+        return kb, build_all(kb, wanted, parse_settings(self.settings or []))
 
 
-def parse_settings(given: list[str]) -> dict[str, dict[str, object]]:
+def spread(**defaults: object) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make each field of a command's dataclass parameters an option; `defaults` replace those of the fields."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        hints = get_type_hints(command, include_extras=True)
+        groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+        options: list[inspect.Parameter] = []
+        for name, parameter in inspect.signature(command).parameters.items():
+            source = groups.get(name)
+            own = inspect.signature(source).parameters.values() if source else [parameter]
+            types = get_type_hints(source, include_extras=True) if source else hints
+            options += [
+                one.replace(
+                    kind=one.KEYWORD_ONLY, annotation=types[one.name], default=defaults.get(one.name, one.default)
+                )
+                for one in own
+            ]
+
+        @wraps(command)
+        def run(**given: Any) -> None:
+            for name, group in groups.items():
+                given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+            command(**given)
+
+        run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+        run.__annotations__ = {option.name: option.annotation for option in options}
+        return run
+
+    return decorate
+
+
+def split_names(text: str) -> list[str]:
+    """Names separated by commas."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def parse_settings(given: Sequence[str]) -> dict[str, dict[str, object]]:
     """["bm25.k1=1.2"] -> {"bm25": {"k1": 1.2}}; values are JSON where they can be read as such, text otherwise."""
     settings: dict[str, dict[str, object]] = {}
     for setting in given:

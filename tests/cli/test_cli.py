@@ -232,3 +232,19 @@ def test_the_store_is_listed_verified_and_pruned(invoke, tmp_path: Path) -> None
     assert invoke("store prune").startswith("Deleted: 0 entries")  # nothing is a month old
     assert invoke("store prune --older-than-days 0").startswith("Deleted: 2 entries, 0.0 MB.")
     assert ": empty" in invoke("store ls")
+
+
+def test_the_version_is_that_of_the_package(invoke) -> None:  # type: ignore[no-untyped-def]
+    from importlib.metadata import version
+
+    assert invoke("--version") == f"{version('kg2rag')}\n[0]"
+
+
+@pytest.mark.parametrize("command", ["build", "compare", "compare-graphs", "diagnose", "explain", "graph"])
+def test_every_command_over_a_data_set_lists_the_options_that_name_it(
+    command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    shown = CliRunner().invoke(app, [command, "--help"]).stdout
+    for option in ("--path", "--split", "--setting", "--passages", "--revision", "dataset"):
+        assert option in shown
