@@ -11,10 +11,12 @@ import random
 import select
 import socket
 import struct
+import subprocess
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -67,13 +69,13 @@ class ChatServer(ThreadingHTTPServer):
     prompt_of : what of a request's body is its prompt; the first message where not given.
     requests, answered : how often each prompt came, and was answered well (faults of the model included).
     paid : how often each body was answered well (faults of the model included) to a client that was still there.
-    most_in_flight : the largest number of requests handled at one time.
+    in_flight, most_in_flight : requests handled now, and the largest number of them at one time.
+    waiting : requests in flight that wait for the gate.
     bodies, keys : the request bodies, and the Authorization headers.
-    gate : requests whose prompt `holds` says yes to wait for it.
+    gate : requests whose prompt `holds` says yes to wait for it, and so does the fault "slow".
     """
 
-    daemon_threads = True
-    block_on_close = False
+    daemon_threads = False  # so that closing the server waits for its handlers
     request_queue_size = 64  # beyond the default of 5, connections that come at once wait for a second
 
     def __init__(self, reply: Callable[[str], str], fault: Fault, delay: float, prompt_of: PromptOf) -> None:
@@ -83,7 +85,8 @@ class ChatServer(ThreadingHTTPServer):
         self.requests: Counter[str] = Counter()
         self.answered: Counter[str] = Counter()
         self.paid: Counter[str] = Counter()
-        self.in_flight = self.most_in_flight = 0
+        self.in_flight = self.most_in_flight = self.waiting = 0
+        self.connections: set[socket.socket] = set()
         self.bodies: list[dict[str, Any]] = []
         self.keys: list[str] = []
         self.gate = threading.Event()
@@ -95,6 +98,30 @@ class ChatServer(ThreadingHTTPServer):
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that was killed or has given up is no error here."""
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        with self.lock:
+            self.connections.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        with self.lock:
+            self.connections.discard(request)
+        super().shutdown_request(request)
+
+    def wait_for_gate(self) -> None:
+        with self.lock:
+            self.waiting += 1
+        self.gate.wait()
+        with self.lock:
+            self.waiting -= 1
+
+    def hang_up(self) -> None:
+        """End the connections that clients keep open, and with them the threads that read from them."""
+        with self.lock:
+            for connection in self.connections:
+                with suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -116,7 +143,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             server.gate.wait(server.delay)
             if server.holds(prompt):
-                server.gate.wait(20)
+                server.wait_for_gate()
             if not self._alone():
                 self._answer(prompt, server.fault(prompt, before), json.dumps(body, sort_keys=True))
         finally:
@@ -139,7 +166,7 @@ class _Handler(BaseHTTPRequestHandler):
             error = {"error": {"message": f"refused with {fault}, key {self.headers['Authorization']}"}}
             self._send(json.dumps(error), status=int(fault), headers={"retry-after-ms": "20"})
         elif fault == "slow":
-            self.server.gate.wait(10)
+            self.server.wait_for_gate()
             self.close_connection = True
         elif fault == "reset":
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -200,6 +227,14 @@ class _Handler(BaseHTTPRequestHandler):
         """Keep quiet."""
 
 
+def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str] | None = None) -> None:
+    """Return once the condition holds, however long it takes; fail where the process that should bring it has ended."""
+    while not condition():
+        ended = process is not None and process.poll() is not None
+        assert not ended or condition(), f"the process ended first: {process and process.communicate()}"
+        time.sleep(0.02)
+
+
 @contextmanager
 def serving(
     reply: Callable[[str], str] = lambda prompt: f"answer to {prompt}",
@@ -216,5 +251,6 @@ def serving(
     finally:
         server.gate.set()
         server.shutdown()
-        server.server_close()
         thread.join()
+        server.hang_up()
+        server.server_close()

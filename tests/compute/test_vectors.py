@@ -18,9 +18,10 @@ from kg2rag.types.arrays import Matrix
 
 DIM = 8
 
-# The encoder of this module, also run in a process of its own, where it is slow enough to be killed.
+# The encoder of this module, also run in a process of its own, where it waits to be killed after so many shards.
 ENCODER = """
-import sys, time
+import signal, sys
+from pathlib import Path
 import numpy as np
 from kg2rag.compute import vectors
 from kg2rag.compute.store import Store
@@ -31,13 +32,16 @@ def vector(text):
     return np.random.default_rng(list(text.encode())).normal(size=8).astype("f4")
 
 def forward(texts):
-    time.sleep(0.002)
+    if stop and len(list(root.glob("*/[!.]*"))) >= stop:
+        print("stopped", flush=True)
+        signal.pause()
     return np.stack([vector(text) for text in texts])
 
 def lengths(texts):
     return [16 * (1 + len(text) % 3) for text in texts]
 
-cache = vectors.VectorCache(Store(sys.argv[1]), "slow", 8, lengths, forward)
+root, stop = Path(sys.argv[1]), int(sys.argv[3])
+cache = vectors.VectorCache(Store(root), "slow", 8, lengths, forward)
 np.save(sys.argv[2], cache.of([f"text {'x' * (i % 7)} {i}" for i in range(3000)]))
 """
 
@@ -165,15 +169,14 @@ def test_a_flipped_bit_in_a_shard_is_reported_and_only_its_texts_are_encoded_aga
 
 def test_an_encoding_killed_again_and_again_ends_in_the_same_bytes(tmp_path: Path) -> None:
     script = [sys.executable, "-c", ENCODER]
-    subprocess.run([*script, str(tmp_path / "whole"), str(tmp_path / "whole.npy")], check=True)
+    subprocess.run([*script, str(tmp_path / "whole"), str(tmp_path / "whole.npy"), "0"], check=True)
     broken, result = tmp_path / "broken", tmp_path / "broken.npy"
     for shards in (1, 3, 6):
-        with subprocess.Popen([*script, str(broken), str(result)]) as process:
-            while len(list(broken.glob("*/[!.]*"))) < shards and process.poll() is None:
-                pass
+        with subprocess.Popen([*script, str(broken), str(result), str(shards)], stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"stopped\n"
             process.kill()
-        assert process.returncode == -9, "it ended before it could be killed"
     assert not result.exists()
-    subprocess.run([*script, str(broken), str(result)], check=True)
+    subprocess.run([*script, str(broken), str(result), "0"], check=True)
     assert result.read_bytes() == (tmp_path / "whole.npy").read_bytes()
     assert Store(broken).verify() == {}

@@ -1,7 +1,6 @@
 """The public sets as they lie in the folder of real data: sizes, first and last items, and what graph files rely on."""
 
 import json
-import time
 
 import pytest
 
@@ -52,16 +51,6 @@ def test_every_gold_passage_is_in_its_corpus(key, shared_data):
     data = load(key[0], path=shared_data / PINNED[key][0], **dict(key[1:]))
     known = set(data.corpus.ids)
     assert all(question.gold and question.gold.keys() <= known for question in data.questions)
-
-
-@pytest.mark.parametrize(
-    ("name", "folder"), [("musique", "musique-100"), ("hotpotqa", "hotpotqa-300"), ("2wiki", "2wiki-1000")]
-)
-def test_loading_takes_well_under_a_second(name, folder, shared_data):
-    load(name, path=shared_data / folder)
-    start = time.perf_counter()
-    load(name, path=shared_data / folder)
-    assert time.perf_counter() - start < 1.0
 
 
 def test_musiques_corpus_has_the_order_titles_and_texts_of_its_file(shared_data):

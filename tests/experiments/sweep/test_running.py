@@ -88,14 +88,16 @@ def test_a_run_that_stops_half_way_is_resumed_to_the_same_bytes(
 
 
 KILLED = """
-import sys, time
-from kg2rag.experiments.sweep import read_sweep, runner, workbench
+import signal, sys
+from kg2rag.experiments.sweep import read_sweep, runner
 from kg2rag.compute.store import Store
-keep = runner.Runner.keep
-def slowly(self, one, outcome):
-    time.sleep(0.2)
+keep, kept = runner.Runner.keep, []
+def stop_after_five(self, one, outcome):
+    if len(kept) == 5:
+        signal.pause()
+    kept.append(one)
     keep(self, one, outcome)
-runner.Runner.keep = slowly
+runner.Runner.keep = stop_after_five
 read_sweep(sys.argv[1], store=Store(sys.argv[3])).run(sys.argv[2], jobs=1)
 """
 FILE = """
@@ -117,17 +119,16 @@ def test_a_killed_run_is_resumed_to_the_same_bytes(tmp_path: Path, root: Path) -
     killed = tmp_path / "killed"
     arguments = [sys.executable, "-c", KILLED, str(tmp_path / "sweep.toml"), str(killed), str(root)]
     process = subprocess.Popen(arguments, env={**os.environ, "PYTHONHASHSEED": "7"})
-    wait_for(lambda: len(list(killed.glob("parts/*.parquet"))) >= 4)
+    wait_for(lambda: len(list(killed.glob("parts/*.parquet"))) == 5)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    assert 4 <= len(list(killed.glob("parts/*.parquet"))) < 16
     (killed / "parts" / ".partial-4194305-0-half.parquet.tmp").write_bytes(b"PAR1 half")
     wanted.run(killed, jobs=1, resume=True)
     assert (killed / "results.parquet").read_bytes() == (tmp_path / "whole" / "results.parquet").read_bytes()
 
 
 CHILDREN = """
-import sys, time
+import signal, sys
 from pathlib import Path
 from kg2rag.experiments.sweep import read_sweep, runner
 from kg2rag.compute.store import Store
@@ -136,7 +137,7 @@ def keep(*_):
     kept.append(None)
     if len(kept) > 1:  # the first is the pilot, which runs in this process
         Path(sys.argv[2]).with_name("begun").touch()
-        time.sleep(600)
+        signal.pause()
 runner.Runner.keep = keep
 read_sweep(sys.argv[1], store=Store(sys.argv[3])).run(sys.argv[2], jobs=2)
 """
@@ -157,10 +158,8 @@ def test_workers_do_not_outlive_a_run_that_was_killed(tmp_path: Path, root: Path
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
-    """Return when the condition holds; fail after five minutes, which no machine needs."""
-    until = time.monotonic() + 300
+    """Return when the condition holds, however long it takes."""
     while not condition():
-        assert time.monotonic() < until
         time.sleep(0.05)
 
 

@@ -37,7 +37,7 @@ def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def model_of(tmp_path: Path) -> Iterator[Maker]:
     def make(server: ChatServer, **given: Any) -> ChatModel:
-        given.setdefault("timeout", 10.0)
+        given.setdefault("timeout", 600.0)
         return ChatModel(server.url, "tiny", api_key_env=None, store=Store(tmp_path / "store"), **given)
 
     return make

@@ -83,7 +83,7 @@ def test_a_cross_encoder_works_on_as_many_batches_at_once_as_there_are_threads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = CrossEncoder(tiny(tmp_path))
-    predict, barrier = model._network.predict, threading.Barrier(3, timeout=20)
+    predict, barrier = model._network.predict, threading.Barrier(3)
     alone = iter([True])
 
     def meeting(batch: list[tuple[str, str]], **given: object) -> object:

@@ -38,7 +38,7 @@ def reranker_of(tmp_path: Path) -> Maker:
     def make(server: ChatServer, retries: int = 1, concurrency: int = 8, **given: Any) -> LLMReranker:
         store = Store(tmp_path / "answers")
         model = ChatModel(
-            server.url, "tiny", api_key_env=None, retries=retries, concurrency=concurrency, timeout=10.0, store=store
+            server.url, "tiny", api_key_env=None, retries=retries, concurrency=concurrency, timeout=600.0, store=store
         )
         return LLMReranker(model, **given)
 
