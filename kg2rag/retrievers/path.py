@@ -3,7 +3,7 @@
 After PropRAG [1]: chains grow from the best units by shared entities, without a language model at query time, and a
 chain is judged as a whole. Ours: the units are the graph's triples (the paper's are propositions, sentences that an LLM
 wrote), the search starts from the whole corpus (the paper's from a subgraph that PageRank chose), passages are ranked
-by their best chain and their own cosine (the paper walks PageRank once more). Every default is ours.
+by their best chain and their own cosine (the paper runs PageRank once more). Every default is ours.
 
 [1] Wang and Han, "PropRAG: Guiding Retrieval with Beam Search over Proposition Paths", EMNLP 2025.
 """
@@ -64,12 +64,13 @@ class PathSearch(Retriever):
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """The chains of a block of queries grow together, so that each length is encoded in one call."""
-        return walk_or_dense(self.kb, queries, k, link=self._starts, walk=self._walk, without="the graph has no triple")
+        return walk_or_dense(
+            self.kb, queries, k, link=self._comparable, walk=self._walk, without="the graph has no triple"
+        )
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Encode the queries, the triples and every chain that the search will look at."""
         if queries:
-            self.kb.encode_queries(queries)
             self.retrieve_batch(queries, 1)
 
     def search(self, queries: Sequence[Query], similar: FloatArray) -> list[dict[Chain, float]]:
@@ -82,21 +83,24 @@ class PathSearch(Retriever):
         found: list[dict[Chain, float]] = [
             {(triple,): float(cosines[triple]) for triple in _highest(cosines, self.seeds)} for cosines in similar
         ]
-        beams = [list(chains) for chains in found]
+        beams = [dict(chains) for chains in found]
         for _ in range(1, self.hops):
             grown = [
                 [longer for chain in beam for longer in self._grow(chain, cosines)]
                 for beam, cosines in zip(beams, similar, strict=True)
             ]
-            for i, (chains, scores) in enumerate(zip(grown, self._scores(queries, grown), strict=True)):
-                alike: dict[frozenset[int], Chain] = {}  # a chain and its reverse hold the same facts
-                ordered = sorted(zip((-scores).tolist(), chains, strict=True))
-                for _, chain in ordered:
-                    alike.setdefault(frozenset(chain), chain)
-                known = dict(zip(chains, scores.tolist(), strict=True))
-                beams[i] = list(alike.values())[: self.width]
-                found[i].update({chain: known[chain] for chain in beams[i]})
+            scored = self._scores(queries, grown)
+            beams = [self._beam(chains, scores) for chains, scores in zip(grown, scored, strict=True)]
+            for chains, beam in zip(found, beams, strict=True):
+                chains.update(beam)
         return found
+
+    def _beam(self, chains: Sequence[Chain], scores: FloatArray) -> dict[Chain, float]:
+        """The best `width` chains; a chain and its reverse hold the same facts, and the first of them stands."""
+        alike: dict[frozenset[int], tuple[Chain, float]] = {}
+        for negated, chain in sorted(zip((-scores).tolist(), chains, strict=True)):
+            alike.setdefault(frozenset(chain), (chain, -negated))
+        return dict(list(alike.values())[: self.width])
 
     def _grow(self, chain: Chain, similar: FloatArray) -> list[Chain]:
         """The chain with one more triple, which goes on from where the last one led and names a new entity."""
@@ -132,17 +136,14 @@ class PathSearch(Retriever):
         return means
 
     def _text(self, chain: Chain) -> str:
-        graph, table = self.kb.graph, self.kb.graph.triples
-        return ". ".join(
-            f"{graph.names[table.heads[at]]} {graph.relations[table.relations[at]]} {graph.names[table.tails[at]]}"
-            for at in chain
-        )
+        triples = map(self.kb.graph.triple, chain)
+        return ". ".join(f"{triple.head} {triple.relation} {triple.tail}" for triple in triples)
 
-    def _starts(self, queries: Sequence[Query]) -> list[bool | None]:
+    def _comparable(self, queries: Sequence[Query]) -> list[bool | None]:
         """Whether a query can be compared with triples at all: the search starts from those most similar to it."""
         return [True if query.text.strip() and self.kb.graph.n_triples else None for query in queries]
 
-    def _walk(self, queries: Sequence[Query], starts: Sequence[bool], k: int) -> list[Ranking]:  # noqa: ARG002
+    def _walk(self, queries: Sequence[Query], _: Sequence[bool], k: int) -> list[Ranking]:
         from kg2rag.compute.cosines import all_cosines
 
         similar = self._similar(queries)
@@ -175,7 +176,7 @@ class PathSearch(Retriever):
             stages=("path", "dense"),
             stage_codes=np.where(chained[rows], 0, 1),
             score_parts={"cosine": cosines[rows], "chain": np.where(chained, scores, np.nan)[rows]},
-            paths=TriplePaths(self.kb.graph, {row: used[row] for row in rows[chained[rows]].tolist()}),
+            paths=TriplePaths(self.kb.graph, used),
             metadata={
                 **arithmetic(formulas, {"path": "graph", "dense": "dense"}),
                 "chains": tuple((self._text(chain), score) for chain, score in chains.items() if len(chain) > 1),

@@ -2,10 +2,10 @@
 
 After Min et al. [1]: no language model; query nodes by name and by vector; one hop; separate vectors for entities,
 passages and relations, joined by reciprocal rank. Their graph comes from dependency parses, which the graph source
-"dependency:MODEL" builds; the retriever works with any graph. Ours: without a parser at hand when a query comes, its
-noun phrases are the graph's names in it and its capitalised and quoted phrases; a relation's vector is that of the
-whole triple; a passage's rank among entities and relations is that of its best one; every default but RRF's constant.
-The graph's two rankings count half, because names match without their context: at equal weight dense hits fall out.
+"dependency:MODEL" builds; the retriever works with any graph. Ours: a query is not parsed, so its noun phrases are the
+graph's names in it and its capitalised and quoted phrases; a relation's vector is that of the whole triple; a passage's
+rank among entities and relations is that of its best one; every default but RRF's constant. The graph's two rankings
+count half, because names match without their context: at equal weight, dense hits drop out.
 
 [1] Min et al., "Towards Practical GraphRAG: Efficient Knowledge Graph Construction and Hybrid Retrieval at Scale",
 arXiv 2507.03226.
@@ -15,18 +15,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.graph.components import Components
+from kg2rag.knowledge.graph.csr import gather
 from kg2rag.knowledge.graph.paths import TriplePaths
-from kg2rag.retrievers.contract import Retriever
-from kg2rag.retrievers.dense import Dense, dense_fallback
+from kg2rag.retrievers.dense import Dense, VectorRetriever, walk_or_dense
 from kg2rag.retrievers.fusion import fuse_rankings
 from kg2rag.retrievers.linking.linkers import NGramLinker, phrases
-from kg2rag.types.arrays import FloatArray, IntArray
+from kg2rag.types.arrays import FloatArray, IntArray, Matrix
 from kg2rag.types.formulas import SOURCE
 from kg2rag.types.parameters import ParameterError, at_least, between, check
 from kg2rag.types.passages import Query
@@ -36,8 +37,16 @@ from kg2rag.types.trace import Trace, step
 WEIGHTS = ("passage_weight", "entity_weight", "relation_weight")
 
 
+class Subgraph(NamedTuple):
+    """The query's entities and those one triple away; the triples between, most similar first, and their cosines."""
+
+    entities: IntArray
+    triples: IntArray
+    cosines: FloatArray
+
+
 @dataclass(frozen=True)
-class PracticalGraphRAG(Retriever):
+class PracticalGraphRAG(VectorRetriever):
     """Reciprocal rank fusion of three rankings by cosine with the query: passages, entities and relations.
 
     The passage ranking is dense retrieval. The other two see the subgraph of the query's entities alone: these, the
@@ -76,27 +85,26 @@ class PracticalGraphRAG(Retriever):
             raise ParameterError(f"One of {', '.join(WEIGHTS)} must be above 0.")
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        """Linked and searched in one batch, ranked query by query."""
-        if not queries:
-            return []
-        linked = self.link(queries)
-        dense = Dense(self.kb).retrieve_batch(queries, self.depth)
-        masks = self.kb.candidates(queries)
+        """Linked and searched together, ranked query by query."""
+
+        def walk(linked: Sequence[Query], entities: Sequence[list[int]], _: int) -> list[Ranking]:
+            dense = Dense(self.kb).retrieve_batch(linked, self.depth)
+            vectors, masks = self.kb.encode_queries(linked), self.kb.candidates(linked)
+            columns = zip(linked, dense, entities, vectors, masks, strict=True)
+            return [self._fused(*column, k) for column in columns]
+
         without = "the query names no entity" if self.kb.graph.n_entities else "the graph has no entity"
-        return [
-            self._fused(query, found, entities, mask, k)
-            if entities
-            else dense_fallback(self.kb, [query], k, without)[0].top(min(k, self.depth))
-            for query, found, entities, mask in zip(queries, dense, linked, masks, strict=True)
-        ]
+        at_most = min(k, self.depth)  # of a dense ranking; three fused ones may have more hits
+        return walk_or_dense(self.kb, queries, at_most, link=self._link_or_none, walk=walk, without=without)
+
+    def _link_or_none(self, queries: Sequence[Query]) -> list[list[int] | None]:
+        return [entities or None for entities in self.link(queries)]
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Encode the queries, their phrases, the entities and the triples."""
-        if queries:
-            self.kb.encode_queries(queries)
-            self.link(queries)
-            if self.kb.graph.n_triples:
-                _ = self.kb.triple_vectors
+        self.link(queries)
+        if self.kb.graph.n_triples:
+            _ = self.kb.triple_vectors
         super().prepare(queries)
 
     def link(self, queries: Sequence[Query]) -> list[list[int]]:
@@ -124,76 +132,60 @@ class PracticalGraphRAG(Retriever):
         free = [span for span in phrases(text) if not any(span[0] < end and start < span[1] for start, end in known)]
         return [*dict.fromkeys(text[start:end] for start, end in free[: self.max_names]), text]
 
-    def _fused(self, query: Query, dense: Ranking, seeds: Sequence[int], mask: IntArray | None, k: int) -> Ranking:
-        """The three rankings of a query as one; hits of the graph's side carry the triple that they stand for."""
-        kb, vector = self.kb, self.kb.encode_queries([query])[0]
-        triples = self._triples(seeds, vector, mask)
-        table = kb.graph.triples
-        ends = np.concatenate([table.heads[triples], table.tails[triples]])
-        entities = np.unique(np.concatenate([np.array(seeds, dtype=np.int64), ends]))
-        rankings = [
-            replace(dense, stages=("passage",)),
-            self._by_entity(query, entities, vector, mask),
-            self._by_relation(query, triples, vector),
-        ]
-        weights = [getattr(self, name) for name in WEIGHTS]
-        used = [(ranking, weight) for ranking, weight in zip(rankings, weights, strict=True) if weight]
-        fused = fuse_rankings([r for r, _ in used], [w for _, w in used], k, constant=self.constant)
-        best: dict[int, tuple[int]] = {}
-        for row, triple in zip(table.passages[triples].tolist(), triples.tolist(), strict=True):
-            best.setdefault(row, (triple,))
-        names = kb.graph.names
-        return replace(
-            fused,
-            paths=TriplePaths(kb.graph, {row: best[row] for row in fused.rows.tolist() if row in best}),
-            metadata={**fused.metadata, "entities": tuple(names[seed] for seed in seeds), "triples": len(triples)},
-        )
-
-    def _triples(self, seeds: Sequence[int], vector: NDArray[np.float32], mask: IntArray | None) -> IntArray:
-        """The triples that the query's entities are an end of, most similar to the query first."""
-        graph = self.kb.graph
-        found = np.unique(np.concatenate([graph.triples_of(seed) for seed in seeds])).astype(np.int64)
-        if mask is not None:
-            found = found[np.isin(graph.triples.passages[found], mask)]
-        if not len(found):
-            return found
-        cosines = self.kb.triple_vectors.cosines(vector, found)
-        return found[np.lexsort((found, -cosines))][: self.max_triples]
-
-    def _by_entity(
-        self, query: Query, entities: IntArray, vector: NDArray[np.float32], mask: IntArray | None
+    def _fused(
+        self, query: Query, dense: Ranking, seeds: Sequence[int], vector: Matrix, mask: IntArray | None, k: int
     ) -> Ranking:
-        """The passages that name an entity of the subgraph, by their best."""
-        cosines = self.kb.entities.cosines(vector, entities)
-        met = [self.kb.graph.passages_of(entity)[0] for entity in entities.tolist()]
-        rows = np.concatenate(met).astype(np.int64)
-        values = np.repeat(cosines, [len(some) for some in met])
-        if mask is not None:
-            allowed = np.isin(rows, mask)
-            rows, values = rows[allowed], values[allowed]
-        return self._ranked(query, rows, values, vector, "entity")
+        """The three rankings of a query as one; the path of a hit is the best triple of the subgraph that it states."""
+        graph, near = self.kb.graph, self._subgraph(seeds, vector, mask)
+        pairs, which = gather(graph.mentions.indptr, near.entities)
+        named, similar = graph.mentions.others[pairs], self.kb.entities.cosines(vector, near.entities)[which]
+        stating = graph.triples.passages[near.triples]
+        rankings = (
+            replace(dense, stages=("passage",)),
+            self._ranked("entity", query, vector, mask, named, similar),
+            self._ranked("relation", query, vector, mask, stating, near.cosines),
+        )
+        weighted = [(ranking, getattr(self, name)) for name, ranking in zip(WEIGHTS, rankings, strict=True)]
+        used, weights = zip(*((ranking, weight) for ranking, weight in weighted if weight), strict=True)
+        fused = fuse_rankings(used, weights, k, constant=self.constant)
+        best: dict[int, tuple[int]] = {}
+        for row, triple in zip(stating.tolist(), near.triples.tolist(), strict=True):
+            best.setdefault(row, (triple,))
+        said = {"entities": tuple(graph.names[seed] for seed in seeds), "triples": len(near.triples)}
+        paths = TriplePaths(graph, {row: best[row] for row in fused.rows.tolist() if row in best})
+        return replace(fused, paths=paths, metadata={**fused.metadata, **said})
 
-    def _by_relation(self, query: Query, triples: IntArray, vector: NDArray[np.float32]) -> Ranking:
-        """The passages that state a triple of the subgraph, by their best."""
-        rows = self.kb.graph.triples.passages[triples].astype(np.int64)
-        stated = rows >= 0
-        values = self.kb.triple_vectors.cosines(vector, triples[stated]) if stated.any() else np.empty(0)
-        return self._ranked(query, rows[stated], values, vector, "relation")
+    def _subgraph(self, seeds: Sequence[int], vector: Matrix, mask: IntArray | None) -> Subgraph:
+        graph = self.kb.graph
+        triples = np.unique(np.concatenate([graph.triples_of(seed) for seed in seeds])).astype(np.int64)
+        if mask is not None:
+            triples = triples[np.isin(graph.triples.passages[triples], mask)]
+        cosines = self.kb.triple_vectors.cosines(vector, triples) if len(triples) else np.empty(0)
+        order = np.lexsort((triples, -cosines))[: self.max_triples]
+        triples = triples[order]
+        ends = np.concatenate([seeds, graph.triples.heads[triples], graph.triples.tails[triples]])
+        return Subgraph(np.unique(ends).astype(np.int64), triples, cosines[order])
 
     def _ranked(
-        self, query: Query, rows: IntArray, values: FloatArray, vector: NDArray[np.float32], stage: str
+        self,
+        stage: str,
+        query: Query,
+        vector: Matrix,
+        mask: IntArray | None,
+        rows: NDArray[np.integer],
+        values: FloatArray,
     ) -> Ranking:
-        """One hit a passage, by (its best value, its own cosine)."""
-        kb = self.kb
-        found, inverse = np.unique(rows, return_inverse=True)
-        highest = np.full(len(found), -np.inf)
-        np.maximum.at(highest, inverse, values)
-        order = np.lexsort((found, -kb.dense.cosines(vector, found), -highest))[: self.depth]
+        """One hit a passage, by (its best value, its own cosine); rows below 0 are no passages."""
+        kept = rows >= 0 if mask is None else np.isin(rows, mask)
+        order = np.argsort(-values[kept], kind="stable")
+        found, first = np.unique(rows[kept][order].astype(np.int64), return_index=True)
+        highest = values[kept][order][first]
+        order = np.lexsort((found, -self.kb.dense.cosines(vector, found), -highest))[: self.depth]
         return rank(
             query.id,
             found[order],
             1.0 / np.arange(1, len(order) + 1),
-            kb.corpus.ids,
+            self.kb.corpus.ids,
             max(len(order), 1),
             stages=(stage,),
             metadata={SOURCE: "graph"},
@@ -201,18 +193,20 @@ class PracticalGraphRAG(Retriever):
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
         """Which passages the query's entities lead to, and which of them its subgraph names; dense hits rank beside."""
-        joined, graph, masks = Components.of_graph(self.kb.graph), self.kb.graph, self.kb.candidates(queries)
+        joined, mentions = Components.of_graph(self.kb.graph), self.kb.graph.mentions
         none, far = "no entity of the query leads to it", "it names no entity of the subgraph one triple around"
-        traces = []
-        columns = zip(queries, self.link(queries), masks, self.retrieve_batch(queries, 3 * self.depth), strict=True)
-        for query, seeds, mask, ranking in columns:
-            met: list[NDArray[np.integer]] = []
-            if seeds:
-                triples = self._triples(seeds, self.kb.encode_queries([query])[0], mask)
-                ends = np.concatenate([graph.triples.heads[triples], graph.triples.tails[triples], seeds])
-                met = [graph.passages_of(entity)[0] for entity in np.unique(ends).tolist()]
-            linked = step("linked", "entity not linked", none, joined.rows_with(seeds))
-            expanded = step("expanded", "not expanded", far, *met)
-            ranked = step("ranked", "pruned", f"below the first {self.depth} of all three rankings", ranking.rows)
-            traces.append(Trace(ranking.top(k), (linked, expanded, ranked)))
+        low = f"below the first {self.depth} of all three rankings"
+        traces: list[Trace] = []
+        vectors, masks = self.kb.encode_queries(queries), self.kb.candidates(queries)
+        columns = zip(self.link(queries), vectors, masks, self.retrieve_batch(queries, 3 * self.depth), strict=True)
+        for seeds, vector, mask, ranking in columns:
+            met: Sequence[int] | NDArray[np.int32] = (
+                mentions.of_all(self._subgraph(seeds, vector, mask).entities) if seeds else []
+            )
+            steps = (
+                step("linked", "entity not linked", none, joined.rows_with(seeds)),
+                step("expanded", "not expanded", far, met),
+                step("ranked", "pruned", low, ranking.rows),
+            )
+            traces.append(Trace(ranking.top(k), steps))
         return traces
