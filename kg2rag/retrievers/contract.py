@@ -139,10 +139,17 @@ class Pipeline(Retriever):
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """Each stage reads the first `depth` hits of the step before it; `k` cuts the last one's output."""
-        rankings = self.retriever.retrieve_batch(queries, self.stages[0].depth)
-        for stage in self.stages:
-            rankings = stage.apply(queries, [ranking.top(stage.depth) for ranking in rankings])
-        return [ranking.top(k) for ranking in rankings]
+        return self.finish(queries, self.before.retrieve_batch(queries, self.stages[-1].depth), k)
+
+    @property
+    def before(self) -> Retriever:
+        """All but the last stage."""
+        return Pipeline(self.retriever, self.stages[:-1]) if len(self.stages) > 1 else self.retriever
+
+    def finish(self, queries: Sequence[Query], rankings: Sequence[Ranking], k: int) -> list[Ranking]:
+        """The last stage on the rankings of `before`, which a caller may have from an earlier run."""
+        last = self.stages[-1]
+        return [ranking.top(k) for ranking in last.apply(queries, [ranking.top(last.depth) for ranking in rankings])]
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Prepare the retriever, then every stage: through one query, or all where a stage encodes what it finds."""

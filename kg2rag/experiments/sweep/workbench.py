@@ -93,14 +93,12 @@ class Opened:
         if not isinstance(system, Pipeline):
             system.prepare(queries[:1])  # what is shared by all queries is built here, and not timed
             return self._timed(system.retrieve_batch, queries, k)
-        *before, last = system.stages
-        inner = Pipeline(system.retriever, tuple(before)) if before else system.retriever
-        found, spent = self._beginning(inner, last.depth)
-        last.apply(queries[:1], [found[0].top(last.depth)])
-        rankings, more = self._timed(last.apply, queries, [ranking.top(last.depth) for ranking in found])
-        return [ranking.top(k) for ranking in rankings], spent + more
+        before, spent = self._remember(system.before, system.stages[-1].depth)
+        system.finish(queries[:1], before[:1], k)
+        rankings, more = self._timed(system.finish, queries, before, k)
+        return rankings, spent + more
 
-    def _beginning(self, system: Retriever, k: int) -> tuple[list[Ranking], float]:
+    def _remember(self, system: Retriever, k: int) -> tuple[list[Ranking], float]:
         key = (repr(system), k)
         if key not in self._remembered:
             found = self.retrieve(system, k)
