@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kg2rag.answers.answer_metrics import Rules, Score, Sentence, check_rules, joint, score_answer, score_supporting
+from kg2rag.answers.answer_metrics import AnswerScore, Rules, check_rules, joint, score_answer, score_supporting
 from kg2rag.answers.reader import Answers
 from kg2rag.compute.llm import Failure
-from kg2rag.evaluation.sentences import sentence_spans
+from kg2rag.evaluation.sentences import Sentence
 from kg2rag.evaluation.significance import bootstrap_interval
 from kg2rag.types.questions import QADataset, Question
-from kg2rag.types.rankings import Ranking
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,14 +23,13 @@ _PREFIXES = ("", "support_", "joint_")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AnswerReport:
-    """How good some answers are.
+    """The scores of a reader's answers.
 
     Attributes
     ----------
-    per_question : query_id, type, hops, answer, failure, then one column a metric; metrics of failed questions are
-        blank (NaN).
-    scores : one row a metric: mean, ci_low, ci_high (95 %, bootstrap), n; over answered questions only, so two reports
-        compare only where both have answered: see `on`.
+    per_question : query_id, type, hops, answer, failure, then one column per metric; NaN for failed questions.
+    scores : one row per metric: mean, ci_low, ci_high (95 %, bootstrap), n; over answered questions only. Compare two
+        reports on the questions that both answered: see `on`.
     failed : question id -> why it has no answer.
     """
 
@@ -43,12 +41,12 @@ class AnswerReport:
 
     @property
     def n_answered(self) -> int:
-        """How many questions the means are over."""
+        """The number of questions in the means."""
         return len(self.per_question) - len(self.failed)
 
     @property
     def n_failed(self) -> int:
-        """How many questions are left out of the means."""
+        """The number of questions left out of the means."""
         return len(self.failed)
 
     @property
@@ -90,7 +88,7 @@ def score_answers(
     Parameters
     ----------
     supporting : question id -> the sentences (doc_id, index from 0) offered as supporting facts, for HotpotQA's
-        support_* and joint_* metrics; `returned_sentences` takes them from rankings.
+        support_* and joint_* metrics; `kg2rag.evaluation.sentences.returned_sentences` reads them off rankings.
     seed : of the bootstrap.
 
     Raises
@@ -102,7 +100,7 @@ def score_answers(
     check_rules(rules)
     _check(answers, data, supporting)
     prefixes = _PREFIXES if supporting is not None else _PREFIXES[:1]
-    metrics = [prefix + name for prefix in prefixes for name in Score._fields]
+    metrics = [prefix + name for prefix in prefixes for name in AnswerScore._fields]
     texts, failed = answers.texts, answers.failed
     rows = []
     for question in data.questions:
@@ -113,20 +111,6 @@ def score_answers(
         rows.append((question.id, question.type, question.hops, text, reason, *values))
     frame = pd.DataFrame(rows, columns=["query_id", "type", "hops", "answer", "failure", *metrics])
     return AnswerReport(rules, frame, _means(frame, metrics, seed), failed, seed)
-
-
-def returned_sentences(rankings: Sequence[Ranking], data: QADataset, k: int) -> dict[str, list[Sentence]]:
-    """The sentences of each question's first `k` hits, as (doc_id, index): retrieval's offer of supporting facts."""
-    first, count = sentence_spans(data)
-    doc_ids = data.corpus.doc_ids
-    return {
-        ranking.query_id: list(
-            dict.fromkeys(
-                (doc_ids[row], int(first[row]) + i) for row in ranking.rows[:k].tolist() for i in range(int(count[row]))
-            )
-        )
-        for ranking in rankings
-    }
 
 
 def _scores(text: str, question: Question, rules: Rules, offered: Collection[Sentence] | None) -> list[float]:
@@ -144,7 +128,7 @@ def _means(frame: pd.DataFrame, metrics: list[str], seed: int) -> pd.DataFrame:
     if len(values):
         mean, (low, high) = values.mean(axis=0), bootstrap_interval(values, seed=seed)
     else:
-        mean = low = high = np.full(len(metrics), np.nan)  # no answer has no mean, which is not a mean of zero
+        mean = low = high = np.full(len(metrics), np.nan)  # without answers there is no mean, not a mean of 0
     return pd.DataFrame({"metric": metrics, "mean": mean, "ci_low": low, "ci_high": high, "n": len(values)})
 
 

@@ -1,7 +1,7 @@
-"""(question, context) -> answer, by a language model; optional, for everything up to the context needs none.
+"""(question, context) -> answer, by a language model; everything up to the context works without one.
 
-A reader sees questions and context strings, never a retriever. An item that fails is listed as failed, with its reason;
-it is no empty answer, and no score may take it for one. The prompts are ours.
+A reader gets questions and context strings, no retriever. A question that fails is listed as failed, with its reason,
+and is never scored as an empty answer. The prompts are ours.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _FIELDS = {"question", "context"}
 
 @dataclass(frozen=True, slots=True)
 class ReaderPrompt:
-    """How a question is put to the model, and where in its output the answer stands.
+    """The text sent to the model, and where in its output the answer is.
 
     Parameters
     ----------
-    template : holds `{question}` and `{context}`; other braces are doubled.
-    labelled : True where the model is told to reason first: the answer is what follows the last "Answer:" at the start
-        of a line, and an output without one is a failure. False: the whole output is the answer, less such a label.
+    template : contains `{question}` and `{context}`; other braces are doubled.
+    labelled : True where the model shall reason first: the answer follows the last "Answer:" at the start of a line,
+        and an output without one is a failure. False: the whole output is the answer, without such a label.
     """
 
     template: str
@@ -44,7 +44,9 @@ class ReaderPrompt:
             ) from None
         if found != _FIELDS:
             named = ", ".join(f"{{{name}}}" for name in sorted(found)) or "neither"
-            raise ValueError(f"A prompt holds {{question}} and {{context}} and no other field; this one holds {named}.")
+            raise ValueError(
+                f"A prompt has the fields {{question}} and {{context}}, no other; this one has {named}."
+            )
 
     def fill(self, question: str, context: str) -> str:
         """The text sent to the model."""
@@ -57,7 +59,7 @@ SHORT = ReaderPrompt(
     "{context}\n\n"
     "Question: {question}"
 )
-"""The answer and nothing else: what exact match and F1 are made for."""
+"""The answer alone, as exact match and F1 expect it."""
 
 REASONED = ReaderPrompt(
     "Read the passages, then answer the question. Work out step by step which passages you need and what follows from "
@@ -68,12 +70,12 @@ REASONED = ReaderPrompt(
     "Question: {question}",
     labelled=True,
 )
-"""Reasoning first, then a line "Answer: …"; better on several hops, dearer, and in need of a larger `max_tokens`."""
+"""Reasoning first, then a line "Answer: …"; for several hops. It costs more and needs a larger `max_tokens`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer; the counts are those of `kg2rag.compute.llm.Completion`, and None where it was not bought here."""
+    """One answer; the counts are those of `kg2rag.compute.llm.Completion`, None where no model was called."""
 
     text: str
     prompt_tokens: int | None = None
@@ -84,12 +86,12 @@ class Answer:
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """What a reader made of some questions.
+    """The answers of a reader to some questions.
 
     Attributes
     ----------
-    outcomes : question id -> `Answer` or `Failure`, in the order asked.
-    usage : calls, tokens and cost of them all; None where no model was asked.
+    outcomes : question id -> `Answer` or `Failure`, in the order of the questions.
+    usage : calls, tokens and cost of all; None where no model was called.
     reader : the `repr` of the reader.
     """
 
@@ -104,7 +106,7 @@ class Answers:
 
     @property
     def failed(self) -> dict[str, Failure]:
-        """The questions that have no answer, and why."""
+        """The questions without an answer, and why."""
         return {id_: outcome for id_, outcome in self.outcomes.items() if isinstance(outcome, Failure)}
 
     def __len__(self) -> int:
@@ -147,26 +149,26 @@ class Reader:
     prompt: ReaderPrompt = SHORT
 
     def read(self, questions: Sequence[Query], contexts: Sequence[str]) -> Answers:
-        """One outcome a question. What an earlier run has bought comes from the store, so a killed run just goes on.
+        """One outcome a question. Completions of earlier runs come from the store, so a killed run resumes.
 
         Parameters
         ----------
-        contexts : one a question, as the model shall see it; empty for an answer from the model's memory alone.
+        contexts : one per question, as the model sees it; empty for an answer from the model's memory alone.
 
         Raises
         ------
-        ValueError : a context too many or too few, or a question id that stands twice.
+        ValueError : too many or too few contexts, or a question id given twice.
         CompletionError : the endpoint refuses the key, or does not know the model.
         """
         ids = [question.id for question in questions]
         if len(contexts) != len(ids):
             raise ValueError(f"{len(ids)} questions, but {len(contexts)} contexts. Give one context a question.")
         if len(set(ids)) < len(ids):
-            raise ValueError(f"Question {next(id_ for id_ in ids if ids.count(id_) > 1)!r} stands twice.")
+            raise ValueError(f"Question {next(id_ for id_ in ids if ids.count(id_) > 1)!r} is given twice.")
         prompts = [self.prompt.fill(q.text, context) for q, context in zip(questions, contexts, strict=True)]
-        asked = self.model.complete_many(prompts, progress="reading")
-        outcomes = [self._answer(outcome) for outcome in asked]
-        counted = [o if isinstance(o, Failure) else c for o, c in zip(outcomes, asked, strict=True)]
+        completions = self.model.complete_many(prompts, progress="reading")
+        outcomes = [self._answer(outcome) for outcome in completions]
+        counted = [o if isinstance(o, Failure) else c for o, c in zip(outcomes, completions, strict=True)]
         return Answers(dict(zip(ids, outcomes, strict=True)), self.model.usage(counted), repr(self))
 
     def _answer(self, outcome: Completion[None] | Failure) -> Answer | Failure:
@@ -184,11 +186,11 @@ class Reader:
 
 
 def _answer_in(output: str, *, labelled: bool) -> str | None:
-    """The answer in an output; None where the label that it needs is missing."""
+    """The answer in an output; None where the required label is missing."""
     text = output.strip()
     if not labelled:
         return text[len(_LABEL) :].strip() if text.casefold().startswith(_LABEL) else text
-    # Models like to set the label in bold type.
+    # Models often write the label in bold.
     lines = [line.replace("*", "").strip() for line in text.splitlines()]
     answers = [line[len(_LABEL) :].strip() for line in lines if line.casefold().startswith(_LABEL)]
     return answers[-1] if answers else None

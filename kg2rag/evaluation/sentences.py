@@ -1,7 +1,7 @@
 """Rankings -> the sentences they return, numbered as HotpotQA numbers supporting facts: (doc_id, index from 0).
 
-The sets are HotpotQA's (Yang et al., EMNLP 2018, Sec. 5.2: supporting-fact precision, recall, F1); reading a paragraph
-as all its sentences is ours, for retrievers return passages.
+Precision, recall and F1 over these sets are HotpotQA's (Yang et al., EMNLP 2018, Sec. 5.2). That a returned paragraph
+counts as all its sentences is ours, because retrievers return passages.
 """
 
 from __future__ import annotations
@@ -37,26 +37,31 @@ def supporting_sentences(
             f"{data.name}: {len(lacking)} of {len(data)} questions have no supporting sentences (first: {lacking[0]!r})"
             ". The support_* metrics need them; leave these metrics out."
         )
-    first, count = sentence_spans(data)
-    doc_ids = data.corpus.doc_ids
     number: dict[Sentence, int] = {}
     gold = [{number.setdefault(sentence, len(number)): 1 for sentence in q.supporting} for q in data.questions]
-    returned = [
-        [
-            number.setdefault((doc_ids[row], int(first[row]) + i), len(number))
-            for row in ranking.rows[:k].tolist()
-            for i in range(int(count[row]))
-        ]
+    returned = returned_sentences(rankings, data, k).values()
+    return gold, [[number.setdefault(sentence, len(number)) for sentence in found] for found in returned]
+
+
+def returned_sentences(rankings: Sequence[Ranking], data: QADataset, k: int | None) -> dict[str, list[Sentence]]:
+    """Query id -> the sentences of its first `k` hits, each once; of all hits where `k` is None."""
+    first, count = sentence_spans(data)
+    doc_ids = data.corpus.doc_ids
+    return {
+        ranking.query_id: list(
+            dict.fromkeys(
+                (doc_ids[row], int(first[row]) + i) for row in ranking.rows[:k].tolist() for i in range(int(count[row]))
+            )
+        )
         for ranking in rankings
-    ]
-    return gold, [list(dict.fromkeys(sentences)) for sentences in returned]
+    }
 
 
 def sentence_spans(data: QADataset) -> tuple[IntArray, IntArray]:
     """Index of each passage's first sentence in its document, and how many it has; (n_passages,) each.
 
     Where no passage holds more than one sentence, passages are sentences and `position` is the index. Elsewhere the
-    passages of a document, by position, number their sentences on and on.
+    passages of a document, by position, number their sentences consecutively.
     """
     corpus = data.corpus
     lengths = pc.list_value_length(corpus.table["sentences"])
@@ -86,7 +91,7 @@ def _offsets(corpus: Corpus, position: IntArray, count: IntArray) -> IntArray:
 
 
 def _check_sentence_passages(data: QADataset, position: IntArray) -> None:
-    """Paragraphs without a sentence split look like sentences; a supporting index beyond them gives them away."""
+    """Paragraphs without a sentence split look like sentences; detect them by a supporting index beyond the first."""
     if position.max() > 0:
         return
     for question in data.questions:

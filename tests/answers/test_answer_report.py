@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg2rag.answers.answer_metrics import Score, joint, normalise_answer, score_answer, score_supporting
-from kg2rag.answers.answer_report import returned_sentences, score_answers
+from kg2rag.answers.answer_metrics import AnswerScore, joint, normalise_answer, score_answer, score_supporting
+from kg2rag.answers.answer_report import score_answers
 from kg2rag.answers.reader import Answer, Answers
 from kg2rag.compute.llm import Failure
+from kg2rag.evaluation.sentences import returned_sentences
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Passage
 from kg2rag.types.questions import QADataset, Question
@@ -105,12 +106,12 @@ def test_no_supporting_fact_offered_scores_nothing():
 
 def test_joint_scores_multiply_precision_and_recall():
     # P 1 · 1/2 and R 3/4 · 1: F1 = 2 · 0.5 · 0.75 / 1.25 = 0.6; exact only where both are.
-    answer, facts = Score(0, 6 / 7, 1, 3 / 4), Score(1, 2 / 3, 1 / 2, 1)
+    answer, facts = AnswerScore(0, 6 / 7, 1, 3 / 4), AnswerScore(1, 2 / 3, 1 / 2, 1)
     assert joint(answer, facts) == (0, *f1(0.6, 0.5, 0.75))
 
 
 def test_a_right_answer_from_wrong_facts_is_jointly_worth_nothing():
-    assert joint(Score(1, 1, 1, 1), Score(0, 0, 0, 0)) == (0, 0, 0, 0)
+    assert joint(AnswerScore(1, 1, 1, 1), AnswerScore(0, 0, 0, 0)) == (0, 0, 0, 0)
 
 
 @settings(deadline=None)

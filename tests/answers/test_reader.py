@@ -122,7 +122,7 @@ def test_every_question_needs_a_context():
 
 
 def test_a_question_id_that_stands_twice_is_refused():
-    with pytest.raises(ValueError, match="'q1' stands twice"):
+    with pytest.raises(ValueError, match="'q1' is given twice"):
         Reader(ChatModel("http://host/v1", "tiny")).read([ROME, ROME], ["", ""])
 
 

@@ -1,7 +1,7 @@
-"""A ranking and the graph around it -> text for a language model, within a budget of tokens that holds exactly.
+"""A ranking and the graph around it -> text for a language model, within a budget of tokens.
 
 Two formats of the designs: the structured graph block of graph-augmented search, and passages with their sources of
-confidence-gated retrieval. Names of inverse relations stand in `inverses`; asking a model is left to the reader.
+confidence-gated retrieval. The reader asks a model.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pieces of text, strongest first -> one text that never has more tokens than its budget."""
+"""Pieces of text, strongest first -> one text within a budget of tokens."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ Written = TypeVar("Written")
 
 
 class Dropped(NamedTuple):
-    """A piece that a context lacks, and why: "budget", "limit", or the key of the passage that it repeats."""
+    """A piece left out of a context, and why: "budget", "limit", or the key of the passage that it repeats."""
 
     what: str
     why: str
 
 
 class BudgetedText:
-    """A text that grows by whole pieces; make it through `fit`, which holds the budget.
+    """A text that grows by whole pieces; made by `fit`, which keeps the budget.
 
-    A piece is taken to cost what it and its separator cost alone. For WordPiece, which never joins across white space,
+    The cost of a piece is that of it and its separator alone. For WordPiece, which never joins across white space,
     that is exact; other tokenizers may differ at the seams, so `recount` counts the whole text with every piece.
     """
 
@@ -43,13 +43,13 @@ class BudgetedText:
         return True
 
     def add_section(self, heading: str, pieces: Sequence[str], separator: str, before: str) -> None:
-        """Append a heading with the pieces below it that fit; what does not is noted as dropped.
+        """Append a heading with the pieces below it that fit; the others are noted as dropped.
 
         Parameters
         ----------
         separator : between the heading and its pieces; `before` : above the heading, unless it is the first.
 
-        A heading never stands without its pieces, except where it has none to begin with.
+        A heading is never written without a piece, unless it was given none.
         """
         if not pieces and not self.add(heading, before):
             self.drop(heading)
@@ -66,14 +66,14 @@ class BudgetedText:
 
 
 def fit(budget: int, counter: TokenCounter, write: Callable[[BudgetedText], Written]) -> tuple[BudgetedText, Written]:
-    """A page that `write` fills, and what that returns; its `tokens` are those of the whole text, counted at the end.
+    """The text that `write` fills, with what `write` returns; its `tokens` are counted over the whole text at the end.
 
-    Where the pieces turn out to cost more together than alone, the page is written again, counted whole each time.
+    Where the pieces cost more together than alone, `write` runs again and the whole text is counted with every piece.
     """
-    page = BudgetedText(budget, counter, recount=False)
-    written = write(page)
-    page.tokens = counter.count([page.text])[0]
-    if page.tokens > budget:
-        page = BudgetedText(budget, counter, recount=True)
-        written = write(page)
-    return page, written
+    text = BudgetedText(budget, counter, recount=False)
+    written = write(text)
+    text.tokens = counter.count([text.text])[0]
+    if text.tokens > budget:
+        text = BudgetedText(budget, counter, recount=True)
+        written = write(text)
+    return text, written

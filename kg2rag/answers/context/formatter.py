@@ -10,6 +10,7 @@ from kg2rag.answers.context.graph_block import GraphLines, one_line
 from kg2rag.compute.tokens import TokenCounter, counter_of
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.text.normalisation import normalise
+from kg2rag.types.parameters import at_least, check
 from kg2rag.types.passages import Hit, Triple
 from kg2rag.types.rankings import Ranking
 
@@ -19,7 +20,7 @@ BETWEEN = "\n\n---\n\n"
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """What a key such as [1] stands for; `source` is the stage that found the passage, `path` how the graph did."""
+    """The passage of a key such as [1]; `source` is the stage that found it, `path` the triples that led to it."""
 
     key: str
     passage_id: str
@@ -35,9 +36,9 @@ class FormattedContext:
 
     Attributes
     ----------
-    tokens : of the whole text, never above the budget.
+    tokens : of the whole text, at most the budget.
     citations : the passages in it, in order.
-    dropped : what it lacks, and why; a budget too small for anything gives an empty text and everything here.
+    dropped : what was left out, and why; everything, where the budget is too small for anything.
     """
 
     text: str
@@ -57,7 +58,7 @@ class ContextFormatter:
     max_related : related entities of each entity, and facts in all, at most.
     include_relationships : whether passages of the graph show their path, and query entities are described above them.
     include_sources : whether passages show the stage that found them.
-    counter : counts tokens; the embedder's own tokenizer where not given, so hand over that of the model that reads.
+    counter : counts tokens, best with the tokenizer of the model that reads; the embedder's own where not given.
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -69,9 +70,7 @@ class ContextFormatter:
     counter: TokenCounter | None = None
 
     def __post_init__(self) -> None:
-        for name, least in (("graph_tokens", 0), ("passage_tokens", 0), ("max_related", 1)):
-            if getattr(self, name) < least:
-                raise ValueError(f"{name} must be at least {least}, not {getattr(self, name)}.")
+        check(self, graph_tokens=at_least(0), passage_tokens=at_least(0), max_related=at_least(1))
 
     def graph(self, entities: Sequence[str | int]) -> FormattedContext:
         """The structured block: the entities, what they are and are related to, and the facts that sentences state.
@@ -85,52 +84,52 @@ class ContextFormatter:
         KeyError : a name that the graph lacks.
         """
         codes = self._codes(entities)
-        page, _ = fit(self.graph_tokens, self._counter, lambda page: self._write_graph(page, codes))
-        return FormattedContext(page.text, page.tokens, dropped=tuple(page.dropped))
+        filled, _ = fit(self.graph_tokens, self._counter, lambda text: self._write_graph(text, codes))
+        return FormattedContext(filled.text, filled.tokens, dropped=tuple(filled.dropped))
 
     def passages(self, ranking: Ranking, entities: Sequence[str | int] = ()) -> FormattedContext:
         """The passages of a ranking, best first, each with its key, score, source and, from the graph, its path.
 
         A passage that does not fit is dropped and the next one tried; one whose contents repeat an earlier one's (case
-        and punctuation aside) is dropped as well. Keys number the passages that stand in the text.
+        and punctuation aside) is dropped as well. Keys number the passages in the text.
 
         Parameters
         ----------
         entities : described above the passages, where relationships are included.
         """
         codes = self._codes(entities) if self.include_relationships else []
-        page, citations = fit(
-            self.passage_tokens, self._counter, lambda page: self._write_passages(page, ranking, codes)
+        filled, citations = fit(
+            self.passage_tokens, self._counter, lambda text: self._write_passages(text, ranking, codes)
         )
-        return FormattedContext(page.text, page.tokens, citations, tuple(page.dropped))
+        return FormattedContext(filled.text, filled.tokens, citations, tuple(filled.dropped))
 
     @property
     def _counter(self) -> TokenCounter:
         return self.counter or counter_of(self.kb.embedder)
 
-    def _write_graph(self, page: BudgetedText, codes: Sequence[int]) -> None:
+    def _write_graph(self, text: BudgetedText, codes: Sequence[int]) -> None:
         if not codes:
             return
         graph = self.kb.graph
         lines = GraphLines(graph, self.kb.corpus, tuple(codes), self.max_related)
         top = f"{HEADER}\nQuery entities: [{', '.join(one_line(graph.names[code]) for code in codes)}]"
-        if not page.add(top):
-            page.drop(top)
+        if not text.add(top):
+            text.drop(top)
             return
         for code in codes:
             about, cut = lines.about(code)
-            page.add_section(lines.heading(code), about, "\n", "\n\n")
+            text.add_section(lines.heading(code), about, "\n", "\n\n")
             if cut:
-                page.drop(f"{cut} weaker relations of {graph.names[code]}", "limit")
+                text.drop(f"{cut} weaker relations of {graph.names[code]}", "limit")
         facts, cut = lines.relationships()
         if facts:
-            page.add_section("### Relevant Relationships", facts, "\n", "\n\n")
+            text.add_section("### Relevant Relationships", facts, "\n", "\n\n")
         if cut:
-            page.drop(f"{cut} weaker relationships", "limit")
+            text.drop(f"{cut} weaker relationships", "limit")
 
-    def _write_passages(self, page: BudgetedText, ranking: Ranking, codes: Sequence[int]) -> tuple[Citation, ...]:
+    def _write_passages(self, text: BudgetedText, ranking: Ranking, codes: Sequence[int]) -> tuple[Citation, ...]:
         if codes:
-            page.add_section("## Related Entities", [self._described(code) for code in codes], "\n\n", "")
+            text.add_section("## Related Entities", [self._described(code) for code in codes], "\n\n", "")
         citations: list[Citation] = []
         keys: dict[str, str] = {}
         for hit in ranking:
@@ -138,12 +137,12 @@ class ContextFormatter:
             key = f"[{len(citations) + 1}]"
             sameness = normalise(passage.contents) or passage.contents
             if sameness in keys:
-                page.drop(hit.passage_id, f"repeats {keys[sameness]}")
-            elif page.add(f"{self._head(key, hit)}\n{passage.contents.strip()}", BETWEEN):
+                text.drop(hit.passage_id, f"repeats {keys[sameness]}")
+            elif text.add(f"{self._head(key, hit)}\n{passage.contents.strip()}", BETWEEN):
                 citations.append(Citation(key, hit.passage_id, passage.title, hit.score, hit.stage, hit.path))
                 keys[sameness] = key
             else:
-                page.drop(hit.passage_id)
+                text.drop(hit.passage_id)
         return tuple(citations)
 
     def _codes(self, entities: Sequence[str | int]) -> list[int]:

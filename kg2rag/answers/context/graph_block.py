@@ -1,9 +1,9 @@
 """Entities of a graph -> the lines that say what they are and how they are related, strongest first.
 
-The structured block of the graph-augmented design. Ours, read off its example: an inverse relation has no weight where
-the other section gives it; a weight is given where the source states one (5 stands for none); "Relevant Relationships"
-are the facts for which the corpus has a sentence that names both ends, and that sentence is shown, since without it the
-line would only repeat "Related".
+The structured block of the graph-augmented design. Inferred from its example: an inverse relation has no weight where
+the other section gives it; a weight is written where the source states one (5 means none); "Relevant Relationships" are
+the facts for which the corpus has a sentence that names both ends, shown because the line would otherwise repeat
+"Related".
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class GraphLines:
         return f"### {one_line(self.graph.names[entity])}" + (f" ({kind})" if kind else "")
 
     def about(self, entity: int) -> tuple[list[str], int]:
-        """The lines below an entity's heading, those there are; and how many relations the limit cuts off."""
+        """The lines below an entity's heading, and how many relations the limit cuts off."""
         related = list(self._related(entity))
         lines = [f"Related: {', '.join(related[: self.limit])}"] if related else []
         if description := one_line(self.graph.descriptions[entity]):
@@ -72,8 +72,8 @@ class GraphLines:
                 continue
             seen.add((other, relation))
             strength = graph.triple(index).strength
-            untold = strength == UNSTATED or (backward and other in self.entities)
-            weight = "" if untold else f", weight: {strength:g}"
+            unweighted = strength == UNSTATED or (backward and other in self.entities)
+            weight = "" if unweighted else f", weight: {strength:g}"
             yield f"{one_line(graph.names[other])} ({relation}{weight})"
 
     def _evidence(self, index: int) -> str:

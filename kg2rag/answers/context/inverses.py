@@ -1,7 +1,7 @@
 """A relation -> its name read from tail to head: depends_on -> depended_on_by.
 
-A table for what English does irregularly or by another word, a rule for third-person verbs, "inverse of …" for the
-rest, which is never wrong. Ours; the design has the one example above.
+A table for irregular inverses, a rule for third-person verbs, and "inverse of …" for the rest. Ours; the design has the
+one example above.
 """
 
 from __future__ import annotations
