@@ -189,15 +189,16 @@ def score(
     ranx = _ranx()
     from numba import get_num_threads, set_num_threads
 
-    # Two metrics at least: asked for one alone, ranx looks it up without its "@k" and raises KeyError.
-    asked = list(dict.fromkeys([*metrics, "hits", "mrr"]))
-    scores = {name: np.zeros(len(gold)) for name in asked}
+    computed = list(dict.fromkeys(metrics))
+    if len(computed) < 2:  # given one metric alone, ranx looks it up without its "@k" and raises KeyError
+        computed = list(dict.fromkeys([*metrics, "hits", "mrr"]))
+    scores = {name: np.zeros(len(gold)) for name in computed}
     threads = get_num_threads()
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="unsafe cast from uint64 to int64")  # while ranx compiles
             for places, qrels, run in _arrays(gold, ranked):
-                for name, found in ranx.evaluate(qrels, run, asked, return_mean=False).items():
+                for name, found in ranx.evaluate(qrels, run, computed, return_mean=False).items():
                     scores[name][places] = found
     finally:
         set_num_threads(threads)  # below ten queries ranx leaves numba with one thread

@@ -180,7 +180,7 @@ def query_aware_walks(
     scores = np.zeros(restarts.shape)
     via = np.zeros(restarts.shape, dtype=np.int64)
     for i in numba.prange(queries.shape[0]):
-        scores[i], via[i] = query_aware_walk(
+        walked, edges = query_aware_walk(
             indptr,
             targets,
             weights,
@@ -194,4 +194,6 @@ def query_aware_walks(
             temperature,
             iterations,
         )
+        for node in range(restarts.shape[1]):  # by element: numba compiles an assigned row two seconds longer
+            scores[i, node], via[i, node] = walked[node], edges[node]
     return scores, via
