@@ -19,7 +19,11 @@ def list_datasets() -> None:
 
     listed = table("name", "what it is", "settings", "passages", "licence")
     for name in names():
-        about = describe(name)
+        try:
+            about = describe(name)
+        except RuntimeError as error:  # of another package: the other sets are listed all the same
+            listed.add_row(name, str(error))
+            continue
         offers = [commas(about[part]).replace(", ", ",\n") for part in ("settings", "passages")]
         listed.add_row(name, str(about["summary"]), *offers, str(about["licence"]))
     Console().print(listed)

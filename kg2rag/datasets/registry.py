@@ -92,20 +92,19 @@ def resolve(name: str) -> DatasetSpec:
     Raises
     ------
     ValueError : an unknown name; the message lists the known ones and the nearest.
-    RuntimeError : another package's set cannot be imported. TypeError : it is no `DatasetSpec` of that name.
+    RuntimeError : the set of another package cannot be imported, or is no `DatasetSpec` of that name.
     """
     ours = {alias: spec for spec in DATASETS.values() for alias in (spec.name, *spec.aliases)}
     known = set(plugins.names(GROUP, ours))
-    for candidate in (name, _SIZE.sub("", name)):
-        if candidate in known:
-            return _checked(candidate, plugins.look_up("dataset", candidate, ours, GROUP), own=candidate in ours)
-    raise ValueError(unknown("dataset", name, known))
-
-
-def _checked(name: str, spec: DatasetSpec, *, own: bool) -> DatasetSpec:
-    if not own and not (isinstance(spec, DatasetSpec) and spec.name == name):
-        found = f"the DatasetSpec of {spec.name!r}" if isinstance(spec, DatasetSpec) else f"a {type(spec).__name__}"
-        raise TypeError(f"The entry point {name!r} of {GROUP!r} is {found}; needed: a DatasetSpec of that name.")
+    found = next((candidate for candidate in (name, _SIZE.sub("", name)) if candidate in known), None)
+    if found is None:
+        raise ValueError(unknown("dataset", name, known))
+    spec = plugins.look_up("dataset", found, ours, GROUP)
+    if found not in ours and not (isinstance(spec, DatasetSpec) and spec.name == found):
+        given = f"the DatasetSpec of {spec.name!r}" if isinstance(spec, DatasetSpec) else f"a {type(spec).__name__}"
+        raise RuntimeError(
+            f"The entry point {found!r} of the group {GROUP!r} is {given}; needed: a DatasetSpec of that name."
+        )
     return spec
 
 

@@ -1,0 +1,147 @@
+"""The worked example of docs/add_a_dataset.md is run as on the page, registered by line and by entry point."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from typer.testing import CliRunner
+
+import kg2rag
+from kg2rag.cli import app
+from kg2rag.datasets import info, lint, names, registry
+
+PAGE = (Path(__file__).parents[2] / "docs" / "add_a_dataset.md").read_text(encoding="utf-8")
+MODULE, LINE = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+GROUP, ENTRY_POINT = re.findall(r'entry-points\."(.*?)"\]\n(.*?)\n```', PAGE, re.DOTALL)[0]
+WRITTEN = ENTRY_POINT.replace('"', "")  # as an installed package has it
+ARTICLES = [
+    {"id": "ada", "title": "Ada Lovelace", "text": "Ada Lovelace wrote notes on the Analytical Engine."},
+    {"id": "engine", "title": "Analytical Engine", "text": "Charles Babbage designed the Analytical Engine."},
+]
+QUIZ = [
+    {
+        "id": "1",
+        "question": "Who designed the engine on which Ada wrote?",
+        "answer": "Babbage",
+        "articles": ["ada", "engine"],
+    },
+    {"id": "2", "question": "Who painted it?", "answer": "nobody"},
+]
+
+Write = Callable[[str, object], Path]
+
+
+@pytest.fixture
+def folder(write: Write) -> Path:
+    write("data/articles.jsonl", ARTICLES)
+    write("data/triples.jsonl", "")
+    return write("data/quiz.jsonl", QUIZ).parent
+
+
+@pytest.fixture
+def module(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """The page's module, as a module of a package."""
+    write("my_package/__init__.py", "")
+    write("my_package/quiz.py", MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield import_module("my_package.quiz")
+    for name in ("my_package", "my_package.quiz"):
+        sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def registered(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The page's line, entered in the table."""
+    entry = eval(f"{{{LINE}}}", {"quiz": module})
+    monkeypatch.setattr(registry, "DATASETS", {**registry.DATASETS, **entry})
+    (name,) = entry
+    return str(name)
+
+
+@pytest.fixture
+def install(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Register an entry point as an installed package does."""
+
+    def put(line: str) -> None:
+        write("my_package-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: my-package\nVersion: 1.0\n")
+        write("my_package-1.0.dist-info/entry_points.txt", f"[{GROUP}]\n{line}\n")
+        monkeypatch.syspath_prepend(tmp_path)
+
+    return put
+
+
+def test_the_example_loads_after_its_line(registered: str, folder: Path) -> None:
+    data = kg2rag.load(registered, path=folder)
+    assert data.corpus.ids == ["ada", "engine"]
+    assert [(question.id, dict(question.gold), question.hops) for question in data.questions] == [
+        ("1", {"ada": 1, "engine": 1}, 2)
+    ]
+    assert data.graph_files == {"triples": folder / "triples.jsonl"}
+    assert data.source["licence"] == "CC BY 4.0"
+    assert set(data.source["files"]) == {"articles.jsonl", "quiz.jsonl"}  # type: ignore[call-overload]
+
+
+def test_what_it_leaves_out_is_a_finding(registered: str, folder: Path) -> None:
+    findings = lint(kg2rag.load(registered, path=folder))
+    assert "note: loading: questions without an article left out: 1" in map(str, findings)
+
+
+def test_an_article_that_is_missing_names_file_and_line(registered: str, folder: Path, write: Write) -> None:
+    write("data/quiz.jsonl", [{**QUIZ[0], "articles": ["eve"]}])
+    with pytest.raises(ValueError, match=r"quiz\.jsonl, line 1: articles names 'eve', which articles\.jsonl lacks"):
+        kg2rag.load(registered, path=folder)
+
+
+def test_options_that_it_does_not_list_are_refused_for_it(registered: str, folder: Path) -> None:
+    with pytest.raises(ValueError, match=r"'quiz' has no setting 'distractor'\. It offers: pooled\."):
+        kg2rag.load(registered, path=folder, setting="distractor")
+
+
+def test_a_package_registers_it_without_a_line_of_ours(
+    module: ModuleType, install: Callable[[str], None], folder: Path
+) -> None:
+    install(WRITTEN)
+    assert "quiz" in names()
+    data = kg2rag.load("quiz", path=folder)
+    assert (len(data), info(data)["citation"]) == (1, "The authors of the quiz, 2026")
+    assert (
+        "questions over short articles" in CliRunner().invoke(app, ["datasets", "list"], env={"COLUMNS": "160"}).stdout
+    )
+
+
+def test_a_name_close_to_that_of_a_package_suggests_it(install: Callable[[str], None]) -> None:
+    install(WRITTEN)
+    with pytest.raises(ValueError, match=r"Unknown dataset 'quizz'.*Did you mean 'quiz'\?"):
+        kg2rag.load("quizz")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (
+            "quiz = not_there:DATASET",
+            "dataset 'quiz' of the package my-package cannot be imported from not_there:DATASET",
+        ),
+        (
+            "quiz = json:loads",
+            "'quiz' of the group 'kg2rag.datasets' is a function; needed: a DatasetSpec of that name",
+        ),
+        ("other = my_package.quiz:DATASET", "'other' of the group 'kg2rag.datasets' is the DatasetSpec of 'quiz'"),
+    ],
+)
+def test_a_broken_package_is_named_and_leaves_the_other_sets_alone(
+    module: ModuleType, install: Callable[[str], None], line: str, message: str
+) -> None:
+    install(line)
+    with pytest.raises(RuntimeError, match=message):
+        kg2rag.load(line.split()[0], path="anywhere")
+    assert len(kg2rag.load("bundled")) > 0
+    shown = " ".join(CliRunner().invoke(app, ["datasets", "list"], env={"COLUMNS": "300"}).stdout.split())
+    assert "musique" in shown
+    assert message in shown
