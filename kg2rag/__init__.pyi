@@ -60,6 +60,7 @@ from .retrievers.rerankers.llm import LLMReranker as LLMReranker
 from .retrievers.rerankers.stage import Rerank as Rerank
 from .retrievers.scored import ScoreFunction as ScoreFunction
 from .retrievers.vector_first.retriever import VectorFirst as VectorFirst
+from .text.records import DataError as DataError
 from .types.corpus import Corpus as Corpus
 from .types.passages import Hit as Hit
 from .types.passages import Passage as Passage

@@ -12,6 +12,7 @@ from pathlib import Path
 from kg2rag.datasets.graph_files import find_graph_files
 from kg2rag.datasets.reading import Files, Identifier, Record, Text, locate
 from kg2rag.datasets.spec import DatasetSpec, LoadOptions
+from kg2rag.text.records import DataError
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Passage
 from kg2rag.types.questions import QADataset, Question
@@ -57,9 +58,7 @@ def _passage(row: Document, notes: Counter[str]) -> Passage:
     if row.text.strip():
         return Passage(row.id, row.title, row.text, row.id, 0)
     if not row.title.strip():
-        raise ValueError(
-            f"corpus.jsonl ({row.id!r}): fields 'title' and 'text' are both empty. Leave the document out."
-        )
+        raise DataError(f"corpus.jsonl ({row.id!r}): fields 'title' and 'text' are both empty. Leave the document out.")
     notes["documents without text, their title serves as text"] += 1
     return Passage(row.id, "", row.title, row.id, 0)
 
@@ -83,15 +82,15 @@ def _qrels(
     for number, (query, document, score) in files.table(path, HEADER):
         where = f"{path.name}, line {number}"
         if query not in queries:
-            raise ValueError(f"{where}: query-id {query!r} is not in queries.jsonl.")
+            raise DataError(f"{where}: query-id {query!r} is not in queries.jsonl.")
         if document not in documents:
-            raise ValueError(f"{where}: corpus-id {document!r} is not in corpus.jsonl.")
+            raise DataError(f"{where}: corpus-id {document!r} is not in corpus.jsonl.")
         try:
             grade = int(score)
         except ValueError:
-            raise ValueError(f"{where}: the score must be a whole number, not {score!r}.") from None
+            raise DataError(f"{where}: the score must be a whole number, not {score!r}.") from None
         if document in gold.get(query, {}):
-            raise ValueError(f"{where}: {query!r} and {document!r} are judged twice.")
+            raise DataError(f"{where}: {query!r} and {document!r} are judged twice.")
         if grade < 1:
             notes["judgements below 1 left out"] += 1
         else:

@@ -17,6 +17,7 @@ from kg2rag.datasets.graph_files import find_graph_files
 from kg2rag.datasets.reading import Files, Identifier, Record, SentenceName, Text, locate
 from kg2rag.datasets.spec import DatasetSpec, LoadOptions
 from kg2rag.text.normalisation import split_sentences
+from kg2rag.text.records import DataError
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Passage
 from kg2rag.types.questions import QADataset, Question
@@ -95,12 +96,12 @@ def _question(record: BundledQuestion, corpus: Corpus, known: set[str], firsts: 
     named += [("supporting", id_) for id_, _ in record.supporting] + [("triples", fact[3]) for fact in record.triples]
     for field, id_ in named:
         if id_ not in known:
-            raise ValueError(f"{where}: {field} names passage {id_!r}, which corpus.jsonl lacks.")
+            raise DataError(f"{where}: {field} names passage {id_!r}, which corpus.jsonl lacks.")
     supporting = []
     for id_, index in record.supporting:
         row = corpus.row(id_)
         if not 0 <= index < len(corpus.sentences(row)):
-            raise ValueError(
+            raise DataError(
                 f"{where}: supporting names sentence {index} of {id_!r}, which has {len(corpus.sentences(row))}."
             )
         supporting.append((corpus.doc_ids[row], firsts[row] + index))

@@ -6,14 +6,14 @@ no title, since a function's name is part of its text. The gold of a web query i
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from pydantic import Field, StrictInt
 
 from kg2rag.datasets.layout import patterns
-from kg2rag.datasets.reading import Files, Record, Text, locate, quote
+from kg2rag.datasets.reading import Files, Record, Text, locate
 from kg2rag.datasets.spec import DatasetSpec, LoadOptions
+from kg2rag.text.records import DataError, parse_json, quote
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Passage
 from kg2rag.types.questions import QADataset, Question
@@ -50,9 +50,9 @@ def load(options: LoadOptions) -> QADataset:
 def _question(record: CosqaRecord, codes: dict[int, str], where: str) -> Question:
     number = record.retrieval_idx
     if number not in codes:
-        raise ValueError(f"{where}: retrieval_idx {number} is not in {MAP}.")
+        raise DataError(f"{where}: retrieval_idx {number} is not in {MAP}.")
     if codes[number] != record.code:
-        raise ValueError(
+        raise DataError(
             f"{where}: its code is not the one {MAP} has under {number}. Are both files from the same release?"
         )
     return Question(record.id, record.doc, {str(number): 1})
@@ -60,15 +60,14 @@ def _question(record: CosqaRecord, codes: dict[int, str], where: str) -> Questio
 
 def _codes(text: str) -> dict[int, str]:
     """Number -> function, in the file's order; the file maps the other way round."""
-    try:
-        # Pairs, because a dict would swallow a function that stands twice.
-        pairs = json.loads(text, object_pairs_hook=list)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{MAP}: not valid JSON: {error}. Is the file complete?") from None
+    # Pairs, because a dict would swallow a function that stands twice.
+    pairs = parse_json(text, MAP, pairs=lambda own: own)
+    if not (isinstance(pairs, list) and all(isinstance(pair, tuple) for pair in pairs)):
+        raise DataError(f"{MAP}: must hold one object, from functions to numbers.")
     codes: dict[int, str] = {}
     for code, number in pairs:
         if type(number) is not int or number in codes:
-            raise ValueError(
+            raise DataError(
                 f"{MAP}: function {quote(code)} has number {quote(number)}; each needs a whole number of its own."
             )
         codes[number] = code

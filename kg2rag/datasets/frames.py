@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field, StrictInt
 
 from kg2rag.datasets.reading import Record, Text, check
+from kg2rag.text.records import DataError
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Passage
 from kg2rag.types.questions import QADataset, Question
@@ -92,9 +93,9 @@ def _add_judgements(gold: dict[str, dict[str, int]], judgements: Sequence[Judgem
     for number, row in enumerate(judgements, start=1):
         where = f"{name} qrels, record {number}"
         if row.query_id not in gold:
-            raise ValueError(f"{where}: query_id {row.query_id!r} is not among the questions.")
+            raise DataError(f"{where}: query_id {row.query_id!r} is not among the questions.")
         if row.passage_id in gold[row.query_id]:
-            raise ValueError(f"{where}: {row.query_id!r} and {row.passage_id!r} are judged twice.")
+            raise DataError(f"{where}: {row.query_id!r} and {row.passage_id!r} are judged twice.")
         gold[row.query_id][row.passage_id] = row.grade
 
 
@@ -102,7 +103,7 @@ def _rows(frame: pd.DataFrame, model: type[Record], where: str) -> list[dict[str
     """The rows with their missing values left out, so that the defaults hold."""
     unknown = [str(column) for column in frame.columns if column not in model.model_fields]
     if unknown:
-        raise ValueError(f"{where}: unknown column {unknown[0]!r}. Known: {', '.join(model.model_fields)}.")
+        raise DataError(f"{where}: unknown column {unknown[0]!r}. Known: {', '.join(model.model_fields)}.")
     # A round trip through Python objects: pandas keeps whole numbers as numpy's, and as floats beside a missing value.
     return [
         {str(key): _plain(value) for key, value in row.items() if not _missing(value)}

@@ -15,6 +15,7 @@ from kg2rag.datasets.layout import CORPUS, corpus_beside
 from kg2rag.datasets.pool import Schema, read_corpus
 from kg2rag.datasets.reading import Files, first_keys, locate
 from kg2rag.datasets.spec import DatasetSpec, LoadOptions
+from kg2rag.text.records import DataError
 from kg2rag.types.questions import QADataset
 
 # The first whose field a record has; 2WikiMultihopQA is HotpotQA with evidences, so it is asked first.
@@ -58,7 +59,7 @@ def schema_of(text: str, name: str) -> Schema[Any]:
     for field, schema in SCHEMAS.items():
         if field in keys:
             return schema
-    raise ValueError(f"{name}: its records have the fields {keys}; one of {', '.join(SCHEMAS)} must tell their schema.")
+    raise DataError(f"{name}: its records have the fields {keys}; one of {', '.join(SCHEMAS)} must tell their schema.")
 
 
 DATASET = DatasetSpec(

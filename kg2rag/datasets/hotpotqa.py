@@ -17,6 +17,7 @@ from kg2rag.datasets.layout import load_pooled
 from kg2rag.datasets.pool import Pool, Schema
 from kg2rag.datasets.reading import Fact, Identifier, Record, SentenceName, Text
 from kg2rag.datasets.spec import DatasetSpec, HubCopy, LoadOptions
+from kg2rag.text.records import DataError
 from kg2rag.types.questions import QADataset, Question
 
 FILES = {
@@ -85,10 +86,10 @@ def _judgements(
     supporting = []
     for title, index in record.supporting_facts:
         if title not in titles:
-            raise ValueError(f"{where}: supporting_facts names {title!r}, which is not in its context.")
+            raise DataError(f"{where}: supporting_facts names {title!r}, which is not in its context.")
         paragraph = paragraphs.get(title)
         if paragraph is None and pool.closed_by:
-            raise ValueError(f"{where}: supporting_facts names {title!r}, which is not in {pool.closed_by}.")
+            raise DataError(f"{where}: supporting_facts names {title!r}, which is not in {pool.closed_by}.")
         if paragraph is None or not pool.has_sentence(paragraph, index):
             pool.notes["supporting sentences that their paragraph does not have"] += 1
         else:

@@ -16,6 +16,7 @@ from kg2rag.datasets.layout import load_pooled
 from kg2rag.datasets.pool import Pool, Schema
 from kg2rag.datasets.reading import Identifier, Record, Text
 from kg2rag.datasets.spec import DatasetSpec, HubCopy, LoadOptions
+from kg2rag.text.records import DataError
 from kg2rag.types.questions import QADataset, Question
 
 FILES = {
@@ -73,13 +74,13 @@ def to_question(record: MusiqueRecord, pool: Pool, where: str) -> Question | Non
             complete &= not paragraph.paragraph_text.strip()
             if paragraph.is_supporting:
                 lack = f"is not in {pool.closed_by}" if pool.closed_by else "has no text"
-                raise ValueError(f"{where}: the supporting paragraph {paragraph.title!r} {lack}.")
+                raise DataError(f"{where}: the supporting paragraph {paragraph.title!r} {lack}.")
             continue
         placed[id_] = None
         if paragraph.is_supporting:
             gold[id_] = 1
     if not gold:
-        raise ValueError(f"{where}: no paragraph has is_supporting true; the test split cannot be judged.")
+        raise DataError(f"{where}: no paragraph has is_supporting true; the test split cannot be judged.")
     kind, hops = _shape(record)
     answers = tuple(dict.fromkeys((record.answer, *record.answer_aliases)))
     candidates = tuple(placed) if complete else None

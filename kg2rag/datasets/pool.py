@@ -17,6 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from kg2rag.datasets.reading import Files, R, Record, Text
 from kg2rag.datasets.spec import Granularity
+from kg2rag.text.records import DataError
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Passage
 from kg2rag.types.questions import Question
@@ -161,7 +162,7 @@ class Schema(Generic[R]):
             if question is not None:
                 made.append(question)
         if not made:
-            raise ValueError(f"{where}: none of its {len(records)} records can be judged: {dict(pool.notes)}.")
+            raise DataError(f"{where}: none of its {len(records)} records can be judged: {dict(pool.notes)}.")
         return made
 
 
@@ -193,4 +194,4 @@ def _titles(text: str, name: str) -> dict[str, list[str]]:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         at = f", title {first['loc'][0]!r}" if first["loc"] else ""
-        raise ValueError(f"{name}{at}: {first['msg']}. An object must map each title to a list of sentences.") from None
+        raise DataError(f"{name}{at}: {first['msg']}. An object must map each title to a list of sentences.") from None

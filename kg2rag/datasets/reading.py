@@ -1,4 +1,4 @@
-"""Files -> checked records: JSON, JSONL and TSV in strict UTF-8, with errors that name file, record, field and value.
+"""Files -> checked records: JSON, JSONL and TSV, by `kg2rag.text.records`; whatever is wrong becomes a `DataError`.
 
 A record's schema is a pydantic model; parsing and checking happen in one pass outside Python, so HotpotQA's 45 MB
 take a second. `Files` remembers the checksum of everything one load has read.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import reprlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -23,6 +22,8 @@ from pydantic import (
     TypeAdapter,
     ValidationError,
 )
+
+from kg2rag.text.records import DataError, decode, parse_json, quote
 
 Text = Annotated[str, StringConstraints(pattern=r"\S")]
 """A string with something in it."""
@@ -68,24 +69,17 @@ class Files:
         self.checksums: dict[str, str] = {}
 
     def text(self, path: Path) -> str:
-        """The text of a file; ValueError gives the offset of the first byte that is not UTF-8."""
+        """The text of a file; DataError where it is not UTF-8."""
         data = path.read_bytes()
         self.checksums[path.name] = hashlib.sha256(data).hexdigest()
-        try:
-            return data.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            at = error.start
-            raise ValueError(
-                f"{path.name}: byte 0x{data[at]:02x} at offset {at} is not UTF-8 ({error.reason}). "
-                "Convert the file to UTF-8."
-            ) from None
+        return decode(data, path.name)
 
     def records(self, path: Path, model: type[R]) -> list[R]:
         """Every record of a JSON list or, by the name's ending `.jsonl`, of a file with one object a line."""
         text = self.text(path)
         rows = _parse_lines(text, model, path.name) if path.suffix == ".jsonl" else _parse_list(text, model, path.name)
         if not rows:
-            raise ValueError(f"{path.name}: no record in it.")
+            raise DataError(f"{path.name}: no record in it.")
         return unique(rows, path.name)
 
     def table(self, path: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
@@ -93,11 +87,11 @@ class Files:
         lines = self.text(path).splitlines()
         header = lines[0].split("\t") if lines else []
         if header != list(columns):
-            raise ValueError(f"{path.name}, line 1: the header must be {' <tab> '.join(columns)}, not {header}.")
+            raise DataError(f"{path.name}, line 1: the header must be {' <tab> '.join(columns)}, not {header}.")
         for number, line in enumerate(lines[1:], start=2):
             cells = line.split("\t")
             if line.strip() and len(cells) != len(columns):
-                raise ValueError(f"{path.name}, line {number}: {len(cells)} cells instead of {len(columns)}: {line!r}.")
+                raise DataError(f"{path.name}, line {number}: {len(cells)} cells instead of {len(columns)}: {line!r}.")
             if line.strip():
                 yield number, cells
 
@@ -115,12 +109,12 @@ def check(rows: Sequence[object], model: type[R], where: str) -> list[R]:
 
 
 def unique(rows: list[R], where: str) -> list[R]:
-    """The rows as they are; ValueError where two have the same id."""
+    """The rows as they are; DataError where two have the same id."""
     seen: dict[object, int] = {}
     for number, row in enumerate(rows, start=1):
         if row.key is not None and seen.setdefault(row.key, number) != number:
             id_ = getattr(row, "id", None)
-            raise ValueError(f"{where}, record {number} ({id_!r}): the id already stands at record {seen[row.key]}.")
+            raise DataError(f"{where}, record {number} ({id_!r}): the id already stands at record {seen[row.key]}.")
     return rows
 
 
@@ -149,16 +143,9 @@ def first_keys(text: str) -> list[str]:
     start = text.find("{")
     try:
         first, _ = json.JSONDecoder().raw_decode(text, start) if start >= 0 else ({}, 0)
-    except ValueError:  # the full reading of the file will say what is wrong, and where
+    except (ValueError, RecursionError):  # the full reading of the file will say what is wrong, and where
         return []
     return list(first)
-
-
-def quote(value: object) -> str:
-    """A value for an error message, shortened."""
-    short = reprlib.Repr()
-    short.maxstring = short.maxother = 60
-    return short.repr(value)
 
 
 def _parse_list(text: str, model: type[R], where: str) -> list[R]:
@@ -181,7 +168,7 @@ def _parse_lines(text: str, model: type[R], where: str) -> list[R]:
     return rows
 
 
-def _complaint(error: ValidationError, where: str, raw: Any, line_number: int | None = None) -> ValueError:
+def _complaint(error: ValidationError, where: str, raw: Any, line_number: int | None = None) -> DataError:
     """The first thing wrong, in our words."""
     first = error.errors(include_url=False)[0]
     line = f", line {line_number}" if line_number else ""
@@ -191,18 +178,18 @@ def _complaint(error: ValidationError, where: str, raw: Any, line_number: int | 
             if line_number is None
             else first["ctx"]["error"].replace(" at line 1 column", " at column")
         )
-        return ValueError(f"{where}{line}: not valid JSON: {reason}. Is the file complete?")
-    rows = json.loads(raw) if isinstance(raw, str) else raw
+        return DataError(f"{where}{line}: not valid JSON: {reason}. Is the file complete?")
+    rows = parse_json(raw, where) if isinstance(raw, str) else raw
     path = list(first["loc"])
     if line_number is None and not path:
-        return ValueError(f"{where}: must hold a list of records, not {_kind(rows)}.")
+        return DataError(f"{where}: must hold a list of records, not {_kind(rows)}.")
     row = rows
     if line_number is None:
         number = int(path.pop(0))
         row, line = rows[number], f", record {number + 1}"
     id_ = (row.get("_id") or row.get("id")) if isinstance(row, dict) else None
     name = f" ({quote(id_)})" if id_ else ""
-    return ValueError(f"{where}{line}{name}: {_fault(first, path)}")
+    return DataError(f"{where}{line}{name}: {_fault(first, path)}")
 
 
 def _fault(first: Any, path: list[int | str]) -> str:

@@ -19,6 +19,7 @@ from kg2rag.datasets.layout import corpus_beside, load_pooled, patterns
 from kg2rag.datasets.pool import Pool, Schema
 from kg2rag.datasets.reading import Fact, Files, Identifier, Record, Text, first_keys, locate
 from kg2rag.datasets.spec import DatasetSpec, HubCopy, LoadOptions
+from kg2rag.text.records import DataError
 from kg2rag.types.questions import QADataset, Question
 
 FILES = {
@@ -75,7 +76,7 @@ def _only(pool: Pool, title: str, where: str) -> str:
     ids = pool.titled(title)
     if len(ids) != 1:
         lack = f"stands {len(ids)} times in" if ids else "is not in"
-        raise ValueError(f"{where}: the gold title {title!r} {lack} {pool.closed_by or 'the corpus'}.")
+        raise DataError(f"{where}: the gold title {title!r} {lack} {pool.closed_by or 'the corpus'}.")
     return ids[0]
 
 

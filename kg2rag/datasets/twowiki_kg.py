@@ -15,6 +15,7 @@ from kg2rag.datasets.graph_files import find_graph_files
 from kg2rag.datasets.reading import Fact, Files, Identifier, R, Record, Text, locate
 from kg2rag.datasets.spec import DatasetSpec, LoadOptions
 from kg2rag.datasets.twowiki import CITATION
+from kg2rag.text.records import DataError
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Passage
 from kg2rag.types.questions import QADataset, Question
@@ -71,7 +72,7 @@ def load(options: LoadOptions) -> QADataset:
 def _question(record: ChunkQuestion, known: set[str]) -> Question:
     for id_ in record.gold_support_chunk_ids:
         if id_ not in known:
-            raise ValueError(
+            raise DataError(
                 f"questions.jsonl ({record.id!r}): gold_support_chunk_ids names {id_!r}, which is not among the "
                 f"{len(known)} passages of this split."
             )
@@ -101,7 +102,7 @@ def _chosen(rows: list[R], field: str, files: Files, listing: Path, origin: str)
     if len(kept) < len(wanted):
         known = {getattr(row, field) for row in kept}
         first = next(id_ for id_ in wanted if id_ not in known)
-        raise ValueError(f"{listing.name} names {first!r}, which {origin} lacks ({len(wanted) - len(kept)} such ids).")
+        raise DataError(f"{listing.name} names {first!r}, which {origin} lacks ({len(wanted) - len(kept)} such ids).")
     return kept
 
 

@@ -1,24 +1,52 @@
-"""A file of records -> (record number, dictionary) pairs, with errors that name file, record and field."""
+"""Users' files -> checked text and records; whatever is wrong with them becomes a `DataError`.
+
+The one gate for data: loaders of data sets and importers of graphs read through these functions. They decode UTF-8
+strictly, refuse JSON that nests deeper than `DEPTH` (parsers overflow the stack on it), integers that are too long to
+convert, lone surrogates, and quotation marks in CSV that would swallow the rows after them.
+"""
 
 from __future__ import annotations
 
 import csv
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+import re
+import reprlib
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Record = Mapping[str, object]
 
+_STRAY = "Is a quotation mark in a name? Write it twice, within a quoted cell, or save as TSV, which has no quoting."
+
+DEPTH = 100
+"""Levels of lists and objects in a JSON value, at most; no format that is read here has more than ten."""
+# Possessive, and the closing quote optional: linear in any text, one that is cut off within a string included.
+_NO_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[^\[\]{}"]++', re.DOTALL)
+_PAIR = re.compile(r"\[\]|\{\}")
+
+
+class DataError(ValueError):
+    """Data that cannot be used; the message names file, record and field, quotes the value and says what is needed."""
+
 
 def existing(path: Path | str, what: str) -> Path:
-    """The path of a file that is there; FileNotFoundError says what was looked for."""
+    """The path of a file that exists; FileNotFoundError says what is to be given."""
     file = Path(path).expanduser()
     if not file.is_file():
         state = "is a directory" if file.is_dir() else "does not exist"
         raise FileNotFoundError(f"{file} {state}. Give {what}.")
     return file
+
+
+def sha256(file: Path) -> str:
+    """The checksum of a file's bytes, as hex digits."""
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def file_fingerprint(kind: str, files: Mapping[str, Path], parameters: Mapping[str, object]) -> str:
@@ -27,50 +55,136 @@ def file_fingerprint(kind: str, files: Mapping[str, Path], parameters: Mapping[s
     return hashlib.sha256(json.dumps([kind, sums, dict(parameters)], sort_keys=True).encode()).hexdigest()
 
 
-def read_json(file: Path) -> object:
-    """The contents of a JSON file; ValueError says where it stops being JSON."""
+def decode(data: bytes, where: object) -> str:
+    """Bytes as text, without a byte order mark; DataError gives the offset of the first byte that is not UTF-8."""
     try:
-        return json.loads(file.read_text(encoding="utf-8"))
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{file}: no valid JSON at line {error.lineno}, column {error.colno} ({error.msg}).") from None
+        return data.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
-        raise ValueError(f"{file}: not UTF-8 at byte {error.start}. Save it as UTF-8.") from None
+        at = error.start
+        raise DataError(
+            f"{where}: byte 0x{data[at]:02x} at offset {at} is not UTF-8 ({error.reason}). Convert the file to UTF-8."
+        ) from None
+
+
+def parse_json(text: str, where: object, *, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
+    """The JSON value of a text; DataError says why it has none that can be used.
+
+    Parameters
+    ----------
+    where : what an error names: the file, or file and line.
+    pairs : called with the (key, value) pairs of every object, instead of making a dict of them.
+    """
+    if too_deep(text):
+        raise DataError(
+            f"{where}: lists and objects nest deeper than {DEPTH} levels. No format that is read here does."
+        )
+    try:
+        value = json.loads(text, object_pairs_hook=pairs)
+        if "\\u" in text:
+            json.dumps(value, ensure_ascii=False).encode()
+    except json.JSONDecodeError as error:
+        line = f"line {error.lineno}, " if "\n" in text else ""
+        raise DataError(
+            f"{where}: not valid JSON at {line}column {error.colno} ({error.msg}). Is the file complete?"
+        ) from None
+    except UnicodeEncodeError as error:
+        raise DataError(
+            f"{where}: {error.object[error.start]!r} is half of a surrogate pair. Write the whole pair."
+        ) from None
+    except ValueError:  # an integer of more than 4,300 digits
+        raise DataError(f"{where}: a number has too many digits. Write it in quotes.") from None
+    return value
+
+
+def too_deep(text: str) -> bool:
+    """Whether JSON brackets nest deeper than `DEPTH`; those in strings do not count. Linear in the text."""
+    if text.count("[") + text.count("{") <= DEPTH:
+        return False
+    brackets = _NO_BRACKET.sub("", text)
+    for _ in range(DEPTH):  # each round removes the innermost level
+        brackets, removed = _PAIR.subn("", brackets)
+        if not removed:
+            break
+    return bool(_PAIR.search(brackets)) or brackets.count("[") + brackets.count("{") > DEPTH
+
+
+def check_depth(file: Path) -> None:
+    """DataError where a line of a JSON Lines file nests too deeply; for parsers that would crash on it (Arrow's)."""
+    with file.open("rb") as stream:
+        for number, line in enumerate(stream, start=1):
+            if line.count(b"[") + line.count(b"{") > DEPTH and too_deep(line.decode("utf-8", "replace")):
+                raise DataError(f"{file}, line {number}: lists and objects nest deeper than {DEPTH} levels.")
+
+
+def read_json(file: Path) -> Any:
+    """The contents of a JSON file."""
+    return parse_json(decode(file.read_bytes(), file), file)
 
 
 def read_jsonl(file: Path) -> Iterator[tuple[int, Record]]:
-    """The objects of a JSON Lines file with their line numbers, from 1; empty lines are passed over."""
-    for number, line in enumerate(_text_lines(file), start=1):
+    """The objects of a JSON Lines file with their line numbers, from 1; blank lines are skipped."""
+    for number, line in enumerate(_lines(file), start=1):
         if not line.strip():
             continue
-        try:
-            record = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise ValueError(f"{file}, line {number}: no valid JSON at column {error.colno} ({error.msg}).") from None
+        record = parse_json(line.rstrip("\r\n"), f"{file}, line {number}")
         if not isinstance(record, dict):
-            raise ValueError(f"{file}, line {number}: a {type(record).__name__} where an object is needed.")
+            raise DataError(f"{file}, line {number}: a {type(record).__name__} where an object is needed.")
         yield number, record
 
 
-def read_delimited(file: Path, delimiter: str) -> Iterator[tuple[int, Record]]:
-    """The rows of a CSV or TSV file with a header, with the line each ends on; a row of another length is an error."""
+def read_delimited(file: Path, delimiter: str, one_line: Collection[str] = ()) -> Iterator[tuple[int, Record]]:
+    """The rows of a CSV or TSV file with a header, with the line each ends on.
+
+    Parameters
+    ----------
+    one_line : columns whose cells hold no line break. A stray quotation mark opens a cell that takes in the rows up to
+        the next one; a cell of several lines in such a column is how that shows.
+
+    Raises
+    ------
+    DataError : a row of another length than the header, a quotation mark within or after a cell, a cell that is too
+        long, or one of several lines where `one_line` allows one.
+    """
     # TSV has no quoting: a quotation mark in it is a character of the name.
     quoting: Literal[0, 3] = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
-    rows = csv.reader(_text_lines(file), delimiter=delimiter, quoting=quoting)
-    header = next(rows, None)
-    if header is None:
-        raise ValueError(f"{file} is empty. Its first line must name the columns.")
-    for row in rows:
-        if not row:
-            continue
-        if len(row) != len(header):
-            wrong(file, rows.line_num, "row", row, f"{len(header)} cells, as the header has")
-        yield rows.line_num, dict(zip(header, row, strict=True))
+    rows = csv.reader(_lines(file), delimiter=delimiter, quoting=quoting, strict=True)
+    try:
+        header = next(rows, None)
+        if header is None:
+            raise DataError(f"{file} is empty. Its first line must name the columns.")
+        start = rows.line_num + 1
+        for row in rows:
+            if row and len(row) != len(header):
+                wrong(file, rows.line_num, "row", row, f"{len(header)} cells, as the header has")
+            record = dict(zip(header, row, strict=False))
+            for name in one_line:
+                if "\n" in record.get(name, ""):
+                    raise DataError(
+                        f"{file}, lines {start} to {rows.line_num}: {name} is {quote(record[name])}, of several lines. "
+                        + _STRAY
+                    )
+            if row:
+                yield rows.line_num, record
+            start = rows.line_num + 1
+    except csv.Error as error:
+        raise DataError(f"{file}, line {rows.line_num}: no row of a CSV file ({error}). {_STRAY}") from None
+
+
+def read_parquet(file: Path) -> pa.Table:
+    """The table of a Parquet file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.read_table(file)
+    except pa.ArrowException as error:
+        raise DataError(f"{file}: no Parquet file ({str(error).splitlines()[0]}).") from None
 
 
 def text(record: Record, field: str, file: Path | str, number: int) -> str:
     """A field that must be there and be a string."""
     if field not in record:
-        raise ValueError(f"{file}, record {number}: field {field!r} is missing. It has {', '.join(record) or 'none'}.")
+        raise DataError(f"{file}, record {number}: field {field!r} is missing. It has {', '.join(record) or 'none'}.")
     value = record[field]
     if not isinstance(value, str):
         wrong(file, number, field, value, "a string")
@@ -79,20 +193,17 @@ def text(record: Record, field: str, file: Path | str, number: int) -> str:
 
 def wrong(file: Path | str, number: int, field: str, value: object, needed: str) -> NoReturn:
     """Raise the error of a field whose value is not what is needed."""
-    shown = repr(value)
-    shown = shown if len(shown) <= 80 else f"{shown[:77]}..."
-    raise ValueError(f"{file}, record {number}: {field} is {shown}; needed: {needed}.")
+    raise DataError(f"{file}, record {number}: {field} is {quote(value)}; needed: {needed}.")
 
 
-def _text_lines(file: Path) -> Iterator[str]:
-    with file.open(encoding="utf-8-sig", newline="") as stream:
-        try:
-            yield from stream
-        except UnicodeDecodeError as error:
-            raise ValueError(f"{file}: not UTF-8 near byte {error.start}. Save it as UTF-8.") from None
+def quote(value: object) -> str:
+    """A value for an error message, shortened."""
+    short = reprlib.Repr()
+    short.maxstring = short.maxother = 60
+    return short.repr(value)
 
 
-def sha256(file: Path) -> str:
-    """The checksum of a file's bytes, as hex digits."""
+def _lines(file: Path) -> Iterator[str]:
     with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+        for number, line in enumerate(stream, start=1):
+            yield decode(line, file if number == 1 else f"{file}, line {number}")

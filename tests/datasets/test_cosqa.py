@@ -42,7 +42,7 @@ def test_two_functions_under_one_number_are_refused(folder, write):
 
 def test_a_truncated_map_says_so(folder, write):
     write("code_idx_map.txt", '{"a": 0, "b')
-    with pytest.raises(ValueError, match=r"code_idx_map\.txt: not valid JSON: .* Is the file complete\?"):
+    with pytest.raises(ValueError, match=r"code_idx_map\.txt: not valid JSON at column 10 .* Is the file complete\?"):
         load("cosqa", path=folder)
 
 

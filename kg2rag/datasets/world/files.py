@@ -21,6 +21,7 @@ from kg2rag.datasets.graph_files import find_graph_files
 from kg2rag.datasets.reading import Files, Identifier, Record, Text
 from kg2rag.datasets.spec import DatasetSpec, LoadOptions
 from kg2rag.datasets.world.build import World
+from kg2rag.text.records import DataError, check_depth
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.questions import QADataset, Question
 
@@ -88,7 +89,7 @@ def load(options: LoadOptions) -> QADataset:
         with (folder / name).open("rb") as file:
             found = hashlib.file_digest(file, "sha256").hexdigest()
         if found != expected:
-            raise ValueError(f"{folder / name}: sha256 {found}, but {MANIFEST} says {expected}. Generate it again.")
+            raise DataError(f"{folder / name}: sha256 {found}, but {MANIFEST} says {expected}. Generate it again.")
     questions = tuple(_question(record) for record in Files().records(folder / "questions.jsonl", WorldQuestion))
     source = {"synthetic": True, "controls": manifest.controls, "files": manifest.sha256}
     return QADataset(
@@ -105,11 +106,19 @@ def _manifest(path: Path) -> Manifest:
         return Manifest.model_validate_json(path.read_text(encoding="utf-8"))
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]["msg"]
-        raise ValueError(f"{path}: no manifest of a world ({fault}). Generate the world again.") from None
+        raise DataError(f"{path}: no manifest of a world ({fault}). Generate the world again.") from None
 
 
 def _corpus(path: Path) -> Corpus:
-    rows = pa.json.read_json(path, read_options=pa.json.ReadOptions(block_size=1 << 24))
+    check_depth(path)  # Arrow's reader overflows the stack on 30,000 brackets
+    parsing = pa.json.ParseOptions(
+        explicit_schema=pa.schema([(name, pa.string()) for name in ("id", "title", "text")]),
+        unexpected_field_behavior="ignore",
+    )
+    try:
+        rows = pa.json.read_json(path, pa.json.ReadOptions(block_size=1 << 24), parsing)
+    except pa.ArrowInvalid as error:
+        raise DataError(f"{path}: no JSON Lines of passages ({error}). Generate the world again.") from None
     size = len(rows)
     rows = rows.append_column("doc_id", rows["id"]).append_column("position", pa.array([0] * size, pa.int32()))
     return Corpus(rows.append_column("sentences", pa.nulls(size, pa.list_(pa.string()))))

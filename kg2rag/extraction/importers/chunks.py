@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from kg2rag.text.normalisation import normalise
+from kg2rag.text.records import DataError
 from kg2rag.types.corpus import Corpus
 
 Needle = TypeVar("Needle")
@@ -84,7 +85,7 @@ def match_chunks(
     if not rows or (unknown and not partial):
         advice = ", or allow it with partial=True." if rows else "."
         first = f" (first: {unknown[0]!r}, {chunks[unknown[0]][:60]!r})" if unknown else ""
-        raise ValueError(
+        raise DataError(
             f"{file}: {len(unknown)} of {len(chunks)} chunks are no passage of the corpus, hold none and are part of "
             f"none{first}. Load the corpus that the export was made from{advice}"
         )

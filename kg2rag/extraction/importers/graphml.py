@@ -13,6 +13,7 @@ from xml.etree.ElementTree import ParseError
 from kg2rag.extraction import Extraction
 from kg2rag.extraction.importers.file_source import FileSource
 from kg2rag.extraction.importers.networkx_graph import extraction_of_networkx
+from kg2rag.text.records import DataError
 from kg2rag.types.corpus import Corpus
 
 if TYPE_CHECKING:
@@ -54,13 +55,13 @@ class GraphMLFile(FileSource):
         except ValueError as error:
             if str(error).startswith(str(self.path)):
                 raise
-            raise ValueError(f"{self.path}: {error}") from None
+            raise DataError(f"{self.path}: {error}") from None
         stated = [triple.passage_id for triple in found.triples if triple.passage_id]
         known = frozenset(corpus.ids)
         named = dict.fromkeys((*stated, *(mention.passage_id for mention in found.mentions)))
         strangers = [id_ for id_ in named if id_ not in known]
         if strangers:
-            raise ValueError(
+            raise DataError(
                 f"{self.path}: {len(strangers)} passages are not in the corpus (first: {strangers[0]!r}). "
                 "Load the corpus that the graph was made from."
             )
@@ -74,6 +75,6 @@ def read_graphml(file: Path) -> nx.Graph:
     try:
         return nx.read_graphml(file)
     except ParseError as error:
-        raise ValueError(f"{file}: no XML ({error}).") from None
+        raise DataError(f"{file}: no XML ({error}).") from None
     except nx.NetworkXError as error:
-        raise ValueError(f"{file}: no GraphML that networkx reads ({error}).") from None
+        raise DataError(f"{file}: no GraphML that networkx reads ({error}).") from None

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from kg2rag.extraction import Extraction, Mention
 from kg2rag.extraction.importers.file_source import FileSource
-from kg2rag.text.records import Record, read_json, text, wrong
+from kg2rag.text.records import DataError, Record, read_json, text, wrong
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Triple
 
@@ -59,7 +59,7 @@ class HippoRAGOpenIE(FileSource):
                 triples.extend(Triple(*fact, passage_id=id_) for fact in facts)
                 mentions.extend(Mention(name, id_) for name in names)
         if not covered:
-            raise ValueError(f"{self.path}: no document is a passage of the corpus. Does it belong to this data set?")
+            raise DataError(f"{self.path}: no document is a passage of the corpus. Does it belong to this data set?")
         notes["passages without a document"] = len(corpus) - len(covered)
         return Extraction(tuple(triples), tuple(mentions), notes={cause: n for cause, n in notes.items() if n})
 
@@ -67,7 +67,7 @@ class HippoRAGOpenIE(FileSource):
         contents = read_json(self.path)
         documents = contents.get("docs") if isinstance(contents, dict) else None
         if not isinstance(documents, list):
-            raise ValueError(f"{self.path}: no list 'docs' at the top. Is it one of HippoRAG's openie_results_*.json?")
+            raise DataError(f"{self.path}: no list 'docs' at the top. Is it one of HippoRAG's openie_results_*.json?")
         for number, document in enumerate(documents, start=1):
             if not isinstance(document, dict):
                 wrong(self.path, number, "document", document, "an object")
@@ -83,7 +83,7 @@ class HippoRAGOpenIE(FileSource):
             return rows[passage]
         if not self.partial:
             title = document.get("title") or passage.partition("\n")[0]
-            raise ValueError(
+            raise DataError(
                 f"{self.path}, record {number} ({title!r}) is no passage of the corpus. "
                 "Load the corpus it was made from, or allow it with partial=True."
             )

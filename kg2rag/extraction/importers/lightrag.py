@@ -22,7 +22,7 @@ from kg2rag.extraction.importers.chunks import match_chunks
 from kg2rag.extraction.importers.exported import Relation, extraction_of
 from kg2rag.extraction.importers.file_source import FileSource
 from kg2rag.extraction.importers.graphml import read_graphml
-from kg2rag.text.records import existing, read_json, text, wrong
+from kg2rag.text.records import DataError, existing, read_json, text, wrong
 from kg2rag.types.corpus import Corpus
 
 GRAPH = "graph_chunk_entity_relation.graphml"
@@ -107,7 +107,7 @@ class LightRAG(FileSource):
     def _weight(self, data: Mapping[str, Any], head: str, tail: str) -> float | None:
         weight = data.get("weight")
         if weight is not None and not isinstance(weight, int | float):
-            raise ValueError(f"{self.path}, edge {head!r} - {tail!r}: weight is {weight!r}; needed: a number.")
+            raise DataError(f"{self.path}, edge {head!r} - {tail!r}: weight is {weight!r}; needed: a number.")
         return None if weight is None else float(weight)
 
 
@@ -115,7 +115,7 @@ def _records(file: Path) -> list[tuple[int, tuple[str, Mapping[str, Any]]]]:
     """The numbered (key, record) pairs of one of its key-value files."""
     contents = read_json(file)
     if not isinstance(contents, dict):
-        raise ValueError(f"{file}: a {type(contents).__name__} at the top; LightRAG writes an object, a record a key.")
+        raise DataError(f"{file}: a {type(contents).__name__} at the top; LightRAG writes an object, a record a key.")
     for number, record in enumerate(contents.values(), start=1):
         if not isinstance(record, dict):
             wrong(file, number, "record", record, "an object")

@@ -15,14 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from kg2rag.extraction import Entity, Extraction
 from kg2rag.extraction.importers.chunks import match_chunks
 from kg2rag.extraction.importers.exported import Relation, extraction_of
 from kg2rag.extraction.importers.file_source import FileSource
-from kg2rag.text.records import Record, existing, wrong
+from kg2rag.text.records import DataError, Record, existing, read_parquet, wrong
 from kg2rag.types.corpus import Corpus
 
 TABLES = ("entities", "relationships", "text_units")
@@ -89,13 +86,10 @@ class MicrosoftGraphRAG(FileSource):
 
     def _rows(self, table: str, *required: str) -> Iterator[_Row]:
         file = self._file(table)
-        try:
-            read = pq.read_table(file)
-        except pa.ArrowInvalid as error:
-            raise ValueError(f"{file}: no Parquet file ({str(error).splitlines()[0]}).") from None
+        read = read_parquet(file)
         for name in required:
             if name not in read.column_names and not (name == "title" and "name" in read.column_names):
-                raise ValueError(f"{file}: no column {name!r}. It has {', '.join(read.column_names)}.")
+                raise DataError(f"{file}: no column {name!r}. It has {', '.join(read.column_names)}.")
         for number, record in enumerate(read.to_pylist(), start=1):
             row = _Row(file, number, record)
             for name in required[: 2 if table == "relationships" else 1]:

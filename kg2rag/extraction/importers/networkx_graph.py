@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kg2rag.extraction import Entity, Extraction, Mention
+from kg2rag.text.records import DataError
 from kg2rag.types.passages import Triple
 
 if TYPE_CHECKING:
@@ -56,8 +57,8 @@ def _name(node: object, data: Mapping[str, object], attribute: str | None) -> st
     if isinstance(found, str):
         return found
     if attribute is None:
-        raise ValueError(f"Node {node!r} is no string. Rename nodes to entity names (networkx.relabel_nodes).")
-    raise ValueError(
+        raise DataError(f"Node {node!r} is no string. Rename nodes to entity names (networkx.relabel_nodes).")
+    raise DataError(
         f"Node {node!r} has {attribute} {found!r}; a string is needed. "
         f"It has {_listed(data)}; another attribute can hold it (name=…)."
     )
@@ -65,7 +66,7 @@ def _name(node: object, data: Mapping[str, object], attribute: str | None) -> st
 
 def _triple(head: str, tail: str, data: Mapping[str, Any], relation: str) -> Triple:
     if not isinstance(found := data.get(relation), str):
-        raise ValueError(
+        raise DataError(
             f"Edge {head!r} - {tail!r} has {relation} {found!r}; a string is needed. "
             f"It has {_listed(data)}; another attribute can hold it (relation=…)."
         )

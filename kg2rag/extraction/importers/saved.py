@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, ValidationError
 
 from kg2rag.extraction import Entity, Extraction, Mention
-from kg2rag.text.records import Record, file_fingerprint, read_json, read_jsonl, sha256
+from kg2rag.text.records import DataError, Record, file_fingerprint, read_json, read_jsonl, sha256
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Triple
 
@@ -78,7 +78,7 @@ def read_about(directory: Path) -> About:
     try:
         return About.model_validate(read_json(file))
     except ValidationError as error:
-        raise ValueError(f"{file} is not what `kg2rag build` writes ({error.errors()[0]['msg']}).") from None
+        raise DataError(f"{file} is not what `kg2rag build` writes ({error.errors()[0]['msg']}).") from None
 
 
 @dataclass(frozen=True)
@@ -114,14 +114,14 @@ class SavedGraph:
         own = self.about.corpus
         if corpus.fingerprint != own.fingerprint:
             given = CorpusMark(name="the one given", passages=len(corpus), fingerprint=corpus.fingerprint)
-            raise ValueError(
+            raise DataError(
                 f"{self.directory} was built on the corpus {own}, but is to be used over {given}. Load the set with "
                 "the options it was built with, or build a graph for this corpus."
             )
         for name, checksum in self.about.files.items():
             file = self.directory / name
             if not file.is_file() or sha256(file) != checksum:
-                raise ValueError(f"{file} was changed or removed since `kg2rag build` wrote it. Build it again.")
+                raise DataError(f"{file} was changed or removed since `kg2rag build` wrote it. Build it again.")
         triples, mentions, entities = (self._records(name) for name in TABLES)
         return Extraction(
             tuple(Triple(**record) for record in triples),  # type: ignore[arg-type]

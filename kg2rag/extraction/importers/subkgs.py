@@ -14,7 +14,7 @@ from typing import ClassVar, Literal, get_args
 from kg2rag.extraction import Extraction
 from kg2rag.extraction.importers.file_source import FileSource
 from kg2rag.extraction.importers.subkg_noise import Parts, Rules, clean
-from kg2rag.text.records import Record, read_jsonl, text, wrong
+from kg2rag.text.records import DataError, Record, read_jsonl, text, wrong
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Triple
 
@@ -72,7 +72,7 @@ class KG2RAGSubgraphs(FileSource):
             kept = clean(raw, title, corpus.contents[row], rules, notes)
             triples.extend(Triple(*parts, passage_id=corpus.ids[row]) for parts in kept)
         if not matched:
-            raise ValueError(f"{self.path}: none of its titles is in the corpus. Does it belong to this data set?")
+            raise DataError(f"{self.path}: none of its titles is in the corpus. Does it belong to this data set?")
         notes["passages without a triple"] = len(corpus) - len({triple.passage_id for triple in triples})
         return Extraction(tuple(triples), notes={cause: count for cause, count in notes.items() if count})
 

@@ -14,11 +14,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from kg2rag.extraction import Entity, Extraction
 from kg2rag.extraction.importers.entity_file import EntityFile
-from kg2rag.text.records import Record, existing, file_fingerprint, read_delimited, read_jsonl, wrong
+from kg2rag.text.records import (
+    DataError,
+    Record,
+    existing,
+    file_fingerprint,
+    read_delimited,
+    read_jsonl,
+    read_parquet,
+    wrong,
+)
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Triple
 
@@ -39,6 +47,8 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
 }
 REQUIRED = ("head", "relation", "tail", "passage_id")
 FORMATS = (".tsv", ".csv", ".parquet", ".jsonl")
+ONE_LINE = tuple(name for names in COLUMNS.values() for name in names)
+"""Columns of a CSV whose cells hold no line break."""
 OUTSIDE = "triples of passages outside the corpus"
 # The greatest value, and the one taken where none is given.
 _RANGES = {"strength": (10.0, 5.0), "confidence": (1.0, 1.0)}
@@ -114,7 +124,7 @@ class TriplesFile:
                 if entity.name not in entities or not entities[entity.name].type:
                     entities[entity.name] = replace(entity, type=entity.type or row.text(f"{end}_type"))
         if notes[OUTSIDE] and not triples:
-            raise ValueError(f"{self.path or 'DataFrame'}: none of its {notes[OUTSIDE]} passages is in the corpus.")
+            raise DataError(f"{self.path or 'DataFrame'}: none of its {notes[OUTSIDE]} passages is in the corpus.")
         return Extraction(tuple(triples), entities=tuple(entities.values()), notes=dict(notes))
 
     def _rows(self, known: frozenset[str], notes: Counter[str]) -> Iterator[_Row]:
@@ -134,10 +144,10 @@ class TriplesFile:
             assert self.table is not None
             return enumerate(self.table.to_pylist(), start=1)
         if self.path.suffix == ".parquet":
-            return enumerate(pq.read_table(self.path).to_pylist(), start=1)
+            return enumerate(read_parquet(self.path).to_pylist(), start=1)
         if self.path.suffix == ".jsonl":
             return read_jsonl(self.path)
-        return read_delimited(self.path, "\t" if self.path.suffix == ".tsv" else ",")
+        return read_delimited(self.path, "\t" if self.path.suffix == ".tsv" else ",", ONE_LINE)
 
 
 @dataclass(frozen=True)
@@ -189,7 +199,7 @@ class _Row:
                 return self.record[name]
         if field_name in REQUIRED:
             given, allowed = ", ".join(self.record) or "none", ", ".join(COLUMNS[field_name])
-            raise ValueError(
+            raise DataError(
                 f"{self.file}, record {self.number}: no {field_name}. Columns: {given}; it may be called {allowed}."
             )
         return None

@@ -196,7 +196,7 @@ def test_a_malformed_record_is_named(tmp_path: Path, record: object, message: st
 def test_a_truncated_line_is_named(tmp_path: Path) -> None:
     file = tmp_path / "subkgs.jsonl"
     file.write_text(json.dumps(RECORDS[0]) + '\n{"title": "Big')
-    with pytest.raises(ValueError, match=r"subkgs.jsonl, line 2: no valid JSON"):
+    with pytest.raises(ValueError, match=r"subkgs.jsonl, line 2: not valid JSON"):
         KG2RAGSubgraphs(file).extract(PARAGRAPHS)
 
 

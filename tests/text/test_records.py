@@ -1,0 +1,149 @@
+"""The one gate for users' files: whatever is wrong with them is a DataError that names file and record."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg2rag.text import records
+from kg2rag.text.records import (
+    DEPTH,
+    DataError,
+    parse_json,
+    read_delimited,
+    read_json,
+    read_jsonl,
+    read_parquet,
+    too_deep,
+)
+
+
+def nested(levels: int) -> str:
+    return "[" * levels + "]" * levels
+
+
+@pytest.fixture
+def csv(tmp_path: Path):  # type: ignore[no-untyped-def]
+    def written(text: str, name: str = "a.csv") -> list[tuple[int, records.Record]]:
+        (tmp_path / name).write_bytes(text.encode())
+        return list(read_delimited(tmp_path / name, "\t" if name.endswith("tsv") else ",", ("head", "tail")))
+
+    return written
+
+
+def test_a_data_error_is_a_value_error_and_public() -> None:
+    import kg2rag
+
+    assert kg2rag.DataError is DataError
+    assert issubclass(DataError, ValueError)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"a": ', r"x: not valid JSON at column 7 \(Expecting value\). Is the file complete\?"),
+        ('{"a":\n ]', r"x: not valid JSON at line 2, column 2"),
+        (nested(DEPTH + 1), "x: lists and objects nest deeper than 100 levels"),
+        (nested(1_000_000), "nest deeper"),
+        ('{"a":' * 5_000, "nest deeper"),
+        ("1" * 5_000, "x: a number has too many digits"),
+        (r'["\ud83d"]', r"x: '\\ud83d' is half of a surrogate pair"),
+    ],
+)
+def test_json_that_cannot_be_used_is_a_data_error_that_says_why(text: str, reason: str) -> None:
+    with pytest.raises(DataError, match=reason):
+        parse_json(text, "x")
+
+
+def test_json_at_the_limits_is_read() -> None:
+    assert parse_json(nested(DEPTH), "x") == json.loads(nested(DEPTH))
+    assert parse_json(r'"\ud83d\ude00 [[["', "x") == "\U0001f600 [[["
+    assert parse_json("1" * 4_300, "x") == int("1" * 4_300)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+@given(json_values, st.booleans())
+def test_json_is_read_as_the_standard_library_reads_it(value: object, escaped: bool) -> None:
+    text = json.dumps(value, ensure_ascii=escaped)
+    assert parse_json(text, "x") == json.loads(text)
+
+
+def depth_of(value: object) -> int:
+    if isinstance(value, dict):
+        value = list(value.values())
+    return 1 + max(map(depth_of, value), default=0) if isinstance(value, list) else 0
+
+
+@given(json_values, st.integers(0, 6))
+def test_depth_is_counted_outside_strings(value: object, limit: int) -> None:
+    text = json.dumps(["[{" * 5, value])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(records, "DEPTH", limit)
+        assert too_deep(text) == (1 + depth_of(value) > limit)
+
+
+def test_a_line_that_is_no_json_object_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    for line, reason in (("{", "not valid JSON"), ("[]", "a list where an object is needed"), (nested(200), "deeper")):
+        file.write_text(f'{{"id": "1"}}\n\n{line}\n')
+        with pytest.raises(DataError, match=rf"a\.jsonl, line 3: .*{reason}"):
+            list(read_jsonl(file))
+
+
+def test_a_byte_that_is_not_utf8_is_named_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(b'\xef\xbb\xbf{"id": "1"}\n{"id": "\xe9"}\n')
+    with pytest.raises(DataError, match=r"a\.jsonl, line 2: byte 0xe9 at offset 8 is not UTF-8"):
+        list(read_jsonl(tmp_path / "a.jsonl"))
+    with pytest.raises(DataError, match=r"a\.jsonl: byte 0xe9 at offset 23 is not UTF-8"):
+        read_json(tmp_path / "a.jsonl")
+
+
+def test_a_stray_quotation_mark_does_not_swallow_the_rows_after_it(csv) -> None:  # type: ignore[no-untyped-def]
+    rows = [f"head {i},is,tail {i}" for i in range(50)]
+    rows[3], rows[48] = '"head 3,is,tail 3', 'head 48,is,tail 48"'  # 46 rows would become the first cell of one
+    rows[48] = 'head 48",is,tail 48'
+    with pytest.raises(DataError, match=r"a\.csv, lines 5 to 50: head is .* of several lines. Is a quotation mark in"):
+        csv("\n".join(["head,relation,tail", *rows]) + "\n")
+
+
+@pytest.mark.parametrize("row", ['"Ed" Wood,is,b', 'a,is,"b', '"a,is,b'])
+def test_a_quotation_mark_that_is_not_closed_at_the_end_of_a_cell_is_refused(csv, row: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(DataError, match=r"a\.csv, line \d+: no row of a CSV file .* Write it twice"):
+        csv(f"head,relation,tail\n{row}\nc,is,d\n")
+
+
+def test_cells_may_be_quoted_and_other_columns_may_have_several_lines(csv) -> None:  # type: ignore[no-untyped-def]
+    found = csv('head,note,tail\n"a ""b"", c","one\ntwo",d\n')
+    assert found == [(3, {"head": 'a "b", c', "note": "one\ntwo", "tail": "d"})]
+
+
+def test_a_quotation_mark_in_tsv_is_a_character(csv) -> None:  # type: ignore[no-untyped-def]
+    assert csv('head\ttail\n"a\tb\n', "a.tsv") == [(2, {"head": '"a', "tail": "b"})]
+
+
+def test_a_cell_that_is_too_long_and_a_row_of_another_length_are_named(csv) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(DataError, match=r"a\.csv, line 2: no row of a CSV file \(field larger than field limit"):
+        csv(f"head,tail\n{'x' * 200_000},b\n")
+    with pytest.raises(DataError, match=r"a\.csv, record 2: row is \['a'\]; needed: 2 cells, as the header has"):
+        csv("head,tail\na\n")
+
+
+def test_a_file_that_is_no_parquet_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.parquet").write_bytes(b"PAR1 not")
+    with pytest.raises(DataError, match=r"a\.parquet: no Parquet file"):
+        read_parquet(tmp_path / "a.parquet")
+
+
+def test_a_line_that_would_crash_a_parser_is_found_before(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(f'{{"id": "[["}}\n{{"id": {nested(30_000)}}}\n')
+    with pytest.raises(DataError, match=r"a\.jsonl, line 2: .* deeper than 100 levels"):
+        records.check_depth(tmp_path / "a.jsonl")
