@@ -40,6 +40,10 @@ from kg2rag.types.passages import Query
 from kg2rag.types.rankings import Ranking, rank
 from kg2rag.types.trace import Trace, step
 
+# Of the text hits: stage, part of the score, source, formula
+VECTOR = ("vector", "cosine", "dense", "cosine")
+LEXICAL = ("bm25", "bm25", "bm25", "1 / (1 + 1 / bm25)")
+
 
 @dataclass(frozen=True)
 class ConfidenceGated(Retriever):
@@ -87,10 +91,8 @@ class ConfidenceGated(Retriever):
         found = self._text_hits(queries)
         links = PhraseLinker(self.kb).link_batch(queries)
         masks = self.kb.candidates(queries)
-        return [
-            self._gate(query, rows, scores, named, mask, k)
-            for query, (rows, scores), named, mask in zip(queries, found, links, masks, strict=True)
-        ]
+        columns = zip(queries, found, links, masks, strict=True)
+        return [self._gate(query, *hits, named, mask, k) for query, hits, named, mask in columns]
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Encode the queries and open the indexes."""
@@ -110,7 +112,7 @@ class ConfidenceGated(Retriever):
     def _gate(
         self, query: Query, rows: IntArray, found: FloatArray, links: Sequence[Link], mask: IntArray | None, k: int
     ) -> Ranking:
-        text = "vector" if self.vector else "bm25"
+        text, part, source, formula = VECTOR if self.vector else LEXICAL
         scores = found if self.vector else 1 / (1 + 1 / found)
         sure = confidence(query.text, bool(links), float(scores[0]) if len(scores) else 0.0)
         skipped = self._skipped(sure, links)
@@ -130,7 +132,7 @@ class ConfidenceGated(Retriever):
             stages=(text, "graph"),
             stage_codes=np.repeat([0, 1], [len(rows), len(fresh)]),
             score_parts={
-                "cosine" if self.vector else "bm25": np.concatenate([found, np.full(len(fresh), np.nan)]),
+                part: np.concatenate([found, np.full(len(fresh), np.nan)]),
                 "passage": np.concatenate([blank, passage]),
                 "strength": np.concatenate([blank, strength]),
                 "confidence": np.concatenate([blank, np.full(len(fresh), sure)]),
@@ -138,11 +140,7 @@ class ConfidenceGated(Retriever):
             paths=TriplePaths(graph, reached, attrgetter("path")),
             metadata={
                 **arithmetic(
-                    {
-                        text: "cosine" if self.vector else "1 / (1 + 1 / bm25)",
-                        "graph": "passage · strength · confidence",
-                    },
-                    {text: "dense" if self.vector else "bm25", "graph": "graph"},
+                    {text: formula, "graph": "passage · strength · confidence"}, {text: source, "graph": "graph"}
                 ),
                 "vector_results": len(rows),
                 "graph_results": len(fresh),
@@ -206,14 +204,9 @@ class ConfidenceGated(Retriever):
             met = [] if skipped else list(unlimited._reached(query, links, mask))
             kept = f"{unread}below the {self.max_chunks} kept of each related entity"
             closed = unread + (f"the graph was skipped: {skipped}" if skipped else f"beyond hops = {self.hops}")
+            away = f"{unread}no entity of the query leads to it"
             steps = (
-                step(
-                    "linked",
-                    "entity not linked",
-                    f"{unread}no entity of the query leads to it",
-                    joined.rows_with(names),
-                    ranking.rows,
-                ),
+                step("linked", "entity not linked", away, joined.rows_with(names), ranking.rows),
                 step("expanded", "not expanded", closed, met, ranking.rows),
                 step("kept", "pruned", kept, ranking.rows),
             )

@@ -26,7 +26,7 @@ from kg2rag.knowledge.graph.csr import gather
 from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers.dense import Dense, VectorRetriever, walk_or_dense
 from kg2rag.retrievers.fusion import fuse_rankings
-from kg2rag.retrievers.linking.linkers import NGramLinker, phrases
+from kg2rag.retrievers.linking.linkers import NGramLinker, phrases_beside
 from kg2rag.types.arrays import FloatArray, IntArray, Matrix
 from kg2rag.types.formulas import SOURCE
 from kg2rag.types.parameters import ParameterError, at_least, between, check
@@ -129,8 +129,7 @@ class PracticalGraphRAG(VectorRetriever):
         """The capitalised and quoted phrases that hold no linked name, and the query itself; none where it is blank."""
         if not text.strip():
             return []
-        free = [span for span in phrases(text) if not any(span[0] < end and start < span[1] for start, end in known)]
-        return [*dict.fromkeys(text[start:end] for start, end in free[: self.max_names]), text]
+        return [*dict.fromkeys(phrases_beside(text, known)[: self.max_names]), text]
 
     def _fused(
         self, query: Query, dense: Ranking, seeds: Sequence[int], vector: Matrix, mask: IntArray | None, k: int

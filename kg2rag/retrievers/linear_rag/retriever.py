@@ -24,11 +24,10 @@ import numpy as np
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.graph.components import Components
 from kg2rag.knowledge.indexes.dense import DenseIndex
-from kg2rag.retrievers.contract import Retriever
-from kg2rag.retrievers.dense import walk_or_dense
+from kg2rag.retrievers.dense import VectorRetriever, walk_or_dense
 from kg2rag.retrievers.linear_rag.bridges import Activation, bridged_paths
 from kg2rag.retrievers.linear_rag.graph import name_vectors, tri_graph
-from kg2rag.retrievers.linking.linkers import phrases
+from kg2rag.retrievers.linking.linkers import phrases_beside
 from kg2rag.types.arrays import FloatArray, IntArray, Matrix
 from kg2rag.types.formulas import arithmetic
 from kg2rag.types.parameters import above, at_least, at_most, below, check
@@ -40,7 +39,7 @@ Columns = Mapping[str, FloatArray]  # named numbers of every passage, (n_passage
 
 
 @dataclass(frozen=True)
-class LinearRAG(Retriever):
+class LinearRAG(VectorRetriever):
     """Semantic bridging from the query's entities, then PageRank over entities and passages.
 
     Parameters
@@ -51,7 +50,7 @@ class LinearRAG(Retriever):
     passage_ratio : weight of the min-max scaled cosine against ln(1 + bonus) in a passage's restart; the bonus is the
         sum of activation · ln(1 + occurrences) / iteration over the passage's activated entities.
     passage_node_weight : weight of all passages' restart against the entities' activations.
-    damping : probability of following an edge rather than starting anew, in (0, 1).
+    damping : probability of following an edge rather than restarting, in (0, 1).
     max_names : the first so many phrases that spell no entity are linked by embedding.
     """
 
@@ -73,12 +72,11 @@ class LinearRAG(Retriever):
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """One walk a query, eight side by side, blocks of eight in parallel."""
         without = "the query names no entity" if self.kb.mentions.keys else "the corpus mentions no entity"
-        return walk_or_dense(self.kb, queries, k, link=self._starts, walk=self._walk, without=without)
+        return walk_or_dense(self.kb, queries, k, link=self._link_or_none, walk=self._walk, without=without)
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Encode the queries, their phrases, the sentences and the names; build the graph."""
         if queries:
-            self.kb.encode_queries(queries)
             self.link(queries)
             _ = tri_graph(self.kb).walk.flows, self.kb.sentence_vectors
         super().prepare(queries)
@@ -105,8 +103,7 @@ class LinearRAG(Retriever):
     def _unknown(self, text: str) -> list[str]:
         """The phrases of a query in which no entity is spelt out, the first `max_names` of them, each once."""
         known = [span for _, span in self.kb.mentions.lexicon.find(text, capitals=False)]
-        free = [span for span in phrases(text) if not any(span[0] < end and start < span[1] for start, end in known)]
-        return list(dict.fromkeys(text[start:end] for start, end in free))[: self.max_names]
+        return list(dict.fromkeys(phrases_beside(text, known)))[: self.max_names]
 
     def activate(
         self, seeds: Mapping[int, float], query: Matrix, sentences: DenseIndex, mask: IntArray | None
@@ -144,7 +141,7 @@ class LinearRAG(Retriever):
             current = list(reached)
         return active
 
-    def _starts(self, queries: Sequence[Query]) -> list[dict[int, float] | None]:
+    def _link_or_none(self, queries: Sequence[Query]) -> list[dict[int, float] | None]:
         return [named or None for named in self.link(queries)]
 
     def _walk(self, queries: Sequence[Query], seeds: Sequence[Mapping[int, float]], k: int) -> list[Ranking]:
@@ -152,18 +149,19 @@ class LinearRAG(Retriever):
 
         kb, masks = self.kb, self.kb.candidates(queries)
         vectors, sentences = kb.encode_queries(queries), DenseIndex(kb.sentence_vectors)
-        starts = zip(seeds, vectors, masks, strict=True)
-        active = [self.activate(named, vector, sentences, mask) for named, vector, mask in starts]
+        columns = zip(seeds, vectors, masks, strict=True)
+        active = [self.activate(named, vector, sentences, mask) for named, vector, mask in columns]
         cosines = all_cosines(vectors, kb.vectors)
-        bonuses = [self._bonus(found) for found in active]
+        bonuses = np.stack([self._bonus(found) for found in active])
         restarts = np.stack(list(map(self._restart, active, bonuses, cosines, masks)))
         walked = tri_graph(kb).pagerank(restarts, masks, self.damping)
-        n, rankings = len(kb.corpus), []
-        for i, query in enumerate(queries):
-            parts = {"pagerank": walked[i], "restart": restarts[i], "cosine": cosines[i], "bonus": bonuses[i]}
-            columns = {name: column[:n] for name, column in parts.items()}
-            rankings.append(self._ranking(query, k, active[i], columns, masks[i]))
-        return rankings
+        parts = {"pagerank": walked, "restart": restarts, "cosine": cosines, "bonus": bonuses}
+        return [
+            self._ranking(
+                query, k, active[i], {name: part[i][: len(kb.corpus)] for name, part in parts.items()}, masks[i]
+            )
+            for i, query in enumerate(queries)
+        ]
 
     def _bonus(self, active: Mapping[int, Activation]) -> FloatArray:
         """(n_passages,) sum over a passage's activated entities of activation · ln(1 + occurrences) / iteration."""
@@ -215,19 +213,14 @@ class LinearRAG(Retriever):
         ends = met[0] + graph.n_passages, met[1]
         joined = Components.of(ends, graph.n_nodes, (ends[0], met[1]))
         sentences, traces = DenseIndex(kb.sentence_vectors), []
-        starts = zip(
-            self.retrieve_batch(queries, k),
-            self.link(queries),
-            kb.encode_queries(queries),
-            kb.candidates(queries),
-            strict=True,
-        )
-        for ranking, seeds, vector, mask in starts:
+        linked, vectors, masks = self.link(queries), kb.encode_queries(queries), kb.candidates(queries)
+        rankings = self.retrieve_batch(queries, k)
+        for ranking, seeds, vector, mask in zip(rankings, linked, vectors, masks, strict=True):
             active = self.activate(seeds, vector, sentences, mask)
-            linked = joined.rows_with(graph.n_passages + entity for entity in seeds)
+            named = joined.rows_with(graph.n_passages + entity for entity in seeds)
             activated = np.flatnonzero(self._bonus(active))
             steps = (
-                step("linked", "entity not linked", "no entity of the query leads to it", linked),
+                step("linked", "entity not linked", "no entity of the query leads to it", named),
                 step("activated", "not expanded", "it holds no entity that the bridging activated", activated),
             )
             traces.append(Trace(ranking, steps))

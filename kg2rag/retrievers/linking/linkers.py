@@ -226,6 +226,15 @@ def phrases(text: str) -> list[tuple[int, int]]:
     return list(spans)
 
 
+def phrases_beside(text: str, known: Sequence[tuple[int, int]]) -> list[str]:
+    """The `phrases` of a text that overlap none of the known spans, as written; one that repeats is repeated."""
+    return [
+        text[start:end]
+        for start, end in phrases(text)
+        if not any(start < known_end and known_start < end for known_start, known_end in known)
+    ]
+
+
 def _jaccard(phrase: str, name: str) -> float:
     one, other = set(normalise(phrase).split()), set(normalise(name).split())
     return len(one & other) / len(one | other) if one else 0.0

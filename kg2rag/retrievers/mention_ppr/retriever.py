@@ -40,7 +40,7 @@ class MentionPPR(VectorRetriever):
 
     Parameters
     ----------
-    damping : probability of following an edge rather than starting anew, in (0, 1).
+    damping : probability of following an edge rather than restarting, in (0, 1).
     iterations : steps of the walk.
     temperature : an edge counts exp((cos - 1) / temperature), cos between the query and the edge's best sentence.
     backward : weight of a title link against its direction.
@@ -175,6 +175,9 @@ class MentionPPR(VectorRetriever):
         place = np.arange(1, len(beyond) + 1)
         scores = np.concatenate([walk[reached], floor / (1.0 + place)])
         blank = np.full(len(reached), np.nan)
+        said = arithmetic({"walk": "walk", "dense": "least walk / (1 + place)"}, {"walk": "graph", "dense": "dense"})
+        if facts is not None:
+            said["triples"] = tuple(str(facts.triple(i)) for i in triples.tolist())
         return rank(
             dense.query_id,
             rows,
@@ -190,12 +193,7 @@ class MentionPPR(VectorRetriever):
                 "place": np.concatenate([blank, place]),
             },
             paths=walked_paths(reached, via, restart, graph, self.kb.corpus, names),
-            metadata={
-                **arithmetic(
-                    {"walk": "walk", "dense": "least walk / (1 + place)"}, {"walk": "graph", "dense": "dense"}
-                ),
-                **({} if facts is None else {"triples": tuple(str(facts.triple(i)) for i in triples.tolist())}),
-            },
+            metadata=said,
         )
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:

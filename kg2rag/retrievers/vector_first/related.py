@@ -62,3 +62,16 @@ def related_documents(
             if doc_ids[row] not in known:
                 documents.setdefault(doc_ids[row], near)
     return documents
+
+
+def rows_of(kb: KnowledgeBase, documents: Sequence[str]) -> IntArray:
+    """The passages of some documents, document by document."""
+    by_document = kb.part("rows_by_document", lambda: _by_document(kb.corpus.doc_ids))
+    return np.array([row for document in documents for row in by_document[document]], dtype=np.int64)
+
+
+def _by_document(doc_ids: Sequence[str]) -> dict[str, list[int]]:
+    rows: dict[str, list[int]] = {}
+    for row, document in enumerate(doc_ids):
+        rows.setdefault(document, []).append(row)
+    return rows

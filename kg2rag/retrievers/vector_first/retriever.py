@@ -16,10 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from itertools import chain
 from operator import attrgetter
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -31,7 +29,7 @@ from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers.dense import Dense, VectorRetriever
 from kg2rag.retrievers.linking.linkers import ChainLinker, Link, Linker, NGramLinker
 from kg2rag.retrievers.vector_first.of_types import OfTypes, why_none
-from kg2rag.retrievers.vector_first.related import Related, related_documents, related_entities
+from kg2rag.retrievers.vector_first.related import Related, related_documents, related_entities, rows_of
 from kg2rag.types.arrays import FloatArray, IntArray
 from kg2rag.types.formulas import arithmetic, number
 from kg2rag.types.parameters import at_least, between, check
@@ -104,12 +102,8 @@ class VectorFirst(VectorRetriever):
         if not queries:
             return []
         dense = Dense(self.kb).retrieve_batch(queries, self.depth)
-        merged = [
-            self._augment(query, hits, links, mask)
-            for query, hits, links, mask in zip(
-                queries, dense, self._link(queries), self.kb.candidates(queries), strict=True
-            )
-        ]
+        columns = zip(queries, dense, self._link(queries), self.kb.candidates(queries), strict=True)
+        merged = [self._augment(*column) for column in columns]
         if self.max_tokens is not None:
             merged = cut(merged, self.kb.corpus.contents, counter_of(self.kb.embedder), self.max_tokens)
         return [ranking.top(k) for ranking in merged]
@@ -122,13 +116,6 @@ class VectorFirst(VectorRetriever):
             return chosen.link_batch(queries)
         fallback = OfTypes(self.fallback, self.kb, self.types, self.entities)
         return ChainLinker((chosen, fallback)).link_batch(queries)
-
-    @cached_property
-    def _documents(self) -> dict[str, list[int]]:
-        documents: dict[str, list[int]] = {}
-        for row, document in enumerate(self.kb.corpus.doc_ids):
-            documents.setdefault(document, []).append(row)
-        return documents
 
     def _augment(self, query: Query, dense: Ranking, links: Sequence[Link], mask: IntArray | None) -> Ranking:
         related = self._related(links)
@@ -181,7 +168,7 @@ class VectorFirst(VectorRetriever):
         """The passages of some documents most similar to the query."""
         if not documents:
             return np.empty(0, dtype=np.int64), np.empty(0)
-        rows = np.array(list(chain.from_iterable(self._documents[name] for name in documents)), dtype=np.int64)
+        rows = rows_of(self.kb, documents)
         if mask is not None:
             rows = rows[np.isin(rows, mask)]
         similarity = self.kb.dense.cosines(self.kb.encode_queries([query])[0], rows)
@@ -194,28 +181,24 @@ class VectorFirst(VectorRetriever):
     def _why_vector_only(self) -> str:
         return why_none(self.kb, self.types) if self.use_graph else "use_graph is False"
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_documents"}
-
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
         """Whether the query's entities lead to a passage, to its document, and whether the limits let it in."""
         whole, joined = replace(self, max_tokens=None), Components.of_graph(self.kb.graph)
         uncut, cut_ = whole.retrieve_batch(queries, self.max_total), self.retrieve_batch(queries, self.max_total)
         unread, traces = f"not among the first {self.depth} dense hits, and ", []
+        unrelated = f"{unread}no related entity is named in its document"
+        limits = f"beyond the {self.max_augmented} augmented or the {self.max_total} passages in all"
         columns = zip(
             queries, Dense(self.kb).retrieve_batch(queries, self.depth), self._link(queries), uncut, cut_, strict=True
         )
         for query, dense, links, before, after in columns:
             names = [link.entity for link in links]
             sources = related_documents(self.kb, self._related(links), dense.rows, self.kb.candidates([query])[0])
-            met = [self._documents[document] for document in sources]
+            met = rows_of(self.kb, list(sources))
             why = "no entity of the query leads to it" if links else self._why_vector_only()
-            limits = f"beyond the {self.max_augmented} augmented or the {self.max_total} passages in all"
             steps = (
-                step("linked", "entity not linked", unread + why, joined.rows_with(names), *met, before.rows),
-                step(
-                    "related", "not expanded", f"{unread}no related entity is named in its document", *met, before.rows
-                ),
+                step("linked", "entity not linked", unread + why, joined.rows_with(names), met, before.rows),
+                step("related", "not expanded", unrelated, met, before.rows),
                 step("added", "pruned", limits, before.rows),
                 step("within the tokens", "cut by budget", f"beyond max_tokens = {self.max_tokens}", after.rows),
             )

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -15,8 +14,8 @@ import numpy as np
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.graph.reach import surroundings
 from kg2rag.retrievers.kg2rag.official.expansion import Pool, by_titles, tally
-from kg2rag.retrievers.kg2rag.official.mentions import Asked, Titles, mentioned_names
-from kg2rag.retrievers.kg2rag.official.passages import dense_over, stated_triples
+from kg2rag.retrievers.kg2rag.official.mentions import Asked, mentioned_names
+from kg2rag.retrievers.kg2rag.official.passages import dense_over, joined_texts, pool_of, whole_pool
 from kg2rag.retrievers.kg2rag.official.switches import Switches
 from kg2rag.retrievers.kg2rag.official.trees import depth_first_trees, iteration_trees, tree_text
 from kg2rag.types.arrays import IntArray, Matrix
@@ -65,30 +64,11 @@ class Planner:
             plans.append(self._plan(query, vector, mask, seeds))
         return plans
 
-    @cached_property
-    def texts(self) -> list[str]:
-        """Of every passage of the corpus, as the reranker reads it."""
-        return self.kb.corpus.joined(self.switches.separator)
-
-    @cached_property
-    def _everything(self) -> tuple[Pool, Titles]:
-        """The pool of a query without candidates."""
-        pool = self._pool(range(len(self.kb.corpus)))
-        return pool, Titles(list(pool.rows_of))
-
-    def _pool(self, rows: Sequence[int]) -> Pool:
-        titles = self.kb.corpus.titles
-        rows_of: dict[str, list[int]] = {}
-        for row in rows:
-            rows_of.setdefault(titles[row], []).append(row)
-        return Pool(rows_of, titles, stated_triples(self.kb))
-
     def _plan(self, query: Query, vector: Matrix, mask: IntArray | None, seeds: list[tuple[int, float]]) -> Plan:
         if query.candidates is None:
-            pool, titles = self._everything
+            pool, titles = whole_pool(self.kb)
         else:
-            pool = self._pool([self.kb.corpus.row(id_) for id_ in dict.fromkeys(query.candidates)])
-            titles = Titles(list(pool.rows_of))
+            pool, titles = pool_of(self.kb, [self.kb.corpus.row(id_) for id_ in dict.fromkeys(query.candidates)])
         appended, facts = self._expand(seeds, pool, vector, mask)
         nodes = {**dict(seeds), **dict(sorted(appended, key=lambda node: -node[1]))}
         if facts is None:
@@ -164,4 +144,10 @@ class Planner:
         if not self.switches.repeat_passages:
             owners = list(dict.fromkeys(owners))
         with_facts = self.mode == "musique"
-        return tree_text(owners, self.texts, pool.stated, facts=with_facts, limit=self.max_characters)
+        return tree_text(
+            owners,
+            joined_texts(self.kb, self.switches.separator),
+            pool.stated,
+            facts=with_facts,
+            limit=self.max_characters,
+        )

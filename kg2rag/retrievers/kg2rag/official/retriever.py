@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
+from kg2rag.retrievers.kg2rag.official.passages import joined_texts
 from kg2rag.retrievers.kg2rag.official.plan import Plan, Planner
 from kg2rag.retrievers.kg2rag.official.selection import Selection, select
 from kg2rag.retrievers.kg2rag.official.switches import Switches
@@ -76,12 +76,9 @@ class KG2RAGOfficial(Retriever):
             listed = [Selection(list(plan.nodes), {}, "not organised") for plan in plans]
             return [self._ranking(*parts, k) for parts in zip(queries, plans, listed, strict=True)]
         pairs = [[(query.text, text) for text in plan.texts] for query, plan in zip(queries, plans, strict=True)]
-        scores = score_batches(self._scorer, pairs)
-        chosen = select(queries, plans, scores, self._scorer, self._planner.texts, self.switches, self.context)
-        return [
-            self._ranking(query, plan, selection, k)
-            for query, plan, selection in zip(queries, plans, chosen, strict=True)
-        ]
+        scores, texts = score_batches(self._scorer, pairs), joined_texts(self.kb, self.switches.separator)
+        chosen = select(queries, plans, scores, self._scorer, texts, self.switches, self.context)
+        return [self._ranking(*parts, k) for parts in zip(queries, plans, chosen, strict=True)]
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Encode the queries and, where a bi-encoder will read them, the tree strings."""
@@ -91,11 +88,7 @@ class KG2RAGOfficial(Retriever):
 
     def plan(self, queries: Sequence[Query]) -> list[Plan]:
         """Everything up to the reranker."""
-        return self._planner.plan(queries)
-
-    @cached_property
-    def _planner(self) -> Planner:
-        return Planner(self.kb, self.switches, self.mode, self.seeds, self.hops, self.max_characters)
+        return Planner(self.kb, self.switches, self.mode, self.seeds, self.hops, self.max_characters).plan(queries)
 
     @property
     def _scorer(self) -> Reranker:
@@ -103,7 +96,7 @@ class KG2RAGOfficial(Retriever):
 
     def _ranking(self, query: Query, plan: Plan, selection: Selection, k: int) -> Ranking:
         rows = self._grouped(selection.rows) if self.switches.group_titles else selection.rows
-        place = {row: i for i, row in enumerate(plan.nodes)}
+        seeds = set(list(plan.nodes)[: plan.n_seeds])
         paths: dict[int, tuple[Triple, ...]] = {}
         for tree in plan.trees:
             for i in tree:
@@ -117,7 +110,7 @@ class KG2RAGOfficial(Retriever):
             self.kb.corpus.ids,
             k,
             stages=("seed", "expand"),
-            stage_codes=np.array([place[row] >= plan.n_seeds for row in rows], dtype=np.int8),
+            stage_codes=np.array([row not in seeds for row in rows], dtype=np.int8),
             score_parts={
                 "place": places,
                 "node": np.array([plan.nodes[row] for row in rows]),
@@ -144,29 +137,20 @@ class KG2RAGOfficial(Retriever):
             groups = {title: sorted(group, key=lambda row: corpus[row].position) for title, group in groups.items()}
         return [row for group in groups.values() for row in group]
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_planner"}
-
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
         """Which passages were seeds or appended, which of them a tree holds, and which were chosen."""
         away = f"none of the {self.seeds} seeds, and no title that was followed brought it"
         if self.switches.expansion != "titles":
             away = f"none of the {self.seeds} seeds, and no triple within hops = {self.hops} brought it"
+        treeless = "in no spanning tree, and no free place was filled with it"
+        passed_over = f"its tree is none of those that filled the {self.context} places"
         traces = []
         for plan, ranking in zip(self.plan(queries), self.retrieve_batch(queries, self.context), strict=True):
-            held = [plan.rows[fact] for tree in plan.trees for fact in tree]
+            in_trees = [plan.rows[fact] for tree in plan.trees for fact in tree]
             steps = (
                 step("seeded or appended", "not expanded", away, list(plan.nodes), ranking.rows),
-                step(
-                    "in a tree",
-                    "pruned",
-                    "in no spanning tree, and no free place was filled with it",
-                    held,
-                    ranking.rows,
-                ),
-                step(
-                    "chosen", "pruned", f"its tree is none of those that filled the {self.context} places", ranking.rows
-                ),
+                step("in a tree", "pruned", treeless, in_trees, ranking.rows),
+                step("chosen", "pruned", passed_over, ranking.rows),
             )
             traces.append(Trace(ranking.top(k), steps))
         return traces
