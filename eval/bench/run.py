@@ -131,8 +131,8 @@ def mention_walk(kb: kg2rag.KnowledgeBase, data: kg2rag.QADataset, _: int) -> Re
         network.add_edge(source, target, weight=known + weight)
 
     def ours() -> np.ndarray:
-        arrays = (graph.indptr, graph.targets, graph.weights, graph.sentence_ptr, graph.sentences)
-        return query_aware_walks(*arrays, kb.sentence_vectors, vectors, restarts, allowed, 0.5, flat, 50)[0]
+        edges = (graph.indptr, graph.targets, graph.weights, graph.sentence_ptr, graph.sentences, kb.sentence_vectors)
+        return query_aware_walks(edges, vectors, restarts, allowed, 0.5, flat, 50)[0]
 
     def plain() -> np.ndarray:
         starts = [{int(node): row[node] for node in np.flatnonzero(row)} for row in restarts]

@@ -17,6 +17,7 @@ limit_numba()
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Matrix = NDArray[np.float32]
+Edges = tuple[Ints, Ints, Floats, Ints, Ints, Matrix]
 
 
 @numba.njit(cache=True)
@@ -39,8 +40,8 @@ def _cosine(left: Matrix, right: Matrix) -> float:
 def _best_fit(edge: int, sentence_ptr: Ints, sentences: Ints, vectors: Matrix, query: Matrix, fits: Floats) -> float:
     """The highest cosine of the query with a sentence of the edge; 1 where it has none.
 
-    `fits`, (n_sentences,), keeps the cosines once computed (NaN before): a sentence stands on several edges, at least
-    on those of both directions.
+    `fits`, (n_sentences,), keeps the cosines once computed (NaN before): several edges share a sentence, at least those
+    of both directions.
     """
     first, last = sentence_ptr[edge], sentence_ptr[edge + 1]
     if first == last:
@@ -57,12 +58,7 @@ def _best_fit(edge: int, sentence_ptr: Ints, sentences: Ints, vectors: Matrix, q
 @numba.njit(cache=True)
 def _weigh(
     node: int,
-    indptr: Ints,
-    targets: Ints,
-    weights: Floats,
-    sentence_ptr: Ints,
-    sentences: Ints,
-    vectors: Matrix,
+    edges: Edges,
     query: Matrix,
     allowed: NDArray[np.bool_],
     temperature: float,
@@ -70,6 +66,7 @@ def _weigh(
     transition: Floats,
 ) -> float:
     """Fill in the query-aware weights of a node's edges; their sum."""
+    indptr, targets, weights, sentence_ptr, sentences, vectors = edges
     total = 0.0
     for edge in range(indptr[node], indptr[node + 1]):
         if allowed[targets[edge]]:
@@ -81,12 +78,7 @@ def _weigh(
 
 @numba.njit(cache=True)
 def query_aware_walk(
-    indptr: Ints,
-    targets: Ints,
-    weights: Floats,
-    sentence_ptr: Ints,
-    sentences: Ints,
-    vectors: Matrix,
+    edges: Edges,
     query: Matrix,
     restart: Floats,
     allowed: NDArray[np.bool_],
@@ -98,13 +90,12 @@ def query_aware_walk(
 
     An edge's weight is multiplied by exp((cos - 1) / temperature), where cos is the cosine of the query with the best
     of the edge's sentences; the weights out of a node are then scaled to sum 1. A node without a way out returns its
-    mass to the restart distribution. Weights are computed for the nodes that the walk reaches, and for no others.
+    mass to the restart distribution. Weights are computed only for the nodes that the walk reaches.
 
     Parameters
     ----------
-    indptr, targets, weights : the graph in CSR form: (n_nodes + 1,), (n_edges,), (n_edges,).
-    sentence_ptr, sentences : the sentences of edge e are `sentences[sentence_ptr[e]:sentence_ptr[e + 1]]`, rows of
-        `vectors`, (n_sentences, dim).
+    edges : the graph in CSR form, as (indptr, targets, weights, sentence_ptr, sentences, vectors). Edge e has the
+        sentences `sentences[sentence_ptr[e]:sentence_ptr[e + 1]]`, rows of `vectors`, (n_sentences, dim).
     restart : (n_nodes,), at least 0; scaled to sum 1.
     allowed : (n_nodes,); the walk enters no other node.
 
@@ -113,6 +104,7 @@ def query_aware_walk(
     scores : (n_nodes,), summing to 1; all zero where `restart` is.
     via : (n_nodes,) the edge that brought most into a node in the last step; -1 where none did.
     """
+    indptr, targets = edges[0], edges[1]
     n_nodes = indptr.shape[0] - 1
     via = np.full(n_nodes, -1, dtype=np.int64)
     total = restart.sum()
@@ -120,7 +112,7 @@ def query_aware_walk(
         return np.zeros(n_nodes), via
     start = restart / total
     transition = np.zeros(targets.shape[0])
-    fits = np.full(vectors.shape[0], np.nan)
+    fits = np.full(edges[5].shape[0], np.nan)
     leaving = np.full(n_nodes, -1.0)  # the sum of the weights out of a node; -1 until it is first reached
     here = start.copy()
     most = np.zeros(n_nodes)
@@ -131,20 +123,7 @@ def query_aware_walk(
             if here[node] == 0.0:
                 continue
             if leaving[node] < 0.0:
-                leaving[node] = _weigh(
-                    node,
-                    indptr,
-                    targets,
-                    weights,
-                    sentence_ptr,
-                    sentences,
-                    vectors,
-                    query,
-                    allowed,
-                    temperature,
-                    fits,
-                    transition,
-                )
+                leaving[node] = _weigh(node, edges, query, allowed, temperature, fits, transition)
             if leaving[node] == 0.0:
                 stuck += here[node]
                 continue
@@ -163,12 +142,7 @@ def query_aware_walk(
 
 @numba.njit(cache=True, parallel=True)
 def query_aware_walks(
-    indptr: Ints,
-    targets: Ints,
-    weights: Floats,
-    sentence_ptr: Ints,
-    sentences: Ints,
-    vectors: Matrix,
+    edges: Edges,
     queries: Matrix,
     restarts: Floats,
     allowed: NDArray[np.bool_],
@@ -180,20 +154,7 @@ def query_aware_walks(
     scores = np.zeros(restarts.shape)
     via = np.zeros(restarts.shape, dtype=np.int64)
     for i in numba.prange(queries.shape[0]):
-        walked, edges = query_aware_walk(
-            indptr,
-            targets,
-            weights,
-            sentence_ptr,
-            sentences,
-            vectors,
-            queries[i],
-            restarts[i],
-            allowed[i],
-            damping,
-            temperature,
-            iterations,
-        )
+        walked, edge = query_aware_walk(edges, queries[i], restarts[i], allowed[i], damping, temperature, iterations)
         for node in range(restarts.shape[1]):  # by element: numba compiles an assigned row two seconds longer
-            scores[i, node], via[i, node] = walked[node], edges[node]
+            scores[i, node], via[i, node] = walked[node], edge[node]
     return scores, via

@@ -51,9 +51,9 @@ def walks(
     allowed = np.stack([allowed_nodes(mask, graph) for mask in masks])
 
     def walk(part: slice, weights: Floats) -> tuple[Floats, Ints]:
-        structure = (graph.indptr, graph.targets, weights, graph.sentence_ptr, graph.sentences, texts)
+        edges = (graph.indptr, graph.targets, weights, graph.sentence_ptr, graph.sentences, texts)
         found: tuple[Floats, Ints] = query_aware_walks(
-            *structure, queries[part], restarts[part], allowed[part], damping, temperature, iterations
+            edges, queries[part], restarts[part], allowed[part], damping, temperature, iterations
         )
         return found
 

@@ -87,7 +87,7 @@ def test_the_walk_equals_power_iteration_on_a_dense_matrix(
     iterations: int,
 ) -> None:
     graph, query = Graph(edges, unit(6, 1)), unit(1, 2)[0]
-    scores, _ = query_aware_walk(*graph.arrays(), query, restart, allowed, damping, temperature, iterations)
+    scores, _ = query_aware_walk(graph.arrays(), query, restart, allowed, damping, temperature, iterations)
     expected = slow_walk(graph, query, restart, allowed, damping, temperature, iterations)
     np.testing.assert_allclose(scores, expected, atol=1e-6)
     assert scores.sum() == pytest.approx(1.0 if restart.sum() else 0.0)
@@ -107,7 +107,7 @@ def test_without_sentences_it_is_the_pagerank_of_networkx(
     personalization = dict(enumerate(restart.tolist()))
     expected = nx.pagerank(other, alpha=damping, personalization=personalization, tol=1e-12, max_iter=500)
     everywhere = np.ones(N, dtype=bool)
-    scores, _ = query_aware_walk(*graph.arrays(), unit(1, 2)[0], restart, everywhere, damping, 0.25, 300)
+    scores, _ = query_aware_walk(graph.arrays(), unit(1, 2)[0], restart, everywhere, damping, 0.25, 300)
     np.testing.assert_allclose(scores, [expected[node] for node in range(N)], atol=1e-9)
 
 
@@ -118,9 +118,9 @@ def test_a_batch_gives_the_bits_of_its_queries_one_by_one(
 ) -> None:
     arrays, queries = Graph(edges, unit(6, 1)).arrays(), unit(len(rows), 3)
     restarts, masks = np.stack([row[0] for row in rows]), np.stack([row[1] for row in rows])
-    scores, via = query_aware_walks(*arrays, queries, restarts, masks, 0.5, 0.25, 10)
+    scores, via = query_aware_walks(arrays, queries, restarts, masks, 0.5, 0.25, 10)
     for i in range(len(rows)):
-        alone, edges_in = query_aware_walk(*arrays, queries[i], restarts[i], masks[i], 0.5, 0.25, 10)
+        alone, edges_in = query_aware_walk(arrays, queries[i], restarts[i], masks[i], 0.5, 0.25, 10)
         np.testing.assert_array_equal(scores[i], alone)
         np.testing.assert_array_equal(via[i], edges_in)
 
@@ -131,7 +131,7 @@ def walk(graph: Graph, start: int, *, barred: tuple[int, ...] = (), iterations: 
     restart[start] = 1
     allowed[list(barred)] = False
     query = graph.vectors[0]
-    return query_aware_walk(*graph.arrays(), query, restart, allowed, 0.5, 0.25, iterations)
+    return query_aware_walk(graph.arrays(), query, restart, allowed, 0.5, 0.25, iterations)
 
 
 def test_two_steps_of_a_chain_by_hand() -> None:
@@ -172,6 +172,6 @@ def test_a_node_without_a_way_out_returns_its_mass_to_the_start() -> None:
 
 def test_an_empty_restart_gives_nothing() -> None:
     arrays = Graph(((0, 1, 1.0, ()),), unit(1, 1)).arrays()
-    scores, via = query_aware_walk(*arrays, unit(1, 2)[0], np.zeros(N), np.ones(N, dtype=bool), 0.5, 0.25, 5)
+    scores, via = query_aware_walk(arrays, unit(1, 2)[0], np.zeros(N), np.ones(N, dtype=bool), 0.5, 0.25, 5)
     assert not scores.any()
     assert set(via.tolist()) == {-1}
