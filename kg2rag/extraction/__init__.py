@@ -1,6 +1,6 @@
 """Passages -> triples, mentions and entities: one file per extractor or importer, all behind `Extractor`.
 
-An extractor knows a corpus and nothing of graphs or retrievers; `knowledge.graph` turns its `Extraction` into arrays.
+An extractor depends on a corpus, not on graphs or retrievers; `knowledge.graph` turns its `Extraction` into arrays.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["Entity", "Extraction", "Extractor", "Mention"]
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """What a source says of an entity beyond its name."""
+    """What a source states about an entity in addition to its name."""
 
     name: str
     type: str = ""
@@ -39,7 +39,7 @@ class Extraction:
     """What an extractor found.
 
     `notes` counts what was cleaned or dropped, by cause ("triples with an empty end": 12), so that nothing is lost
-    without a word.
+    silently.
     """
 
     triples: tuple[Triple, ...] = ()

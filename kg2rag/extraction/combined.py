@@ -17,7 +17,7 @@ class CombinedExtractor:
     """The extractions of several sources over one corpus, one after the other.
 
     Exact duplicates become one where the graph is built. Of an entity that several sources describe, the first type and
-    description stand, and all aliases.
+    description are kept, and all aliases.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class CombinedExtractor:
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
     def extract(self, corpus: Corpus) -> Extraction:
-        """What every source found; `notes` says of each cause whose it is ("HippoRAGOpenIE: …")."""
+        """What every source found; `notes` names the source of each cause ("HippoRAGOpenIE: …")."""
         found = [source.extract(corpus) for source in self.sources]
         notes = {
             f"{label}: {cause}": count

@@ -1,7 +1,7 @@
-"""Passages -> triples between the titles and names that stand together, by how surprising that is. No language model.
+"""Passages -> triples between the titles and names that occur together, by how surprising that is. No language model.
 
 Entities and aliases are those of `mentions`. A window is a sentence, or a whole passage, that names something; the
-passage's own title stands in each of its windows, since that is what they are about. With n windows, of which n_x hold
+passage's own title is in each of its windows, since that is what they are about. With n windows, of which n_x hold
 x and n_xy hold both,
 
     npmi = ln(n · n_xy / (n_x · n_y)) / ln(n / n_xy)      in [-1, 1], 0 where x and y are independent [1]
@@ -38,16 +38,16 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class Cooccurrence:
-    """Entities that stand in one window, joined by "co-occurs with"; one triple for each passage where they do.
+    """Entities in one window, joined by "co-occurs with"; one triple for each passage with such a window.
 
-    The mentions say in which sentence each of the two stands.
+    The mentions record in which sentence each of the two is.
 
     Parameters
     ----------
     window : "sentence" or "passage".
     max_degree : an entity keeps so many partners at most. A pair stays where it is among the strongest of both its
         ends; of equally strong pairs, those that come first in the corpus.
-    max_entities : of a window with more, the rarest are joined: lists of names say little, and pairs are quadratic.
+    max_entities : of a window with more, the rarest are joined: lists of names mean little, and pairs are quadratic.
     """
 
     window: Window = "sentence"
@@ -113,7 +113,7 @@ class Cooccurrence:
         ]
 
     def _pairs(self, entities: Sequence[str], holding: Mapping[str, int]) -> Iterator[Pair]:
-        """The pairs of a window; two pages that one name may stand for ("Rebecca") are none."""
+        """The pairs of a window; two pages that one name may mean ("Rebecca") are none."""
         if len(entities) > self.max_entities:
             rarest = sorted(range(len(entities)), key=lambda place: (holding[entities[place]], place))
             entities = [entities[place] for place in sorted(rarest[: self.max_entities])]

@@ -1,4 +1,4 @@
-"""The arguments of `KnowledgeBase.build` -> its fields, or a `TypeError` that says what to give instead."""
+"""The arguments of `KnowledgeBase.build` -> its fields, or a `TypeError` that names what to give instead."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def checked_corpus(corpus: object) -> Corpus:
 
 
 def checked_source(graph: object, corpus: Corpus) -> Extractor | KnowledgeGraph:
-    """A graph over the corpus, or an extractor, which a name stands for.
+    """A graph over the corpus, or an extractor, given itself or by name.
 
     Raises
     ------

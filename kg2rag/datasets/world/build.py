@@ -2,7 +2,7 @@
 
 Nothing but the arrays is held: passages and triples are made one after another, so a million of them need no memory.
 All of it is synthetic. It measures how a strategy decays with hops, distractors, aliases, typos and a noisy graph; it
-says nothing of how well one does on text that people wrote.
+does not measure how well one does on text that people wrote.
 """
 
 from __future__ import annotations

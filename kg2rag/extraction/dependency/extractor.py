@@ -1,7 +1,7 @@
 """Passages -> triples by rules over dependency parses, with any spaCy model that the user has. No language model.
 
 After Min et al. [1], who build graphs from dependency parses at a fraction of an LLM's cost; the rules, in
-`dependency_rules`, are ours.
+`rules`, are ours.
 
 [1] Min et al., "Towards Practical GraphRAG", arXiv 2507.03226.
 """

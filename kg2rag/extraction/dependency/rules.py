@@ -20,11 +20,11 @@ COMPLEMENTS = frozenset({"attr", "oprd"})
 NAMING = frozenset({"compound", "flat", "amod", "nummod", "nmod:poss", "poss"})  # what belongs to a noun phrase
 NOMINAL = frozenset({"NOUN", "PROPN", "NUM"})
 SIDE = frozenset({"prep", "agent"})  # an adposition that heads its noun (CLEAR)
-OBLIQUE = frozenset({"obl", "nmod", "obl:agent"})  # a noun that its adposition hangs from (UD)
+OBLIQUE = frozenset({"obl", "nmod", "obl:agent"})  # a noun that its adposition depends on (UD)
 
 
 class Token(NamedTuple):
-    """A word of a parsed sentence: `head` is the position, from 0, of the word it hangs from; the root's is its own."""
+    """A word of a parsed sentence: `head` is the position, from 0, of the word it depends on; the root's is its own."""
 
     text: str
     lemma: str

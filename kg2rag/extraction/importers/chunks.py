@@ -1,7 +1,7 @@
 """The chunks of another tool's export -> the passages of ours that they are, hold or are part of.
 
 A chunk is a passage where their ids are equal, else where their texts are (with or without the title, whitespace
-apart). Else it holds the passages whose whole text stands in it; else it is part of those in whose text it stands. What
+apart). Else it holds the passages whose whole text it contains; else it is part of those whose text contains it. What
 matches nothing is counted, and an export of which nothing matches is an error.
 """
 
@@ -22,7 +22,7 @@ Needle = TypeVar("Needle")
 Hay = TypeVar("Hay")
 
 # Containment is looked for by these words of the shorter text: its first may be cut in two by a tokeniser, and so may
-# its last. Texts without so many stand in others by chance; they match whole or not at all.
+# its last. Shorter texts are contained in others by chance; they match whole or not at all.
 _KEY = slice(1, 6)
 
 
@@ -34,10 +34,10 @@ class ChunkMap:
     corpus: Corpus
 
     def passages(self, chunks: Iterable[str], names: Sequence[str], kind: str, notes: Counter[str]) -> list[str]:
-        """The ids of the passages that say what these chunks say, by row; empty where none is known.
+        """The ids of the passages that these chunks are, by row; empty where none is known.
 
         Of a chunk that holds several passages, those count that have the most of `names` in them, and all of them where
-        no name stands in any. `notes` counts such cases, and chunks that the export lacks, as "`kind` …".
+        none contains a name. `notes` counts such cases, and chunks that the export lacks, as "`kind` …".
         """
         found: set[int] = set()
         for chunk in chunks:
@@ -99,7 +99,7 @@ def _plain(text: str) -> str:
 
 
 def _equal(chunks: Mapping[str, str], corpus: Corpus) -> dict[str, list[int]]:
-    """The chunks that are passages: by id, else by text; passages of one text are all meant."""
+    """The chunks that are passages: by id, else by text; a text of several passages matches them all."""
     by_text: defaultdict[str, list[int]] = defaultdict(list)
     for row, (text, contents) in enumerate(zip(corpus.table["text"].to_pylist(), corpus.contents, strict=True)):
         for form in dict.fromkeys((_plain(text), _plain(contents))):
@@ -115,7 +115,7 @@ def _equal(chunks: Mapping[str, str], corpus: Corpus) -> dict[str, list[int]]:
 
 
 def _contained(needles: Mapping[Needle, str], hay: Mapping[Hay, str]) -> Iterator[tuple[Needle, Hay]]:
-    """The pairs of which the first text stands in the second; linear in the length of the texts."""
+    """The pairs of which the second text contains the first; linear in the length of the texts."""
     by_key: defaultdict[tuple[str, ...], list[Needle]] = defaultdict(list)
     length = _KEY.stop - _KEY.start
     for id_, text in needles.items():

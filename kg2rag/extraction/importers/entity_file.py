@@ -1,4 +1,4 @@
-"""A file of entity records -> what it says of an entity, by id or by name."""
+"""A file of entity records -> the record of an entity, by id or by name."""
 
 from __future__ import annotations
 

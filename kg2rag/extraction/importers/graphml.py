@@ -1,6 +1,6 @@
 """A GraphML file -> triples, mentions and entities: ours, Gephi's, yEd's, networkx's, Neo4j's.
 
-What nodes and edges mean stands in `networkx_graph`.
+`networkx_graph` defines what nodes and edges mean.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 class GraphMLFile(FileSource):
     """A graph in a GraphML file, such as `networkx.write_graphml` writes of `KnowledgeGraph.to_networkx`.
 
-    Edges may say which passage of the corpus states them (`passage_id`), how strong they are (`strength`, in (0, 10])
-    and how sure (`confidence`, in (0, 1]).
+    Edges may have the passage that states them (`passage_id`), a `strength` in (0, 10] and a `confidence` in (0, 1].
 
     Parameters
     ----------

@@ -3,8 +3,8 @@
 Read are `graph_chunk_entity_relation.graphml` (what its default storage writes) and `kv_store_text_chunks.json`, by
 which chunks are found among our passages. Fields with several values are joined by "<SEP>". Releases from October 2025
 on keep a bounded number of chunk ids in the graph and all of them in `kv_store_entity_chunks.json` and
-`kv_store_relation_chunks.json`; those are read where they are there. Theirs [1]: an edge has no direction; keywords say
-what it is about. Ours: the keywords are the relation, else its description.
+`kv_store_relation_chunks.json`; those are read where they exist. Theirs [1]: an edge has no direction; keywords name
+its subject. Ours: the keywords are the relation, else its description.
 
 [1] Guo et al., "LightRAG: Simple and Fast Retrieval-Augmented Generation", arXiv 2410.05779.
 """
@@ -38,7 +38,7 @@ class LightRAG(FileSource):
 
     Parameters
     ----------
-    path : its working directory, or the GraphML file in it; the chunks' file must lie beside.
+    path : its working directory, or the GraphML file in it; the chunks' file must be in the same folder.
     partial : count chunks that the corpus lacks, instead of raising; at least one must match even so.
     """
 

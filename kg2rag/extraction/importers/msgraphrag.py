@@ -33,7 +33,7 @@ class MicrosoftGraphRAG(FileSource):
 
     Parameters
     ----------
-    path : its output folder, where entities.parquet, relationships.parquet and text_units.parquet lie.
+    path : its output folder, where entities.parquet, relationships.parquet and text_units.parquet are.
     partial : count text units that the corpus lacks, instead of raising; at least one must match even so.
     """
 
@@ -80,7 +80,7 @@ class MicrosoftGraphRAG(FileSource):
         return extraction_of(entities, relations, chunks, notes)
 
     def _file(self, table: str) -> Path:
-        """A table's file; where both lie there, as the releases between left them, the one with today's name."""
+        """A table's file; where both exist, as some releases left them, the one with today's name."""
         old, new = self.path / f"{OLD}{table}.parquet", self.path / f"{table}.parquet"
         return old if old.is_file() and not new.is_file() else existing(new, "GraphRAG's output folder")
 

@@ -1,8 +1,8 @@
 """A folder that `kg2rag build` wrote -> the extraction it holds, over the corpus that it was built on and no other.
 
-`build.json` says of what, by what and with what losses the graph was made; it is written last, so a folder without it
+`build.json` records the corpus, the extractor and the losses of the graph; it is written last, so a folder without it
 holds no graph. `extraction/` has the triples, mentions and entities as JSON Lines, in the extractor's own spelling and
-order: the graph made of them is the one beside them. `triples:FOLDER/extraction/triples.jsonl` reads them as well.
+order: the graph in the same folder is built of them. `triples:FOLDER/extraction/triples.jsonl` reads them as well.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class CorpusMark(BaseModel):
 
 
 class About(BaseModel):
-    """What `build.json` says.
+    """The contents of `build.json`.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class About(BaseModel):
 
 
 def read_about(directory: Path) -> About:
-    """What a folder says of its graph.
+    """What a folder records about its graph.
 
     Raises
     ------
@@ -101,7 +101,7 @@ class SavedGraph:
 
     @cached_property
     def about(self) -> About:
-        """Of what, by what and with what losses the graph was made."""
+        """The corpus, the extractor and the losses of the graph."""
         return read_about(self.directory)
 
     def extract(self, corpus: Corpus) -> Extraction:

@@ -1,14 +1,14 @@
 """One raw triple of KG2RAG's published sub-graphs -> a clean triple, or why it is none; every step counted.
 
 An LLM wrote `<head## relation## tail>` lines and the release cut one character off both ends of each. Hence its noise,
-as found in the 23,723 triples of 300 HotpotQA questions; the numbers are how many each rule meets.
+as found in the 23,723 triples of 300 HotpotQA questions; the numbers are how many triples each rule met.
 
 Cleaned:
-- heads that keep a "<" or all of the LLM's preamble up to it (12,532): what follows the last "<" stands;
-- heads with a preamble but no "<" (181): the last line stands;
-- heads with a ">" (22): what follows it stands;
+- heads that keep a "<" or all of the LLM's preamble up to it (12,532): what follows the last "<" is kept;
+- heads with a preamble but no "<" (181): the last line is kept;
+- heads with a ">" (22): what follows it is kept;
 - labels ("Text:", "Triplets:") and list marks ("*", "-", ">", "$") around an end;
-- tails with a ">" and what the LLM said after it;
+- tails with a ">" and what the LLM wrote after it;
 - ends that lost a letter because the line had no brackets to cut: put back where the passage has exactly that word;
 - ends that are a pronoun: the title, which is what the article is about.
 
@@ -40,7 +40,7 @@ FUNCTION_WORDS = (
 )
 # The facts of the prompt's example; the LLM often copied them into its answer to another text.
 EXAMPLES = ("Scott Derrickson", "Shirley Temple", "A Kiss for Corliss")
-# As a relation, "in", "from" or "is" say something; these do not.
+# As a relation, "in", "from" or "is" mean something; these do not.
 EMPTY_RELATIONS = (*_ARTICLES, *_CONJUNCTIONS, "he", "she", "it", "they")
 _LABEL = re.compile(r"^\s*(?:text|triplets?)\s*:\s*", re.IGNORECASE)
 _PREAMBLE = re.compile(r"^(?:h?ere (?:are|is) the .*?triplets?\b[^\n]*:|-{5,})", re.IGNORECASE | re.DOTALL)
@@ -61,7 +61,7 @@ def clean(triples: Sequence[Parts], title: str, contents: str, rules: Rules, not
 
     Parameters
     ----------
-    title, contents : of the passage; what a pronoun stands for, and where lost letters are looked up.
+    title, contents : of the passage; what a pronoun refers to, and where lost letters are looked up.
     notes : counts what was done, by cause; added to in place.
     """
     # Letters were lost only in sentences whose lines had no brackets.

@@ -1,7 +1,7 @@
 """KG2RAG's published sub-graphs -> clean triples of the corpus.
 
 One JSON object a line: `{"title": …, "sentences": {"<sentence index>": [[head, relation, tail], …]}}`, written by
-Llama-3-8B for HotpotQA's articles. What is wrong with them, and what is done about it, stands in `subkg_noise`.
+Llama-3-8B for HotpotQA's articles. `subkg_noise` lists what is wrong with them and how it is repaired.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class KG2RAGSubgraphs(FileSource):
 
 
 class _Places:
-    """Where the sentences of a title stand: in its one paragraph, or each in a passage of its own."""
+    """The passages of a title's sentences: its one paragraph, or one passage a sentence."""
 
     def __init__(self, corpus: Corpus) -> None:
         self.titles: dict[str, list[tuple[int, int]]] = {}

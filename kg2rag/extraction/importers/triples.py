@@ -1,6 +1,6 @@
 """A table of triples (TSV, CSV, Parquet, JSON Lines or a DataFrame) -> triples of the corpus, entities and all.
 
-Columns go by any of the names in `COLUMNS`. An `entities.jsonl` beside the file is read for types, descriptions and
+Columns go by any of the names in `COLUMNS`. An `entities.jsonl` in the same folder is read for types, descriptions and
 aliases; where triples name their ends by entity id, the ends take that entity's name, so that resolved spellings meet.
 """
 
@@ -56,13 +56,13 @@ _RANGES = {"strength": (10.0, 5.0), "confidence": (1.0, 1.0)}
 
 @dataclass(frozen=True)
 class TriplesFile:
-    """Triples that somebody else extracted.
+    """Triples that another tool extracted.
 
     Parameters
     ----------
     path : a .tsv, .csv, .parquet or .jsonl file. Tables need a header. An empty passage id means that no passage states
         the triple.
-    entities : JSON Lines with name, type, description, aliases; `entities.jsonl` beside `path` where not given.
+    entities : JSON Lines with name, type, description, aliases; by default `entities.jsonl` in the folder of `path`.
     partial : count triples of passages that the corpus lacks, instead of raising; one must match even so.
     table : what `from_frame` fills in place of `path`.
     """

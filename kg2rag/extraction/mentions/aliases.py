@@ -1,10 +1,10 @@
 """A mention table and its texts -> the same table with other names of the same things joined to them.
 
-Three ways in which encyclopaedic prose says that a thing has another name are read: an acronym in brackets beside its
+Three ways in which encyclopaedic prose gives a thing another name are read: an acronym in brackets beside its
 expansion ("European Union (EU)", either way round), whose letters must be the initials; "also known as Y" (called,
 abbreviated as) in a page's first sentence before its verb; and the name that this sentence opens with, where it shares
 a word with the title ("Publix Super Markets, Inc., …"). An alias counts only where the whole corpus gives it one
-meaning and no page bears it as its title. Ours, all of it.
+meaning and no page has it as its title. All of it is ours.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _KNOWN_AS = re.compile(
     r"\s+(?:the\s+)?[\"“'‘`]{0,2}"
 )
 _WHOLE = re.compile(r"['’\"”`]*\s*(?:[,;()]|$|or\b)")  # what follows a name that is not part of more
-_LISTED = re.compile(r"['’\"”`]*\s*(?:[,;()]|$|(?:or|and|in|by)\b)")  # and where names stand in a list
+_LISTED = re.compile(r"['’\"”`]*\s*(?:[,;()]|$|(?:or|and|in|by)\b)")  # and where names are in a list
 _ARTICLES = frozenset({"the", "a", "an"})
 ACRONYM, NAME_OF_PAGE = range(2)
 _LONGEST_EXPANSION = 12  # words before a bracket that may be the acronym's
 
 
 class Stated(NamedTuple):
-    """What a text says: `alias` is another name of `name`.
+    """A statement that `alias` is another name of `name`.
 
     `kind` is ACRONYM, matched letter by letter with its case, or NAME_OF_PAGE. The latter does not take over a name
     that several passages share: "San Juan", "Clock Tower" belong to other pages too often.
@@ -55,10 +55,10 @@ class Stated(NamedTuple):
 def find_aliases(
     corpus: Corpus, table: MentionTable
 ) -> tuple[MentionTable, dict[str, tuple[str, ...]], dict[str, int]]:
-    """Join what the corpus itself says to be one thing.
+    """Join the names that the corpus states to be of one thing.
 
-    Mentions of an alias become mentions of what it stands for; a shared name that is an acronym goes into its meaning;
-    mentions of titles that are dates or numbers ("1984") are left out: hubs that join what has nothing in common.
+    Mentions of an alias become mentions of its meaning; a shared name that is an acronym is joined to its meaning;
+    mentions of titles that are dates or numbers ("1984") are left out: such hubs join unrelated passages.
 
     Returns
     -------
@@ -93,7 +93,7 @@ def find_aliases(
 def _unambiguous(
     corpus: Corpus, table: MentionTable, key_of: Mapping[str, int], notes: Counter[str]
 ) -> dict[str, tuple[int, Stated]]:
-    """Alias key -> the key it stands for, and its first statement. No alias stands for another alias."""
+    """Alias key -> the key of its meaning, and its first statement. No alias means another alias."""
     meanings: dict[str, dict[int, Stated]] = {}
     for stated in _statements(corpus):
         key, code = normalise(stated.alias), key_of.get(normalise(stated.name))
@@ -128,7 +128,7 @@ def _statements(corpus: Corpus) -> Iterator[Stated]:
 
 
 def _acronyms(sentence: str) -> Iterator[Stated]:
-    """Acronyms beside their expansions.
+    """Acronyms next to their expansions.
 
     >>> [(s.name, s.alias) for s in _acronyms("A member of the Party for Democracy (PD) and NATO (a pact).")]
     [('Party for Democracy', 'PD')]
@@ -194,7 +194,7 @@ def _is_topic_of(name: str, title: str) -> bool:
 def _occurrences(
     corpus: Corpus, table: MentionTable, known: Mapping[str, tuple[int, Stated]]
 ) -> Iterator[tuple[int, int, int]]:
-    """(row, sentence, key) of the aliases in the texts, where no longer title or name stands."""
+    """(row, sentence, key) of the aliases in the texts, outside longer titles and names."""
     if not known:
         return
     own = frozenset(table.keys)

@@ -44,7 +44,7 @@ class Mentions:
         return self.from_table(find_mentions(corpus), corpus)
 
     def from_table(self, table: MentionTable, corpus: Corpus) -> Extraction:
-        """The same from a table that is at hand."""
+        """The same from a given table."""
         titles = corpus.titles
         others: dict[str, tuple[str, ...]] = {}
         notes: dict[str, int] = {}
@@ -63,7 +63,7 @@ class Mentions:
 
 
 def _display_names(table: MentionTable, titles: Sequence[str]) -> list[list[str]]:
-    """The entities each key stands for: the titles of its pages, or the name itself."""
+    """The entities of each key: the titles of its pages, or the name itself."""
     display: list[list[str]] = [[] for _ in table.keys]
     for key, row in zip(table.page_key.tolist(), table.page_row.tolist(), strict=True):
         if titles[row] not in display[key]:
@@ -74,7 +74,7 @@ def _display_names(table: MentionTable, titles: Sequence[str]) -> list[list[str]
 def _entities(
     table: MentionTable, display: Sequence[Sequence[str]], others: Mapping[str, tuple[str, ...]]
 ) -> Iterator[Entity]:
-    """Titles, with and without their brackets, then names; a name that became another's alias is none of its own."""
+    """Titles, with and without their brackets, then names; a name that became an alias has no record."""
     aliases: defaultdict[str, dict[str, None]] = defaultdict(dict)
     for key, names in enumerate(display[: table.n_titles]):
         for name in names:

@@ -2,7 +2,7 @@
 
 Titles are found by longest match over all titles of the corpus, with and without their bracketed disambiguation;
 names are capitalised phrases that at least two passages share. Where a title "Rebecca" could mean two pages, the
-mention points to both, and says so by its number of pages.
+mention points to both; the number of its pages shows that.
 
 The rules are ours; the idea that hyperlink-like title mentions carry multi-hop questions is old (the sets themselves
 were built from Wikipedia links [1, 2]).

@@ -1,8 +1,8 @@
-"""A mention table and a seed -> one of the same shape that knows nothing: the placebo of `mention_ppr` and `linear`.
+"""A mention table and a seed -> one of the same shape without information: the placebo of `mention_ppr` and `linear`.
 
 These strategies read the corpus's own mention table, whatever the graph, so a shuffled graph does not reach them. Two
 things are permuted. Pages swap their titles, so that a title leads to another page. What the passages mention is dealt
-out anew among the passages, titles and names each for themselves: every passage mentions as many titles and names as
+out again among the passages, titles and names separately: every passage mentions as many titles and names as
 before, in the same sentences, every title and name is mentioned as often. See `knowledge.graph.perturbation` for why it
 takes both.
 """
@@ -25,13 +25,13 @@ def shuffled(table: MentionTable, seed: int = 0, *, titles: bool = True) -> Ment
     Parameters
     ----------
     seed : same table, same seed, same placebo.
-    titles : False leaves every title on its own page. A question that names a title then still finds the page, by its
+    titles : False keeps every title on its own page. A question that names a title then still finds the page, by its
         title and not by a link, as a full-text search would.
 
     Notes
     -----
-    A title or name that stands in several sentences of a passage is dealt out as one. Where chance deals the same one
-    to a passage twice, it is exchanged; in a table so small that this cannot be avoided, the mentions stay two.
+    A title or name in several sentences of a passage is dealt out as one. Where a passage draws the same one twice, it
+    is exchanged; in a table so small that this cannot be avoided, both mentions stay.
     """
     dealing, paging = (np.random.default_rng([seed, part]) for part in range(2))
     pairs, owner = np.unique(np.stack([table.row, table.key], axis=1), axis=0, return_inverse=True)
@@ -53,7 +53,7 @@ def shuffled(table: MentionTable, seed: int = 0, *, titles: bool = True) -> Ment
 
 
 def _dealt(rows: NDArray[np.int32], keys: NDArray[np.int32], random: np.random.Generator) -> NDArray[np.int32]:
-    """The keys in random order; one that meets its like in a row changes places with another, drawn at random."""
+    """The keys in random order; a repeated one in a row changes places with another, drawn at random."""
     keys = random.permutation(keys)
     for _ in range(_ROUNDS):
         order = np.lexsort((keys, rows))
@@ -68,7 +68,7 @@ def _dealt(rows: NDArray[np.int32], keys: NDArray[np.int32], random: np.random.G
 
 
 def _swapped_pages(table: MentionTable, random: np.random.Generator) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """The pages of the titles, sorted by key then row, after every page took over the titles of another."""
+    """The pages of the titles, sorted by key then row, after every page has taken the titles of another."""
     rows = np.unique(table.page_row)
     cycle = random.permutation(rows)
     taken = np.zeros(int(rows.max(initial=-1)) + 1, dtype=np.int32)

@@ -16,13 +16,13 @@ from kg2rag.text.lexicon import Lexicon
 
 @dataclass(frozen=True)
 class MentionTable:
-    """Who mentions what: the keys (titles and names) of a corpus and where they stand.
+    """The keys (titles and names) of a corpus, and where they are mentioned.
 
     Attributes
     ----------
     keys : normalised surface of every key; the first `n_titles` are titles, the rest names.
     names : how each key is written.
-    page_key, page_row : which passages bear a title, (n_pages,) each, sorted by key then row.
+    page_key, page_row : which passages have a title, (n_pages,) each, sorted by key then row.
     key, row, sentence : (n_mentions,) each, sorted by row, sentence, key; a passage's own titles are left out.
     """
 
@@ -43,11 +43,11 @@ class MentionTable:
 
     @cached_property
     def pages(self) -> NDArray[np.int64]:
-        """(n_keys,) passages that bear each key as their title; 0 for names."""
+        """(n_keys,) passages whose title is the key; 0 for names."""
         return np.bincount(self.page_key, minlength=len(self.keys))
 
     def pages_of(self, key: int) -> NDArray[np.int32]:
-        """The passages that bear a title, ascending."""
+        """The passages with a title, ascending."""
         start, end = np.searchsorted(self.page_key, [key, key + 1])
         return self.page_row[start:end]
 

@@ -1,6 +1,6 @@
 """Passages -> triples by a language model behind any OpenAI-compatible endpoint.
 
-`PromptedTriples` plans and runs; a `PromptStyle` says what is asked.
+`PromptedTriples` plans and runs; a `PromptStyle` has the prompts.
 """
 
 from kg2rag.extraction.prompted.extractor import STYLES, PromptedTriples

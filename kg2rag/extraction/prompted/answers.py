@@ -1,8 +1,8 @@
 """What a model writes about a text -> names and triples: the schemas that every answer must fit.
 
 The JSON schema that is sent is strict, and has triples as lists of three: as objects they take half as many tokens
-again (2.9 instead of 1.9 a token of text, over GPT-3.5's triples of 1,890 MuSiQue passages). What is read is a little
-more than what was asked for: forms that small models fall into and that have one reading. A triple that is not three
+again (2.9 instead of 1.9 a token of text, over GPT-3.5's triples of 1,890 MuSiQue passages). Slightly more is read
+than was requested: forms that small models fall into and that have one reading. A triple that is not three
 parts becomes `()`, to be dropped and counted; anything else that does not fit fails the whole answer.
 """
 

@@ -1,8 +1,8 @@
 """Prompts -> outcomes over several tries: the first usable answer that the store has, or that is bought now.
 
 A try is one answer of the model. Faults of the connection are no tries: they are retried by the connection, and never
-stored. An unusable answer is stored, for it was paid for; the next try asks differently (`ChatModel.again`). What has
-been tried is known from the store alone, so any run finds the same answers, wherever an earlier one was stopped.
+stored. An unusable answer is stored, since it was paid for; the next try is sent differently (`ChatModel.again`). The
+store alone records the tries, so any run finds the same answers, wherever an earlier one was stopped.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ class Settled:
 
 
 def unusable(outcome: Outcome | None) -> bool:
-    """Whether the model answered, but not with what was asked for; other failures brought no answer at all."""
+    """Whether the model answered otherwise than requested; other failures brought no answer at all."""
     return isinstance(outcome, Failure) and outcome.kind == "output"
 
 
 def settle(
     model: ChatModel, prompts: Sequence[Messages], schema: type[BaseModel], *, retry_failed: bool, progress: str
 ) -> list[Settled]:
-    """Ask what was never answered; with `retry_failed`, ask once more what was only answered unusably.
+    """Send what was never answered; with `retry_failed`, send once more what has only unusable answers.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def settle(
 
 
 def latest(model: ChatModel, prompt: Messages, schema: type[BaseModel]) -> Outcome | None:
-    """What `settle` would find of a prompt without asking: an answer, the last unusable one, or None."""
+    """What `settle` would find for a prompt without sending it: an answer, the last unusable one, or None."""
     outcome, tries = model.stored(prompt, schema), 1
     while unusable(outcome):
         following = replace(model, again=tries).stored(prompt, schema)
@@ -66,5 +66,5 @@ def latest(model: ChatModel, prompt: Messages, schema: type[BaseModel]) -> Outco
 
 
 def _next(before: Settled, outcome: Outcome) -> Settled:
-    assert isinstance(before.outcome, Failure)  # else it would not have been asked again
+    assert isinstance(before.outcome, Failure)  # else it would not have been sent again
     return Settled(outcome, before.tries + 1, (*before.wasted, before.outcome))

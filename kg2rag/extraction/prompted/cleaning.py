@@ -28,7 +28,7 @@ def clean_names(names: Iterable[str], longest: int, notes: Counter[str]) -> list
 def clean_facts(given: Iterable[RawTriple], longest: int, notes: Counter[str]) -> list[Fact]:
     """Facts of three parts, each once, in the order given.
 
-    A fact whose two ends are one entity (equal when normalised) says nothing in a graph, and a part of more than
+    A fact whose two ends are one entity (equal when normalised) means nothing in a graph, and a part of more than
     `longest` characters is a sentence, not a name: both drop.
     """
     kept: dict[Fact, None] = {}

@@ -38,7 +38,7 @@ class Collected:
     notes: Counter[str] = field(default_factory=Counter)
 
     def add(self, step: PromptStep, excerpt: Excerpt, settled: Settled) -> bool:
-        """Take in a call; whether it was answered, so that the excerpt's next step can be asked."""
+        """Take in a call; whether it was answered, so that the excerpt's next step can be sent."""
         if not isinstance(settled.outcome, Completion):
             failure = FailedCall.of(self.corpus.ids[excerpt.row], step, excerpt, settled)
             self.failures.append((excerpt, failure))

@@ -18,13 +18,13 @@ Names = Sequence[str]
 
 
 @dataclass
-class Standing:
-    """Where the excerpts of a corpus stand before a step, and, when `look` has run, after it.
+class Progress:
+    """The state of the excerpts of a corpus before a step; `look` returns the state after it.
 
     Attributes
     ----------
     known : excerpts whose earlier steps are answered, with the entities that these named.
-    coming : excerpts whose earlier steps are still to be asked, with the tokens their entities may come to.
+    coming : excerpts whose earlier steps are still to be sent, with the estimated tokens of their entities.
     blocked : excerpts whose earlier step has an unusable answer.
     """
 
@@ -34,10 +34,10 @@ class Standing:
 
 
 def look(
-    step: PromptStep, standing: Standing, model: ChatModel, counter: TokenCounter, *, longest: int, retry_failed: bool
-) -> tuple[StepPlan, Standing]:
-    """The plan of a step, and where the excerpts stand after it; `longest` is that of `clean_names`."""
-    prompts = {excerpt: step.messages(excerpt, names) for excerpt, names in standing.known.items()}
+    step: PromptStep, progress: Progress, model: ChatModel, counter: TokenCounter, *, longest: int, retry_failed: bool
+) -> tuple[StepPlan, Progress]:
+    """The plan of a step, and the state of the excerpts after it; `longest` is that of `clean_names`."""
+    prompts = {excerpt: step.messages(excerpt, names) for excerpt, names in progress.known.items()}
     outcomes = {excerpt: latest(model, prompt, step.schema) for excerpt, prompt in prompts.items()}
     answers = {excerpt: outcome for excerpt, outcome in outcomes.items() if isinstance(outcome, Completion)}
     unasked = [excerpt for excerpt in outcomes if excerpt not in answers]
@@ -45,17 +45,17 @@ def look(
     bad = len(unasked) - len(asked)
 
     tokens = _Tokens(step, model, counter)
-    texts = tokens.of_texts([*standing.known, *standing.coming])
+    texts = tokens.of_texts([*progress.known, *progress.coming])
     sent = tokens.of_prompts(prompts)
     growth, scale = _measured(answers, texts, sent)
     growth_taken = step.growth if growth is None else growth
-    bare = tokens.of_prompts({excerpt: step.messages(excerpt) for excerpt in standing.coming})
-    waiting = {excerpt: bare[excerpt] + more for excerpt, more in standing.coming.items()}
+    bare = tokens.of_prompts({excerpt: step.messages(excerpt) for excerpt in progress.coming})
+    waiting = {excerpt: bare[excerpt] + more for excerpt, more in progress.coming.items()}
     plan = StepPlan(
         step=step.name,
-        calls=len(standing.known) + len(standing.coming) + standing.blocked,
+        calls=len(progress.known) + len(progress.coming) + progress.blocked,
         stored=len(answers),
-        unusable=bad + standing.blocked,
+        unusable=bad + progress.blocked,
         to_ask=len(asked) + len(waiting),
         prompt_tokens=round(scale * (sum(sent[excerpt] for excerpt in asked) + sum(waiting.values()))),
         completion_tokens=round(growth_taken * sum(texts[excerpt] for excerpt in [*asked, *waiting])),
@@ -63,7 +63,7 @@ def look(
     )
     named = {excerpt: _names(answer, longest) for excerpt, answer in answers.items()}
     ahead = {excerpt: growth_taken * texts[excerpt] for excerpt in [*asked, *waiting]}
-    return plan, Standing(named, ahead, standing.blocked + bad)
+    return plan, Progress(named, ahead, progress.blocked + bad)
 
 
 def _names(answer: Completion[Entities], longest: int) -> Names:
@@ -91,7 +91,7 @@ class _Tokens:
     def __init__(self, step: PromptStep, model: ChatModel, counter: TokenCounter) -> None:
         self.counter = counter
         shared = step.messages(Excerpt(0, "", ""))[:-1]
-        # What the model adds: the message that tells the schema, where the endpoint is not told otherwise.
+        # What the model adds: a message with the schema, where the endpoint does not take it as a parameter.
         added = model.request(shared, step.schema)["messages"]
         self._shared = sum(counter.count([message["content"] for message in added])) + PER_MESSAGE * (len(added) + 1)
 

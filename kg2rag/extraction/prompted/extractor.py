@@ -1,7 +1,7 @@
 """A corpus and a language model -> triples, with every answer paid for once and every failure named.
 
-The prompts stand in `openie` and `per_sentence`, what is asked again in `asking`, the estimate in `estimate`. Answers
-are kept by the model's store as they arrive: a run that was stopped, however, goes on where it was.
+The prompts are in `openie` and `per_sentence`, retries in `asking`, the estimate in `estimate`. The model's store keeps
+answers as they arrive: a run that was stopped, in whatever way, continues where it was.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kg2rag.compute.tokens import EncoderTokens, TokenCounter
 from kg2rag.extraction import Extraction
 from kg2rag.extraction.prompted.asking import Settled, settle
 from kg2rag.extraction.prompted.collected import Collected
-from kg2rag.extraction.prompted.estimate import Standing, look
+from kg2rag.extraction.prompted.estimate import Progress, look
 from kg2rag.extraction.prompted.openie import OPENIE
 from kg2rag.extraction.prompted.outcome import ExtractionError, ExtractionRun, usage_of
 from kg2rag.extraction.prompted.per_sentence import PER_SENTENCE
@@ -46,7 +46,7 @@ class PromptedTriples:
     >>> extractor.style.per
     'passage'
 
-    `extractor.plan(corpus)` says what it would take; `run(corpus)` returns triples and failures; `extract(corpus)`,
+    `extractor.plan(corpus)` estimates the cost; `run(corpus)` returns triples and failures; `extract(corpus)`,
     which `KnowledgeBase` calls, raises where any passage failed.
     """
 
@@ -76,18 +76,18 @@ class PromptedTriples:
     def plan(
         self, corpus: Corpus, *, retry_failed: bool = False, counter: TokenCounter | None = None
     ) -> ExtractionPlan:
-        """What `run` would ask and what the store has already; sends nothing.
+        """What `run` would send and what the store already has; sends nothing.
 
         Parameters
         ----------
         counter : estimates the tokens; the default encoder's tokenizer where not given.
         """
         by_text = {(excerpt.title, excerpt.text): excerpt for excerpt in self._style.excerpts(corpus, self.limit)}
-        standing = Standing(dict.fromkeys(by_text.values(), ()))  # equal texts are asked about once
+        progress = Progress(dict.fromkeys(by_text.values(), ()))  # equal texts are sent once
         steps: list[StepPlan] = []
         for step in self._style.steps:
-            plan, standing = look(
-                step, standing, self.model, counter or EncoderTokens(), longest=self.longest, retry_failed=retry_failed
+            plan, progress = look(
+                step, progress, self.model, counter or EncoderTokens(), longest=self.longest, retry_failed=retry_failed
             )
             steps.append(plan)
         prices = self.model.prompt_price, self.model.completion_price
@@ -107,10 +107,10 @@ class PromptedTriples:
         return run.extraction
 
     def run(self, corpus: Corpus, *, retry_failed: bool = False) -> ExtractionRun:
-        """Ask what the store lacks; failures are part of the result, never triples that are silently not there.
+        """Send the calls that the store lacks; failures are part of the result, never silently missing triples.
 
-        A call that brought no answer (time-out, rate limit, server error) is asked again by every run. One that was
-        answered unusably is asked again, otherwise (`ChatModel.again`), only with `retry_failed`, once a run. A failed
+        A call without an answer (time-out, rate limit, server error) is sent again by every run. One with an unusable
+        answer is sent again, differently (`ChatModel.again`), only with `retry_failed`, once a run. A failed
         passage keeps the triples of its other calls.
 
         Raises

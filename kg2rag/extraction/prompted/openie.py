@@ -1,6 +1,6 @@
 """Passage -> its named entities -> triples about them: two calls a passage, as HippoRAG [1] does it.
 
-Theirs: the two steps, one worked example, the second step told the entities of the first. The texts and the example
+Theirs: the two steps, one worked example, the second step given the entities of the first. The texts and the example
 are ours.
 
 [1] Gutiérrez et al., "HippoRAG", NeurIPS 2024, arXiv 2405.14831.

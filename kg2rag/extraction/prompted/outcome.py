@@ -23,9 +23,9 @@ class FailedCall:
 
     Attributes
     ----------
-    call : the step, and the sentence where one was asked about ("triples, sentence 3").
+    call : the step, and the sentence where the excerpt is one ("triples, sentence 3").
     kind, reason, attempts : as `kg2rag.compute.llm.Failure` has them; attempts are requests sent for the last try.
-    tries : answers asked for so far; another `retry_failed` asks for the next, where `kind` is "output".
+    tries : answers requested so far; another `retry_failed` requests the next, where `kind` is "output".
     """
 
     passage_id: str
@@ -53,7 +53,7 @@ class ExtractionRun:
 
     Attributes
     ----------
-    extraction : what the usable answers say; its notes count the failed passages.
+    extraction : of the usable answers; its notes count the failed passages.
     failures : the calls without a usable answer, in the order of the passages.
     usage : calls, tokens and cost, those of unusable answers included.
     """

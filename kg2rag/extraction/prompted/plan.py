@@ -1,4 +1,4 @@
-"""A corpus and a way of asking -> what extraction would take: calls, tokens, cost, and what the store has already.
+"""A corpus and a prompt style -> what extraction would take: calls, tokens, cost, and what the store already has.
 
 Tokens are estimates. They are counted with the encoder's tokenizer, which is not the language model's; the length of
 an answer is that of the text times what the answers in the store came to, or the style's own `growth`, where there are
@@ -26,10 +26,10 @@ class StepPlan:
     Attributes
     ----------
     calls : different calls; the sum of the next three.
-    stored : answered usably. unusable : answered, but not with what was asked for, or waiting for such a one; they
-        fail unless they are asked again. to_ask : those the run would send.
+    stored : answered usably. unusable : answered otherwise than requested, or waiting for such a call; they
+        fail unless they are sent again. to_ask : those the run would send.
     prompt_tokens, completion_tokens : of the calls to ask, estimated.
-    measured : whether stored answers told their lengths.
+    measured : whether the estimates rest on stored answers.
     """
 
     step: str

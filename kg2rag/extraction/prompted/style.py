@@ -1,4 +1,4 @@
-"""How a model is asked for a graph: what it sees at a time, and in which steps.
+"""How a model is prompted for a graph: what it sees at a time, and in which steps.
 
 A style is data: instructions, worked examples and the schema of each answer. Write one to try other prompts.
 """
@@ -19,7 +19,7 @@ Messages = list[dict[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """What is asked about at a time: a passage, or one of its sentences (counted from 0; -1 for the passage)."""
+    """The text of one call: a passage, or one of its sentences (counted from 0; -1 for the passage)."""
 
     row: int
     title: str
@@ -29,13 +29,13 @@ class Excerpt:
 
 @dataclass(frozen=True)
 class PromptStep:
-    """One call a excerpt.
+    """One call per excerpt.
 
     Parameters
     ----------
     name : as the plan and the list of failures call it.
     instruction : the system message.
-    question : what the model is asked, with {title}, {text} and, after a step that names entities, {entities}: the
+    question : the last message, with {title}, {text} and, after a step that names entities, {entities}: the
         JSON list of them.
     examples : pairs of a question and its right answer, which go before the question as a conversation.
     schema : what the answer must fit.
@@ -50,24 +50,24 @@ class PromptStep:
     growth: float
 
     def messages(self, excerpt: Excerpt, entities: Sequence[str] = ()) -> Messages:
-        """The conversation that asks about a excerpt; everything but its last message is the same for all excerpts."""
+        """The messages about an excerpt; all but the last are the same for every excerpt."""
         listed = json.dumps(list(entities), ensure_ascii=False)
         question = self.question.format(title=excerpt.title, text=excerpt.text, entities=listed)
-        told = [{"role": "system", "content": self.instruction}]
+        shown = [{"role": "system", "content": self.instruction}]
         for asked, answered in self.examples:
-            told += [{"role": "user", "content": asked}, {"role": "assistant", "content": answered}]
-        return [*told, {"role": "user", "content": question}]
+            shown += [{"role": "user", "content": asked}, {"role": "assistant", "content": answered}]
+        return [*shown, {"role": "user", "content": question}]
 
 
 @dataclass(frozen=True, repr=False)
 class PromptStyle:
-    """A way of asking.
+    """A way of prompting.
 
     Parameters
     ----------
     name : as the command line and the graph's notes call it.
-    excerpt : what is asked about at a time. Sentences are the corpus's own (`Corpus.sentences`).
-    steps : one step for `Facts`; before it there may be one for `Entities`, which the second then builds on.
+    per : what one call is about. Sentences are those of `Corpus.sentences`.
+    steps : one step for `Facts`; before it there may be one for `Entities`, which the second then uses.
     """
 
     name: str
@@ -85,7 +85,7 @@ class PromptStyle:
 
     @property
     def fingerprint(self) -> str:
-        """sha256 over excerpt, texts and schemas."""
+        """sha256 over `per`, texts and schemas."""
         steps = [
             (step.instruction, step.question, step.examples, step.schema.model_json_schema()) for step in self.steps
         ]

@@ -1,8 +1,8 @@
 """Triples, mentions and entities -> one immutable knowledge graph over arrays, its neighbourhoods and its files.
 
-What an entity *is* (one normalised name) is decided in `build`; walking stands in `neighbourhood`, networkx in
-`conversion`, Parquet in `files`, sizes and components in `statistics`. Finding the entities that a query names is left
-to `kg2rag.retrievers.linking.linkers`, drawing to `kg2rag.report.plots`.
+`data` has the arrays, `knowledge` the methods; `build` decides what an entity *is* (one normalised name). Walks are in
+`neighbourhood`, networkx in `conversion`, Parquet in `files`, sizes in `statistics`. Linking queries to entities is in
+`kg2rag.retrievers.linking`, drawing in `kg2rag.report.plots`.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class EntityRegister:
         return code
 
     def describe(self, entity: Entity) -> None:
-        """Add what a source says; of several records of one entity the first type and description stand."""
+        """Add a record of a source; of several records of one entity the first type and description are kept."""
         before = len(self.names)
         code = self.code(entity.name)
         self.repeated += code < before

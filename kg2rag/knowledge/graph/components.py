@@ -1,6 +1,6 @@
-"""Edges and who is met where -> the passages that hang together with some nodes, by chains of any length.
+"""Edges, and the passages of each node -> the passages connected with some nodes, by chains of any length.
 
-What separates "nothing leads there" from "the way was not walked" in a trace.
+Distinguishes "no path leads there" from "the path was not walked" in a trace.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from kg2rag.types.arrays import IntArray
 
 @dataclass(frozen=True, eq=False)
 class Components:
-    """The connected components of an undirected graph whose nodes stand in passages.
+    """The connected components of an undirected graph whose nodes are named in passages.
 
     Attributes
     ----------
     labels : (n_nodes,) the number of each node's component.
-    nodes, rows : (n_pairs,) a node and a passage that it stands in.
+    nodes, rows : (n_pairs,) a node and a passage that names it.
     """
 
     labels: IntArray
@@ -40,7 +40,7 @@ class Components:
 
         Parameters
         ----------
-        ends : (n_edges,) each. met : nodes and corpus rows, (n_pairs,) each; a passage may stand under many nodes.
+        ends : (n_edges,) each. met : nodes and corpus rows, (n_pairs,) each; a passage may name many nodes.
         """
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
@@ -56,8 +56,8 @@ class Components:
         table, mentions = graph.triples, graph.mentions
         return cls.of((table.heads, table.tails), graph.n_entities, (mentions.owners, mentions.others))
 
-    def rows_with(self, starts: Iterable[int]) -> IntArray:
-        """The passages that hold a node joined to one of these, ascending; none for none."""
-        wanted = np.unique(self.labels[np.fromiter(starts, dtype=np.int64)])
+    def rows_with(self, nodes: Iterable[int]) -> IntArray:
+        """The passages of every node connected with one of these, ascending; none for none."""
+        wanted = np.unique(self.labels[np.fromiter(nodes, dtype=np.int64)])
         found: IntArray = np.unique(self.rows[np.isin(self.labels[self.nodes], wanted)]).astype(np.int64)
         return found

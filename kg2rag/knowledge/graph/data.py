@@ -1,7 +1,7 @@
-"""`GraphData`: what a corpus's triples and mentions say, as arrays, with sizes and lookup.
+"""`GraphData`: the triples and mentions of a corpus as arrays, with sizes and lookup.
 
-Functions that make one graph of another take any `GraphData` and return its own type, so that `KnowledgeGraph`, which
-offers them as methods, can stand above them.
+Functions that derive one graph from another take any `GraphData` and return its type, so that `KnowledgeGraph` can
+import them and offer them as methods.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class GraphData:
 
     def triple(self, index: int) -> Triple:
         """The triple at `index`, with names in place of codes; its passage is "" where none states it."""
-        if index not in self._written:  # strategies ask for the same few again and again
+        if index not in self._written:  # strategies read the same few again and again
             self._written[index] = self._write(index)
         return self._written[index]
 

@@ -1,6 +1,6 @@
-"""Entities -> how many triples away the others are, and which passages lie that far; which passages hang together.
+"""Entities -> how many triples away the others are, and which passages are that far; which passages are connected.
 
-The ceiling of every strategy that walks the graph: what no walk of so many triples reaches, none can bring in.
+The ceiling of every strategy that walks the graph: what no walk of so many triples reaches, none can retrieve.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ def passage_hops(graph: GraphData, entities: IntArray, allowed: Flags | None = N
 
 
 def connected(graph: GraphData, groups: Sequence[IntArray], hops: int, allowed: Flags | None = None) -> bool:
-    """Whether passages hang together: each leads to each by steps of at most `hops` triples from name to name.
+    """Whether passages are connected: each leads to each by steps of at most `hops` triples from entity to entity.
 
     Parameters
     ----------
     groups : the corpus rows of each thing to be joined, one row where it is a passage, several for a document.
-    hops : 0 asks for a shared entity, 1 for a triple between an entity of the one and an entity of the other.
+    hops : 0 requires a shared entity, 1 a triple between an entity of the one and an entity of the other.
     """
     named = [np.unique(graph.mentioned.of_all(rows)) for rows in groups]
     reached, waiting = {0}, [0]

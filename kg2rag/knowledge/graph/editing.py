@@ -28,22 +28,22 @@ Member = TypeVar("Member")
 def edited(
     graph: KnowledgeGraph, corpus: Corpus, *, gone: Iterable[str] = (), added: Extraction | None = None
 ) -> KnowledgeGraph:
-    """The graph over `corpus`, whose passages it has or of which it says nothing.
+    """The graph over `corpus`; of passages new to it, it has what `added` states.
 
     Parameters
     ----------
-    gone : passages whose triples and mentions are dropped, beside those that the corpus lacks; a passage whose text was
-        replaced is both gone and in the corpus. An entity that nothing names any more goes with them, as does a
-        relation; one that nothing ever named, or that a triple without a passage names, stays.
+    gone : passages whose triples and mentions are dropped, as are those that the corpus lacks; a passage whose text was
+        replaced is both gone and in the corpus. An entity or relation that nothing names any more is dropped with them;
+        one that nothing ever named, or that a triple without a passage names, stays.
     added : merged in under the names that the graph has. Of an entity that both describe, the graph's type and
-        description stand, and all aliases.
+        description are kept, and all aliases.
     """
     left = _left(graph, corpus, frozenset(gone))
     return left if added is None else _joined(left, KnowledgeGraph.build(added, corpus))
 
 
 def _left(graph: KnowledgeGraph, corpus: Corpus, gone: frozenset[str]) -> KnowledgeGraph:
-    """What the passages that stay say, in the rows of the new corpus."""
+    """The statements of the passages that stay, in the rows of the new corpus."""
     rows = {id_: row for row, id_ in enumerate(corpus.ids) if id_ not in gone}
     # The last place is for triples that no passage states: their row, -1, stays -1.
     row = np.array([*(rows.get(id_, -1) for id_ in graph.passage_ids), -1], dtype=np.int32)

@@ -1,4 +1,4 @@
-"""An extraction and its corpus -> a folder that says of itself what it is: the graph, the extraction, `build.json`.
+"""An extraction and its corpus -> a self-describing folder: the graph, the extraction, `build.json`.
 
 The folder is made beside its name and renamed into place, so that nobody reads half a graph, and a build that fails
 leaves an older graph as it was. Reading it is `kg2rag.extraction.importers.saved.SavedGraph`, or `KnowledgeGraph.load`.
@@ -30,7 +30,7 @@ def check_free(directory: Path, extractor: Extractor, corpus: Corpus) -> None:
     if not directory.is_dir() or not (directory / ABOUT).is_file():
         if directory.is_dir() and [file.name for file in directory.iterdir()] == [FAILED]:
             return
-        raise ValueError(f"{directory} is there, and is no graph folder. Give another --out.")
+        raise ValueError(f"{directory} exists, and is no graph folder. Give another --out.")
     about = read_about(directory)
     if (about.fingerprint, about.corpus.fingerprint) != (extractor.fingerprint, corpus.fingerprint):
         raise ValueError(

@@ -1,8 +1,8 @@
 """Edges in order of preference -> the maximum spanning tree of every component, each walked from its best edge.
 
-Follows Zhu et al., "Knowledge Graph-Guided RAG", NAACL 2025, Sec. 2.3. Ours: what the paper leaves open, that is,
-which of equal edges stands (the caller's order says), and that a walk goes along better edges first, from the first
-end of its root edge before the second.
+Follows Zhu et al., "Knowledge Graph-Guided RAG", NAACL 2025, Sec. 2.3. Ours, where the
+paper is silent: of equal edges the first in the caller's order is kept, and a walk follows better edges first, from the
+first end of its root edge before the second.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def spanning_trees(heads: NDArray[np.integer], tails: NDArray[np.integer]) -> li
     Parameters
     ----------
     heads, tails : (n_edges,) vertex numbers of any size; edge i is preferred to edge j where i < j. Of parallel edges
-        the first stands, self-loops stand for nothing.
+        the first is kept; self-loops are dropped.
     """
     kept = _spanning_forest(heads, tails)
     ends = {edge: (int(heads[edge]), int(tails[edge])) for edge in kept.tolist()}

@@ -157,8 +157,8 @@ def neighbours(
     """The entities within `hops` triples of the seeds, walked both ways; ordered by (hop, -weight, code).
 
     Every entity comes once, by its smallest hop from any seed, and the seeds themselves do not come. Its path
-    lengthens the path of an entity one hop nearer by one triple. Of several, that with the greatest weight (the
-    weakest strength on the path) stands, then that with the greatest sum of strengths, then that whose last
+    lengthens the path of an entity one hop nearer by one triple. Of several, the one of greatest weight (the
+    weakest strength on the path) is kept, then the one of the greatest sum of strengths, then the one whose last
     triple came first.
 
     Parameters
@@ -197,7 +197,7 @@ def graph_score(strength: ArrayLike, hop: ArrayLike, mentions: ArrayLike) -> Flo
 
     Parameters
     ----------
-    strength : of the path, 0 to 10. hop : from 1. mentions : of the entity; 31 and more count alike.
+    strength : of the path, 0 to 10. hop : from 1. mentions : of the entity; 31 and more count the same.
 
     Raises
     ------

@@ -92,7 +92,7 @@ def _relaxations(damping: float, tolerance: float) -> Floats:
 
 @numba.njit(cache=True)
 def _fill(start: Floats, restart: Floats, alone: NDArray[np.bool_], damping: float) -> None:
-    """What restarts bring in a step. Nodes that stand alone send damping · (their mass) back to the restart."""
+    """What restarts bring in a step. Nodes without edges send damping · (their mass) back to the restart."""
     total = stuck = 0.0
     for node in range(restart.shape[0]):
         total += restart[node]

@@ -1,27 +1,27 @@
 """A knowledge graph and a seed -> a graph that is wrong in a known way: the control of every graph strategy.
 
-`drop` and `add` say how a strategy bears an extractor's omissions and inventions. `shuffle` is the placebo. A graph
-can help for two reasons: it knows which passages belong together, or it merely adds candidates to the ranking. The
-placebo adds as many and knows nothing.
+`drop` and `add` show how a strategy bears an extractor's omissions and inventions. `shuffle` is the placebo. A graph
+can help for two reasons: it contains which passages belong together, or it merely adds candidates to the ranking. The
+placebo adds as many and contains nothing.
 
-How it is shuffled matters. Permuting tails, or passages, triple by triple keeps each column's counts but tears apart
-what stands together: the twenty triples of one page would name twenty passages, components would melt into one, and a
-walk would meet many *more* candidates than in the graph it is compared with. So the placebo is the same graph under
-other labels, two relabellings at once:
+How it is shuffled matters. Permuting tails, or passages, triple by triple keeps each column's counts but breaks up what
+belongs together: the twenty triples of one page would name twenty passages, components would merge into one, and a walk
+would meet many *more* candidates than in the graph it is compared with. So the placebo is the same graph under other
+labels, two relabellings at once:
 
 - Entities swap their names (with types, descriptions and aliases). A name that a query links leads to another entity's
-  place, and names that were joined no longer are, which strategies that write the names of neighbours need.
-- Passages swap their places, in triples and mentions alike. Entities lead to other passages, and passages that shared
-  an entity no longer do. The first relabelling alone would leave that, and a strategy that walks from the passages of
-  a dense search through their entities to other passages would be given the real graph.
+  place, and names that were joined no longer are, which matters for strategies that write the names of neighbours.
+- Passages swap their places, in triples and in mentions. Entities lead to other passages, and passages that shared an
+  entity no longer do. Without this, a strategy that walks from the passages of a dense search through their entities to
+  other passages would be given the real graph.
 
 Everything that can be counted without reading a label is equal to the last digit: sizes, components, degrees,
 candidates. Labels are swapped among nodes of the same type and nearly the same degree, so that each name and each
-passage keeps about its number of triples and mentions too (but for the few greatest hubs, which are like no other), and
-none stays where it was. What a strategy still gains from the placebo, it does not owe to what the graph says.
+passage keeps about its number of triples and mentions (except the few greatest hubs, which have no like), and none
+keeps its place. What a strategy still gains from the placebo is not due to the contents of the graph.
 
-Where each question searches its own candidates (setting "distractor"), the placebo's links mostly lead out of them:
-there it has fewer candidates than the graph. Compare in the pooled setting.
+Where each question searches its own candidates (setting "distractor"), the placebo's links mostly lead out of them, so
+it has fewer candidates than the graph. Compare in the pooled setting.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def perturbed(graph: Graph, *, drop: float = 0.0, add: float = 0.0, shuffle: boo
         raise ValueError(f"drop is a share of the triples, 0 to 1, not {drop}.")
     if not 0 <= add < np.inf:
         raise ValueError(f"add is a share of the triples, at least 0, not {add}.")
-    # A stream each, so that the same triples are dropped whatever else is asked for.
+    # A stream each, so that the same triples are dropped whatever the other options.
     dropping, adding, shuffling = (np.random.default_rng([seed, part]) for part in range(3))
     if drop:
         size = graph.n_triples
@@ -133,8 +133,8 @@ def _shuffled(graph: Graph, random: np.random.Generator) -> Graph:
     out = np.bincount(table.heads, minlength=size)
     entities = np.arange(size, dtype=np.int64)
     for members in _by_type(graph):
-        alike = [graph.degrees[members], out[members], np.diff(mentions.indptr)[members]]
-        entities[members] = members[swapped(alike, random)]
+        numbers = [graph.degrees[members], out[members], np.diff(mentions.indptr)[members]]
+        entities[members] = members[swapped(numbers, random)]
     stated = np.bincount(table.passages[table.passages >= 0], minlength=graph.n_passages)
     passages = swapped([np.diff(graph.mentioned.indptr), stated], random)
     columns = replace(
@@ -161,20 +161,20 @@ def _by_type(graph: Graph) -> list[IntArray]:
     return [np.array(group, dtype=np.int64) for group in (*several, single) if group]
 
 
-def swapped(alike: list[NDArray[np.integer]], random: np.random.Generator) -> IntArray:
+def swapped(numbers: list[NDArray[np.integer]], random: np.random.Generator) -> IntArray:
     """(n,) a random permutation in which every member goes to the place of another with nearly the same numbers.
 
     Parameters
     ----------
-    alike : columns of (n,) numbers, the most important first.
+    numbers : columns of (n,) numbers, the most important first.
 
     Notes
     -----
     Members are put in order by their numbers, equal ones at random, and swap places in a cycle with their neighbours,
     `GROUP` at a time. Only a single member stays where it is.
     """
-    size = len(alike[0])
-    order = np.lexsort((random.permutation(size), *alike[::-1]))
+    size = len(numbers[0])
+    order = np.lexsort((random.permutation(size), *numbers[::-1]))
     places = np.arange(size, dtype=np.int64)
     # What is left over at the end joins the last group, for a group of one could not swap.
     ends = [*range(GROUP, size - GROUP + 1, GROUP), size]

@@ -18,7 +18,7 @@ from kg2rag.types.arrays import IntArray
 
 @dataclass(frozen=True, eq=False)
 class Surroundings:
-    """What lies around some seed passages.
+    """The part of the graph around some seed passages.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ def surroundings(graph: GraphData, rows: IntArray, hops: int, allowed: NDArray[n
 
     Parameters
     ----------
-    rows : the seed passages, best first; the order decides only which path is told.
+    rows : the seed passages, best first; the order decides only which path is kept.
     hops : at least 0.
     allowed : (n_passages,) the passages whose triples may be walked; None for all.
     """

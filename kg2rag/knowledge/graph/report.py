@@ -1,7 +1,6 @@
 """A knowledge graph -> its report: sizes, components and coverage, hubs, relations.
 
-How much of a question set the graph could bring in is told by `kg2rag.graph_report`, which knows questions and links
-them; nothing here does.
+How much of a question set's gold the graph reaches is measured by `kg2rag.graph_report`.
 """
 
 from __future__ import annotations

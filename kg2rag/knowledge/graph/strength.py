@@ -26,10 +26,10 @@ LETTERS = 3  # names of fewer letters and digits have no synonyms, as in HippoRA
 
 
 def corroborated(graph: Graph, by: Literal["triple", "pair"] = "triple") -> Graph:
-    """Strengths that grow with the number of passages that say the same.
+    """Strengths that grow with the number of passages that state the same.
 
     Passages are taken for independent witnesses: s = 10 · (1 - Π (1 - s_p / 10)), over the passages p that state the
-    fact and their greatest strength for it, s_p. Of statements with the default strength, 5, one leaves 5, two make
+    fact and their greatest strength for it, s_p. Of statements with the default strength, 5, one gives 5, two give
     7.5, three 8.75. The triples that no passage states count as one witness more.
 
     Parameters

@@ -1,8 +1,8 @@
-"""Unit vectors of names -> pairs of names so alike that they may mean the same thing; in bounded memory.
+"""Unit vectors of names -> pairs of names similar enough to mean the same thing; in bounded memory.
 
 FAISS proposes each row's nearest rows among those before it, a block of rows at a time, so that every pair is looked at
-once. A row with more near ones than are kept would hide itself from some of them: such rows, and all near them, are
-searched once more among all. Cosines are then computed again in float64, pair by pair, so that a pair at the threshold
+once. A row with more near rows than are kept would be missing among some of theirs: such rows, and all near them, are
+searched again among all. Cosines are then computed again in float64, pair by pair, so that a pair at the threshold
 does not depend on the block, or on the threads, it was found with. The rule (threshold, at most `limit` a name) is
 HippoRAG's; it has a second limit, 2047 neighbours, which the first one hides.
 """
@@ -59,12 +59,12 @@ def synonyms(
     ----------
     vectors : (n_rows, dim), rows of norm 1.
     threshold : least cosine of a pair, in (0, 1].
-    limit : at most so many pairs a source, the most alike; equal cosines by row.
-    sources, targets : rows, ascending, that may start and end a pair; None stands for all.
+    limit : at most so many pairs a source, the most similar; equal cosines by row.
+    sources, targets : rows, ascending, that may start and end a pair; None for all.
 
     Notes
     -----
-    Exact, O(n_rows² * dim), half of it where no row has more near ones than are kept. 100,000 rows of 384 numbers take
+    Exact, O(n_rows² * dim), half of it where no row has more near rows than are kept. 100,000 rows of 384 numbers take
     about a minute of one processor.
     """
     if not 0 < threshold <= 1:
@@ -168,5 +168,5 @@ def _accepted(
     order = np.lexsort((right, -cosines, left))
     order = order[cosines[order] >= threshold]
     left, right, cosines = left[order], right[order], cosines[order]
-    place = np.arange(len(left)) - np.searchsorted(left, left)  # how many of the source's pairs stand before
+    place = np.arange(len(left)) - np.searchsorted(left, left)  # how many of the source's pairs come before
     return left[place < limit], right[place < limit], cosines[place < limit]

@@ -13,7 +13,7 @@ from kg2rag.types.arrays import FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class UndirectedGraph:
-    """A weighted undirected graph in CSR form: each edge stands at both of its ends, parallel edges are one.
+    """A weighted undirected graph in CSR form: each edge is stored at both of its ends, parallel edges as one.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class UndirectedGraph:
 
     @classmethod
     def from_edges(cls, sources: IntArray, targets: IntArray, weights: FloatArray, n_nodes: int) -> UndirectedGraph:
-        """The graph of some edges, (n_edges,) each; weights of parallel edges are added, self-loops are dropped.
+        """The graph of edges, (n_edges,) each; weights of parallel edges are added, self-loops are dropped.
 
         Raises
         ------
@@ -53,7 +53,7 @@ class UndirectedGraph:
 
     @cached_property
     def owners(self) -> IntArray:
-        """(n_entries,) the node at which each entry stands."""
+        """(n_entries,) the node whose row each entry is in."""
         return owners(self.indptr)
 
     @cached_property

@@ -15,7 +15,7 @@ import numpy as np
 from kg2rag.compute.hardware import threads
 from kg2rag.types.arrays import FloatArray, IntArray, Matrix
 
-MARGIN = 32  # candidates beyond k that FAISS is asked for; more where they do not absorb its rounding at the cut
+MARGIN = 32  # candidates beyond k requested from FAISS; more where they do not absorb its rounding at the cut
 
 
 class DenseIndex:
@@ -46,7 +46,7 @@ class DenseIndex:
         Parameters
         ----------
         queries : (n_queries, dim), rows of norm 1.
-        candidates : the rows each query may return; None stands for all of them.
+        candidates : the rows each query may return; None for all.
 
         Returns
         -------

@@ -33,9 +33,9 @@ _ARRAYS = ("key_ptr", "key_df", "posting_ptr", "rows", "defines", "codes", "code
 
 
 class Similar(NamedTuple):
-    """Keys like the one asked for, best first.
+    """Keys similar to a requested one, best first.
 
-    `keys`, (n,), are their codes; `strengths`, (n,): 2 for an equal key, 1 + the share of it that was asked for where
+    `keys`, (n,), are their codes; `strengths`, (n,): 2 for an equal key, 1 + the share of it that was requested where
     that is a substring of it, else the similarity, in (0, 1); `similarities`, (n,), in (0, 1].
     """
 
@@ -106,7 +106,7 @@ class TrigramIndex:
     def similar(self, wanted: str, min_similarity: float, limit: int) -> Similar:
         """The `limit` keys most like one: equal, then holding it, then by similarity, at least `min_similarity`.
 
-        Equal strengths are ordered by key. A key asked for that is longer than `LONGEST` is like none.
+        Equal strengths are ordered by key. A requested key longer than `LONGEST` is similar to none.
         """
         if not 0 < len(wanted) <= LONGEST:
             return Similar(np.empty(0, np.int64), np.empty(0), np.empty(0))
@@ -127,7 +127,7 @@ class TrigramIndex:
         return Similar(candidates[order], strengths[order], similarities[order])
 
     def matching(self, pattern: str) -> IntArray:
-        """The codes of terms that a pattern with `*` fits from end to end, case folded; `*` stands for anything.
+        """The codes of terms that a pattern with `*` fits from end to end, case folded; `*` matches anything.
 
         Linear in the terms whatever the pattern: each piece between stars is sought once, from left to right.
         """
@@ -150,7 +150,7 @@ class TrigramIndex:
         return gather(self.key_ptr, keys)
 
     def _candidates(self, wanted: str, min_similarity: float) -> IntArray:
-        """Codes of keys that share enough trigrams with the one asked for; ascending."""
+        """Codes of keys that share enough trigrams with the requested one; ascending."""
         length = len(wanted)
         codes = np.unique(_codes([wanted])[0])
         at = np.minimum(np.searchsorted(self._codes, codes), max(len(self._codes) - 1, 0))
@@ -160,7 +160,7 @@ class TrigramIndex:
         # An edit changes three trigrams at most, so keys below the bound are not similar enough: nothing is lost.
         edits = int((1 - min_similarity) * length / min_similarity + 1e-9)
         bound = len(codes) - 3 * edits
-        # A key that holds the one asked for shares all its trigrams but the two padded ones.
+        # A key that contains the requested one shares all its trigrams but the two padded ones.
         needed = max(min(SHARED, max(length - SHORT, 1)), min(bound, len(codes) - 2))
         found = shared[counts >= needed].astype(np.int64)
         return np.union1d(found, self._of_length(length - 1, length + 1)) if length <= SHORT else found
@@ -218,7 +218,7 @@ def _codes(keys: Sequence[str]) -> tuple[NDArray[np.uint64], IntArray]:
     """Every trigram of the padded keys as three code points of 21 bits in one number, and the key it is of."""
     padded = [f"{_START}{name}{_END}" for name in keys]
     lengths = np.array([len(name) for name in padded], dtype=np.int64)
-    # Lone surrogates can stand in a query; they have code points, if no place in UTF-32.
+    # A query can contain lone surrogates: they have code points, but no place in UTF-32.
     points = np.frombuffer("".join(padded).encode("utf-32-le", "surrogatepass"), dtype=np.uint32).astype(np.uint64)
     owner = np.repeat(np.arange(len(padded)), lengths)
     whole = np.flatnonzero(owner[:-2] == owner[2:]) if len(owner) > 2 else np.empty(0, np.int64)

@@ -254,7 +254,7 @@ def test_only_names_of_one_frame_are_compared() -> None:
     [
         (("guess",), {}, "Unknown method 'guess'. Known: exact, normalised, acronym, fuzzy, embedding"),
         ("fuzzy", {}, "methods is a sequence of names"),
-        (("fuzzy", "fuzzy"), {}, "stands twice"),
+        (("fuzzy", "fuzzy"), {}, "is given twice"),
         (("embedding",), {}, "needs vectors"),
         (("embedding",), {"vectors": np.ones((3, 2), dtype=np.float32)}, "3 vectors for 1 entities"),
         (("fuzzy",), {"fuzzy": 0.5}, r"must be in \[0.8, 1\], not 0.5"),

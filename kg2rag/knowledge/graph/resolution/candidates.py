@@ -1,4 +1,4 @@
-"""Entities and a method -> the pairs that the method takes for one; nothing is merged here.
+"""Entities and a method -> the pairs that the method takes for one thing; nothing is merged here.
 
 Every method looks up what can be looked up by a key, so that no list of pairs grows with the square of the entities.
 """
@@ -13,7 +13,14 @@ import numpy as np
 
 from kg2rag.knowledge.graph.data import GraphData
 from kg2rag.knowledge.graph.resolution.near_spellings import near_spellings
-from kg2rag.knowledge.graph.resolution.spellings import acronym, compound_key, frame, initials, plain_key, told_apart
+from kg2rag.knowledge.graph.resolution.spellings import (
+    acronym,
+    compound_key,
+    differ_tellingly,
+    frame,
+    initials,
+    plain_key,
+)
 from kg2rag.knowledge.graph.synonyms import synonyms
 from kg2rag.text.normalisation import entity_key, normalise, without_brackets
 from kg2rag.types.arrays import IntArray, Matrix
@@ -46,7 +53,7 @@ class Clusters:
         """The place of an entity by (-mentions, code), from 0: of two that are one, the lower keeps its name."""
         return self._places[entity]
 
-    def stands(self, entity: int) -> bool:
+    def is_open(self, entity: int) -> bool:
         """Whether an entity has gone into no other."""
         return int(self.into[entity]) == entity
 
@@ -118,7 +125,7 @@ def _normalised(clusters: Clusters, settings: Settings) -> list[Pair]:  # noqa: 
 
 
 def _acronym(clusters: Clusters, settings: Settings) -> list[Pair]:  # noqa: ARG001
-    """An acronym and its long form, where just one long form stands in a passage beside it.
+    """An acronym and its long form, where exactly one long form is named in a passage with it.
 
     The score is the share of the acronym's passages that name the long form too.
     """
@@ -135,15 +142,15 @@ def _acronym(clusters: Clusters, settings: Settings) -> list[Pair]:  # noqa: ARG
     rows = clusters.passages([*short, *(entity for forms in long_forms.values() for entity in forms)])
     pairs = []
     for entity, letters in short.items():
-        beside = [form for form in long_forms[letters] if rows[form] & rows[entity]]
-        if len(beside) == 1:
-            pairs.append((beside[0], entity, len(rows[beside[0]] & rows[entity]) / len(rows[entity])))
+        near = [form for form in long_forms[letters] if rows[form] & rows[entity]]
+        if len(near) == 1:
+            pairs.append((near[0], entity, len(rows[near[0]] & rows[entity]) / len(rows[entity])))
     return pairs
 
 
 def _fuzzy(clusters: Clusters, settings: Settings) -> list[Pair]:
     """Names that agree in their frame, and nearly so in their letters."""
-    # Of the clusters of one key the foremost stands for all: the others were held back by their types.
+    # Of the clusters of one key the foremost represents all: the types of the others differ.
     foremost = {key: group[0] for key, group in clusters.by(plain_key).items()}
     frames: defaultdict[str, list[str]] = defaultdict(list)
     for key in foremost:
@@ -171,8 +178,8 @@ def _embedding(clusters: Clusters, settings: Settings) -> list[Pair]:
 
 
 def _alike(one: str, other: str) -> bool:
-    """Whether similar vectors of two names may be trusted: those of acronyms say little, nor do they see numbers."""
-    return not acronym(one) and not acronym(other) and not told_apart(plain_key(one), plain_key(other))
+    """Whether similar vectors of two names may be trusted: those of acronyms mean little, and they ignore numbers."""
+    return not acronym(one) and not acronym(other) and not differ_tellingly(plain_key(one), plain_key(other))
 
 
 METHODS: Mapping[str, Callable[[Clusters, Settings], list[Pair]]] = {

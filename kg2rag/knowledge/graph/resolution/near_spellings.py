@@ -1,7 +1,7 @@
 """Strings -> the pairs whose spellings are nearly the same, without comparing every string with every other.
 
 Two strings of a small edit distance share a piece: cut the shorter one into one piece more than the edits it may bear,
-and one of the pieces stands unharmed, near its old place, in the longer one (Li et al., "Pass-Join", PVLDB 2011). So
+and one of the pieces occurs unchanged, near its old place, in the longer one (Li et al., "Pass-Join", PVLDB 2011). So
 candidates are looked up by piece and length, and rapidfuzz compares these alone. Ours: the insertion-deletion distance
 in place of Levenshtein's, and the bound on a piece that too many strings share.
 """
@@ -19,7 +19,7 @@ import numpy as np
 from kg2rag.types.arrays import FloatArray, IntArray
 
 SHORTEST = 8  # letters and spaces; of shorter names an edit more often makes another name than a mistake
-FEW = 256  # so many strings, or fewer, are compared with one another without more ado
+FEW = 256  # so many strings, or fewer, are compared with one another directly
 LARGEST = 256  # strings of one piece and length that a string is compared with
 _EPSILON = 1e-9
 
@@ -54,7 +54,7 @@ def near_spellings(strings: Sequence[str], least: float) -> NearSpellings:
 
     Notes
     -----
-    Exact unless `cut` says otherwise. At most LARGEST comparisons for each piece, whatever the strings, so time and
+    Exact where `cut` is 0. At most LARGEST comparisons for each piece, whatever the strings, so time and
     memory grow with their number, not with its square.
     """
     if not 0.8 <= least <= 1:

@@ -1,14 +1,14 @@
 """A knowledge graph -> the same graph with the entities merged that are one thing under several names.
 
 Methods, from the surest to the boldest: a name that the source gives another entity as an alias ("exact"); names that
-differ in articles, full stops, "&" and spaces ("normalised"); an acronym and the one long form that stands in a passage
-beside it ("acronym"); a misspelt word ("fuzzy"); similar vectors ("embedding"). Each is a round over what the ones
-before have left, and compares all names that an entity has by then; within a round an entity becomes one that it was
-compared with, never one beyond that. Entities of different types are never merged. The name that stays is the one the
-corpus names most often, then the first.
+differ in articles, full stops, "&" and spaces ("normalised"); an acronym and the one long form that a passage names
+with it ("acronym"); a misspelt word ("fuzzy"); similar vectors ("embedding"). Each is one round over the entities that
+earlier rounds left, and compares all names that an entity has by then; within a round an entity is merged only into one
+that it was compared with. Entities of different types are never merged. The name kept is the one that the corpus names
+most often, then the first.
 
-Ours throughout; the methods are the usual ones of entity resolution, the guards (see `spellings`) and the thresholds
-were read off an LLM's triples of MuSiQue.
+All of it is ours; the methods are the usual ones of entity resolution, the guards (see `spellings`) and the thresholds
+were chosen on an LLM's triples of MuSiQue.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Resolution(Generic[Graph]):
     ----------
     original : the graph as it was.
     merges : in the order made; the target of one may be the source of a later one.
-    notes : what was held back, by cause ("merges held back: different types": 3).
+    notes : what was not merged, by cause ("merges held back: different types": 3).
     """
 
     original: Graph
@@ -152,13 +152,13 @@ def _check(graph: GraphData, methods: Sequence[str], vectors: Matrix | None) -> 
         if method not in METHODS:
             raise ValueError(f"Unknown method {method!r}. Known: {', '.join(METHODS)}.")
     if len(set(methods)) < len(methods):
-        raise ValueError(f"A method stands twice in {tuple(methods)}.")
+        raise ValueError(f"A method is given twice in {tuple(methods)}.")
     if "embedding" in methods and vectors is not None and len(vectors) != graph.n_entities:
         raise ValueError(f"There are {len(vectors)} vectors for {graph.n_entities} entities. Encode graph.names.")
 
 
 def _round(method: str, clusters: Clusters, pairs: Sequence[Pair]) -> list[Merge]:
-    """Let every entity, the most mentioned first, go into the best partner that is mentioned more and still stands."""
+    """Merge every entity, the most mentioned first, into its best partner that is mentioned more and not merged yet."""
     partners: dict[int, dict[int, float]] = {}
     for one, other, score in pairs:
         target, source = sorted((one, other), key=clusters.place)
@@ -167,11 +167,11 @@ def _round(method: str, clusters: Clusters, pairs: Sequence[Pair]) -> list[Merge
             known[target] = max(known.get(target, 0.0), score)
     made = []
     for source in sorted(partners, key=clusters.place):
-        standing = {target: score for target, score in partners[source].items() if clusters.stands(target)}
-        for target in sorted(standing, key=lambda target: (-standing[target], clusters.place(target))):
+        open_ = {target: score for target, score in partners[source].items() if clusters.is_open(target)}
+        for target in sorted(open_, key=lambda target: (-open_[target], clusters.place(target))):
             if clusters.agree(source, target):
                 clusters.join(source, target)
-                made.append(Merge(source, target, method, min(standing[target], 1.0)))
+                made.append(Merge(source, target, method, min(open_[target], 1.0)))
                 break
             clusters.notes["merges held back: different types"] += 1
     return made

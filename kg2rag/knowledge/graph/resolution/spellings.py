@@ -1,4 +1,4 @@
-"""Names -> what two spellings of one name have in common, and what tells two names apart however alike they look.
+"""Names -> what two spellings of one name have in common, and what distinguishes two similar names.
 
 The rules are ours, made for English names of encyclopaedic prose and read against an LLM's triples of MuSiQue.
 """
@@ -17,7 +17,7 @@ _ROMAN = re.compile(r"[ivx]+")
 _DIGITS = re.compile(r"\d+")
 _SHORTEST_WORD = 5  # with fewer letters one edit makes another name: Jean and Joan
 _SHORTEST_COMPOUND = 8  # "a part" is not "apart"
-# Words of which one does not stand for another, however similar the rest of two names is.
+# Words that distinguish two names, however similar the rest is.
 _TELLING = frozenset(
     """first second third fourth fifth sixth seventh eighth ninth tenth one two three four five six seven eight nine ten
     north south east west northern southern eastern western northeast northwest southeast southwest upper lower inner
@@ -81,11 +81,11 @@ def initials(name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((full, "".join(word[0] for word in words if word not in _LINK_WORDS))))
 
 
-def told_apart(one: str, other: str) -> bool:
-    """Whether two plain keys differ in a number, a single letter or a word that tells things apart.
+def differ_tellingly(one: str, other: str) -> bool:
+    """Whether two plain keys differ in a number, a single letter or a word that distinguishes things.
 
-    >>> told_apart("henry vii", "henry viii"), told_apart("in 1963", "in 1964"), told_apart("austin", "austen")
-    (True, True, False)
+    >>> differ_tellingly("henry vii", "henry viii"), differ_tellingly("austin", "austen")
+    (True, False)
     """
     return _telling(one) != _telling(other)
 
@@ -93,8 +93,8 @@ def told_apart(one: str, other: str) -> bool:
 def frame(key: str) -> str:
     """What misspelt versions of one plain key have in common: its words, of the long ones the first and last letter.
 
-    A word of five letters or more may differ inside. That keeps apart what a beginning or an ending tells apart (Umbria
-    and Cumbria, Austria and an Austrian, a soldier and soldiers), numbers, and the words that tell things apart.
+    A word of five letters or more may differ inside. That separates names that differ in a beginning or an ending
+    (Umbria and Cumbria, Austria and an Austrian, a soldier and soldiers), numbers, and words that distinguish things.
 
     >>> frame("nanjing massacre") == frame("nanking massacre"), frame("south korea") == frame("south korean")
     (True, False)
