@@ -52,10 +52,10 @@ def session_store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 @pytest.fixture(scope="session")
 def kb(session_store: Store) -> KnowledgeBase:
-    """The random world of `systems_world`: 300 passages, 80 names, 400 facts, the real encoder."""
-    import systems_world
+    """The random world of `kg2rag.testing.worlds`: 300 passages, 80 names, 400 facts, the real encoder."""
+    from kg2rag.testing import worlds
 
-    return systems_world.build(session_store)
+    return worlds.build(session_store)
 
 
 @pytest.fixture

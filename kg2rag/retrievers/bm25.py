@@ -31,6 +31,7 @@ class BM25(Retriever):
     stop_words: bool = True
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._settings()
 
     def _settings(self) -> LexicalSettings:

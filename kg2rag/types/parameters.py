@@ -127,14 +127,15 @@ def called(given: object) -> str:
 
 
 @cache
-def annotations_of(owner: Callable[..., Any]) -> Mapping[str, Any]:
+def annotations_of(owner: Any) -> Mapping[str, Any]:
     """The evaluated annotations of a class's fields or a function's parameters.
 
     Names that a module imports for type checkers alone cannot be evaluated; such a parameter is not in the result.
     """
     found: dict[str, Any] = {}
     for each in reversed(inspect.getmro(owner)) if inspect.isclass(owner) else (owner,):
-        namespace = vars(sys.modules[each.__module__]) if each.__module__ in sys.modules else {}
+        module = sys.modules.get(getattr(each, "__module__", ""))
+        namespace = vars(module) if module is not None else {}
         for name, annotation in inspect.get_annotations(each).items():
             try:
                 found[name] = eval(annotation, dict(namespace)) if isinstance(annotation, str) else annotation  # noqa: S307

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-import systems_world
 from extraction_world import corpus as stated_corpus
 from extraction_world import passages as stated_passages
 from extraction_world import reply
@@ -35,6 +34,8 @@ from kg2rag.retrievers.hipporag.memory import phrase_graph, phrases
 from kg2rag.retrievers.kg2rag.official.passages import stated_triples
 from kg2rag.retrievers.linear_rag.graph import tri_graph
 from kg2rag.retrievers.mention_ppr.graph import mention_graph
+from kg2rag.testing import worlds
+from kg2rag.testing.trial import facts
 from kg2rag.types.arrays import Matrix
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Passage, Query, Triple
@@ -82,7 +83,7 @@ def _plain(value: Any) -> Any:
 
 def rankings(kb: KnowledgeBase, names: Sequence[str], queries: Sequence[Query]) -> dict[str, Any]:
     found = {name: systems.build(name, kb).retrieve_batch(queries, 5) for name in names}
-    return {name: [systems_world.facts(ranking) for ranking in given] for name, given in found.items()}
+    return {name: [facts(ranking) for ranking in given] for name, given in found.items()}
 
 
 @settings(max_examples=10, deadline=None)
@@ -102,13 +103,13 @@ def test_any_changes_end_where_a_build_from_scratch_does(start: list[Passage], c
 
 @pytest.fixture(scope="module")
 def world() -> list[Passage]:
-    return list(systems_world.corpus())[:70]
+    return list(worlds.corpus())[:70]
 
 
 @pytest.mark.parametrize("name", systems.names())
 def test_every_system_ranks_as_over_a_build_from_scratch(name, pair_of_knowledge_bases):
     within = ("p3", "p21", "p40", "p66", "p69")
-    queries = [replace(query, candidates=query.candidates and within) for query in systems_world.queries()[:12]]
+    queries = [replace(query, candidates=query.candidates and within) for query in worlds.queries()[:12]]
     one, other = (rankings(kb, [name], queries) for kb in pair_of_knowledge_bases)
     assert one == other
 

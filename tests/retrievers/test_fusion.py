@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from formulas import worked_out
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.fusion import METHODS, Fusion, fuse, fuse_rankings
+from kg2rag.testing.working_out import worked_out
 from kg2rag.types.passages import Query, Triple
 from kg2rag.types.rankings import Ranking, rank
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import by_hand
 import numpy as np
 import pytest
-import systems_world
 
 from kg2rag import systems
 from kg2rag.compute.store import Store
@@ -21,6 +20,7 @@ from kg2rag.retrievers.fusion import fuse
 from kg2rag.retrievers.graph_augmented import GraphAugment
 from kg2rag.retrievers.kg2rag.expand import Expand
 from kg2rag.retrievers.kg2rag.organise import Organise
+from kg2rag.testing import worlds
 from kg2rag.types.passages import Query, Triple
 from kg2rag.types.rankings import Ranking, rank
 from kg2rag.types.trace import LOST_AT, Trace, step
@@ -168,7 +168,7 @@ def test_the_graph_augmentation_tells_unlinked_from_beyond_its_hops_from_its_lim
     assert lost_at(none.trace_batch([Query("q", "Where is Ada")], 10)[0], 1) == "pruned"
 
 
-SOME = [query for query in systems_world.queries() if query.id in ("q0", "q1", "q2", "q3", "q13", "empty", "tie")]
+SOME = [query for query in worlds.queries() if query.id in ("q0", "q1", "q2", "q3", "q13", "empty", "tie")]
 
 
 @pytest.mark.parametrize("name", systems.names())
@@ -177,12 +177,12 @@ def test_every_system_traces_its_own_ranking_and_has_a_reason_for_every_other_pa
 ) -> None:
     system = systems.build(name, kb)
     given = system.retrieve_batch(SOME, 20)
-    for trace, ranking in zip(system.trace_batch(SOME, systems_world.N_PASSAGES), given, strict=True):
+    for trace, ranking in zip(system.trace_batch(SOME, worlds.N_PASSAGES), given, strict=True):
         assert trace.ranking.query_id == ranking.query_id
         assert trace.ranking.top(20).passage_ids == ranking.passage_ids
         for each in trace.steps:
             assert each.lost_at in LOST_AT
-            assert each.rows.tolist() == sorted(set(each.rows.tolist()) & set(range(systems_world.N_PASSAGES)))
+            assert each.rows.tolist() == sorted(set(each.rows.tolist()) & set(range(worlds.N_PASSAGES)))
         kept = set(trace.ranking.rows.tolist())
-        lost = {row: trace.lost_by(row) for row in range(systems_world.N_PASSAGES)}
+        lost = {row: trace.lost_by(row) for row in range(worlds.N_PASSAGES)}
         assert all(row in kept or (each is not None and each.why) for row, each in lost.items())

@@ -7,18 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import systems_world
 from word_embedder import WordEmbedder
 
 from kg2rag.compute.store import Store
 from kg2rag.experiments.sweep import Sweep
+from kg2rag.testing import worlds
 from kg2rag.types.questions import QADataset, Question
 
 
 @pytest.fixture(scope="session")
 def data() -> QADataset:
     """Forty questions over the random world: each names the two passages that it was made of; two types."""
-    corpus = systems_world.corpus()
+    corpus = worlds.corpus()
     questions = tuple(
         Question(
             id=f"q{i}",

@@ -9,7 +9,6 @@ from typing import get_args, get_type_hints
 import networkx as nx
 import numpy as np
 import pytest
-import systems_world
 from hypothesis import given
 from hypothesis import strategies as st
 from word_embedder import WordEmbedder
@@ -26,6 +25,7 @@ from kg2rag.retrievers.kg2rag.official.selection import select
 from kg2rag.retrievers.kg2rag.official.trees import depth_first_trees, iteration_trees, tree_text
 from kg2rag.retrievers.kg2rag.organise import Organise
 from kg2rag.retrievers.kg2rag.paper import kg2rag_official
+from kg2rag.testing import worlds
 from kg2rag.types.arrays import FloatArray
 from kg2rag.types.passages import Query, Triple
 
@@ -240,23 +240,23 @@ def test_without_trees_the_reranker_decides() -> None:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
-    corpus = systems_world.corpus()
+    corpus = worlds.corpus()
     store = Store(tmp_path_factory.mktemp("store"))
-    return KnowledgeBase.build(corpus, systems_world.graph(corpus), embedder=WordEmbedder(), store=store)
+    return KnowledgeBase.build(corpus, worlds.graph(corpus), embedder=WordEmbedder(), store=store)
 
 
 @pytest.mark.parametrize("hops", [1, 2])
 def test_with_the_papers_switches_it_is_the_papers_pipeline(world: KnowledgeBase, hops: int) -> None:
     official = KG2RAGOfficial(world, Switches.paper(), hops=hops)
     paper = Dense(world) >> Expand(world, hops=hops) >> Organise(world)
-    queries = systems_world.queries()
+    queries = worlds.queries()
     ours, theirs = official.retrieve_batch(queries, 10), paper.retrieve_batch(queries, 10)
     assert [ranking.passage_ids for ranking in ours] == [ranking.passage_ids for ranking in theirs]
     assert any(ranking.metadata["expanded"] for ranking in theirs)
 
 
 def test_every_switch_alone_gives_a_valid_answer_to_every_query(world: KnowledgeBase) -> None:
-    queries = systems_world.queries()
+    queries = worlds.queries()
     for name in Switches.names():
         default, paper = getattr(RELEASED, name), getattr(Switches.paper(), name)
         for value in get_args(get_type_hints(Switches)[name]) or (default, paper):

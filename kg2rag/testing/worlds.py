@@ -1,29 +1,31 @@
-"""A random but seeded corpus, a graph over it and queries that are awkward in every way we know of.
+"""A seed -> a random knowledge base and queries that are awkward in every way we know of.
 
-A teaching set of a few passages hides a retriever that reads `k` as its depth; this one, of a few hundred passages with
-forty words and many near-ties, does not.
+A teaching set of a few passages hides a retriever that reads `k` as its depth; these worlds, of a few hundred passages
+with forty words and many near-ties, do not.
 """
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
 
-from kg2rag import systems
+from kg2rag.compute.encoder import Embedder, Role
 from kg2rag.compute.store import Store
 from kg2rag.extraction import Extraction, Mention
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.graph import KnowledgeGraph
+from kg2rag.text.normalisation import normalise
+from kg2rag.types.arrays import Matrix
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Passage, Query, Triple
-from kg2rag.types.rankings import Ranking
 
 N_PASSAGES = 300
-DEEP, SHALLOW = 60, 7
 
 WORDS = (
     "river mountain painter orchestra bridge harbour novel senator castle engine comet glacier printer library "
@@ -55,6 +57,11 @@ def _sentence(random: np.random.Generator) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
+def untitled(over: Corpus) -> Corpus:
+    """The same passages, every second one without a title."""
+    return Corpus.from_passages([replace(passage, title="") if i % 2 else passage for i, passage in enumerate(over)])
+
+
 def graph(over: Corpus, seed: int = 1) -> KnowledgeGraph:
     """Four hundred random facts between the names, most of them stated by a passage."""
     random = np.random.default_rng(seed)
@@ -68,11 +75,16 @@ def graph(over: Corpus, seed: int = 1) -> KnowledgeGraph:
     return KnowledgeGraph.build(Extraction(tuple(triples), mentions), over)
 
 
-EMPTY = Extraction()
-LONELY = Extraction(mentions=(Mention("Anna Abbott", "p3"),))
-UNNAMED = Extraction(
-    triples=(Triple("Quetzalcoatl", "rivals", "Huitzilopochtli", "p3"), Triple("Quetzalcoatl", "of", "Tula", "p9"))
-)
+ODD_GRAPHS: Mapping[str, Extraction] = {
+    "an empty graph": Extraction(),
+    "a graph of one entity": Extraction(mentions=(Mention("Anna Abbott", "p3"),)),
+    "a graph that no query names": Extraction(
+        triples=(
+            Triple("Quetzalcoatl", "rivals", "Huitzilopochtli", "p3"),
+            Triple("Quetzalcoatl", "of", "Tula", "p9"),
+        )
+    ),
+}
 
 AWKWARD = (
     Query("empty", ""),
@@ -86,6 +98,8 @@ AWKWARD = (
     Query("very long", "Anna Abbott built the bridge near the river. " * 400),
     Query("one letter", "a"),
     Query("tie", "The bridge was built by Anna Abbott."),
+    Query("inflected", "rivers painting castles"),
+    Query("many names", f"Did {', '.join(NAMES[::9])} build it?"),
 )
 
 
@@ -103,32 +117,58 @@ def queries() -> list[Query]:
     return [*asked, *AWKWARD, Query("awkward candidates", "", ("p5",)), Query("same text", asked[1].text)]
 
 
-def build(store: Store, extraction: Extraction | None = None) -> KnowledgeBase:
+def queries_for(kb: KnowledgeBase) -> list[Query]:
+    """The queries of a world; those without ordinary words alone where it is too small for the others' candidates."""
+    return queries() if len(kb.corpus) == N_PASSAGES else [*AWKWARD, Query("awkward candidates", "", ("p5",))]
+
+
+def is_ordinary(query: Query) -> bool:
+    """Whether a query asks, in words of the corpus, for any of its passages."""
+    return query.id[1:].isdigit() and query.candidates is None
+
+
+DIM = 256
+
+
+@dataclass(frozen=True)
+class HashedWords:
+    """An embedder that needs no model: a text is the sum of its words, each an axis chosen by a hash of the word."""
+
+    def fingerprint(self, store: Store) -> str:  # noqa: ARG002
+        """It depends on the number of axes alone."""
+        return f"hashed words, {DIM}"
+
+    def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:  # noqa: ARG002
+        """(n_texts, DIM) rows of norm 1; 0 for a text without a word."""
+        vectors = np.zeros((len(texts), DIM), dtype=np.float32)
+        for row, text in enumerate(texts):
+            for word in normalise(text).split():
+                vectors[row, int.from_bytes(blake2b(word.encode(), digest_size=4).digest()) % DIM] += 1
+        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return np.asarray(vectors / np.where(norms > 0, norms, 1), dtype=np.float32)
+
+
+def build(store: Store, extraction: Extraction | None = None, embedder: Embedder | None = None) -> KnowledgeBase:
     """The knowledge base of the world, with the random graph or one of `extraction`."""
     over = corpus()
     made = graph(over) if extraction is None else KnowledgeGraph.build(extraction, over)
-    return KnowledgeBase.build(over, made, store=store)
+    return KnowledgeBase.build(over, made, store=store, embedder=embedder)
 
 
-def facts(ranking: Ranking) -> dict[str, object]:
-    """All that a ranking says, as JSON; scores to the last bit."""
+@cache
+def knowledge_bases() -> Mapping[str, KnowledgeBase]:
+    """By name, the knowledge bases that a contract is checked on; in a temporary store, kept until the process ends."""
+    store = Store(Path(_folder().name))
+    bare = untitled(corpus())
+    one = Corpus.from_passages([Passage("p5", "", "Anna Abbott built the bridge.", "d", 0)])
     return {
-        "query": ranking.query_id,
-        "metadata": repr(ranking.metadata),
-        "hits": [
-            [hit.passage_id, hit.score.hex(), hit.stage, list(map(str, hit.path)), sorted(hit.score_parts.items())]
-            for hit in ranking
-        ],
+        "random facts": build(store, embedder=HashedWords()),
+        "passages without titles": KnowledgeBase.build(bare, graph(bare), store=store, embedder=HashedWords()),
+        **{name: build(store, extraction, HashedWords()) for name, extraction in ODD_GRAPHS.items()},
+        "one passage": KnowledgeBase.build(one, store=store, embedder=HashedWords()),
     }
 
 
-def record(root: Path, out: Path, wanted: Sequence[str]) -> None:
-    """Write the rankings of some systems, over the store at `root`, to `out`."""
-    kb = build(Store(root))
-    found = {name: systems.build(name, kb).retrieve_batch(queries(), DEEP) for name in wanted}
-    text = json.dumps({name: [facts(ranking) for ranking in rankings] for name, rankings in found.items()})
-    out.write_text(text, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    record(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3].split(","))
+@cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="kg2rag-testing-")

@@ -20,13 +20,14 @@ OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
 
 
 def worked_out(ranking: Ranking, hit: Hit) -> float:
-    """The sum of the terms whose parts the hit has; KeyError where the ranking tells no formula for the hit's stage."""
+    """The sum of the terms whose parts the hit has; KeyError where the ranking has no formula for the hit's stage."""
     told = ranking.metadata["score"]
     formula = told[hit.stage] if isinstance(told, Mapping) else told
     names = tuple(sorted(ranking.score_parts))
     values = {f"part{at}": hit.score_parts.get(name) for at, name in enumerate(names)}
-    terms = [term for term, needs in _terms(str(formula), names) if all(values[name] is not None for name in needs)]
-    assert terms, f"{hit.passage_id}: no term of {formula!r} can be worked out from {dict(hit.score_parts)}"
+    terms = [term for term, needs in _terms(str(formula), names) if all(values.get(name) is not None for name in needs)]
+    if not terms:
+        raise ValueError(f"no term of {formula!r} can be worked out from {dict(hit.score_parts)}")
     return sum(_value(term, values) for term in terms)
 
 
@@ -35,8 +36,8 @@ def _terms(formula: str, names: tuple[str, ...]) -> list[tuple[ast.expr, set[str
     """The terms of a formula and the parts that each needs; SyntaxError or ValueError where it is no arithmetic."""
     longest = sorted(range(len(names)), key=lambda at: -len(names[at]))
     found = re.compile("|".join(rf"(?<![\w.])(?:{re.escape(names[at])})(?!\w)" for at in longest))
-    text = found.sub(lambda match: f"part{names.index(match.group())}", formula).replace("·", "*")
-    terms = list(_summands(ast.parse(text, mode="eval").body))
+    text = found.sub(lambda match: f"part{names.index(match.group())}", formula) if names else formula
+    terms = list(_summands(ast.parse(text.replace("·", "*"), mode="eval").body))
     return [(term, {node.id for node in ast.walk(term) if isinstance(node, ast.Name)}) for term in terms]
 
 
@@ -52,8 +53,9 @@ def _value(node: ast.expr, values: Mapping[str, float | None]) -> float:
     if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
         return float(node.value)
     if isinstance(node, ast.Name):
-        value = values[node.id]
-        assert value is not None
+        value = values.get(node.id)
+        if value is None:
+            raise ValueError(f"{node.id!r} is no part of the hit")
         return value
     if isinstance(node, ast.BinOp):
         return OPERATORS[type(node.op)](_value(node.left, values), _value(node.right, values))

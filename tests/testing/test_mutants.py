@@ -1,0 +1,333 @@
+"""`check_retriever` catches retrievers that were broken on purpose, each with the promise that it breaks."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from threading import Lock
+
+import numpy as np
+import pytest
+
+from kg2rag import BM25, Dense
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.retrievers.contract import Retriever, Stage
+from kg2rag.testing import ContractError, check_retriever
+from kg2rag.types.formulas import arithmetic
+from kg2rag.types.parameters import at_least, between, check
+from kg2rag.types.passages import Query
+from kg2rag.types.rankings import Ranking, rank
+from kg2rag.types.trace import Trace
+
+
+@dataclass(frozen=True)
+class Sound(Retriever):
+    """Shared words, at least `least`; what the mutants below break."""
+
+    kb: KnowledgeBase = field(repr=False)
+    least: int = 1
+
+    def __post_init__(self) -> None:
+        check(self, least=between(1, 3))
+
+    def scores(self, query: Query) -> np.ndarray:
+        words = set(query.text.lower().split())
+        return np.array([float(len(words & own)) for own in self.kb.part("words of passages", self.words)])
+
+    def words(self) -> list[set[str]]:
+        return [set(text.lower().split()) for text in self.kb.corpus.contents]
+
+    def one(self, query: Query, rows: np.ndarray, k: int) -> Ranking:
+        scores = self.scores(query)
+        rows = rows[scores[rows] >= self.least]
+        parts = {"shared": scores[rows]}
+        ids, told = self.kb.corpus.ids, arithmetic("shared", "words")
+        return rank(query.id, rows, scores[rows], ids, k, stages=("words",), score_parts=parts, metadata=told)
+
+    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
+        every = np.arange(len(self.kb.corpus))
+        masks = self.kb.candidates(queries)
+        return [self.one(query, every if rows is None else rows, k) for query, rows in zip(queries, masks, strict=True)]
+
+
+class Depthless(Sound):
+    """Reads `k` as its depth: it keeps the second half of the first `k` hits."""
+
+    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
+        return [
+            replace(
+                each,
+                rows=each.rows[len(each) // 2 :],
+                scores=each.scores[len(each) // 2 :],
+                score_parts={},
+                metadata={},
+            )
+            for each in super().retrieve_batch(queries, k)
+        ]
+
+
+class OfBatch(Sound):
+    """Scales scores by the best of the whole batch."""
+
+    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
+        found = super().retrieve_batch(queries, k)
+        best = max((each.scores.max(initial=1.0) for each in found), default=1.0)
+        return [replace(each, scores=each.scores / best, metadata={}) for each in found]
+
+
+class NoEmpty(Sound):
+    """Leaves out queries without a word."""
+
+    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
+        return super().retrieve_batch([query for query in queries if query.text.strip()], k)
+
+
+class Generous(Sound):
+    """Hands out one hit too many."""
+
+    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
+        return super().retrieve_batch(queries, k + 1)
+
+
+class Stranger(Sound):
+    """Returns a row beyond the corpus."""
+
+    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
+        return [
+            replace(each, rows=each.rows + len(self.kb.corpus) - 5, metadata={})
+            for each in super().retrieve_batch(queries, k)
+        ]
+
+
+class Unmasked(Sound):
+    """Ignores a query's candidates."""
+
+    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
+        return super().retrieve_batch([replace(query, candidates=None) for query in queries], k)
+
+
+class NotANumber(Sound):
+    """Divides by the number of words that a query lacks."""
+
+    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
+        return [
+            replace(each, scores=np.where(each.rows == 5, np.nan, each.scores), metadata={})
+            for each in super().retrieve_batch(queries, k)
+        ]
+
+
+class TiesByChance(Sound):
+    """Orders equal scores from the corpus's end."""
+
+    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
+        found = super().retrieve_batch(queries, len(self.kb.corpus))
+        orders = [np.lexsort((-each.rows, -each.scores))[:k] for each in found]
+        return [
+            replace(each, rows=each.rows[order], scores=each.scores[order], score_parts={}, metadata={})
+            for each, order in zip(found, orders, strict=True)
+        ]
+
+
+class WrongArithmetic(Sound):
+    """Tells a formula that does not give its scores."""
+
+    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
+        told = arithmetic("2 · shared", "words")
+        return [replace(each, metadata=told) for each in super().retrieve_batch(queries, k)]
+
+
+class Stateful(Sound):
+    """Ranks by chance the second time."""
+
+    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
+        noise = random.random()
+        return [replace(each, scores=each.scores + noise, metadata={}) for each in super().retrieve_batch(queries, k)]
+
+
+class OtherTrace(Sound):
+    """Traces another retrieval than it returns."""
+
+    def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
+        return [Trace(each) for each in BM25(self.kb).retrieve_batch(queries, k)]
+
+
+class Swallows(Sound):
+    """Turns every failure into an empty ranking."""
+
+    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
+        empty = np.empty(0)
+        return [rank(query.id, empty.astype(int), empty, self.kb.corpus.ids, k) for query in queries]
+
+
+class FallsBack(Sound):
+    """Gives the dense ranking where fewer than ten passages share a word, and does not say so."""
+
+    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
+        own = super().retrieve_batch(queries, max(k, 10))
+        dense = Dense(self.kb).retrieve_batch(queries, k)
+        return [one.top(k) if len(one) >= 10 else other for one, other in zip(own, dense, strict=True)]
+
+
+class FallsBackInDisguise(FallsBack):
+    """The same under its own name and without a formula."""
+
+    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
+        found = super().retrieve_batch(queries, k)
+        return [replace(each, stages=("words",), score_parts={}, metadata={}) for each in found]
+
+
+class NeedsTitles(Sound):
+    """Takes the first word of every title."""
+
+    def scores(self, query: Query) -> np.ndarray:
+        return np.array([float(title.split()[0].lower() in query.text.lower()) for title in self.kb.corpus.titles])
+
+
+class Unnamed(Sound):
+    """Names no stage."""
+
+    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
+        return [replace(each, stages=("",), metadata={}) for each in super().retrieve_batch(queries, k)]
+
+
+@dataclass(frozen=True)
+class Ignores(Sound):
+    """Has a parameter that it does not use."""
+
+    weight: float = 0.5
+
+    def __post_init__(self) -> None:
+        check(self, least=between(1, 3), weight=between(0, 1))
+
+
+@dataclass(frozen=True)
+class Unchecked(Sound):
+    """Accepts a threshold that nothing can reach."""
+
+    share: float = 0.1
+
+    def __post_init__(self) -> None:
+        check(self, least=between(1, 3))
+
+    def scores(self, query: Query) -> np.ndarray:
+        found = super().scores(query)
+        return np.where(found >= self.share * 3, found, 0.0)
+
+
+@dataclass(frozen=True)
+class FailsLate(Sound):
+    """Notices an impossible depth only when it retrieves."""
+
+    depth: int = 30
+
+    def __post_init__(self) -> None:
+        check(self, least=between(1, 3))
+
+    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
+        return [each.top(min(self.depth, k)) for each in super().retrieve_batch(queries, max(self.depth, k))]
+
+
+@dataclass(frozen=True)
+class Untyped(Sound):
+    """Checks no type."""
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.least, str) or 1 <= self.least <= 3):
+            raise ValueError(f"least must be between 1 and 3, not {self.least}.")
+
+    def one(self, query: Query, rows: np.ndarray, k: int) -> Ranking:
+        return Sound(self.kb, int(self.least)).one(query, rows, k)
+
+
+@dataclass(frozen=True)
+class Hidden(Sound):
+    """Keeps a parameter out of its repr."""
+
+    strict: bool = field(default=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Locked(Sound):
+    """Holds what cannot be pickled."""
+
+    lock: object = field(default_factory=Lock, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class FirstTen(Stage):
+    """Says that it reads `depth` hits and reads ten."""
+
+    depth: int = 50
+
+    def __post_init__(self) -> None:
+        check(self, depth=at_least(1))
+
+    def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:  # noqa: ARG002
+        return [ranking.top(10) for ranking in rankings]
+
+
+def first_ten(kb: KnowledgeBase) -> Retriever:
+    return Sound(kb) >> FirstTen()
+
+
+def test_a_sound_retriever_is_accepted() -> None:
+    check_retriever(Sound, other_process=False)
+
+
+@pytest.mark.parametrize(
+    ("mutant", "promise", "words"),
+    [
+        (Depthless, "a smaller k is a prefix", "at k = 1 and k = 20"),
+        (OfBatch, "a batch equals its queries", "in a batch and alone: hit 1 is"),
+        (NoEmpty, "answers every query", "query 'empty' (''): the ranking of 'stop words' at its place"),
+        (Generous, "at most k hits", "21 hits at k = 20"),
+        (Stranger, "known passages", "but the corpus has 300 passages"),
+        (Unmasked, "candidates", "is none of its 10 candidates"),
+        (NotANumber, "finite scores", "the score of 'p5' is nan"),
+        (TiesByChance, "canonical order", "belongs; order hits with `rank`"),
+        (WrongArithmetic, "formula", "'2 · shared' gives"),
+        (Stateful, "preparing changes nothing", "before and after `prepare`: hit 1 is"),
+        (OtherTrace, "a trace is a retrieval", "in `retrieve_batch` and in `trace_batch`"),
+        (Swallows, "finds something", "is made of the corpus's words and has no hit"),
+        (FallsBack, "no silent fall-back", "the ranking is Dense's, without a word of it"),
+        (FallsBackInDisguise, "no silent fall-back", "the ranking is Dense's, without a word of it"),
+        (NeedsTitles, "answers every query", "on passages without titles, query 'q0' ("),
+        (Unnamed, "stages and paths", "names no stage; give `rank` stages="),
+        (Ignores, "parameter weight", "weight is ignored: with 0.25, 1.0,"),
+        (Unchecked, "parameter share", "share = 1000000.0 is accepted and no query has a hit"),
+        (FailsLate, "parameter depth", "depth = -1 is accepted and fails later with ValueError: k must be at least 1"),
+        (Untyped, "parameter least", "least = 'no number' is accepted; call `check`"),
+        (Hidden, "configuration", "Hidden.strict is not in the repr"),
+        (Locked, "pickling", "it cannot be pickled: TypeError: cannot pickle '_thread.lock' object"),
+        (first_ten, "parameter depth", "depth = 100 gives the rankings of depth = 50, of all 300 passages"),
+    ],
+)
+def test_a_broken_retriever_is_caught(mutant: Callable[..., Retriever], promise: str, words: str) -> None:
+    with pytest.raises(ContractError) as caught:
+        check_retriever(mutant, other_process=False)
+    assert words in caught.value.broken[promise]
+    assert f"\n- {promise}: " in str(caught.value)
+
+
+def test_a_retriever_is_checked_with_queries_of_ones_own(kb: KnowledgeBase) -> None:
+    asked = [Query("1", "Which river did Anna Abbott know?"), Query("2", "")]
+    check_retriever(Sound(kb), asked, other_process=False)
+    with pytest.raises(ContractError, match=r"NoEmpty breaks 1 .*\n- answers every query: query '2' \(''\)"):
+        check_retriever(NoEmpty(kb), asked, other_process=False)
+
+
+def test_a_retriever_without_queries_is_refused(kb: KnowledgeBase) -> None:
+    with pytest.raises(ValueError, match="Give queries with a retriever, or how to build one"):
+        check_retriever(Sound(kb))
+
+
+def test_an_excused_promise_is_no_failure_and_a_needless_excuse_is() -> None:
+    check_retriever(Unnamed, excused={"stages and paths": "a test of excuses"}, other_process=False)
+    with pytest.raises(ContractError, match=r"- formula: it is excused \(for no reason\) but holds"):
+        check_retriever(Sound, excused={"formula": "for no reason"}, other_process=False)
+
+
+def test_an_unknown_promise_cannot_be_excused() -> None:
+    with pytest.raises(ValueError, match=r"Unknown promise 'formulas'\. Known: .*Did you mean 'formula'"):
+        check_retriever(Sound, excused={"formulas": "misspelt"}, other_process=False)
