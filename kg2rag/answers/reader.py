@@ -44,9 +44,7 @@ class ReaderPrompt:
             ) from None
         if found != _FIELDS:
             named = ", ".join(f"{{{name}}}" for name in sorted(found)) or "neither"
-            raise ValueError(
-                f"A prompt has the fields {{question}} and {{context}}, no other; this one has {named}."
-            )
+            raise ValueError(f"A prompt has the fields {{question}} and {{context}}, no other; this one has {named}.")
 
     def fill(self, question: str, context: str) -> str:
         """The text sent to the model."""

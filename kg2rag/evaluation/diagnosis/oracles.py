@@ -21,7 +21,6 @@ from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.graph.undirected import UndirectedGraph
 from kg2rag.retrievers.contract import Pipeline, Retriever, Stage
 from kg2rag.retrievers.dense import dense_fallback
-from kg2rag.retrievers.mention_ppr.graph import MentionGraph
 from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
 from kg2rag.types.arrays import FloatArray, IntArray
 from kg2rag.types.passages import Query
@@ -123,12 +122,12 @@ class _WalkFrom(MentionPPR):
     starts: Mapping[str, IntArray] = field(default_factory=dict, repr=False, hash=False)
     own_starts: bool = False
 
-    def _restart(self, query: Query, dense: Ranking, graph: MentionGraph) -> FloatArray:
-        restart = np.zeros(graph.n_nodes)
+    def restart(self, query: Query, dense: Ranking) -> FloatArray:
+        restart = np.zeros(self.graph.n_nodes)
         rows = self.starts[query.id]
         restart[rows] = 1.0 / len(rows)
         if self.own_starts:
-            own = super()._restart(query, dense, graph)
+            own = super().restart(query, dense)
             restart += own / (own.sum() or 1.0)
         return restart
 

@@ -27,8 +27,6 @@ from kg2rag.types.passages import Query
 from kg2rag.types.rankings import Ranking, best, rank
 from kg2rag.types.trace import Trace, step
 
-Matching = tuple[IntArray, FloatArray]  # triples and their cosines
-
 NEAR = 2
 """Mentions, walked either way, that a trace calls near: the passage names, or shares a name with, one of the start."""
 _UNLINKED = "no chain of mentions leads from the dense seeds and the names of the query to it"
@@ -84,24 +82,29 @@ class MentionPPR(VectorRetriever):
             **dict.fromkeys(weights, at_least(0)),
         )
 
+    @property
+    def graph(self) -> MentionGraph:
+        """The graph that is walked, under the weights of this system; a `FactGraph` where triples have a weight."""
+        weights = (self.backward, self.name_weight, self.max_mentions)
+        if self.triple_weight > 0:
+            return mention_facts(self.kb, *weights, self.triple_weight)
+        return mention_graph(self.kb, *weights)
+
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """One compiled walk a query, in parallel; so many at once that their arrays stay within 256 MB."""
-        if not queries:
-            return []
-        graph = self._graph()
-        dense = Dense(self.kb).retrieve_batch(queries, max(self.depth, self.dense_seeds))
-        rankings, size = [], at_once(graph)
-        for start in range(0, len(queries), size):
-            part = slice(start, start + size)
-            rankings += self._walked(graph, queries[part], dense[part], k)
-        return rankings
+        size = at_once(self.graph) if queries else 1
+        blocks = [queries[first : first + size] for first in range(0, len(queries), size)]
+        return [ranking for block in blocks for ranking in self._walked(block, self._dense(block), k)]
 
-    def _walked(self, graph: MentionGraph, queries: Sequence[Query], dense: Sequence[Ranking], k: int) -> list[Ranking]:
-        matching = self._matching(queries, graph)
-        restarts = self._restarts(queries, dense, graph, matching)
+    def _dense(self, queries: Sequence[Query]) -> list[Ranking]:
+        return Dense(self.kb).retrieve_batch(queries, max(self.depth, self.dense_seeds))
+
+    def _walked(self, queries: Sequence[Query], dense: Sequence[Ranking], k: int) -> list[Ranking]:
+        graph, (restarts, matching) = self.graph, self.restarts(queries, dense)
+        vectors = graph.vectors if isinstance(graph, FactGraph) else self.kb.sentence_vectors
         scores, via = walks(
             graph,
-            graph.vectors if isinstance(graph, FactGraph) else self.kb.sentence_vectors,
+            vectors,
             self.kb.encode_queries(queries),
             restarts,
             self.kb.candidates(queries),
@@ -109,44 +112,37 @@ class MentionPPR(VectorRetriever):
             temperature=self.temperature,
             iterations=self.iterations,
         )
-        return [
-            self._ranking(walk, edges, restart, hits, k, triples)
-            for walk, edges, restart, hits, (triples, _) in zip(scores, via, restarts, dense, matching, strict=True)
-        ]
+        columns = zip(scores, via, restarts, dense, matching, strict=True)
+        return [self._ranking(*column, k) for column in columns]
 
-    def _graph(self) -> MentionGraph:
-        weights = (self.backward, self.name_weight, self.max_mentions)
-        if self.triple_weight > 0:
-            return mention_facts(self.kb, *weights, self.triple_weight)
-        return mention_graph(self.kb, *weights)
+    def restarts(self, queries: Sequence[Query], dense: Sequence[Ranking]) -> tuple[FloatArray, list[IntArray]]:
+        """Where the walks start, (n_queries, n_nodes), not scaled; and the triples nearest to each query.
 
-    def _matching(self, queries: Sequence[Query], graph: MentionGraph) -> list[Matching]:
-        """The triples nearest to each query, among those that its candidates or no passage state."""
+        A query's triples are among those that one of its candidates, or no passage, states.
+        """
+        restarts, graph = np.stack([self.restart(*given) for given in zip(queries, dense, strict=True)]), self.graph
         if not isinstance(graph, FactGraph) or not self.triple_seeds:
-            return [(np.empty(0, dtype=np.int64), np.empty(0)) for _ in queries]
+            return restarts, [np.empty(0, dtype=np.int64)] * len(queries)
         within = [graph.triples_within(mask) for mask in self.kb.candidates(queries)]
-        return self.kb.triple_vectors.search(self.kb.encode_queries(queries), self.triple_seeds, within)
+        matching = self.kb.triple_vectors.search(self.kb.encode_queries(queries), self.triple_seeds, within)
+        for restart, (triples, cosines) in zip(restarts, matching, strict=True):
+            if len(triples):
+                restart += graph.starting_at(triples, self._shares(cosines, self.triple_seed_weight))
+        return restarts, [triples for triples, _ in matching]
 
-    def _restarts(
-        self, queries: Sequence[Query], dense: Sequence[Ranking], graph: MentionGraph, matching: Sequence[Matching]
-    ) -> FloatArray:
-        """(n_queries, n_nodes) where the walks start, not yet scaled."""
-        restarts = np.stack([self._restart(query, hits, graph) for query, hits in zip(queries, dense, strict=True)])
-        if isinstance(graph, FactGraph):
-            for restart, (triples, cosines) in zip(restarts, matching, strict=True):
-                if len(triples):
-                    share = np.exp((cosines - cosines[0]) / self.dense_temperature)
-                    restart += graph.starting_at(triples, self.triple_seed_weight * share / share.sum())
-        return restarts
+    def _shares(self, cosines: FloatArray, weight: float) -> FloatArray:
+        """A weight shared by softmax of cosines, the greatest first."""
+        share = np.exp((cosines - cosines[0]) / self.dense_temperature)
+        shares: FloatArray = weight * share / share.sum()
+        return shares
 
-    def _restart(self, query: Query, dense: Ranking, graph: MentionGraph) -> FloatArray:
-        """(n_nodes,) what dense hits, titles and names give to where the walk of a query starts."""
-        table, n = self.kb.mentions, graph.n_passages
-        restart = np.zeros(graph.n_nodes)
+    def restart(self, query: Query, dense: Ranking) -> FloatArray:
+        """(n_nodes,) what dense hits, titles and names add to where the walk of a query starts."""
+        table, graph = self.kb.mentions, self.graph
+        restart, n = np.zeros(graph.n_nodes), graph.n_passages
         seeds = dense.top(self.dense_seeds)
         if len(seeds):
-            share = np.exp((seeds.scores - seeds.scores[0]) / self.dense_temperature)
-            restart[seeds.rows] += self.dense_weight * share / share.sum()
+            restart[seeds.rows] += self._shares(seeds.scores, self.dense_weight)
         for key in table.named_in(query.text):
             frequency, pages = float(table.document_frequency[key]), float(table.pages[key])
             if pages:
@@ -154,19 +150,14 @@ class MentionPPR(VectorRetriever):
             else:
                 rarity = np.log1p(n / frequency) / np.log1p(n)
                 restart[n + key - table.n_titles] += self.query_name_weight * rarity
-        if query.candidates is not None:
-            outside = np.ones(n, dtype=bool)
-            outside[self.kb.corpus.rows(query.candidates)] = False
-            restart[:n][outside] = 0.0
+        restart[~allowed_nodes(self.kb.candidates([query])[0], graph)] = 0.0
         return restart
 
     def _ranking(
-        self, walk: FloatArray, via: IntArray, restart: FloatArray, dense: Ranking, k: int, triples: IntArray
+        self, walk: FloatArray, via: IntArray, restart: FloatArray, dense: Ranking, triples: IntArray, k: int
     ) -> Ranking:
         """Passages by their share of the walk; below them the dense hits that it did not reach."""
-        graph, table = self._graph(), self.kb.mentions
-        facts = graph.facts if isinstance(graph, FactGraph) else None
-        names = [*table.names[table.n_titles :], *(facts.names if facts is not None else ())]
+        graph = self.graph
         reached = best(walk[: graph.n_passages], self.depth)
         reached = reached[walk[reached] > 0]
         beyond = dense.rows[~np.isin(dense.rows, reached)]
@@ -176,8 +167,8 @@ class MentionPPR(VectorRetriever):
         scores = np.concatenate([walk[reached], floor / (1.0 + place)])
         blank = np.full(len(reached), np.nan)
         said = arithmetic({"walk": "walk", "dense": "least walk / (1 + place)"}, {"walk": "graph", "dense": "dense"})
-        if facts is not None:
-            said["triples"] = tuple(str(facts.triple(i)) for i in triples.tolist())
+        if isinstance(graph, FactGraph):
+            said["triples"] = tuple(str(graph.facts.triple(index)) for index in triples.tolist())
         return rank(
             dense.query_id,
             rows,
@@ -192,22 +183,26 @@ class MentionPPR(VectorRetriever):
                 "least walk": np.concatenate([blank, np.full(len(beyond), floor)]),
                 "place": np.concatenate([blank, place]),
             },
-            paths=walked_paths(reached, via, restart, graph, self.kb.corpus, names),
+            paths=walked_paths(reached, via, restart, graph, self.kb.corpus, self._names),
             metadata=said,
         )
 
+    @property
+    def _names(self) -> list[str]:
+        """Of the nodes that are no passages."""
+        table, graph = self.kb.mentions, self.graph
+        entities = graph.facts.names if isinstance(graph, FactGraph) else ()
+        return self.kb.part(("node_names", bool(entities)), lambda: [*table.names[table.n_titles :], *entities])
+
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
-        """Which passages hang together with the walk's start, which the walk reached, and how near they are to it."""
-        graph, whole = self._graph(), replace(self, depth=max(len(self.kb.corpus), 1))
-        dense = Dense(self.kb).retrieve_batch(queries, max(self.depth, self.dense_seeds))
-        runs = self.retrieve_batch(queries, self.depth), whole.retrieve_batch(queries, whole.depth)
-        masks = self.kb.candidates(queries)
-        traces = []
-        for query, hits, mask, ranking, every in zip(queries, dense, masks, *runs, strict=True):
-            restart = self._restarts([query], [hits], graph, self._matching([query], graph))[0]
+        """Which passages are connected with the walk's start, which the walk reached, and how near they are to it."""
+        graph, whole = self.graph, replace(self, depth=max(len(self.kb.corpus), 1))
+        rankings, runs = self.retrieve_batch(queries, self.depth), whole.retrieve_batch(queries, whole.depth)
+        far, traces = f"the walk reached it, over more than {NEAR} mentions, and below the first k", []
+        for query, mask, ranking, every in zip(queries, self.kb.candidates(queries), rankings, runs, strict=True):
+            restart = self.restarts([query], self._dense([query]))[0][0]
             away = graph.distances(np.flatnonzero(restart), allowed_nodes(mask, graph))[: graph.n_passages]
             walked = every.rows[every.score_parts["walk"] > 0]
-            far = f"the walk reached it, over more than {NEAR} mentions, and below the first k"
             steps = (
                 step("joined", "entity not linked", _UNLINKED, np.flatnonzero(away >= 0), walked),
                 step("walked", "not expanded", f"farther than the walk's {self.iterations} steps", walked),

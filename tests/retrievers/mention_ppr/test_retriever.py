@@ -50,7 +50,7 @@ def test_the_restart_by_hand(kb_of: Build) -> None:
     )
     system = MentionPPR(kb, dense_weight=0, title_weight=2.0, query_name_weight=0.5)
     query = Query("q", "rebecca or max winter")
-    restart = system._restart(query, Dense(kb).retrieve(query), system._graph())
+    restart = system.restart(query, Dense(kb).retrieve(query))
     title = 2 / (2 * np.log2(2 + 1))  # two pages, one passage names them
     name = 0.5 * np.log(1 + 4 / 2) / np.log(1 + 4)  # two of four passages name him
     assert restart.tolist() == pytest.approx([title, title, 0, 0, name])
@@ -60,7 +60,7 @@ def test_dense_hits_share_the_start_by_softmax(kb_of: Build) -> None:
     kb = kb_of(("", "red apple"), ("", "red car"), ("", "blue sky"))
     system = MentionPPR(kb, dense_seeds=2, dense_temperature=0.5, dense_weight=0.7)
     query = Query("q", "red apple")  # cosines 1 and ½
-    restart = system._restart(query, Dense(kb).retrieve(query), system._graph())
+    restart = system.restart(query, Dense(kb).retrieve(query))
     assert restart.tolist() == pytest.approx([0.7 / (1 + np.exp(-1)), 0.7 * np.exp(-1) / (1 + np.exp(-1)), 0])
 
 
@@ -145,7 +145,7 @@ def test_a_batch_walked_in_pieces_has_the_bits_of_one_walked_whole(
     whole = system.retrieve_batch(QUERIES, 5)
     for bytes_ in (1, 600):
         monkeypatch.setattr("kg2rag.retrievers.mention_ppr.walks.MEMORY", bytes_)
-        assert at_once(system._graph()) < len(QUERIES)
+        assert at_once(system.graph) < len(QUERIES)
         for one, other in zip(whole, system.retrieve_batch(QUERIES, 5), strict=True):
             assert (one.rows.tolist(), one.scores.tolist()) == (other.rows.tolist(), other.scores.tolist())
             assert dict(one.paths) == dict(other.paths)
@@ -193,11 +193,10 @@ def test_the_ends_of_the_nearest_triples_share_the_start(kb_of: Build) -> None:
     system = MentionPPR(
         kb, triple_weight=1.0, triple_seeds=2, triple_seed_weight=0.6, dense_weight=0.0, dense_temperature=0.5
     )
-    graph, query = system._graph(), Query("q", "married Lena Gieseke lives")
+    query = Query("q", "married Lena Gieseke lives")
     # "tim burton married lena gieseke": 3 / √(4 · 5); "lena gieseke lives in rome": 3 / √(4 · 5): equal shares
-    matching = system._matching([query], graph)
-    assert matching[0][0].tolist() == [0, 1]
-    (restart,) = system._restarts([query], [Dense(kb).retrieve(query)], graph, matching)
+    (restart,), (triples,) = system.restarts([query], [Dense(kb).retrieve(query)])
+    assert triples.tolist() == [0, 1]
     assert dict(zip(kb.graph.names, restart[-kb.graph.n_entities :].tolist(), strict=True)) == pytest.approx(
         {"Tim Burton": 0.15, "Lena Gieseke": 0.3, "Rome": 0.15}
     )
