@@ -25,7 +25,7 @@ _LLM = "Language model"
 
 
 class Structured(StrEnum):
-    """How the endpoint is asked for JSON."""
+    """How JSON is requested from the endpoint."""
 
     json_schema = "json_schema"
     json_object = "json_object"
@@ -58,7 +58,7 @@ def build(
         str, typer.Option(help="Environment variable with the key; none for no key.", rich_help_panel=_LLM)
     ] = "OPENAI_API_KEY",
     structured: Annotated[
-        Structured, typer.Option(help="How JSON is asked for.", rich_help_panel=_LLM)
+        Structured, typer.Option(help="How JSON is requested.", rich_help_panel=_LLM)
     ] = Structured.json_schema,
     temperature: Annotated[float, typer.Option(min=0, rich_help_panel=_LLM)] = 0.0,
     max_tokens: Annotated[int, typer.Option(min=1, help="Of an answer.", rich_help_panel=_LLM)] = 2048,
@@ -73,7 +73,7 @@ def build(
     """Build a knowledge graph over the passages of a question set.
 
     `kg2rag compare … --graph graph:OUT` reads it back. Every answer of a language model is kept as it arrives: stopped
-    in any way, the same command goes on where it was. Where passages failed, they stand in OUT/failed.jsonl with their
+    in any way, the same command goes on where it was. Passages that failed are listed in OUT/failed.jsonl with their
     causes, the exit code is 3, and no graph is written unless --allow-failed is given. The same command asks again
     where no answer came; --retry-failed also where the answer was unusable.
     """
@@ -125,7 +125,7 @@ def _plan(source: Extractor, data: QADataset, retry_failed: bool) -> str:
 
     if isinstance(source, PromptedTriples):
         return str(source.plan(data.corpus, retry_failed=retry_failed))
-    return f"{len(data.corpus):,} passages; no language model is asked, nothing is paid."
+    return f"{len(data.corpus):,} passages; no language model is used, nothing is paid."
 
 
 def _build(

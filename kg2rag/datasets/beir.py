@@ -64,7 +64,7 @@ def _passage(row: Document, notes: Counter[str]) -> Passage:
 
 
 def _qrels_path(folder: Path, split: str | None) -> tuple[str, Path]:
-    """The judgements asked for; without a wish "test", or the only split there is."""
+    """The requested judgements; where none are, "test" or the only split."""
     there = {path.stem: path for path in sorted((folder / "qrels").glob("*.tsv"))}
     if not there:
         raise FileNotFoundError(f"{folder} holds no qrels/<split>.tsv.")

@@ -77,7 +77,7 @@ def _corpus(rows: list[BundledPassage]) -> Corpus:
     for row in rows:
         passages.append(Passage(row.id, row.title, row.text, row.doc_id, counts[row.doc_id]))
         counts[row.doc_id] += 1
-    # `supporting` counts sentences by our own split, so that split is the source's and stands in the corpus.
+    # `supporting` counts sentences by our own split, so the corpus stores that split.
     return Corpus.from_passages(passages, [split_sentences(row.text) for row in rows])
 
 

@@ -60,7 +60,7 @@ def _question(record: CosqaRecord, codes: dict[int, str], where: str) -> Questio
 
 def _codes(text: str) -> dict[int, str]:
     """Number -> function, in the file's order; the file maps the other way round."""
-    # Pairs, because a dict would swallow a function that stands twice.
+    # Pairs, because a dict would drop a repeated function.
     pairs = parse_json(text, MAP, pairs=lambda own: own)
     if not (isinstance(pairs, list) and all(isinstance(pair, tuple) for pair in pairs)):
         raise DataError(f"{MAP}: must hold one object, from functions to numbers.")

@@ -1,4 +1,4 @@
-"""One's own DataFrames -> QADataset: the way in for data that no loader knows."""
+"""Your own DataFrames -> QADataset, for data without a loader."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Judgement(Record):
 def from_frames(
     corpus: pd.DataFrame, questions: pd.DataFrame, qrels: pd.DataFrame | None = None, name: str = "custom"
 ) -> QADataset:
-    """A data set of one's own.
+    """A data set from your own tables.
 
     Parameters
     ----------
@@ -75,17 +75,17 @@ def from_frames(
     QADataset('custom', 1 questions, Corpus(2 passages, 2 documents), pooled)
     """
     passages = check(_rows(corpus, FramePassage, f"{name} corpus"), FramePassage, f"{name} corpus")
-    asked = check(
+    rows = check(
         [_tidy(row) for row in _rows(questions, FrameQuestion, f"{name} questions")], FrameQuestion, f"{name} questions"
     )
-    gold = {question.id: dict(question.gold) for question in asked}
+    gold = {question.id: dict(question.gold) for question in rows}
     if qrels is not None:
         _add_judgements(gold, check(_rows(qrels, Judgement, f"{name} qrels"), Judgement, f"{name} qrels"), name)
     table = Corpus.from_passages(Passage(p.id, p.title, p.text, p.doc_id or p.id, p.position) for p in passages)
     made = tuple(
-        Question(q.id, q.text, gold[q.id], tuple(q.answers), q.type, q.hops, triples=tuple(q.triples)) for q in asked
+        Question(q.id, q.text, gold[q.id], tuple(q.answers), q.type, q.hops, triples=tuple(q.triples)) for q in rows
     )
-    # No file stands behind a frame; the corpus's fingerprint says which data a result is about.
+    # A frame has no file; the corpus's fingerprint says which data a result is about.
     return QADataset(name, table, made, source={"loader": "from_frames", "corpus": table.fingerprint, "notes": {}})
 
 

@@ -1,7 +1,7 @@
 """HippoRAG's layout, `<name>.json` and `<name>_corpus.json`, of any set -> QADataset.
 
 [1] Gutiérrez et al., "HippoRAG", NeurIPS 2024. The questions are written as MuSiQue, HotpotQA or 2WikiMultihopQA write
-theirs, which their fields tell. Passages keep the corpus file's order, titles and texts, as [1]'s OpenIE files do.
+theirs, which their fields show. Passages keep the corpus file's order, titles and texts, as [1]'s OpenIE files do.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kg2rag.datasets.spec import DatasetSpec, LoadOptions
 from kg2rag.text.records import DataError
 from kg2rag.types.questions import QADataset
 
-# The first whose field a record has; 2WikiMultihopQA is HotpotQA with evidences, so it is asked first.
+# The first whose field a record has; 2WikiMultihopQA is HotpotQA with evidences, so it is tried first.
 SCHEMAS: dict[str, Schema[Any]] = {
     "paragraphs": musique.SCHEMA,
     "gold_titles": twowiki.TITLED,
@@ -59,7 +59,7 @@ def schema_of(text: str, name: str) -> Schema[Any]:
     for field, schema in SCHEMAS.items():
         if field in keys:
             return schema
-    raise DataError(f"{name}: its records have the fields {keys}; one of {', '.join(SCHEMAS)} must tell their schema.")
+    raise DataError(f"{name}: its records have the fields {keys}; one of {', '.join(SCHEMAS)} identifies their schema.")
 
 
 DATASET = DatasetSpec(

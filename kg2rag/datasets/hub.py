@@ -49,7 +49,7 @@ def rows(spec: DatasetSpec, split: str | None, revision: str | None) -> HubRows:
         "hub": repo,
         "config": spec.hub.config,
         "split": split,
-        "revision": None if local else _commit(table) or revision,
+        "revision": None if local else commit_of(table) or revision,
     }
     return HubRows(table, f"{repo}, {split}", origin)
 
@@ -75,7 +75,7 @@ def _download(spec: DatasetSpec, split: str, revision: str) -> Iterable[Mapping[
     assert spec.hub is not None
     copy = spec.hub
     local = Path(copy.repo).is_dir()
-    with nullcontext() if local or _reachable() else _offline():
+    with nullcontext() if local or reachable() else offline():
         try:
             table: Iterable[Mapping[str, object]] = load_dataset(
                 copy.repo,
@@ -92,7 +92,7 @@ def _download(spec: DatasetSpec, split: str, revision: str) -> Iterable[Mapping[
     return table
 
 
-def _reachable() -> bool:
+def reachable() -> bool:
     """Whether the hub answers at all. Its own client retries for 23 s before it says no."""
     from huggingface_hub.constants import ENDPOINT, HF_HUB_OFFLINE
 
@@ -108,7 +108,7 @@ def _reachable() -> bool:
 
 
 @contextmanager
-def _offline() -> Iterator[None]:
+def offline() -> Iterator[None]:
     """Read the hub's cache on this machine only, as `HF_HUB_OFFLINE=1` does, which is read at import time alone."""
     import datasets.config
     import huggingface_hub.constants
@@ -124,7 +124,7 @@ def _offline() -> Iterator[None]:
             module.HF_HUB_OFFLINE = value
 
 
-def _commit(table: object) -> str | None:
+def commit_of(table: object) -> str | None:
     """The commit that the rows came from, as the addresses of the downloaded files tell it."""
     addresses = getattr(getattr(table, "info", None), "download_checksums", None) or {}
     found = [match.group(1) for address in addresses if (match := _COMMIT.search(str(address)))]

@@ -52,11 +52,11 @@ def load_pooled(
 
 
 def patterns(files: Mapping[str, tuple[str, ...]], options: LoadOptions) -> list[str]:
-    """The file names to look for: those of the split, or all where none is asked for.
+    """The file names to look for: those of the split, or all where none is given.
 
     Raises
     ------
-    ValueError : a split is asked of a single file.
+    ValueError : a split of a single file.
     """
     if options.path is not None and options.path.is_file() and options.split:
         raise ValueError(f"{options.path.name} is one file: leave out split {options.split!r}, or give its folder.")

@@ -1,4 +1,4 @@
-"""QADataset -> what a careful reader would ask about it before trusting a score: counts, and findings with examples."""
+"""QADataset -> what to know of it before trusting a score: counts, and findings with examples."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def _answer_in_no_gold(data: QADataset) -> Iterator[str]:
 
 
 def _repeated(keys: list[str], ids: list[str]) -> Iterator[str]:
-    """The ids whose key an earlier one has too; empty keys are nobody's duplicate."""
+    """The ids whose key an earlier one has too; empty keys are no duplicates."""
     seen: set[str] = set()
     for key, id_ in zip(keys, ids, strict=True):
         if key and key in seen:

@@ -26,10 +26,10 @@ shingle of many texts is boilerplate."""
 def near_duplicates(texts: Sequence[str], threshold: float = THRESHOLD) -> list[tuple[int, int]]:
     """Pairs (text, earlier text) whose shingles have a Jaccard similarity of at least `threshold`.
 
-    Each text stands at most once, with the first text it repeats; ordered by the text. Texts shorter than a shingle
+    Each text is listed at most once, with the first text it repeats; ordered by the text. Texts shorter than a shingle
     count as one shingle.
     """
-    shingles = [_shingles(text) for text in texts]
+    shingles = [hashed_shingles(text) for text in texts]
     first: dict[int, int] = {}
     for earlier, later in sorted(set(_candidates(shingles))):
         if later not in first and _jaccard(shingles[earlier], shingles[later]) >= threshold:
@@ -37,7 +37,7 @@ def near_duplicates(texts: Sequence[str], threshold: float = THRESHOLD) -> list[
     return sorted(first.items())
 
 
-def _shingles(text: str) -> NDArray[np.uint64]:
+def hashed_shingles(text: str) -> NDArray[np.uint64]:
     """The distinct hashes of a text's word 4-grams, ascending."""
     from pandas.util import hash_array
 

@@ -1,4 +1,4 @@
-"""Paragraphs of many questions -> one corpus in which each stands once, and the questions that refer to it.
+"""Paragraphs of many questions -> one corpus that has each once, and the questions that refer to it.
 
 Ids are titles, which is what the public sets' gold names; the second paragraph of a title becomes `Title##1`, and the
 sentences of a paragraph `Title##0`, `Title##1`, … where sentences are the passages. Titles and texts are kept as they
@@ -130,7 +130,7 @@ class Pool:
         return id_
 
     def _alone(self, title: str) -> str | None:
-        # Corpus files were made by others and may differ in blanks; a title that stands once leaves no doubt.
+        # Corpus files were made by others and may differ in blanks; a title that is unique leaves no doubt.
         ids = self.titled(title)
         if len(ids) != 1:
             return None

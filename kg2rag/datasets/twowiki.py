@@ -56,7 +56,7 @@ def to_question(record: TwoWikiRecord, pool: Pool, where: str) -> Question | Non
 
 
 def to_titled_question(record: TitledRecord, pool: Pool, where: str) -> Question:
-    """A record of gold titles as a question; each title must stand once in the corpus."""
+    """A record of gold titles as a question; each title must be unique in the corpus."""
     supporting = record.supporting_facts or []
     named = dict.fromkeys((*record.gold_titles, *(title for title, _ in supporting)))
     ids = {title: _only(pool, title, where) for title in named}
@@ -75,7 +75,7 @@ def to_titled_question(record: TitledRecord, pool: Pool, where: str) -> Question
 def _only(pool: Pool, title: str, where: str) -> str:
     ids = pool.titled(title)
     if len(ids) != 1:
-        lack = f"stands {len(ids)} times in" if ids else "is not in"
+        lack = f"occurs {len(ids)} times in" if ids else "is not in"
         raise DataError(f"{where}: the gold title {title!r} {lack} {pool.closed_by or 'the corpus'}.")
     return ids[0]
 

@@ -75,7 +75,7 @@ def test_columns_of_unequal_length_are_refused_as_a_wrong_record(hotpot):
 
 
 def test_without_a_network_the_error_names_the_ways_out(monkeypatch, tmp_path):
-    monkeypatch.setattr(hub, "_reachable", lambda: False)
+    monkeypatch.setattr(hub, "reachable", lambda: False)
     monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path)
     with pytest.raises(ConnectionError, match=r"'dgslibisey/MuSiQue' \(revision 'main'.*--path.*'bundled'"):
         load("musique")
@@ -85,7 +85,7 @@ def test_asking_offline_leaves_the_libraries_as_they_were(monkeypatch):
     import datasets.config
 
     monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", False)
-    with hub._offline():
+    with hub.offline():
         assert datasets.config.HF_HUB_OFFLINE is True
     assert datasets.config.HF_HUB_OFFLINE is False
 
@@ -97,7 +97,7 @@ def test_the_commit_is_read_from_the_addresses_of_the_files():
     class Table:
         info = Info()
 
-    assert hub._commit(Table()) == "0123456789abcdef0123456789abcdef01234567"
+    assert hub.commit_of(Table()) == "0123456789abcdef0123456789abcdef01234567"
 
 
 def test_hub_records_pass_the_same_schema_as_files(musique):

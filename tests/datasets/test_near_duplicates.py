@@ -38,7 +38,7 @@ def test_no_texts_have_no_duplicates():
 
 def slow(texts, threshold=module.THRESHOLD):
     """Every pair, by sets."""
-    sets = [set(module._shingles(text).tolist()) for text in texts]
+    sets = [set(module.hashed_shingles(text).tolist()) for text in texts]
     found = {}
     for later in range(len(texts)):
         for earlier in range(later):
@@ -56,9 +56,7 @@ def test_the_sketches_find_what_comparing_every_pair_finds(texts):
 
 
 def test_the_result_does_not_depend_on_the_hash_seed():
-    code = (
-        "from kg2rag.datasets.near_duplicates import _shingles;print(_shingles('one two three four five six').tolist())"
-    )
+    code = "from kg2rag.datasets.near_duplicates import hashed_shingles;print(hashed_shingles('one two three four five six').tolist())"
     outputs = {
         subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": seed}

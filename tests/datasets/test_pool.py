@@ -26,7 +26,7 @@ def test_every_sentence_has_an_id_of_its_own(paragraphs):
         if any(sentences):  # equal paragraphs are merged, whatever their split: the first one's holds
             sizes.setdefault((title, " ".join(sentences).strip()), sum(map(bool, sentences)))
     if sizes:
-        assert len(pool.corpus()) == sum(sizes.values())  # Corpus refuses an id that stands twice
+        assert len(pool.corpus()) == sum(sizes.values())  # Corpus refuses a repeated id
 
 
 def test_titles_and_texts_are_left_as_they_are():

@@ -73,7 +73,7 @@ def test_a_gold_title_that_the_corpus_lacks_is_named(folder, write):
 
 def test_a_gold_title_that_stands_twice_is_ambiguous(folder, write):
     write("2wikimultihopqa_corpus.json", [*CORPUS, {"title": "Ed Wood", "text": "Ed Wood directed films."}])
-    with pytest.raises(ValueError, match=r"the gold title 'Ed Wood' stands 2 times in"):
+    with pytest.raises(ValueError, match=r"the gold title 'Ed Wood' occurs 2 times in"):
         load("2wiki", path=folder)
 
 

@@ -42,7 +42,7 @@ class Manifest(Record):
 
 
 class WorldQuestion(Record):
-    """One question; gold passages stand in the order of the chain."""
+    """One question; gold passages are in the order of the chain."""
 
     id: Identifier
     question: Text

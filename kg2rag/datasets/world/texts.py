@@ -12,7 +12,7 @@ from kg2rag.datasets.world.schema import AKAS, FILLERS, MONTHS, NOTICES, OPENING
 
 @dataclass(frozen=True)
 class Page:
-    """What a passage is about: a thing, its other name ("" where none is told), and its facts with their ends."""
+    """What a passage is about: a thing, its other name ("" where none is given), and its facts with their ends."""
 
     kind: str
     name: str

@@ -1,6 +1,6 @@
 """Published numbers beside ours, with a verdict each; and a comparison run twice, byte for byte.
 
-A *ledger* is a TOML file of published numbers and of what we run to stand beside them (`ledger.py`); `reproduce` runs
+A *ledger* is a TOML file of published numbers and of our runs to compare with them (`ledger.py`); `reproduce` runs
 it; `verify` repeats a comparison under other hash seeds and thread counts.
 """
 

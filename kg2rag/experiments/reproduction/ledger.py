@@ -1,4 +1,4 @@
-"""A TOML file -> a `Ledger`: published numbers as data, and beside each what of ours may be compared with it.
+"""A TOML file -> a `Ledger`: published numbers as data, each with the runs of ours that may be compared with it.
 
     cite = "Whom to cite, and the table"
     metric = "what the numbers measure, and their unit"
@@ -13,7 +13,7 @@
     needs = "what running it takes"
     values.musique = { "recall@2" = 32.3, "recall@5" = 41.2 }
 
-    [[published.ours]]              # a run that stands beside it; any number of them, or none
+    [[published.ours]]              # a run to compare with it; any number of them, or none
     set = "musique"
     data = "musique"                # as `kg2rag.load` knows it
     folder = "musique-100"          # below the folder of data sets that the user names
@@ -39,7 +39,7 @@ class _Strict(BaseModel):
 
 
 class PublishedSet(_Strict):
-    """A question set as the paper used it; None where it does not say."""
+    """A question set as the paper used it; None where the paper gives no number."""
 
     name: str
     questions: int | None = None
@@ -48,12 +48,12 @@ class PublishedSet(_Strict):
 
 
 class Ours(_Strict):
-    """A run of ours beside a published system.
+    """A run of ours to compare with a published system.
 
     Attributes
     ----------
-    set : which of the ledger's sets it stands beside.
-    data, folder, split, setting, passages : what `kg2rag.load` is asked for.
+    set : the ledger's set with whose numbers it is compared.
+    data, folder, split, setting, passages : the options of `kg2rag.load`.
     titles : False leaves the titles out of the passages, which are then searched by their texts alone.
     graph : the graph source; FILE in "openie:FILE" is a name in the folder.
     system, parameters : of the catalogue.

@@ -49,7 +49,7 @@ _Base = tuple[object, ...]
 
 @dataclass(frozen=True, eq=False)
 class Reproduction:
-    """One row a published number and run of ours beside it, columns `COLUMNS`; see `verdict` for what they say."""
+    """One row a published number and run of ours, columns `COLUMNS`; see `verdict`."""
 
     frame: pd.DataFrame
 
@@ -105,7 +105,7 @@ def reproduce(ledgers: Sequence[Ledger], data: Path | str, *, only: str = "", pr
 
 
 def row_name(ledger: Ledger, row: Published, name: str) -> str:
-    """How `only` and the commands call the row of one set."""
+    """The name of the row of one set, in `only` and in the commands."""
     return f"{ledger.name}/{row.system}/{name}"
 
 
@@ -119,7 +119,7 @@ def runs_of(row: Published, name: str) -> list[Ours]:
 
 
 def verdict(difference: float, ours: Ours) -> str:
-    """Say "ok" within the tolerance, "close" within twice that, else "off"; or "not comparable" from the start."""
+    """Return "ok" within the tolerance, "close" within twice that, else "off"; "not comparable" where the ledger says so."""
     if not ours.comparable:
         return "not comparable"
     # A difference of 3.4 is no more than a tolerance of 3.4, whatever binary fractions make of them.
@@ -129,17 +129,13 @@ def verdict(difference: float, ours: Ours) -> str:
 
 def _rows(ledger: Ledger, row: Published, name: str, found: Mapping[str, dict[str, float]]) -> list[tuple[object, ...]]:
     runs = runs_of(row, name)
-    only = row_name(ledger, row, name)
-    command = f'kg2rag reproduce eval/ledger/{ledger.name}.toml --only "{only}" --data DATA'
+    command = f'kg2rag reproduce eval/ledger/{ledger.name}.toml --only "{row_name(ledger, row, name)}" --data DATA'
     lines: list[tuple[object, ...]] = []
     for metric, theirs in row.values[name].items():
         about = (ledger.name, row.system, ledger.sets[name].name, metric, theirs)
         if not runs:
             lines.append((*about, np.nan, np.nan, np.nan, "not run", "", f"needs {row.needs}", ""))
         for ours in runs:
-            command = (
-                f'kg2rag reproduce eval/ledger/{ledger.name}.toml --only "{row_name(ledger, row, name)}" --data DATA'
-            )
             label = ours.label or ours.system
             if _key(ours) not in found:
                 why = f"needs the folder {ours.folder}"
@@ -163,7 +159,7 @@ def _run_all(runs: Sequence[Ours], root: Path, *, progress: bool) -> dict[str, d
         shared.setdefault(_base(ours), []).append(ours)
     with tqdm(total=len(runs), desc="reproducing", unit="run", disable=None if progress else True, leave=False) as bar:
         for group in shared.values():
-            data, kb = _world(group[0], root)
+            data, kb = _open(group[0], root)
             for ours in group:
                 if _key(ours) not in found:
                     found[_key(ours)] = _measure(ours, data, kb)
@@ -171,7 +167,7 @@ def _run_all(runs: Sequence[Ours], root: Path, *, progress: bool) -> dict[str, d
     return found
 
 
-def _world(ours: Ours, root: Path) -> tuple[QADataset, KnowledgeBase]:
+def _open(ours: Ours, root: Path) -> tuple[QADataset, KnowledgeBase]:
     """The questions and the knowledge base of a run."""
     folder = root / ours.folder
     data = load(ours.data, path=folder, split=ours.split, setting=ours.setting, passages=ours.passages)

@@ -1,4 +1,4 @@
-"""One point of a sweep, and what it is run on: small records that travel to the workers."""
+"""One configuration of a sweep and what it runs on: small records that are sent to the workers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Configuration:
 
     Attributes
     ----------
-    parameters : those that the sweep sets; the others have the catalogue's defaults.
+    parameters : those that the sweep sets; the others keep their defaults.
     about : the system's `repr`, which names every parameter.
     graph_fingerprint : of the graph's source, so that a changed file makes another configuration.
     """
@@ -38,7 +38,7 @@ class Configuration:
 
     @cached_property
     def id(self) -> str:
-        """Twelve hex digits that say what is run on what; equal configurations have equal ids in every process."""
+        """Twelve hex digits, equal for equal configurations in every process."""
         parts = [self.system, self.about, self.setting, self.graph_fingerprint or self.graph, self.encoder]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
 
@@ -69,9 +69,9 @@ class DatasetRef:
 
 @dataclass(frozen=True)
 class Bench:
-    """What a configuration runs on, once opened: data sets (one, or a dev and a test set), a graph, an encoder.
+    """What a configuration runs on: data sets (one, or a dev and a test set), a graph, an encoder.
 
-    A bench travels to a worker with every batch and is opened there once; equal where `key` is.
+    A bench is sent to a worker with every batch and is opened there once; equal where `key` is.
     """
 
     key: str

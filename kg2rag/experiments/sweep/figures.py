@@ -1,6 +1,6 @@
-"""Tables of a sweep -> figures: what each parameter does, two of them together, and what is gained for its price.
+"""Tables of a sweep -> figures: the effect of each parameter, of two together, and scores against costs.
 
-All show dev scores, which a reader chooses by; test scores stand in the table of chosen configurations alone. Figures
+All show dev scores, by which configurations are selected; test scores are in the table of selected ones alone. Figures
 are made without pyplot and in the colours of `kg2rag.report.plots`.
 """
 
@@ -23,11 +23,11 @@ _WIDTH = 9.4
 
 
 def effects(result: SweepTables, system: str) -> pd.DataFrame:
-    """What each value of each parameter scores on dev, over all values of the others.
+    """The dev scores of each value of each parameter, over all values of the others.
 
     Returns
     -------
-    One row a parameter and value, those of the parameter that matters most first: parameter, value, n configurations,
+    One row a parameter and value, the parameter with the largest spread first: parameter, value, n configurations,
     mean, low, high (worst and best configuration), spread (largest minus smallest mean of the parameter).
     """
     import pandas as pd
@@ -67,7 +67,7 @@ def main_effects(result: SweepTables, system: str) -> Figure:
 
 
 def heat_map(result: SweepTables, system: str, pair: tuple[str, str] | None = None) -> Figure | None:
-    """Mean dev score over two parameters, the two that matter most where none are named; None where one alone varies.
+    """Mean dev score over two parameters, the two with the largest spread where none are given; None where one alone varies.
 
     A blank cell is a combination that the sweep does not have.
     """

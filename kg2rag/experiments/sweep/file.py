@@ -31,12 +31,12 @@ def read_sweep(file: str | Path, *, path: str | Path | None = None, store: Store
 
     Parameters
     ----------
-    path : where the data lie; sweep files are shared and data are not, so it stands in none.
+    path : file or folder of the data; no sweep file contains it, because those are shared and data are not.
 
     Raises
     ------
     FileNotFoundError : no such file.
-    ValueError : what is wrong in it.
+    ValueError : an error in it.
     """
     file = Path(file)
     if not file.is_file():

@@ -1,6 +1,6 @@
 """The rows that a configuration ranked -> a table of scores, one row a question.
 
-Scores are all that is computed while a sweep runs; intervals and tests wait for the report.
+A running sweep computes scores alone; intervals and tests are computed for the report.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Judge:
 
 
 class _Tokens:
-    """How many tokens the passages of a corpus are, each counted when first needed."""
+    """The number of tokens of a corpus's passages, each counted when first needed."""
 
     def __init__(self, data: QADataset, embedder: Embedder) -> None:
         self.data, self.embedder = data, embedder

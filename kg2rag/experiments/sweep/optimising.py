@@ -1,9 +1,9 @@
 """Optuna chooses the configurations: one study for each entry of a sweep on each graph, encoder and setting.
 
-The studies lie in `study.db` (sqlite) beside the results and hold complete trials alone, each added when its scores are
-safe, so that a sweep may be killed at any moment. The sampler of a trial is seeded by its number: what it suggests
-depends on the trials before it and on nothing else. Trials are chosen in batches of as many as there are jobs; one seed
-and one number of jobs therefore give one sequence of configurations, interrupted or not.
+The studies are in `study.db` (sqlite) beside the results and contain complete trials alone, each added once its scores
+are on the disk, so that a sweep may be killed at any moment. The sampler of a trial is seeded by its number: its
+suggestion depends on the trials before it alone. Trials are chosen in batches of one a job: one seed and one number of
+jobs give one sequence of configurations, interrupted or not.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ def _optimise(runner: Runner, swept: SweptSystem, kept: Study) -> None:
         _order(runner, past.user_attrs["configuration"])
     while len(working.trials) < runner.sweep.samples:
         batch = min(runner.jobs, runner.sweep.samples - len(working.trials))
-        asked = [_ask(runner, swept, working) for _ in range(batch)]
-        fresh = {one.id: one for _, one in asked if runner.folder.errors.get(one.id, "open")}
-        for _, one in asked:
+        trials = [_ask(runner, swept, working) for _ in range(batch)]
+        fresh = {one.id: one for _, one in trials if runner.folder.errors.get(one.id, "open")}
+        for _, one in trials:
             _order(runner, one.id)
         runner.run(list(fresh.values()))
-        for trial, one in asked:
+        for trial, one in trials:
             _tell(runner, working, trial, one)
             kept.add_trial(working.trials[trial.number])
 

@@ -17,7 +17,7 @@ from kg2rag.experiments.sweep.storage import ResultsFolder, schema
 
 @dataclass(frozen=True)
 class Plan:
-    """What a sweep would do.
+    """The work that a sweep would do.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ def plan(sweep: SweepDefinition, out: Path, jobs: int) -> Plan:
 
 
 def _wanted(sweep: SweepDefinition) -> list[Configuration]:
-    """All configurations; with Optuna the first values of every space stand for what it will choose."""
+    """All configurations; with Optuna the first values of every space represent its choices."""
     if sweep.search != "optuna":
         return list(sweep.configurations)
     return [sweep.configuration(one, {name: space.first for name, space in one.spaces.items()}) for one in sweep.swept]
@@ -93,7 +93,7 @@ def _wanted(sweep: SweepDefinition) -> list[Configuration]:
 def _estimate(
     folder: ResultsFolder, wanted: Sequence[Configuration], left: Mapping[str, int], jobs: int
 ) -> tuple[float | None, int]:
-    """Seconds for what is left, and by how many finished configurations they were judged."""
+    """Seconds for what is left, and the number of finished configurations behind the estimate."""
     taken: dict[str, list[float]] = {}
     for one in wanted:
         timing = folder.timings.get(one.id)

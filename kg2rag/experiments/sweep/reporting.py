@@ -19,7 +19,7 @@ MOST = 20  # configurations that the page lists
 
 
 def note(result: SweepTables) -> str:
-    """How to read the table of chosen configurations."""
+    """How to read the table of selected configurations."""
     counts = {split: scores.shape[1] for split, scores in result.questions.items()}
     return (
         f"{result.objective} in per cent with 95 % bootstrap intervals over {counts['dev']} dev and {counts['test']} "

@@ -1,4 +1,4 @@
-"""What a sweep runs on, as it is named -> graphs and encoders by label, and the identity of a data set."""
+"""Names of graphs and encoders -> the objects by label; and the identity of a data set."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Encoders = str | Embedder | Sequence[str] | Mapping[str, str | Embedder] | None
 
 
 def graphs(given: Graphs, beside: Mapping[str, Path]) -> dict[str, Extractor | KnowledgeGraph]:
-    """Label -> source; `beside` are the files that lie beside the questions, by kind."""
+    """Label -> source; `beside` are the graph files of the data set, by kind."""
     if isinstance(given, str):
         given = {given: given}
     elif isinstance(given, Sequence):

@@ -23,7 +23,7 @@ LARGEST = 8  # configurations in a batch; a killed sweep loses the batches that 
 
 @dataclass
 class Runner:
-    """Runs configurations and keeps what becomes of them."""
+    """Runs configurations and keeps their outcomes."""
 
     sweep: SweepDefinition
     folder: ResultsFolder
@@ -37,7 +37,7 @@ class Runner:
         self.written = time.monotonic()
 
     def run(self, wanted: Sequence[Configuration]) -> None:
-        """Run configurations in parallel; what is finished stands in the folder, whatever happens next."""
+        """Run configurations in parallel; each is in the folder as soon as it is finished."""
         from tqdm import tqdm
 
         by_id = {configuration.id: configuration for configuration in wanted}
@@ -63,9 +63,9 @@ class Runner:
 
 
 def _phases(wanted: Sequence[Configuration], jobs: int) -> Iterable[tuple[list[Configuration], int]]:
-    """What is run one after the other, and by how many processes.
+    """Groups of configurations to run in order, each with its number of processes.
 
-    One configuration of each system goes first, with all threads: it fills the store, from which the others then read.
+    One configuration of each system is run first, with all threads: it fills the store, from which the others read.
     Otherwise every process would encode the same texts.
     """
     pilots: list[Configuration] = []
@@ -83,7 +83,7 @@ def _phases(wanted: Sequence[Configuration], jobs: int) -> Iterable[tuple[list[C
 
 
 def _batches(sweep: SweepDefinition, wanted: Sequence[Configuration], jobs: int) -> list[Batch]:
-    """Neighbours share what a worker has opened and remembered, so those that differ least stand together."""
+    """Batches of neighbours: those that differ least share what a worker has opened and remembered."""
     batches: list[Batch] = []
     for _, group in groupby(wanted, key=lambda one: (one.setting, one.graph, one.encoder)):
         same = sorted(group, key=_beginning)

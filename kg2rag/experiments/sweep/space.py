@@ -1,4 +1,4 @@
-"""What a sweep says of a parameter -> the values that a grid, a random draw or Optuna takes from it.
+"""The values given for a parameter -> those that a grid, a random draw or Optuna takes from them.
 
 A parameter is a single value, a list of values, or a range: `{low = 0.1, high = 0.9, step = 0.1}` or
 `{low = 0.001, high = 1.0, log = true}`. A range whose ends are whole numbers has whole values.
@@ -14,7 +14,7 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
-DIGITS = 6  # significant; a drawn number must print as short as it is compared
+DIGITS = 6  # significant; a drawn number is compared by its printed form
 _RANGE_KEYS = ("high", "log", "low", "step")
 
 
@@ -110,8 +110,7 @@ def read(given: object) -> Space:
 
     Raises
     ------
-    ValueError : an empty list, a value that stands twice, or a range that is none; the message does not name the
-        parameter, which the caller knows.
+    ValueError : an empty list, a repeated value, or no range; the caller adds the name of the parameter.
     """
     if isinstance(given, Mapping):
         return _range(given)
@@ -121,7 +120,7 @@ def read(given: object) -> Space:
         raise ValueError("an empty list leaves nothing to run")
     for i, value in enumerate(given):
         if any(value == other and type(value) is type(other) for other in given[:i]):
-            raise ValueError(f"{value!r} stands twice")
+            raise ValueError(f"{value!r} is repeated")
     return Choice(tuple(given))
 
 

@@ -13,7 +13,7 @@ from kg2rag.types.questions import QADataset, Question
 
 @dataclass(frozen=True)
 class Split:
-    """How questions are shared out.
+    """How questions are divided.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class Split:
 
     @property
     def described(self) -> dict[str, object]:
-        """All that decides which question stands where, as JSON values."""
+        """What determines the split of each question, as JSON values."""
         if self.names:
             return {"dev": self.dev, "test": self.test}
         return {"dev": self.dev, "seed": self.seed, "stratify": self.stratify}
@@ -80,7 +80,7 @@ class Split:
         return [["dev" if i in dev else "test" for i in range(len(only))]]
 
     def _drawn(self, questions: Sequence[Question]) -> set[int]:
-        """Every so many of the questions, shuffled within their group and lined up group by group."""
+        """Questions at even distances in a line of all groups, each shuffled."""
         random = np.random.default_rng(self.seed)
         groups: dict[str, list[int]] = {}
         for i, question in enumerate(questions):

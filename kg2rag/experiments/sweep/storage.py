@@ -1,9 +1,8 @@
-"""Finished configurations <-> one Parquet file, the same bytes in whatever order and by however many they finished.
+"""Finished configurations <-> one Parquet file: the same bytes for any order of finishing and any number of processes.
 
-While a sweep runs, each configuration is a file of its own in `parts/`, written beside its name and renamed, so that
-nothing half-written is ever read; `results.parquet` is put together from them, one row group a configuration, in the
-order of the sweep, every few seconds and at the end, when the parts go. Timings, which no two runs share, stand in
-`timings.csv`; what all scores have in common, in `sweep.json`.
+While a sweep runs, each configuration is a file of its own in `parts/`, written atomically; `results.parquet` is
+assembled from them, one row group a configuration, in the order of the sweep, every few seconds and at the end, when
+`parts/` is removed. Timings, which differ between runs, are in `timings.csv`; what all scores share, in `sweep.json`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The results of a sweep, as tables: every configuration, the best of each group on dev, and how these do on test."""
+"""The scores of a sweep as tables: every configuration, and the best of each group on dev with its test score."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class SweepTables:
     per_question : one row a configuration and question: number, id, system, setting, graph, encoder, parameters
         (JSON), about, error, query_id, type, hops, split, tokens, then the metrics. A failed configuration has one row
         with blank scores.
-    timings : by id: ms_per_query (building and encoding left out) and seconds (nothing left out).
-    objective : the metric that selection goes by, on the questions of the dev split alone.
+    timings : by id: ms_per_query (without building and encoding) and seconds (of everything).
+    objective : the metric of the selection, on the questions of the dev split alone.
     config : what all scores share, and the machine they were computed on.
     """
 

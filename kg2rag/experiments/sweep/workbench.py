@@ -1,8 +1,8 @@
-"""Configurations -> the rows they rank and the time they take: what a worker process does.
+"""Configurations -> the corpus rows they rank and the time they take: the work of a worker process.
 
-A worker opens a data set, a knowledge base and the query vectors once and keeps them for all its configurations;
-the beginnings of pipelines are remembered too, so that stages whose parameters did not change are not run again.
-Times leave out building and encoding: a stage counts with what it took when it was run.
+A worker opens a data set, a knowledge base and the query vectors once for all its configurations. It also remembers
+the rankings of pipelines without their last stage, so that stages whose parameters did not change are not run again.
+Times exclude building and encoding; a remembered stage counts with the time of its run.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from kg2rag.types.questions import QADataset
 from kg2rag.types.rankings import Ranking
 
 REMEMBERED = 4
-"""Beginnings of pipelines that a worker keeps; a far-reaching expansion of a thousand queries is not small."""
+"""Pipelines whose rankings a worker keeps; a deep expansion of a thousand queries is large."""
 
 Rows = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a configuration.
+    """The result of a configuration.
 
     Attributes
     ----------
     rows : for each data set of the bench (n_questions, k) corpus rows, best first, -1 where a ranking ends.
-    ms_per_query : over all questions, building and encoding left out; NaN where it failed.
-    seconds : from beginning to end, nothing left out.
-    error : kind and message, empty where all went well; `traceback` is for the log.
+    ms_per_query : over all questions, without building and encoding; NaN where it failed.
+    seconds : of everything.
+    error : type and message, empty where it succeeded; `traceback` is for the log.
     """
 
     id: str
@@ -55,14 +55,14 @@ class Outcome:
 
 
 class TimedEmbedder:
-    """An embedder that knows how long it has worked."""
+    """An embedder that measures its own time."""
 
     def __init__(self, embedder: Embedder) -> None:
         self.embedder = embedder
         self.seconds = 0.0
 
     def fingerprint(self, store: Store) -> str:
-        """That of the embedder within."""
+        """That of the embedder."""
         return self.embedder.fingerprint(store)
 
     def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
@@ -75,7 +75,7 @@ class TimedEmbedder:
 
 
 class Opened:
-    """A data set and a knowledge base over it, with the rankings of the pipelines' beginnings."""
+    """A data set and a knowledge base over it, with the rankings of shorter pipelines."""
 
     def __init__(self, ref: DatasetRef, bench: Bench) -> None:
         self.data = loaded(ref)
@@ -86,12 +86,11 @@ class Opened:
     def retrieve(self, system: Retriever, k: int) -> tuple[list[Ranking], float]:
         """The rankings of all questions, and the seconds that retrieving them takes.
 
-        The last stage of a pipeline is run on what stands before it, which is remembered by its `repr`: that names
-        every parameter, and the contract holds that a smaller k is a prefix.
+        A pipeline without its last stage is remembered by its `repr`, which contains every parameter.
         """
         queries = self.data.queries
         if not isinstance(system, Pipeline):
-            system.prepare(queries[:1])  # what is shared by all queries is built here, and not timed
+            system.prepare(queries[:1])  # builds what all queries share, outside the time
             return self._timed(system.retrieve_batch, queries, k)
         before, spent = self._remember(system.before, system.stages[-1].depth)
         system.finish(queries[:1], before[:1], k)
@@ -130,12 +129,12 @@ def opened(bench: Bench) -> tuple[Opened, ...]:
     """The bench's data sets with their knowledge bases, opened once a process; nothing is built yet."""
     found = tuple(Opened(ref, bench) for ref in bench.datasets)
     for one in found:
-        one.kb.corpus.fingerprint  # noqa: B018 - read by every stage of the store; here it is not timed
+        one.kb.corpus.fingerprint  # noqa: B018 - computed here, outside the time; every store entry reads it
     return found
 
 
 def run(bench: Bench, tasks: Sequence[Task], k: int) -> list[Outcome]:
-    """Run configurations one after the other; one that fails is an outcome too and does not stop the others."""
+    """Run configurations in order; one that fails is an outcome with an error and does not stop the others."""
     return [_run(bench, task, k) for task in tasks]
 
 
@@ -143,14 +142,14 @@ def _run(bench: Bench, task: Task, k: int) -> Outcome:
     begin = time.perf_counter()
     try:
         found = [_ranked(one, task, k) for one in opened(bench)]
-    except Exception as error:  # noqa: BLE001 - recorded with its configuration, listed, and run again on resuming
+    except Exception as error:  # noqa: BLE001 - recorded with its configuration and run again on resuming
         import traceback
 
         seconds = time.perf_counter() - begin
         said = f"{type(error).__name__}: {error}"
         return Outcome(task.id, seconds=seconds, error=said, traceback=traceback.format_exc())
-    asked = sum(len(rows) for rows, _ in found)
-    ms = 1000 * sum(seconds for _, seconds in found) / asked
+    questions = sum(len(rows) for rows, _ in found)
+    ms = 1000 * sum(seconds for _, seconds in found) / questions
     return Outcome(task.id, tuple(rows for rows, _ in found), ms, time.perf_counter() - begin)
 
 

@@ -50,7 +50,7 @@ def outcomes(batches: Sequence[Batch], k: int, jobs: int, backend: str) -> Itera
         parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", pre_dispatch="2*n_jobs", batch_size=1)
         found = parallel(delayed(run_apart)(bench, tasks, k, os.getpid()) for bench, tasks in batches)
         try:
-            # A worker whose memory has grown, as by loading the encoder, is replaced; loky says so, and loses nothing.
+            # A worker whose memory has grown, as by loading the encoder, is replaced; loky warns, but loses nothing.
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", message="A worker stopped while some jobs", category=UserWarning)
                 yield from found
@@ -59,7 +59,7 @@ def outcomes(batches: Sequence[Batch], k: int, jobs: int, backend: str) -> Itera
 
 
 def run_apart(bench: Bench, tasks: Sequence[Task], k: int, parent: int) -> list[Outcome]:
-    """`run` in a process of its own, which lives for nothing else; `parent` is the process that asks."""
+    """`run` in a worker process; `parent` is the process that started the sweep."""
     if os.getppid() == parent:
         _end_with(parent)
     fresh = opened.cache_info().currsize
@@ -73,7 +73,7 @@ def run_apart(bench: Bench, tasks: Sequence[Task], k: int, parent: int) -> list[
 
 @cache
 def _end_with(parent: int) -> None:
-    """End this process soon after its parent: loky's workers outlive one that was killed, with all their memory."""
+    """End this process soon after its parent: loky's workers would survive a killed one, with all their memory."""
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -85,7 +85,7 @@ def _end_with(parent: int) -> None:
 
 @contextmanager
 def _limited(per_worker: int) -> Iterator[None]:
-    """New processes see how many threads are theirs."""
+    """New processes read their number of threads from the environment."""
     before = {name: os.environ.get(name) for name in _LIMITS}
     os.environ.update(dict.fromkeys(_LIMITS, str(per_worker)))
     try:

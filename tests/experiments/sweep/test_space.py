@@ -41,7 +41,7 @@ def test_the_last_parameter_of_a_grid_changes_fastest() -> None:
     ("given_", "message"),
     [
         ([], "an empty list leaves nothing to run"),
-        ([1, 2, 1], "1 stands twice"),
+        ([1, 2, 1], "1 is repeated"),
         ({"low": 1}, "A range has low and high"),
         ({"low": 1, "high": 2, "setp": 1}, "is no range"),
         ({"low": 2, "high": 1}, "low must be below high"),
