@@ -56,7 +56,8 @@ def test_the_sketches_find_what_comparing_every_pair_finds(texts):
 
 
 def test_the_result_does_not_depend_on_the_hash_seed():
-    code = "from kg2rag.datasets.near_duplicates import hashed_shingles;print(hashed_shingles('one two three four five six').tolist())"
+    text = "one two three four five six"
+    code = f"from kg2rag.datasets.near_duplicates import hashed_shingles as of; print(of({text!r}).tolist())"
     outputs = {
         subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": seed}

@@ -67,7 +67,7 @@ def main_effects(result: SweepTables, system: str) -> Figure:
 
 
 def heat_map(result: SweepTables, system: str, pair: tuple[str, str] | None = None) -> Figure | None:
-    """Mean dev score over two parameters, the two with the largest spread where none are given; None where one alone varies.
+    """Mean dev score over two parameters, by default those with the largest spread; None where one alone varies.
 
     A blank cell is a combination that the sweep does not have.
     """
