@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from kg2rag.extraction import Entity
+from kg2rag.extraction.importers.row import Row
 from kg2rag.text.normalisation import entity_key
-from kg2rag.text.records import Record, read_jsonl, wrong
+from kg2rag.text.records import read_jsonl, wrong
 
 NAMES = ("name", "canonical_name")
 IDS = ("id", "entity_id")
@@ -23,7 +24,7 @@ class EntityFile:
         self._by_id: dict[str, Entity] = {}
         self._by_name: dict[str, Entity] = {}
         for number, record in read_jsonl(file) if file else ():
-            entity = _entity(record, file, number)
+            entity = _entity(Row(str(file), number, record))
             self._by_name.setdefault(entity_key(entity.name), entity)
             for field in IDS:
                 if isinstance(id_ := record.get(field), str):
@@ -37,24 +38,18 @@ class EntityFile:
         return known or Entity(name)
 
 
-def _entity(record: Record, file: Path | None, number: int) -> Entity:
-    name = next((record[field] for field in NAMES if field in record), None)
-    if not isinstance(name, str) or not name.strip():
-        wrong(str(file), number, " or ".join(NAMES), name, "a string that is not blank")
-    texts = {}
-    for field in ("type", "description"):
-        value = record.get(field) or ""
-        if not isinstance(value, str):
-            wrong(str(file), number, field, value, "a string")
-        texts[field] = value
-    given = record.get("aliases") or []
+def _entity(row: Row) -> Entity:
+    name = row.string(*NAMES)
+    if not name.strip():
+        wrong(row.file, row.number, " or ".join(NAMES), row.value(*NAMES), "a string that is not blank")
+    given = row.value("aliases") or []
     if not isinstance(given, list):
-        wrong(str(file), number, "aliases", given, "a list")
+        wrong(row.file, row.number, "aliases", given, "a list")
     aliases: dict[str, None] = {}
     for item in given:
         alias = item.get("surface") if isinstance(item, dict) else item
         if not isinstance(alias, str):
-            wrong(str(file), number, "aliases", item, "strings, or objects with a surface")
+            wrong(row.file, row.number, "aliases", item, "strings, or objects with a surface")
         if alias != name:
             aliases[alias] = None
-    return Entity(name.strip(), texts["type"], texts["description"], tuple(aliases))
+    return Entity(name.strip(), row.string("type"), row.string("description"), tuple(aliases))

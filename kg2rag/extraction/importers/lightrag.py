@@ -22,6 +22,7 @@ from kg2rag.extraction.importers.chunks import match_chunks
 from kg2rag.extraction.importers.exported import Relation, extraction_of
 from kg2rag.extraction.importers.file_source import FileSource
 from kg2rag.extraction.importers.graphml import read_graphml
+from kg2rag.extraction.importers.row import Row, unquoted
 from kg2rag.text.records import DataError, existing, read_json, text, wrong
 from kg2rag.types.corpus import Corpus
 
@@ -73,8 +74,8 @@ class LightRAG(FileSource):
         named_in, stated_in = (self._all_chunks(kind) for kind in ALL_CHUNKS)
         entities, names = [], {}
         for node, data in graph.nodes(data=True):
-            names[node] = _unquoted(str(data.get("entity_id", node)))
-            known = [_unquoted(str(data.get(field, ""))) for field in ("entity_type", "description")]
+            names[node] = unquoted(str(data.get("entity_id", node)))
+            known = [unquoted(str(data.get(field, ""))) for field in ("entity_type", "description")]
             entity = Entity(names[node], known[0], " ".join(_split(known[1])))
             entities.append((entity, named_in.get(str(node)) or _split(data.get("source_id"))))
         relations = [
@@ -96,13 +97,8 @@ class LightRAG(FileSource):
     def _all_chunks(self, kind: str) -> dict[str, tuple[str, ...]]:
         """Every chunk of an entity or a relation, by its key, where the release keeps them apart."""
         file = self.path.with_name(ALL_CHUNKS[kind])
-        found = {}
-        for number, (key, record) in _records(file) if file.is_file() else ():
-            ids = record.get("chunk_ids")
-            if not isinstance(ids, list) or not all(isinstance(id_, str) for id_ in ids):
-                wrong(file, number, "chunk_ids", ids, "a list of strings")
-            found[key] = tuple(ids)
-        return found
+        records = _records(file) if file.is_file() else ()
+        return {key: Row(file, at, record).strings("chunk_ids", "strings") for at, (key, record) in records}
 
     def _weight(self, data: Mapping[str, Any], head: str, tail: str) -> float | None:
         weight = data.get("weight")
@@ -132,11 +128,5 @@ def _relation(data: Mapping[str, Any]) -> str:
 
 def _split(value: object) -> tuple[str, ...]:
     """The values of a joined field, stripped, each once."""
-    parts = (_unquoted(part) for part in str(value or "").split(SEPARATOR))
+    parts = (unquoted(part) for part in str(value or "").split(SEPARATOR))
     return tuple(dict.fromkeys(part for part in parts if part))
-
-
-def _unquoted(value: str) -> str:
-    """A value without the quotation marks that early releases kept around it."""
-    value = value.strip()
-    return value[1:-1].strip() if len(value) > 1 and value[0] == value[-1] == '"' else value

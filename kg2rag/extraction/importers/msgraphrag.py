@@ -19,7 +19,8 @@ from kg2rag.extraction import Entity, Extraction
 from kg2rag.extraction.importers.chunks import match_chunks
 from kg2rag.extraction.importers.exported import Relation, extraction_of
 from kg2rag.extraction.importers.file_source import FileSource
-from kg2rag.text.records import DataError, Record, existing, read_parquet, wrong
+from kg2rag.extraction.importers.row import Row, unquoted
+from kg2rag.text.records import DataError, existing, read_parquet, wrong
 from kg2rag.types.corpus import Corpus
 
 TABLES = ("entities", "relationships", "text_units")
@@ -61,19 +62,22 @@ class MicrosoftGraphRAG(FileSource):
             of the wrong type.
         """
         notes: Counter[str] = Counter()
-        units = {row.text("id"): row.string("text") for row in self._rows("text_units", "id", "text")}
+        units = {_text(row, "id"): row.string("text") for row in self._rows("text_units", "id", "text")}
         chunks = match_chunks(units, corpus, self._file("text_units"), notes, partial=self.partial)
         entities = [
-            (Entity(row.text("title", "name"), row.text("type"), row.text("description")), row.ids("text_unit_ids"))
+            (
+                Entity(_text(row, "title", "name"), _text(row, "type"), _text(row, "description")),
+                row.strings("text_unit_ids", "ids"),
+            )
             for row in self._rows("entities", "title", "text_unit_ids")
         ]
         relations = [
             Relation(
-                row.text("source"),
-                row.text("description") or UNNAMED,
-                row.text("target"),
-                row.number_in("weight"),
-                row.ids("text_unit_ids"),
+                _text(row, "source"),
+                _text(row, "description") or UNNAMED,
+                _text(row, "target"),
+                row.weight("weight"),
+                row.strings("text_unit_ids", "ids"),
             )
             for row in self._rows("relationships", "source", "target", "text_unit_ids")
         ]
@@ -84,52 +88,23 @@ class MicrosoftGraphRAG(FileSource):
         old, new = self.path / f"{OLD}{table}.parquet", self.path / f"{table}.parquet"
         return old if old.is_file() and not new.is_file() else existing(new, "GraphRAG's output folder")
 
-    def _rows(self, table: str, *required: str) -> Iterator[_Row]:
+    def _rows(self, table: str, *required: str) -> Iterator[Row]:
         file = self._file(table)
         read = read_parquet(file)
         for name in required:
             if name not in read.column_names and not (name == "title" and "name" in read.column_names):
                 raise DataError(f"{file}: no column {name!r}. It has {', '.join(read.column_names)}.")
         for number, record in enumerate(read.to_pylist(), start=1):
-            row = _Row(file, number, record)
+            row = Row(file, number, record)
             for name in required[: 2 if table == "relationships" else 1]:
-                if not row.text(name, "name" if name == "title" else ""):
+                if not _text(row, name, "name" if name == "title" else name):
                     wrong(file, number, name, record.get(name), "a string that is not blank")
             yield row
 
 
-@dataclass(frozen=True)
-class _Row:
-    """One record of a table."""
+def _text(row: Row, *names: str) -> str:
+    return unquoted(row.string(*names))
 
-    file: Path
-    number: int
-    record: Record
 
-    def text(self, field: str, other: str = "") -> str:
-        """A field, or the `other` in its place, stripped, without the quotation marks that early releases kept."""
-        value = self.string(field if field in self.record else other).strip()
-        return value[1:-1].strip() if len(value) > 1 and value[0] == value[-1] == '"' else value
-
-    def string(self, field: str) -> str:
-        """A field as it is; "" where it is null or missing."""
-        value = self.record.get(field)
-        if value is not None and not isinstance(value, str):
-            wrong(self.file, self.number, field, value, "a string")
-        return value or ""
-
-    def ids(self, field: str) -> tuple[str, ...]:
-        """A field as the ids that it lists; none where it is null."""
-        value = self.record[field]
-        if value is None:
-            return ()
-        if not isinstance(value, list) or not all(isinstance(id_, str) for id_ in value):
-            wrong(self.file, self.number, field, value, "a list of ids")
-        return tuple(dict.fromkeys(value))
-
-    def number_in(self, field: str) -> float | None:
-        """A field as a number; None where it is null or missing."""
-        value = self.record.get(field)
-        if value is not None and not isinstance(value, int | float):
-            wrong(self.file, self.number, field, value, "a number")
-        return None if value is None else float(value)
+def _entity(row: Row) -> Entity:
+    return Entity(_text(row, "title", "name"), _text(row, "type"), _text(row, "description"))

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from kg2rag.extraction import Entity, Extraction
 from kg2rag.extraction.importers.entity_file import EntityFile
+from kg2rag.extraction.importers.row import Row
 from kg2rag.text.records import (
     DataError,
     Record,
@@ -127,9 +128,9 @@ class TriplesFile:
             raise DataError(f"{self.path or 'DataFrame'}: none of its {notes[OUTSIDE]} passages is in the corpus.")
         return Extraction(tuple(triples), entities=tuple(entities.values()), notes=dict(notes))
 
-    def _rows(self, known: frozenset[str], notes: Counter[str]) -> Iterator[_Row]:
+    def _rows(self, known: frozenset[str], notes: Counter[str]) -> Iterator[_TripleRow]:
         for number, record in self._records():
-            row = _Row(str(self.path or "DataFrame"), number, record)
+            row = _TripleRow(str(self.path or "DataFrame"), number, record)
             cause = row.fault(known)
             if cause == OUTSIDE and not self.partial:
                 allowed = "a passage of the corpus (or partial=True)"
@@ -151,38 +152,36 @@ class TriplesFile:
 
 
 @dataclass(frozen=True)
-class _Row:
+class _TripleRow(Row):
     """One record, its fields by our names."""
-
-    file: str
-    number: int
-    record: Record
 
     def fault(self, known: frozenset[str]) -> str | None:
         """Why the record is left out, or None. Raises where it is malformed."""
         parts = [self.text(part) for part in REQUIRED]
         if not all(parts[:3]):
             return "triples with a blank part"
-        if self.weight("confidence") == 0:
+        if self.ranged("confidence") == 0:
             return "triples of confidence 0"
         return OUTSIDE if parts[3] and parts[3] not in known else None
 
     def triple(self, head: str, tail: str) -> Triple:
         """The record between two entities."""
-        weights = self.weight("strength"), self.weight("confidence")
+        weights = self.ranged("strength"), self.ranged("confidence")
         return Triple(head, self.text("relation"), tail, self.text("passage_id"), *weights)
 
     def text(self, field_name: str) -> str:
         """A field as a stripped string; "" where it is null, or optional and missing."""
-        value = self._value(field_name)
-        if value is not None and not isinstance(value, str):
-            wrong(self.file, self.number, field_name, value, "a string")
-        return value.strip() if value else ""
+        if field_name in REQUIRED and not any(name in self.record for name in COLUMNS[field_name]):
+            given, allowed = ", ".join(self.record) or "none", ", ".join(COLUMNS[field_name])
+            raise DataError(
+                f"{self.file}, record {self.number}: no {field_name}. Columns: {given}; it may be called {allowed}."
+            )
+        return self.string(*COLUMNS[field_name]).strip()
 
-    def weight(self, field_name: str) -> float:
+    def ranged(self, field_name: str) -> float:
         """A field as a number in its range; its default where it is null or missing. Confidence may be 0 here."""
         greatest, default = _RANGES[field_name]
-        value = self._value(field_name)
+        value = self.value(*COLUMNS[field_name])
         if value is None or value == "":
             return default
         try:
@@ -192,14 +191,3 @@ class _Row:
         if not (0 < number <= greatest or (field_name == "confidence" and number == 0)):
             wrong(self.file, self.number, field_name, value, f"above 0, at most {greatest:g}")
         return number
-
-    def _value(self, field_name: str) -> object:
-        for name in COLUMNS[field_name]:
-            if name in self.record:
-                return self.record[name]
-        if field_name in REQUIRED:
-            given, allowed = ", ".join(self.record) or "none", ", ".join(COLUMNS[field_name])
-            raise DataError(
-                f"{self.file}, record {self.number}: no {field_name}. Columns: {given}; it may be called {allowed}."
-            )
-        return None
