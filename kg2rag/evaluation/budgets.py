@@ -88,7 +88,7 @@ def returned_sizes(runs: Mapping[str, Sequence[Ranking]], tokens: PassageTokens,
 def against_others(sizes: pd.DataFrame) -> pd.DataFrame:
     """Sizes with `hits_ratio` and `tokens_ratio`, each to the median of the other systems at that depth, and `larger`.
 
-    Ratios are blank (NaN) for a system alone, and where the others return nothing.
+    Ratios are NaN for a single system, and where the others return nothing.
     """
     frame = sizes.copy()
     for column in ("hits", "tokens"):

@@ -1,4 +1,4 @@
-"""Rankings and the questions they answer -> nothing, or an error that says what cannot be judged and why."""
+"""Rankings and their questions -> an error where they cannot be judged, and why."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def check_rankings(rankings: Sequence[Ranking], data: QADataset, *, k: int | Non
 
     Raises
     ------
-    ValueError : a question lacks its ranking or stands elsewhere, a ranking is longer than `k`, names rows or ids the
-        corpus lacks, names a passage twice, or is not ordered by falling score; the message says which.
+    ValueError : a question has no ranking, or one in another place; a ranking is longer than `k`, has rows or ids that
+        the corpus lacks, a passage twice, or rising scores.
     """
     run = f"run {name!r}" if name else "this run"
     wanted = [question.id for question in data.questions]
@@ -34,7 +34,7 @@ def check_rankings(rankings: Sequence[Ranking], data: QADataset, *, k: int | Non
     for ranking in rankings:
         where, rows = f"{run}, query {ranking.query_id!r}", ranking.rows
         if k is not None and len(rows) > k:
-            raise ValueError(f"{where}: {len(rows)} hits where at most {k} were asked for.")
+            raise ValueError(f"{where}: {len(rows)} hits where at most {k} were requested.")
         if len(rows) and not (rows.min() >= 0 and rows.max() < len(ids)):
             raise ValueError(f"{where}: a hit at row {rows.max()}, but the corpus has {len(ids)} passages.")
         if ranking.ids is not ids and ranking.passage_ids != [ids[row] for row in rows.tolist()]:
@@ -50,12 +50,12 @@ def check_rankings(rankings: Sequence[Ranking], data: QADataset, *, k: int | Non
 
 
 def check_candidates(rankings: Sequence[Ranking], queries: Sequence[Query], name: str) -> None:
-    """Refuse hits that are none of their query's candidates (setting "distractor")."""
+    """Refuse hits that are not among their query's candidates (setting "distractor")."""
     for ranking, query in zip(rankings, queries, strict=True):
         if query.candidates is not None:
             strangers = sorted(set(ranking.passage_ids) - set(query.candidates))
             if strangers:
                 raise ValueError(
-                    f"run {name!r}, query {query.id!r}: {strangers[0]!r} is none of its {len(query.candidates)} "
+                    f"run {name!r}, query {query.id!r}: {strangers[0]!r} is not among its {len(query.candidates)} "
                     "candidates (setting 'distractor'). A system must honour Query.candidates."
                 )

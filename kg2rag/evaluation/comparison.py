@@ -204,8 +204,8 @@ class Comparison:
         self._system(system)
         if self.inputs is None:
             raise ValueError(
-                "This comparison was loaded from files, which hold rankings and no systems. Run kg2rag.compare again, "
-                "or build the system and call kg2rag.waterfall or kg2rag.oracle_ladder with it and the data; "
+                "This comparison was loaded from files: rankings without systems. Run kg2rag.compare again, or build "
+                "the system and call kg2rag.waterfall or kg2rag.oracle_ladder with it and the data; "
                 "compare_queries takes the data alone: data=kg2rag.load(...)."
             )
         return self.inputs.systems[system], self.inputs.data

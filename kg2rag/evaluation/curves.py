@@ -28,7 +28,7 @@ def depths_below(k: int) -> list[int]:
 
 
 def depth_curve(frames: Mapping[str, pd.DataFrame], k: int) -> pd.DataFrame:
-    """Mean recall at growing depth: index k, one column a system; from scores that hold every `recall@depth`."""
+    """Mean recall at growing depth: index k, one column per system; from scores with every `recall@depth`."""
     import pandas as pd
 
     depths = depths_below(k)
@@ -39,14 +39,14 @@ def depth_curve(frames: Mapping[str, pd.DataFrame], k: int) -> pd.DataFrame:
 def token_curve(
     runs: Mapping[str, Sequence[Ranking]], data: QADataset, tokens: PassageTokens, k: int, unit: GoldUnit
 ) -> pd.DataFrame:
-    """Mean recall within growing numbers of tokens: index tokens, one column a system.
+    """Mean recall within growing numbers of tokens: index tokens, one column per system.
 
-    Blank (NaN) from where a ranking of `k` hits ends before the tokens are spent: there k would cut, not the budget.
-    A ranking of fewer hits is all that its system has to say, and counts on.
+    NaN from where a ranking of `k` hits ends before the tokens are spent: there k would cut, not the budget. A ranking
+    of fewer hits is complete, and still counts.
 
     Parameters
     ----------
-    runs : system -> rankings for all questions, in their order, once or (several seeds) over and over.
+    runs : system -> rankings for all questions, in their order; repeated, for several seeds.
     """
     import pandas as pd
 
@@ -78,8 +78,7 @@ def _recall(
 ) -> FloatArray:
     """Mean recall at each budget, all in one call of ranx."""
     width = max(1, *(len(ranking) for ranking in rankings))
-    # Filled up with numbers that are no passage's, which recall does not see, all have one length: ranx takes queries
-    # of one shape at once.
+    # Padded to one length with numbers of no passage, which do not change recall: ranx takes queries of one shape.
     filler = list(range(-1, -width - 1, -1))
     ranked, gold = [], []
     for budget in budgets:

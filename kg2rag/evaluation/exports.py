@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def to_frame(rankings: Sequence[Ranking]) -> pd.DataFrame:
-    """One row a hit: query_id, passage_id, rank (from 1), score, stage; a query without hits has none."""
+    """One row per hit: query_id, passage_id, rank (from 1), score, stage; a query without hits has none."""
     import pandas as pd
 
     rows = [
@@ -39,12 +39,12 @@ def to_ranx(rankings: Sequence[Ranking], name: str) -> ranx.Run:
 
     Raises
     ------
-    ValueError : no ranking has a hit; ranx cannot hold such a run.
+    ValueError : no ranking has a hit; ranx cannot represent such a run.
     """
     import ranx
 
     if not any(len(ranking) for ranking in rankings):
-        raise ValueError(f"run {name!r}: no query has a hit, which ranx cannot hold.")
+        raise ValueError(f"run {name!r}: no query has a hit, which ranx cannot represent.")
     run = {
         ranking.query_id: {id_: 1.0 / at for at, id_ in enumerate(ranking.passage_ids, start=1)} for ranking in rankings
     }

@@ -1,10 +1,9 @@
 """A knowledge base and a data set -> how much of the gold its graph could bring in: a ceiling for every graph strategy.
 
-Two questions, for each type of question. *Reach*: from the entities that the question names, does a walk of so many
-triples come to an entity that a gold passage names? *Chains*: do the gold passages of a question hang together, by an
-entity that they share or by a triple between two of theirs? A graph in which everything is near everything answers yes
-to both, so each share stands beside its price: how many of all passages are reached as well, and how often passages
-drawn at random hang together. The definitions are ours.
+Two measurements per type of question. *Reach*: does a walk of so many triples from the question's entities arrive at an
+entity that a gold passage names? *Chains*: are the gold passages of a question connected, by a shared entity or by a
+triple between two of their entities? In a very dense graph both are always true, so each share is reported with its
+cost: the share of all passages reached, and how often random passages are connected. The definitions are ours.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.graph.distances import Flags, connected, entity_hops, passage_hops
 from kg2rag.knowledge.graph.report import GraphReport
 from kg2rag.retrievers.linking.linkers import ChainLinker, EmbeddingLinker, Linker, NGramLinker
-from kg2rag.types.arrays import FloatArray, IntArray
+from kg2rag.types.arrays import IntArray
 from kg2rag.types.questions import QADataset
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ STEPS = (0, 1)  # triples between neighbours of a chain
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GraphCeiling:
-    """What a graph is made of, and what it could do for some questions; shows itself in Jupyter and in a terminal.
+    """What a graph contains, and what it could do for some questions; displays in Jupyter and in a terminal.
 
     Attributes
     ----------
@@ -50,10 +49,10 @@ class GraphCeiling:
 
     @cached_property
     def reach(self) -> pd.DataFrame:
-        """One row a type and hop: questions, linked, gold, all_gold and passages, each a share of 0 to 1.
+        """One row per type and hop: questions, linked, gold, all_gold and passages, each a share of 0 to 1.
 
-        `linked` is the share of questions with an entity; the means of the others are over all questions, the ones
-        without an entity included, for those no walk begins.
+        `linked` is the share of questions with an entity; the other means are over all questions, those without an
+        entity (from which no walk begins) included.
         """
         import pandas as pd
 
@@ -74,7 +73,7 @@ class GraphCeiling:
 
     @cached_property
     def chains(self) -> pd.DataFrame:
-        """One row a type: chains (questions of two or more gold passages), and the shares that are connected.
+        """One row per type: chains (questions of two or more gold passages), and the shares that are connected.
 
         `shared_entity` by an entity that two passages share, `one_triple` by at most a triple between entities of
         theirs; `random_…` is the same of as many passages drawn at random.
@@ -89,7 +88,7 @@ class GraphCeiling:
         return pd.DataFrame(rows, columns=columns)
 
     def figure(self) -> Figure:
-        """Gold and passages reached against hops, one panel a type."""
+        """Gold and passages reached against hops, one panel per type."""
         from kg2rag.report.plots import graph_reach
 
         return graph_reach(self.reach)
@@ -188,7 +187,7 @@ def _chain(
     ]
     found: dict[str, float] = {}
     for step in STEPS:
-        hang: FloatArray = np.array([connected(kb.graph, rows, step, allowed) for rows in drawn], dtype=np.float64)
+        linked = [connected(kb.graph, rows, step, allowed) for rows in drawn]
         found[f"chain_{step}"] = float(connected(kb.graph, gold, step, allowed))
-        found[f"random_{step}"] = float(hang.mean()) if draws else np.nan
+        found[f"random_{step}"] = float(np.mean(linked)) if draws else np.nan
     return found

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _PER_PAIR = 100
-"""A drawn p is at least 2 / resamples; times the number of pairs that must stay below the level, here 0.02."""
+"""Resamples per pair: a drawn p is at least 2 / resamples, which times the number of pairs must be below the level."""
 
 
 def pair_table(scores: Mapping[str, FloatArray], seed: int = 0, resamples: int | None = None) -> pd.DataFrame:
@@ -36,11 +36,11 @@ def pair_table(scores: Mapping[str, FloatArray], seed: int = 0, resamples: int |
     Parameters
     ----------
     scores : system -> (n_queries,).
-    resamples : of the randomisation test; 20 000, and more where the correction for many pairs asks for it.
+    resamples : of the randomisation test; 20 000, and more where the correction for many pairs needs it.
 
     Returns
     -------
-    One row a pair: a, b, difference (of the means, a - b), ci_low, ci_high (95 %, paired bootstrap), p and p_holm
+    One row per pair: a, b, difference (of the means, a - b), ci_low, ci_high (95 %, paired bootstrap), p and p_holm
     (randomisation), p_t and p_t_holm (paired t-test), effect_size (Cohen's d_z), detectable (the smallest difference
     seen with 80 % power), wins, ties, losses (of a).
     """
@@ -90,17 +90,17 @@ def p_of_best(scores: Mapping[str, FloatArray], pairs: list[tuple[str, str]], p:
     """The best system of every metric and the p-value of "another one is as good".
 
     That p-value is the largest of those against each other system, after Holm's correction over all pairs: below .05
-    the best is significantly above them all, the runner-up included. All pairs are corrected for, and not its own
-    alone, because it was chosen as the best after looking.
+    the best is significantly above them all, the runner-up included. All pairs are corrected for, not only its
+    own, because it was selected as the best from the same data.
 
     Parameters
     ----------
     scores : system -> (n_queries, n_metrics).
-    pairs, p : all pairs of systems and what `randomised_pairs` says of them.
+    pairs, p : all pairs of systems and the result of `randomised_pairs` for them.
 
     Returns
     -------
-    A name and a p-value a metric.
+    A name and a p-value per metric.
     """
     names = list(scores)
     found = []

@@ -1,4 +1,4 @@
-"""The machine and checkout -> what a result depends on besides data and systems: recorded, never acted upon."""
+"""The machine and checkout -> what a result depends on besides data and systems: recorded, never used."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _CHECKOUT = Path(__file__).resolve().parents[2]
 
 
 def environment() -> dict[str, object]:
-    """Versions, platform, threads and commit, as JSON values; None where a thing is not known."""
+    """Versions, platform, threads and commit, as JSON values; None where unknown."""
     return {
         "python": platform.python_version(),
         "platform": platform.platform(),
@@ -51,7 +51,7 @@ def threads() -> dict[str, object]:
 
 
 def load_average() -> float | None:
-    """Processes waiting for a core over the last minute, or None where the platform does not say."""
+    """Processes waiting for a core over the last minute, or None where the platform does not report it."""
     return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
 
 

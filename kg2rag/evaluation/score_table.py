@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ABOUT = ("query_id", "system", "type", "hops", "gold", "question")
-"""The columns of `Comparison.per_query` that are no metrics."""
+"""The columns of `Comparison.per_query` that are not metrics."""
 MANY = 20
-"""With more systems than this no best one is looked for: every pair would have to be tested."""
+"""With more systems than this no best one is determined: it would need a test of every pair."""
 COUNTS = ("wins", "ties", "losses")
 TESTS = ("p_t_holm", "effect_size", "detectable", "p_best", "seed_sd")
 """Columns that score tables of version 0.1.0 and before lack."""
 
 
 def per_query_table(frames: Mapping[str, pd.DataFrame], data: QADataset, metrics: Sequence[str]) -> pd.DataFrame:
-    """One row a system and question: query_id, system, type, hops, gold (how many), question, then the metrics."""
+    """One row per system and question: query_id, system, type, hops, gold (how many), question, then the metrics."""
     import pandas as pd
 
     about = pd.DataFrame(
@@ -57,7 +57,7 @@ def score_table(
     seed: int,
     per_seed: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
-    """One row a system and metric.
+    """One row per system and metric.
 
     Columns system, metric, mean, ci_low, ci_high (95 %, bootstrap over questions); then against the baseline, where
     its own row is blank (NaN): p_holm (randomisation), wins, ties, losses, p_t_holm (paired t-test), effect_size
@@ -65,8 +65,8 @@ def score_table(
     alone and among up to `MANY` systems (see `pairs.p_of_best`), and seed_sd, the standard deviation of the mean
     between seeds (see `seeds.py`).
 
-    Within a metric, Holm's correction runs over all systems but the baseline. Every metric is a family of its own: who
-    reads off several should say so.
+    Within a metric, Holm's correction runs over all systems but the baseline. Every metric is a family of its own: a
+    claim that rests on several should say so.
     """
     import pandas as pd
 
@@ -91,7 +91,7 @@ def score_table(
 
 
 def _against(values: Mapping[str, FloatArray], metrics: Sequence[str], baseline: str, p: FloatArray) -> pd.DataFrame:
-    """The tests of all systems but the baseline, one row a system and metric; `p` has a row a system, uncorrected."""
+    """The tests of all systems but the baseline, one row per system and metric; `p`: uncorrected, a row per system."""
     import pandas as pd
 
     columns = ["system", "metric", "p_holm", *COUNTS, *TESTS[:3]]

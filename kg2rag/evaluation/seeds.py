@@ -15,7 +15,7 @@ def replicates(system: T, seeds: int | Iterable[int]) -> list[T]:
     Raises
     ------
     TypeError : the system is no dataclass with a field `seed`.
-    ValueError : fewer than two seeds, or one that stands twice.
+    ValueError : fewer than two seeds, or one given twice.
     """
     chosen = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
     names = [field.name for field in dataclasses.fields(system)] if dataclasses.is_dataclass(system) else []

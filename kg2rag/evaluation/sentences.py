@@ -29,7 +29,7 @@ def supporting_sentences(
 
     Raises
     ------
-    ValueError : a question without supporting sentences, or a corpus that does not say what its sentences are.
+    ValueError : a question without supporting sentences, or a corpus without a sentence split.
     """
     lacking = [question.id for question in data.questions if not question.supporting]
     if lacking:
@@ -60,7 +60,7 @@ def returned_sentences(rankings: Sequence[Ranking], data: QADataset, k: int | No
 def sentence_spans(data: QADataset) -> tuple[IntArray, IntArray]:
     """Index of each passage's first sentence in its document, and how many it has; (n_passages,) each.
 
-    Where no passage holds more than one sentence, passages are sentences and `position` is the index. Elsewhere the
+    Where no passage has more than one sentence, passages are sentences and `position` is the index. Elsewhere the
     passages of a document, by position, number their sentences consecutively.
     """
     corpus = data.corpus

@@ -21,8 +21,8 @@ from kg2rag.types.arrays import FloatArray, IntArray
 EQUAL = 1e-9
 """Scores that differ by no more than this are a tie."""
 RESAMPLES = 20_000
-_CELLS = 2_000_000  # resampled scores held at once; 16 MB
-_NULL = 20_000_000  # resampled differences held at once; 160 MB
+_CELLS = 2_000_000  # resampled scores in memory at once; 16 MB
+_NULL = 20_000_000  # resampled differences in memory at once; 160 MB
 
 
 class Counts(NamedTuple):
@@ -45,7 +45,7 @@ def bootstrap_interval(
     ----------
     values : (n_queries,) or (n_queries, n_columns). All columns see the same resampled queries, so columns may be
         compared, and the interval of a column depends neither on the others nor on their order. For a difference of
-        two systems hand in the differences: that is the paired bootstrap.
+        two systems pass the differences: that is the paired bootstrap.
     level : in (0, 1).
 
     Returns
@@ -55,7 +55,7 @@ def bootstrap_interval(
     from scipy.stats import bootstrap
 
     if not 0 < level < 1:
-        raise ValueError(f"level must lie between 0 and 1, not {level}.")
+        raise ValueError(f"level must be between 0 and 1, not {level}.")
     table, one = _columns(values)
     if table.shape[1] == 1:  # scipy wants two observations; one has no spread to resample
         low = high = table[:, 0]
@@ -85,7 +85,7 @@ def paired_test(
     """Two-sided p-values of "a and b have the same mean", paired by query.
 
     The randomisation test swaps the two systems on each query at random, which flips the sign of the difference, and
-    asks how often the mean difference is at least as large as observed. With at most `resamples` ways to swap it
+    counts how often the mean difference is at least as large as observed. With at most `resamples` ways to swap it
     tries all of them, otherwise it draws and counts the observed one in, on either side: p is never below
     2 / (resamples + 1).
 
@@ -116,8 +116,8 @@ def paired_tests(
 ) -> FloatArray:
     """The randomisation test of many pairs of columns, the same p-values as `paired_test` gives them one by one.
 
-    Quicker where columns stand in many pairs: swapping is linear, so that the resampled differences of a pair are
-    those of its two columns, which are summed once.
+    Faster where columns occur in many pairs: swapping is linear, so the resampled difference of a pair is that of its
+    two columns, and each column is summed once.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def _randomisation(table: FloatArray, first: IntArray, second: IntArray, resampl
 
     def sums(signs: FloatArray, axis: int) -> FloatArray:  # noqa: ARG001 - scipy names the axis; it is the last
         # The resampled thing is the signs, drawn once for all columns. einsum, not BLAS, whose result for one column
-        # depends on the others; rounded, so that sums which are equal are not told apart by the order of adding.
+        # depends on the others; rounded, so that equal sums stay equal whatever the order of addition.
         found: FloatArray = np.einsum("...q,cq->...c", signs, table)
         return (found[..., first] - found[..., second]).round(9)
 
@@ -199,7 +199,7 @@ def holm(p_values: Sequence[float] | FloatArray) -> FloatArray:
 
     p = np.asarray(p_values, dtype=np.float64)
     if not ((p >= 0) & (p <= 1)).all():
-        raise ValueError(f"p-values must lie in [0, 1], not {p.tolist()}.")
+        raise ValueError(f"p-values must be in [0, 1], not {p.tolist()}.")
     if not len(p):
         return p
     with _no_collection():
@@ -210,7 +210,7 @@ def holm(p_values: Sequence[float] | FloatArray) -> FloatArray:
 @contextmanager
 def _no_collection() -> Iterator[None]:
     """Keep what exists out of garbage collection: statsmodels 0.14 collects in every call of Holm, for 0.1 s."""
-    if gc.get_freeze_count():  # frozen by someone else, whose freeze is not ours to lift
+    if gc.get_freeze_count():  # frozen by other code, which shall unfreeze it
         yield
         return
     gc.freeze()

@@ -1,6 +1,6 @@
-"""Score tables -> HTML, Markdown, LaTeX and terminal tables. Presentation alone: what is shown was computed elsewhere.
+"""Score tables -> HTML, Markdown, LaTeX and terminal tables; nothing is computed here.
 
-One reading rule everywhere: means in per cent (counts and gains as they are), stars where a system differs from the
+The same conventions everywhere: means in per cent (counts and gains as they are), stars where a system differs from the
 baseline by Holm-corrected p < .05, .01, .001, the best mean bold only where it is significantly above every other
 system, and a dagger where a system returns more than the others.
 """

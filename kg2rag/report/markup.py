@@ -25,7 +25,7 @@ def _plain(text: str) -> str:
 
 
 def latex(sheet: Sheet) -> str:
-    """A `booktabs` table; names are escaped, and the notes stand below it as LaTeX comments."""
+    """A `booktabs` table; names are escaped, with the notes below it as LaTeX comments."""
     import pandas as pd
 
     table = [[*map(_latex_cell, row.cells), row.ms] for row in rows(sheet)]

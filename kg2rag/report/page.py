@@ -1,4 +1,4 @@
-"""A sheet, curves and break-downs -> HTML: the whole report as one file, or the table alone for a notebook."""
+"""A sheet, curves and break-downs -> HTML: the whole report as one file, or only the table for a notebook."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def table_html(sheet: Sheet) -> str:
-    """The table alone, with its own few styles, for a notebook cell."""
+    """Only the table, with its own styles, for a notebook cell."""
     return render("table.html.j2", alone=True, **_table(sheet), headline=headline(sheet.config))
 
 
@@ -37,7 +37,7 @@ def page(
 
     Parameters
     ----------
-    curve, token_curve : index k or tokens, one column a system; mean recall.
+    curve, token_curve : index k or tokens, one column per system; mean recall.
     groups : "type", "hops" or "gold" -> index (group, system), column n, then means by metric.
     differences : columns query_id, question, system, score, baseline, difference.
     pairs : every pair of systems in the first metric, as `Comparison.pairs` has them; left out where None.

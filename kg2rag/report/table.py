@@ -1,4 +1,4 @@
-"""A score table -> the texts of its cells, and the notes that say how to read them; the same for every format."""
+"""A score table -> the texts of its cells and the notes on how to read them; the same for every format."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _LEVEL = 0.05
 
 @dataclass(frozen=True)
 class Sheet:
-    """What a printed table shows.
+    """The content of a printed table.
 
     Attributes
     ----------
-    scores : one row a system and metric: system, metric, mean, ci_low, ci_high, p_holm, wins, ties, losses, detectable,
-        p_best, seed_sd; the tests against the baseline are blank (NaN) in its own row.
+    scores : one row per system and metric: system, metric, mean, ci_low, ci_high, p_holm, wins, ties, losses,
+        detectable, p_best, seed_sd; the tests against the baseline are blank (NaN) in its own row.
     ms_per_query : system -> milliseconds.
     config : `data` names the data set, its setting and sizes; may be empty.
     larger : system -> in words, how much more it returns than the others; only those that do.
@@ -77,7 +77,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One system of the table; `larger` says how much more it returns than the others, if it does."""
+    """One system of the table; `larger` describes how much more it returns than the others, or is empty."""
 
     system: str
     is_baseline: bool
@@ -152,7 +152,7 @@ def pair_rows(sheet: Sheet, pairs: pd.DataFrame, metric: str) -> Iterator[tuple[
 
 
 def headline(config: Mapping[str, Any]) -> str:
-    """One line that says what was compared on what: data set, setting, sizes."""
+    """One line on the data: name, setting, sizes."""
     data = config.get("data", {})
     if not data:
         return "an unnamed data set"
@@ -163,7 +163,7 @@ def headline(config: Mapping[str, Any]) -> str:
 
 
 def notes(sheet: Sheet) -> list[str]:
-    """How to read the table, what it could not have shown, and who returns more than the others."""
+    """How to read the table, which differences it could not detect, and which systems return more than the others."""
     return [
         f"Means in per cent with 95 % bootstrap intervals. Stars: differs from {sheet.baseline} (paired randomisation "
         "test, Holm-corrected within a metric; * p < .05, ** p < .01, *** p < .001). Wins / ties / losses count "
@@ -181,7 +181,7 @@ def _bold(sheet: Sheet) -> str:
 
 
 def _detectable(sheet: Sheet) -> list[str]:
-    """What so few questions would miss: per metric, the median over the systems."""
+    """The differences that so few questions would miss: per metric, the median over the systems."""
     tested = sheet.scores.dropna(subset=["p_holm"])
     least = tested.groupby("metric", sort=False)["detectable"].median().dropna()
     if least.empty:

@@ -1,7 +1,7 @@
-"""A sheet -> a table for the terminal, as wide as the terminal is.
+"""A sheet -> a table for the terminal, within its width.
 
-Names are never folded or cut: where not all fits, intervals and counts go first, then the metrics are shown in several
-tables, one below the other.
+Names are never wrapped or cut: where space is short, intervals and counts are left out, then the metrics are divided
+into several tables, one below the other.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
     from rich.table import Table
 
-_SHORT = "Too narrow here for intervals and counts: see the report, or widen the terminal."
+_NARROW = "Too narrow here for intervals and counts: see the report, or widen the terminal."
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class TerminalTable:
         yield Text(headline(self.sheet.config), style="italic")
         tables, full = self._fitting(console, options)
         yield from tables
-        for note in [*([] if full else [_SHORT]), *notes(self.sheet)]:
+        for note in [*([] if full else [_NARROW]), *notes(self.sheet)]:
             yield Text(note, style="dim")
 
     def _fitting(self, console: Console, options: ConsoleOptions) -> tuple[list[Table], bool]:
@@ -81,7 +81,7 @@ def _header(metric: str) -> str:
 def _cell(cell: Cell, *, full: bool) -> Any:
     from rich.text import Text
 
-    # Stars stand in a fixed width, so that the numbers of a column stay in line.
+    # Stars have a fixed width, so that the numbers of a column stay aligned.
     text = Text(cell.mean, style="bold" if cell.bold else "").append(f"{cell.stars:<3}", style="not bold")
     if cell.spread:
         text.append(f"\n{cell.spread}", style="not bold")

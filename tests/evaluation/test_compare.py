@@ -217,7 +217,7 @@ def test_a_forgotten_query_is_refused(data, fixed):
 
 def test_hits_outside_the_candidates_are_refused(data, systems):
     questions = tuple(replace(q, candidates=("p0", "p1", "p2")) for q in data.questions)
-    with pytest.raises(ValueError, match=r"query 'q1': 'p9' is none of its 3 candidates"):
+    with pytest.raises(ValueError, match=r"query 'q1': 'p9' is not among its 3 candidates"):
         compare(systems, replace(data, questions=questions, setting="distractor"), metrics=["mrr"])
 
 

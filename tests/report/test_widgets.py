@@ -272,7 +272,7 @@ def test_a_loaded_comparison_shows_its_own_passages_and_says_what_it_lacks(resul
     browser.panel.list.value = "q2"
     assert "p7 Text 7" in text(browser.panel.shown.value)
     for told in (browser.to_html(), browser.panel.box.children[2].value):
-        assert "Loaded from files: rankings hold ids and scores alone" in told
+        assert "Loaded from files: rankings have ids and scores alone" in told
 
 
 def test_scores_of_several_seeds_are_told_from_the_ranking_of_the_first(result):
@@ -285,7 +285,7 @@ def test_scores_of_several_seeds_are_told_from_the_ranking_of_the_first(result):
     ("given", "message"),
     [
         ({"systems": ("a", "z")}, r"Unknown system 'z'. This comparison has: a, b, c"),
-        ({"systems": ("a", "a")}, r"'a' cannot stand beside itself"),
+        ({"systems": ("a", "a")}, r"'a' cannot be compared with itself"),
         ({"metric": "ndcg@5"}, r"Unknown metric 'ndcg@5'. This comparison has: mrr@5, recall@2"),
         ({"hits": 0}, r"hits must be at least 1, not 0"),
         ({"data": data(5)}, r"tiny has other questions than the rankings of 'a'"),

@@ -1,6 +1,6 @@
 """The first hits and a budget of tokens -> those that the context leaves out, and why.
 
-`kg2rag.ContextFormatter` writes such contexts; anything of its shape will do.
+Contexts are written by a `Formatter`, such as `kg2rag.ContextFormatter`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from kg2rag.types.rankings import Ranking
 
 
 class Cited(Protocol):
-    """A passage that stands in a context."""
+    """A passage in a context."""
 
     @property
     def passage_id(self) -> str:
@@ -21,7 +21,7 @@ class Cited(Protocol):
 
 
 class LeftOut(Protocol):
-    """Something that a context lacks."""
+    """Something left out of a context."""
 
     @property
     def what(self) -> str:
@@ -35,7 +35,7 @@ class LeftOut(Protocol):
 
 
 class Context(Protocol):
-    """What a formatter makes of a ranking."""
+    """The text that a formatter makes of a ranking."""
 
     @property
     def citations(self) -> Sequence[Cited]:
@@ -44,7 +44,7 @@ class Context(Protocol):
 
     @property
     def dropped(self) -> Sequence[LeftOut]:
-        """What it lacks."""
+        """What was left out."""
         ...
 
 

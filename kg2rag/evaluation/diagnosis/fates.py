@@ -25,7 +25,7 @@ class Traced(Protocol):
     """A system that reports its steps; every `kg2rag.Retriever` is one."""
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
-        """One trace a query, in the order of the queries."""
+        """One trace per query, in the order of the queries."""
         ...
 
 

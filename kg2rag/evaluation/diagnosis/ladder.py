@@ -11,7 +11,8 @@ from dataclasses import dataclass, fields
 from math import isnan
 from typing import TYPE_CHECKING
 
-from kg2rag.evaluation.diagnosis.oracles import gold_entities, gold_rerank, gold_seeds, seeded_with_gold
+from kg2rag.evaluation.diagnosis.oracles import gold_entities, gold_rerank
+from kg2rag.evaluation.diagnosis.seed_oracles import gold_seeds, seeded_with_gold
 from kg2rag.evaluation.metric_names import Metrics, parse_metrics
 from kg2rag.evaluation.metrics import evaluate
 from kg2rag.knowledge.base import KnowledgeBase
@@ -37,7 +38,7 @@ class OracleLadder:
 
     Attributes
     ----------
-    frame : one row a rung: rung, one column a metric (blank where it was not measured), questions judged, note.
+    frame : one row per rung: rung, one column per metric (NaN where it was not measured), questions judged, note.
     """
 
     system: str
@@ -50,7 +51,7 @@ class OracleLadder:
         return [name for name in self.frame.columns if name not in ("rung", "questions", "note")]
 
     def figure(self, metric: str | None = None) -> Figure:
-        """One bar a rung, by the first metric or the one named."""
+        """One bar per rung, by the first metric or the one named."""
         chosen = metric or self.metrics[0]
         if chosen not in self.metrics:
             raise ValueError(f"Unknown metric {chosen!r}. This ladder has: {', '.join(self.metrics)}.")
@@ -118,9 +119,9 @@ def oracle_ladder(
 
     Notes
     -----
-    Gold seeds judge each gold passage by a run whose seeds hold the *other* ones, beside the system's own. Gold
+    Gold seeds judge each gold passage by a run whose seeds include the *other* ones, beside the system's own. Gold
     entities are the ends of the questions' gold triples, without the answer, and start a PageRank over the graph,
-    whatever the system's own walk: a rung of another system, so it may stand below the first.
+    whatever the system's own walk: a rung of another system, so it may be below the first.
 
     Raises
     ------

@@ -1,13 +1,12 @@
-"""Ceilings: what a stage could reach if the one before it were perfect. They are told the gold, so they are no systems.
+"""Ceilings: what a stage could reach if the one before it were perfect.
 
-None stands in the catalogue and a strategy never sees gold: an oracle is built by hand from plain mappings, such as
-`gold_rerank(Dense(kb), data.qrels)`, and every ranking says "oracle" in its metadata. The definitions are ours.
+They are given the gold, so they are no systems and not in the catalogue: an oracle is built by hand from
+plain mappings, such as `gold_rerank(Dense(kb), data.qrels)`, and every ranking has "oracle" in its metadata. The
+definitions are ours.
 
-- `gold_seeds`: a walk that starts at gold. Starting at all of it would return it, so each gold passage is judged by
-  the walk that starts at the *other* ones: can the graph get there from where a perfect first search would be?
-- `seeded_with_gold`: a pipeline that expands from seeds, the *other* gold passages being the first of them.
 - `gold_entities`: a walk over the triple graph that starts at the entities the question needs: perfect linking.
-- `gold_rerank`: gold first among a system's first hits: what any reranker of that depth could reach, and no more.
+- `gold_rerank`: gold first among a system's first hits: what any reranker of that depth could reach.
+- `gold_seeds` and `seeded_with_gold`, in `seed_oracles.py`: searches that start at gold passages.
 """
 
 from __future__ import annotations
@@ -21,43 +20,11 @@ from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.graph.undirected import UndirectedGraph
 from kg2rag.retrievers.contract import Pipeline, Retriever, Stage
 from kg2rag.retrievers.dense import dense_fallback
-from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
-from kg2rag.types.arrays import FloatArray, IntArray
 from kg2rag.types.passages import Query
 from kg2rag.types.rankings import Ranking, rank
 from kg2rag.types.rescoring import rescored
 
 Gold = Mapping[str, Iterable[str]]
-
-
-def gold_seeds(kb: KnowledgeBase, gold: Gold, *, own_starts: bool = False, **settings: float) -> OracleGoldSeeds:
-    """The ceiling of seeding, for the walk of `mention_ppr`.
-
-    Parameters
-    ----------
-    gold : query id -> gold passage ids; `data.qrels` will do where gold names passages.
-    own_starts : whether the walk begins where it would have, too, half of it: what better seeds would add, instead of
-        what the graph gives from gold alone.
-    settings : parameters of `MentionPPR`; without `own_starts` those of its own start have no effect.
-
-    Raises
-    ------
-    KeyError : a gold passage that the corpus lacks.
-    """
-    known = {query: tuple(dict.fromkeys(ids)) for query, ids in gold.items()}
-    for ids in known.values():
-        kb.corpus.rows(ids)
-    return OracleGoldSeeds(_WalkFrom(kb, own_starts=own_starts, **settings), known)  # type: ignore[arg-type]
-
-
-def seeded_with_gold(system: Pipeline, gold: Gold) -> OracleSeeded:
-    """The ceiling of seeding, for a pipeline whose first stage expands from the hits that it reads.
-
-    Parameters
-    ----------
-    gold : query id -> gold passage ids.
-    """
-    return OracleSeeded(system, {query: tuple(dict.fromkeys(ids)) for query, ids in gold.items()})
 
 
 def gold_entities(kb: KnowledgeBase, entities: Gold, *, damping: float = 0.5) -> OracleGoldEntities:
@@ -66,7 +33,7 @@ def gold_entities(kb: KnowledgeBase, entities: Gold, *, damping: float = 0.5) ->
     Parameters
     ----------
     entities : query id -> names of the entities that its reasoning goes through, such as the ends of its gold triples.
-        Leave out the answer to measure linking alone. Names that the graph lacks are told in the metadata.
+        Leave out the answer to measure linking alone. Names that the graph lacks are listed in the metadata.
     damping : probability of following an edge rather than starting anew, in (0, 1).
     """
     return OracleGoldEntities(kb, {query: tuple(dict.fromkeys(names)) for query, names in entities.items()}, damping)
@@ -96,7 +63,7 @@ class OracleGoldFirst(Stage):
     def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
         """Reorder; the score that a hit came with is its part "retriever"."""
         return [
-            self._reordered(ranking, _gold_of(self.gold, query))
+            self._reordered(ranking, gold_of(self.gold, query))
             for query, ranking in zip(queries, rankings, strict=True)
         ]
 
@@ -116,103 +83,6 @@ class OracleGoldFirst(Stage):
 
 
 @dataclass(frozen=True)
-class _WalkFrom(MentionPPR):
-    """`mention_ppr` started, in equal parts, at the candidates of a query's own making: see `OracleGoldSeeds`."""
-
-    starts: Mapping[str, IntArray] = field(default_factory=dict, repr=False, hash=False)
-    own_starts: bool = False
-
-    def restart(self, query: Query, dense: Ranking) -> FloatArray:
-        restart = np.zeros(self.graph.n_nodes)
-        rows = self.starts[query.id]
-        restart[rows] = 1.0 / len(rows)
-        if self.own_starts:
-            own = super().restart(query, dense)
-            restart += own / (own.sum() or 1.0)
-        return restart
-
-
-@dataclass(frozen=True)
-class OracleGoldSeeds(Retriever):
-    """Each gold passage scored by the walk from the other ones, every other passage by the mean of these walks.
-
-    Passages that no walk reaches are not returned. A query with a single gold passage has no other to start from; it
-    gets the dense ranking, and says so.
-    """
-
-    walk: _WalkFrom
-    gold: Mapping[str, tuple[str, ...]] = field(repr=False, hash=False)
-
-    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        """One walk for each query and gold passage."""
-        corpus = self.walk.kb.corpus
-        golds = [sorted(map(corpus.row, _gold_of(self.gold, query))) for query in queries]
-        asked, starts = [], {}
-        for i, (query, rows) in enumerate(zip(queries, golds, strict=True)):
-            for left_out in rows if len(rows) > 1 else ():
-                name = f"{i} without {left_out}"
-                asked.append(replace(query, id=name))
-                starts[name] = np.array([row for row in rows if row != left_out], dtype=np.int64)
-        walked = iter(replace(self.walk, starts=starts).retrieve_batch(asked, self.walk.depth))
-        return [
-            self._merged(query, rows, [next(walked) for _ in rows], k)
-            if len(rows) > 1
-            else _marked(dense_fallback(self.walk.kb, [query], k, "one gold passage")[0], "gold seeds")
-            for query, rows in zip(queries, golds, strict=True)
-        ]
-
-    def _merged(self, query: Query, gold: Sequence[int], walks: Sequence[Ranking], k: int) -> Ranking:
-        # 0 for the dense hits that the walk did not reach
-        scores = _left_out_in_turn(
-            gold, [(walk.rows, walk.score_parts["walk"]) for walk in walks], len(self.walk.kb.corpus)
-        )
-        rows = np.flatnonzero(scores)
-        corpus, said = self.walk.kb.corpus, {"oracle": "gold seeds"}
-        return rank(query.id, rows, scores[rows], corpus.ids, k, stages=("walk",), metadata=said)
-
-
-@dataclass(frozen=True)
-class OracleSeeded(Retriever):
-    """A pipeline run once for each gold passage, its first seeds the other gold passages, then the retriever's hits.
-
-    The gold passage that is sought is a seed only where the retriever finds it. It scores what its own run gives it,
-    every other passage the mean of the runs. A query with a single gold passage gets the pipeline's own ranking, and
-    says so.
-    """
-
-    system: Pipeline
-    gold: Mapping[str, tuple[str, ...]] = field(repr=False, hash=False)
-
-    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        """One run for each query and gold passage, all in one batch."""
-        plain = self.system.retrieve_batch(queries, k)
-        depth = self.system.stages[0].depth
-        hits = self.system.retriever.retrieve_batch(queries, depth)
-        golds = [
-            _rows_of(_gold_of(self.gold, query), ranking.ids) for query, ranking in zip(queries, plain, strict=True)
-        ]
-        asked, seeded = [], []
-        for query, rows, found in zip(queries, golds, hits, strict=True):
-            for left_out in rows if len(rows) > 1 else ():
-                asked.append(query)
-                seeded.append(_seeds(found, [row for row in rows if row != left_out], depth))
-        for stage in self.system.stages:
-            seeded = stage.apply(asked, [ranking.top(stage.depth) for ranking in seeded])
-        runs = iter(seeded)
-        return [
-            self._merged(ranking, rows, [next(runs) for _ in rows], k)
-            if len(rows) > 1
-            else _marked(ranking, "gold seeds", note="one gold passage: as it is")
-            for ranking, rows in zip(plain, golds, strict=True)
-        ]
-
-    def _merged(self, plain: Ranking, gold: Sequence[int], runs: Sequence[Ranking], k: int) -> Ranking:
-        scores = _left_out_in_turn(gold, [(run.rows, run.scores) for run in runs], len(plain.ids))
-        rows = np.flatnonzero(scores)
-        return rank(plain.query_id, rows, scores[rows], plain.ids, k, metadata={"oracle": "gold seeds"})
-
-
-@dataclass(frozen=True)
 class OracleGoldEntities(Retriever):
     """PageRank over entities and passages from a query's gold entities, in equal parts."""
 
@@ -221,11 +91,11 @@ class OracleGoldEntities(Retriever):
     damping: float = 0.5
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        """One walk a query; where the graph has none of the entities, the dense ranking, which is said."""
+        """One walk per query; where the graph has none of the entities, the dense ranking, as its metadata says."""
         from kg2rag.knowledge.graph.pagerank import pagerank
 
         graph, n = self.kb.graph, self.kb.graph.n_entities
-        names = [_gold_of(self.entities, query) for query in queries]
+        names = [gold_of(self.entities, query) for query in queries]
         restarts = np.zeros((len(queries), n + graph.n_passages))
         lacking = []
         for restart, own in zip(restarts, names, strict=True):
@@ -240,7 +110,7 @@ class OracleGoldEntities(Retriever):
             ranking = rank(query.id, rows, walk[n + rows], self.kb.corpus.ids, k, stages=("pagerank",))
             if not walk.any():
                 ranking = dense_fallback(self.kb, [query], k, "no gold entity is in the graph")[0]
-            rankings.append(_marked(ranking, "gold entities", not_in_the_graph=absent))
+            rankings.append(marked(ranking, "gold entities", not_in_the_graph=absent))
         return rankings
 
     def _walk(self) -> UndirectedGraph:
@@ -252,35 +122,13 @@ class OracleGoldEntities(Retriever):
         return UndirectedGraph.from_edges(sources, targets, np.ones(len(sources)), graph.n_entities + graph.n_passages)
 
 
-def _left_out_in_turn(gold: Sequence[int], runs: Sequence[tuple[IntArray, FloatArray]], n_passages: int) -> FloatArray:
-    """(n_passages,) a gold passage's score in the run that left it out; of any other passage the mean of all runs."""
-    scores = np.zeros(n_passages)
-    for left_out, (rows, values) in zip(gold, runs, strict=True):
-        share = np.zeros(n_passages)
-        share[rows] = values
-        seen, share[list(gold)] = share[left_out], 0.0
-        scores += share / len(runs)
-        scores[left_out] = seen
-    return scores
-
-
-def _seeds(hits: Ranking, first: Sequence[int], depth: int) -> Ranking:
-    """Some passages, then the hits; scored 1 / place."""
-    beyond = hits.rows[~np.isin(hits.rows, first)]
-    rows = np.concatenate([np.array(first, dtype=np.int64), beyond])[:depth]
-    return rank(hits.query_id, rows, 1 / np.arange(1, len(rows) + 1), hits.ids, depth, stages=("gold seeds",))
-
-
-def _rows_of(wanted: Sequence[str], ids: Sequence[str]) -> list[int]:
-    place = {id_: row for row, id_ in enumerate(ids)}
-    return sorted(place[id_] for id_ in wanted)
-
-
-def _marked(ranking: Ranking, oracle: str, **said: object) -> Ranking:
+def marked(ranking: Ranking, oracle: str, **said: object) -> Ranking:
+    """The ranking with the oracle and notes in its metadata."""
     return replace(ranking, metadata={**ranking.metadata, "oracle": oracle, **said})
 
 
-def _gold_of(gold: Mapping[str, tuple[str, ...]], query: Query) -> tuple[str, ...]:
+def gold_of(gold: Mapping[str, tuple[str, ...]], query: Query) -> tuple[str, ...]:
+    """The gold of a query; KeyError names one that was not given."""
     try:
         return gold[query.id]
     except KeyError:

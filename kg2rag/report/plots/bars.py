@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def bar_chart(scores: pd.DataFrame, baseline: str, scale: Mapping[str, float] | None = None) -> Figure:
-    """One panel a metric: means as bars with their 95 % intervals, systems from top to bottom.
+    """One panel per metric: means as bars with their 95 % intervals, systems from top to bottom.
 
     Parameters
     ----------

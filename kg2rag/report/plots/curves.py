@@ -22,7 +22,7 @@ def recall_curve(curve: pd.DataFrame, baseline: str) -> Figure:
 
     Parameters
     ----------
-    curve : index k from 1, one column a system, values in [0, 1].
+    curve : index k from 1, one column per system, values in [0, 1].
     """
     return _curve(curve, baseline, "passages retrieved, k", "recall@k, per cent")
 
@@ -32,7 +32,7 @@ def token_curve(curve: pd.DataFrame, baseline: str) -> Figure:
 
     Parameters
     ----------
-    curve : index tokens from 1, one column a system, values in [0, 1]; a line ends where they are blank (NaN).
+    curve : index tokens from 1, one column per system, values in [0, 1]; a line ends where they are blank (NaN).
     """
     return _curve(curve, baseline, "tokens returned", "recall, per cent")
 

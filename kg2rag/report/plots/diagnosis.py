@@ -20,7 +20,7 @@ COLOURS: dict[str, str] = dict(
     zip(LOST_AT, (GREY, "#5C6875", PALETTE[1], PALETTE[5], PALETTE[3], PALETTE[0], PALETTE[6], FOUND), strict=True)
 )
 _WIDTH = 9.4
-_NARROWEST = 0.035  # of the axis: counts of slimmer segments are left out, and stand in the table
+_NARROWEST = 0.035  # of the axis: counts of narrower segments are only in the table
 
 
 def waterfall(totals: pd.DataFrame, title: str) -> Figure:
@@ -78,7 +78,7 @@ def _count(axis: Axes, place: int, ends: tuple[int, int], count: int, gold: int)
 
 
 def _stacks(axis: Axes, totals: pd.DataFrame) -> None:
-    """Found first, then the losses from the last to the first, so that what is nearest to found stands beside it."""
+    """Found first, then the losses from the last step to the first, so that the nearest to found is beside it."""
     ends = np.zeros(len(totals))
     places = list(range(len(totals)))
     gold = totals["gold"].to_numpy(dtype=float)
@@ -104,7 +104,7 @@ def _stacks(axis: Axes, totals: pd.DataFrame) -> None:
 
 
 def oracle_ladder(table: pd.DataFrame, metric: str, title: str) -> Figure:
-    """One bar a rung, the system's own in grey; rungs that could not be measured say so.
+    """One bar per rung, the system's own in grey; rungs that were not measured give their note.
 
     Parameters
     ----------

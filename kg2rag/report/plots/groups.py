@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 def heat_map(means: pd.DataFrame, baseline: str) -> Figure:
-    """One row a system, one column a group, best systems on top; a cell shows its mean in per cent.
+    """One row per system, one column per group, best systems on top; a cell shows its mean in per cent.
 
     The colour is the difference from the baseline in that group, orange above and purple below; the best mean of a
     group is framed, several where they tie. It marks no significance.
 
     Parameters
     ----------
-    means : index group, one column a system, values in [0, 1]; `compare_by(…)[metric].unstack("system")`.
+    means : index group, one column per system, values in [0, 1]; `compare_by(…)[metric].unstack("system")`.
 
     Raises
     ------

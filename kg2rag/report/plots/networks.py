@@ -28,7 +28,7 @@ def network(
     Parameters
     ----------
     graph : as `KnowledgeGraph.to_networkx` gives it; edges with a `relation`, and a `strength` for their width.
-    highlight : nodes to stand out.
+    highlight : nodes drawn larger, with bold labels.
     relations : whether arrows are labelled.
     seed : of the spring layout; equal graphs and seeds give equal figures.
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def graph_reach(reach: pd.DataFrame) -> Figure:
-    """One panel a type of question: the shares of gold and of all passages that a walk of so many triples reaches.
+    """One panel per type of question: the shares of gold and of all passages that a walk of so many triples reaches.
 
     Parameters
     ----------

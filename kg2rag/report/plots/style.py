@@ -1,4 +1,4 @@
-"""What all figures share: colours told apart by colour-blind readers (Okabe & Ito's), and bare axes."""
+"""What all figures share: colours that colour-blind readers can distinguish (Okabe & Ito's), and bare axes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WIDTH = 9.4
 
 
 def colours(systems: Sequence[str], baseline: str) -> dict[str, str]:
-    """A colour a system, the same in every figure; they repeat from the ninth on."""
+    """A colour per system, the same in every figure; they repeat from the ninth on."""
     others = [name for name in systems if name != baseline]
     return {baseline: GREY} | {name: PALETTE[i % len(PALETTE)] for i, name in enumerate(others)}
 

@@ -1,6 +1,6 @@
-"""A comparison -> a browser of its questions, for people who would rather click: two systems side by side, explained.
+"""A comparison -> a browser of its questions: two systems side by side, explained.
 
-Everything shown stands in the comparison; no system runs again. Needs `pip install 'kg2rag[notebooks]'`.
+Everything shown is in the comparison; no system runs again. Needs `pip install 'kg2rag[notebooks]'`.
 """
 
 from kg2rag.report.widgets.browser import Browser, browse

@@ -19,8 +19,8 @@ class Browser:
     """Questions to pick, two systems side by side; make one with `browse`.
 
     In a notebook it shows its panel. Where no widget can be shown (on a web site, in a notebook that is not trusted),
-    the first state stands there as HTML: the questions on which the two systems lie furthest apart, and the first of
-    them explained.
+    it shows its first state as HTML: the questions on which the two systems differ most, and the first of them
+    explained.
 
     Notes
     -----
@@ -95,7 +95,7 @@ def browse(
     if len(result.systems) < 2:
         raise ValueError(
             f"browse sets two systems side by side; this comparison has {len(result.systems)}. "
-            "kg2rag.explain shows one alone."
+            "kg2rag.explain shows a single one."
         )
     if hits < 1:
         raise ValueError(f"hits must be at least 1, not {hits}.")
@@ -104,7 +104,7 @@ def browse(
     for name in (left, right):
         _known("system", name, result.systems)
     if left == right:
-        raise ValueError(f"System {left!r} cannot stand beside itself. Name two of: {', '.join(result.systems)}.")
+        raise ValueError(f"System {left!r} cannot be compared with itself. Name two of: {', '.join(result.systems)}.")
     return Browser(Board(result, data), Choice(left, right, metric, hits=hits))
 
 

@@ -1,6 +1,6 @@
-"""The widgets: what is clicked becomes a `Choice`, and its answer is shown.
+"""The widgets: clicks become a `Choice`, and its answer is shown.
 
-One rule keeps it simple: every change writes a new choice and redraws what depends on it; no widget reads another one.
+Every change makes a new choice and redraws what depends on it; no widget reads another one.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Panel:
         return changed
 
     def _set_system(self, side: str, change: dict[str, Any]) -> None:
-        """A system stands on one side only: chosen where the other one is, the two change places."""
+        """A system is on one side only: where it is chosen on the other side, the two are exchanged."""
         if self._drawing:
             return
         other = "right" if side == "left" else "left"
@@ -96,7 +96,7 @@ class Panel:
             return
         self.choice = replace(self.choice, **chosen)
         self.page = 0
-        # Who asks for another order wants to see its beginning; else the question stays.
+        # Another order starts at its beginning; otherwise the question stays.
         self._redraw(first_of_page="order" in chosen)
 
     def _turn(self, by: int) -> None:
@@ -119,7 +119,7 @@ class Panel:
         page = found.iloc[start : start + PAGE]
         if first_of_page or self.question not in page.index:
             self.question = str(page.index[0]) if len(page) else ""
-        self._drawing = True  # our own changes are no clicks
+        self._drawing = True  # our own changes are not clicks
         try:
             self.left.value, self.right.value = self.choice.left, self.choice.right
             self.list.options = [

@@ -1,6 +1,6 @@
-"""A comparison and a choice -> the questions it asks for, in its order, and what two systems make of one of them.
+"""A comparison and a choice -> the chosen questions in order, and two systems' rankings of one of them, explained.
 
-Holds no widget: the panel writes a `Choice`, a `Board` answers it.
+No widgets here: the panel makes a `Choice`, a `Board` answers it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Order = Literal["difference", "right ahead", "left ahead", "as asked"]
 ORDERS: tuple[Order, ...] = get_args(Order)
 PAGE = 50
-"""Questions that a page of the list holds: a browser takes thousands of options badly."""
+"""Questions per page of the list: browsers are slow with thousands of options."""
 UNKNOWN = "unknown"  # the type of a question whose set names none, as in Comparison.compare_by
 
 
@@ -34,7 +34,7 @@ class WithData(Protocol):
 
 
 class Compared(Protocol):
-    """What is shown of a `kg2rag.Comparison`."""
+    """What is read of a `kg2rag.Comparison`."""
 
     @property
     def rankings(self) -> Mapping[str, Sequence[Ranking]]:
@@ -43,12 +43,12 @@ class Compared(Protocol):
 
     @property
     def per_query(self) -> pd.DataFrame:
-        """One row a system and question."""
+        """One row per system and question."""
         ...
 
     @property
     def per_seed(self) -> pd.DataFrame | None:
-        """One row a run of the systems with several seeds."""
+        """One row per run of the systems with several seeds."""
         ...
 
     @property
@@ -72,21 +72,21 @@ class Compared(Protocol):
         ...
 
     def to_frame(self) -> pd.DataFrame:
-        """Means: one row a system, one column a metric."""
+        """Means: one row per system, one column per metric."""
         ...
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What is looked at.
+    """What the user has chosen.
 
     Attributes
     ----------
     left, right : two systems. metric : by which they are compared.
-    order : of the questions: how far the two lie apart either way; the right one's lead first, or the left one's; or
-        as the data have them.
-    kind : a type of question; all of them where empty.
-    words : a question is listed where its text or id holds every one of them, in any case.
+    order : of the questions: by absolute difference; the right system's lead first, or the left one's; or as in the
+        data.
+    kind : a type of question; all where empty.
+    words : a question is listed where its text or id contains each of them, in any case.
     hits : shown of each ranking.
     """
 
@@ -115,13 +115,13 @@ class Board:
 
     @cached_property
     def _scores(self) -> Mapping[str, pd.DataFrame]:
-        """System -> its score on every question: index query_id, one column a metric."""
+        """System -> its score on every question: index query_id, one column per metric."""
         parts = self.result.per_query.groupby("system", sort=False)
         return {name: parts.get_group(name).set_index("query_id")[self.result.metrics] for name in self.result.systems}
 
     @cached_property
     def about(self) -> pd.DataFrame:
-        """One row a question, in the order asked: index query_id; type, question, and `sought`, what words look in."""
+        """Index query_id, in the order of the data; type, question, and `sought`, in which words are searched."""
         first = self.result.per_query.drop_duplicates("query_id").set_index("query_id")
         kinds = first["type"].fillna("").replace("", UNKNOWN) if "type" in first else UNKNOWN
         frame = first[["question"]].assign(type=kinds)
@@ -136,7 +136,7 @@ class Board:
         return counts
 
     def questions(self, choice: Choice) -> pd.DataFrame:
-        """The questions asked for, in order: index query_id; type, question, left, right, difference (right - left)."""
+        """The chosen questions, in order: index query_id; type, question, left, right, difference (right - left)."""
         left, right = (self._scores[name][choice.metric] for name in (choice.left, choice.right))
         frame = self.about.assign(left=left, right=right)  # aligned by question
         frame["difference"] = frame["right"] - frame["left"]
@@ -157,18 +157,18 @@ class Board:
         names = (choice.left, choice.right)
         rankings = {name: self.result.rankings[name][at] for name in names}
         found = explain_rankings(rankings, self.data, self.data.questions[at], k=choice.hits)
-        each = {name: replace(one, title=self._told(name, query_id)) for name, one in found.explanations.items()}
+        each = {name: replace(one, title=self._scores_line(name, query_id)) for name, one in found.explanations.items()}
         return replace(found, explanations=each)
 
-    def _told(self, system: str, query_id: str) -> str:
+    def _scores_line(self, system: str, query_id: str) -> str:
         scores = self._scores[system].loc[query_id]
-        told = ", ".join(f"{metric} {scores[metric]:.3g}" for metric in self.result.metrics)
+        line = ", ".join(f"{metric} {scores[metric]:.3g}" for metric in self.result.metrics)
         runs = self.result.per_seed
         several = runs is not None and system in set(runs["system"])
-        return f"{told} (means over seeds; the ranking is the first seed's)" if several else told
+        return f"{line} (means over seeds; the ranking is the first seed's)" if several else line
 
     def caveat(self) -> str:
-        """What the rankings lack, in words; empty where they lack nothing."""
+        """What loaded rankings lack, in words; empty for others."""
         if self.result.inputs is not None:
             return ""
-        return "Loaded from files: rankings hold ids and scores alone, no stages, parts or paths."
+        return "Loaded from files: rankings have ids and scores alone, no stages, parts of scores or paths."
