@@ -1,18 +1,18 @@
-"""Query -> the best dense hits, and what the graph holds around the query's entities where it is sure enough.
+"""Query -> the best dense hits, joined by passages of related entities where the confidence is high enough.
 
-The confidence-gated design: graph expansion adds noise, so a query must earn it. Theirs: every default but one, the
-confidence, the scores and the gate. Ours:
+The confidence-gated design: graph expansion adds noise, so only a confident query gets it. Theirs: every default but
+one, the confidence, the scores and the gate. Ours:
 
 - `min_score`. Their 0.7 is of another encoder; MiniLM's cosines are lower. 0.35 is the largest step of 0.05 that keeps
   95 % of the gold passages among the five best dense hits of the 100 MuSiQue training questions that HippoRAG tuned on
-  (137 of 142; it drops 46 of the other 358). 0.7 would keep 9 of the 142. No other set was looked at.
-- A passage that several related entities reach counts by the strongest; of an entity's passages those that name it most
-  often come first. The design takes the first that its database returns.
+  (137 of 142; it drops 46 of the other 358). 0.7 would keep 9 of the 142. No other set was used.
+- A passage that several related entities reach is scored by the strongest; an entity's passages are ordered by how
+  often they name it. The design takes the first that its database returns.
 - Without vectors BM25 is squashed to 1 / (1 + 1 / score), which rises with the score; their 1 / (1 + score) falls.
 
-A ranking is as short as the design's: at most `depth` text hits and what the graph adds, whatever `k` asks for. In a
+A ranking is as short as the design's: at most `depth` text hits and what the graph adds, whatever `k` is. In a
 graph whose source states no strengths (all 5) every graph hit of a query scores half its confidence, about 0.35: corpus
-order decides among them, and all stand above text hits of a smaller cosine. "cosine" as `passage_score` mends both.
+order decides among them, and all rank above text hits of a smaller cosine. `passage_score="cosine"` avoids both.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ class ConfidenceGated(Retriever):
     """Dense hits, joined by passages of related entities where the confidence allows it.
 
     confidence = 0.3 · min(characters / 100, 1) + 0.3 · (1 if an entity is named else 0.5) + 0.4 · best text score, and
-    a graph hit scores passage score · strength / 10 · confidence. The ranking's metadata tells `vector_results`,
+    a graph hit scores passage score · strength / 10 · confidence. The ranking's metadata hold `vector_results`,
     `graph_results` (passages that only the graph found), `entities` (those recognised), `confidence`, and in
-    `expansion_skipped` why the graph was left out, "" where it was not.
+    `expansion_skipped` why the graph was not used, "" where it was.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class ConfidenceGated(Retriever):
     passage_score : of a graph hit: "constant", 1 as in the design, or "cosine" with the query (which then also chooses
         an entity's passages).
     vector : False where there is no vector index: BM25 takes its place.
-    use_graph : False leaves the text hits.
+    use_graph : False returns the text hits alone.
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -151,7 +151,7 @@ class ConfidenceGated(Retriever):
         )
 
     def _skipped(self, sure: float, links: Sequence[Link]) -> str:
-        """Why the graph is left out, or ""."""
+        """Why the graph is not used, or ""."""
         if not self.use_graph:
             return "use_graph is False"
         if not links:
@@ -161,7 +161,7 @@ class ConfidenceGated(Retriever):
         return ""
 
     def _reached(self, query: Query, links: Sequence[Link], mask: IntArray | None) -> dict[int, Neighbour]:
-        """Corpus row -> the related entity it is owed to, the strongest first."""
+        """Corpus row -> the related entity that led there, the strongest first."""
         graph = self.kb.graph
         related: dict[int, Neighbour] = {}
         for link in links:
@@ -215,11 +215,11 @@ class ConfidenceGated(Retriever):
 
 
 def confidence(text: str, names_entity: bool, best_score: float) -> float:
-    """How far a query is trusted to the graph: 0.3 specificity + 0.3 recognition + 0.4 quality of the text search.
+    """The confidence of a query: 0.3 specificity + 0.3 recognition + 0.4 quality of the text search.
 
     Parameters
     ----------
-    text : of the query; its length in characters, up to 100, stands for its specificity.
+    text : of the query; its length in characters, up to 100, measures its specificity.
     best_score : of its text hits, in [0, 1]; 0 where there are none.
 
     >>> round(confidence("x" * 50, True, 0.5), 3)

@@ -1,6 +1,6 @@
 """Query -> the passages whose vectors lie nearest, by cosine (exact).
 
-Strategies that search a graph from what a query names share `walk_or_dense`: a query without a start gets this ranking.
+Strategies that search a graph from what a query names share `walk_or_dense`; other queries get the dense ranking.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class Dense(VectorRetriever):
         """One FAISS call for the batch."""
         if not queries:
             return []
-        kb, ids, told = self.kb, self.kb.corpus.ids, arithmetic("cosine", "dense")
+        kb, ids, metadata = self.kb, self.kb.corpus.ids, arithmetic("cosine", "dense")
         found = kb.dense.search(kb.encode_queries(queries), k, kb.candidates(queries))
         return [
-            rank(query.id, rows, scores, ids, k, stages=("dense",), score_parts={"cosine": scores}, metadata=told)
+            rank(query.id, rows, scores, ids, k, stages=("dense",), score_parts={"cosine": scores}, metadata=metadata)
             for query, (rows, scores) in zip(queries, found, strict=True)
         ]
 
@@ -63,8 +63,8 @@ def walk_or_dense(
     Parameters
     ----------
     link : queries -> where each starts; None for one that has no start, which then gets the dense ranking.
-    walk : queries, their starts and k -> their rankings; asked for one query or more.
-    without : why a query has no start, unless it is empty; told in its ranking's metadata.
+    walk : queries, their starts and k -> their rankings; called with one query or more.
+    without : why a query that is not empty has no start; noted in its ranking's metadata.
     """
     blocks = [queries[first : first + BLOCK] for first in range(0, len(queries), BLOCK)]
     rankings: list[Ranking] = []
@@ -81,7 +81,7 @@ def walk_or_dense(
 
 
 def dense_fallback(kb: KnowledgeBase, queries: Sequence[Query], k: int, without: str) -> list[Ranking]:
-    """The dense rankings of queries that the graph has no start for, which is said in their metadata."""
+    """The dense rankings of queries that the graph has no start for, with the reason as a note in their metadata."""
     rankings = Dense(kb).retrieve_batch(queries, k)
     reasons = [f"{without}: dense ranking" if query.text.strip() else "empty query: dense ranking" for query in queries]
     return [

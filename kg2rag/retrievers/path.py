@@ -96,7 +96,7 @@ class PathSearch(Retriever):
         return found
 
     def _beam(self, chains: Sequence[Chain], scores: FloatArray) -> dict[Chain, float]:
-        """The best `width` chains; a chain and its reverse hold the same facts, and the first of them stands."""
+        """The best `width` chains; a chain and its reverse hold the same facts, so only the first of them is kept."""
         alike: dict[frozenset[int], tuple[Chain, float]] = {}
         for negated, chain in sorted(zip((-scores).tolist(), chains, strict=True)):
             alike.setdefault(frozenset(chain), (chain, -negated))

@@ -50,8 +50,8 @@ class PracticalGraphRAG(VectorRetriever):
     """Reciprocal rank fusion of three rankings by cosine with the query: passages, entities and relations.
 
     The passage ranking is dense retrieval. The other two see the subgraph of the query's entities alone: these, the
-    entities one triple away, and the triples between. A passage stands where its best entity or triple of the subgraph
-    stands, among equals the passage more similar to the query first.
+    entities one triple away, and the triples between. A passage has the rank of its best entity or triple of the
+    subgraph; among equals the passage more similar to the query comes first.
 
     Parameters
     ----------

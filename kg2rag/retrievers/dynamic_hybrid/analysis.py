@@ -23,7 +23,7 @@ __all__ = ["SIDES", "TYPES", "Analyser", "QueryAnalysis", "blend"]
 
 @dataclass(frozen=True)
 class QueryAnalysis:
-    """What an analyser says of a query: its type, the weight of each side (at least 0, their sum 1), and why."""
+    """The type of a query, the weight of each side (at least 0, their sum 1), and the reason."""
 
     query_type: str
     weights: Mapping[str, float] = field(hash=False)

@@ -1,7 +1,7 @@
-"""Query -> weights by a language model, asked as the dynamic hybrid design asks it; its answer is checked, not trusted.
+"""Query -> weights by a language model, prompted as in the dynamic hybrid design; its reply is validated.
 
-What a small model breaks without leaving doubt about what it meant is repaired: broken JSON by `compute.llm.json_text`,
-weights that sum to 100 or nearly to 1 here. Anything else raises and names the query.
+Unambiguous errors of a small model are repaired: broken JSON by `compute.llm.json_text`, weights that sum to 100 or
+nearly to 1 here. Anything else raises an error that names the query.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class _Weights(BaseModel):
 
 
 class Reply(BaseModel):
-    """What the model is asked for; its JSON schema goes with the prompt."""
+    """The reply that the model must give; its JSON schema is sent with the prompt."""
 
     query_type: Literal["conceptual", "identifier", "relationship", "fuzzy", "mixed"]
     weights: _Weights
@@ -51,12 +51,12 @@ class Reply(BaseModel):
 
 @dataclass(frozen=True)
 class LLMAnalyser:
-    """Asks a language model about every query, a batch at once; equal texts are asked about once.
+    """Prompts a language model for every query, a batch at once; equal texts are sent once.
 
     Parameters
     ----------
-    model : the model; answers it has given before come from its store.
-    prompt : its place for the query is `{query}`; the query goes in as a JSON string, so that quotes cannot end it.
+    model : the model; its earlier answers come from the store.
+    prompt : `{query}` is replaced by the query as a JSON string, so that quotes cannot end it.
     """
 
     model: ChatModel
@@ -71,7 +71,7 @@ class LLMAnalyser:
 
         Raises
         ------
-        CompletionError : a reply is missing, or not what was asked for; the query is named.
+        CompletionError : a reply is missing, or not as required; the query is named.
         """
         prompts = [self.prompt.replace("{query}", quoted(query.text)) for query in queries]
         names = [name_of(query) for query in queries]

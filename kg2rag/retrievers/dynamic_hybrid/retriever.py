@@ -1,7 +1,7 @@
 """Query -> dense, sparse, pattern and graph rankings, fused with weights chosen for that query.
 
 The dynamic hybrid design: weighted reciprocal rank fusion, w / (60 + rank), over an analysis of the query. Ours: a side
-that a query gives no weight is not run for it; `graph` says which of our graph strategies is the fourth side.
+of weight 0 is not run for a query; `graph` chooses which of our graph strategies is the fourth side.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ GRAPH_SIDES: Mapping[str, Callable[[KnowledgeBase], Retriever]] = {
 class DynamicHybrid(Retriever):
     """Four kinds of retrieval, weighed per query.
 
-    The ranking's metadata says `query_type`, `weights` and `reasoning`; a hit's parts are what each side contributed
+    The ranking's metadata hold `query_type`, `weights` and `reasoning`; a hit's parts are what each side contributed
     to its score, its rank and score there; its stage is the side that contributed most.
 
     Parameters
     ----------
     analyser : "rules", or any object with `analyse(queries)`, such as `LLMAnalyser` and `LearnedAnalyser`.
     graph : the fourth side, one of `GRAPH_SIDES`.
-    depth : hits read from each side, whatever `k` the caller wants.
+    depth : hits read from each side, whatever `k` is.
     constant : of the reciprocal rank fusion; 60 in the design.
     """
 
@@ -61,8 +61,10 @@ class DynamicHybrid(Retriever):
         analyses = self.analyse(queries)
         found: list[dict[str, Ranking]] = [{} for _ in queries]
         for side, retriever in self.sides().items():
-            asked = [i for i, analysis in enumerate(analyses) if analysis.weights[side] > 0]
-            for i, ranking in zip(asked, _run(retriever, side, [queries[i] for i in asked], self.depth), strict=True):
+            weighed = [i for i, analysis in enumerate(analyses) if analysis.weights[side] > 0]
+            for i, ranking in zip(
+                weighed, _run(retriever, side, [queries[i] for i in weighed], self.depth), strict=True
+            ):
                 found[i][side] = ranking
         return [self._fuse(sides, analysis, k) for sides, analysis in zip(found, analyses, strict=True)]
 
@@ -71,10 +73,10 @@ class DynamicHybrid(Retriever):
         if queries:
             for retriever in self.sides().values():
                 retriever.prepare(queries)
-            self.analyse(queries)  # a language model is asked here, and its answers are kept
+            self.analyse(queries)  # a language model answers here, and the store keeps it
 
     def analyse(self, queries: Sequence[Query]) -> list[QueryAnalysis]:
-        """What the analyser says of each query."""
+        """Type and weights of each query."""
         analyser = RuleAnalyser(self.kb.trigram) if isinstance(self.analyser, str) else self.analyser
         return analyser.analyse(queries)
 
@@ -85,12 +87,12 @@ class DynamicHybrid(Retriever):
 
     def _fuse(self, sides: Mapping[str, Ranking], analysis: QueryAnalysis, k: int) -> Ranking:
         fused = blend(sides, analysis.weights, k, self.constant)
-        said = {
+        notes = {
             "query_type": analysis.query_type,
             "weights": dict(analysis.weights),
             "reasoning": analysis.reasoning,
         }
-        return replace(fused, metadata={**fused.metadata, **said})
+        return replace(fused, metadata={**fused.metadata, **notes})
 
 
 def _run(retriever: Retriever, side: str, queries: Sequence[Query], depth: int) -> list[Ranking]:
@@ -101,7 +103,7 @@ def _run(retriever: Retriever, side: str, queries: Sequence[Query], depth: int) 
 
 
 def _named(ranking: Ranking, side: str) -> Ranking:
-    """A ranking whose first stage goes by the name of its side; it says where its hits were looked for."""
+    """A ranking whose first stage goes by the name of its side; its sources stay those of its stages."""
     stages = (side, *ranking.stages[1:])
-    said = {**ranking.metadata, SOURCE: dict(zip(stages, sources(ranking).values(), strict=True))}
-    return replace(ranking, stages=stages, metadata=said)
+    metadata = {**ranking.metadata, SOURCE: dict(zip(stages, sources(ranking).values(), strict=True))}
+    return replace(ranking, stages=stages, metadata=metadata)

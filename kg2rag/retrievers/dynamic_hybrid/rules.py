@@ -1,7 +1,7 @@
-"""Query -> weights by rules on its form: what can be seen of a query without a model.
+"""Query -> weights by rules on its form, without a model.
 
-The types and the weights of the design's own examples are theirs (`CONCEPTUAL` to `SPELLED`); the rules that tell the
-types apart, `QUESTION_WITH_NAME` and `NAMES_IN_PROSE` are ours.
+The types and the weights of the design's own examples are theirs (`CONCEPTUAL` to `SPELLED`); the rules that separate
+the types, `QUESTION_WITH_NAME` and `NAMES_IN_PROSE` are ours.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ NAMES_IN_PROSE: Weights = (0.03, 0.03, 0.0, 0.94)  # chosen on questions of MuSi
 
 @dataclass(frozen=True)
 class RuleAnalyser:
-    """The first rule that fits decides; its reasoning says which, and on what it acted.
+    """The first rule that fits decides; its reasoning names the rule and the words it matched.
 
     Parameters
     ----------
-    vocabulary : the names and words of the corpus (`KnowledgeBase.trigram`); without it, a misspelt name is taken for
-        a name, and words that spell one together for a plain question.
+    vocabulary : the names and words of the corpus (`KnowledgeBase.trigram`); without it, a misspelt name counts as
+        a name, and words that spell one together as a plain question.
     """
 
     vocabulary: TrigramIndex | None = field(default=None, repr=False)

@@ -1,7 +1,7 @@
-"""Query text -> what its form says about it: question words, names, quoted codes, words the corpus lacks.
+"""Query text -> features of its form: question words, names, quoted codes, words the corpus lacks.
 
-Shared by the rules and the learned analyser. Reads the query and, where one is given, the corpus's vocabulary; never
-gold, never where a query came from.
+Shared by the rules and the learned analyser. They read the query and, if given, the corpus's vocabulary;
+never gold or the origin of a query.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kg2rag.text.identifiers import LONGEST, WHOLE, key, looks_like_name, surfac
 from kg2rag.text.lexicon import FUNCTION_WORDS
 
 READ = 2000
-"""Characters of a query that are read: its form shows in its beginning."""
+"""Characters of a query that are read; the beginning shows its form."""
 LIKE = 0.6
 """How similar a word of the corpus must be to an unknown name for that to be its misspelling."""
 
@@ -38,10 +38,10 @@ _REGEX = re.compile(r"/.+/i?", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """What the form of a query says.
+    """The form of a query.
 
     `names` are words spelt like names in code, `misspelt` those of them, or the one word that the query is, which no
-    passage has but some passage has something like; `spelled` is the corpus's name that the query's words make
+    passage has but some passage has a similar word; `spelled` is the corpus's name that the query's words make
     together; `phrases` counts capitalised and quoted phrases after the first word.
     """
 

@@ -50,7 +50,7 @@ def phrase_of(name: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class PhraseTable:
-    """Phrases, the facts between them, and who states these.
+    """Phrases, the facts between them, and the passages that state these.
 
     A *fact* is a triple of normalised parts, once in the corpus; a *statement* is a triple of one passage, as spelled.
 
@@ -174,14 +174,14 @@ class PhraseTable:
 
 @dataclass(frozen=True, eq=False)
 class PhraseGraph:
-    """What the walk walks: node i is phrase i, node n_phrases + row is the passage at that row."""
+    """The graph of the walk: node i is phrase i, node n_phrases + row is the passage at that row."""
 
     table: PhraseTable
     synonyms: Synonyms
 
     @property
     def n_phrases(self) -> int:
-        """Phrases come first."""
+        """How many nodes are phrases; they come first."""
         return len(self.table.phrases)
 
     @property
@@ -206,7 +206,7 @@ class PhraseGraph:
 
         Parameters
         ----------
-        restarts : (n_queries, n_nodes), not scaled; what lies outside a query's nodes is passed over.
+        restarts : (n_queries, n_nodes), not scaled; nodes outside a query's are ignored.
         masks : the corpus rows that each query may reach, ascending; None for all.
         passages : False walks the phrases alone; passages then have 0.
 
@@ -230,7 +230,7 @@ class PhraseGraph:
         return np.concatenate([phrases, self.n_phrases + mask]) if passages else phrases
 
     def edges(self) -> tuple[IntArray, IntArray, FloatArray]:
-        """Sources, targets and weights, (n_edges,) each; an ordered pair stands once, self-loops are left out.
+        """Sources, targets and weights, (n_edges,) each; each ordered pair once, self-loops are left out.
 
         Parallel edges, (a, b) and (b, a), are two, as in the released code: a walk adds them up.
         """
@@ -247,7 +247,7 @@ class PhraseGraph:
         return sources[proper], targets[proper], weights[proper]
 
     def linked(self, phrases: IntArray, mask: IntArray | None, *, passages: bool = True) -> Step:
-        """The passages that a walk from these phrases can come to, as the step of a trace.
+        """The passages that a walk from these phrases can reach, as the step of a trace.
 
         Parameters
         ----------

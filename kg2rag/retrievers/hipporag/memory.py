@@ -1,4 +1,4 @@
-"""A knowledge base -> what HippoRAG keeps of it: phrases, facts, their vectors, and the graph that joins them.
+"""A knowledge base -> what HippoRAG derives from it: phrases, facts, their vectors, and the graph that joins them.
 
 Each is built once, kept in the store by what it depends on, and shared by both systems and all their settings.
 """

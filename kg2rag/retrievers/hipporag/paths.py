@@ -1,7 +1,7 @@
-"""A phrase graph and the phrases a walk starts from -> for a passage, the triples that lead to it from there.
+"""A phrase graph and the phrases a walk starts from -> for a passage, the triples that lead to it.
 
-PageRank adds up all walks; this names one of them, for a reader: the shortest from any start, over the heaviest edge
-where several are as short. It explains a hit, and has no part in its score.
+PageRank adds up all walks; this names one of them, as an explanation: the shortest from any start, over the heaviest
+edge where several are as short. It has no part in the score.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from kg2rag.types.arrays import IntArray
 from kg2rag.types.passages import Triple
 
 SYNONYM = "synonym of"
-MAX_STEPS = 3  # edges from a start to the passage; what is farther away owes its rank to other things
+MAX_STEPS = 3  # edges from a start to the passage; the rank of a passage farther away has other causes
 
 
 class PhrasePaths(Mapping[int, tuple[Triple, ...]]):
-    """Corpus row -> the triples on the way there, made when looked at.
+    """Corpus row -> the triples on the way there, made when looked up.
 
     Parameters
     ----------
     starts : phrases, the most important first.
-    rows : the passages that may be asked for, and walked through as their phrases are; None for all of the corpus.
+    rows : the passages that may be looked up and, like their phrases, walked through; None for all of the corpus.
     """
 
     def __init__(self, graph: PhraseGraph, starts: IntArray, rows: IntArray | None = None) -> None:

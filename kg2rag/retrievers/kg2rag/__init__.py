@@ -1,1 +1,1 @@
-"""KG2RAG: seeds, expansion and organisation, as the paper says and as the released code does."""
+"""KG2RAG: seeds, expansion and organisation, as in the paper and as in the released code."""

@@ -1,7 +1,7 @@
 """The two KG2RAG systems of the catalogue: as the paper defines it, and as its code was released.
 
-Zhu et al., "Knowledge Graph-Guided Retrieval Augmented Generation", NAACL 2025. `expand`, `organise` and `official` say
-what is theirs and what is ours.
+Zhu et al., "Knowledge Graph-Guided Retrieval Augmented Generation", NAACL 2025. `expand`, `organise` and `official`
+list what is theirs and what is ours.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def kg2rag(
     """Dense seeds, their surroundings in the triple graph, and the passages of its best spanning trees.
 
     `reranker` is "bi-encoder" or the name or folder of a cross-encoder; the paper's is BAAI/bge-reranker-large.
-    Without `expansion` the seeds alone are organised; without `organisation` what was expanded comes by similarity:
-    the paper's two ablations.
+    Without `expansion` the seeds alone are organised; without `organisation` the expanded passages are ranked by
+    similarity: the paper's two ablations.
     """
     if not (expansion or organisation):
         raise ValueError("kg2rag without expansion and organisation is dense retrieval: use the system 'dense'.")

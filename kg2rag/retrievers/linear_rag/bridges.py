@@ -1,4 +1,4 @@
-"""Activated entities and the sentences between them -> how each passage hangs together with the query."""
+"""Activated entities and the sentences between them -> how each passage is connected with the query."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ def bridged_paths(kb: KnowledgeBase, active: Mapping[int, Activation], rows: Int
 
     Parameters
     ----------
-    active : entity -> how it was reached. rows : of the passages asked for.
+    active : entity -> how it was reached. rows : the passages that need a path.
     """
     corpus, names = kb.corpus, kb.mentions.names
-    owed: dict[int, int] = {}
+    bridging: dict[int, int] = {}
     for entity in sorted(active, key=lambda entity: -active[entity].score):
         for row in np.intersect1d(tri_graph(kb).occurrences.of(entity)[0], rows).tolist():
-            owed.setdefault(row, entity)
+            bridging.setdefault(row, entity)
     paths = {}
-    for row, entity in owed.items():
+    for row, entity in bridging.items():
         title = corpus.titles[row] or corpus.ids[row]
         paths[row] = (*_bridge(kb, active, entity), Triple(title, "mentions", names[entity], corpus.ids[row]))
     return paths

@@ -1,7 +1,7 @@
-"""A mention table -> LinearRAG's graph without relations: entities, sentences and passages, and who contains whom.
+"""A mention table -> LinearRAG's graph without relations: entities, sentences and passages, and which contains which.
 
 Theirs [1]: the three layers, and edge weights between an entity and a passage. Ours: entities are the keys of the
-mention table, titles and names (the paper runs a named-entity recogniser). A page speaks of its title in every sentence
+mention table, titles and names (the paper runs a named-entity recogniser). A page mentions its title in every sentence
 and once as a whole, since "title: sentence" is what is encoded. Sentences that mention nothing are left out. The
 released code also joins passages that follow each other in the input; where passages are encyclopaedia articles that
 order means nothing, so it is not done here.
@@ -32,7 +32,7 @@ class TriGraph:
 
     Attributes
     ----------
-    sentences : entity -> the sentences that speak of it. entities : the other way round.
+    sentences : entity -> the sentences that mention it. entities : the inverse.
     sentence_rows : (n_sentences,) the passage of each sentence.
     occurrences : entity -> passages; a count is one for each sentence that mentions it, and one for a title.
     n_passages : of the corpus.
@@ -65,7 +65,7 @@ class TriGraph:
 
     @property
     def n_nodes(self) -> int:
-        """What the walk walks: node i is the passage at row i, node n_passages + e is entity e."""
+        """The nodes of the walk: node i is the passage at row i, node n_passages + e is entity e."""
         return self.n_passages + self.n_entities
 
     @cached_property
@@ -86,7 +86,7 @@ class TriGraph:
 
         Parameters
         ----------
-        restarts : (n_queries, n_nodes), not scaled; what lies outside a query's nodes is passed over.
+        restarts : (n_queries, n_nodes), not scaled; nodes outside a query's are ignored.
 
         Returns
         -------

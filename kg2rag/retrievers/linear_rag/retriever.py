@@ -5,7 +5,7 @@ threshold, the restart weights of entities and passages, the walk. Ours:
 
 - Entities are those of the mention table; the paper runs spaCy's recogniser over corpus and query.
 - A query's names are the entities it spells out, with activation 1, and its other capitalised and quoted phrases, each
-  standing for the entity of the nearest name with their cosine. The paper takes the nearest for all.
+  linked to the entity of the nearest name with their cosine. The paper takes the nearest for all.
 - An entity keeps the greatest activation that reaches it, and the iteration that brought it. The released code adds up
   in the restart and keeps the last in the passages' bonus, which depends on the order of a set.
 - A sentence is encoded with its title, and its entities are counted by sentence, not by substring.
@@ -101,7 +101,7 @@ class LinearRAG(VectorRetriever):
         return named
 
     def _unknown(self, text: str) -> list[str]:
-        """The phrases of a query in which no entity is spelt out, the first `max_names` of them, each once."""
+        """The phrases of a query in which no entity is spelled out, the first `max_names` of them, each once."""
         known = [span for _, span in self.kb.mentions.lexicon.find(text, capitals=False)]
         return list(dict.fromkeys(phrases_beside(text, known)))[: self.max_names]
 

@@ -48,7 +48,7 @@ class FactGraph(MentionGraph):
         return self.n_nodes - self.facts.n_entities
 
     def fact(self, edge: int) -> Triple | None:
-        """The triple that an edge between two entities stands for."""
+        """The triple behind an edge between two entities."""
         if self.kinds[edge] != TRIPLE:
             return None
         return self.facts.triple(int(self.sentences[self.sentence_ptr[edge]]) - self.first_triple)
@@ -145,10 +145,10 @@ def _mention_edges(
     ends, stated = np.concatenate([table.heads, table.tails]), np.tile(table.passages, 2)
     index = np.tile(np.arange(len(table)), 2)[stated >= 0]
     pair = np.searchsorted(owners * n + rows, ends[stated >= 0].astype(np.int64) * n + stated[stated >= 0])
-    told = np.unique(np.stack([pair, index], axis=1), axis=0)
-    silent = np.setdiff1d(np.arange(len(owners)), told[:, 0])
-    pairs = np.concatenate([told[:, 0], silent])
-    texts = np.concatenate([told[:, 1] + first_triple, rows[silent] + first_passage])
+    stating = np.unique(np.stack([pair, index], axis=1), axis=0)
+    silent = np.setdiff1d(np.arange(len(owners)), stating[:, 0])
+    pairs = np.concatenate([stating[:, 0], silent])
+    texts = np.concatenate([stating[:, 1] + first_triple, rows[silent] + first_passage])
     texts = texts[np.argsort(pairs, kind="stable")]
     lengths = np.bincount(pairs, minlength=len(owners)).astype(np.int64)
     entities = owners + first_entity

@@ -56,7 +56,7 @@ class MentionGraph:
         return owners(self.indptr)
 
     def fact(self, edge: int) -> Triple | None:  # noqa: ARG002
-        """The triple of a knowledge graph that an edge stands for; here there are none, see `mention_facts`."""
+        """The triple of a knowledge graph behind an edge; here None, see `mention_facts`."""
         return None
 
     def weights_within(self, mask: Ints | None) -> Floats:  # noqa: ARG002

@@ -74,7 +74,7 @@ def allowed_nodes(mask: Ints | None, graph: MentionGraph) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class WalkedPaths(Mapping[int, tuple[Triple, ...]]):
-    """Corpus row -> the mentions that a walk followed to it, as triples that are made when looked at.
+    """Corpus row -> the mentions that a walk followed to it, as triples that are made when looked up.
 
     `edges` holds the edges of each row's path, in the order walked.
     """
@@ -129,7 +129,7 @@ def walked_paths(
         while restart[node] == 0 and via[node] >= 0 and len(edges) < longest:
             edge = int(via[node])
             node = int(graph.sources[edge])
-            if node in seen:  # two nodes may each owe most to the other
+            if node in seen:  # two nodes may each receive most from the other
                 break
             seen.add(node)
             edges.append(edge)

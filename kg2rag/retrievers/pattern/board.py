@@ -1,4 +1,4 @@
-"""The terms of one query and what each matched in the corpus -> a ranking that says how its scores add up."""
+"""The terms of one query and what each matched in the corpus -> a ranking with the parts of its scores."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ class Found(NamedTuple):
     similarities: FloatArray
 
     def at(self, rows: IntArray, values: FloatArray) -> FloatArray:
-        """Those of `values`, one a row of its own, that belong to the rows asked for; NaN for rows not matched."""
-        asked = np.full(len(rows), np.nan)
+        """Those of `values`, one a row of its own, that belong to some rows; NaN for rows not matched."""
+        found = np.full(len(rows), np.nan)
         if len(self.rows):
             places = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
             matched = self.rows[places] == rows
-            asked[matched] = values[places[matched]]
-        return asked
+            found[matched] = values[places[matched]]
+        return found
 
 
 class Board:
@@ -62,12 +62,12 @@ class Board:
     def __init__(self, index: TrigramIndex) -> None:
         self._index = index
         self._scores = np.zeros(index.n_rows)
-        self._asked = 0
+        self._n_terms = 0
         self._found: list[Found] = []
 
     def add(self, term: Term, similar: Similar) -> None:
         """The next term of the query, a fuzzy one, and the keys like it."""
-        self._asked += 1
+        self._n_terms += 1
         if not len(similar.keys):
             return
         terms, of = self._index.terms_of(similar.keys)
@@ -78,7 +78,7 @@ class Board:
 
     def add_terms(self, wildcard: str, terms: IntArray) -> None:
         """The next term, a wildcard, and the terms that it fits: the shorter, the nearer to what was written."""
-        self._asked += 1
+        self._n_terms += 1
         if not len(terms):
             return
         written = len(wildcard.replace("*", ""))
@@ -96,7 +96,7 @@ class Board:
         of, values = of[order][first], values[order][first]
         rarity = float(np.log1p(self._index.n_rows / frequency))
         self._scores[rows] += rarity * values
-        self._found.append(Found(f"term {self._asked}", written, rarity, rows, terms[of], values, similarities[of]))
+        self._found.append(Found(f"term {self._n_terms}", written, rarity, rows, terms[of], values, similarities[of]))
 
     def ranking(
         self, query: Query, ids: Sequence[str], mask: IntArray | None, k: int, metadata: dict[str, object]

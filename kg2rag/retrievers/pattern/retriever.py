@@ -1,9 +1,9 @@
 """Query -> passages that hold a name spelt like one of the query's: typos, partial names, codes, wildcards, regexes.
 
 The dynamic hybrid design's third dimension: trigrams find candidates, Levenshtein similarity scores them, exact
-substrings come first. Ours: which words of a question are looked up (`terms`), and how several of them add up.
-`/regex/` is matched by RE2, in time linear in the text [1]: a backtracking engine with a time limit would answer or
-fail by the speed of the machine, and a hostile pattern could hold it up to that limit on every query.
+substrings rank first. Ours: which words of a question are looked up (`terms`), and how several of them add up.
+`/regex/` is matched by RE2, in time linear in the text [1]: with a backtracking engine and a time limit, the
+speed of the machine would decide what fails, and a hostile pattern could take that limit on every query.
 
 [1] Cox, "Regular Expression Matching Can Be Simple And Fast", 2007.
 """
@@ -44,9 +44,9 @@ class Pattern(Retriever):
     """Fuzzy, partial and exact matching of names.
 
     A hit's score sums, over the terms looked up, rarity × strength of the best match. Rarity is ln(1 + N/df) of the
-    best-matching key; strength is 2 for the same name, 1 + the share asked for where the term is part of a name, else
+    best-matching key; strength is 2 for the same name, 1 + the term's share of the name where it is part of one, else
     the similarity. `score_parts`: the best similarity, its strength, the number of terms matched, and as "term 1" and
-    so on the strength of each; the ranking's metadata lists the terms and says for each hit which of the corpus's terms
+    so on the strength of each; the ranking's metadata lists the terms and for each hit the terms of the corpus that
     they matched.
 
     Parameters

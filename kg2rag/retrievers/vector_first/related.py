@@ -47,7 +47,7 @@ def related_entities(graph: KnowledgeGraph, links: Sequence[Link], *, hops: int,
 def related_documents(
     kb: KnowledgeBase, related: Sequence[Related], retrieved: IntArray, mask: IntArray | None
 ) -> dict[str, Related]:
-    """Documents that name a related entity and own no passage retrieved -> the entity they are owed to.
+    """Documents that name a related entity and have no passage retrieved -> the entity that led there.
 
     Parameters
     ----------

@@ -1,11 +1,11 @@
 """Query -> dense hits, and the best passages of documents that the graph relates to the query's entities.
 
-The vector-first design: the graph may add, never displace the search it follows. Theirs: every default, the document
-step, source and relationship path of each hit. Ours:
+The vector-first design: the graph adds to the vector search and displaces none of its hits. Theirs: every default,
+the document step, source and relationship path of each hit. Ours:
 
-- How strength and confidence count. The design boosts an augmented passage by the constant 1 + 0.1, yet demands that
+- How strength and confidence count. The design boosts an augmented passage by the constant 1 + 0.1, yet requires that
   both count, similarity first. "boost" scales the 0.1 by them; "product" multiplies by them; "plain" is the constant.
-- A document that several related entities lead to is owed to the one with the greatest strength · confidence.
+- A document that several related entities lead to is attributed to the one with the greatest strength · confidence.
 - The token limit: a hit that does not fit is left out, the next one is tried.
 
 What an augmented passage can reach is bounded: no passage outside the dense hits' documents is nearer to the query than
@@ -42,10 +42,10 @@ EVERY_LINK = 1_000  # more than a query names: the limit applies to what is left
 
 @dataclass(frozen=True)
 class VectorFirst(VectorRetriever):
-    """Dense hits first, then passages of related documents, merged by similarity and what the graph says.
+    """Dense hits first, then passages of related documents, merged by similarity and relatedness.
 
     An augmented passage scores similarity · (1 + boost · strength · confidence), or as `scoring` says; a dense hit its
-    similarity. Stages are the design's sources, "vector" and "graph_augmented". The metadata tells
+    similarity. Stages are the design's sources, "vector" and "graph_augmented". The metadata hold
     `retrieval_strategy` ("vector_only" or "vector_first_graph_augmented"), `query_entities`, `expanded_entities`,
     `relationship_paths` by passage id, such as `Server -[HOSTS]-> Service`, `left_out` (hits beyond the token limit)
     and, for vector_only, in `note` the reason.
@@ -53,17 +53,17 @@ class VectorFirst(VectorRetriever):
     Parameters
     ----------
     depth : dense hits.
-    types : the domain schema: entities of these types alone are looked for; case and punctuation do not matter, types
-        that the graph lacks are told in the metadata. None takes all of the graph's.
+    types : the domain schema: only entities of these types are linked; case and punctuation do not matter, types
+        that the graph lacks are named in the metadata. None takes all of the graph's.
     entities : of a query, at most; the longest names.
     hops : how far related entities may be, 1 to 3.
     limit : related entities of each, at most, nearest and strongest first.
     max_augmented : augmented passages, the most similar.
     max_total : hits in all.
-    boost : what being related is worth, at least 0.
+    boost : of related passages, at least 0.
     scoring : "boost"; "plain", similarity · (1 + boost); "product", that times strength times confidence.
     max_tokens : of all hits' contents together, counted by the encoder's tokenizer; None for no limit.
-    use_graph : False leaves the vector search, the other side of `ab`.
+    use_graph : False is the vector search alone, the other side of `ab`.
     fallback : a linker, such as an LLM's, for queries in which no name is found; off by default.
     """
 
@@ -121,11 +121,11 @@ class VectorFirst(VectorRetriever):
         related = self._related(links)
         sources = related_documents(self.kb, related, dense.rows, mask)
         rows, similarity = self._nearest(query, list(sources), mask)
-        owed = [sources[self.kb.corpus.doc_ids[row]] for row in rows.tolist()]
-        strength = np.array([near.strength for near in owed])
-        confidence = np.array([near.confidence for near in owed])
+        leading = [sources[self.kb.corpus.doc_ids[row]] for row in rows.tolist()]
+        strength = np.array([near.strength for near in leading])
+        confidence = np.array([near.confidence for near in leading])
         blank, graph = np.full(len(dense), np.nan), self.kb.graph
-        paths = TriplePaths(graph, dict(zip(rows.tolist(), owed, strict=True)), attrgetter("path"))
+        paths = TriplePaths(graph, dict(zip(rows.tolist(), leading, strict=True)), attrgetter("path"))
         return rank(
             query.id,
             np.concatenate([dense.rows, rows]),

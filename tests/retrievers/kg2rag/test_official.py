@@ -19,7 +19,7 @@ from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.kg2rag.expand import Expand
 from kg2rag.retrievers.kg2rag.official import KG2RAGOfficial, Switches
 from kg2rag.retrievers.kg2rag.official.expansion import Pool, by_titles, tally
-from kg2rag.retrievers.kg2rag.official.mentions import Asked, Titles, mentioned_names
+from kg2rag.retrievers.kg2rag.official.mentions import QuestionText, Titles, mentioned_names
 from kg2rag.retrievers.kg2rag.official.plan import Plan
 from kg2rag.retrievers.kg2rag.official.selection import select
 from kg2rag.retrievers.kg2rag.official.trees import depth_first_trees, iteration_trees, tree_text
@@ -97,12 +97,12 @@ def test_a_titles_score_is_the_smoothed_mean_of_what_led_there() -> None:
     ],
 )
 def test_a_name_is_mentioned_by_nine_tenths_of_its_n_grams(name: str, expected: bool) -> None:
-    assert Asked("Who directed Ed Wood ?", short_spans_match=False).mentions(name) is expected
+    assert QuestionText("Who directed Ed Wood ?", short_spans_match=False).mentions(name) is expected
 
 
 @pytest.mark.parametrize("name", ["A 7", "-", "? ! ."])
 def test_a_name_without_n_grams_is_mentioned_by_every_question_as_released(name: str) -> None:
-    assert Asked("Who directed Ed Wood ?").mentions(name)
+    assert QuestionText("Who directed Ed Wood ?").mentions(name)
 
 
 @given(
@@ -111,12 +111,12 @@ def test_a_name_without_n_grams_is_mentioned_by_every_question_as_released(name:
     st.booleans(),
 )
 def test_the_index_of_titles_agrees_with_asking_one_by_one(titles: list[str], question: str, short: bool) -> None:
-    asked = Asked(question, short)
+    asked = QuestionText(question, short)
     assert Titles(titles).mentioned(asked) == [title for title in titles if asked.mentions(title)]
 
 
 def test_a_mentioned_relation_carries_a_mention_over_and_on_within_one_pass() -> None:
-    asked = Asked("who directed alpha")
+    asked = QuestionText("who directed alpha")
     forward = [Triple("alpha", "directed", "Mr X", ""), Triple("Mr X", "directed", "Mr Y", "")]
     assert mentioned_names(asked, (), forward) == ["alpha", "Mr X", "Mr Y"]
     assert mentioned_names(asked, (), forward[::-1]) == ["alpha", "Mr X"]

@@ -1,6 +1,6 @@
 """A question -> the names that it seems to mention, by shared character n-grams: the released KG2RAG's test.
 
-It is generous on purpose or by accident: n-grams run over the name without its blanks, so across words, and a name
+It is generous: n-grams run over the name without its blanks, so across words, and a name
 that is shorter than one n-gram once its punctuation is gone counts as mentioned by every question.
 """
 
@@ -29,7 +29,7 @@ def grams(text: str, n: int) -> frozenset[str]:
 
 
 @dataclass(frozen=True)
-class Asked:
+class QuestionText:
     """A question, and whether names whose n-grams are all gone count as mentioned."""
 
     text: str
@@ -38,7 +38,7 @@ class Asked:
     def mentions(self, name: str) -> bool:
         """Whether nine tenths of the name's n-grams are in the question.
 
-        >>> Asked("Who directed Ed Wood?").mentions("Ed Wood")
+        >>> QuestionText("Who directed Ed Wood?").mentions("Ed Wood")
         True
         """
         n = min(LONGEST, len(name), len(self.text))
@@ -55,22 +55,22 @@ def _enough(shared: int, own: int) -> bool:
 
 
 class Titles:
-    """Many titles, to be asked at once which of them a question mentions."""
+    """Many titles, tested at once for being mentioned by a question."""
 
     def __init__(self, titles: Sequence[str]) -> None:
         self.titles = titles
 
-    def mentioned(self, asked: Asked) -> list[str]:
-        """Those that `asked.mentions`, in their order."""
-        if len(asked.text) < LONGEST:  # then n hangs on the question, and the index below does not hold
-            return [title for title in self.titles if asked.mentions(title)]
+    def mentioned(self, question: QuestionText) -> list[str]:
+        """Those that `question.mentions`, in their order."""
+        if len(question.text) < LONGEST:  # then n depends on the question, and the index does not apply
+            return [title for title in self.titles if question.mentions(title)]
         shared = np.zeros(len(self.titles), dtype=np.int64)
         for n in range(1, LONGEST + 1):
-            for gram in grams(asked.text, n):
+            for gram in grams(question.text, n):
                 if (rows := self._postings.get(gram)) is not None:
                     shared[rows] += 1
         enough = (shared + SMOOTHING) / (self._sizes + SMOOTHING) >= THRESHOLD
-        enough &= (self._sizes > 0) | asked.short_spans_match
+        enough &= (self._sizes > 0) | question.short_spans_match
         enough &= self._lengths > 0
         return [self.titles[i] for i in np.flatnonzero(enough).tolist()]
 
@@ -96,14 +96,14 @@ class Titles:
         return {gram: np.array(rows, dtype=np.int64) for gram, rows in postings.items()}
 
 
-def mentioned_names(asked: Asked, titles: Sequence[str], triples: Sequence[Triple]) -> list[str]:
+def mentioned_names(question: QuestionText, titles: Sequence[str], triples: Sequence[Triple]) -> list[str]:
     """The titles given, the ends of triples that the question mentions, and what follows from those.
 
     One pass in order: where a relation and one end are mentioned, so is the other end from there on.
     """
     found = dict.fromkeys(titles)
-    found.update(dict.fromkeys(end for end in _ends(triples) if end not in found and asked.mentions(end)))
-    relations = {triple.relation: asked.mentions(triple.relation) for triple in triples}
+    found.update(dict.fromkeys(end for end in _ends(triples) if end not in found and question.mentions(end)))
+    relations = {triple.relation: question.mentions(triple.relation) for triple in triples}
     for triple in triples:
         if relations[triple.relation] and (triple.head in found or triple.tail in found):
             found.update(dict.fromkeys((triple.head, triple.tail)))

@@ -1,6 +1,6 @@
 """Queries -> everything of the released KG2RAG up to the reranker: seeds, appended passages, graph, trees, strings.
 
-Where what is theirs and what is ours stands: see `kg2rag.retrievers.kg2rag.official.retriever`.
+`retriever` lists what is theirs and what is ours.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.graph.reach import surroundings
 from kg2rag.retrievers.kg2rag.official.expansion import Pool, by_titles, tally
-from kg2rag.retrievers.kg2rag.official.mentions import Asked, mentioned_names
+from kg2rag.retrievers.kg2rag.official.mentions import QuestionText, mentioned_names
 from kg2rag.retrievers.kg2rag.official.passages import dense_over, joined_texts, pool_of, whole_pool
 from kg2rag.retrievers.kg2rag.official.switches import Switches
 from kg2rag.retrievers.kg2rag.official.trees import depth_first_trees, iteration_trees, tree_text
@@ -23,7 +23,7 @@ from kg2rag.types.passages import Query, Triple
 
 
 class Plan(NamedTuple):
-    """What is known of a query before the reranker speaks.
+    """What is known of a query before the reranker scores.
 
     Attributes
     ----------
@@ -76,8 +76,8 @@ class Planner:
         facts = self._in_node_order(facts, nodes)
         mentioned: list[str] = []
         if self.switches.query_edges:
-            asked = Asked(query.text, self.switches.short_spans_match)
-            mentioned = mentioned_names(asked, titles.mentioned(asked), facts)
+            question = QuestionText(query.text, self.switches.short_spans_match)
+            mentioned = mentioned_names(question, titles.mentioned(question), facts)
         rows = [self.kb.corpus.row(fact.passage_id) for fact in facts]
         trees = self._trees(facts, np.array([nodes[row] for row in rows]), mentioned)
         texts = [self._string(tree, facts, rows, pool) for tree in trees]
@@ -138,8 +138,8 @@ class Planner:
 
     def _string(self, tree: list[int], facts: list[Triple], rows: list[int], pool: Pool) -> str:
         if self.switches.rerank_on == "triplets":
-            told = [f"<{facts[i].head}, {facts[i].relation}, {facts[i].tail}>" for i in tree]
-            return " ".join(told)[: self.max_characters]
+            written = [f"<{facts[i].head}, {facts[i].relation}, {facts[i].tail}>" for i in tree]
+            return " ".join(written)[: self.max_characters]
         owners = [rows[i] for i in tree]
         if not self.switches.repeat_passages:
             owners = list(dict.fromkeys(owners))

@@ -1,6 +1,6 @@
 """Query -> Ranking as the released KG2RAG would choose it, with every departure from the paper as a switch.
 
-Follows the code of Zhu et al., "Knowledge Graph-Guided RAG", NAACL 2025, at commit 7d626c77, in our own words. Theirs:
+Follows the code of Zhu et al., "Knowledge Graph-Guided RAG", NAACL 2025, at commit 7d626c77, written anew. Theirs:
 the steps and the defaults of `Switches`. Ours: insertion order where theirs is that of a hash; triples come from the
 knowledge base's source, cleaned as that cleans them (ends are stripped, so their comparison of stripped with
 unstripped names cannot go wrong here); 1 / place as score, for the code orders and does not score.
@@ -44,13 +44,13 @@ class KG2RAGOfficial(Retriever):
     Parameters
     ----------
     switches : the departures from the paper.
-    mode : "musique", passages are paragraphs, and tree strings tell triples beside the text; "hotpotqa", passages are
+    mode : "musique", passages are paragraphs, and tree strings hold triples beside the text; "hotpotqa", passages are
         sentences, grouped by title in sentence order, and strings are text alone.
     seeds, context : passages sought by similarity, and returned at most; 10 and 10 in the code.
-    hops : of graph expansion; the code knows no such parameter.
+    hops : of graph expansion; the code has no such parameter.
     reranker : None for `BiEncoder(kb)`; theirs is BAAI/bge-reranker-large.
     max_characters : longer tree strings are cut, for rerankers read their beginning; None for all of it.
-    organisation : False hands out all seeds and appended passages as they were listed, the paper's ablation.
+    organisation : False returns all seeds and appended passages in the order listed, the paper's ablation.
     """
 
     kb: KnowledgeBase = field(repr=False)

@@ -20,7 +20,7 @@ NO_TREES_FILLED = "no triple among the passages: ordered by similarity"
 
 
 class Selection(NamedTuple):
-    """The rows chosen, in order; by which tree (its rank from 1, its score) where by one; and what went otherwise."""
+    """The rows chosen, in order; by which tree (its rank from 1, its score) where by one; and what deviated."""
 
     rows: list[int]
     chosen_by: dict[int, tuple[int, float]]
@@ -43,12 +43,12 @@ def select(
     scores : of each plan's trees. texts : of every passage of the corpus, as the reranker reads it.
     """
     chosen = [from_trees(plan, found, switches, context) for plan, found in zip(plans, scores, strict=True)]
-    asked = [_asked(plan, by, switches, context) for plan, by in zip(plans, chosen, strict=True)]
-    pairs = [[(query.text, texts[row]) for row in rows] for query, rows in zip(queries, asked, strict=True)]
+    remaining = [_to_rerank(plan, by, switches, context) for plan, by in zip(plans, chosen, strict=True)]
+    pairs = [[(query.text, texts[row]) for row in rows] for query, rows in zip(queries, remaining, strict=True)]
     again = score_batches(reranker, pairs)
     return [
         _completed(plan, by, rows, found, switches, context)
-        for plan, by, rows, found in zip(plans, chosen, asked, again, strict=True)
+        for plan, by, rows, found in zip(plans, chosen, remaining, again, strict=True)
     ]
 
 
@@ -66,7 +66,7 @@ def from_trees(plan: Plan, scores: FloatArray, switches: Switches, context: int)
     return chosen
 
 
-def _asked(plan: Plan, chosen: dict[int, tuple[int, float]], switches: Switches, context: int) -> list[int]:
+def _to_rerank(plan: Plan, chosen: dict[int, tuple[int, float]], switches: Switches, context: int) -> list[int]:
     """The passages that are reranked one by one: all where there is no tree, the rest where trees gave too few."""
     if not plan.trees:
         return [] if switches.refill == "unlinked" else list(plan.nodes)
@@ -78,18 +78,18 @@ def _asked(plan: Plan, chosen: dict[int, tuple[int, float]], switches: Switches,
 def _completed(
     plan: Plan,
     chosen: dict[int, tuple[int, float]],
-    asked: list[int],
+    remaining: list[int],
     scores: FloatArray,
     switches: Switches,
     context: int,
 ) -> Selection:
     best = np.argsort(-scores, kind="stable").tolist()[:context]
     if not plan.trees and switches.refill != "unlinked":
-        return Selection([asked[at] for at in best], {}, NO_TREES)
+        return Selection([remaining[at] for at in best], {}, NO_TREES)
     nodes = list(plan.nodes)
     rows = list(chosen)
     # The released code looks the positions of the rest up in the list of all.
-    source = nodes if switches.refill == "misaligned" else asked
+    source = nodes if switches.refill == "misaligned" else remaining
     for at in best:
         if len(rows) < context and source[at] not in rows:
             rows.append(source[at])
@@ -98,7 +98,7 @@ def _completed(
     if switches.order == "similarity":
         rows = [row for row in nodes if row in rows]
     note = "" if plan.trees else NO_TREES_FILLED
-    if asked:
+    if remaining:
         note = f"the trees gave {len(chosen)} passages of {context}: {len(rows) - len(chosen)} added by the reranker"
     return Selection(rows, chosen, note)
 

@@ -1,7 +1,7 @@
 """Where the released KG2RAG departs from its paper: one switch a departure.
 
 The defaults are the released code, `Switches.paper()` is the paper; "paper versus code" is a sweep between them.
-Departures that cannot show in a ranking (dead code, a reranker loaded anew for every question, errors turned into
+Departures that cannot affect a ranking (dead code, a reranker loaded anew for every question, errors turned into
 empty answers) have no switch.
 """
 
@@ -15,7 +15,7 @@ from kg2rag.types.parameters import check
 
 @dataclass(frozen=True)
 class Switches:
-    """Code (the first value named, and the default) or paper (the second, where the paper says anything).
+    """Code (the first value named, and the default) or paper (the second, where the paper defines one).
 
     Parameters
     ----------
@@ -33,14 +33,14 @@ class Switches:
     edge_order : edges of a tree in the "iteration" order of its vertices, or "depth_first" from the heaviest.
     rerank_on : the reranker reads the passages' "text", or the "triplets".
     repeat_passages : that text has a passage as often as it owns edges of the tree. With "triplets" it has no effect.
-    overflow : at a tree that does not fit, "stop"; "cut" it [ours: the paper does not say]; or "skip" it.
+    overflow : at a tree that does not fit, "stop"; "cut" it [ours: the paper is silent]; or "skip" it.
     refill : with fewer than half of the places taken, add passages at the positions that the reranker's order of the
         *other* passages names ("misaligned"), or those passages ("aligned"). "unlinked": whenever places are free, the
         passages that own no triple, by cosine [ours]. "none".
     order : passages by "similarity", seeds before expanded ones; or as the "trees" gave them.
-    group_titles : the passages of one title stand together, as in the prompt of the code; paper: False.
-    separator : what is encoded and reranked has this between title and text. Theirs ": "; the paper does not say, so
-        its preset has what every other system encodes.
+    group_titles : the passages of one title are grouped, as in the prompt of the code; paper: False.
+    separator : what is encoded and reranked has this between title and text. Theirs ": "; the paper is silent, so its
+        preset has what every other system encodes.
     """
 
     expansion: Literal["titles", "graph", "none"] = "titles"

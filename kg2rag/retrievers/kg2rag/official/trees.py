@@ -60,17 +60,17 @@ def iteration_trees(
     for i, edge in enumerate(edges):
         first.setdefault(_key(edge, place), i)
 
-    def seen(i: int) -> tuple[int, int, int]:
-        """When networkx comes upon an edge: at its first vertex, after the older pairs there, after older parallels."""
+    def met(i: int) -> tuple[int, int, int]:
+        """When networkx meets an edge: at its first vertex, after the older pairs there, after older parallels."""
         key = _key(edges[i], place)
         return place[key[0]], first[key], i
 
-    order = sorted(range(len(edges)), key=lambda i: (-weights[i], *seen(i)))
+    order = sorted(range(len(edges)), key=lambda i: (-weights[i], *met(i)))
     kept = _kruskal(order, edges, weights, joined)
     position = {i: at for at, i in enumerate(kept)}
     members = _components(edges, joined, place)
     trees: dict[str, list[int]] = {root: [] for root in members.values()}
-    for i in sorted(kept, key=lambda i: (seen(i)[0], position[i])):
+    for i in sorted(kept, key=lambda i: (met(i)[0], position[i])):
         trees[members[edges[i][0]]].append(i)
     sizes: dict[str, int] = {}
     for root in members.values():
@@ -110,13 +110,15 @@ def tree_text(
     facts : after every passage, the first three triples of it and of all before it.
     limit : characters; None for all. Strings grow with the square of the tree, and rerankers read the beginning.
     """
-    text, told = "", ""
+    text, relational = "", ""
     for row in rows:
         text += texts[row]
         if facts and stated[row]:
-            told += ", ".join(f"{triple.head} has/is {triple.relation} {triple.tail}" for triple in stated[row][:3])
-        if facts and told:
-            text += f" Relational facts: {told}."
+            relational += ", ".join(
+                f"{triple.head} has/is {triple.relation} {triple.tail}" for triple in stated[row][:3]
+            )
+        if facts and relational:
+            text += f" Relational facts: {relational}."
         if limit is not None and len(text) > limit:
             return text[:limit]
     return text
@@ -139,7 +141,7 @@ def _kruskal(order: Sequence[int], edges: Sequence[Edge], weights: FloatArray, j
 
 
 def _components(edges: Sequence[Edge], joined: Sequence[str], place: Mapping[str, int]) -> dict[str, str]:
-    """Vertex -> a vertex that stands for its component, in the order of the vertices."""
+    """Vertex -> the representative of its component, in the order of the vertices."""
     groups = Groups()
     for edge in edges:
         groups.join(*edge)
