@@ -21,7 +21,7 @@ from llm_server import FAULTS, ChatServer, at_random, first, serving, wait_until
 from pydantic import BaseModel
 
 from kg2rag.compute.llm import ChatModel, Completion, CompletionError, Failure, Usage
-from kg2rag.compute.llm.json_text import read_json, without_reasoning
+from kg2rag.compute.llm.json_text import json_in, without_reasoning
 from kg2rag.compute.store import DamagedEntryWarning, Store
 
 PATIENCE = (600.0, 0.5)  # seconds: for an answer that will come, and for one that will not
@@ -317,7 +317,7 @@ def test_an_unfinished_refused_or_empty_output_is_a_failure(fault, says, ask_mod
     ],
 )
 def test_json_with_one_reading_is_repaired(text):
-    assert read_json(text) == {"a": "x", "b": [1, 2]}
+    assert json_in(text) == {"a": "x", "b": [1, 2]}
 
 
 @pytest.mark.parametrize(
@@ -333,7 +333,7 @@ def test_json_with_one_reading_is_repaired(text):
     ],
 )
 def test_strings_survive_the_repair(text, expected):
-    assert read_json(text) == expected
+    assert json_in(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -357,7 +357,30 @@ def test_strings_survive_the_repair(text, expected):
 )
 def test_json_with_several_readings_or_none_is_refused(text, says):
     with pytest.raises(ValueError, match=says):
-        read_json(text)
+        json_in(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n" * 2_000,
+        "\n" * 200_000,
+        '{"a": 1' + "\n" * 200_000 + "x",
+        '{"a"' + " ," * 100_000,
+        '{"' + '\\"' * 100_000,
+        '{\\"}' * 20_000,
+        "".join(f'{{"a": {at}}}' for at in range(20_000)),
+        "{" + ",".join(f'"k{at}": 1' for at in range(50_000)) + ', "k49999": 2}',
+        "{'a: " * 50,
+        "```\n" * 50_000,
+    ],
+    ids=range(10),
+)
+def test_reading_json_is_linear_in_the_text(text):
+    # A rule that is quadratic takes hours on these; nothing here is timed.
+    with pytest.raises(ValueError, match=r"it holds|it is no JSON|its key|cut off"):
+        json_in(text, keys=("a",))
+    without_reasoning(text)
 
 
 JSON = st.recursive(
@@ -370,14 +393,14 @@ JSON = st.recursive(
 @settings(deadline=None)
 @given(st.dictionaries(st.text(), JSON, max_size=4), st.sampled_from(["{}", "```json\n{}\n```", "Well: {} Done."]))
 def test_any_object_is_read_back_from_fences_and_prose(value, wrapping):
-    assert read_json(wrapping.replace("{}", json.dumps(value), 1)) == value
+    assert json_in(wrapping.replace("{}", json.dumps(value), 1)) == value
 
 
 @settings(deadline=None)
 @given(st.text(alphabet="{}[]'\",: aTrue\\\n"))
 def test_whatever_the_text_reading_json_gives_a_value_or_a_value_error(text):
     with suppress(ValueError):
-        json.dumps(read_json(text), allow_nan=False)
+        json.dumps(json_in(text), allow_nan=False)
 
 
 @pytest.mark.parametrize("text", ["<think>{}</think>\nRome", "hm, {}\n</think>Rome", "Rome"])
@@ -498,6 +521,23 @@ def test_a_missing_key_names_the_variable(server, ask_model, monkeypatch):
 
 def test_an_endpoint_without_keys_needs_none(server, ask_model):
     assert ask_model(server, api_key_env=None).complete("p").text == "answer to p"
+
+
+@pytest.mark.parametrize("key", ["sk-0123456789\nabcdef", "sk-0123456789 abcdef", "sk-0123456789ébcdef"])
+def test_a_key_that_no_header_can_carry_is_refused_and_not_shown(server, ask_model, monkeypatch, key):
+    monkeypatch.setenv("KG2RAG_TEST_KEY", key)
+    with pytest.raises(ValueError, match="KG2RAG_TEST_KEY holds a blank, a line break or a character") as raised:
+        ask_model(server).complete("p")
+    assert key[:8] not in str(raised.value)
+    assert raised.value.__cause__ is None
+
+
+def test_a_server_that_repeats_the_key_does_not_get_it_into_the_store(ask_model, tmp_path):
+    with serving(reply=lambda _: f"you sent {KEY}") as server:
+        assert ask_model(server).complete("p").text == "you sent ***"
+    stored = [file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()]
+    assert stored
+    assert not any(KEY.encode() in content for content in stored)
 
 
 @pytest.mark.parametrize("url", ["http://me:secret@host/v1", "http://host/v1?key=secret"])

@@ -13,7 +13,7 @@ from llm_server import serving
 from pydantic import BaseModel
 
 from kg2rag.compute.llm import ChatModel, CompletionError
-from kg2rag.compute.llm.json_text import read_json
+from kg2rag.compute.llm.json_text import json_in
 from kg2rag.compute.llm.queries import ask_each, name_of, quoted, unusable
 from kg2rag.compute.store import Store
 from kg2rag.types.passages import Query
@@ -71,13 +71,13 @@ VALUES = st.recursive(
 @given(st.dictionaries(st.sampled_from("pqrs"), VALUES, min_size=1), st.integers(0, 60))
 def test_an_object_cut_anywhere_is_read_as_it_was_or_refused(value: dict[str, object], end: int) -> None:
     with suppress(ValueError):
-        assert read_json(json.dumps(value)[:end], keys=value) == value
+        assert json_in(json.dumps(value)[:end], keys=value) == value
 
 
 @given(st.dictionaries(st.sampled_from("pqrs"), st.text() | st.lists(st.integers()), min_size=1))
 def test_an_object_that_lacks_its_closing_brace_alone_is_closed(value: dict[str, object]) -> None:
     text = json.dumps(value)[:-1]
-    assert read_json(text, keys=value) == read_json(f"```json\n{text},\n```", keys=value) == value
+    assert json_in(text, keys=value) == json_in(f"```json\n{text},\n```", keys=value) == value
 
 
 @pytest.mark.parametrize(
@@ -85,4 +85,4 @@ def test_an_object_that_lacks_its_closing_brace_alone_is_closed(value: dict[str,
 )
 def test_an_object_that_may_lack_more_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="cut off"):
-        read_json(text, keys=("a", "b"))
+        json_in(text, keys=("a", "b"))

@@ -10,7 +10,7 @@ that is no chat completion (half a body, a proxy's page, no choices), is handed 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
 
@@ -19,6 +19,8 @@ from kg2rag.compute.llm.rate import limit_of
 
 if TYPE_CHECKING:
     import openai
+
+Text = TypeVar("Text", str, str | None)
 
 _DAMAGE = "kg2rag_damage"
 _LONGEST = 300  # characters of an error text that are kept
@@ -83,6 +85,11 @@ def api_key(variable: str | None) -> str:
             f"The environment variable {variable} is not set. Put the API key there, name another variable in "
             "api_key_env, or pass api_key_env=None for an endpoint that needs no key."
         )
+    if not all("!" <= character <= "~" for character in key):  # not quoted: it is a secret
+        raise ValueError(
+            f"The API key in the environment variable {variable} holds a blank, a line break or a character that is "
+            "not ASCII, which an HTTP header cannot carry. Copy the key alone."
+        )
     return key
 
 
@@ -103,14 +110,14 @@ def ask(client: openai.OpenAI, body: dict[str, Any]) -> Reply:
     except openai.APIError as error:
         failure = _failure(error, client)
     else:
-        return _reply(raw.http_response.content, raw.retries_taken + 1)
+        return _reply(raw.http_response.content, raw.retries_taken + 1, client.api_key)
     raise CompletionError(failure)
 
 
 def _refuse_damaged(response: Any) -> None:
     """Response hook: a damaged answer takes the status that makes the client try again."""
     response.read()
-    if response.status_code == 200:
+    if response.is_success:
         try:
             _Answer.model_validate_json(response.content)
         except ValidationError as error:
@@ -118,16 +125,16 @@ def _refuse_damaged(response: Any) -> None:
             response.status_code = 502
 
 
-def _reply(content: bytes, attempts: int) -> Reply:
+def _reply(content: bytes, attempts: int, key: str) -> Reply:
     answer = _Answer.model_validate_json(content)
     choice, usage = answer.choices[0], answer.usage or _Tokens()
     return Reply(
-        text=choice.message.content or "",
-        finish_reason=choice.finish_reason,
-        refusal=choice.message.refusal,
+        text=_hidden(choice.message.content or "", key),
+        finish_reason=_hidden(choice.finish_reason, key),
+        refusal=_hidden(choice.message.refusal, key),
         prompt_tokens=usage.prompt_tokens,
         completion_tokens=usage.completion_tokens,
-        served_model=answer.model,
+        served_model=_hidden(answer.model, key),
         attempts=attempts,
     )
 
@@ -157,8 +164,13 @@ def _said(error: openai.APIStatusError) -> str:
     return " ".join(str(detail or error.response.text or "no explanation").split())
 
 
+def _hidden(text: Text, key: str) -> Text:
+    """A text of the server's without the key, which some servers repeat."""
+    return text.replace(key, "***") if text is not None and len(key) >= _SECRET else text
+
+
 def _redacted(reason: str, key: str) -> str:
-    hidden = reason.replace(key, "***") if len(key) >= _SECRET else reason  # before cutting: half a key is a secret too
+    hidden = _hidden(reason, key)  # before cutting: half a key is a secret too
     return hidden if len(hidden) <= _LONGEST else f"{hidden[:_LONGEST]}…"
 
 

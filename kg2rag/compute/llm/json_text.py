@@ -2,7 +2,7 @@
 
 Small models wrap JSON in fences and prose, leave trailing commas, and write Python quotes and constants. Such a text is
 repaired where only one reading is possible, and refused, with the reason, where there are several or none. The rules
-are ours.
+are ours. All of it is linear in the length of the text: an answer may be anything, and is read again on every resume.
 """
 
 from __future__ import annotations
@@ -10,13 +10,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterator
+from functools import cache
 from typing import Any
 
-_THOUGHT = re.compile(r"\A(?:\s*<think>)?(?:(?!<think>).)*?</think>\s*", re.DOTALL)
+from kg2rag.text.records import too_deep
+
 _FENCED = re.compile(r"```[\w-]*[ \t]*\n(.*?)```", re.DOTALL)
-_PIECE = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^"'{}]+|.""", re.DOTALL)
-_TOKEN = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^"']+|.""", re.DOTALL)
-_BRACKET = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^"'{}\[\]]+|.""", re.DOTALL)
 _TRAILING_COMMA = re.compile(r"(?<![{\[,:\s])\s*,(\s*[}\]])")
 _CONSTANT = re.compile(r"\b(?:True|False|None)\b")
 _JSON_CONSTANT = {"True": "true", "False": "false", "None": "null"}
@@ -28,10 +27,11 @@ def without_reasoning(text: str) -> str:
     >>> without_reasoning("<think>Paris? Yes.</think> Paris")
     'Paris'
     """
-    return _THOUGHT.sub("", text, count=1)
+    thought, end, answer = text.partition("</think>")
+    return answer.lstrip() if end and "<think>" not in thought.lstrip().removeprefix("<think>") else text
 
 
-def read_json(text: str, keys: Collection[str] = ()) -> Any:
+def json_in(text: str, keys: Collection[str] = ()) -> Any:
     """The JSON value of a text that holds exactly one, repaired where only one reading is possible.
 
     Parameters
@@ -41,11 +41,11 @@ def read_json(text: str, keys: Collection[str] = ()) -> Any:
 
     Raises
     ------
-    ValueError : no value, several different ones, a key that stands twice, a cut-off text; the message says which.
+    ValueError : no value, several different ones, a repeated key, a cut-off text; the message says which.
 
     Examples
     --------
-    >>> read_json("Sure! {'answer': 'Paris', 'sure': True,} Anything else?")
+    >>> json_in("Sure! {'answer': 'Paris', 'sure': True,} Anything else?")
     {'answer': 'Paris', 'sure': True}
     """
     try:
@@ -59,7 +59,7 @@ def read_json(text: str, keys: Collection[str] = ()) -> Any:
 def _one_object(text: str) -> Any:
     fenced = _FENCED.findall(text)
     spans = fenced if len(fenced) == 1 else list(_objects(text))
-    found: list[Any] = []
+    found: dict[str, Any] = {}
     reasons: list[str] = []
     for span in spans:
         try:
@@ -67,27 +67,55 @@ def _one_object(text: str) -> Any:
         except _NotJsonError as error:
             reasons.append(str(error))
             continue
-        if not any(_same(value, other) for other in found):
-            found.append(value)
+        found.setdefault(json.dumps(value, sort_keys=True), value)  # as text, for 1 and True are not the same
     if len(found) > 1:
         raise ValueError(f"it holds {len(found)} different JSON objects where one was asked for")
     if not found:
         raise ValueError(reasons[0] if reasons else "it holds no JSON object")
-    return found[0]
+    return next(iter(found.values()))
 
 
 class _NotJsonError(ValueError):
     """A text that is no JSON; a repeated key is another matter and stays a ValueError."""
 
 
+class _Pieces:
+    """A text in pieces: quoted strings whole, the characters `marks` one by one, runs of anything else.
+
+    A quotation mark that nothing closes is a piece of its own. After one, no other of its kind can be closed either,
+    so that none is looked for again: this keeps a text of many escaped marks linear.
+    """
+
+    def __init__(self, text: str, marks: str = "") -> None:
+        self.text, self.marks, self.quotes = text, marks, "\"'"
+
+    def after(self, start: int) -> Iterator[tuple[str, int]]:
+        """The pieces from a position on, with the position after each."""
+        while start < len(self.text):
+            match = _piece(self.marks, self.quotes).match(self.text, start)
+            assert match is not None  # the last alternative is any character
+            piece = match[0]
+            if piece[0] in self.quotes and not any(match.groups()):
+                self.quotes = self.quotes.replace(piece[0], "")
+                piece = piece[0]
+            start += len(piece)
+            yield piece, start
+
+
+@cache
+def _piece(marks: str, quotes: str) -> re.Pattern[str]:
+    strings = [rf"{quote}(?:[^{quote}\\]++|\\.)*+({quote}?)" for quote in quotes]
+    return re.compile("|".join([*strings, rf"""[^"'{re.escape(marks)}]+""", "."]), re.DOTALL)
+
+
 def _strict(text: str) -> Any:
+    if too_deep(text):
+        raise ValueError("its JSON is nested too deeply")
     try:
         # Line breaks inside strings are not JSON, but leave one reading.
         return json.loads(text, strict=False, object_pairs_hook=_distinct, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
         raise _NotJsonError(f"it is no JSON ({error})") from None
-    except RecursionError:
-        raise ValueError("its JSON is nested too deeply") from None
 
 
 def _repaired(span: str) -> Any:
@@ -99,7 +127,7 @@ def _repaired(span: str) -> Any:
 
 def _as_json(span: str) -> Iterator[str]:
     """The tokens of a span, with single-quoted strings, Python constants and trailing commas as JSON has them."""
-    tokens = _TOKEN.findall(span)
+    tokens = [piece for piece, _ in _Pieces(span).after(0)]
     for at, token in enumerate(tokens):
         if token[0] == '"':
             yield token
@@ -122,28 +150,37 @@ def _double_quoted(token: str) -> str:
 
 def _objects(text: str) -> Iterator[str]:
     """The outermost `{...}` of a text; braces inside strings do not count."""
-    start = text.find("{")
-    while start >= 0:
-        end = _closing(text, start)
-        if text[:start].rstrip()[-1:] in ("[", ","):
+    pieces, end = _Pieces(text, "{}"), 0
+    while (start := text.find("{", end)) >= 0:
+        before, end = text[end:start].rstrip()[-1:], _closing(pieces, start)
+        if before in ("[", ","):
             raise ValueError("its JSON object is part of a list that is cut off or damaged")
         yield text[start:end]
-        start = text.find("{", end)
+
+
+def _closing(pieces: _Pieces, start: int) -> int:
+    """The position after the brace that closes the one at `start`."""
+    depth = 0
+    for piece, end in pieces.after(start):
+        depth += {"{": 1, "}": -1}.get(piece, 0)
+        if depth == 0:
+            return end
+    raise ValueError("its JSON is cut off: a brace is never closed")
 
 
 def _closed(text: str, keys: Collection[str]) -> dict[str, Any] | None:
     """The last object of a text whose closing brace is missing; None where more is missing, or nothing is."""
     start = text.find("{")
-    span = re.sub(r"\s*,?\s*(?:```)?\s*\Z", "", text[start:]) if start >= 0 else ""
+    span = text[start:].rstrip().removesuffix("```").rstrip().removesuffix(",").rstrip() if start >= 0 else ""
     if span[-1:] not in ('"', "'", "]", "}"):  # a number may go on
         return None
     open_: list[str] = []
-    for piece in _BRACKET.finditer(span):
-        if piece[0] in ("{", "["):
-            open_.append(piece[0])
-        elif piece[0] in ("}", "]") and (not open_ or open_.pop() != {"}": "{", "]": "["}[piece[0]]):
+    for piece, _ in _Pieces(span, "{}[]").after(0):
+        if piece in ("{", "["):
+            open_.append(piece)
+        elif piece in ("}", "]") and (not open_ or open_.pop() != {"}": "{", "]": "["}[piece]):
             return None
-        if piece[0] in ('"', "'") or not open_:  # cut off within a string, or closed before the end
+        if piece in ('"', "'") or not open_:  # cut off within a string, or closed before the end
             return None
     if len(open_) > 1:  # a list may have lost items, an object within it keys
         return None
@@ -154,25 +191,12 @@ def _closed(text: str, keys: Collection[str]) -> dict[str, Any] | None:
     return value if isinstance(value, dict) and set(keys) <= value.keys() else None
 
 
-def _closing(text: str, start: int) -> int:
-    """One past the brace that closes the one at `start`."""
-    depth = 0
-    for piece in _PIECE.finditer(text, start):
-        depth += {"{": 1, "}": -1}.get(piece[0], 0)
-        if depth == 0:
-            return piece.end()
-    raise ValueError("its JSON is cut off: a brace is never closed")
-
-
-def _same(one: Any, other: Any) -> bool:
-    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)  # 1 and True are not the same
-
-
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise ValueError(f"its key {next(key for key in keys if keys.count(key) > 1)!r} stands twice")
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise ValueError(f"its key {twice!r} stands twice")
     return value
 
 

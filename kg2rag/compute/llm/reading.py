@@ -7,7 +7,7 @@ import json
 from pydantic import BaseModel, ValidationError
 
 from kg2rag.compute.llm.connection import Reply, complaints
-from kg2rag.compute.llm.json_text import read_json, without_reasoning
+from kg2rag.compute.llm.json_text import json_in, without_reasoning
 from kg2rag.compute.llm.outcomes import Completion, Failure, Outcome
 
 
@@ -28,7 +28,7 @@ def read(reply: Reply, schema: type[BaseModel] | None, *, cached: bool) -> Outco
     parsed: BaseModel | None = None
     if schema is not None:
         try:
-            value = read_json(text, keys=schema.model_json_schema().get("properties", {}))
+            value = json_in(text, keys=schema.model_json_schema().get("properties", {}))
             parsed = schema.model_validate_json(json.dumps(value))
         except ValidationError as error:
             return failed(f"the output does not fit {schema.__name__} ({complaints(error)})")
