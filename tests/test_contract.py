@@ -23,6 +23,10 @@ EXCUSED: dict[str, dict[str, str]] = {
         "parameter self_loops": "no fact of the worlds joins an entity to itself",
         "parameter short_spans_match": "no name of the worlds is too short for a character n-gram",
     },
+    "mention_ppr": {
+        "parameter triple_seed_weight": "counts with a triple_weight alone, which is 0 by default",
+        "parameter triple_seeds": "counts with a triple_weight alone, which is 0 by default",
+    },
     "pattern": {
         "finds something": "looks up names, typos and rare words only; frequent words are left to other systems",
     },

@@ -1,23 +1,56 @@
-"""The worked example of docs/add_a_strategy.md is run as it stands on the page."""
+"""The worked examples of docs/add_a_strategy.md, _reranker.md and _linker.md are run as the pages print them."""
 
 from __future__ import annotations
 
 import importlib.util
 import re
 import sys
-from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import kg2rag
 from kg2rag import systems
 from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.retrievers import linking, rerankers
 from kg2rag.types.passages import Query
 
-PAGE = (Path(__file__).parent.parent / "docs" / "add_a_strategy.md").read_text(encoding="utf-8")
-MODULE, LINE = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-QUERIES = [Query("1", "Who began FastAPI?"), Query("2", ""), Query("3", "uvicorn", ("uvicorn-1", "fastapi-1"))]
+DOCS = Path(__file__).parent.parent / "docs"
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page's module, the line that registers it, and the check it recommends."""
+
+    module: str
+    line: str
+    check: str
+
+    @classmethod
+    def read(cls, name: str) -> Page:
+        return cls(*re.findall(r"```python\n(.*?)```", (DOCS / name).read_text(encoding="utf-8"), re.DOTALL))
+
+    def loaded(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+        """The page's module, written to a file and imported."""
+        file = folder / "page_example.py"
+        file.write_text(self.module, encoding="utf-8")
+        spec = importlib.util.spec_from_file_location("page_example", file)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, "page_example", module)
+        monkeypatch.syspath_prepend(str(folder))  # where another process finds it, too
+        spec.loader.exec_module(module)
+        return module
+
+    def entry(self, module: ModuleType) -> dict[str, object]:
+        entry: dict[str, object] = eval(f"{{{self.line}}}", vars(module))
+        return entry
+
+
+STRATEGY, RERANKER, LINKER = (Page.read(name) for name in ("add_a_strategy.md", "add_a_reranker.md", "add_a_linker.md"))
 
 
 @pytest.fixture
@@ -26,48 +59,58 @@ def kb(tmp_path: Path) -> KnowledgeBase:
 
 
 @pytest.fixture
-def registered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The page's module, written to a file and entered in the catalogue by the page's line."""
-    file = tmp_path / "title_match.py"
-    file.write_text(MODULE, encoding="utf-8")
-    spec = importlib.util.spec_from_file_location("title_match", file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "title_match", module)
-    spec.loader.exec_module(module)
-    entry = eval(f"{{{LINE}}}", vars(module))
+def strategy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The name under which the page's strategy is in the catalogue."""
+    entry = STRATEGY.entry(STRATEGY.loaded(tmp_path, monkeypatch))
     monkeypatch.setattr(systems, "SYSTEMS", dict(sorted({**systems.SYSTEMS, **entry}.items())))
-    yield from entry
+    return next(iter(entry))
 
 
-def test_the_example_is_in_the_catalogue_after_its_line(registered: str) -> None:
-    assert registered == "title_match"
-    assert systems.parameters(registered) == {"min_share": 0.5}
+@pytest.mark.parametrize("page", [STRATEGY, RERANKER, LINKER], ids=["strategy", "reranker", "linker"])
+def test_the_pages_example_keeps_the_contract_as_the_page_says(
+    page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exec(page.check, vars(page.loaded(tmp_path, monkeypatch)))
 
 
-def test_the_example_finds_pages_by_title(registered: str, kb: KnowledgeBase) -> None:
-    found = systems.build(registered, kb).retrieve("Who began FastAPI?", k=3)
+def test_the_strategy_is_in_the_catalogue_after_its_line(strategy: str) -> None:
+    assert strategy == "title_match"
+    assert systems.parameters(strategy) == {"min_share": 0.5}
+
+
+def test_the_strategy_finds_pages_by_title_and_explains_their_scores(strategy: str, kb: KnowledgeBase) -> None:
+    found = systems.build(strategy, kb).retrieve("Who began FastAPI?", k=3)
     assert found.passage_ids == ["fastapi-1", "fastapi-2", "fastapi-3"]
+    assert "= 1 (share)" in str(found.explain())
 
 
-def test_the_example_keeps_the_contract(registered: str, kb: KnowledgeBase) -> None:
-    system = systems.build(registered, kb, min_share=0.3)
-    batch = system.retrieve_batch(QUERIES, 10)
-    assert [ranking.query_id for ranking in batch] == ["1", "2", "3"]
-    assert len(batch[1]) == 0
-    assert batch[2].passage_ids == ["uvicorn-1"]
-    for query, ranking in zip(QUERIES, batch, strict=True):
-        assert system.retrieve_batch([query], 10)[0].scores.tolist() == ranking.scores.tolist()
-        assert system.retrieve_batch([query], 2)[0].rows.tolist() == ranking.rows[:2].tolist()
-
-
-def test_the_example_is_compared_like_any_other(registered: str, kb: KnowledgeBase) -> None:
+def test_the_strategy_is_compared_like_any_other(strategy: str, kb: KnowledgeBase) -> None:
     data = kg2rag.load("bundled", limit=20)
-    result = kg2rag.compare(systems.build_all(kb, ["bm25", registered]), data, metrics=["recall@5"], progress=False)
+    result = kg2rag.compare(systems.build_all(kb, ["bm25", strategy]), data, metrics=["recall@5"], progress=False)
     assert list(result.scores["system"]) == ["bm25", "title_match"]
 
 
-def test_the_example_refuses_impossible_settings(registered: str, kb: KnowledgeBase) -> None:
+def test_the_strategy_refuses_impossible_settings(strategy: str, kb: KnowledgeBase) -> None:
     with pytest.raises(ValueError, match="min_share must be above 0 and at most 1, not 0"):
-        systems.build(registered, kb, min_share=0.0)
+        systems.build(strategy, kb, min_share=0.0)
+
+
+def test_the_reranker_is_known_by_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kb: KnowledgeBase) -> None:
+    entry = RERANKER.entry(RERANKER.loaded(tmp_path, monkeypatch))
+    monkeypatch.setattr(rerankers, "RERANKERS", {**rerankers.RERANKERS, **entry})
+    system = systems.build("rerank", kb, reranker="long-words")
+    assert repr(system).endswith("Rerank(reranker=LongWords(length=5), depth=100)")
+    # "framework" and "fastapi" count, 9 + 7 letters; fastapi-1's text has both or its title has the second
+    assert system.retrieve("is fastapi a web framework", k=1).hit(1).score_parts["reranker"] in (1.0, 9 / 16, 7 / 16)
+
+
+def test_the_linker_is_known_by_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kb: KnowledgeBase) -> None:
+    entry = LINKER.entry(LINKER.loaded(tmp_path, monkeypatch))
+    monkeypatch.setattr(linking, "LINKERS", {**linking.LINKERS, **entry})
+    two_words = next(name for name in kb.graph.names if re.fullmatch(r"[A-Z]\w+ [A-Z]\w+", name))
+    first, second = two_words.split()
+    text = f"Who is {first[0]}. {second}?"
+    [[link]] = linking.named("initials", kb).link_batch([Query("1", text)])
+    assert text[slice(*link.span)] == f"{first[0]}. {second}"
+    assert kb.graph.names[link.entity].split()[1] == second
+    assert systems.build("vector_first", kb, fallback="initials") is not None
