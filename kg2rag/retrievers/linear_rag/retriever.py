@@ -130,7 +130,8 @@ class LinearRAG(VectorRetriever):
                 near = near[open_[near]]
                 fits = sentences.cosines(query, near.astype(np.int64))
                 for at in np.lexsort((near, -fits))[: self.top_k_sentence].tolist():
-                    sentence, passed = int(near[at]), score * float(fits[at])
+                    # float32 cosines of equal texts may exceed 1: the entity would then activate itself, for ever
+                    sentence, passed = int(near[at]), score * min(float(fits[at]), 1.0)
                     open_[sentence] = False
                     if passed < self.iteration_threshold:
                         continue
