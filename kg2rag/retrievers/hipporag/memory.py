@@ -10,7 +10,8 @@ import hashlib
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.graph.synonyms import Synonyms, synonyms
 from kg2rag.knowledge.indexes.dense import DenseIndex
-from kg2rag.retrievers.hipporag.graph import VERSION, PhraseGraph, PhraseTable, synonym_ends
+from kg2rag.retrievers.hipporag.graph import PhraseGraph
+from kg2rag.retrievers.hipporag.phrases import VERSION, PhraseTable, synonym_ends
 
 
 def phrases(kb: KnowledgeBase) -> PhraseTable:
