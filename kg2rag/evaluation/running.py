@@ -23,7 +23,6 @@ class System(Protocol):
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """One ranking of at most `k` hits a query, in the order of the queries."""
-        ...
 
 
 _SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+from kg2rag.report.html_page import HtmlPage
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.text.templates import render
 from kg2rag.types.explanation import Explanation, side_by_side
@@ -25,7 +26,7 @@ NARROWEST = 48  # columns of a terminal that an explanation needs beside another
 
 
 @dataclass(frozen=True, repr=False)
-class QuestionExplanation:
+class QuestionExplanation(HtmlPage):
     """A question, what is known about it, and one explanation per system; made by `explain`.
 
     Attributes
@@ -46,14 +47,8 @@ class QuestionExplanation:
         known = {"id": self.id, "answer": " / ".join(self.answers), "gold": ", ".join(self.gold)}
         return {name: value for name, value in known.items() if value}
 
-    def to_html(self) -> str:
-        """A self-contained page; every text is escaped."""
-        return self._html(alone=True)
-
-    def _repr_html_(self) -> str:
-        return self._html(alone=False)
-
-    def _html(self, *, alone: bool) -> str:
+    def html(self, *, alone: bool) -> str:
+        """The page or fragment, from its template."""
         return render("explained.html.j2", alone=alone, explained=self)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:

@@ -6,6 +6,7 @@ into several tables, one below the other.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -93,13 +94,22 @@ def _cell(cell: Cell, *, full: bool) -> Any:
 
 def pairs_table(sheet: Sheet, pairs: pd.DataFrame, metric: str) -> Table:
     """Every pair of systems in one metric, from the columns of `Comparison.pairs`."""
+    rows = (
+        (f"{a}\nless {b}", f"{difference}\n{interval}", *rest)
+        for a, b, difference, interval, *rest in pair_rows(sheet, pairs, metric)
+    )
+    return text_table(f"Every pair in {metric}", ("pair", "difference", "p", "d", "w/t/l"), rows)
+
+
+def text_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[str]], left: Collection[str] = ()) -> Table:
+    """A table of plain texts; the first column and those of `left` are aligned to the left."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=Text(f"Every pair in {metric}"), box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left")
-    for column in ("pair", "difference", "p", "d", "w/t/l"):
-        table.add_column(column, justify="left" if column == "pair" else "right", no_wrap=True)
-    for a, b, difference, interval, *rest in pair_rows(sheet, pairs, metric):
-        table.add_row(Text(f"{a}\nless {b}"), Text(f"{difference}\n{interval}"), *map(Text, rest))
+    table = Table(title=Text(title), box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left")
+    for place, column in enumerate(columns):
+        table.add_column(Text(column), justify="left" if not place or column in left else "right", no_wrap=not left)
+    for row in rows:
+        table.add_row(*map(Text, row))
     return table

@@ -6,46 +6,9 @@ Contexts are written by a `Formatter`, such as `kg2rag.ContextFormatter`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from kg2rag.types.rankings import Ranking
-
-
-class Cited(Protocol):
-    """A passage in a context."""
-
-    @property
-    def passage_id(self) -> str:
-        """Its id."""
-        ...
-
-
-class LeftOut(Protocol):
-    """Something left out of a context."""
-
-    @property
-    def what(self) -> str:
-        """The id of a passage, or a line."""
-        ...
-
-    @property
-    def why(self) -> str:
-        """The reason; "budget" where it did not fit."""
-        ...
-
-
-class Context(Protocol):
-    """The text that a formatter makes of a ranking."""
-
-    @property
-    def citations(self) -> Sequence[Cited]:
-        """The passages in it."""
-        ...
-
-    @property
-    def dropped(self) -> Sequence[LeftOut]:
-        """What was left out."""
-        ...
 
 
 class Formatter(Protocol):
@@ -54,11 +17,9 @@ class Formatter(Protocol):
     @property
     def passage_tokens(self) -> int:
         """The budget."""
-        ...
 
-    def passages(self, ranking: Ranking) -> Context:
-        """The context of a ranking."""
-        ...
+    def passages(self, ranking: Ranking) -> Any:
+        """A context: `citations`, each with a `passage_id`, and what was `dropped`, each with `what` and `why`."""
 
 
 def left_out(

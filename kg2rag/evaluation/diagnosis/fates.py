@@ -26,7 +26,6 @@ class Traced(Protocol):
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
         """One trace per query, in the order of the queries."""
-        ...
 
 
 class Fate(NamedTuple):

@@ -16,7 +16,8 @@ from kg2rag.evaluation.diagnosis.seed_oracles import gold_seeds, seeded_with_gol
 from kg2rag.evaluation.metric_names import Metrics, parse_metrics
 from kg2rag.evaluation.metrics import evaluate
 from kg2rag.knowledge.base import KnowledgeBase
-from kg2rag.report import plots
+from kg2rag.report import plots, text_table
+from kg2rag.report.html_page import HtmlPage
 from kg2rag.retrievers.contract import Pipeline, Retriever
 from kg2rag.retrievers.kg2rag.expand import Expand
 from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
@@ -33,7 +34,7 @@ Rung = tuple[str, "Retriever | None", str]  # its name, what is run, and what it
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class OracleLadder:
+class OracleLadder(HtmlPage):
     """The headroom of each stage of a system.
 
     Attributes
@@ -57,14 +58,8 @@ class OracleLadder:
             raise ValueError(f"Unknown metric {chosen!r}. This ladder has: {', '.join(self.metrics)}.")
         return plots.oracle_ladder(self.frame, chosen, f"{self.system}: {chosen} with perfect stages, per cent")
 
-    def to_html(self) -> str:
-        """A self-contained page."""
-        return self._html(alone=True)
-
-    def _repr_html_(self) -> str:
-        return self._html(alone=False)
-
-    def _html(self, *, alone: bool) -> str:
+    def html(self, *, alone: bool) -> str:
+        """The page or fragment, from its template."""
         rungs = [
             (row["rung"], [per_cent(row[name]) for name in self.metrics], row["note"])
             for row in self.frame.to_dict("records")
@@ -84,15 +79,12 @@ class OracleLadder:
         return f"Oracle ladder of {self.system} on {self.data}\n{self.frame.round(4).to_string(index=False)}"
 
     def __rich__(self) -> Table:
-        from rich import box
-        from rich.table import Table
+        rows = ((_cell(value) for value in row) for row in self.frame.itertuples(index=False))
+        return text_table(f"{self.system}: with perfect stages", self.frame.columns, rows, left=("questions", "note"))
 
-        made = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=f"{self.system}: with perfect stages")
-        for name in self.frame.columns:
-            made.add_column(name, justify="right" if name in self.metrics else "left")
-        for row in self.frame.itertuples(index=False):
-            made.add_row(*(per_cent(value) if isinstance(value, float) else str(value) for value in row))
-        return made
+
+def _cell(value: object) -> str:
+    return per_cent(value) if isinstance(value, float) else str(value)
 
 
 def per_cent(share: float) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from kg2rag.report.html_page import HtmlPage
 from kg2rag.report.question_explanation import check_same_questions, excerpts
 from kg2rag.text.templates import render
 from kg2rag.types.explanation import GOLD, Explanation, side_by_side
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class QueryComparison:
+class QueryComparison(HtmlPage):
     """The questions on which two systems differ most. Displays in Jupyter and in a terminal.
 
     Attributes
@@ -40,14 +41,8 @@ class QueryComparison:
     def __len__(self) -> int:
         return len(self.frame)
 
-    def to_html(self) -> str:
-        """A self-contained page."""
-        return self._html(alone=True)
-
-    def _repr_html_(self) -> str:
-        return self._html(alone=False)
-
-    def _html(self, *, alone: bool) -> str:
+    def html(self, *, alone: bool) -> str:
+        """The page or fragment, from its template."""
         from markupsafe import Markup
 
         differences = [

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from kg2rag.report import plots
+from kg2rag.report import plots, text_table
+from kg2rag.report.html_page import HtmlPage
 from kg2rag.text.templates import render
 from kg2rag.types.trace import LOST_AT, LostAt
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Waterfall:
+class Waterfall(HtmlPage):
     """What became of the gold of a system. Displays in Jupyter as a page to click through, and in a terminal.
 
     Attributes
@@ -62,14 +63,8 @@ class Waterfall:
         """All gold, less what each stage lost, down to what was found; below, the same by question type."""
         return plots.waterfall(self.totals(), f"{self.system}: where the gold went, k = {self.k}")
 
-    def to_html(self) -> str:
-        """A self-contained page: table, figure, and every gold passage behind where and why it was lost."""
-        return self._html(alone=True)
-
-    def _repr_html_(self) -> str:
-        return self._html(alone=False)
-
-    def _html(self, *, alone: bool) -> str:
+    def html(self, *, alone: bool) -> str:
+        """The page or fragment, from its template."""
         totals = self.totals()
         shown = [name for name in LOST_AT if totals[name].any() or name == "found"]
         return render(
@@ -115,18 +110,9 @@ class Waterfall:
         return f"Waterfall of {self.system} on {self.data}, k = {self.k}\n{_shown(self.totals()).to_string()}"
 
     def __rich__(self) -> Table:
-        from rich import box
-        from rich.table import Table
-
         totals = _shown(self.totals())
         title = f"{self.system}: gold passages by where they were lost, k = {self.k}"
-        made = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title)
-        made.add_column("type", no_wrap=True)
-        for name in totals.columns:
-            made.add_column(name, justify="right")
-        for row in totals.itertuples():
-            made.add_row(*map(str, row))
-        return made
+        return text_table(title, ("type", *totals.columns), (map(str, row) for row in totals.itertuples()))
 
 
 def _shown(totals: pd.DataFrame) -> pd.DataFrame:

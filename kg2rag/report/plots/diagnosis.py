@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kg2rag.report.plots.style import GREY, INK, PALETTE, PAPER
+from kg2rag.report.plots.style import GREY, INK, PALETTE, PAPER, WIDTH, bare
 from kg2rag.types.trace import LOST_AT
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ FOUND = PALETTE[2]
 COLOURS: dict[str, str] = dict(
     zip(LOST_AT, (GREY, "#5C6875", PALETTE[1], PALETTE[5], PALETTE[3], PALETTE[0], PALETTE[6], FOUND), strict=True)
 )
-_WIDTH = 9.4
 _NARROWEST = 0.035  # of the axis: counts of narrower segments are only in the table
 
 
@@ -36,7 +35,7 @@ def waterfall(totals: pd.DataFrame, title: str) -> Figure:
     losses = [loss for loss in LOST_AT[:-1] if whole[loss]]
     types = list(totals.index) if len(totals) > 1 else []
     heights = [0.36 * (len(losses) + 2) + 0.2, *([0.36 * len(types) + 0.2] if types else [])]
-    figure = Figure(figsize=(_WIDTH, sum(heights) + 0.9), layout="constrained")
+    figure = Figure(figsize=(WIDTH, sum(heights) + 0.9), layout="constrained")
     figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold", color=INK, parse_math=False)
     axes = figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
     _fall(axes[0], whole, losses)
@@ -60,7 +59,7 @@ def _fall(axis: Axes, whole: pd.Series, losses: Sequence[str]) -> None:
     axis.set_yticks(range(len(names)), names)
     axis.set_ylim(len(names) - 0.4, -0.6)
     axis.set_xlim(0, gold)
-    _bare(axis)
+    bare(axis, edge=False)
 
 
 def _count(axis: Axes, place: int, ends: tuple[int, int], count: int, gold: int) -> None:
@@ -100,7 +99,7 @@ def _stacks(axis: Axes, totals: pd.DataFrame) -> None:
         loc="upper left", bbox_to_anchor=(0, -0.04), ncols=6, frameon=False, fontsize=8.5, labelcolor=INK,
         handlelength=1, handleheight=1, columnspacing=1.2, borderaxespad=0,
     )  # fmt: skip
-    _bare(axis)
+    bare(axis, edge=False)
 
 
 def oracle_ladder(table: pd.DataFrame, metric: str, title: str) -> Figure:
@@ -112,7 +111,7 @@ def oracle_ladder(table: pd.DataFrame, metric: str, title: str) -> Figure:
     """
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(_WIDTH, 0.42 * len(table) + 0.7), layout="constrained")
+    figure = Figure(figsize=(WIDTH, 0.42 * len(table) + 0.7), layout="constrained")
     axis = figure.subplots()
     values = table[metric].to_numpy(dtype=float)
     for place, (value, note) in enumerate(zip(values, table["note"], strict=True)):
@@ -126,13 +125,5 @@ def oracle_ladder(table: pd.DataFrame, metric: str, title: str) -> Figure:
     axis.set_ylim(len(table) - 0.5, -0.5)
     axis.set_xlim(0, 1.15)
     axis.set_title(title, loc="left", fontsize=10.5, fontweight="bold", color=INK, parse_math=False)
-    _bare(axis)
+    bare(axis, edge=False)
     return figure
-
-
-def _bare(axis: Axes) -> None:
-    for side in ("top", "right", "bottom", "left"):
-        axis.spines[side].set_visible(False)
-    axis.set_xticks([])
-    axis.tick_params(length=0, labelsize=9, labelcolor=INK)
-    axis.patch.set_alpha(0)

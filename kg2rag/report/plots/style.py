@@ -21,10 +21,12 @@ def colours(systems: Sequence[str], baseline: str) -> dict[str, str]:
     return {baseline: GREY} | {name: PALETTE[i % len(PALETTE)] for i, name in enumerate(others)}
 
 
-def bare(axis: Axes) -> None:
-    """Leave the axis nothing but its data and its lower edge."""
-    for side in ("top", "right", "left"):
+def bare(axis: Axes, *, edge: bool = True) -> None:
+    """Leave the axis its data and, where `edge`, its lower edge with ticks."""
+    for side in ("top", "right", "left", *(() if edge else ("bottom",))):
         axis.spines[side].set_visible(False)
     axis.spines["bottom"].set_color(GREY)
     axis.tick_params(length=0, labelsize=9, labelcolor=INK, color=GREY)
+    if not edge:
+        axis.set_xticks([])
     axis.patch.set_alpha(0)

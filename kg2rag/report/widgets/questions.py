@@ -30,7 +30,6 @@ class WithData(Protocol):
     @property
     def data(self) -> QADataset:
         """The questions and their corpus."""
-        ...
 
 
 class Compared(Protocol):
@@ -39,41 +38,33 @@ class Compared(Protocol):
     @property
     def rankings(self) -> Mapping[str, Sequence[Ranking]]:
         """System -> its rankings, in the order of the questions."""
-        ...
 
     @property
     def per_query(self) -> pd.DataFrame:
         """One row per system and question."""
-        ...
 
     @property
     def per_seed(self) -> pd.DataFrame | None:
         """One row per run of the systems with several seeds."""
-        ...
 
     @property
     def inputs(self) -> WithData | None:
         """The data, where they are in memory."""
-        ...
 
     @property
     def systems(self) -> list[str]:
         """The names of the systems."""
-        ...
 
     @property
     def metrics(self) -> list[str]:
         """The names of the metrics."""
-        ...
 
     @property
     def baseline(self) -> str:
         """The name of the system that the others are tested against."""
-        ...
 
     def to_frame(self) -> pd.DataFrame:
         """Means: one row per system, one column per metric."""
-        ...
 
 
 @dataclass(frozen=True)
