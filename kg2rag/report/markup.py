@@ -1,6 +1,8 @@
-"""A sheet -> Markdown for a README, LaTeX for a paper."""
+"""A sheet -> Markdown for a README, LaTeX for a paper; and any rows as a Markdown table."""
 
 from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
 
 from kg2rag.report.table import LARGER, Cell, Sheet, notes, rows
 
@@ -13,6 +15,16 @@ def markdown(sheet: Sheet) -> str:
         name = _plain(row.name) + (" (baseline)" if row.is_baseline else "")
         lines.append(f"| {' | '.join([name, *map(_markdown_cell, row.cells), row.ms])} |")
     return "\n".join([*lines, "", "\n\n".join(map(_plain, notes(sheet))), ""])
+
+
+def pipe_table(header: Sequence[str], rows: Iterable[Iterable[object]], right: Collection[str] = ()) -> list[str]:
+    """The lines of a pipe table; columns named in `right` are aligned to the right."""
+
+    def line(cells: Iterable[object]) -> str:
+        return f"| {' | '.join(str(cell).replace('|', chr(92) + '|') for cell in cells)} |"
+
+    rule = "".join("--:|" if name in right else "---|" for name in header)
+    return [line(header), f"|{rule}", *map(line, rows)]
 
 
 def _markdown_cell(cell: Cell) -> str:

@@ -119,7 +119,7 @@ def runs_of(row: Published, name: str) -> list[Ours]:
 
 
 def verdict(difference: float, ours: Ours) -> str:
-    """Return "ok" within the tolerance, "close" within twice that, else "off"; "not comparable" where the ledger says so."""
+    """Return "ok" within the tolerance, "close" within twice that, "off" beyond; "not comparable" where noted so."""
     if not ours.comparable:
         return "not comparable"
     # A difference of 3.4 is no more than a tolerance of 3.4, whatever binary fractions make of them.

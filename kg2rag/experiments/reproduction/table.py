@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kg2rag.report.markup import pipe_table
+
 if TYPE_CHECKING:
     import pandas as pd
     from rich.table import Table
@@ -13,7 +15,7 @@ NUMBERS = ("theirs", "ours", "difference", "tolerance")
 STYLES = {"ok": "green", "close": "yellow", "off": "bold red", "not comparable": "dim", "not run": "dim"}
 
 
-def cells(row: pd.Series) -> list[str]:
+def texts(row: pd.Series) -> list[str]:
     """A row's texts; a number that is missing is blank."""
     return [_number(name, row[name]) if name in NUMBERS else str(row[name]) for name in SHOWN]
 
@@ -22,12 +24,7 @@ def markdown(frame: pd.DataFrame) -> str:
     """One table a ledger, under its name."""
     lines = []
     for name, part in frame.groupby("ledger", sort=False):
-        lines += [f"### {name}", "", "| " + " | ".join(SHOWN) + " |"]
-        lines.append("|" + "|".join("--:" if column in NUMBERS else "---" for column in SHOWN) + "|")
-        lines += [
-            "| " + " | ".join(cell.replace("|", "\\|") for cell in cells(row)) + " |" for _, row in part.iterrows()
-        ]
-        lines.append("")
+        lines += [f"### {name}", "", *pipe_table(SHOWN, (texts(row) for _, row in part.iterrows()), NUMBERS), ""]
     return "\n".join(lines)
 
 
@@ -40,7 +37,7 @@ def rich_table(frame: pd.DataFrame) -> Table:
     for name in SHOWN:
         table.add_column(name, justify="right" if name in NUMBERS else "left", overflow="fold")
     for _, row in frame.iterrows():
-        table.add_row(*cells(row), style=STYLES[str(row["verdict"])])
+        table.add_row(*texts(row), style=STYLES[str(row["verdict"])])
     return table
 
 

@@ -13,13 +13,12 @@ import numpy as np
 
 from kg2rag.experiments.sweep.tables import SweepTables
 from kg2rag.report.plots import GREY, INK, PALETTE, PAPER
+from kg2rag.report.plots.style import WIDTH, bare
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-_WIDTH = 9.4
 
 
 def effects(result: SweepTables, system: str) -> pd.DataFrame:
@@ -51,7 +50,7 @@ def main_effects(result: SweepTables, system: str) -> Figure:
     names = list(dict.fromkeys(table["parameter"]))
     across = min(3, max(len(names), 1))
     down = -(-max(len(names), 1) // across)
-    figure = Figure(figsize=(_WIDTH, 2.7 * down), layout="constrained")
+    figure = Figure(figsize=(WIDTH, 2.7 * down), layout="constrained")
     axes = figure.subplots(down, across, squeeze=False, sharey=True)
     for axis, name in zip(axes.flat, names, strict=False):
         part = table[table["parameter"] == name]
@@ -71,34 +70,40 @@ def heat_map(result: SweepTables, system: str, pair: tuple[str, str] | None = No
 
     A blank cell is a combination that the sweep does not have.
     """
-    from matplotlib.figure import Figure
-
-    frame, score = _of(result, system), f"dev {result.objective}"
     ranked = list(dict.fromkeys(effects(result, system)["parameter"]))
     if pair is None and len(ranked) < 2:
         return None
     down, across = pair or (ranked[0], ranked[1])
-    texts = {name: frame[name].map(_text) for name in (down, across)}
-    order = {
-        name: sorted(texts[name].unique(), key=lambda text, name=name: _key(frame, name, text))
-        for name in (down, across)
-    }
-    cells = frame.pivot_table(index=texts[down], columns=texts[across], values=score, aggfunc="mean")
-    values = 100 * cells.reindex(index=order[down], columns=order[across]).to_numpy(dtype=float)
-    figure = Figure(
-        figsize=(min(_WIDTH, 2.2 + 0.9 * values.shape[1]), 1.2 + 0.42 * values.shape[0]), layout="constrained"
+    return _draw_heat_map(_means(result, system, down, across), down, across)
+
+
+def _means(result: SweepTables, system: str, down: str, across: str) -> pd.DataFrame:
+    """Mean dev score in per cent by the values of two parameters, each in ascending order."""
+    frame = _of(result, system)
+    texts = [frame[name].map(_text) for name in (down, across)]
+    rows, columns = (
+        sorted(own.unique(), key=lambda text, name=name: _key(frame, name, text))
+        for own, name in zip(texts, (down, across), strict=True)
     )
+    means = frame.pivot_table(index=texts[0], columns=texts[1], values=f"dev {result.objective}", aggfunc="mean")
+    return 100 * means.reindex(index=rows, columns=columns)
+
+
+def _draw_heat_map(means: pd.DataFrame, down: str, across: str) -> Figure:
+    from matplotlib.figure import Figure
+
+    values = means.to_numpy(dtype=float)
+    size = (min(WIDTH, 2.2 + 0.9 * values.shape[1]), 1.2 + 0.42 * values.shape[0])
+    figure = Figure(figsize=size, layout="constrained")
     axis = figure.subplots()
     image = axis.imshow(values, aspect="auto", cmap="cividis")
     middle = (np.nanmin(values) + np.nanmax(values)) / 2
     for (i, j), value in np.ndenumerate(values):
         if np.isfinite(value):
-            dark = value < middle
-            axis.text(
-                j, i, f"{value:.1f}", ha="center", va="center", fontsize=8.5, color="#FFFFFF" if dark else "#000000"
-            )
-    axis.set_yticks(range(len(order[down])), order[down], parse_math=False)
-    axis.set_xticks(range(len(order[across])), order[across], parse_math=False)
+            colour = "#FFFFFF" if value < middle else "#000000"
+            axis.text(j, i, f"{value:.1f}", ha="center", va="center", fontsize=8.5, color=colour)
+    axis.set_yticks(range(len(means.index)), list(means.index), parse_math=False)
+    axis.set_xticks(range(len(means.columns)), list(means.columns), parse_math=False)
     axis.set_ylabel(down, fontsize=9.5, color=INK)
     axis.set_xlabel(across, fontsize=9.5, color=INK)
     axis.tick_params(length=0, labelsize=9, labelcolor=INK)
@@ -133,7 +138,7 @@ def pareto(result: SweepTables) -> Figure:
     frame = result.to_frame()
     gains = 100 * frame[f"dev {result.objective}"].to_numpy(dtype=float)
     systems = list(dict.fromkeys(frame["system"]))
-    figure = Figure(figsize=(_WIDTH, 3.9), layout="constrained")
+    figure = Figure(figsize=(WIDTH, 3.9), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
     for axis, column, label in (
         (left, "ms_per_query", "milliseconds per query"),
@@ -186,9 +191,5 @@ def _key(frame: pd.DataFrame, name: str, text: str) -> tuple[int, float, str]:
 
 def _plain(axis: Axes, title: str) -> None:
     axis.set_title(title, loc="left", fontsize=10, color=INK, fontweight="bold", parse_math=False)
-    for side in ("top", "right", "left"):
-        axis.spines[side].set_visible(False)
-    axis.spines["bottom"].set_color(GREY)
-    axis.tick_params(length=0, labelsize=9, labelcolor=INK, color=GREY)
+    bare(axis)
     axis.grid(axis="y", color=GREY, alpha=0.25, linewidth=0.7)
-    axis.patch.set_alpha(0)

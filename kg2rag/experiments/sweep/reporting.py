@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kg2rag.experiments.sweep import figures
 from kg2rag.experiments.sweep.tables import SweepTables
 from kg2rag.report import plots
+from kg2rag.report.markup import pipe_table
 from kg2rag.text.templates import render
 
 if TYPE_CHECKING:
@@ -68,16 +69,16 @@ def markdown(result: SweepTables) -> str:
     lines = [f"# {result.name}", "", _headline(result), ""]
     if not result.numbers:
         return "\n".join([*lines, *_failures(result)])
-    lines += [*_pipe(HEADER, chosen(result)), "", note(result), ""]
+    lines += [*pipe_table(HEADER, chosen(result)), "", note(result), ""]
     lines += _failures(result)
     best = top(result)
-    lines += ["## Best on dev", "", *_pipe(list(best.columns), best.astype(str).to_numpy().tolist())]
+    lines += ["## Best on dev", "", *pipe_table(list(best.columns), best.astype(str).to_numpy().tolist())]
     for system in dict.fromkeys(result.to_frame()["system"]):
         table = figures.effects(result, system)
         if len(table):
             shown = table.assign(**{name: 100 * table[name] for name in ("mean", "low", "high", "spread")}).round(1)
             rows = shown.astype(str).to_numpy().tolist()
-            lines += ["", f"## What the parameters of {system} do on dev", "", *_pipe(list(table.columns), rows)]
+            lines += ["", f"## What the parameters of {system} do on dev", "", *pipe_table(list(table.columns), rows)]
     return "\n".join([*lines, ""])
 
 
@@ -128,10 +129,3 @@ def _failures(result: SweepTables) -> list[str]:
 
 def _interval(mean: float, low: float, high: float) -> str:
     return f"{100 * mean:.1f} ({100 * low:.1f} to {100 * high:.1f})"
-
-
-def _pipe(header: Any, rows: Any) -> list[str]:
-    def cells(row: Any) -> str:
-        return f"| {' | '.join(str(cell).replace('|', chr(92) + '|') for cell in row)} |"
-
-    return [cells(header), f"|{'---|' * len(header)}", *map(cells, rows)]

@@ -27,7 +27,7 @@ def read_systems(
     ValueError : an unknown system or parameter, or what is no space of values.
     """
     if not isinstance(systems, Mapping) or not systems:
-        raise ValueError(f"systems = {systems!r}: name at least one. Known: X.")
+        raise ValueError(f"systems = {systems!r}: name at least one. Known: {', '.join(catalogue.names())}.")
     found: list[SystemSpaces] = []
     for system, given in systems.items():
         for number, parameters in enumerate([given] if isinstance(given, Mapping) else given, start=1):
