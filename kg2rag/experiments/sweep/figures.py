@@ -7,6 +7,7 @@ are made without pyplot and in the colours of `kg2rag.report.plots`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,7 +36,7 @@ def effects(result: SweepTables, system: str) -> pd.DataFrame:
     rows = []
     for parameter in _varied(result, frame):
         groups = frame.groupby(frame[parameter].map(_text), sort=False)[score].agg(["size", "mean", "min", "max"])
-        order = sorted(groups.index, key=lambda text: _key(frame, parameter, text))
+        order = sorted(groups.index, key=partial(_key, frame, parameter))
         spread = groups["mean"].max() - groups["mean"].min()
         rows += [(parameter, value, *groups.loc[value], spread) for value in order]
     found = pd.DataFrame(rows, columns=["parameter", "value", "n", "mean", "low", "high", "spread"])
@@ -82,8 +83,7 @@ def _means(result: SweepTables, system: str, down: str, across: str) -> pd.DataF
     frame = _of(result, system)
     texts = [frame[name].map(_text) for name in (down, across)]
     rows, columns = (
-        sorted(own.unique(), key=lambda text, name=name: _key(frame, name, text))
-        for own, name in zip(texts, (down, across), strict=True)
+        sorted(own.unique(), key=partial(_key, frame, name)) for own, name in zip(texts, (down, across), strict=True)
     )
     means = frame.pivot_table(index=texts[0], columns=texts[1], values=f"dev {result.objective}", aggfunc="mean")
     return 100 * means.reindex(index=rows, columns=columns)
