@@ -46,8 +46,9 @@ def shared_golden() -> Path:
 
 @pytest.fixture(scope="session")
 def session_store(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """A store that the whole session shares, so that no text is encoded twice."""
-    return Store(tmp_path_factory.mktemp("store"))
+    """A store that all tests and all workers of the session share, so that no text is encoded twice."""
+    base = tmp_path_factory.getbasetemp()
+    return Store((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "store")
 
 
 @pytest.fixture(scope="session")

@@ -54,8 +54,8 @@ STRATEGY, RERANKER, LINKER = (Page.read(name) for name in ("add_a_strategy.md", 
 
 
 @pytest.fixture
-def kb(tmp_path: Path) -> KnowledgeBase:
-    return KnowledgeBase.build(kg2rag.load("bundled").corpus, store=kg2rag.Store(tmp_path / "store"))
+def kb(session_store: kg2rag.Store) -> KnowledgeBase:
+    return KnowledgeBase.build(kg2rag.load("bundled").corpus, store=session_store)
 
 
 @pytest.fixture

@@ -36,8 +36,8 @@ def kg2rag(arguments: str, store: Path, **environment: str) -> subprocess.Comple
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("store")
+def store(session_store: Store) -> Path:
+    return session_store.root
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +100,7 @@ def test_only_graphs_that_can_be_read_are_offered(compared: tuple[subprocess.Com
 def test_another_hash_seed_writes_the_same_bytes(compared: tuple[object, Path], store: Path, tmp_path: Path) -> None:
     fresh = tmp_path / "store"  # the vectors are kept, for time; graph, mentions and indexes are made anew
     for folder in [*store.glob("vectors-*"), store / "encoder"]:
-        shutil.copytree(folder, fresh / folder.name)
+        shutil.copytree(folder, fresh / folder.name, ignore=shutil.ignore_patterns(".partial*"))
     assert kg2rag(f"{COMPARE} --out {tmp_path / 'again'}", fresh, PYTHONHASHSEED="2").returncode == 0
     files = ["scores.csv", *(f"runs/{file.name}" for file in (compared[1] / "runs").iterdir())]
     for name in files:

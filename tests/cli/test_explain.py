@@ -8,11 +8,12 @@ import pytest
 from typer.testing import CliRunner
 
 from kg2rag.cli import app
+from kg2rag.compute.store import Store
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("store")
+def store(session_store: Store) -> Path:
+    return session_store.root
 
 
 def explain(store: Path, *arguments: str) -> str:
