@@ -1,6 +1,6 @@
-"""The passages of a dataset in a fixed order, as one Arrow table.
+"""The passages of a dataset in a fixed order, as one Arrow table, memory-mapped where it was saved.
 
-Passages become objects only when looked at, so millions of them do not live in RAM.
+`Passage` objects are made when they are accessed, so that millions of them need no RAM.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -17,9 +16,6 @@ import pyarrow as pa
 from kg2rag.text.normalisation import split_sentences
 from kg2rag.types.arrays import IntArray
 from kg2rag.types.passages import Passage
-
-if TYPE_CHECKING:
-    pass
 
 SCHEMA = pa.schema(
     [
@@ -39,14 +35,22 @@ class Corpus(Sequence[Passage]):
     Parameters
     ----------
     table : columns id, title, text, doc_id, position, sentences (`SCHEMA`); `sentences` is null where the source has
-        no sentence split of its own.
+        no sentence split.
 
     Raises
     ------
-    ValueError : no passage, one without id, document or text, or an id that stands twice; the message names it.
+    TypeError : no Arrow table. ValueError : a column is missing; no passage, one without id, document or text, or a
+        repeated id; the message names it.
     """
 
     def __init__(self, table: pa.Table) -> None:
+        if not isinstance(table, pa.Table):
+            raise TypeError(
+                f"A Corpus is made of an Arrow table, not of a {type(table).__name__}. Of passages, make one with "
+                "Corpus.from_passages(...); the corpus of a data set is data.corpus."
+            )
+        if missing := [name for name in SCHEMA.names if name not in table.column_names]:
+            raise ValueError(f"The table has no column {missing[0]!r}. A corpus needs: {', '.join(SCHEMA.names)}.")
         self.table = table.select(SCHEMA.names).cast(SCHEMA).combine_chunks()
         if not len(self.table):
             raise ValueError("A corpus needs at least one passage; this one is empty.")
@@ -59,21 +63,25 @@ class Corpus(Sequence[Passage]):
         if len(self._row_of) < len(self.ids):
             seen: set[str] = set()
             twice = next(id_ for id_ in self.ids if id_ in seen or seen.add(id_))  # type: ignore[func-returns-value]
-            raise ValueError(f"Passage id {twice!r} stands twice in the corpus. Ids must be unique.")
+            raise ValueError(f"Passage id {twice!r} is in the corpus twice. Ids must be unique.")
         for row, text in enumerate(self.table["text"].to_pylist()):
             if not (text and text.strip()):
                 raise ValueError(f"Passage {self.ids[row]!r} (row {row}) has no text. Drop it or give it text.")
 
     @classmethod
     def from_passages(cls, passages: Iterable[Passage], sentences: Sequence[Sequence[str]] | None = None) -> Corpus:
-        """A corpus of passages in the order given; `sentences`, one list a passage, is the source's own split."""
+        """A corpus of passages in the given order; `sentences`, one list per passage, is the split of the source."""
+        passages = list(passages)
+        for each in passages:
+            if not isinstance(each, Passage):
+                raise TypeError(f"A corpus is made of Passage objects, not of {each!r:.60}. Give id, title, text, ...")
         rows = [(p.id, p.title, p.text, p.doc_id, p.position) for p in passages]
         columns = [list(column) for column in zip(*rows, strict=True)] or [[]] * 5
         return cls(pa.table([*columns, sentences or [None] * len(rows)], schema=SCHEMA))
 
     @classmethod
     def open(cls, path: Path) -> Corpus:
-        """A corpus that `save` wrote, memory-mapped."""
+        """A corpus written by `save`, memory-mapped."""
         with pa.memory_map(str(path)) as source:
             return cls(pa.ipc.open_file(source).read_all())
 
@@ -110,12 +118,12 @@ class Corpus(Sequence[Passage]):
             ) from None
 
     def rows(self, ids: Iterable[str]) -> IntArray:
-        """The rows of several ids, sorted, each once."""
+        """The rows of several ids, ascending, each once."""
         return np.unique(np.fromiter((self.row(id_) for id_ in ids), dtype=np.int64))
 
     @cached_property
     def titles(self) -> list[str]:
-        """The title of every passage, by row; empty where it has none."""
+        """The title of every passage, by row; "" where it has none."""
         return [title or "" for title in self.table["title"].to_pylist()]
 
     @cached_property
@@ -126,16 +134,16 @@ class Corpus(Sequence[Passage]):
 
     @cached_property
     def contents(self) -> list[str]:
-        """What is indexed and encoded of every passage, by row: title, line break, text."""
+        """The indexed and encoded text of every passage, by row: title, line break, text."""
         return self.joined("\n")
 
     def joined(self, separator: str) -> list[str]:
-        """Title, separator and text of every passage, by row; the text alone where there is no title."""
+        """Title, separator and text of every passage, by row; only the text where there is no title."""
         texts = self.table["text"].to_pylist()
         return [f"{title}{separator}{text}" if title else text for title, text in zip(self.titles, texts, strict=True)]
 
     def sentences(self, row: int) -> list[str]:
-        """The sentences of a passage: the source's own split where it has one, else ours."""
+        """The sentences of a passage: the split of the source if it has one, else ours."""
         given = self.table["sentences"][row].as_py()
         return given if given is not None else split_sentences(self.table["text"][row].as_py())
 
@@ -149,11 +157,11 @@ class Corpus(Sequence[Passage]):
         return digest.hexdigest()
 
     def with_passages(self, passages: Iterable[Passage]) -> Corpus:
-        """These passages, then those. Of another `Corpus`, its own sentence splits come with them.
+        """The corpus with more passages at its end; those of another `Corpus` keep its sentence splits.
 
         Raises
         ------
-        ValueError : an id that is in the corpus already, or stands twice.
+        ValueError : an id that is in the corpus already, or is given twice.
         """
         added = _own_corpus(self, passages)
         if added is None:
@@ -167,7 +175,7 @@ class Corpus(Sequence[Passage]):
         return type(self)(pa.concat_tables([self.table, added.table]))
 
     def without(self, ids: Iterable[str]) -> Corpus:
-        """The passages that are not named, in their order.
+        """The corpus without the named passages.
 
         Raises
         ------
@@ -182,11 +190,11 @@ class Corpus(Sequence[Passage]):
         return type(self)(self.table.take(kept))
 
     def replacing(self, passages: Iterable[Passage]) -> Corpus:
-        """The corpus in which each of these takes the place of the passage of its id; sentences as in `with_passages`.
+        """The corpus in which each given passage replaces the one of its id; sentences as in `with_passages`.
 
         Raises
         ------
-        KeyError : an id that the corpus lacks. ValueError : an id that stands twice.
+        KeyError : an id that the corpus lacks. ValueError : an id that is given twice.
         """
         changed = _own_corpus(self, passages)
         if changed is None:
@@ -200,7 +208,7 @@ class Corpus(Sequence[Passage]):
 
 
 def _own_corpus(corpus: Corpus, passages: Iterable[Passage]) -> Corpus | None:
-    """The passages as a corpus of their own; None where there is none."""
+    """The passages as a corpus; None if there are none."""
     if isinstance(passages, type(corpus)):
         return passages
     given = list(passages)
@@ -208,7 +216,7 @@ def _own_corpus(corpus: Corpus, passages: Iterable[Passage]) -> Corpus | None:
 
 
 def _known(corpus: Corpus, ids: Iterable[str], what: str) -> list[str]:
-    """The ids, each once, all of them the corpus's."""
+    """The ids, each once; KeyError for one that the corpus lacks."""
     if isinstance(ids, str):
         raise TypeError(f"Ids are given as a list, such as [{ids!r}], not as the string {ids!r}.")
     wanted, known = list(dict.fromkeys(ids)), frozenset(corpus.ids)

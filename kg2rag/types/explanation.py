@@ -1,7 +1,7 @@
-"""A ranking -> why each hit is there: its stage and source, the triples on its path, the arithmetic of its score.
+"""A ranking -> why each hit was retrieved: stage, source, the triples on its path, the arithmetic of its score.
 
-Shows itself in Jupyter (self-contained HTML, everything escaped) and in a terminal (rich). What a strategy says of a
-hit lies in the ranking; nothing is computed anew here.
+Displays itself in Jupyter (self-contained HTML, all text escaped) and in a terminal (rich). Only shows what the ranking
+records; nothing is recomputed.
 """
 
 from __future__ import annotations
@@ -13,29 +13,19 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from kg2rag.text.templates import render
 from kg2rag.types.arrays import FloatArray
-from kg2rag.types.formulas import FORMULA, INNER, SOURCE, for_stage, sources
+from kg2rag.types.formulas import FORMULA, INNER, SOURCE, Described, for_stage, sources
 from kg2rag.types.passages import Hit
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
 
 
-class Ranked(Protocol):
+class Ranked(Described, Protocol):
     """What an explanation reads of a `Ranking`."""
-
-    @property
-    def stages(self) -> Sequence[str]:
-        """The names of the components that brought hits in."""
-        ...
 
     @property
     def score_parts(self) -> Mapping[str, FloatArray]:
         """Named columns of numbers, (n_hits,) each."""
-        ...
-
-    @property
-    def metadata(self) -> Mapping[str, object]:
-        """What the strategy says about the query as a whole."""
         ...
 
     @property
@@ -49,8 +39,8 @@ class Ranked(Protocol):
 
 
 GOLD = "◆ gold"
-"""Stands beside what should be found."""
-LISTED = 12  # members of a note that are shown; a strategy may name hundreds
+"""Marks hits that are gold."""
+LISTED = 12  # members of a note that are shown; a strategy may record hundreds
 
 
 @dataclass(frozen=True, repr=False)
@@ -60,8 +50,8 @@ class Explanation:
     Attributes
     ----------
     limit : hits shown.
-    texts : passage id -> what to show of the passage; ids alone where empty.
-    gold : what should be found -> the passages that count as it: itself, or a document's; empty where not known.
+    texts : passage id -> the text shown for it; only ids are shown where empty.
+    gold : gold id -> the passages that count as it (itself, or those of a document); empty where unknown.
     """
 
     ranking: Ranked
@@ -75,12 +65,12 @@ class Explanation:
         return list(self.ranking.top(self.limit))
 
     def stage_of(self, hit: Hit) -> str:
-        """The stage that brought the hit in and, where that is another word, its source: "seed, from dense"."""
+        """The stage that found the hit and, if it has another name, its source: "seed, from dense"."""
         source = sources(self.ranking)[hit.stage]
         return hit.stage if source == hit.stage else f"{hit.stage}, from {source}"
 
     def formula_of(self, hit: Hit) -> str | None:
-        """The formula of the hit's score, with the names of its parts; None where the strategy writes none."""
+        """The formula of the hit's score, with the names of its parts; None where the strategy records none."""
         formula = for_stage(self.ranking.metadata.get(FORMULA), hit.stage)
         if formula is None:
             return None
@@ -88,29 +78,29 @@ class Explanation:
         return " + ".join(term for term in _terms(formula) if hit.score_parts.keys() >= set(named.findall(term)))
 
     def sum_of(self, hit: Hit) -> str:
-        """How the score is made, with this hit's numbers: "0.7 · 0.91 (hybrid) + 0.3 · 0.5 (graph)"."""
+        """The formula with this hit's numbers: "0.7 · 0.91 (hybrid) + 0.3 · 0.5 (graph)"."""
         formula = self.formula_of(hit)
         if formula is None:
             return ", ".join(f"{name} {_number(value)}" for name, value in hit.score_parts.items())
         return self._names().sub(lambda found: f"{_number(hit.score_parts[found.group()])} ({found.group()})", formula)
 
     def besides(self, hit: Hit) -> dict[str, float]:
-        """The hit's parts that its formula does not name."""
+        """The hit's score parts that its formula does not name."""
         formula = self.formula_of(hit)
         named = set(self._names().findall(formula)) if formula is not None else set(hit.score_parts)
         return {name: value for name, value in hit.score_parts.items() if name not in named}
 
     def _names(self) -> re.Pattern[str]:
-        """Finds the names of the ranking's parts, of two that begin alike the longer."""
+        """Matches the names of the ranking's score parts, the longer of two that begin alike."""
         names = sorted(self.ranking.score_parts, key=len, reverse=True)
         return re.compile("|".join(rf"(?<![\w.]){re.escape(name)}(?!\w)" for name in names) or "(?!)")
 
     def is_gold(self, hit: Hit) -> bool:
-        """Whether the hit is something that should be found."""
+        """Whether the hit counts as gold."""
         return any(hit.passage_id in passages for passages in self.gold.values())
 
     def missed(self) -> dict[str, str]:
-        """The gold that no hit shown counts as, and where it stands instead."""
+        """Gold that none of the hits shown counts as -> where it is ranked instead."""
         places = {id_: at for at, id_ in enumerate(self.ranking.passage_ids, start=1)}
         first = {
             id_: min((places[one] for one in passages if one in places), default=0)
@@ -120,7 +110,7 @@ class Explanation:
         return {id_: f"at rank {at}" if at else nowhere for id_, at in first.items() if not 0 < at <= self.limit}
 
     def notes(self) -> dict[str, str]:
-        """What the strategy says of the query as a whole."""
+        """What the strategy records about the query as a whole."""
         return {
             name: _readable(value)
             for name, value in self.ranking.metadata.items()
@@ -180,7 +170,7 @@ class Explanation:
 
 
 def side_by_side(explanations: Mapping[str, Explanation]) -> Any:
-    """Explanations in columns, for a terminal."""
+    """Explanations in columns of a terminal."""
     from rich.table import Table
 
     table = Table(*explanations, show_lines=False, expand=True)
@@ -189,7 +179,7 @@ def side_by_side(explanations: Mapping[str, Explanation]) -> Any:
 
 
 def _terms(formula: str) -> list[str]:
-    """The terms of a sum; a + within parentheses parts none."""
+    """The terms of a sum; a + within parentheses separates none."""
     terms, depth = [""], 0
     for character in formula:
         depth += (character == "(") - (character == ")")

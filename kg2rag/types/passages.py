@@ -27,18 +27,27 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question. `candidates` are the passage ids that may answer it (setting "distractor"); None means the corpus."""
+    """A question. `candidates` are the passage ids that may answer it (setting "distractor"); None means all.
+
+    TypeError if id or text is no string, or the candidates are one.
+    """
 
     id: str
     text: str
     candidates: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.id, str) and isinstance(self.text, str)):
+            raise TypeError(f"A query has an id and a text, both strings, not {self.id!r} and {self.text!r}.")
+        if isinstance(self.candidates, str):
+            raise TypeError(f"Candidates are a tuple of passage ids, such as ({self.candidates!r},), not one string.")
 
 
 @dataclass(frozen=True, slots=True)
 class Triple:
     """A fact, and the passage that states it.
 
-    `strength`, in (0, 10], says how strong the relation is; `confidence`, in (0, 1], how sure its extractor was.
+    `strength`, in (0, 10], is that of the relation; `confidence`, in (0, 1], that of the extractor.
     """
 
     head: str
@@ -49,10 +58,14 @@ class Triple:
     confidence: float = 1.0
 
     def __post_init__(self) -> None:
-        if not 0 < self.strength <= 10:
-            raise ValueError(f"{self}: strength {self.strength} is outside (0, 10].")
-        if not 0 < self.confidence <= 1:
-            raise ValueError(f"{self}: confidence {self.confidence} is outside (0, 1].")
+        try:
+            if not 0 < self.strength <= 10:
+                raise ValueError(f"{self}: strength {self.strength} is outside (0, 10].")
+            if not 0 < self.confidence <= 1:
+                raise ValueError(f"{self}: confidence {self.confidence} is outside (0, 1].")
+        except TypeError:
+            given = f"{self.strength!r} and {self.confidence!r}"
+            raise TypeError(f"{self}: strength and confidence are numbers, not {given}.") from None
 
     def __str__(self) -> str:
         return f"{self.head} -[{self.relation}]-> {self.tail}"
@@ -62,8 +75,8 @@ class Triple:
 class Hit:
     """One passage of a ranking.
 
-    `stage` names the component that brought it in, `path` the triples that led to it (empty for a text match),
-    `score_parts` the named numbers its score was made of.
+    `stage` names the component that found it, `path` holds the triples that led to it (empty for a text match),
+    `score_parts` the named numbers that make up its score.
     """
 
     passage_id: str

@@ -1,4 +1,4 @@
-"""Questions with what is known about them, and the corpus they are asked of: what a dataset loader returns."""
+"""Questions, their gold, and the corpus to search: what a dataset loader returns."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ GoldUnit = Literal["passage", "document"]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A query with what is known about it.
+    """A query and its annotations.
 
     `gold` maps the ids of the relevant passages (or documents, see `QADataset.unit`) to grades of 1 or more.
-    `supporting` names the sentences that hold the facts, as (doc_id, sentence index from 0).
-    `candidates` are the passages offered with this question in the official distractor setting.
-    Unknown things are empty, None or "", never guessed.
+    `supporting` lists the sentences that hold the facts, as (doc_id, sentence index from 0).
+    `candidates` are the passages of this question in the official distractor setting.
+    What is unknown is empty, None or "", never guessed.
     """
 
     id: str
@@ -45,14 +45,14 @@ class Question:
 
 @dataclass(frozen=True, eq=False)
 class QADataset:
-    """Questions, their gold, and the corpus they are asked of.
+    """Questions, their gold, and the corpus to search.
 
     Attributes
     ----------
     setting : "pooled", every question searches the whole corpus; "distractor", each searches its own candidates.
-    unit : what `gold` names, "passage" ids or "document" ids.
-    source : where it came from: loader, file hashes or hub revision, options; every result records it.
-    graph_files : files that lie beside the questions and may serve as a graph, by kind (`openie`, `subkgs`, `triples`).
+    unit : whether `gold` holds "passage" ids or "document" ids.
+    source : its origin (loader, file hashes or hub revision, options), recorded with every result.
+    graph_files : files found with the questions that can serve as a graph, by kind (`openie`, `subkgs`, `triples`).
     """
 
     name: str
@@ -64,26 +64,34 @@ class QADataset:
     graph_files: Mapping[str, Path] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.corpus, Corpus):
+            raise TypeError(
+                f"{self.name}: corpus is a {type(self.corpus).__name__}, not a Corpus. Make one with "
+                "Corpus.from_passages(passages)."
+            )
         for name, value, allowed in (
             ("setting", self.setting, ("pooled", "distractor")),
             ("unit", self.unit, ("passage", "document")),
         ):
             if value not in allowed:
                 raise ValueError(f"{self.name}: unknown {name} {value!r}. Known: {', '.join(allowed)}.")
-        known = set(self.corpus.ids if self.unit == "passage" else self.corpus.doc_ids)
+        passages = frozenset(self.corpus.ids)
+        known = passages if self.unit == "passage" else frozenset(self.corpus.doc_ids)
         seen: set[str] = set()
         for question in self.questions:
+            if not isinstance(question, Question):
+                raise TypeError(f"{self.name}: questions are Question objects, not {question!r:.60}.")
             if question.id in seen:
-                raise ValueError(f"{self._where(question)}: the id stands twice. Question ids must be unique.")
+                raise ValueError(f"{self._where(question)}: another question has this id. Ids must be unique.")
             seen.add(question.id)
-            self._check(question, known)
+            self._check(question, known, passages)
         if not self.questions:
             raise ValueError(f"{self.name}: no question.")
 
     def _where(self, question: Question) -> str:
         return f"{self.name}, question {question.id!r}"
 
-    def _check(self, question: Question, known: set[str]) -> None:
+    def _check(self, question: Question, known: frozenset[str], passages: frozenset[str]) -> None:
         where = self._where(question)
         if not question.text.strip():
             raise ValueError(f"{where}: the question is empty.")
@@ -100,9 +108,9 @@ class QADataset:
                 raise ValueError(
                     f"{where}: gold {self.unit} {id_!r} has grade {grade}. Leave out what is not relevant."
                 )
-        strangers = [id_ for id_ in question.candidates or () if id_ not in self.corpus._row_of]
-        if strangers:
-            raise ValueError(f"{where}: candidate {strangers[0]!r} is not in the corpus.")
+        unknown = [id_ for id_ in question.candidates or () if id_ not in passages]
+        if unknown:
+            raise ValueError(f"{where}: candidate {unknown[0]!r} is not in the corpus.")
         if self.setting == "distractor" and not question.candidates:
             raise ValueError(f"{where}: setting 'distractor' needs candidates for every question.")
 
@@ -114,7 +122,7 @@ class QADataset:
 
     @cached_property
     def queries(self) -> list[Query]:
-        """What a retriever sees: ids, texts, and in the distractor setting the candidates."""
+        """The input of a retriever: ids, texts, and in the distractor setting the candidates."""
         masked = self.setting == "distractor"
         return [Query(q.id, q.text, q.candidates if masked else None) for q in self.questions]
 
@@ -154,7 +162,7 @@ class QADataset:
         return replace(self, questions=tuple(self.questions[i] for i in kept.tolist()), source=source)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a question: id, text, type, hops, gold, answers."""
+        """One row per question: id, text, type, hops, gold, answers."""
         import pandas as pd
 
         columns = ("id", "text", "type", "hops", "gold", "answers")

@@ -1,7 +1,7 @@
-"""What a system did with the passages of a query, step by step -> the step that lost a passage.
+"""The steps of a system for one query, with the passages that passed each -> the step that lost a passage.
 
-A trace is made by the system itself (`Retriever.trace_batch`, `Stage.trace`) from the very functions that retrieve, so
-that it tells what happened and not what a reader of the design expects. The definitions in `LOST_AT` are ours.
+The system itself makes the trace (`Retriever.trace_batch`, `Stage.trace`) with the functions that retrieve, so that it
+records what happened. The definitions in `LOST_AT` are ours.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ LostAt = Literal[
     "found",
 ]
 LOST_AT: tuple[LostAt, ...] = get_args(LostAt)
-"""What can become of a gold passage, in the order in which it happens.
+"""Where a gold passage can be lost, in the order of the steps.
 
 - not a candidate: the question may not return it (setting "distractor").
-- not retrieved: it is not in the ranking, and the system cannot say more.
-- entity not linked: nothing that the system's graph search starts from is joined to it, by however long a chain.
-- not expanded: a chain leads to it, but not one that the search followed.
-- pruned: it was reached, and a filter, or a limit before the last ranking, dropped it.
-- ranked below k: it is in the last ranking, too far down. cut by budget: it was to be returned, and did not fit.
+- not retrieved: it is not in the ranking, and the system gives no further reason.
+- entity not linked: no chain of any length connects it to an entity at which the graph search starts.
+- not expanded: such a chain exists, but the search did not follow it.
+- pruned: a filter, or a limit before the final ranking, dropped it.
+- ranked below k: it is in the final ranking, below the first k. cut by budget: it was among them and did not fit.
 """
 
 
 class Step(NamedTuple):
-    """One thing that a system did for a query.
+    """One step of a system for a query.
 
     Attributes
     ----------
-    name : of the step. rows : ascending, the corpus rows that passed it, each once.
-    lost_at, why : what is said of a passage for which this is the first step that it did not pass.
+    name : of the step. rows : the corpus rows that passed it, ascending, each once.
+    lost_at, why : the diagnosis for a passage that this step is the first to drop.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Step(NamedTuple):
 
 
 def step(name: str, lost_at: LostAt, why: str, *rows: NDArray[np.integer] | Sequence[int]) -> Step:
-    """A step that several groups of rows passed; a passage may be in more than one."""
+    """A step from groups of rows that passed it; a row may be in several."""
     groups = [np.asarray(group, dtype=np.int64) for group in rows]
     return Step(name, np.unique(np.concatenate(groups)) if groups else np.empty(0, dtype=np.int64), lost_at, why)
 
@@ -63,15 +63,15 @@ def step(name: str, lost_at: LostAt, why: str, *rows: NDArray[np.integer] | Sequ
 class Trace:
     """A ranking and the steps that led to it.
 
-    A passage in the first k hits is found, whatever the steps say: systems that rank every passage by text as well can
-    return one that their graph did not lead to. Any other was lost by the first step that it did not pass.
+    A passage among the first k hits is found, whatever the steps say: a system that also ranks every passage by text
+    can return one that its graph did not reach. Any other is lost by the first step that it did not pass.
     """
 
     ranking: Ranking
     steps: tuple[Step, ...] = ()
 
     def lost_by(self, row: int) -> Step | None:
-        """The first step that a passage did not pass; None where it passed all and stands in the ranking."""
+        """The first step that a passage did not pass; None if it passed all and is in the ranking."""
         for each in self.steps:
             if not _holds(each.rows, row):
                 return each
@@ -80,11 +80,11 @@ class Trace:
         return step("retrieved", "not retrieved", f"not among the {len(self.ranking)} passages of the ranking")
 
     def then(self, name: str, depth: int, ranking: Ranking) -> Trace:
-        """The trace with one more stage, of which nothing is known but the hits that it read and gave.
+        """The trace with one more stage, of which only input and output are known.
 
         Parameters
         ----------
-        name : of the stage. depth : hits that it read. ranking : those that it gave.
+        name : of the stage. depth : hits that it read. ranking : its output.
         """
         read, given = self.ranking.rows[:depth], ranking.rows
         added = given[~np.isin(given, read)]

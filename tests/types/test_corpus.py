@@ -67,7 +67,7 @@ def test_an_empty_corpus_is_refused() -> None:
 
 
 def test_an_id_that_stands_twice_is_refused_by_name() -> None:
-    with pytest.raises(ValueError, match="Passage id 'a#1' stands twice"):
+    with pytest.raises(ValueError, match="Passage id 'a#1' is in the corpus twice"):
         Corpus.from_passages([*PASSAGES, PASSAGES[1]])
 
 
@@ -181,7 +181,7 @@ def test_no_passages_leave_the_corpus_as_it_is(corpus: Corpus) -> None:
 def test_adding_an_id_that_is_there_is_refused_by_name(corpus: Corpus) -> None:
     with pytest.raises(ValueError, match=r"'a#1' cannot be added.*\(1 of 2 given\)\. Give it another id, or replace"):
         corpus.with_passages([NEW, PASSAGES[1]])
-    with pytest.raises(ValueError, match="Passage id 'c#0' stands twice"):
+    with pytest.raises(ValueError, match="Passage id 'c#0' is in the corpus twice"):
         corpus.with_passages([NEW, NEW])
 
 
@@ -245,7 +245,7 @@ def test_a_question_that_cannot_be_judged_is_refused_by_name(
 
 
 def test_a_question_id_that_stands_twice_is_refused(corpus: Corpus) -> None:
-    with pytest.raises(ValueError, match="question 'q1': the id stands twice"):
+    with pytest.raises(ValueError, match="question 'q1': another question has this id"):
         asked(corpus, FIRST, FIRST)
 
 

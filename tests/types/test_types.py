@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Passage, Query, Triple
+from kg2rag.types.questions import QADataset
 from kg2rag.types.rankings import Ranking, best, rank
 
 IDS = [f"p{i}" for i in range(10)]
 FACT = Triple("Ed Wood", "directed by", "Tim Burton", "p1")
+PASSAGE = Passage("p1", "Ed Wood", "A film.", "d1", 0)
 
 
 @pytest.fixture
@@ -168,3 +173,29 @@ def test_the_contents_of_a_passage_are_title_and_text_or_the_text_alone() -> Non
 
 def test_a_query_searches_the_whole_corpus_unless_told_otherwise() -> None:
     assert Query("q", "Who?").candidates is None
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Query("q", None), r"id and a text, both strings, not 'q' and None"),  # type: ignore[arg-type]
+        (lambda: Query(7, "Who?"), r"both strings, not 7 and 'Who\?'"),  # type: ignore[arg-type]
+        (lambda: Query("q", "Who?", "p1"), r"such as \('p1',\), not one string"),  # type: ignore[arg-type]
+        (lambda: Triple("a", "r", "b", "p1", strength="5"), r"are numbers, not '5' and 1\.0"),  # type: ignore[arg-type]
+        (lambda: Corpus([PASSAGE]), r"not of a list\. Of passages, make one with Corpus\.from_passages"),
+        (lambda: Corpus.from_passages(["A film."]), "Passage objects, not of 'A film.'"),  # type: ignore[list-item]
+        (lambda: QADataset("x", [PASSAGE], ()), r"x: corpus is a list, not a Corpus"),  # type: ignore[arg-type]
+        (lambda: QADataset("x", Corpus.from_passages([PASSAGE]), ("Who?",)), r"x: questions are Question objects"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_value_of_the_wrong_type_is_refused_at_once_with_what_to_give(
+    make: Callable[[], object], message: str
+) -> None:
+    with pytest.raises(TypeError, match=message):
+        make()
+
+
+def test_a_table_without_a_column_is_refused_by_its_name() -> None:
+    table = Corpus.from_passages([PASSAGE]).table.drop_columns("doc_id")
+    with pytest.raises(ValueError, match=r"no column 'doc_id'\. A corpus needs: id, title, text, doc_id"):
+        Corpus(table)
