@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kg2rag.extraction.mentions.table import MentionTable
 from kg2rag.knowledge.base import KnowledgeBase
-from kg2rag.knowledge.graph.csr import offsets, owners, run_starts
+from kg2rag.knowledge.graph.csr import gather, offsets, owners, run_starts
 from kg2rag.knowledge.sentences import mention_sentences
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Triple
@@ -87,63 +87,34 @@ def build(
     name_weight : weight of an edge between a passage and a name, times ln(1 + N / df).
     max_mentions : titles named in more passages give no link.
     """
-    frequency, pages = table.document_frequency, table.pages
-    n = len(corpus)
-    linkable = (pages > 0) & (frequency <= max_mentions)
-    sentence_rows, texts = mention_sentences(table, corpus)
-    source, target, weight, kind, sentence = [], [], [], [], []
-
-    def add(start: int, end: int, value: float, sort: int, where: int) -> None:
-        source.append(start)
-        target.append(end)
-        weight.append(value)
-        kind.append(sort)
-        sentence.append(where)
-
-    rows, where = table.row.tolist(), sentence_rows.tolist()
-    for key, row, at in zip(table.key.tolist(), rows, where, strict=True):
-        if linkable[key]:
-            share = 1.0 / float(pages[key])
-            for page in table.pages_of(key).tolist():
-                if page != row:
-                    add(row, page, share, LINK, at)
-                    add(page, row, backward * share, BACKWARD, at)
-        elif not pages[key]:
-            value = name_weight * float(np.log1p(n / frequency[key]))
-            node = n + key - table.n_titles
-            add(row, node, value, NAME, at)
-            add(node, row, value, NAME, at)
-    columns = (np.array(source), np.array(target), np.array(weight), np.array(kind), np.array(sentence))
-    return _compressed(n, n + len(table.keys) - table.n_titles, *columns, texts)
-
-
-def _compressed(
-    n_passages: int,
-    n_nodes: int,
-    source: Ints,
-    target: Ints,
-    weight: Floats,
-    kind: Ints,
-    sentence: Ints,
-    texts: list[str],
-) -> MentionGraph:
-    """CSR, in which the edges of one kind between two nodes are one edge with several sentences."""
-    if not len(source):
-        empty = np.empty(0, dtype=np.int64)
-        zeros = np.zeros(n_nodes + 1, dtype=np.int64)
-        return MentionGraph(n_passages, zeros, empty, np.empty(0), np.empty(0, np.int8), zeros[:1], empty, texts)
+    n, keys, frequency, pages = len(corpus), table.key, table.document_frequency, table.pages
+    sentences, texts = mention_sentences(table, corpus)
+    # A mention of a title leads to each of its pages but itself, and back; one of another name to that name.
+    titles = np.flatnonzero(((pages > 0) & (frequency <= max_mentions))[keys])
+    found, which = gather(offsets(table.page_key, len(table.keys)), keys[titles])
+    linking, page = titles[which], table.page_row[found]
+    linking, page = linking[page != table.row[linking]], page[page != table.row[linking]]
+    share = 1.0 / pages[keys[linking]]
+    naming = np.flatnonzero(pages[keys] == 0)
+    name = n + keys[naming].astype(np.int64) - table.n_titles
+    value = name_weight * np.log1p(n / frequency[keys[naming]])
+    source = np.concatenate([table.row[linking], page, table.row[naming], name]).astype(np.int64)
+    target = np.concatenate([page, table.row[linking], name, table.row[naming]]).astype(np.int64)
+    weight = np.concatenate([share, backward * share, value, value])
+    kind = np.repeat(np.array([LINK, BACKWARD, NAME], np.int8), [len(linking), len(linking), 2 * len(naming)])
+    sentence = sentences[np.concatenate([linking, linking, naming, naming])]
+    # In CSR the edges of one kind between two nodes are one edge with several sentences.
     order = np.lexsort((sentence, kind, target, source))
-    source, target, kind, sentence = (column[order] for column in (source, target, kind, sentence))
-    weight = weight[order]
+    source, target, kind, weight = source[order], target[order], kind[order], weight[order]
     starts = np.flatnonzero(run_starts(source, target, kind))
     return MentionGraph(
-        n_passages,
-        offsets(source[starts], n_nodes),
-        target[starts].astype(np.int64),
-        np.maximum.reduceat(weight, starts).astype(np.float64),
-        kind[starts].astype(np.int8),
-        np.append(starts, len(order)).astype(np.int64),
-        sentence.astype(np.int64),
+        n,
+        offsets(source[starts], n + len(table.keys) - table.n_titles),
+        target[starts],
+        np.maximum.reduceat(weight, starts) if len(starts) else weight,
+        kind[starts],
+        np.append(starts, len(order)),
+        sentence[order].astype(np.int64),
         texts,
     )
 
