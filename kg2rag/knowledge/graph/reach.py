@@ -51,17 +51,17 @@ class Surroundings:
         return tuple(path)
 
 
-def surroundings(graph: GraphData, rows: IntArray, hops: int, allowed: NDArray[np.bool_] | None = None) -> Surroundings:
+def surroundings(graph: GraphData, rows: IntArray, hops: int, mask: IntArray | None = None) -> Surroundings:
     """Walk breadth-first from every entity of the passages' triples.
 
     Parameters
     ----------
     rows : the seed passages, best first; the order decides only which path is kept.
     hops : at least 0.
-    allowed : (n_passages,) the passages whose triples may be walked; None for all.
+    mask : the passages whose triples may be walked; None for all.
     """
     table = graph.triples
-    usable = table.passages >= 0 if allowed is None else (table.passages >= 0) & allowed[table.passages]
+    usable = table.passages >= 0 if mask is None else np.isin(table.passages, mask)
     own = stated_by(graph, rows)
     own = own[usable[own]]
     reached = np.full(graph.n_entities, -1, dtype=np.int64)

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.graph.paths import TriplePaths
@@ -66,7 +65,7 @@ class Expand(Stage):
 
     def _expand(self, ranking: Ranking, vector: Matrix, mask: IntArray | None) -> Ranking:
         graph = self.kb.graph
-        around = surroundings(graph, ranking.rows, self.hops, self._allowed(mask))
+        around = surroundings(graph, ranking.rows, self.hops, mask)
         passages = graph.triples.passages[around.triples].astype(np.int64)
         fresh, first = _fresh(passages, around, ranking.rows)
         rows, ends = np.concatenate([ranking.rows, fresh]), dict(zip(fresh.tolist(), first.tolist(), strict=True))
@@ -90,13 +89,6 @@ class Expand(Stage):
             },
         )
 
-    def _allowed(self, mask: IntArray | None) -> NDArray[np.bool_] | None:
-        if mask is None:
-            return None
-        allowed = np.zeros(self.kb.graph.n_passages, dtype=bool)
-        allowed[mask] = True
-        return allowed
-
     def trace(self, queries: Sequence[Query], before: Sequence[Trace]) -> list[Trace]:
         """Which passages state triples, are connected with a seed, and lie within the hops; seeds pass every step."""
         seeds = [trace.ranking.top(self.seeds) for trace in before]
@@ -106,7 +98,7 @@ class Expand(Stage):
     def _trace(self, seeds: Ranking, after: Ranking, mask: IntArray | None) -> Trace:
         graph = self.kb.graph
         stating = np.flatnonzero(np.diff(graph.stated[0]))
-        joined = surroundings(graph, seeds.rows, graph.n_entities, self._allowed(mask)).triples
+        joined = surroundings(graph, seeds.rows, graph.n_entities, mask).triples
         no_triple = f"states no triple, and is none of the {self.seeds} seeds"
         no_chain = f"no chain of triples, however long, leads from the {self.seeds} seeds to it"
         too_far = f"none of its triples lies within hops = {self.hops} of the seeds' entities"

@@ -16,11 +16,9 @@ import numpy as np
 
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.graph.paths import TriplePaths
-from kg2rag.retrievers.contract import Stage
 from kg2rag.retrievers.kg2rag.forests import Choice, Forest, forest_of
-from kg2rag.retrievers.rerankers import default_reranker
-from kg2rag.retrievers.rerankers.encoders import BiEncoder
 from kg2rag.retrievers.rerankers.scoring import Reranker, score_batches
+from kg2rag.retrievers.rerankers.stage import RerankingStage
 from kg2rag.types.arrays import FloatArray
 from kg2rag.types.parameters import at_least, check
 from kg2rag.types.passages import Query
@@ -34,7 +32,7 @@ Arrangement = Literal["depth_first", "similarity"]
 
 
 @dataclass(frozen=True)
-class Organise(Stage):
+class Organise(RerankingStage):
     """Keeps and orders passages by the spanning trees of their triples.
 
     After `Expand` the triples are those it found, elsewhere those that the hits' passages state. A hit keeps its stage;
@@ -68,15 +66,6 @@ class Organise(Stage):
     def __post_init__(self) -> None:
         check(self, context=at_least(1), max_characters=at_least(1), depth=at_least(1))
 
-    @property
-    def encodes(self) -> bool:
-        """The bi-encoder's texts can be encoded beforehand."""
-        return isinstance(self._scorer, BiEncoder)
-
-    @property
-    def _scorer(self) -> Reranker:
-        return self.reranker if self.reranker is not None else default_reranker(self.kb)
-
     def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
         """All trees of the batch are scored in one call."""
         return [self._organised(*given) for given in zip(rankings, *self._scored(queries, rankings), strict=True)]
@@ -87,7 +76,7 @@ class Organise(Stage):
         columns = zip(queries, rankings, self.kb.encode_queries(queries), strict=True)
         forests = [forest_of(self.kb, *column, self.max_characters) for column in columns]
         pairs = [[(query.text, text) for text in forest.texts] for query, forest in zip(queries, forests, strict=True)]
-        return forests, list(score_batches(self._scorer, pairs))
+        return forests, list(score_batches(self.scorer, pairs))
 
     def _organised(self, ranking: Ranking, forest: Forest, scores: FloatArray) -> Ranking:
         chosen = self._choose(forest, scores)

@@ -16,8 +16,25 @@ from kg2rag.types.rankings import Ranking
 from kg2rag.types.rescoring import rescored
 
 
+class RerankingStage(Stage):
+    """A stage that scores texts with a reranker, the default one where `reranker` is None."""
+
+    kb: KnowledgeBase
+    reranker: Reranker | None
+
+    @property
+    def encodes(self) -> bool:
+        """The bi-encoder's texts can be encoded beforehand."""
+        return isinstance(self.scorer, BiEncoder)
+
+    @property
+    def scorer(self) -> Reranker:
+        """The reranker that scores."""
+        return self.reranker if self.reranker is not None else default_reranker(self.kb)
+
+
 @dataclass(frozen=True)
-class Rerank(Stage):
+class Rerank(RerankingStage):
     """Scores (query, title and text) of each hit; equal scores are ordered by corpus position.
 
     A hit keeps the stage and the path that brought it in; its parts are the score it came with, `retriever`, and the
@@ -36,15 +53,6 @@ class Rerank(Stage):
     def __post_init__(self) -> None:
         check(self, depth=at_least(1))
 
-    @property
-    def encodes(self) -> bool:
-        """The bi-encoder's texts can be encoded beforehand."""
-        return isinstance(self._scorer, BiEncoder)
-
-    @property
-    def _scorer(self) -> Reranker:
-        return self.reranker if self.reranker is not None else default_reranker(self.kb)
-
     def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
         """All pairs of the batch in one call."""
         contents = self.kb.corpus.contents
@@ -61,5 +69,5 @@ class Rerank(Stage):
                 formula="reranker",
                 score_parts={"retriever": ranking.scores, "reranker": scores},
             )
-            for ranking, scores in zip(rankings, score_batches(self._scorer, pairs), strict=True)
+            for ranking, scores in zip(rankings, score_batches(self.scorer, pairs), strict=True)
         ]

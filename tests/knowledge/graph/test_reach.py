@@ -25,7 +25,7 @@ def graph_of(facts: Sequence[Fact]) -> KnowledgeGraph:
 
 
 def around(facts: Sequence[Fact], seeds: Sequence[int], hops: int, allowed: Sequence[int] | None = None) -> list[int]:
-    mask = None if allowed is None else np.isin(np.arange(len(CORPUS)), allowed)
+    mask = None if allowed is None else np.array(allowed, dtype=np.int64)
     return surroundings(graph_of(facts), np.array(seeds, dtype=np.int64), hops, mask).triples.tolist()
 
 

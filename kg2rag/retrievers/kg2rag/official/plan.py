@@ -91,11 +91,7 @@ class Planner:
         if switches.expansion == "titles":
             brought = by_titles(seeds, pool, switches)
         elif switches.expansion == "graph":
-            allowed = None
-            if mask is not None:
-                allowed = np.zeros(graph.n_passages, dtype=bool)
-                allowed[mask] = True
-            around = surroundings(graph, np.array([row for row, _ in seeds], dtype=np.int64), self.hops, allowed)
+            around = surroundings(graph, np.array([row for row, _ in seeds], dtype=np.int64), self.hops, mask)
             facts = [graph.triple(index) for index in around.triples.tolist()]
             rows = np.setdiff1d(graph.triples.passages[around.triples], [row for row, _ in seeds]).tolist()
             brought = [(row, pool.titles[row]) for row in rows]
