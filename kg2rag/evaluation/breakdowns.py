@@ -16,8 +16,6 @@ def grouped_means(per_query: pd.DataFrame, column: Group, metrics: Sequence[str]
     """Means within each value of a column: index (group, system), `n`, then the metrics; blanks are "unknown"."""
     if column not in GROUPS:
         raise ValueError(f"Questions are grouped by {', '.join(map(repr, GROUPS))}, not by {column!r}.")
-    if column not in per_query:
-        raise ValueError(f"This comparison was saved before {column!r} was kept. Run it again.")
     named = per_query[column].astype("string").fillna("").replace("", "unknown").astype(object)
     grouped = per_query.assign(**{column: named}).groupby([column, "system"], sort=False)
     frame = grouped[list(metrics)].mean()
@@ -29,8 +27,8 @@ def grouped_means(per_query: pd.DataFrame, column: Group, metrics: Sequence[str]
 
 
 def says_anything(per_query: pd.DataFrame, column: Group) -> bool:
-    """Whether a column is there and has at least two groups."""
-    return column in per_query and len(set(per_query[column].astype("string").fillna(""))) > 1
+    """Whether a column has at least two groups."""
+    return len(set(per_query[column].astype("string").fillna(""))) > 1
 
 
 def largest_differences(per_query: pd.DataFrame, metric: str, baseline: str, limit: int) -> pd.DataFrame:

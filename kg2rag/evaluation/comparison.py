@@ -53,19 +53,17 @@ class Comparison:
     sizes : one row per system and depth that a metric reads: system, k, hits, tokens (means).
     per_seed : one row per run of the systems with several seeds: system, run, then means by metric; None without any.
     inputs : the systems and the data, in memory only, for the diagnosis; None in a loaded comparison.
-
-    `token_curve` and `sizes` are None in comparisons saved before tokens were counted.
     """
 
     rankings: Mapping[str, Sequence[Ranking]]
     per_query: pd.DataFrame
     scores: pd.DataFrame
     curve: pd.DataFrame
+    token_curve: pd.DataFrame
+    sizes: pd.DataFrame
     ms_per_query: Mapping[str, float]
     baseline: str
     config: Mapping[str, Any] = field(default_factory=dict)
-    token_curve: pd.DataFrame | None = None
-    sizes: pd.DataFrame | None = None
     per_seed: pd.DataFrame | None = None
     inputs: Inputs | None = None
 
@@ -82,7 +80,7 @@ class Comparison:
     @property
     def larger_sets(self) -> dict[str, str]:
         """System -> in words, how much more it returns than the others; only those that return over 10 % more."""
-        return {} if self.sizes is None else larger_sets(self.sizes)
+        return larger_sets(self.sizes)
 
     @property
     def sheet(self) -> report.Sheet:
@@ -102,13 +100,13 @@ class Comparison:
     def to_frame(self) -> pd.DataFrame:
         """Means: one row per system, one column per metric, then `ms_per_query`.
 
-        Where tokens were counted, then `tokens_per_query`, those within the greatest depth that a metric reads, and
+        Where a metric reads whole hits, then `tokens_per_query`, those within the greatest depth read, and
         `larger_set`: whether the system returns over 10 % more hits or tokens than the others at any of these depths.
         """
         frame = self.scores.pivot_table(index="system", columns="metric", values="mean", sort=False)
         frame = frame.loc[self.systems, self.metrics]
         frame["ms_per_query"] = [self.ms_per_query[name] for name in self.systems]
-        if self.sizes is not None and len(self.sizes):
+        if len(self.sizes):
             deepest = self.sizes[self.sizes["k"] == self.sizes["k"].max()].set_index("system")
             frame["tokens_per_query"] = deepest["tokens"]
             frame["larger_set"] = [name in self.larger_sets for name in self.systems]
@@ -144,8 +142,6 @@ class Comparison:
 
     def budgets(self) -> pd.DataFrame:
         """How much each system returns: `sizes`, beside the median of the others (hits_ratio, tokens_ratio, larger)."""
-        if self.sizes is None:
-            raise ValueError("This comparison was saved before tokens were counted. Run it again.")
         return against_others(self.sizes)
 
     def compare_by(self, column: Group) -> pd.DataFrame:

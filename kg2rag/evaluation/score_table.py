@@ -26,7 +26,7 @@ MANY = 20
 """With more systems than this no best one is determined: it would need a test of every pair."""
 COUNTS = ("wins", "ties", "losses")
 TESTS = ("p_t_holm", "effect_size", "detectable", "p_best", "seed_sd")
-"""Columns that score tables of version 0.1.0 and before lack."""
+"""Further columns that may be blank."""
 
 
 def per_query_table(frames: Mapping[str, pd.DataFrame], data: QADataset, metrics: Sequence[str]) -> pd.DataFrame:

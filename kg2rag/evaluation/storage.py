@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kg2rag.compute.files import remove_leftovers, write
-from kg2rag.evaluation.score_table import COUNTS, TESTS, score_table
+from kg2rag.evaluation.score_table import COUNTS, TESTS
 from kg2rag.retrievers.adapters import trec
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _TABLES = {"curve": "k", "token_curve": "tokens", "sizes": None, "per_seed": None}
-"""Attributes of `Comparison` that are a csv each, and the name of their index."""
+"""Attributes of `Comparison` that are a csv each, and the name of their index; `per_seed` may be None."""
 _UNFINISHED = "unfinished.json"
 
 
@@ -57,36 +57,30 @@ def load(directory: Path) -> dict[str, Any]:
     config = json.loads((directory / "config.json").read_text(encoding="utf-8"))
     per_query = pd.read_parquet(directory / "per_query.parquet")
     queries = list(dict.fromkeys(per_query["query_id"]))
-    tables = {name: _table(directory / f"{name}.csv", index) for name, index in _TABLES.items()}
+    present = {name: index for name, index in _TABLES.items() if (directory / f"{name}.csv").is_file()}
     runs = {name: trec.load(directory / "runs" / f"{name}.trec") for name in config["systems"]}
     return {
         "rankings": {name: trec.as_rankings(run, queries) for name, run in runs.items()},
         "per_query": per_query,
-        "scores": _scores(directory / "scores.csv", per_query, config, tables["per_seed"]),
+        "scores": _scores(directory / "scores.csv"),
         "ms_per_query": {name: float("nan") if ms is None else ms for name, ms in config["ms_per_query"].items()},
         "baseline": config["baseline"],
         "config": config,
-        **tables,
+        **{name: _table(directory / f"{name}.csv", index) for name, index in present.items()},
     }
 
 
-def _scores(path: Path, per_query: pd.DataFrame, config: dict[str, Any], per_seed: pd.DataFrame | None) -> pd.DataFrame:
-    """The saved score table; computed again from per_query.parquet where an older version lacks columns."""
+def _scores(path: Path) -> pd.DataFrame:
     import pandas as pd
 
     # Blank is the one missing value: a system may be called "NA" or "nan".
     blank = {name: [""] for name in ("p_holm", *COUNTS, *TESTS)}
-    frame = pd.read_csv(path, dtype=dict.fromkeys(COUNTS, "Int64"), keep_default_na=False, na_values=blank)
-    if set(TESTS) <= set(frame.columns):
-        return frame
-    return score_table(per_query, config["metrics"], config["baseline"], config["seed"], per_seed)
+    return pd.read_csv(path, dtype=dict.fromkeys(COUNTS, "Int64"), keep_default_na=False, na_values=blank)
 
 
-def _table(path: Path, index: str | None) -> pd.DataFrame | None:
+def _table(path: Path, index: str | None) -> pd.DataFrame:
     import pandas as pd
 
-    if not path.is_file():
-        return None
     # As above, and a curve is blank where a run ends.
     return pd.read_csv(path, index_col=index, keep_default_na=False, na_values=None if index is None else [""])
 

@@ -12,7 +12,6 @@ from kg2rag.text.templates import render
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 
 def table_html(sheet: Sheet) -> str:
@@ -28,7 +27,7 @@ def page(
     sheet: Sheet,
     *,
     curve: pd.DataFrame,
-    token_curve: pd.DataFrame | None,
+    token_curve: pd.DataFrame,
     groups: Mapping[str, pd.DataFrame],
     differences: pd.DataFrame,
     pairs: pd.DataFrame | None,
@@ -58,15 +57,13 @@ def page(
     )
 
 
-def _figures(sheet: Sheet, curve: pd.DataFrame, token_curve: pd.DataFrame | None) -> dict[str, Any]:
-    drawn: dict[str, Figure] = {
-        "bars": plots.bar_chart(
-            sheet.scores, sheet.baseline, {metric: sheet.scale(metric) for metric in sheet.metrics}
-        ),
+def _figures(sheet: Sheet, curve: pd.DataFrame, token_curve: pd.DataFrame) -> dict[str, Any]:
+    scales = {metric: sheet.scale(metric) for metric in sheet.metrics}
+    drawn = {
+        "bars": plots.bar_chart(sheet.scores, sheet.baseline, scales),
         "curve": plots.recall_curve(curve, sheet.baseline),
+        "token_curve": plots.token_curve(token_curve, sheet.baseline),
     }
-    if token_curve is not None:
-        drawn["token_curve"] = plots.token_curve(token_curve, sheet.baseline)
     return {name: plots.to_svg(figure, name) for name, figure in drawn.items()}
 
 

@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from kg2rag.evaluation import Comparison, compare
@@ -267,23 +266,6 @@ def test_the_best_alone_has_a_p_value_against_all_others(result):
 def test_with_very_many_systems_no_best_one_is_looked_for(systems, data):
     many = {f"s{i}": systems["dense"] for i in range(21)}
     assert compare(many, data, metrics=["mrr"], k=10).scores["p_best"].isna().all()
-
-
-def test_comparisons_saved_before_tokens_were_counted_still_load(result, tmp_path):
-    result.save(tmp_path)
-    old = ["system", "metric", "mean", "ci_low", "ci_high", "p_holm", "wins", "ties", "losses"]
-    pd.read_csv(tmp_path / "scores.csv")[old].to_csv(tmp_path / "scores.csv", index=False)
-    pd.read_parquet(tmp_path / "per_query.parquet").drop(columns="gold").to_parquet(tmp_path / "per_query.parquet")
-    (tmp_path / "sizes.csv").unlink()
-    (tmp_path / "token_curve.csv").unlink()
-    loaded = Comparison.load(tmp_path)
-    assert loaded.scores.equals(result.scores)
-    assert loaded.larger_sets == {}
-    assert loaded.to_html()
-    with pytest.raises(ValueError, match="before tokens were counted"):
-        loaded.budgets()
-    with pytest.raises(ValueError, match="before 'gold' was kept"):
-        loaded.compare_by("gold")
 
 
 def test_a_larger_set_is_said_in_the_frame_and_the_report(data, fixed):

@@ -114,7 +114,7 @@ class Board:
     def about(self) -> pd.DataFrame:
         """Index query_id, in the order of the data; type, question, and `sought`, in which words are searched."""
         first = self.result.per_query.drop_duplicates("query_id").set_index("query_id")
-        kinds = first["type"].fillna("").replace("", UNKNOWN) if "type" in first else UNKNOWN
+        kinds = first["type"].fillna("").replace("", UNKNOWN)
         frame = first[["question"]].assign(type=kinds)
         frame["sought"] = (frame["question"] + " " + frame.index.astype(str)).str.casefold()
         return frame
