@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,8 +15,9 @@ import typer
 from kg2rag.cli.options import DataOptions, spread
 
 if TYPE_CHECKING:
+    from kg2rag.compute.llm import ChatModel
     from kg2rag.extraction import Extractor
-    from kg2rag.extraction.prompted import PromptedTriples
+    from kg2rag.extraction.prompted import ExtractionRun, PromptedTriples
     from kg2rag.types.questions import QADataset
 
 SOME_FAILED = 3
@@ -32,9 +33,44 @@ class Structured(StrEnum):
     prompt = "prompt"
 
 
+@dataclass(frozen=True)
+class ModelOptions:
+    """The options of a language model."""
+
+    base_url: Annotated[
+        str | None, typer.Option(help="OpenAI-compatible endpoint, with its /v1.", rich_help_panel=_LLM)
+    ] = None
+    model: Annotated[str | None, typer.Option(help="Its name there.", rich_help_panel=_LLM)] = None
+    api_key_env: Annotated[
+        str, typer.Option(help="Environment variable with the key; none for no key.", rich_help_panel=_LLM)
+    ] = "OPENAI_API_KEY"
+    structured: Annotated[Structured, typer.Option(help="How JSON is requested.", rich_help_panel=_LLM)] = (
+        Structured.json_schema
+    )
+    temperature: Annotated[float, typer.Option(min=0, rich_help_panel=_LLM)] = 0.0
+    max_tokens: Annotated[int, typer.Option(min=1, help="Of an answer.", rich_help_panel=_LLM)] = 2048
+    concurrency: Annotated[int, typer.Option(min=1, help="Requests at a time.", rich_help_panel=_LLM)] = 8
+    rpm: Annotated[float | None, typer.Option(help="Requests a minute, retries included.", rich_help_panel=_LLM)] = None
+    timeout: Annotated[float, typer.Option(help="Seconds.", rich_help_panel=_LLM)] = 60.0
+    prompt_price: Annotated[float | None, typer.Option(help="Per million tokens.", rich_help_panel=_LLM)] = None
+    completion_price: Annotated[float | None, typer.Option(help="Per million tokens.", rich_help_panel=_LLM)] = None
+
+    def open(self, extractor: str) -> ChatModel:
+        """The model's endpoint; ValueError where it is not named."""
+        from kg2rag.compute.llm import ChatModel
+
+        if self.base_url is None or self.model is None:
+            raise ValueError(f"--extractor {extractor} asks a language model: give --base-url and --model.")
+        given = asdict(self) | {"structured": self.structured.value}
+        if self.api_key_env in ("none", ""):
+            given["api_key_env"] = None
+        return ChatModel(**given)
+
+
 @spread(dataset="bundled")
 def build(
     data: DataOptions,
+    chat: ModelOptions,
     extractor: Annotated[
         str, typer.Option(help="openie or kg2rag (by a language model), or any --graph that `kg2rag compare` takes.")
     ] = "mentions",
@@ -50,25 +86,6 @@ def build(
     limit: Annotated[
         int | None, typer.Option(min=1, help="Ask about the first so many passages only, for a trial.")
     ] = None,
-    base_url: Annotated[
-        str | None, typer.Option(help="OpenAI-compatible endpoint, with its /v1.", rich_help_panel=_LLM)
-    ] = None,
-    model: Annotated[str | None, typer.Option(help="Its name there.", rich_help_panel=_LLM)] = None,
-    api_key_env: Annotated[
-        str, typer.Option(help="Environment variable with the key; none for no key.", rich_help_panel=_LLM)
-    ] = "OPENAI_API_KEY",
-    structured: Annotated[
-        Structured, typer.Option(help="How JSON is requested.", rich_help_panel=_LLM)
-    ] = Structured.json_schema,
-    temperature: Annotated[float, typer.Option(min=0, rich_help_panel=_LLM)] = 0.0,
-    max_tokens: Annotated[int, typer.Option(min=1, help="Of an answer.", rich_help_panel=_LLM)] = 2048,
-    concurrency: Annotated[int, typer.Option(min=1, help="Requests at a time.", rich_help_panel=_LLM)] = 8,
-    rpm: Annotated[
-        float | None, typer.Option(help="Requests a minute, retries included.", rich_help_panel=_LLM)
-    ] = None,
-    timeout: Annotated[float, typer.Option(help="Seconds.", rich_help_panel=_LLM)] = 60.0,
-    prompt_price: Annotated[float | None, typer.Option(help="Per million tokens.", rich_help_panel=_LLM)] = None,
-    completion_price: Annotated[float | None, typer.Option(help="Per million tokens.", rich_help_panel=_LLM)] = None,
 ) -> None:
     """Build a knowledge graph over the passages of a question set.
 
@@ -82,26 +99,9 @@ def build(
 
     source: Extractor
     if extractor in STYLES:
-        from kg2rag.compute.llm import ChatModel
-
-        if base_url is None or model is None:
-            raise ValueError(f"--extractor {extractor} asks a language model: give --base-url and --model.")
-        chat = ChatModel(
-            base_url,
-            model,
-            api_key_env=None if api_key_env in ("none", "") else api_key_env,
-            temperature=temperature,
-            max_tokens=max_tokens,
-            structured=structured.value,
-            concurrency=concurrency,
-            rpm=rpm,
-            timeout=timeout,
-            prompt_price=prompt_price,
-            completion_price=completion_price,
-        )
-        source = PromptedTriples(chat, extractor, limit)
+        source = PromptedTriples(chat.open(extractor), extractor, limit)
     else:
-        _only_for_models(limit=limit, retry_failed=retry_failed, base_url=base_url, model=model)
+        _only_for_models(limit=limit, retry_failed=retry_failed, base_url=chat.base_url, model=chat.model)
         source = parse(extractor)
     if out is None and not plan:
         raise ValueError("Give --out, the folder for the graph (or --plan, to see what it would take).")
@@ -174,15 +174,17 @@ def _ask(source: PromptedTriples, data: QADataset, out: Path, *, retry_failed: b
     else:
         write_failures(out, failures)
     if failures:
-        left = (
-            "the graph lacks them" if allow_failed else "no graph was written (--allow-failed writes it without them)"
-        )
-        typer.echo(
-            f"{failed} of {len(data.corpus)} passages failed, the first: {run.failures[0]}.\n"
-            f"All of them, with causes: {out / 'failed.jsonl'}; {left}. Ask again with --retry-failed.",
-            err=True,
-        )
+        _say_what_failed(run, data, out, allowed=allow_failed)
         raise typer.Exit(SOME_FAILED)
+
+
+def _say_what_failed(run: ExtractionRun, data: QADataset, out: Path, *, allowed: bool) -> None:
+    left = "the graph lacks them" if allowed else "no graph was written (--allow-failed writes it without them)"
+    typer.echo(
+        f"{len(run.failed_passages)} of {len(data.corpus)} passages failed, the first: {run.failures[0]}.\n"
+        f"All of them, with causes: {out / 'failed.jsonl'}; {left}. Ask again with --retry-failed.",
+        err=True,
+    )
 
 
 @contextmanager
