@@ -41,12 +41,11 @@ class BM25(Retriever):
         """Scores every passage for each query; hits have a score above 0."""
         index = self.kb.lexical(self._settings())
         ids = self.kb.corpus.ids
-        rankings = []
+        rankings, metadata = [], arithmetic("bm25", "bm25")
         for query, mask in zip(queries, self.kb.candidates(queries), strict=True):
             rows, scores = _matches(index.scores(query.text), mask, k)
-            told = arithmetic("bm25", "bm25")
             rankings.append(
-                rank(query.id, rows, scores, ids, k, stages=("bm25",), score_parts={"bm25": scores}, metadata=told)
+                rank(query.id, rows, scores, ids, k, stages=("bm25",), score_parts={"bm25": scores}, metadata=metadata)
             )
         return rankings
 

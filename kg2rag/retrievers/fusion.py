@@ -143,8 +143,8 @@ def fuse_rankings(
     The stage of a fused hit is its stage in the ranking that contributed most (the first on a tie): that ranking's name
     or, beyond its first stage, such as "walk: dense". Its path is the first non-empty one. Its parts are, of each
     ranking that holds it, the contribution ("dense"), the score there ("dense score") and what is read of that ("dense
-    rank", or "dense scaled"). What the rankings say of the query is kept; where two use one word, each says it under
-    its name.
+    rank", or "dense scaled"). The rankings' metadata are kept; a key that several have is prefixed
+    by each one's name.
     """
     how = METHODS[method]
     names = _distinct([ranking.stages[0] or "ranking" for ranking in rankings])
@@ -176,7 +176,7 @@ def fuse_rankings(
             for part, column in ((name, gave), (f"{name} {how.part}", of), (f"{name} score", score))
         },
         paths=first_of(*(ranking.paths for ranking in rankings)),
-        metadata={**_said(names, rankings), **_arithmetic(how, names, rankings, weights, constant)},
+        metadata={**_merged(names, rankings), **_arithmetic(how, names, rankings, weights, constant)},
     )
 
 
@@ -185,14 +185,14 @@ def _labels(name: str, ranking: Ranking) -> list[str]:
     return [name, *(f"{name}: {stage}" for stage in ranking.stages[1:])]
 
 
-def _said(names: Sequence[str], rankings: Sequence[Ranking]) -> dict[str, object]:
-    """What the rankings say of the query, under the word they use; under name and word where several use it."""
-    words = Counter(word for ranking in rankings for word in ranking.metadata)
+def _merged(names: Sequence[str], rankings: Sequence[Ranking]) -> dict[str, object]:
+    """The metadata of all rankings but formula and source; a key that several have is prefixed by each one's name."""
+    counts = Counter(key for ranking in rankings for key in ranking.metadata)
     return {
-        word if words[word] == 1 else f"{name}: {word}": value
+        key if counts[key] == 1 else f"{name}: {key}": value
         for name, ranking in zip(names, rankings, strict=True)
-        for word, value in ranking.metadata.items()
-        if word not in (FORMULA, SOURCE)
+        for key, value in ranking.metadata.items()
+        if key not in (FORMULA, SOURCE)
     }
 
 

@@ -79,13 +79,13 @@ class GraphAugment(Stage):
         paths = {
             row: tuple(self.kb.graph.triple(index) for index in reached[row][1].path) for row in rows if row in reached
         }
-        owed = [reached[row][1] if row in reached else None for row in rows]
+        nearest = [reached[row][1] if row in reached else None for row in rows]
         parts = {
             "hybrid": text,
             "graph": graph,
-            "strength": np.array([near.weight if near else np.nan for near in owed]),
-            "hop": np.array([near.hop if near else np.nan for near in owed]),
-            "mentions": np.array([self.kb.graph.mention_counts[near.entity] if near else np.nan for near in owed]),
+            "strength": np.array([near.weight if near else np.nan for near in nearest]),
+            "hop": np.array([near.hop if near else np.nan for near in nearest]),
+            "mentions": np.array([self.kb.graph.mention_counts[near.entity] if near else np.nan for near in nearest]),
         }
         return rank(
             ranking.query_id,
@@ -106,7 +106,7 @@ class GraphAugment(Stage):
         return arithmetic(formula, {"hybrid": looked, "graph": "graph"})
 
     def _reached(self, entities: Sequence[int]) -> dict[int, tuple[float, Neighbour]]:
-        """Corpus row -> its best graph score, and the neighbour it is owed to."""
+        """Corpus row -> its best graph score, and the neighbour that gives it."""
         graph = self.kb.graph
         reached: dict[int, tuple[float, Neighbour]] = {}
         if not entities:

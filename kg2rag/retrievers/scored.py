@@ -16,15 +16,15 @@ from kg2rag.types.rankings import Ranking, best, rank
 
 @dataclass(frozen=True)
 class ScoreFunction(Retriever):
-    """Every passage by a score of one's own, highest first; equal scores by corpus position.
+    """Every passage by a function's score, highest first; equal scores by corpus position.
 
-    One call a question and passage: right for trying out, slow for a large corpus. A strategy that stays deserves a
-    file of its own; see docs/add_a_strategy.md.
+    One call a question and passage: right for trying out, slow for a large corpus. For a strategy that stays, see
+    docs/add_a_strategy.md.
 
     Parameters
     ----------
     score : (text of the question, passage) -> a finite number.
-    name : what its hits and the report call it.
+    name : the stage of its hits.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class ScoreFunction(Retriever):
 
     def _ranking(self, query: Query, rows: np.ndarray, passages: Sequence[Passage], k: int) -> Ranking:
         scores = np.array([self.score(query.text, passages[row]) for row in rows.tolist()], dtype=np.float64)
-        kept = best(np.nan_to_num(scores, nan=np.inf), k)  # a score that is no number must reach `rank`, which says so
+        kept = best(np.nan_to_num(scores, nan=np.inf), k)  # NaN must reach `rank`, which refuses it
         return rank(
             query.id,
             rows[kept],

@@ -116,11 +116,9 @@ def build_all(
 ) -> dict[str, Retriever]:
     """Several systems by name, or all; `settings` maps a system's name to its parameters."""
     chosen = list(wanted) if wanted is not None else list(names())
-    strangers = [name for name in settings or {} if name not in chosen]
-    if strangers:
-        raise ValueError(
-            f"Parameters are set for {strangers[0]!r}, which is not compared. Compared: {_listed(chosen)}."
-        )
+    unused = [name for name in settings or {} if name not in chosen]
+    if unused:
+        raise ValueError(f"Parameters are set for {unused[0]!r}, which is not compared. Compared: {_listed(chosen)}.")
     return {name: build(name, kb, **(settings or {}).get(name, {})) for name in chosen}
 
 

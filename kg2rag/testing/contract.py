@@ -96,7 +96,7 @@ def _broken(
         broken = list(_of_world(trial))
         yield from broken
         if not {promise for promise, _ in broken} <= set(excused):
-            return  # what breaks on one world would mostly be told again
+            return  # the other worlds would mostly repeat it
     first = trials[0]
     yield from variants.checks(first, builder, values)
     if other_process:

@@ -66,9 +66,9 @@ def known_passages(trial: Trial) -> Iterator[str]:
     ids = trial.kb.corpus.ids if trial.kb is not None else None
     for query, ranking in _each(trial):
         known = ids if ids is not None else ranking.ids
-        strangers = [row for row in ranking.rows.tolist() if not 0 <= row < len(known)]
-        if strangers:
-            yield f"{named(query)}: a hit at row {strangers[0]}, but the corpus has {len(known)} passages"
+        unknown = [row for row in ranking.rows.tolist() if not 0 <= row < len(known)]
+        if unknown:
+            yield f"{named(query)}: a hit at row {unknown[0]}, but the corpus has {len(known)} passages"
         elif ids is not None and ranking.passage_ids != [ids[row] for row in ranking.rows.tolist()]:
             yield f"{named(query)}: the hits' ids are not those of the corpus; hand `kb.corpus.ids` to `rank`"
         elif len(np.unique(ranking.rows)) < len(ranking):
@@ -102,9 +102,9 @@ def candidates(trial: Trial) -> Iterator[str]:
     """A query with candidates gets none but these."""
     for query, ranking in _each(trial):
         if query.candidates is not None:
-            strangers = [id_ for id_ in ranking.passage_ids if id_ not in query.candidates]
-            if strangers:
-                yield f"{named(query)}: {strangers[0]!r} is none of its {len(query.candidates)} candidates"
+            others = [id_ for id_ in ranking.passage_ids if id_ not in query.candidates]
+            if others:
+                yield f"{named(query)}: {others[0]!r} is none of its {len(query.candidates)} candidates"
 
 
 def batches(trial: Trial) -> Iterator[str]:

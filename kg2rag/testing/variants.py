@@ -93,7 +93,7 @@ def is_used(parameter: Parameter, trial: Trial, values: Sequence[object] = ()) -
 
 
 def is_deep(parameter: Parameter, trial: Trial) -> Iterator[str]:
-    """A `depth` says how many hits are read: twice as many lead to other rankings, where all of them are shown."""
+    """A `depth` is how many hits are read: twice as many lead to other rankings, where all of them are shown."""
     value = parameter.value
     if parameter.name != "depth" or not isinstance(value, int) or trial.kb is None:
         return

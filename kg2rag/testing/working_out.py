@@ -21,8 +21,8 @@ OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
 
 def worked_out(ranking: Ranking, hit: Hit) -> float:
     """The sum of the terms whose parts the hit has; KeyError where the ranking has no formula for the hit's stage."""
-    told = ranking.metadata["score"]
-    formula = told[hit.stage] if isinstance(told, Mapping) else told
+    given = ranking.metadata["score"]
+    formula = given[hit.stage] if isinstance(given, Mapping) else given
     names = tuple(sorted(ranking.score_parts))
     values = {f"part{at}": hit.score_parts.get(name) for at, name in enumerate(names)}
     terms = [term for term, needs in _terms(str(formula), names) if all(values.get(name) is not None for name in needs)]

@@ -1,6 +1,6 @@
-"""Other people's retrieval beside ours, and ours in other people's programs.
+"""Retrieval of other programs compared with ours, and ours used in other programs.
 
-`recorded` makes systems of rankings that exist (TREC run files, ranx runs, DataFrames); `langchain` and `llamaindex`
+`recorded` makes systems of stored rankings (TREC run files, ranx runs, DataFrames); `langchain` and `llamaindex`
 adapt retrievers both ways, and need the package of that name. `evaluation.exports` writes ours for other programs.
 """
 

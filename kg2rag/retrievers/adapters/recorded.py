@@ -1,4 +1,4 @@
-"""Rankings that exist -> a system that hands them out, so that any run can stand in the same table."""
+"""Rankings of another program -> a system that returns them, so that any run can be compared in the same table."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Recorded(Retriever):
     """The rankings of a run, by query id; make one with `from_trec`, `from_ranx` or `from_frame`.
 
     The order is the run's own. Where its scores do not fall from rank to rank (some systems rank by other numbers than
-    they print), or stand twice, the hits get 1/rank as score, so that the order survives. A query without hits must
+    they print), or are equal, the hits get 1/rank as score, so that the order survives. A query without hits must
     still be named in `empty`, or it counts as missing.
 
     Parameters
@@ -47,15 +47,15 @@ class Recorded(Retriever):
         known = set(self.corpus.ids)
         for query, hits in self.run.items():
             ids = [id_ for id_, _ in hits]
-            strangers = [id_ for id_ in ids if id_ not in known]
-            if strangers:
+            unknown = [id_ for id_ in ids if id_ not in known]
+            if unknown:
                 raise ValueError(
-                    f"run {self.name!r}, query {query!r}: passage {strangers[0]!r} is not in the corpus "
-                    f"({len(strangers)} of {len(ids)} are not). Was the run made over another corpus?"
+                    f"run {self.name!r}, query {query!r}: passage {unknown[0]!r} is not in the corpus "
+                    f"({len(unknown)} of {len(ids)} are not). Was the run made over another corpus?"
                 )
             if len(set(ids)) < len(ids):
                 twice = next(id_ for at, id_ in enumerate(ids) if id_ in ids[:at])
-                raise ValueError(f"run {self.name!r}, query {query!r}: passage {twice!r} stands twice.")
+                raise ValueError(f"run {self.name!r}, query {query!r}: passage {twice!r} is ranked twice.")
 
     @classmethod
     def from_trec(cls, path: Path | str, corpus: Corpus, empty: frozenset[str] = frozenset()) -> Recorded:

@@ -3,7 +3,7 @@
 Three linkers and a chain that tries them in order: word n-grams against entity names; capitalised and quoted phrases
 against a full-text index of the names; the query's vector against the names' vectors. They are those of the
 graph-augmented and confidence-gated designs; longest match first, and names of any length, are our reading. A fourth,
-which asks a language model and belongs at the end of a chain, is `linking.llm`.
+`linking.llm`, is a language model and belongs at the end of a chain.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Query text -> entities of a graph, by asking a language model: the last of a chain, for names spelt in no known way.
 
-The model is told the graph's entity types and limited to them by the schema of its answer. What it names is looked up
-in the graph; a name that the graph lacks is reported and not used. The prompt and the confidence are ours.
+The prompt lists the graph's entity types, and the schema of the answer limits the model to them. What it names is
+looked up in the graph; a name that the graph lacks is reported and not used. The prompt and the confidence are ours.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class LinkedNames:
     """What a model's answer for one query came to.
 
     `links` are the entities found, in the model's order; `unknown` the names that the graph lacks, or has with another
-    type than those asked for.
+    type than the requested ones.
     """
 
     links: list[Link]
@@ -59,7 +59,7 @@ class LLMLinker:
     types : entities of these types alone; case and punctuation do not matter. None takes all of the graph's, and where
         the graph has no types, entities of any kind.
     limit : at most so many entities a query.
-    confidence : of every link, in (0, 1]; the model is not asked for one, for small models know nothing of it.
+    confidence : of every link, in (0, 1]; not requested of the model, since small models estimate it badly.
     prompt : its places are `{query}` (goes in as a JSON string), `{types}`, `{fields}` and `{limit}`.
     """
 
@@ -78,11 +78,11 @@ class LLMLinker:
             raise ValueError("The prompt has no place for the query: write {query} where it belongs.")
 
     def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
-        """The links of each query; names that the graph lacks are told in one `UnknownNameWarning`.
+        """The links of each query; one `UnknownNameWarning` reports the names that the graph lacks.
 
         Raises
         ------
-        CompletionError : an answer is missing, or not what was asked for; the query is named.
+        CompletionError : an answer is missing, or not of the requested form; the query is named.
         ValueError : `types` names a type that the graph lacks.
         """
         found = self.look_up(queries)
@@ -98,15 +98,15 @@ class LLMLinker:
         return [names.links for names in found]
 
     def look_up(self, queries: Sequence[Query]) -> list[LinkedNames]:
-        """As `link_batch`, with the unknown names of each query in the result; queries without a word are not asked."""
-        asked = [query for query in queries if normalise(query.text)] if self.kb.graph.n_entities else []
+        """As `link_batch`, with the unknown names of each query in the result; queries without a word are not sent."""
+        sent = [query for query in queries if normalise(query.text)] if self.kb.graph.n_entities else []
         known = self._types()
         schema = _schema(known)
-        prompts = [self._prompt(query, known) for query in asked]
-        answers = ask_each(self.model, [name_of(query) for query in asked], prompts, schema, "linking")
+        prompts = [self._prompt(query, known) for query in sent]
+        answers = ask_each(self.model, [name_of(query) for query in sent], prompts, schema, "linking")
         found = {
             query.text: self._looked_up(query, _names(answer.parsed))
-            for query, answer in zip(asked, answers, strict=True)
+            for query, answer in zip(sent, answers, strict=True)
         }
         return [found.get(query.text, LinkedNames([], ())) for query in queries]
 
@@ -145,7 +145,7 @@ class LLMLinker:
 
 
 def _schema(types: tuple[str, ...]) -> type[BaseModel]:
-    """What the model is asked for: entities, each with its name and, where there are types, one of those."""
+    """The form of the answer: entities, each with its name and, where there are types, one of those."""
     if not types:
         entity = create_model("Entity", name=(str, ...))
     else:

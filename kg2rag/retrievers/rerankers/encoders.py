@@ -91,7 +91,7 @@ class CrossEncoder:
     def _predict(self, batch: list[tuple[str, str]]) -> FloatArray:
         import torch
 
-        torch.set_num_threads(1)  # counts for the thread that says it
+        torch.set_num_threads(1)  # it applies to the calling thread alone
         found = self._network.predict(batch, batch_size=len(batch), show_progress_bar=False)
         return np.asarray(found, dtype=np.float64)
 

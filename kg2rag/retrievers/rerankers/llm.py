@@ -41,7 +41,7 @@ Pairs = Sequence[tuple[str, str]]
 
 
 class Order(BaseModel):
-    """What the model is asked for: the passages' numbers, from 1, best first."""
+    """The form of the answer: the passages' numbers, from 1, best first."""
 
     order: list[int]
 
@@ -50,8 +50,8 @@ class Order(BaseModel):
 class LLMReranker:
     """Orders a query's texts; the score of a text is 1 / its new rank.
 
-    Windows of one query follow each other, windows of different queries are asked about at once. A query without a word
-    is not asked about and keeps its order.
+    Windows of one query follow each other, windows of different queries are sent at once. A query without a word is not
+    sent and keeps its order.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class LLMReranker:
                 raise ValueError(f"The prompt lacks {place}: write it where it belongs.")
 
     def scores(self, pairs: Pairs) -> FloatArray:
-        """(n_pairs,) as `score_lists`, where the pairs of one query text, wherever they stand, are one list."""
+        """(n_pairs,) as `score_lists`, where the pairs of one query text, at whatever places, are one list."""
         places: dict[str, list[int]] = {}
         for at, (query, _) in enumerate(pairs):
             places.setdefault(query, []).append(at)
@@ -90,14 +90,14 @@ class LLMReranker:
 
         Raises
         ------
-        CompletionError : an answer is missing, or no order of the passages asked about; the query is named.
+        CompletionError : an answer is missing, or no order of the passages sent; the query is named.
         """
         orders = [list(range(len(pairs))) for pairs in lists]
         moves = [list(self._windows(len(pairs))) if pairs and normalise(pairs[0][0]) else [] for pairs in lists]
         for at in range(max(map(len, moves), default=0)):
             current = [i for i, windows in enumerate(moves) if at < len(windows)]
-            asked = [[lists[i][place] for place in orders[i][moves[i][at]]] for i in current]
-            for i, permuted in zip(current, self._permutations(asked), strict=True):
+            windows = [[lists[i][place] for place in orders[i][moves[i][at]]] for i in current]
+            for i, permuted in zip(current, self._permutations(windows), strict=True):
                 window = orders[i][moves[i][at]]
                 orders[i][moves[i][at]] = [window[place] for place in permuted]
         return [_reciprocal_ranks(order) for order in orders]
@@ -133,7 +133,7 @@ class LLMReranker:
 def read_order(order: Sequence[int], n: int) -> list[int]:
     """The places, from 0, that an answer puts the numbers 1 to `n` in.
 
-    A number that follows itself counts once, and one number left out comes last. Several left out, or one that stands
+    A number that follows itself counts once, and one number left out comes last. Several left out, or one
     at two places, would be a guess.
 
     Raises
@@ -145,9 +145,9 @@ def read_order(order: Sequence[int], n: int) -> list[int]:
     >>> read_order([3, 3, 1], 3)
     [2, 0, 1]
     """
-    strangers = [number for number in order if not 1 <= number <= n]
-    if strangers:
-        raise ValueError(f"it orders {strangers[0]}, but the passages are 1 to {n}")
+    unknown = [number for number in order if not 1 <= number <= n]
+    if unknown:
+        raise ValueError(f"it orders {unknown[0]}, but the passages are 1 to {n}")
     once = [*order[:1], *(number for before, number in pairwise(order) if number != before)]
     twice = [number for number in once if once.count(number) > 1]
     if twice:

@@ -41,7 +41,7 @@ def score_batches(reranker: Reranker, pairs: Sequence[Sequence[tuple[str, str]]]
     ------
     ValueError : the reranker returned another number of scores, or one that is not finite.
     """
-    asked = [pair for group in pairs for pair in group]
+    every = [pair for group in pairs for pair in group]
     ends = np.cumsum([len(group) for group in pairs])
     if isinstance(reranker, ListReranker):
         lists = reranker.score_lists(pairs)
@@ -51,10 +51,10 @@ def score_batches(reranker: Reranker, pairs: Sequence[Sequence[tuple[str, str]]]
             raise ValueError(f"{reranker!r} returned {given} scores for a list of {wanted} pairs.")
         scores = np.concatenate([np.empty(0), *lists])
     else:
-        scores = np.asarray(reranker.scores(asked), dtype=np.float64)
-    if scores.shape != (len(asked),):
-        raise ValueError(f"{reranker!r} returned scores of shape {scores.shape} for {len(asked)} pairs.")
+        scores = np.asarray(reranker.scores(every), dtype=np.float64)
+    if scores.shape != (len(every),):
+        raise ValueError(f"{reranker!r} returned scores of shape {scores.shape} for {len(every)} pairs.")
     if not np.isfinite(scores).all():
-        query, text = asked[int(np.argmin(np.isfinite(scores)))]
+        query, text = every[int(np.argmin(np.isfinite(scores)))]
         raise ValueError(f"{reranker!r}: the score of {text[:60]!r} for {query[:60]!r} is not finite.")
     return np.split(scores, ends[:-1]) if pairs else []

@@ -50,7 +50,7 @@ def test_passages_of_another_corpus_are_named() -> None:
 
 
 def test_a_passage_that_stands_twice_is_named() -> None:
-    with pytest.raises(ValueError, match="passage 'a' stands twice"):
+    with pytest.raises(ValueError, match="passage 'a' is ranked twice"):
         Recorded(CORPUS, {"q1": [("a", 1.0), ("a", 0.5)]})
 
 
