@@ -61,9 +61,9 @@ class CountedEncoder(kg2rag.SentenceEncoder):
 
     passed: list[int] = field(default_factory=list, repr=False, compare=False)
 
-    def _forward(self, texts, dtype):
+    def forward(self, texts, dtype):
         self.passed.append(len(texts))
-        return super()._forward(texts, dtype)
+        return super().forward(texts, dtype)
 
 
 def main(

@@ -52,7 +52,7 @@ def encoding(kb: kg2rag.KnowledgeBase, data: kg2rag.QADataset, texts: int) -> Re
     from kg2rag.compute.vectors import VectorCache
 
     encoder, passages = kb.embedder, data.corpus.contents[:texts]
-    network, about = encoder._network, encoder.describe(kb.store)
+    network, about = encoder.network, encoder.describe(kb.store)
 
     def ours() -> np.ndarray:
         import tempfile
@@ -63,7 +63,7 @@ def encoding(kb: kg2rag.KnowledgeBase, data: kg2rag.QADataset, texts: int) -> Re
                 "bench",
                 about["dim"],
                 encoder._lengths,
-                lambda batch: encoder._forward(batch, about["dtype"]),
+                lambda batch: encoder.forward(batch, about["dtype"]),
             )
             return cache.of(passages)
 

@@ -1,33 +1,30 @@
-"""Queries x rows -> every cosine, compiled, each made of its own two vectors alone.
+"""Queries x rows -> every cosine, compiled; each depends on its own two vectors only.
 
-For strategies that need the whole column; the nearest few are found by `knowledge.indexes.dense`. A matrix product
-would round a row differently with the rows beside it.
+For strategies that need all of them; `knowledge.indexes.dense` finds the nearest few. A matrix product would round a
+row differently depending on the other rows.
 """
 
 from __future__ import annotations
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
 from kg2rag.compute.hardware import limit_numba
+from kg2rag.types.arrays import FloatArray, Matrix
 
 limit_numba()
-
-Floats = NDArray[np.float64]
-Matrix = NDArray[np.float32]
 
 LANES = 8
 
 
-def all_cosines(queries: Matrix, rows: Matrix) -> Floats:
+def all_cosines(queries: Matrix, rows: Matrix) -> FloatArray:
     """(n_queries, n_rows) dot products of unit vectors, added up in float64 in one fixed order."""
-    products: Floats = _products(np.ascontiguousarray(queries), np.ascontiguousarray(rows))
+    products: FloatArray = _products(np.ascontiguousarray(queries), np.ascontiguousarray(rows))
     return products
 
 
 @numba.njit(cache=True, parallel=True)
-def _products(queries: Matrix, rows: Matrix) -> Floats:
+def _products(queries: Matrix, rows: Matrix) -> FloatArray:
     n_rows, dim = rows.shape
     products = np.empty((queries.shape[0], n_rows))
     whole = dim - dim % LANES

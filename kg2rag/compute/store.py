@@ -1,8 +1,8 @@
 """A content-addressed cache on disk: (stage, parameters, inputs) -> a directory of files, built once.
 
-An entry is made beside its final name and renamed into place, with a manifest of sizes and checksums that is checked
-when a process first opens it. Two processes may build the same entry: one wins, the other's copy is dropped. A damaged
-entry is reported and rebuilt, never used. Contents are Parquet, Arrow, `.npy` and JSON; nothing is ever unpickled.
+An entry is written whole (see `compute.files`) with a manifest of sizes and checksums, which a process checks when it
+first opens the entry. If two processes build the same entry, one copy is kept. A damaged entry is reported and rebuilt,
+never used. Contents are Parquet, Arrow, `.npy` and JSON; nothing is ever unpickled.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def default_root() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry as `Store.entries` lists it."""
+    """One entry in the list of `Store.entries`."""
 
     path: Path
     stage: str
@@ -56,7 +56,7 @@ class Store:
 
     Parameters
     ----------
-    root : made when first written to; `default_root()` where not given.
+    root : created by the first write; `default_root()` by default.
     """
 
     def __init__(self, root: Path | str | None = None) -> None:
@@ -73,13 +73,13 @@ class Store:
         *,
         libraries: tuple[str, ...] = (),
     ) -> Path:
-        """The directory of an entry; `build(directory)` fills it where it is missing or damaged.
+        """The directory of an entry; if it is missing or damaged, `build(directory)` fills a new one.
 
         Parameters
         ----------
         stage : what the entry is ("vectors", "bm25", "mentions"); one subdirectory of the store each.
-        key : everything its contents depend on, as JSON values.
-        libraries : distributions whose version changes the contents.
+        key : everything that its contents depend on, as JSON values.
+        libraries : distributions whose version may change the contents.
         """
         full_key = {"stage": stage, **key, "libraries": {name: version(name) for name in libraries}}
         path = self.root / stage / entry_name(full_key)
@@ -93,7 +93,7 @@ class Store:
         return path
 
     def find(self, stage: str, key: Mapping[str, object], *, libraries: tuple[str, ...] = ()) -> Path | None:
-        """The directory that `entry` would open, without building one; None where it is missing or damaged."""
+        """The directory of an entry; None if it is missing or damaged."""
         full_key = {"stage": stage, **key, "libraries": {name: version(name) for name in libraries}}
         path = self.root / stage / entry_name(full_key)
         return path if path.is_dir() and self._damage(path) is None else None
@@ -114,11 +114,11 @@ class Store:
                 (partial / MANIFEST).write_text(json.dumps(manifest, indent=1, ensure_ascii=False), encoding="utf-8")
             verified.add(path)
         except FileExistsError:
-            if not path.is_dir():  # anything but another process having been first
+            if not path.is_dir():  # else another process has built it first
                 raise
 
     def _damage(self, path: Path) -> str | None:
-        """What is wrong with an entry, or None. Checksums are read once per process and entry."""
+        """What is wrong with an entry, or None. Checksums are verified once per process and entry."""
         if path in verified:
             return None
         try:
@@ -137,7 +137,7 @@ class Store:
         return None
 
     def existing(self, stage: str) -> list[Path]:
-        """The sound entries of a stage, by name; damaged ones are reported and deleted."""
+        """The intact entries of a stage, by name; damaged ones are reported and deleted."""
         sound = []
         for manifest in sorted((self.root / stage).glob(f"[!.]*/{MANIFEST}")):
             path = manifest.parent
@@ -156,7 +156,7 @@ class Store:
             path = manifest.parent
             try:
                 record = _read_manifest(path)
-            except ValueError:  # `verify` says what is wrong with it; for `prune` it is as old as can be
+            except ValueError:  # `verify` reports the reason; `prune` treats it as the oldest
                 record = _Manifest({}, 0.0, {})
             size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
             yield Entry(path, path.parent.name, size, record.created, record.key)
@@ -171,7 +171,7 @@ class Store:
         return damaged
 
     def prune(self, older_than_days: float = 0.0) -> tuple[int, int]:
-        """Delete entries older than that many days and what killed builds left behind; (entries, bytes) freed."""
+        """Delete entries older than that many days, and leftovers of killed builds; (entries, bytes) freed."""
         limit = time.time() - older_than_days * 86_400
         entries = size = 0
         for entry in list(self.entries()):
@@ -185,7 +185,7 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class _Manifest:
-    """What a manifest says: `files` maps a name to (bytes, sha256)."""
+    """The content of a manifest; `files` maps a name to (bytes, sha256)."""
 
     key: Mapping[str, object]
     created: float
@@ -199,7 +199,7 @@ def entry_name(key: Mapping[str, object]) -> str:
 
 
 def _read_manifest(path: Path) -> _Manifest:
-    """The manifest of an entry; ValueError where a changed byte shows in its form, its key or its name."""
+    """The manifest of an entry; ValueError if it is malformed or its key is not that of the directory."""
     record = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
     try:
         files = {name: (int(file["size"]), str(file["sha256"])) for name, file in record["files"].items()}

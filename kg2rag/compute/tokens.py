@@ -1,7 +1,7 @@
-"""Texts -> how many tokens each is, by the encoder's own tokenizer; what every budget in the package counts with.
+"""Texts -> their numbers of tokens, by the tokenizer of the encoder; all budgets in the package count with it.
 
-Tokens are those of the text alone: uncut, and without the [CLS] and [SEP] that an encoding adds. Only the tokenizer is
-loaded, not the model it belongs to.
+Tokens are those of the uncut text, without the [CLS] and [SEP] of an encoding. Only the tokenizer is loaded, not the
+model.
 """
 
 from __future__ import annotations
@@ -24,46 +24,46 @@ FILE = "tokenizer.json"
 
 
 class TokenCounter(Protocol):
-    """Anything that counts tokens, such as a language model's own tokenizer."""
+    """Anything that counts tokens, such as the tokenizer of a language model."""
 
     def count(self, texts: Sequence[str]) -> list[int]:
-        """How many tokens each text is; 0 for the empty one."""
+        """The number of tokens of each text; 0 for an empty one."""
         ...
 
 
 @dataclass(frozen=True)
 class EncoderTokens:
-    """The tokenizer of a sentence encoder as a `TokenCounter`; WordPiece, for the default all-MiniLM-L6-v2."""
+    """The tokenizer of a sentence encoder as a `TokenCounter`; WordPiece for the default all-MiniLM-L6-v2."""
 
     encoder: SentenceEncoder = field(default_factory=SentenceEncoder)
 
     def count(self, texts: Sequence[str]) -> list[int]:
-        """One call for all texts.
+        """The number of tokens of each text.
 
         >>> EncoderTokens().count(["", "depends_on"])
         [0, 3]
         """
-        # "replace": a lone surrogate, which JSON can hold and tokenizers refuse, counts as the "?" it becomes.
+        # Tokenizers refuse lone surrogates; each counts as "?".
         readable = [text.encode("utf-8", "replace").decode() for text in texts]
         encodings = _tokenizer(self.encoder).encode_batch_fast(readable, add_special_tokens=False)
         return [len(encoding) for encoding in encodings]
 
 
 def counter_of(embedder: Embedder) -> TokenCounter:
-    """The tokenizer of an embedder that is a `SentenceEncoder`; that of the default encoder for any other."""
+    """The tokenizer of a `SentenceEncoder`; that of the default encoder for any other embedder."""
     return EncoderTokens(embedder) if isinstance(embedder, SentenceEncoder) else EncoderTokens()
 
 
 def cut(rankings: Sequence[Ranking], contents: Sequence[str], counter: TokenCounter, limit: int) -> list[Ranking]:
-    """Every ranking within `limit` tokens: best first, a hit that does not fit is left out and the next one tried.
+    """Every ranking cut to `limit` tokens: best first, skipping each hit that does not fit.
 
     Parameters
     ----------
-    contents : of every passage, by corpus row; a hit's tokens are those of its contents.
+    contents : of every passage, by corpus row; their tokens are counted.
 
     Returns
     -------
-    Rankings whose metadata also tell `tokens`, those spent, and `left_out`, the ids of the hits that did not fit.
+    Rankings whose metadata add `tokens`, the number used, and `left_out`, the ids of the hits that did not fit.
     """
     rows = list(dict.fromkeys(row for ranking in rankings for row in ranking.rows.tolist()))
     tokens = dict(zip(rows, counter.count([contents[row] for row in rows]), strict=True))
@@ -101,7 +101,7 @@ def _tokenizer(encoder: SentenceEncoder) -> Tokenizer:
             f"{folder} has no {FILE}, so tokens cannot be counted with its tokenizer. Save the model with a fast "
             "tokenizer, or pass another counter."
         )
-    # The file carries the limits of encoding; a count must see the whole text and nothing else.
+    # The file sets the limits of encoding; a count needs the whole text.
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer

@@ -1,6 +1,6 @@
-"""(encoder, text) -> vector, kept in the store: a text that any earlier run has encoded is never encoded again.
+"""(encoder, text) -> vector, kept in the store: no text is encoded twice.
 
-The vectors of an encoder lie in immutable shards, each a store entry written as soon as it is full, so that an
+The vectors of an encoder are stored in immutable shards, each an entry that is written when it is full, so that an
 interruption costs at most one shard.
 """
 
@@ -30,8 +30,8 @@ class VectorCache:
 
     Parameters
     ----------
-    encoder : fingerprint of the encoder; equal fingerprints give equal vectors.
-    lengths : texts -> the padded length of each, in tokens. A batch holds texts of one length only.
+    encoder : fingerprint of the encoder; equal fingerprints mean equal vectors.
+    lengths : texts -> the padded length of each, in tokens. A batch holds texts of one length.
     forward : at most `ROWS` texts of equal length -> (n, dim) unit vectors; called from several threads at once.
     """
 
@@ -42,7 +42,7 @@ class VectorCache:
     forward: Callable[[Sequence[str]], Matrix]
 
     def of(self, texts: Sequence[str]) -> Matrix:
-        """(n_texts, dim), in the order given; texts that no shard has are encoded and kept."""
+        """(n_texts, dim), in the given order; texts that are in no shard are encoded and stored."""
         if not texts:
             return np.empty((0, self.dim), dtype=np.float32)
         hashes = _hashes(texts)
@@ -83,7 +83,7 @@ class VectorCache:
                 yield self.store.entry(self._stage, {"encoder": self.encoder, "texts": texts_hash}, build)
 
     def _side_by_side(self, texts: list[str], batches: list[slice]) -> Iterator[Matrix]:
-        """The vectors of every batch, in order; each batch is one thread's work, so threads change no bit."""
+        """The vectors of every batch, in order; one thread per batch, so that threads change no bit."""
         pool = ThreadPoolExecutor(min(threads(), len(batches)))
         try:
             yield from pool.map(self.forward, [texts[batch] for batch in batches])
@@ -92,7 +92,7 @@ class VectorCache:
 
 
 def _fill(shard: Path, wanted: NDArray[np.void], vectors: Matrix, missing: NDArray[np.bool_]) -> None:
-    """Copy the vectors of the wanted (sorted) keys that a shard has, and note that they are missing no more."""
+    """Copy the vectors of the wanted (sorted) keys that a shard has, and clear their `missing` flags."""
     keys = _keys(shard)
     at = np.minimum(np.searchsorted(wanted, keys), len(wanted) - 1)
     found = np.flatnonzero(wanted[at] == keys)
@@ -103,7 +103,7 @@ def _fill(shard: Path, wanted: NDArray[np.void], vectors: Matrix, missing: NDArr
 
 @lru_cache(maxsize=8192)
 def _keys(shard: Path) -> NDArray[np.void]:
-    """The keys of a shard; read once in a process, for a shard is named by its contents and never changes."""
+    """The keys of a shard; read once per process, since shards never change."""
     keys: NDArray[np.void] = np.load(shard / "keys.npy").view("V16").ravel()
     return keys
 

@@ -43,12 +43,14 @@ class Counting:
     def __init__(self, encoder: SentenceEncoder, described: Store, store: Store) -> None:
         about = encoder.describe(described)
         self.encoded: list[str] = []
-        self._forward = partial(encoder._forward, dtype=about["dtype"])
-        self.cache = VectorCache(store, encoder.fingerprint(described), about["dim"], encoder._lengths, self.forward)
+        self.inner = partial(encoder.forward, dtype=about["dtype"])
+        self.cache = VectorCache(
+            store, encoder.fingerprint(described), about["dim"], encoder.padded_lengths, self.forward
+        )
 
     def forward(self, texts: Sequence[str]) -> Matrix:
         self.encoded.extend(texts)
-        return self._forward(texts)
+        return self.inner(texts)
 
 
 @pytest.fixture
@@ -123,7 +125,7 @@ def test_bfloat16_stays_within_a_thousandth_of_float32(encoder: SentenceEncoder)
     texts = [text for text in TEXTS if text]
     for start in range(0, len(texts), 32):
         batch = texts[start : start + 32]
-        exact, fast = encoder._forward(batch, "float32"), encoder._forward(batch, "bfloat16")
+        exact, fast = encoder.forward(batch, "float32"), encoder.forward(batch, "bfloat16")
         assert np.einsum("ij,ij->i", exact, fast).min() >= 0.999
 
 
@@ -131,7 +133,7 @@ def test_auto_takes_float32_where_the_processor_lacks_bfloat16(
     encoder: SentenceEncoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embedding, "processor", lambda: "x86_64 avx2")
-    assert encoder._settle_dtype() == ("float32", 1.0)
+    assert encoder.settled_dtype() == ("float32", 1.0)
 
 
 def test_auto_takes_float32_where_bfloat16_strays_too_far(
@@ -139,22 +141,22 @@ def test_auto_takes_float32_where_bfloat16_strays_too_far(
 ) -> None:
     monkeypatch.setattr(embedding, "processor", lambda: "x86_64 avx512_bf16")
     strayed = {"float32": np.array([[1.0, 0.0]]), "bfloat16": np.array([[0.99, 0.1]])}
-    monkeypatch.setattr(SentenceEncoder, "_forward", lambda _self, _texts, dtype: strayed[dtype])
-    assert encoder._settle_dtype() == ("float32", 1.0)
-    assert replace(encoder, dtype="bfloat16")._settle_dtype() == ("bfloat16", 0.99)
+    monkeypatch.setattr(SentenceEncoder, "forward", lambda _self, _texts, dtype: strayed[dtype])
+    assert encoder.settled_dtype() == ("float32", 1.0)
+    assert replace(encoder, dtype="bfloat16").settled_dtype() == ("bfloat16", 0.99)
 
 
 def test_auto_takes_bfloat16_where_it_is_supported_and_near_enough(
     encoder: SentenceEncoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embedding, "processor", lambda: "x86_64 avx512_bf16")
-    monkeypatch.setattr(SentenceEncoder, "_forward", lambda _self, _texts, _dtype: np.array([[1.0, 0.0]]))
-    assert encoder._settle_dtype() == ("bfloat16", 1.0)
+    monkeypatch.setattr(SentenceEncoder, "forward", lambda _self, _texts, _dtype: np.array([[1.0, 0.0]]))
+    assert encoder.settled_dtype() == ("bfloat16", 1.0)
 
 
 def test_float32_is_float32_when_asked_for(encoder: SentenceEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedding, "processor", lambda: "x86_64 avx512_bf16 amx_bf16")
-    assert replace(encoder, dtype="float32")._settle_dtype() == ("float32", 1.0)
+    assert replace(encoder, dtype="float32").settled_dtype() == ("float32", 1.0)
 
 
 def test_an_unknown_dtype_is_refused_beside_the_known_ones() -> None:
@@ -205,7 +207,7 @@ def test_a_model_trained_anew_into_its_folder_is_described_anew(
 
 
 def test_a_pickled_encoder_is_equal_and_leaves_its_network_behind(encoder: SentenceEncoder) -> None:
-    encoder._lengths(["river"])
+    encoder.padded_lengths(["river"])
     assert len(pickle.dumps(encoder)) < 1_000
     assert pickle.loads(pickle.dumps(encoder)) == encoder
 
@@ -214,7 +216,7 @@ def test_batches_of_different_lengths_are_tokenised_side_by_side_without_disturb
     encoder: SentenceEncoder,
 ) -> None:
     def tokens(words: int) -> int:
-        return int(encoder._tokens(["bridge " * words], length=words + 2)["input_ids"].shape[1])
+        return int(encoder.tokenised(["bridge " * words], length=words + 2)["input_ids"].shape[1])
 
     wanted = [16, 32, 64, 128, 240] * 400
     with ThreadPoolExecutor(8) as pool:

@@ -43,7 +43,7 @@ def test_a_text_counts_the_same_alone_and_among_others(texts: list[str]) -> None
 def test_counts_are_those_of_the_model_that_encodes() -> None:
     encoder = SentenceEncoder()
     texts = ["Rebecca is a 1938 Gothic novel.", "def parse_rows(stream): ...", "東京 Ünïcödé"]
-    ids = encoder._network.tokenizer(texts, add_special_tokens=False)["input_ids"]
+    ids = encoder.network.tokenizer(texts, add_special_tokens=False)["input_ids"]
     assert EncoderTokens(encoder).count(texts) == [len(tokens) for tokens in ids]
 
 
