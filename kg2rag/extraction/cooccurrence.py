@@ -21,12 +21,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import log
-from typing import Literal, get_args
+from typing import Literal
 
 from kg2rag.extraction import Extraction
 from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.text.normalisation import normalise, without_brackets
 from kg2rag.types.corpus import Corpus
+from kg2rag.types.parameters import at_least, check
 from kg2rag.types.passages import Triple
 
 VERSION = 1  # raise it when the rules change, so that stored graphs are rebuilt
@@ -55,11 +56,7 @@ class Cooccurrence:
     max_entities: int = 20
 
     def __post_init__(self) -> None:
-        if self.window not in get_args(Window):
-            raise ValueError(f"window must be {' or '.join(map(repr, get_args(Window)))}, not {self.window!r}.")
-        for name, least in (("max_degree", 1), ("max_entities", 2)):
-            if getattr(self, name) < least:
-                raise ValueError(f"{name} must be at least {least}, not {getattr(self, name)}.")
+        check(self, max_degree=at_least(1), max_entities=at_least(2))
 
     @property
     def fingerprint(self) -> str:

@@ -8,6 +8,7 @@ from kg2rag.extraction import Extraction, Extractor
 from kg2rag.extraction.sources import parse
 from kg2rag.knowledge.graph import KnowledgeGraph
 from kg2rag.types.corpus import Corpus
+from kg2rag.types.parameters import called, fits, refused
 from kg2rag.types.questions import QADataset
 
 
@@ -16,11 +17,9 @@ def checked_corpus(corpus: object) -> Corpus:
     if isinstance(corpus, Corpus):
         return corpus
     if isinstance(corpus, QADataset):
-        raise TypeError(
-            f"A knowledge base is built over a corpus, not over data set {corpus.name!r}: give data.corpus."
-        )
+        raise TypeError(f"A knowledge base is built over a corpus, not data set {corpus.name!r}: give data.corpus.")
     raise TypeError(
-        f"A knowledge base is built over a Corpus, not over {_a(corpus)}. "
+        f"A knowledge base is built over a Corpus, not {called(corpus)}. "
         "Make one of passages: Corpus.from_passages([Passage(id, title, text, doc_id, position), ...])."
     )
 
@@ -41,49 +40,30 @@ def checked_source(graph: object, corpus: Corpus) -> Extractor | KnowledgeGraph:
                 "it over this corpus, or give the knowledge base the corpus that it was built on."
             )
         return graph
-    # No isinstance(graph, Extractor): where Python looks at a property by reading it, that would read whole files.
-    if not isinstance(graph, type) and callable(getattr(type(graph), "extract", None)):
+    # Not isinstance(graph, Extractor): that may compute the fingerprint, which reads whole files.
+    if not isinstance(graph, type) and hasattr(type(graph), "extract"):
         source: Extractor = graph  # type: ignore[assignment]
         return source
-    fix = "Make one with KnowledgeGraph.build(extraction, corpus). " if isinstance(graph, Extraction) else ""
-    if type(graph).__module__.startswith("networkx"):
-        fix = "Make one with KnowledgeGraph.from_networkx(graph, corpus). "
-    raise TypeError(
-        f"graph is {_a(graph)}; needed: a KnowledgeGraph, an extractor, or the name of a graph source such as "
-        f"'mentions' or 'triples:FILE'. {fix}".rstrip()
+    fix = (
+        "KnowledgeGraph.build(extraction, corpus)" if isinstance(graph, Extraction) else "'mentions' or 'triples:FILE'"
     )
+    if type(graph).__module__.startswith("networkx"):
+        fix = "KnowledgeGraph.from_networkx(graph, corpus)"
+    raise refused("graph", graph, f"a KnowledgeGraph, an extractor, or the name of a graph source, such as {fix}")
 
 
 def checked_embedder(embedder: object) -> Embedder:
     """An embedder, the one of that name, or the default for None."""
-    if embedder is None:
-        return SentenceEncoder()
-    if isinstance(embedder, str):
-        return SentenceEncoder(embedder)
-    if isinstance(embedder, type) or not all(
-        callable(getattr(embedder, name, None)) for name in ("encode", "fingerprint")
-    ):
-        raise TypeError(
-            f"embedder is {_a(embedder)}; needed: the name of a sentence-transformers model, or an object with encode "
-            "and fingerprint, such as SentenceEncoder()."
-        )
+    if embedder is None or isinstance(embedder, str):
+        return SentenceEncoder() if embedder is None else SentenceEncoder(embedder)
+    if isinstance(embedder, type) or not fits(embedder, Embedder):
+        raise refused("embedder", embedder, "the name of a sentence-transformers model, or such as SentenceEncoder()")
     given: Embedder = embedder  # type: ignore[assignment]
     return given
 
 
 def checked_store(store: object) -> Store:
     """A store, or the default one for None."""
-    if store is None:
-        return Store()
-    if not isinstance(store, Store):
-        raise TypeError(f"store is {_a(store)}; needed: a Store, such as Store(folder).")
-    return store
-
-
-def _a(value: object) -> str:
-    """A wrong argument as a message names it: its type, its value where that is short."""
-    if isinstance(value, type):
-        return f"the class {value.__name__}"
-    kind, shown = type(value).__name__, repr(value)
-    article = "an" if kind[0] in "AEIOUaeiou" else "a"
-    return f"{article} {kind} ({shown})" if len(shown) <= 60 else f"{article} {kind}"
+    if store is not None and not isinstance(store, Store):
+        raise refused("store", store, "a Store, such as Store(folder)")
+    return store or Store()

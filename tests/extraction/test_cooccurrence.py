@@ -109,7 +109,7 @@ def test_of_a_long_list_the_rarest_are_joined() -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"window": "document"}, "window must be 'sentence' or 'passage', not 'document'"),
+        ({"window": "document"}, "window must be one of sentence, passage, not 'document'"),
         ({"max_degree": 0}, "max_degree must be at least 1, not 0"),
         ({"max_entities": 1}, "max_entities must be at least 2, not 1"),
     ],

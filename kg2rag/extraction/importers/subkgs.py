@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Literal
 
 from kg2rag.extraction import Extraction
 from kg2rag.extraction.importers.file_source import FileSource
 from kg2rag.extraction.importers.subkg_noise import Parts, Rules, clean
 from kg2rag.text.records import DataError, Record, read_jsonl, text, wrong
 from kg2rag.types.corpus import Corpus
+from kg2rag.types.parameters import at_least, check
 from kg2rag.types.passages import Triple
 
 Pronouns = Literal["title", "keep", "drop"]
@@ -43,10 +44,7 @@ class KG2RAGSubgraphs(FileSource):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.pronouns not in get_args(Pronouns):
-            raise ValueError(f"pronouns must be one of {', '.join(get_args(Pronouns))}, not {self.pronouns!r}.")
-        if self.max_length < 1:
-            raise ValueError(f"max_length must be at least 1, not {self.max_length}.")
+        check(self, max_length=at_least(1))
 
     def extract(self, corpus: Corpus) -> Extraction:
         """The triples of the corpus's titles: of paragraph passages all together, of sentence passages one by one.

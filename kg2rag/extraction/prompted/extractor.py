@@ -23,6 +23,7 @@ from kg2rag.extraction.prompted.per_sentence import PER_SENTENCE
 from kg2rag.extraction.prompted.plan import ExtractionPlan, StepPlan
 from kg2rag.extraction.prompted.style import PromptStyle
 from kg2rag.types.corpus import Corpus
+from kg2rag.types.parameters import at_least, check
 
 STYLES: Mapping[str, PromptStyle] = {style.name: style for style in (PER_SENTENCE, OPENIE)}
 VERSION = 1  # raise it when cleaning changes, so that stored graphs are rebuilt
@@ -60,9 +61,7 @@ class PromptedTriples:
             if self.style not in STYLES:
                 raise ValueError(f"Unknown style {self.style!r}. Known: {', '.join(STYLES)}.")
             object.__setattr__(self, "style", STYLES[self.style])
-        for name, value in (("limit", self.limit), ("longest", self.longest)):
-            if value is not None and value < 1:
-                raise ValueError(f"{name} must be at least 1, not {value}.")
+        check(self, limit=at_least(1), longest=at_least(1))
 
     @property
     def fingerprint(self) -> str:

@@ -18,6 +18,7 @@ from kg2rag.knowledge.graph.data import Graph, GraphData
 from kg2rag.knowledge.graph.selection import induced
 from kg2rag.knowledge.graph.tables import Adjacency, TripleTable
 from kg2rag.types.arrays import FloatArray, IntArray
+from kg2rag.types.parameters import at_least, between, check
 
 MAX_HOPS = 3
 
@@ -65,12 +66,7 @@ class Rules:
     limit: int | None = None
 
     def __post_init__(self) -> None:
-        if not 1 <= self.hops <= MAX_HOPS:
-            raise ValueError(f"hops must be 1 to {MAX_HOPS}, not {self.hops}.")
-        if not 0 <= self.min_weight <= 10:
-            raise ValueError(f"min_weight is a strength, 0 to 10, not {self.min_weight}.")
-        if self.limit is not None and self.limit < 1:
-            raise ValueError(f"limit must be at least 1, or None for all, not {self.limit}.")
+        check(self, hops=between(1, MAX_HOPS), min_weight=between(0, 10), limit=at_least(1))
 
 
 def layers(

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from kg2rag.compute.hardware import limit_numba
 from kg2rag.knowledge.graph.undirected import UndirectedGraph
+from kg2rag.types.parameters import above, below, require
 
 limit_numba()
 
@@ -65,8 +66,7 @@ def pagerank(graph: UndirectedGraph, restarts: Floats, damping: float, tolerance
     ------
     ValueError : damping, a shape or a restart weight out of range.
     """
-    if not 0 < damping < 1:
-        raise ValueError(f"damping must lie between 0 and 1, not {damping}.")
+    require("damping", damping, float, above(0) & below(1))
     if restarts.ndim != 2 or restarts.shape[1] != graph.n_nodes:
         raise ValueError(f"restarts have shape {restarts.shape}, needed: (n_queries, {graph.n_nodes}).")
     if not (np.isfinite(restarts).all() and (restarts >= 0).all()):

@@ -36,6 +36,7 @@ from kg2rag.knowledge.graph.csr import Incidence, frozen, incidence
 from kg2rag.knowledge.graph.data import Graph
 from kg2rag.knowledge.graph.tables import TripleTable
 from kg2rag.types.arrays import IntArray
+from kg2rag.types.parameters import at_least, between, require
 
 GROUP = 4  # labels swap within so many nodes of neighbouring degree
 _ROUNDS = 100
@@ -57,10 +58,8 @@ def perturbed(graph: Graph, *, drop: float = 0.0, add: float = 0.0, shuffle: boo
     ------
     ValueError : a share out of range, or no room for so many new triples.
     """
-    if not 0 <= drop <= 1:
-        raise ValueError(f"drop is a share of the triples, 0 to 1, not {drop}.")
-    if not 0 <= add < np.inf:
-        raise ValueError(f"add is a share of the triples, at least 0, not {add}.")
+    require("drop", drop, float, between(0, 1))
+    require("add", add, float, at_least(0))
     # A stream each, so that the same triples are dropped whatever the other options.
     dropping, adding, shuffling = (np.random.default_rng([seed, part]) for part in range(3))
     if drop:

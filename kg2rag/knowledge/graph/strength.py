@@ -20,6 +20,7 @@ from kg2rag.knowledge.graph.data import Graph
 from kg2rag.knowledge.graph.synonyms import synonyms
 from kg2rag.knowledge.graph.tables import TripleTable
 from kg2rag.types.arrays import FloatArray, IntArray, Matrix
+from kg2rag.types.parameters import at_least, one_of, require
 
 SYNONYM = "is a synonym of"
 LETTERS = 3  # names of fewer letters and digits have no synonyms, as in HippoRAG
@@ -40,8 +41,7 @@ def corroborated(graph: Graph, by: Literal["triple", "pair"] = "triple") -> Grap
     -----
     Apply it once: it takes the strengths that it finds for those of single statements.
     """
-    if by not in ("triple", "pair"):
-        raise ValueError(f"by must be 'triple' or 'pair', not {by!r}.")
+    require("by", by, str, one_of(("triple", "pair")))
     table = graph.triples
     facts = _facts(table, by)
     statements, inverse = np.unique(np.stack([facts, table.passages], axis=1), axis=0, return_inverse=True)
@@ -70,10 +70,8 @@ def damped(graph: Graph, *, above: float = 20.0, exponent: float = 0.5) -> Graph
     above : the degree from which on an entity is a hub, at least 1.
     exponent : at least 0; 0 changes nothing, at 1 a hub of twice `above` halves its triples.
     """
-    if not above >= 1:
-        raise ValueError(f"above is a number of triples, at least 1, not {above}.")
-    if not exponent >= 0:
-        raise ValueError(f"exponent must be at least 0, not {exponent}.")
+    require("above", above, float, at_least(1))
+    require("exponent", exponent, float, at_least(0))
     share = np.minimum(1.0, above / np.maximum(graph.degrees, 1)) ** exponent
     table = graph.triples
     return _with_strengths(graph, table.strengths * share[table.heads] * share[table.tails])

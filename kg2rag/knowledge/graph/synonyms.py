@@ -17,6 +17,7 @@ import numpy as np
 
 from kg2rag.compute.hardware import threads
 from kg2rag.types.arrays import FloatArray, IntArray, Matrix
+from kg2rag.types.parameters import above, at_most, require
 
 if TYPE_CHECKING:
     import faiss
@@ -67,8 +68,7 @@ def synonyms(
     Exact, O(n_rows² * dim), half of it where no row has more near rows than are kept. 100,000 rows of 384 numbers take
     about a minute of one processor.
     """
-    if not 0 < threshold <= 1:
-        raise ValueError(f"threshold must be above 0, at most 1, not {threshold}.")
+    require("threshold", threshold, float, above(0) & at_most(1))
     every = np.arange(len(vectors), dtype=np.int64)
     starts = every if sources is None else sources
     ends = every if targets is None else targets

@@ -18,6 +18,7 @@ import numpy as np
 
 from kg2rag.compute.store import Store
 from kg2rag.types.arrays import FloatArray
+from kg2rag.types.parameters import at_least, between, check, one_of
 
 VARIANTS = ("atire", "bm25+", "bm25l", "lucene", "robertson")
 STEMMERS = ("none", "porter", "snowball")
@@ -45,11 +46,7 @@ class LexicalSettings:
     stop_words: bool = True
 
     def __post_init__(self) -> None:
-        if self.k1 < 0 or not 0 <= self.b <= 1:
-            raise ValueError(f"k1 = {self.k1}, b = {self.b}: k1 must be at least 0 and b between 0 and 1.")
-        for name, value, known in (("variant", self.variant, VARIANTS), ("stemmer", self.stemmer, STEMMERS)):
-            if value not in known:
-                raise ValueError(f"Unknown {name} {value!r}. Known: {', '.join(known)}.")
+        check(self, k1=at_least(0), b=between(0, 1), variant=one_of(VARIANTS), stemmer=one_of(STEMMERS))
 
     def terms(self, text: str) -> list[str]:
         """The terms of a text, in order; numbers and single letters are terms too."""

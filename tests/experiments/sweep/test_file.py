@@ -59,7 +59,7 @@ MISTAKES = [
     ("systems.bm25]", "systems.bm26]", "Unknown system 'bm26'. Known: bm25, "),
     ("k1 =", "k2 =", r"systems.bm25.k2: system 'bm25' has no parameter 'k2'. Known: b, k1"),
     ("[0.9, 1.2]", '[0.9, "high"]', "systems.bm25: .*k1 must be a finite number, not 'high'"),
-    ("[0.9, 1.2]", "[-1.0]", "systems.bm25: k1 = -1.0"),
+    ("[0.9, 1.2]", "[-1.0]", "k1 must be at least 0, not -1.0"),
     ("[0.9, 1.2]", "[]", r"systems.bm25.k1 = \[\]: an empty list leaves nothing to run"),
     ("[0.9, 1.2]", "{low = 0.1, high = 2.0}", "systems.bm25.k1 = .*: a grid needs values"),
     ("recall@5", "recal@5", "Unknown metric 'recal@5'. Known: "),

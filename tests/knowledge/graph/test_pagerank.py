@@ -107,7 +107,7 @@ def test_an_edge_to_no_node_is_refused() -> None:
 
 @pytest.mark.parametrize("damping", [0.0, 1.0, -0.5])
 def test_damping_lies_between_0_and_1(damping: float) -> None:
-    with pytest.raises(ValueError, match="damping must lie between 0 and 1"):
+    with pytest.raises(ValueError, match="damping must be above 0 and below 1"):
         pagerank(graph_of([(0, 1, 1.0)], 2), np.ones((1, 2)), damping)
 
 

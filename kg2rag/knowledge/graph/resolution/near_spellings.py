@@ -17,6 +17,7 @@ from math import ceil, floor
 import numpy as np
 
 from kg2rag.types.arrays import FloatArray, IntArray
+from kg2rag.types.parameters import between, require
 
 SHORTEST = 8  # letters and spaces; of shorter names an edit more often makes another name than a mistake
 FEW = 256  # so many strings, or fewer, are compared with one another directly
@@ -57,8 +58,7 @@ def near_spellings(strings: Sequence[str], least: float) -> NearSpellings:
     Exact where `cut` is 0. At most LARGEST comparisons for each piece, whatever the strings, so time and
     memory grow with their number, not with its square.
     """
-    if not 0.8 <= least <= 1:
-        raise ValueError(f"The least share of agreement must be in [0.8, 1], not {least}.")
+    require("least", least, float, between(0.8, 1))
     long_ = [i for i, string in enumerate(strings) if len(string) >= SHORTEST]
     missed: list[int] = []
     few = len(long_) <= FEW
