@@ -20,6 +20,7 @@ from kg2rag.evaluation.metric_names import DEFAULT_METRICS, Metric, Metrics, own
 from kg2rag.evaluation.metrics import checked_scores
 from kg2rag.evaluation.running import System, check_systems, run
 from kg2rag.evaluation.score_table import per_query_table, score_table
+from kg2rag.types.parameters import at_least, require
 from kg2rag.types.questions import GoldUnit, QADataset, require_dataset
 from kg2rag.types.rankings import Ranking
 
@@ -72,29 +73,27 @@ def compare(
     """
     started, begin, load = datetime.now(UTC), time.perf_counter(), provenance.load_average()
     require_dataset(data)
+    require("k", k, int, at_least(1))
+    require("batch_size", batch_size, int, at_least(1))
     repeated = check_systems(systems if graphs is None else over_graphs(systems, graphs))
     baseline = _check_baseline(baseline, list(repeated))
     parsed = parse_metrics(metrics, k)
-    if k < 1 or batch_size < 1:
-        raise ValueError(f"k and batch_size must be at least 1, not {k} and {batch_size}.")
     runs: dict[str, list[list[Ranking]]] = {}
     ms_per_query: dict[str, float] = {}
     for name, alike in repeated.items():
         done = [run(name, system, data, k, batch_size, progress=progress) for system in alike]
         runs[name] = [rankings for rankings, _ in done]
         ms_per_query[name] = round(sum(ms for _, ms in done) / len(done), 3)
-    tokens = PassageTokens(data.corpus, counter)
-    tables = _tables(runs, data, parsed, k=k, unit=unit or data.unit, baseline=baseline, seed=seed, tokens=tokens)
+    tokens, judged = PassageTokens(data.corpus, counter), unit or data.unit
     return Comparison(
         rankings={name: alike[0] for name, alike in runs.items()},
         ms_per_query=ms_per_query,
         baseline=baseline,
-        **tables,
+        **_tables(runs, data, parsed, k=k, unit=judged, baseline=baseline, seed=seed, tokens=tokens),
         inputs=Inputs({name: alike[0] for name, alike in repeated.items()}, data),
         config={
-            "data": _describe(data, unit or data.unit),
-            "systems": {name: repr(alike[0]) for name, alike in repeated.items()},
-            "seeds": {name: [repr(one) for one in alike] for name, alike in repeated.items() if len(alike) > 1},
+            "data": _describe(data, judged),
+            **_described_systems(repeated),
             "metrics": [metric.name for metric in parsed],
             **own_functions(parsed),
             "k": k,
@@ -163,6 +162,13 @@ def _per_seed(scored: Mapping[str, Sequence[pd.DataFrame]], metrics: Sequence[st
         for number, frame in enumerate(alike, start=1)
     ]
     return pd.DataFrame(rows) if rows else None
+
+
+def _described_systems(repeated: Mapping[str, Sequence[System]]) -> dict[str, object]:
+    return {
+        "systems": {name: repr(alike[0]) for name, alike in repeated.items()},
+        "seeds": {name: [repr(one) for one in alike] for name, alike in repeated.items() if len(alike) > 1},
+    }
 
 
 def _describe(data: QADataset, unit: GoldUnit) -> dict[str, object]:

@@ -179,6 +179,11 @@ def test_queries_in_another_order_are_refused(rankings, data):
         evaluate(rankings[::-1], data, ["mrr"])
 
 
+def test_lists_of_ids_instead_of_rankings_are_refused(data):
+    with pytest.raises(TypeError, match="run 'mine' contains list where a Ranking is needed"):
+        evaluate([["p1"], ["p2"], ["p3"]], data, ["mrr"], name="mine")
+
+
 def test_rankings_of_another_corpus_are_refused(rankings, data):
     strange = replace(rankings[0], ids=[f"x{i}" for i in range(40)])
     with pytest.raises(ValueError, match="not those of little's corpus"):
