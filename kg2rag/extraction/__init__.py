@@ -12,7 +12,10 @@ from typing import Protocol, runtime_checkable
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Triple
 
-__all__ = ["Entity", "Extraction", "Extractor", "Mention"]
+__all__ = ["Entity", "Extraction", "Extractor", "Mention", "TripleTexts"]
+
+TripleTexts = tuple[str, str, str]
+"""Head, relation and tail, as spelled."""
 
 
 @dataclass(frozen=True, slots=True)

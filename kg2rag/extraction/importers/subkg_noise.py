@@ -25,9 +25,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from kg2rag.extraction import TripleTexts
 from kg2rag.text.normalisation import normalise
-
-Parts = tuple[str, str, str]
 
 NULLS = ("no", "none", "null", "unknown", "unspecified", "n/a", "not specified", "not mentioned", "not available")
 PRONOUNS = ("he", "she", "it", "they", "him", "her", "them", "his", "its", "their", "this", "these")
@@ -48,7 +47,7 @@ _MARKS = " \t\r\n*$>_|`-"
 
 
 @dataclass(frozen=True)
-class Rules:
+class Cleaning:
     """The rules that are a matter of choice; the others always hold."""
 
     pronouns: Literal["title", "keep", "drop"] = "title"
@@ -56,7 +55,9 @@ class Rules:
     max_length: int = 100
 
 
-def clean(triples: Sequence[Parts], title: str, contents: str, rules: Rules, notes: Counter[str]) -> list[Parts]:
+def clean(
+    triples: Sequence[TripleTexts], title: str, contents: str, rules: Cleaning, notes: Counter[str]
+) -> list[TripleTexts]:
     """The clean triples of one sentence, in their order.
 
     Parameters
@@ -66,7 +67,7 @@ def clean(triples: Sequence[Parts], title: str, contents: str, rules: Rules, not
     """
     # Letters were lost only in sentences whose lines had no brackets.
     bare = rules.restore and not any("<" in head for head, _, _ in triples)
-    kept: dict[Parts, None] = {}
+    kept: dict[TripleTexts, None] = {}
     for raw in triples:
         head, relation, tail = _head(raw[0], notes), _strip(raw[1]), _tail(raw[2], notes)
         if bare and normalise(head) not in PRONOUNS:
@@ -134,7 +135,7 @@ def _referent(end: str, title: str, notes: Counter[str]) -> str:
     return title
 
 
-def _fault(parts: Parts, contents: str, rules: Rules) -> str | None:
+def _fault(parts: TripleTexts, contents: str, rules: Cleaning) -> str | None:
     """Why a triple is dropped, or None."""
     head, relation, tail = parts
     if not all(re.search(r"\w", part) for part in (head, tail)) or not relation:

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from kg2rag.extraction import Extraction
+from kg2rag.extraction import Extraction, TripleTexts
 from kg2rag.extraction.importers.file_source import FileSource
-from kg2rag.extraction.importers.subkg_noise import Parts, Rules, clean
+from kg2rag.extraction.importers.subkg_noise import Cleaning, clean
 from kg2rag.text.records import DataError, Record, read_jsonl, text, wrong
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.parameters import at_least, check
@@ -56,7 +56,7 @@ class KG2RAGSubgraphs(FileSource):
         ValueError : no title is in the corpus, or a record is malformed.
         """
         places = _Places(corpus)
-        rules = Rules(self.pronouns, self.restore, self.max_length)
+        rules = Cleaning(self.pronouns, self.restore, self.max_length)
         notes: Counter[str] = Counter()
         triples: list[Triple] = []
         matched = False
@@ -74,7 +74,7 @@ class KG2RAGSubgraphs(FileSource):
         notes["passages without a triple"] = len(corpus) - len({triple.passage_id for triple in triples})
         return Extraction(tuple(triples), notes={cause: count for cause, count in notes.items() if count})
 
-    def _sentences(self, places: _Places, notes: Counter[str]) -> Iterator[tuple[str, int, list[Parts]]]:
+    def _sentences(self, places: _Places, notes: Counter[str]) -> Iterator[tuple[str, int, list[TripleTexts]]]:
         for number, record in read_jsonl(self.path):
             title = text(record, "title", self.path, number)
             if title not in places.titles:
@@ -88,7 +88,7 @@ class KG2RAGSubgraphs(FileSource):
                     wrong(self.path, number, "sentence index", index, "a number from 0")
                 yield title, int(index), self._triples(raw, record, number)
 
-    def _triples(self, raw: object, record: Record, number: int) -> list[Parts]:
+    def _triples(self, raw: object, record: Record, number: int) -> list[TripleTexts]:
         if not isinstance(raw, list):
             wrong(self.path, number, f"sentences of {record['title']!r}", raw, "lists of triples")
         for parts in raw:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from kg2rag.extraction import TripleTexts
 from kg2rag.extraction.prompted.answers import RawTriple
 from kg2rag.text.normalisation import entity_key
 
 QUOTES = "\"'“”‘’`"
-Fact = tuple[str, str, str]
 
 
 def clean_names(names: Iterable[str], longest: int, notes: Counter[str]) -> list[str]:
@@ -25,13 +25,13 @@ def clean_names(names: Iterable[str], longest: int, notes: Counter[str]) -> list
     return list(kept)
 
 
-def clean_facts(given: Iterable[RawTriple], longest: int, notes: Counter[str]) -> list[Fact]:
+def clean_facts(given: Iterable[RawTriple], longest: int, notes: Counter[str]) -> list[TripleTexts]:
     """Facts of three parts, each once, in the order given.
 
     A fact whose two ends are one entity (equal when normalised) means nothing in a graph, and a part of more than
     `longest` characters is a sentence, not a name: both drop.
     """
-    kept: dict[Fact, None] = {}
+    kept: dict[TripleTexts, None] = {}
     for parts in given:
         tidy = tuple(map(_tidy, parts))
         if (cause := _fault(tidy, longest)) is not None:

@@ -53,7 +53,7 @@ class Layer:
 
 
 @dataclass(frozen=True, eq=False)
-class Rules:
+class WalkRules:
     """Which triples may be walked, and how many.
 
     `relations` is (n_relations,), True for those allowed; None allows all. `limit`: each entity hands on to at most so
@@ -70,7 +70,7 @@ class Rules:
 
 
 def layers(
-    adjacency: Adjacency, triples: TripleTable, seeds: IntArray, unseen: NDArray[np.bool_], rules: Rules
+    adjacency: Adjacency, triples: TripleTable, seeds: IntArray, unseen: NDArray[np.bool_], rules: WalkRules
 ) -> list[Layer]:
     """The layers around `seeds`, nearest first; fewer than `rules.hops` where nothing more is reached.
 
@@ -93,7 +93,7 @@ def layers(
 
 
 def _step(
-    adjacency: Adjacency, triples: TripleTable, frontier: Layer, unseen: NDArray[np.bool_], rules: Rules
+    adjacency: Adjacency, triples: TripleTable, frontier: Layer, unseen: NDArray[np.bool_], rules: WalkRules
 ) -> Layer:
     slots, parents = gather(adjacency.indptr, frontier.entities)
     via = adjacency.triples[slots]
@@ -176,7 +176,7 @@ def neighbours(
         raise IndexError(f"Entities {seeds.tolist()} are not all codes of a graph of {graph.n_entities} entities.")
     allowed = None if relation_types is None else graph.relation_labels.among(relation_types)
     unseen = np.ones(graph.n_entities, bool) if types is None else graph.type_labels.among(types)
-    rules = Rules(hops, min_weight, allowed, limit)
+    rules = WalkRules(hops, min_weight, allowed, limit)
     return walked(layers(graph.adjacency, graph.triples, seeds, unseen, rules), seeds)
 
 

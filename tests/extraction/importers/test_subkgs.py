@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 
 from kg2rag.extraction import Extractor
-from kg2rag.extraction.importers.subkg_noise import Rules, clean
+from kg2rag.extraction.importers.subkg_noise import Cleaning, clean
 from kg2rag.extraction.importers.subkgs import KG2RAGSubgraphs
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Passage, Triple
 
-DEFAULT = Rules()
+DEFAULT = Cleaning()
 PREAMBLE = "ere are the extracted triplets:\n\n"
 
 
 def cleaned(
-    *raw: tuple[str, str, str], contents: str = "", rules: Rules = DEFAULT
+    *raw: tuple[str, str, str], contents: str = "", rules: Cleaning = DEFAULT
 ) -> tuple[list[tuple[str, str, str]], dict[str, int]]:
     notes: Counter[str] = Counter()
     kept = clean(raw, "Ed Wood (film)", contents, rules, notes)
@@ -77,7 +77,9 @@ def test_no_letter_is_put_back_to_a_word_that_the_passage_has() -> None:
 
 
 def test_letters_may_stay_lost() -> None:
-    kept, notes = cleaned(("gathe", "wrote", "Memorie"), contents="Agathe wrote Memories", rules=Rules(restore=False))
+    kept, notes = cleaned(
+        ("gathe", "wrote", "Memorie"), contents="Agathe wrote Memories", rules=Cleaning(restore=False)
+    )
     assert (kept, notes) == ([("gathe", "wrote", "Memorie")], {})
 
 
@@ -88,11 +90,13 @@ def test_a_pronoun_is_read_as_the_title() -> None:
 
 
 def test_a_pronoun_may_stay() -> None:
-    assert cleaned(("It", "stars", "Johnny Depp"), rules=Rules(pronouns="keep"))[0] == [("It", "stars", "Johnny Depp")]
+    assert cleaned(("It", "stars", "Johnny Depp"), rules=Cleaning(pronouns="keep"))[0] == [
+        ("It", "stars", "Johnny Depp")
+    ]
 
 
 def test_a_pronoun_may_drop_its_triple() -> None:
-    kept, notes = cleaned(("It", "stars", "Johnny Depp"), rules=Rules(pronouns="drop"))
+    kept, notes = cleaned(("It", "stars", "Johnny Depp"), rules=Cleaning(pronouns="drop"))
     assert (kept, notes) == ([], {"dropped: a pronoun as an end": 1})
 
 
