@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg2rag.knowledge.graph.pagerank import pagerank
+from kg2rag.knowledge.graph.pagerank import pagerank, pagerank_within
 from kg2rag.knowledge.graph.undirected import UndirectedGraph
 from kg2rag.types.arrays import FloatArray
 
@@ -114,3 +114,12 @@ def test_damping_lies_between_0_and_1(damping: float) -> None:
 def test_a_negative_restart_is_refused() -> None:
     with pytest.raises(ValueError, match="at least 0"):
         pagerank(graph_of([(0, 1, 1.0)], 2), np.array([[1.0, -1.0]]), 0.5)
+
+
+def test_within_a_scope_only_its_nodes_are_walked_and_every_other_query_is_walked_as_before() -> None:
+    graph = graph_of([(0, 1, 1.0), (1, 2, 1.0), (2, 3, 1.0)], 4)
+    restarts, inside = np.array([[1.0, 0, 0, 1.0], [1.0, 0, 0, 0]]), np.array([0, 1])
+    scores = pagerank_within(graph, restarts, [inside, None], 0.5)
+    assert scores[0, :2].tolist() == pagerank(graph_of([(0, 1, 1.0)], 2), np.array([[1.0, 0]]), 0.5)[0].tolist()
+    assert scores[0, 2:].tolist() == [0, 0]
+    assert scores[1].tolist() == pagerank(graph, restarts[1:], 0.5)[0].tolist()

@@ -55,27 +55,27 @@ def weights_of(model_of: Maker) -> Callable[[str], list[float]]:
     return read
 
 
-def test_a_reply_as_asked_is_read(model_of: Maker) -> None:
+def test_a_valid_reply_is_read(model_of: Maker) -> None:
     with serving(lambda _: GOOD) as server:
         (analysis,) = LLMAnalyser(model_of(server)).analyse([QUERY])
     assert (analysis.query_type, analysis.reasoning) == ("fuzzy", "typo")
     assert [analysis.weights[side] for side in SIDES] == pytest.approx([0.1, 0.2, 0.6, 0.1])
 
 
-def test_the_endpoint_is_told_the_schema(model_of: Maker) -> None:
+def test_the_endpoint_gets_the_schema(model_of: Maker) -> None:
     with serving(lambda _: GOOD) as server:
         LLMAnalyser(model_of(server)).analyse([QUERY])
     schema = server.bodies[0]["response_format"]["json_schema"]["schema"]
     assert set(schema["properties"]) == {"query_type", "weights", "reasoning"}
 
 
-def test_equal_queries_are_asked_about_once(model_of: Maker) -> None:
+def test_equal_queries_are_sent_once(model_of: Maker) -> None:
     with serving(lambda _: GOOD) as server:
         assert len(LLMAnalyser(model_of(server)).analyse([QUERY, Query("q8", QUERY.text)])) == 2
     assert sum(server.requests.values()) == 1
 
 
-def test_a_batch_is_asked_about_at_once(model_of: Maker) -> None:
+def test_a_batch_is_sent_at_once(model_of: Maker) -> None:
     with serving(lambda _: GOOD, delay=0.1) as server:
         LLMAnalyser(model_of(server, concurrency=4)).analyse([Query(str(i), f"query {i}") for i in range(8)])
     assert server.most_in_flight == 4
@@ -86,10 +86,10 @@ def test_every_query_gets_the_analysis_of_its_own_reply(model_of: Maker) -> None
         return GOOD.replace("typo", prompt.split("Query: ")[1].split("\n")[0].strip('"'))
 
     with serving(reply, at_random(0.4, seed=3, faults=("429", "500", "reset", "cut"))) as server:
-        asked = [Query(str(i), f"query {i}") for i in range(12)]
-        analyses = LLMAnalyser(model_of(server, retries=8)).analyse(asked)
-    assert [analysis.reasoning for analysis in analyses] == [query.text for query in asked]
-    assert sum(server.requests.values()) > len(asked)
+        queries = [Query(str(i), f"query {i}") for i in range(12)]
+        analyses = LLMAnalyser(model_of(server, retries=8)).analyse(queries)
+    assert [analysis.reasoning for analysis in analyses] == [query.text for query in queries]
+    assert sum(server.requests.values()) > len(queries)
 
 
 @pytest.mark.parametrize("text", ['x"\nReply: {query}', "a \ud83d half", "東京"])
@@ -160,7 +160,7 @@ def test_an_endpoint_that_keeps_failing_is_an_error_that_names_the_query(
     assert str(error.value).startswith(f"{kind}: query 'q9' ('bad'): ")
 
 
-def test_what_was_answered_before_an_error_is_not_asked_again(model_of: Maker) -> None:
+def test_what_was_answered_before_an_error_is_not_sent_again(model_of: Maker) -> None:
     queries = [Query("good", "good"), Query("q9", "bad")]
     with serving(lambda _: GOOD, first("500")) as server:
         analyser = LLMAnalyser(model_of(server, retries=0, cache_as="there"))

@@ -28,7 +28,7 @@ def test_a_passage_scores_the_sum_over_its_phrases(kb_of: Build) -> None:
 
 
 def test_a_name_starts_with_one_over_its_passages(kb_of: Build) -> None:
-    # ada stands in two passages, tea in one: 1/2 to 1, so a third of the mass for each passage of ada's island.
+    # ada is in two passages, tea in one: 1/2 to 1, so a third of the mass for each passage of ada's island.
     ranking = HippoRAG(kb_of(*PAGES, facts=FACTS)).retrieve("Did Ada drink 'x' or \"Tea\"?")
     assert ranking.passage_ids == ["p2", "p0", "p1"]
     assert ranking.scores == pytest.approx([2 / 3, 1 / 3, 1 / 3])

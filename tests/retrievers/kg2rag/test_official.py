@@ -111,15 +111,15 @@ def test_a_name_without_n_grams_is_mentioned_by_every_question_as_released(name:
     st.booleans(),
 )
 def test_the_index_of_titles_agrees_with_asking_one_by_one(titles: list[str], question: str, short: bool) -> None:
-    asked = QuestionText(question, short)
-    assert Titles(titles).mentioned(asked) == [title for title in titles if asked.mentions(title)]
+    read = QuestionText(question, short)
+    assert Titles(titles).mentioned(read) == [title for title in titles if read.mentions(title)]
 
 
 def test_a_mentioned_relation_carries_a_mention_over_and_on_within_one_pass() -> None:
-    asked = QuestionText("who directed alpha")
+    read = QuestionText("who directed alpha")
     forward = [Triple("alpha", "directed", "Mr X", ""), Triple("Mr X", "directed", "Mr Y", "")]
-    assert mentioned_names(asked, (), forward) == ["alpha", "Mr X", "Mr Y"]
-    assert mentioned_names(asked, (), forward[::-1]) == ["alpha", "Mr X"]
+    assert mentioned_names(read, (), forward) == ["alpha", "Mr X", "Mr Y"]
+    assert mentioned_names(read, (), forward[::-1]) == ["alpha", "Mr X"]
 
 
 # Trees and strings

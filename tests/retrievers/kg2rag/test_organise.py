@@ -30,13 +30,13 @@ LARGE, SMALL = "<A, r, B> <B, u, E>", "<C, s, D>"
 
 @dataclass(frozen=True)
 class Table:
-    """A reranker with given scores; notes what it is asked."""
+    """A reranker with given scores; records the pairs it scored."""
 
     by_text: Mapping[str, float] = field(default_factory=lambda: {SMALL: 0.9, LARGE: 0.5})
-    asked: list[tuple[str, str]] = field(default_factory=list, repr=False)
+    scored: list[tuple[str, str]] = field(default_factory=list, repr=False)
 
     def scores(self, pairs: Sequence[tuple[str, str]]) -> FloatArray:
-        self.asked.extend(pairs)
+        self.scored.extend(pairs)
         return np.array([self.by_text.get(text, 0.0) for _, text in pairs])
 
 
@@ -53,7 +53,7 @@ def organised(kb: KnowledgeBase, *, seeds: int = 2, k: int = 10, **how: object) 
 def test_the_reranker_reads_the_triples_of_each_tree_depth_first_from_the_heaviest(tmp_path: Path) -> None:
     table = Table()
     organised(world(tmp_path), reranker=table)
-    assert table.asked == [("q", LARGE), ("q", SMALL)]
+    assert table.scored == [("q", LARGE), ("q", SMALL)]
 
 
 def test_trees_give_their_passages_in_the_rerankers_order(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_without_expansion_the_triples_are_those_of_the_hits(tmp_path: Path) -> 
 def test_triplets_are_cut_at_max_characters(tmp_path: Path) -> None:
     table = Table()
     organised(world(tmp_path), max_characters=5, reranker=table)
-    assert [text for _, text in table.asked] == ["<A, r", "<C, s"]
+    assert [text for _, text in table.scored] == ["<A, r", "<C, s"]
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def test_an_entity_that_the_query_spells_out_has_activation_one(kb_of: Build) ->
     assert named(LinearRAG(kb_of(*FILMS)), "is tim burton from burbank") == {"Tim Burton": 1.0, "Burbank": 1.0}
 
 
-def test_another_phrase_stands_for_the_nearest_name_with_their_cosine(kb_of: Build) -> None:
+def test_another_phrase_is_linked_to_the_nearest_name_with_their_cosine(kb_of: Build) -> None:
     assert named(LinearRAG(kb_of(*FILMS)), "where is Timothy Burton from") == {"Tim Burton": pytest.approx(0.5)}
     assert named(LinearRAG(kb_of(*FILMS), max_names=0), "where is Timothy Burton from") == {}
 

@@ -21,6 +21,7 @@ from kg2rag.retrievers.linking.linkers import (
     NGramLinker,
     PhraseLinker,
     phrases,
+    phrases_beside,
 )
 from kg2rag.text.normalisation import entity_key
 from kg2rag.types.corpus import Corpus
@@ -135,6 +136,12 @@ def test_a_phrase_is_linked_to_names_that_share_its_words_the_most_alike_first(k
 def test_a_phrase_links_at_most_limit_entities(kb_of: Build) -> None:
     kb = kb_of(*(f"York {i}" for i in range(9)))
     assert len(linked(PhraseLinker(kb), kb, "in York")) == 5
+
+
+def test_phrases_beside_known_names_overlap_none_of_them() -> None:
+    text = 'Did Ann Lee meet Bob at "Red Hill"?'
+    assert phrases_beside(text, []) == ["Red Hill", "Ann Lee", "Bob"]
+    assert phrases_beside(text, [(4, 7), (25, 28)]) == ["Bob"]  # Ann, Red
 
 
 def test_only_the_first_phrases_of_a_query_are_looked_up(kb_of: Build) -> None:

@@ -102,10 +102,10 @@ def test_a_triple_joins_its_ends_both_ways_by_its_strength(graph: FactGraph) -> 
         assert found[ends] == found[ends[::-1]] == (pytest.approx(weight), texts)
 
 
-def test_an_edge_between_entities_stands_for_its_triple_and_no_other_does(graph: FactGraph) -> None:
-    stands_for = [graph.fact(edge) for edge in range(len(graph.targets))]
-    assert [fact is not None for fact in stands_for] == (graph.kinds == TRIPLE).tolist()
-    assert {fact for fact in stands_for if fact} == {TRIPLES[0], TRIPLES[1], TRIPLES[3]}
+def test_an_edge_between_entities_has_its_triple_and_no_other_has_one(graph: FactGraph) -> None:
+    facts_of_edges = [graph.fact(edge) for edge in range(len(graph.targets))]
+    assert [fact is not None for fact in facts_of_edges] == (graph.kinds == TRIPLE).tolist()
+    assert {fact for fact in facts_of_edges if fact} == {TRIPLES[0], TRIPLES[1], TRIPLES[3]}
 
 
 def test_a_mask_shuts_the_triples_of_other_passages_and_leaves_those_of_none(graph: FactGraph) -> None:

@@ -89,7 +89,7 @@ def test_two_sentences_that_make_one_mention_are_one_edge(graph: MentionGraph) -
     ]
 
 
-def test_each_sentence_that_mentions_something_stands_once_with_its_title(table: MentionTable) -> None:
+def test_each_sentence_that_mentions_something_is_kept_once_with_its_title(table: MentionTable) -> None:
     rows, texts = mention_sentences(table, CORPUS)
     assert texts == [
         "Ed Wood: Tim Burton made it with Johnny Depp.",
@@ -128,7 +128,7 @@ def test_a_path_reads_from_where_the_walk_began(graph: MentionGraph) -> None:
     ]
 
 
-def test_a_link_walked_backward_reads_as_it_stands_in_the_text(graph: MentionGraph) -> None:
+def test_a_link_walked_backward_reads_as_in_the_text(graph: MentionGraph) -> None:
     assert path(graph, 2, {2: (1, 2)}, [1]) == ["Sweeney Todd -[mentions]-> Tim Burton"]
 
 

@@ -203,7 +203,7 @@ def test_the_ends_of_the_nearest_triples_share_the_start(kb_of: Build) -> None:
     assert restart[: -kb.graph.n_entities].sum() == 0
 
 
-def test_the_triples_that_a_walk_began_at_are_told(kb_of: Build) -> None:
+def test_the_metadata_list_the_triples_that_a_walk_began_at(kb_of: Build) -> None:
     system = MentionPPR(kb_of(*FILMS, facts=FACTS), triple_weight=1.0, triple_seeds=1)
     assert system.retrieve("who married Tim Burton").metadata["triples"] == ("Tim Burton -[married]-> Lena Gieseke",)
 

@@ -43,7 +43,7 @@ def test_every_spelling_of_the_design_finds_the_class_first(pattern: Pattern, te
     assert pattern.retrieve(text).passage_ids[0] == "class"
 
 
-def test_the_spelling_that_was_asked_for_comes_before_another_of_the_same_name(pattern: Pattern) -> None:
+def test_the_spelling_of_the_query_comes_before_another_of_the_same_name(pattern: Pattern) -> None:
     firsts = [pattern.retrieve(text).passage_ids[:1] for text in ("useChat", "use_chat")]
     assert firsts == [["hook"], ["snake"]]
 
@@ -113,8 +113,8 @@ def test_unknown_scripts_and_lone_surrogates_are_words_like_any_other(tmp_path: 
 
 
 def test_candidates_limit_what_is_returned(pattern: Pattern) -> None:
-    asked = Query("q", "StreamingTextResponse", candidates=("swapped", "recipe"))
-    assert set(pattern.retrieve(asked).passage_ids) <= {"swapped", "recipe"}
+    query = Query("q", "StreamingTextResponse", candidates=("swapped", "recipe"))
+    assert set(pattern.retrieve(query).passage_ids) <= {"swapped", "recipe"}
     assert pattern.retrieve(Query("q", "/class/", candidates=("swapped",))).passage_ids == ["swapped"]
 
 

@@ -34,7 +34,7 @@ SERVER = Extraction(
 
 @pytest.fixture
 def kb(tmp_path: Path) -> KnowledgeBase:
-    """Server (d0) hosts Service (d1, p3) and stands in Rack (d2, p4); p2 is d1's other passage."""
+    """Server (d0) hosts Service (d1, p3) and is in Rack (d2, p4); p2 is d1's other passage."""
     texts = ("one", "two two", "three three three", "four", "five")
     asked = {ASKED: COSINES, NOBODY: COSINES}
     return knowledge_base(passages(*texts, documents="aabbc"), SERVER, asked, Store(tmp_path))
