@@ -62,7 +62,7 @@ def encoding(kb: kg2rag.KnowledgeBase, data: kg2rag.QADataset, texts: int) -> Re
                 kg2rag.Store(folder),
                 "bench",
                 about["dim"],
-                encoder._lengths,
+                encoder.padded_lengths,
                 lambda batch: encoder.forward(batch, about["dtype"]),
             )
             return cache.of(passages)

@@ -22,6 +22,7 @@ from kg2rag.compute.store import Store
 from kg2rag.compute.vectors import ROWS, VectorCache
 from kg2rag.text.records import sha256
 from kg2rag.types.arrays import Matrix
+from kg2rag.types.parameters import at_least, check, one_of
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -80,8 +81,7 @@ class SentenceEncoder:
     device: str = "cpu"
 
     def __post_init__(self) -> None:
-        if self.dtype not in DTYPES:
-            raise ValueError(f"Unknown dtype {self.dtype!r}. Known: {', '.join(DTYPES)}.")
+        check(self, dtype=one_of(DTYPES), max_tokens=at_least(1))
         if self.model == DEFAULT_MODEL.split("/")[1]:
             object.__setattr__(self, "model", DEFAULT_MODEL)
 

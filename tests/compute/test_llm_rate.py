@@ -66,5 +66,5 @@ def test_models_of_one_endpoint_share_its_limit(clock: Clock, tmp_path: Path) ->
 
 
 def test_a_limit_of_nothing_is_refused() -> None:
-    with pytest.raises(ValueError, match="rpm must be above 0 requests a minute, not 0"):
+    with pytest.raises(ValueError, match="rpm must be above 0, not 0"):
         ChatModel("http://host/v1", "tiny", rpm=0)

@@ -1,8 +1,7 @@
-"""Prompts -> completions: the one door to language models, whoever serves them (vLLM, Ollama, a hosted service).
+"""Prompts -> completions by any OpenAI-compatible endpoint (vLLM, Ollama, a hosted service).
 
-Each answer goes to the store as it arrives, under everything it depends on, so that a run that was interrupted, killed
-or repeated never buys it again. What the connection does about faults stands in `connection.py`, what counts as JSON in
-`json_text.py`.
+Each answer is stored as it arrives, under all that it depends on, so that a run that is interrupted, killed or repeated
+never buys it again. `connection.py` handles faults of the connection, `json_text.py` defects of JSON.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel
@@ -22,17 +21,17 @@ from pydantic import BaseModel
 from kg2rag.compute.llm.connection import Reply, api_key, ask, connect
 from kg2rag.compute.llm.outcomes import Completion, CompletionError, Failure, Outcome, Usage
 from kg2rag.compute.llm.reading import read
+from kg2rag.compute.llm.request import Prompt, Structured, demand, messages_of
 from kg2rag.compute.store import Store
+from kg2rag.types.parameters import above, at_least, check
 
 if TYPE_CHECKING:
     import openai
 
-Prompt = str | Sequence[Mapping[str, str]]
 Schema = TypeVar("Schema", bound=BaseModel)
 
-STRUCTURED = ("json_schema", "json_object", "prompt")
 RETRY_TEMPERATURE = 0.5
-"""The least temperature of a prompt that is asked again; see `ChatModel.again`."""
+"""The lowest temperature of a repeated prompt; see `ChatModel.again`."""
 _STAGE = "completions"
 _REPLY = "reply.json"
 
@@ -45,24 +44,23 @@ class ChatModel:
     ----------
     base_url : up to and including the version ("http://localhost:11434/v1"); holds no password or key.
     model : its name there.
-    api_key_env : the environment variable that holds the key, which is read when the first request is sent and kept
-        nowhere else; None for an endpoint without keys.
-    temperature, seed, max_tokens : sent as they are; None leaves one out, for endpoints that refuse it.
-    structured : how a schema is asked for. "json_schema": by the endpoint's constrained decoding; "json_object": by its
-        JSON mode, the schema told in a message; "prompt": by that message alone. The answer is checked all the same.
-    extra : further fields of the request body, such as `{"top_p": 0.9}`; they go into the cache key and never hold a
-        secret.
-    concurrency : requests in flight at once, at most.
-    rpm : requests a minute, at most, retries included and evenly spaced; None for no limit. Models of one address and
-        one limit share it.
+    api_key_env : the environment variable that holds the key, which is read for the first request and stored nowhere
+        else; None for an endpoint without keys.
+    temperature, seed, max_tokens : sent as they are; None omits one, for endpoints that refuse it.
+    structured : how a schema is requested. "json_schema": constrained decoding by the endpoint; "json_object": its JSON
+        mode, with the schema in a message; "prompt": that message only. The answer is validated in any case.
+    extra : further fields of the request body, such as `{"top_p": 0.9}`; part of the cache key, so never a secret.
+    concurrency : the maximum of simultaneous requests.
+    rpm : the maximum of requests a minute, retries included, evenly spaced; None for no limit. Models of one address
+        and limit share it.
     retries : further attempts after the first, per prompt.
-    timeout : seconds without a byte after which an attempt is given up.
-    prompt_price, completion_price : per million tokens; where one is None, costs are None.
-    cache_as : the endpoint's name in the cache key, for a server that moves between addresses; `base_url` where None.
-    again : how often the same prompts were asked before and answered unusably; part of the cache key. From 1 on, what
-        may have been the cause is changed: the seed is raised by `again`, the temperature to `RETRY_TEMPERATURE` at
-        least (at 0, servers give the same answer whatever the seed) and `max_tokens` doubled. None stays None.
-    store : where answers are kept.
+    timeout : seconds without a byte after which an attempt fails.
+    prompt_price, completion_price : per million tokens; costs are None if one is None.
+    cache_as : the endpoint's name in the cache key, for a server whose address changes; `base_url` if None.
+    again : how often the same prompts were sent before and answered unusably; part of the cache key. From 1 on, the
+        possible causes are changed: the seed is raised by `again`, the temperature to at least `RETRY_TEMPERATURE` (at
+        0, servers give the same answer for any seed) and `max_tokens` doubled. None stays None.
+    store : keeps the answers.
     """
 
     base_url: str
@@ -71,7 +69,7 @@ class ChatModel:
     temperature: float | None = 0.0
     seed: int | None = 0
     max_tokens: int | None = 512
-    structured: Literal["json_schema", "json_object", "prompt"] = "json_schema"
+    structured: Structured = "json_schema"
     extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
     concurrency: int = field(default=8, repr=False)
     rpm: float | None = field(default=None, repr=False)
@@ -91,16 +89,9 @@ class ChatModel:
             )
         if url.scheme not in ("http", "https") or not url.hostname:
             raise ValueError(f"base_url {self.base_url!r} is no address. Give one such as http://localhost:8000/v1.")
-        if self.structured not in STRUCTURED:
-            raise ValueError(f"Unknown structured {self.structured!r}. Known: {', '.join(STRUCTURED)}.")
-        for name, least in (("concurrency", 1), ("retries", 0), ("max_tokens", 1), ("again", 0)):
-            value = getattr(self, name)
-            if value is not None and value < least:
-                raise ValueError(f"{name} must be at least {least}, not {value}.")
-        if not self.timeout > 0:
-            raise ValueError(f"timeout must be above 0 seconds, not {self.timeout}.")
-        if self.rpm is not None and not self.rpm > 0:
-            raise ValueError(f"rpm must be above 0 requests a minute, not {self.rpm}. None means no limit.")
+        ranges = {"concurrency": 1, "retries": 0, "max_tokens": 1, "again": 0}
+        rules = {name: at_least(least) for name, least in ranges.items()}
+        check(self, **rules, timeout=above(0), rpm=above(0))
 
     @overload
     def complete(self, prompt: Prompt) -> Completion[None]: ...
@@ -111,7 +102,7 @@ class ChatModel:
 
         Raises
         ------
-        CompletionError : there is none; its `failure` says why.
+        CompletionError : there is none; its `failure` gives the reason.
         """
         outcome = self._outcome(self.request(prompt, schema), schema)
         if isinstance(outcome, Failure):
@@ -127,15 +118,15 @@ class ChatModel:
     def complete_many(
         self, prompts: Sequence[Prompt], schema: type[Schema] | None = None, *, progress: str = "asking"
     ) -> Sequence[Outcome]:
-        """One outcome a prompt, in the order given; equal prompts are asked once.
+        """One outcome per prompt, in the given order; equal prompts are sent once.
 
-        An interrupt drops what is queued, waits for what is in flight, so that it is kept, and is raised; a second one
-        does not wait.
+        An interrupt cancels queued prompts, waits for those in flight, so that they are stored, and is raised; a second
+        one does not wait.
 
         Parameters
         ----------
         schema : the pydantic model that every answer must fit.
-        progress : the word before the progress bar, which shows itself in a terminal only.
+        progress : the label of the progress bar, which is shown in a terminal only.
 
         Raises
         ------
@@ -152,13 +143,13 @@ class ChatModel:
         return ordered
 
     def stored(self, prompt: Prompt, schema: type[BaseModel] | None = None) -> Outcome | None:
-        """What the store has of a prompt, a bad answer (a `Failure`) included; None where it was never answered."""
+        """The stored outcome of a prompt, which may be a `Failure`; None if it was never answered."""
         body = self.request(prompt, schema)
         entry = self.store.find(_STAGE, self._key(body))
         return None if entry is None else read(_reply_in(entry), schema, cached=True)
 
     def usage(self, outcomes: Sequence[Outcome]) -> Usage:
-        """Calls, tokens and cost of some outcomes, by this model's prices."""
+        """Calls, tokens and cost of some outcomes, at the prices of this model."""
         return Usage.of(outcomes, self.prompt_price, self.completion_price)
 
     def _in_parallel(
@@ -206,16 +197,11 @@ class ChatModel:
         return key | {"again": self.again} if self.again else key
 
     def request(self, prompt: Prompt, schema: type[BaseModel] | None = None) -> dict[str, Any]:
-        """The request's body: everything the answer depends on, but for the endpoint."""
-        messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else [dict(m) for m in prompt]
-        if not messages or any(not {"role", "content"} <= message.keys() for message in messages):
-            raise ValueError("A prompt is a text, or at least one message with 'role' and 'content'.")
-        for message in messages:
-            _check_unicode(message["content"])
-        body: dict[str, Any] = {"model": self.model, "messages": messages}
+        """The request body: everything that the answer depends on, except the endpoint."""
+        body: dict[str, Any] = {"model": self.model, "messages": messages_of(prompt)}
         body |= {name: value for name, value in self._sampling().items() if value is not None}
         if schema is not None:
-            _demand(body, schema, self.structured)
+            demand(body, schema, self.structured)
         return {**body, **self.extra}
 
     def _sampling(self) -> dict[str, float | int | None]:
@@ -238,24 +224,3 @@ class ChatModel:
 
 def _reply_in(entry: Path) -> Reply:
     return Reply.model_validate_json((entry / _REPLY).read_text(encoding="utf-8"))
-
-
-def _check_unicode(text: str) -> None:
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        around = text[max(0, error.start - 40) : error.start]
-        raise ValueError(f"A prompt holds a lone surrogate, which cannot be sent, after {around!r}.") from None
-
-
-def _demand(body: dict[str, Any], schema: type[BaseModel], structured: str) -> None:
-    """Ask for a schema, in the way that the endpoint knows."""
-    described = schema.model_json_schema()
-    if structured == "json_schema":
-        wanted = {"name": schema.__name__, "schema": described}
-        body["response_format"] = {"type": "json_schema", "json_schema": wanted}
-        return
-    text = f"Answer with one JSON object and nothing else. It must fit this JSON schema: {json.dumps(described)}"
-    body["messages"] = [*body["messages"], {"role": "user", "content": text}]
-    if structured == "json_object":
-        body["response_format"] = {"type": "json_object"}
