@@ -49,7 +49,7 @@ FLAGS = (
 )
 SCREEN = {"width": 1500, "height": 1000}
 SETTINGS = {
-    # Every cell stays in the page, so that all can be looked at; nothing is asked of the network.
+    # Every cell stays in the page, so that all can be looked at; no network is used.
     "notebook-extension/tracker": {"windowingMode": "none"},
     "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
 }
@@ -66,7 +66,7 @@ widgets.browse(result, data)"""
 
 
 def main() -> None:
-    """Run what is asked for; the exit status says whether all of it was right."""
+    """Run the notebooks and clicks requested; the exit status says whether all of it was right."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("notebooks", nargs="*", type=Path)
     parser.add_argument("--widget", action="store_true", help="click through kg2rag.report.widgets.browse")
@@ -130,7 +130,7 @@ def jupyterlab(folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def free_port() -> int:
-    """A port of the loopback interface that nobody listens on."""
+    """A port of the loopback interface that is free."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -5,7 +5,7 @@
 Every measurement runs in a process of its own, so that its peak is its own. The vectors are made, not encoded: 384
 numbers of norm 1 in clusters of a few alike, all leaning to one side as those of sentence encoders do. The names are
 made of syllables: people, places, institutions, their acronyms, and misspelt and abbreviated copies of one in ten. Peak
-memory is that of the whole process, Python, libraries and the input included; the input's share stands beside it.
+memory is that of the whole process, Python, libraries and the input included; the input's share is given too.
 Processor seconds, summed over the threads, say what other work on the machine does not change.
 """
 
