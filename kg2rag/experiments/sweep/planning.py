@@ -61,13 +61,11 @@ def plan(sweep: SweepDefinition, out: Path, jobs: int) -> Plan:
     folder = ResultsFolder(out, schema(sweep.scored_metrics), sweep.identity)
     folder.open()
     wanted = _wanted(sweep)
-    left = [one for one in wanted if folder.errors.get(one.id, "open")]
     total = len(sweep.configurations) or sweep.samples * len(sweep.swept)
-    counts = Counter(one.system for one in left)
     if sweep.search == "optuna":
-        counts = Counter({one.system: 0 for one in sweep.swept})
-        for one in sweep.swept:
-            counts[one.system] += sweep.samples
+        counts = Counter(one.system for one in sweep.swept for _ in range(sweep.samples))
+    else:
+        counts = Counter(one.system for one in wanted if folder.errors.get(one.id, "open"))
     seconds, timed = _estimate(folder, wanted, counts, jobs)
     split = Counter(label for setting in sweep.datasets for one in sweep.labels(setting) for label in one)
     return Plan(

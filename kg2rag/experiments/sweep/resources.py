@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from kg2rag.compute.encoder import Embedder, SentenceEncoder
+from kg2rag.compute.encoder import DEFAULT_MODEL, Embedder, SentenceEncoder
 from kg2rag.experiments.sweep.configuration import GraphSource
 from kg2rag.extraction import Extractor
 from kg2rag.extraction.sources import parse, takes_file
@@ -19,39 +20,37 @@ Encoders = str | Embedder | Sequence[str] | Mapping[str, str | Embedder] | None
 
 def graphs(given: Graphs, beside: Mapping[str, Path]) -> dict[str, Extractor | KnowledgeGraph]:
     """Label -> source; `beside` are the graph files of the data set, by kind."""
-    if isinstance(given, str):
-        given = {given: given}
-    elif isinstance(given, Sequence):
-        given = {graph: graph for graph in given}
-    elif not isinstance(given, Mapping):
-        given = {"graph": given}
+    named: Mapping[str, GraphSource] = _by_label(given, "graph")
     found: dict[str, Extractor | KnowledgeGraph] = {}
-    for label, graph in given.items():
+    for label, graph in named.items():
         if isinstance(graph, str) and takes_file(graph):
             if graph not in beside:
                 raise ValueError(f"graphs: no {graph} file lies beside the questions. Write {graph}:FILE.")
             graph = f"{graph}:{beside[graph]}"
         found[_short(label)] = parse(graph) if isinstance(graph, str) else graph
-    if len(found) < len(given) or not found:
-        raise ValueError(f"graphs = {list(given)}: give each a label of its own, as label = source.")
+    if len(found) < len(named) or not found:
+        raise ValueError(f"graphs = {list(named)}: give each a label of its own, as label = source.")
     return found
 
 
 def embedders(given: Encoders) -> dict[str, Embedder]:
     """Label -> encoder; a model's label is the last part of its name."""
-    if given is None or isinstance(given, str):
-        given = {given or "all-MiniLM-L6-v2": given or ""}
-    elif isinstance(given, Sequence):
-        given = {model: model for model in given}
-    elif not isinstance(given, Mapping):
-        given = {"encoder": given}
-    found: dict[str, Embedder] = {}
-    for label, one in given.items():
-        embedder = (SentenceEncoder(one) if one else SentenceEncoder()) if isinstance(one, str) else one
-        found[label.split("/")[-1]] = embedder
-    if len(found) < len(given) or not found:
-        raise ValueError(f"encoders = {list(given)}: give each a label of its own, as label = model.")
+    named: Mapping[str, str | Embedder] = _by_label(DEFAULT_MODEL if given in (None, "") else given, "encoder")
+    found = {
+        label.split("/")[-1]: SentenceEncoder(one) if isinstance(one, str) else one for label, one in named.items()
+    }
+    if len(found) < len(named) or not found:
+        raise ValueError(f"encoders = {list(named)}: give each a label of its own, as label = model.")
     return found
+
+
+def _by_label(given: Any, label: str) -> Mapping[str, Any]:
+    """Names as labels of themselves, a mapping as it is, a single object under `label`."""
+    if isinstance(given, str):
+        return {given: given}
+    if isinstance(given, Sequence):
+        return {name: name for name in given}
+    return given if isinstance(given, Mapping) else {label: given}
 
 
 def fingerprint(data: QADataset) -> str:
