@@ -62,6 +62,7 @@ class CountedEncoder(kg2rag.SentenceEncoder):
     passed: list[int] = field(default_factory=list, repr=False, compare=False)
 
     def forward(self, texts, dtype):
+        """Vectors of texts; their number is noted."""
         self.passed.append(len(texts))
         return super().forward(texts, dtype)
 
