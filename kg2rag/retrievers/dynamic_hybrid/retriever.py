@@ -62,10 +62,9 @@ class DynamicHybrid(Retriever):
         found: list[dict[str, Ranking]] = [{} for _ in queries]
         for side, retriever in self.sides().items():
             weighed = [i for i, analysis in enumerate(analyses) if analysis.weights[side] > 0]
-            for i, ranking in zip(
-                weighed, _run(retriever, side, [queries[i] for i in weighed], self.depth), strict=True
-            ):
-                found[i][side] = ranking
+            rankings = retriever.retrieve_batch([queries[i] for i in weighed], self.depth)
+            for i, ranking in zip(weighed, rankings, strict=True):
+                found[i][side] = _named(ranking, side)
         return [self._fuse(sides, analysis, k) for sides, analysis in zip(found, analyses, strict=True)]
 
     def prepare(self, queries: Sequence[Query]) -> None:
@@ -87,23 +86,12 @@ class DynamicHybrid(Retriever):
 
     def _fuse(self, sides: Mapping[str, Ranking], analysis: QueryAnalysis, k: int) -> Ranking:
         fused = blend(sides, analysis.weights, k, self.constant)
-        notes = {
-            "query_type": analysis.query_type,
-            "weights": dict(analysis.weights),
-            "reasoning": analysis.reasoning,
-        }
+        notes = {"query_type": analysis.query_type, "weights": dict(analysis.weights), "reasoning": analysis.reasoning}
         return replace(fused, metadata={**fused.metadata, **notes})
 
 
-def _run(retriever: Retriever, side: str, queries: Sequence[Query], depth: int) -> list[Ranking]:
-    """A side's rankings under its own name: two sides may use one component."""
-    if not queries:
-        return []
-    return [_named(ranking, side) for ranking in retriever.retrieve_batch(queries, depth)]
-
-
 def _named(ranking: Ranking, side: str) -> Ranking:
-    """A ranking whose first stage goes by the name of its side; its sources stay those of its stages."""
+    """A ranking whose first stage is named by its side, as two sides may use one component; its sources are kept."""
     stages = (side, *ranking.stages[1:])
     metadata = {**ranking.metadata, SOURCE: dict(zip(stages, sources(ranking).values(), strict=True))}
     return replace(ranking, stages=stages, metadata=metadata)

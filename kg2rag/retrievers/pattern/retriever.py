@@ -130,7 +130,7 @@ class Pattern(Retriever):
                 )
         found = np.array(hits, dtype=np.int64)
         matches = np.ones(len(found))
-        said = {"terms": (f"/{pattern}/{'i' * fold}",), "terms_left_out": 0, **arithmetic("match", "pattern")}
+        notes = {"terms": (f"/{pattern}/{'i' * fold}",), "terms_left_out": 0, **arithmetic("match", "pattern")}
         return rank(
             query.id,
             found,
@@ -139,7 +139,7 @@ class Pattern(Retriever):
             k,
             stages=("pattern",),
             score_parts={"match": matches},
-            metadata=said,
+            metadata=notes,
         )
 
 
