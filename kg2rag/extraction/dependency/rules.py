@@ -62,7 +62,7 @@ class _Parse:
         return [child for child in self.children[at] if self.tokens[child].dep in labels]
 
     def joined(self, at: int) -> list[int]:
-        """A word and what is coordinated with it: "A, B and C" hang one from another, or all from the first."""
+        """A word and what is coordinated with it: "A, B and C" depend one on another, or all on the first."""
         return [at, *(other for child in self.hanging(at, {"conj"}) for other in self.joined(child))]
 
     def phrase(self, at: int) -> str:
@@ -112,7 +112,7 @@ class _Parse:
     def clause(self, verb: int) -> Iterator[Fact]:
         """What a verb, or a noun with a copula, says of its subjects."""
         token = self.tokens[verb]
-        if copula := self.hanging(verb, {"cop"}):  # UD: the noun is the root, "is" hangs from it
+        if copula := self.hanging(verb, {"cop"}):  # UD: the noun is the root, "is" depends on it
             for subject in self.subjects(verb, SUBJECTS):
                 yield from (Fact(subject, self.tokens[copula[0]].lemma, name) for name in self.nouns([verb]))
                 yield from self._sided(subject, f"{self.tokens[copula[0]].lemma} {token.text}", verb)
@@ -139,7 +139,7 @@ class _Parse:
         return " ".join([*words, *(self.tokens[child].text for child in particles)])
 
     def _sides(self, word: int) -> Iterator[tuple[str, int]]:
-        """The adposition and the noun of everything that hangs from a word by an adposition."""
+        """The adposition and the noun of everything that depends on a word by an adposition."""
         for child in self.hanging(word, SIDE):
             yield from ((self.tokens[child].text.lower(), noun) for noun in self.hanging(child, {"pobj", "pcomp"}))
         for child in self.hanging(word, OBLIQUE):

@@ -52,7 +52,7 @@ class LightRAG(FileSource):
         given = Path(self.path).expanduser()
         file = existing(given / GRAPH if given.is_dir() else given, f"LightRAG's working directory, with {GRAPH}")
         object.__setattr__(self, "path", file)
-        existing(file.with_name(CHUNKS), f"the {CHUNKS} that LightRAG wrote beside the graph")
+        existing(file.with_name(CHUNKS), f"the {CHUNKS} that LightRAG wrote next to the graph")
 
     def files(self) -> Mapping[str, Path]:
         """The graph, the chunks and, where a release writes them, all chunk ids of entities and relations."""

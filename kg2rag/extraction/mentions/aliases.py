@@ -1,6 +1,6 @@
 """A mention table and its texts -> the same table with other names of the same things joined to them.
 
-Three ways in which encyclopaedic prose gives a thing another name are read: an acronym in brackets beside its
+Three ways in which encyclopaedic prose gives a thing another name are read: an acronym in brackets next to its
 expansion ("European Union (EU)", either way round), whose letters must be the initials; "also known as Y" (called,
 abbreviated as) in a page's first sentence before its verb; and the name that this sentence opens with, where it shares
 a word with the title ("Publix Super Markets, Inc., …"). An alias counts only where the whole corpus gives it one

@@ -66,6 +66,9 @@ class _Answer(BaseModel):
         return {field: value} if isinstance(value, list) else value
 
 
+# Names and docstrings of these two are part of the schema that is sent, and so of the keys of stored answers.
+
+
 class Entities(_Answer):
     """The names that stand in a text."""
 

@@ -1,7 +1,7 @@
 """An extraction and its corpus -> a self-describing folder: the graph, the extraction, `build.json`.
 
-The folder is made beside its name and renamed into place, so that nobody reads half a graph, and a build that fails
-leaves an older graph as it was. Reading it is `kg2rag.extraction.importers.saved.SavedGraph`, or `KnowledgeGraph.load`.
+The folder is made beside its name and renamed into place, so that no reader sees half a graph, and a build that fails
+keeps an older graph. Reading it is `kg2rag.extraction.importers.saved.SavedGraph`, or `KnowledgeGraph.load`.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def write_graph(
         write_tables(extraction, partial)
         written = sorted(file for file in partial.rglob("*") if file.is_file())
         if failed := list(failures):
-            write_jsonl(failed, partial / FAILED)  # after the listing: a later build may write it anew
+            write_jsonl(failed, partial / FAILED)  # after the listing: a later build may write it again
         about = About(
             version=version("kg2rag"),
             corpus=CorpusMark(name=corpus_name, passages=len(corpus), fingerprint=corpus.fingerprint),
@@ -74,7 +74,7 @@ def write_graph(
 
 
 def write_failures(directory: Path, failures: Iterable[Mapping[str, object]]) -> Path:
-    """Write the list of failures where no graph is written; the file. A graph that is there stays as it was."""
+    """Write the list of failures where no graph is written; the file. An existing graph is kept."""
     directory.mkdir(parents=True, exist_ok=True)
     with new_file(directory / FAILED) as partial:
         write_jsonl(failures, partial)

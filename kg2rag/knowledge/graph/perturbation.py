@@ -1,8 +1,8 @@
 """A knowledge graph and a seed -> a graph that is wrong in a known way: the control of every graph strategy.
 
-`drop` and `add` show how a strategy bears an extractor's omissions and inventions. `shuffle` is the placebo. A graph
-can help for two reasons: it contains which passages belong together, or it merely adds candidates to the ranking. The
-placebo adds as many and contains nothing.
+`drop` and `add` measure how much an extractor's omissions and inventions cost. `shuffle` is the placebo. A graph can
+help for two reasons: it has information on which passages belong together, or it merely adds candidates to the ranking.
+The placebo adds as many candidates and has no information.
 
 How it is shuffled matters. Permuting tails, or passages, triple by triple keeps each column's counts but breaks up what
 belongs together: the twenty triples of one page would name twenty passages, components would merge into one, and a walk

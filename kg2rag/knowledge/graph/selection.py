@@ -16,7 +16,7 @@ Flags = NDArray[np.bool_]
 
 
 def induced(graph: Graph, codes: Iterable[int]) -> Graph:
-    """The entities, every triple with both ends among them, and their mentions; numbered anew in their old order.
+    """The entities, every triple with both ends among them, and their mentions; renumbered in their old order.
 
     Raises
     ------
@@ -33,7 +33,7 @@ def induced(graph: Graph, codes: Iterable[int]) -> Graph:
 
 
 def restricted(graph: Graph, entities: Flags, triples: Flags, mentions: Flags) -> Graph:
-    """The graph with some of its entities, triples and mentions, numbered anew in their old order.
+    """The graph with some of its entities, triples and mentions, renumbered in their old order.
 
     Relations are those of the triples left, by first appearance: so a subgraph equals the graph built of its triples.
 

@@ -69,7 +69,7 @@ class UndirectedGraph:
         return self.neighbours[inside], self.weights[inside]
 
     def induced(self, nodes: IntArray) -> UndirectedGraph:
-        """The graph of these nodes (ascending, each once), numbered anew, and the edges between them."""
+        """The graph of these nodes (ascending, each once), renumbered, and the edges between them."""
         number = np.full(self.n_nodes, -1, dtype=np.int64)
         number[nodes] = np.arange(len(nodes))
         entries, ends = gather(self.indptr, nodes)
