@@ -1,6 +1,6 @@
-"""Text -> the names written in it, whole and in parts: CamelCase, snake_case, kebab-case, dotted and slashed paths.
+"""Text -> the names in it, whole and in parts: CamelCase, snake_case, kebab-case, dotted and slashed paths.
 
-Knows shapes alone. What a corpus holds is `indexes/trigram.py`'s business.
+Works on spelling only; `knowledge.indexes.trigram` knows which names a corpus holds.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from functools import lru_cache
 from kg2rag.text.normalisation import normalise
 
 LONGEST = 100
-"""Characters of the longest key that is looked up or indexed: no name is longer, but encoded blobs are."""
+"""Characters of the longest key that is looked up or indexed: names are shorter, encoded blobs longer."""
 
 WHOLE = 8
-"""Words that a name in code is made of, at most: a longer query is not tried as one name."""
+"""The maximum of words of a name in code: a longer query is not tried as one name."""
 
-# A run of word characters, held together by single separators inside it: os.path.join, ai-sdk/openai, std::vector.
+# Word characters, with single separators between them: os.path.join, ai-sdk/openai, std::vector.
 _SURFACE = re.compile(r"\w+(?:(?:::|[.\-/:])\w+)*", re.UNICODE)
 _SEPARATOR = re.compile(r"::|[.\-/:]")
 _DEFINITION = re.compile(
@@ -27,7 +27,7 @@ _KEY_PART = re.compile(r"[\W_]+", re.UNICODE)
 
 
 def surfaces(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Names and words as they are written, with their (start, end), left to right.
+    """Names and words as spelled, with their (start, end), left to right.
 
     >>> [name for name, _ in surfaces("Call os.path.join() or @ai-sdk/openai.")]
     ['Call', 'os.path.join', 'or', 'ai-sdk/openai']
@@ -38,7 +38,7 @@ def surfaces(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
 
 @lru_cache(maxsize=200_000)
 def key(surface: str) -> str:
-    """What spellings of one name share: case, accents and separators folded away.
+    """The key that all spellings of a name share: without case, accents and separators.
 
     >>> key("StreamingTextResponse") == key("streaming_text-response")
     True
@@ -49,7 +49,7 @@ def key(surface: str) -> str:
 
 
 def split(surface: str) -> list[str]:
-    """The parts of a name, in order: at separators, and where capitals say that a word begins.
+    """The parts of a name, in order: split at separators, and where a capital begins a word.
 
     >>> split("HTTPServer_v2.useChat")
     ['HTTP', 'Server', 'v2', 'use', 'Chat']
@@ -77,7 +77,7 @@ def _word_begins(run: str, at: int) -> bool:
 
 @lru_cache(maxsize=200_000)
 def variants(surface: str) -> tuple[str, ...]:
-    """A name and everything it is found under: itself, the members of its path, and their parts; each once.
+    """A name and all that it is found by: itself, the members of its path, and their parts; each once.
 
     >>> variants("os.path.joinAll")
     ('os.path.joinAll', 'os', 'path', 'joinAll', 'join', 'All')
@@ -91,9 +91,9 @@ def variants(surface: str) -> tuple[str, ...]:
 
 
 def looks_like_name(surface: str) -> bool:
-    """Whether a word is spelt as names in code are: an inner capital or underscore, a path, letters with digits.
+    """Whether a word is spelled like a name in code: an inner capital or underscore, a path, letters with digits.
 
-    Ordinary prose is spared: initials (U.S.), hyphenated words, years, and words in capitals are no such names.
+    False for ordinary prose: initials (U.S.), hyphenated words, years, and words in capitals.
 
     >>> [looks_like_name(word) for word in ("useChat", "api_key", "np.linalg", "sk-proj-xxxx", "utf8", "os/path")]
     [True, True, True, False, True, True]
@@ -119,7 +119,7 @@ def _letters_then_digits(word: str) -> bool:
 
 
 def definitions(text: str) -> Iterator[str]:
-    r"""The names that a piece of source code defines, as they are written.
+    r"""The names that a piece of source code defines, as spelled.
 
     >>> list(definitions("class Chat:\n    def send(self): ..."))
     ['Chat', 'send']

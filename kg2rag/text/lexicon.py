@@ -1,4 +1,4 @@
-"""Text -> the known names in it: longest match of word sequences, case, accents and punctuation folded."""
+"""Text -> the known names in it: longest match of word sequences, regardless of case, accents and punctuation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from kg2rag.text.normalisation import normalise
 
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
-# Words that a sentence may begin with and a name does not; a capitalised phrase loses them at its front.
+# Words that begin sentences but not names; they are removed from the front of a capitalised phrase.
 FUNCTION_WORDS = frozenset(
     """a about after all also although among an and another any are as at based because before being between both but by
     can could did do does during each either every few following for formerly from had has have he her here his how
@@ -26,8 +26,8 @@ class Lexicon:
 
     Parameters
     ----------
-    keys : normalised surfaces; a key's place is its code.
-    names : how each key is written, where `find` shall ask for capitals.
+    keys : normalised surfaces; the index of a key is its code.
+    names : the spelling of each key, needed where `find` requires capitals.
     """
 
     def __init__(self, keys: Sequence[str], names: Sequence[str] = ()) -> None:
@@ -39,10 +39,10 @@ class Lexicon:
             self._longest[words[0]] = max(self._longest[words[0]], len(words))
 
     def find(self, text: str, *, capitals: bool = True) -> Iterator[tuple[int, tuple[int, int]]]:
-        """(code, (start, end)) of every key in the text, left to right, the longest at each place, without overlap.
+        """(code, (start, end)) of every key in the text, left to right, the longest at each position, without overlap.
 
-        With `capitals`, a match must hold a capital letter or a digit, unless its name has none either: "the birds" is
-        no film, "uvicorn" is a server.
+        With `capitals`, a match must have a capital letter or a digit, unless its name has neither: "the birds" is no
+        film, "uvicorn" is a server.
         """
         words, spans = words_of(text)
         at = 0
@@ -51,7 +51,7 @@ class Lexicon:
             if code is not None:
                 start, end = spans[at][0], spans[at + length - 1][1]
                 surface = text[start:end]
-                # One character may fold to two words (½): a match that needs half of it is none.
+                # One character may fold to two words (½); a match cannot use half of it.
                 whole = text.isascii() or normalise(surface) == " ".join(words[at : at + length])
                 if whole and (not capitals or code in self._lower_case or _stands_out(surface)):
                     yield code, (start, end)
@@ -72,7 +72,7 @@ def _stands_out(surface: str) -> bool:
 
 
 def words_of(text: str) -> tuple[list[str], list[tuple[int, int]]]:
-    """The words of `normalise(text)` and where each stands in `text`: snake_case and composed accents included."""
+    """The words of `normalise(text)` and their (start, end) in `text`."""
     if text.isascii():
         matches = list(_WORD.finditer(text))
         return [match.group().lower() for match in matches], [match.span() for match in matches]

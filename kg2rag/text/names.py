@@ -1,4 +1,4 @@
-"""What names look like in running text: capitalised phrases; and which words are dates or numbers instead."""
+"""Names in running text, as capitalised phrases, and the dates and numbers that are none."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NUMBER = re.compile(r"\d+(?:st|nd|rd|th|s)?")
 
 
 def is_date_or_number(key: str) -> bool:
-    """Whether a normalised name is made of numbers, months and weekdays alone.
+    """Whether a normalised name consists of numbers, months and weekdays.
 
     >>> [is_date_or_number(key) for key in ("1984", "may 5th", "1980s", "june smith", "apollo 11")]
     [True, True, True, False, False]

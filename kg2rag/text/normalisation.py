@@ -1,4 +1,4 @@
-"""Text -> normalised text, sentences, identifier parts: the few string rules that several rooms must share."""
+"""Text -> normalised text and sentences: the string rules that several packages share."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import unicodedata
 
 _NOT_WORD = re.compile(r"[\W_]+", re.UNICODE)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9\"'`(\[])")
-# A full stop after one of these ends no sentence: titles, initials and the abbreviations of encyclopaedic prose.
+# Titles, initials and abbreviations of encyclopaedic prose, after which a full stop ends no sentence.
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(])(?:Mr|Mrs|Ms|Dr|St|Sr|Jr|Prof|Gen|Col|Lt|Sgt|Capt|Rev|Hon|No|vs|c|ca|b|d|cf|[A-Z])\.$"
 )
@@ -15,7 +15,7 @@ _BRACKETED = re.compile(r"\s*\([^()]*\)\s*$")
 
 
 def normalise(name: str) -> str:
-    """Case, accents, punctuation and spacing folded: the key under which two spellings of a name are the same entity.
+    """A name without case, accents, punctuation and extra spaces: the key that spellings of one entity share.
 
     >>> normalise("  Saint-Étienne (Loire) ")
     'saint etienne loire'
@@ -44,7 +44,7 @@ def without_brackets(title: str) -> str:
 
 
 def split_sentences(text: str) -> list[str]:
-    """Sentences, cut at end punctuation before a capital, digit or quote; abbreviations and initials do not end one.
+    """Sentences, split at end punctuation before a capital, digit or quote, but not after abbreviations and initials.
 
     >>> split_sentences("Mr. T. Smith left. He was 40! Why?")
     ['Mr. T. Smith left.', 'He was 40!', 'Why?']

@@ -1,8 +1,8 @@
 """One request body -> one `Reply`, over the openai client; whatever goes wrong becomes a `CompletionError`.
 
-Retries, exponential back-off, jitter and `Retry-After` are the client's own [1]: 0.5 s, doubled up to 8 s, less up to a
-quarter; a server that asks for more than two minutes is not waited for. What it does not retry, an answer of status 200
-that is no chat completion (half a body, a proxy's page, no choices), is handed to it as the bad gateway that it is.
+Retries, exponential back-off, jitter and `Retry-After` are those of the client [1]: 0.5 s, doubled up to 8 s, minus up
+to a quarter; a `Retry-After` above two minutes ends the retries. The client does not retry a successful answer that is
+no chat completion (half a body, a proxy's page, no choices): it is therefore given the status of a bad gateway.
 
 [1] https://github.com/openai/openai-python#retries
 """
@@ -29,7 +29,7 @@ _KINDS: dict[int, Kind] = {401: "access", 403: "access", 404: "access", 408: "ti
 
 
 class Reply(BaseModel):
-    """What is kept of an answer: all that later runs read, and no header or key."""
+    """The stored part of an answer: what later runs read, and no header or key."""
 
     text: str
     finish_reason: str | None
@@ -62,7 +62,7 @@ class _Answer(BaseModel):
 
 
 def connect(base_url: str, key: str, timeout: float, retries: int, rpm: float | None = None) -> openai.OpenAI:
-    """A client of an endpoint, at most `rpm` requests a minute; ImportError says how to install what it needs."""
+    """A client of an endpoint, with at most `rpm` requests a minute; ImportError says how to install the client."""
     try:
         import openai
     except ImportError as error:
@@ -76,7 +76,7 @@ def connect(base_url: str, key: str, timeout: float, retries: int, rpm: float | 
 
 
 def api_key(variable: str | None) -> str:
-    """The key in an environment variable; a placeholder where the endpoint needs none."""
+    """The key in an environment variable; a placeholder if the endpoint needs none."""
     if variable is None:
         return "none"
     key = os.environ.get(variable, "").strip()
@@ -98,7 +98,7 @@ def ask(client: openai.OpenAI, body: dict[str, Any]) -> Reply:
 
     Raises
     ------
-    CompletionError : no usable answer came; the openai exception, which quotes the server, is not chained to it.
+    CompletionError : there is no usable answer; the openai exception, which quotes the server, is not chained to it.
     """
     import openai
 
@@ -115,7 +115,7 @@ def ask(client: openai.OpenAI, body: dict[str, Any]) -> Reply:
 
 
 def _refuse_damaged(response: Any) -> None:
-    """Response hook: a damaged answer takes the status that makes the client try again."""
+    """Response hook: give a damaged answer the status that makes the client retry."""
     response.read()
     if response.is_success:
         try:
@@ -159,7 +159,7 @@ def _failure(error: openai.APIError, client: openai.OpenAI) -> Failure:
 
 
 def _said(error: openai.APIStatusError) -> str:
-    """What the server said, in one line."""
+    """The message of the server, in one line."""
     detail = error.body.get("message") if isinstance(error.body, dict) else None
     return " ".join(str(detail or error.response.text or "no explanation").split())
 
@@ -175,7 +175,7 @@ def _redacted(reason: str, key: str) -> str:
 
 
 def complaints(error: ValidationError) -> str:
-    """What pydantic found wrong, in one line, without the input."""
+    """The errors found by pydantic, in one line, without the input."""
     found = error.errors(include_input=False, include_url=False, include_context=False)
     texts = [f"{'.'.join(map(str, item['loc'])) or 'all'}: {item['msg']}" for item in found[:3]]
     return "; ".join(texts) + (f"; and {len(found) - 3} more" if len(found) > 3 else "")

@@ -1,4 +1,4 @@
-"""What asking a language model ends in, a `Completion` or a `Failure`, and what it cost."""
+"""The outcome of a prompt, a `Completion` or a `Failure`, and the cost of several."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class Completion(Generic[Parsed]):
 
     Attributes
     ----------
-    text : what the model wrote, without a leading `<think>` block.
-    parsed : the object of the schema asked for; None where none was.
-    prompt_tokens, completion_tokens : as the endpoint counted them; None where it did not say.
-    cached : True where the store had it, or where an equal prompt stands earlier in the same call.
-    attempts : requests sent for it when it was bought, at least 1.
-    served_model : the model the endpoint says it used, often more exact than the name asked for.
+    text : the answer without a leading `<think>` block.
+    parsed : the object of the requested schema; None if none was requested.
+    prompt_tokens, completion_tokens : as counted by the endpoint; None if it did not report them.
+    cached : True if it was in the store, or an equal prompt came earlier in the same call.
+    attempts : requests sent when it was bought, at least 1.
+    served_model : the model as reported by the endpoint, often more exact than the requested name.
     """
 
     text: str
@@ -42,10 +42,10 @@ class Failure:
     ----------
     kind : "timeout", "connection", "rate limit" (429), "server" (5xx) and "response" (a damaged answer) outlasted all
         retries; "request" was refused (other 4xx); "access" is a wrong key, address or model name; "output" means that
-        the model answered, but not with what was asked for. Only "output" is kept in the store: asked again, the model
-        would say the same and charge again.
+        the model answered something else than was requested. Only "output" is stored: if sent again, the prompt would
+        get the same answer at the same price.
     reason : one sentence; never holds an API key.
-    prompt_tokens, completion_tokens : of an answer that was paid for and could not be used; 0 where none came.
+    prompt_tokens, completion_tokens : of an answer that was paid for but is unusable; 0 if there was none.
     """
 
     kind: Kind
@@ -60,7 +60,7 @@ class Failure:
 
 
 class CompletionError(RuntimeError):
-    """A prompt has no completion; `failure` says why."""
+    """A prompt has no completion; `failure` gives the reason."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(str(failure))
@@ -79,10 +79,9 @@ class Usage:
 
     Attributes
     ----------
-    calls, cached, failed : outcomes; those the store had; those that are failures.
-    prompt_tokens, completion_tokens : cached ones included; None where the endpoint left one uncounted.
-    cost : what all of them cost when they were bought, in the currency of the prices; None where a price or a count
-        is not known.
+    calls, cached, failed : the numbers of outcomes; of cached ones; of failures.
+    prompt_tokens, completion_tokens : including cached ones; None if the endpoint did not report one.
+    cost : of all when they were bought, in the currency of the prices; None if a price or a count is unknown.
     new_cost : the part of `cost` that was not cached: what this call added to the bill.
     """
 
@@ -98,7 +97,7 @@ class Usage:
     def of(
         cls, outcomes: Iterable[Outcome], prompt_price: float | None = None, completion_price: float | None = None
     ) -> Usage:
-        """Add up outcomes; prices are per million tokens."""
+        """The sum over outcomes; prices are per million tokens."""
         every = list(outcomes)
         fresh = [outcome for outcome in every if not outcome.cached]
         return cls(

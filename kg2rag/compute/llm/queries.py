@@ -1,6 +1,6 @@
-"""One prompt a query -> one checked object a query, or an error that names the query.
+"""One prompt per query -> one validated object per query, or an error that names the query.
 
-For what a strategy asks a model on the way to a ranking: there a failed answer has no place, so it is raised.
+For strategies that call a model while they retrieve: a failed answer is no result, so it is raised.
 """
 
 from __future__ import annotations
@@ -22,17 +22,16 @@ Schema = TypeVar("Schema", bound=BaseModel)
 def ask_each(
     model: ChatModel, names: Sequence[str], prompts: Sequence[str], schema: type[Schema], progress: str
 ) -> list[Completion[Schema]]:
-    """The completion of every prompt, all asked at once; equal prompts are asked once.
+    """The completion of every prompt, sent concurrently; equal prompts are sent once.
 
     Parameters
     ----------
-    names : what an error calls the query that a prompt is about, such as `name_of(query)`.
-    progress : the word before the progress bar.
+    names : the query of each prompt, as errors name it: `name_of(query)`.
+    progress : the label of the progress bar.
 
     Raises
     ------
-    CompletionError : the first query, in the order given, that has no completion is named. Those that have one are in
-        the model's store all the same.
+    CompletionError : names the first query without a completion. The other completions are in the model's store.
     """
     found: list[Completion[Schema]] = []
     for name, outcome in zip(names, model.complete_many(prompts, schema, progress=progress), strict=True):
@@ -43,10 +42,10 @@ def ask_each(
 
 
 def unusable(name: str, completion: Completion[Any], reason: str) -> CompletionError:
-    """The error for an answer that fits its schema and is of no use all the same."""
-    told = f"{name}: {reason}; the model wrote {completion.text[:200]!r}"
+    """The error for an answer that fits its schema but cannot be used."""
+    reason = f"{name}: {reason}; the model wrote {completion.text[:200]!r}"
     counts = (completion.prompt_tokens, completion.completion_tokens)
-    return CompletionError(Failure("output", told, completion.attempts, *counts, cached=completion.cached))
+    return CompletionError(Failure("output", reason, completion.attempts, *counts, cached=completion.cached))
 
 
 def name_of(query: Query) -> str:
@@ -55,7 +54,7 @@ def name_of(query: Query) -> str:
 
 
 def quoted(text: str) -> str:
-    r"""A text as a JSON string, for prompts: its quotes and line breaks end nothing, and it can always be sent.
+    r"""A text as a JSON string for a prompt, so that its quotes and line breaks are escaped and it can be sent.
 
     >>> print(quoted("to be\nor not"))
     "to be\nor not"

@@ -1,7 +1,7 @@
-"""Requests -> requests evenly spaced in time, so that an endpoint's limit per minute is never passed.
+"""Requests -> requests evenly spaced in time, within an endpoint's limit per minute.
 
-The limit is of the endpoint, not of the object that asks: models with one address and one limit share one clock. Each
-HTTP request waits for its turn, retries included.
+The limit belongs to the endpoint: models with the same address and limit share one clock. Every HTTP request waits for
+its turn, retries included.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class RateLimit:
         self._lock = threading.Lock()
 
     def wait(self, request: object = None) -> None:  # noqa: ARG002 - httpx hands its hooks the request
-        """Return when it is the caller's turn; turns are given in the order of the calls."""
+        """Block until the caller's turn; turns follow the order of the calls."""
         with self._lock:
             turn = max(self._next, time.monotonic())
             self._next = turn + self.interval
@@ -29,5 +29,5 @@ class RateLimit:
 
 @lru_cache(maxsize=64)
 def limit_of(endpoint: str, per_minute: float) -> RateLimit:  # noqa: ARG001 - the endpoint is part of the key
-    """The one clock that this process has for an endpoint and a limit."""
+    """The clock of this process for an endpoint and a limit."""
     return RateLimit(per_minute)

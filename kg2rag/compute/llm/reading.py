@@ -1,4 +1,4 @@
-"""A reply of the endpoint -> the completion it is, or the failure to give what was asked for."""
+"""A reply of the endpoint -> a completion, or the failure to give what was requested."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kg2rag.compute.llm.outcomes import Completion, Failure, Outcome
 
 
 def read(reply: Reply, schema: type[BaseModel] | None, *, cached: bool) -> Outcome:
-    """A reply as the completion it is, or as the failure to give what was asked for."""
+    """A reply as a completion, or as the failure to give what was requested."""
 
     def failed(reason: str) -> Failure:
         counts = (reply.prompt_tokens, reply.completion_tokens)
