@@ -20,7 +20,7 @@ from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.fusion import fuse_rankings
-from kg2rag.retrievers.linking.linkers import ChainLinker, EmbeddingLinker, NGramLinker
+from kg2rag.retrievers.linking.linkers import chain
 from kg2rag.types.formulas import arithmetic
 from kg2rag.types.parameters import at_least, between, check
 from kg2rag.types.passages import Query
@@ -81,7 +81,7 @@ class ExpansionQueries(Retriever):
 
     def expand(self, queries: Sequence[Query]) -> list[list[Expansion]]:
         """The queries that the graph writes for each query, nearest first, then the seeds' names alone."""
-        linker = ChainLinker((NGramLinker(self.kb), EmbeddingLinker(self.kb)))
+        linker = chain(self.kb)
         return [self._expansions([link.entity for link in links]) for links in linker.link_batch(queries)]
 
     def _expansions(self, seeds: Sequence[int]) -> list[Expansion]:
