@@ -21,7 +21,7 @@ from kg2rag.compute.encoder import SentenceEncoder
 from kg2rag.datasets import load
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.retrievers.kg2rag.official import KG2RAGOfficial
-from kg2rag.retrievers.kg2rag.official.plan import Plan
+from kg2rag.retrievers.kg2rag.official.plan import QueryPlan
 from kg2rag.retrievers.kg2rag.official.selection import select
 from kg2rag.retrievers.rerankers.encoders import BiEncoder
 from kg2rag.types.arrays import FloatArray
@@ -59,7 +59,7 @@ class Run(NamedTuple):
     system: KG2RAGOfficial
     reranker: Recorded
     queries: list[Query]
-    plans: list[Plan]
+    plans: list[QueryPlan]
     rankings: list[Ranking]
     places: list[dict[int, int]]  # of each query: corpus row -> number of the paragraph in the question
 

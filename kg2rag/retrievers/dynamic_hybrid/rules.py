@@ -15,15 +15,15 @@ from kg2rag.retrievers.dynamic_hybrid.signals import Signals, read
 from kg2rag.types.passages import Query
 
 # (dense, sparse, pattern, graph)
-Weights = tuple[float, float, float, float]
-CONCEPTUAL: Weights = (0.7, 0.2, 0.0, 0.1)
-IDENTIFIER: Weights = (0.1, 0.5, 0.3, 0.1)
-RELATIONSHIP: Weights = (0.1, 0.2, 0.1, 0.6)
-FUZZY: Weights = (0.1, 0.2, 0.6, 0.1)
-CODE_PATTERN: Weights = (0.0, 0.2, 0.7, 0.1)
-SPELLED: Weights = (0.2, 0.5, 0.2, 0.1)
-QUESTION_WITH_NAME: Weights = (0.4, 0.35, 0.15, 0.1)  # halfway between conceptual and identifier
-NAMES_IN_PROSE: Weights = (0.03, 0.03, 0.0, 0.94)  # chosen on questions of MuSiQue's train split
+SideWeights = tuple[float, float, float, float]
+CONCEPTUAL: SideWeights = (0.7, 0.2, 0.0, 0.1)
+IDENTIFIER: SideWeights = (0.1, 0.5, 0.3, 0.1)
+RELATIONSHIP: SideWeights = (0.1, 0.2, 0.1, 0.6)
+FUZZY: SideWeights = (0.1, 0.2, 0.6, 0.1)
+CODE_PATTERN: SideWeights = (0.0, 0.2, 0.7, 0.1)
+SPELLED: SideWeights = (0.2, 0.5, 0.2, 0.1)
+QUESTION_WITH_NAME: SideWeights = (0.4, 0.35, 0.15, 0.1)  # halfway between conceptual and identifier
+NAMES_IN_PROSE: SideWeights = (0.03, 0.03, 0.0, 0.94)  # chosen on questions of MuSiQue's train split
 
 
 @dataclass(frozen=True)
@@ -75,5 +75,5 @@ def _about_names(found: Signals) -> QueryAnalysis:
     return _analysis("identifier", IDENTIFIER, f"names {named}")
 
 
-def _analysis(query_type: str, weights: Weights, reasoning: str) -> QueryAnalysis:
+def _analysis(query_type: str, weights: SideWeights, reasoning: str) -> QueryAnalysis:
     return QueryAnalysis(query_type, dict(zip(SIDES, weights, strict=True)), reasoning)

@@ -22,7 +22,7 @@ from kg2rag.types.passages import Query
 from kg2rag.types.rankings import Ranking
 
 
-class Choice(NamedTuple):
+class TreeChoice(NamedTuple):
     """A passage that a tree gave: the tree's number and rank (from 1), and the position of the passage's first edge."""
 
     tree: int
@@ -46,7 +46,7 @@ class Forest(NamedTuple):
     trees: list[Tree]
     texts: list[str]
 
-    def path(self, choice: Choice) -> list[int]:
+    def path(self, choice: TreeChoice) -> list[int]:
         """The triples from the root of a passage's tree to its own."""
         codes: list[int] = self.edges[self.trees[choice.tree].path(choice.position)].tolist()
         return codes

@@ -16,7 +16,7 @@ import numpy as np
 
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.graph.paths import TriplePaths
-from kg2rag.retrievers.kg2rag.forests import Choice, Forest, forest_of
+from kg2rag.retrievers.kg2rag.forests import Forest, TreeChoice, forest_of
 from kg2rag.retrievers.rerankers.scoring import Reranker, score_batches
 from kg2rag.retrievers.rerankers.stage import RerankingStage
 from kg2rag.types.arrays import FloatArray
@@ -103,17 +103,17 @@ class Organise(RerankingStage):
             notes=notes,
         )
 
-    def _choose(self, forest: Forest, scores: FloatArray) -> dict[int, Choice]:
+    def _choose(self, forest: Forest, scores: FloatArray) -> dict[int, TreeChoice]:
         """Corpus row -> what chose it, in the order chosen (Eq. 8)."""
-        chosen: dict[int, Choice] = {}
+        chosen: dict[int, TreeChoice] = {}
         for rank, tree in enumerate(np.argsort(-scores, kind="stable").tolist(), start=1):
             edges = list(enumerate(forest.trees[tree].edges))
             if self.arrangement == "similarity":  # edges are numbered from the heaviest
                 edges.sort(key=lambda placed: placed[1])
-            fresh: dict[int, Choice] = {}
+            fresh: dict[int, TreeChoice] = {}
             for position, edge in edges:
                 if (row := int(forest.rows[edge])) not in chosen:
-                    fresh.setdefault(row, Choice(tree, rank, position))
+                    fresh.setdefault(row, TreeChoice(tree, rank, position))
             free = self.context - len(chosen)
             if len(fresh) > free and self.overflow == "skip":
                 continue
@@ -122,7 +122,7 @@ class Organise(RerankingStage):
             chosen.update(list(fresh.items())[:free])
         return chosen
 
-    def _filling(self, ranking: Ranking, forest: Forest, chosen: dict[int, Choice]) -> list[int]:
+    def _filling(self, ranking: Ranking, forest: Forest, chosen: dict[int, TreeChoice]) -> list[int]:
         """The rows that take the free places."""
         if self.fill == "none":
             return []

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.graph import KnowledgeGraph
 from kg2rag.knowledge.graph.csr import gather, offsets
-from kg2rag.retrievers.mention_ppr.graph import Floats, Ints, MentionGraph, mention_graph
-from kg2rag.types.arrays import Matrix
+from kg2rag.retrievers.mention_ppr.graph import MentionGraph, mention_graph
+from kg2rag.types.arrays import FloatArray, IntArray, Matrix
 from kg2rag.types.passages import Triple
 
 MENTION, TRIPLE = 3, 4  # kinds of edges, beside those of a mention graph
@@ -37,7 +37,7 @@ class FactGraph(MentionGraph):
     """
 
     facts: KnowledgeGraph
-    stated_by: Ints
+    stated_by: IntArray
     vectors: Matrix
     first_triple: int
     masks_edges: ClassVar[bool] = True
@@ -53,18 +53,18 @@ class FactGraph(MentionGraph):
             return None
         return self.facts.triple(int(self.sentences[self.sentence_ptr[edge]]) - self.first_triple)
 
-    def weights_within(self, mask: Ints | None) -> Floats:
+    def weights_within(self, mask: IntArray | None) -> FloatArray:
         """(n_edges,) the weights, 0 for triples that passages outside `mask` state."""
         if mask is None:
             return self.weights
         return np.where((self.stated_by < 0) | np.isin(self.stated_by, mask), self.weights, 0.0)
 
-    def triples_within(self, mask: Ints | None) -> Ints | None:
+    def triples_within(self, mask: IntArray | None) -> IntArray | None:
         """The triples that passages of `mask`, or none, state; None for all."""
         stated = self.facts.triples.passages
         return None if mask is None else np.flatnonzero((stated < 0) | np.isin(stated, mask))
 
-    def starting_at(self, triples: Ints, shares: Floats) -> Floats:
+    def starting_at(self, triples: IntArray, shares: FloatArray) -> FloatArray:
         """(n_nodes,) a restart in which the two ends of each triple have half of its share."""
         table = self.facts.triples
         ends = self.first_entity + np.concatenate([table.heads[triples], table.tails[triples]])
@@ -75,13 +75,13 @@ class FactGraph(MentionGraph):
 class _Edges:
     """Edges in no order; the sentences of the i-th are `lengths[i]` of `sentences`, after those of the i-1 before."""
 
-    sources: Ints
-    targets: Ints
-    weights: Floats
+    sources: IntArray
+    targets: IntArray
+    weights: FloatArray
     kinds: NDArray[np.int8]
-    lengths: Ints
-    sentences: Ints
-    stated_by: Ints
+    lengths: IntArray
+    sentences: IntArray
+    stated_by: IntArray
 
 
 def with_facts(
@@ -179,7 +179,7 @@ def _triple_edges(facts: KnowledgeGraph, first_entity: int, triple_weight: float
     )
 
 
-def _sorted(groups: Sequence[_Edges]) -> tuple[_Edges, Ints]:
+def _sorted(groups: Sequence[_Edges]) -> tuple[_Edges, IntArray]:
     """All edges, and their order by (source, target, kind, as given)."""
     names = tuple(_Edges.__dataclass_fields__)
     every = _Edges(*(np.concatenate([getattr(group, name) for group in groups]) for name in names))

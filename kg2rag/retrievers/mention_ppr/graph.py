@@ -13,13 +13,11 @@ from kg2rag.extraction.mentions.table import MentionTable
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.graph.csr import gather, offsets, owners, run_starts
 from kg2rag.knowledge.sentences import mention_sentences
+from kg2rag.types.arrays import FloatArray, IntArray
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Triple
 
 LINK, BACKWARD, NAME = 0, 1, 2  # kinds of edges
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -35,12 +33,12 @@ class MentionGraph:
     """
 
     n_passages: int
-    indptr: Ints
-    targets: Ints
-    weights: Floats
+    indptr: IntArray
+    targets: IntArray
+    weights: FloatArray
     kinds: NDArray[np.int8]
-    sentence_ptr: Ints
-    sentences: Ints
+    sentence_ptr: IntArray
+    sentences: IntArray
     texts: list[str]
     masks_edges: ClassVar[bool] = False
     """Whether a query's candidates decide which edges may be walked, as they do which passages."""
@@ -51,7 +49,7 @@ class MentionGraph:
         return len(self.indptr) - 1
 
     @cached_property
-    def sources(self) -> Ints:
+    def sources(self) -> IntArray:
         """(n_edges,) the node each edge leaves."""
         return owners(self.indptr)
 
@@ -59,11 +57,11 @@ class MentionGraph:
         """The triple of a knowledge graph behind an edge; here None, see `mention_facts`."""
         return None
 
-    def weights_within(self, mask: Ints | None) -> Floats:  # noqa: ARG002
+    def weights_within(self, mask: IntArray | None) -> FloatArray:  # noqa: ARG002
         """(n_edges,) the weights for a query that may see the passages of `mask` alone; here the same for every one."""
         return self.weights
 
-    def distances(self, starts: Ints, allowed: NDArray[np.bool_]) -> Ints:
+    def distances(self, starts: IntArray, allowed: NDArray[np.bool_]) -> IntArray:
         """(n_nodes,) edges from the nearest of some nodes, over allowed ones; -1 where no way leads there."""
         away = np.full(self.n_nodes, -1, dtype=np.int64)
         frontier, far = np.unique(starts[allowed[starts]]), 0

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kg2rag.retrievers.mention_ppr.graph import BACKWARD, Floats, Ints, MentionGraph
-from kg2rag.types.arrays import Matrix
+from kg2rag.retrievers.mention_ppr.graph import BACKWARD, MentionGraph
+from kg2rag.types.arrays import FloatArray, IntArray, Matrix
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Triple
 
@@ -27,13 +27,13 @@ def walks(
     graph: MentionGraph,
     texts: Matrix,
     queries: Matrix,
-    restarts: Floats,
-    masks: Sequence[Ints | None],
+    restarts: FloatArray,
+    masks: Sequence[IntArray | None],
     *,
     damping: float,
     temperature: float,
     iterations: int,
-) -> tuple[Floats, Ints]:
+) -> tuple[FloatArray, IntArray]:
     """One compiled walk a query, in parallel; see `kg2rag.knowledge.graph.walks.query_aware_walk`.
 
     Parameters
@@ -50,9 +50,9 @@ def walks(
 
     allowed = np.stack([allowed_nodes(mask, graph) for mask in masks])
 
-    def walk(part: slice, weights: Floats) -> tuple[Floats, Ints]:
+    def walk(part: slice, weights: FloatArray) -> tuple[FloatArray, IntArray]:
         edges = (graph.indptr, graph.targets, weights, graph.sentence_ptr, graph.sentences, texts)
-        found: tuple[Floats, Ints] = query_aware_walks(
+        found: tuple[FloatArray, IntArray] = query_aware_walks(
             edges, queries[part], restarts[part], allowed[part], damping, temperature, iterations
         )
         return found
@@ -63,7 +63,7 @@ def walks(
     return np.concatenate([scores for scores, _ in each]), np.concatenate([via for _, via in each])
 
 
-def allowed_nodes(mask: Ints | None, graph: MentionGraph) -> NDArray[np.bool_]:
+def allowed_nodes(mask: IntArray | None, graph: MentionGraph) -> NDArray[np.bool_]:
     """(n_nodes,) what a walk may enter: the passages of the mask, and every node that is no passage."""
     allowed = np.ones(graph.n_nodes, dtype=bool)
     if mask is not None:
@@ -112,7 +112,13 @@ class WalkedPaths(Mapping[int, tuple[Triple, ...]]):
 
 
 def walked_paths(
-    rows: Ints, via: Ints, restart: Floats, graph: MentionGraph, corpus: Corpus, names: list[str], longest: int = 4
+    rows: IntArray,
+    via: IntArray,
+    restart: FloatArray,
+    graph: MentionGraph,
+    corpus: Corpus,
+    names: list[str],
+    longest: int = 4,
 ) -> WalkedPaths:
     """The paths that brought a walk to some rows: back along the strongest edges to a node where it began.
 

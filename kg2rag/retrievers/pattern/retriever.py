@@ -19,7 +19,7 @@ import numpy as np
 
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
-from kg2rag.retrievers.pattern.board import Board, Term
+from kg2rag.retrievers.pattern.scoreboard import Scoreboard, Term
 from kg2rag.text.identifiers import WHOLE, key, looks_like_name, surfaces
 from kg2rag.text.lexicon import FUNCTION_WORDS
 from kg2rag.types.arrays import IntArray
@@ -104,7 +104,7 @@ class Pattern(Retriever):
         text = query.text.strip()
         if regex := _REGEX.fullmatch(text):
             return self._by_regex(query, regex.group(1), bool(regex.group(2)), mask, k)
-        board = Board(self.kb.trigram)
+        board = Scoreboard(self.kb.trigram)
         wildcards, words = _wildcards(text)
         for wildcard in wildcards:
             board.add_terms(wildcard, self.kb.trigram.matching(wildcard))

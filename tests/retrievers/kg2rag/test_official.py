@@ -18,9 +18,9 @@ from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.kg2rag.expand import Expand
 from kg2rag.retrievers.kg2rag.official import KG2RAGOfficial, Switches
-from kg2rag.retrievers.kg2rag.official.expansion import Pool, by_titles, tally
+from kg2rag.retrievers.kg2rag.official.expansion import TitlePool, by_titles, tally
 from kg2rag.retrievers.kg2rag.official.mentions import QuestionText, Titles, mentioned_names
-from kg2rag.retrievers.kg2rag.official.plan import Plan
+from kg2rag.retrievers.kg2rag.official.plan import QueryPlan
 from kg2rag.retrievers.kg2rag.official.selection import select
 from kg2rag.retrievers.kg2rag.official.trees import depth_first_trees, iteration_trees, tree_text
 from kg2rag.retrievers.kg2rag.organise import Organise
@@ -32,13 +32,13 @@ from kg2rag.types.passages import Query, Triple
 RELEASED = Switches()
 
 
-def pool(titles: Sequence[str], facts: Mapping[int, Sequence[tuple[str, str]]]) -> Pool:
+def pool(titles: Sequence[str], facts: Mapping[int, Sequence[tuple[str, str]]]) -> TitlePool:
     """Rows 0, 1, … with these titles; `facts` are the ends of each row's triples."""
     rows_of: dict[str, list[int]] = {}
     for row, title in enumerate(titles):
         rows_of.setdefault(title, []).append(row)
     stated = [[Triple(head, "r", tail, f"p{row}") for head, tail in facts.get(row, ())] for row in range(len(titles))]
-    return Pool(rows_of, titles, stated)
+    return TitlePool(rows_of, titles, stated)
 
 
 # Title expansion
@@ -201,7 +201,7 @@ def chosen(
     """Passages 0 to n - 1 with one fact each, so that a tree lists passages; the reranker prefers later passages."""
     facts = [Triple(f"h{i}", "r", f"t{i}", f"p{i}") for i in range(n)]
     nodes = {i: 1 - i / 10 for i in range(n)}
-    plan = Plan(nodes, n, facts, list(range(n)), [list(tree) for tree in trees], [""] * len(trees), [])
+    plan = QueryPlan(nodes, n, facts, list(range(n)), [list(tree) for tree in trees], [""] * len(trees), [])
     table = Table({str(i): float(i) for i in range(n)})
     switch = dataclasses.replace(RELEASED, **switches)  # type: ignore[arg-type]
     texts = [str(i) for i in range(n)]

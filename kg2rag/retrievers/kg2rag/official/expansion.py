@@ -35,7 +35,7 @@ class Tally:
 
 
 @dataclass(frozen=True)
-class Pool:
+class TitlePool:
     """The passages that a question may be answered from.
 
     `rows_of` : title -> its passages, in order. `titles` and `stated` : by row, of the whole corpus.
@@ -53,7 +53,7 @@ class Pool:
                     yield end
 
 
-def by_titles(seeds: Sequence[tuple[int, float]], pool: Pool, switches: Switches) -> list[tuple[int, str]]:
+def by_titles(seeds: Sequence[tuple[int, float]], pool: TitlePool, switches: Switches) -> list[tuple[int, str]]:
     """The passages to append and the title that brought each, in the order in which the titles came up.
 
     Parameters
@@ -63,7 +63,7 @@ def by_titles(seeds: Sequence[tuple[int, float]], pool: Pool, switches: Switches
     return _appended(seeds, pool, _related(seeds, pool, switches), switches)
 
 
-def tally(seeds: Sequence[tuple[int, float]], pool: Pool) -> Tally:
+def tally(seeds: Sequence[tuple[int, float]], pool: TitlePool) -> Tally:
     """The scores of the titles of the seeds, of the titles that their triples name, and of those one title further."""
     scores = Tally()
     own = {pool.titles[row] for row, _ in seeds}
@@ -79,14 +79,16 @@ def tally(seeds: Sequence[tuple[int, float]], pool: Pool) -> Tally:
     return scores
 
 
-def _near(seeds: Sequence[tuple[int, float]], pool: Pool) -> dict[str, None]:
+def _near(seeds: Sequence[tuple[int, float]], pool: TitlePool) -> dict[str, None]:
     """The titles that seeds' triples name, then the seeds' own."""
     own = dict.fromkeys(pool.titles[row] for row, _ in seeds)
     named = dict.fromkeys(title for row, _ in seeds for title in pool.named(row) if title not in own)
     return {**named, **own}
 
 
-def _further(seeds: Sequence[tuple[int, float]], pool: Pool, near: Mapping[str, None]) -> Iterator[tuple[str, str]]:
+def _further(
+    seeds: Sequence[tuple[int, float]], pool: TitlePool, near: Mapping[str, None]
+) -> Iterator[tuple[str, str]]:
     """(title, the near title whose other passages name it), as often as they do."""
     seeded = {row for row, _ in seeds}
     for source in near:
@@ -95,7 +97,7 @@ def _further(seeds: Sequence[tuple[int, float]], pool: Pool, near: Mapping[str, 
                 yield from ((title, source) for title in pool.named(row) if title not in near)
 
 
-def _related(seeds: Sequence[tuple[int, float]], pool: Pool, switches: Switches) -> dict[str, None]:
+def _related(seeds: Sequence[tuple[int, float]], pool: TitlePool, switches: Switches) -> dict[str, None]:
     """The titles whose passages are taken: all that were reached, but of the seeds' own only the outstanding ones."""
     near = _near(seeds, pool)
     related = {**near, **dict.fromkeys(title for title, _ in _further(seeds, pool, near))}
@@ -111,7 +113,7 @@ def _related(seeds: Sequence[tuple[int, float]], pool: Pool, switches: Switches)
 
 
 def _appended(
-    seeds: Sequence[tuple[int, float]], pool: Pool, related: Mapping[str, None], switches: Switches
+    seeds: Sequence[tuple[int, float]], pool: TitlePool, related: Mapping[str, None], switches: Switches
 ) -> list[tuple[int, str]]:
     seeded = {row for row, _ in seeds}
     return [

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.indexes.dense import DenseIndex
-from kg2rag.retrievers.kg2rag.official.expansion import Pool
+from kg2rag.retrievers.kg2rag.official.expansion import TitlePool
 from kg2rag.retrievers.kg2rag.official.mentions import Titles
 from kg2rag.types.passages import Triple
 
@@ -23,17 +23,17 @@ def joined_texts(kb: KnowledgeBase, separator: str) -> list[str]:
     return kb.part(("joined", separator), lambda: kb.corpus.joined(separator))
 
 
-def whole_pool(kb: KnowledgeBase) -> tuple[Pool, Titles]:
+def whole_pool(kb: KnowledgeBase) -> tuple[TitlePool, Titles]:
     """The pool of a query without candidates, and its titles."""
     return kb.part("title_pool", lambda: pool_of(kb, range(len(kb.corpus))))
 
 
-def pool_of(kb: KnowledgeBase, rows: Sequence[int]) -> tuple[Pool, Titles]:
+def pool_of(kb: KnowledgeBase, rows: Sequence[int]) -> tuple[TitlePool, Titles]:
     """The pool of some passages, in order, and its titles."""
     rows_of: dict[str, list[int]] = {}
     for row in rows:
         rows_of.setdefault(kb.corpus.titles[row], []).append(row)
-    return Pool(rows_of, kb.corpus.titles, stated_triples(kb)), Titles(list(rows_of))
+    return TitlePool(rows_of, kb.corpus.titles, stated_triples(kb)), Titles(list(rows_of))
 
 
 def stated_triples(kb: KnowledgeBase) -> list[list[Triple]]:

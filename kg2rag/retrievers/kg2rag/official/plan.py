@@ -13,7 +13,7 @@ import numpy as np
 
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.graph.reach import surroundings
-from kg2rag.retrievers.kg2rag.official.expansion import Pool, by_titles, tally
+from kg2rag.retrievers.kg2rag.official.expansion import TitlePool, by_titles, tally
 from kg2rag.retrievers.kg2rag.official.mentions import QuestionText, mentioned_names
 from kg2rag.retrievers.kg2rag.official.passages import dense_over, joined_texts, pool_of, whole_pool
 from kg2rag.retrievers.kg2rag.official.switches import Switches
@@ -22,7 +22,7 @@ from kg2rag.types.arrays import IntArray, Matrix
 from kg2rag.types.passages import Query, Triple
 
 
-class Plan(NamedTuple):
+class QueryPlan(NamedTuple):
     """What is known of a query before the reranker scores.
 
     Attributes
@@ -52,7 +52,7 @@ class Planner:
     hops: int
     max_characters: int | None
 
-    def plan(self, queries: Sequence[Query]) -> list[Plan]:
+    def plan(self, queries: Sequence[Query]) -> list[QueryPlan]:
         """Everything up to the reranker: seeds, appended passages, graph, trees and their strings."""
         index = dense_over(self.kb, self.switches.separator)
         vectors = self.kb.encode_queries(queries)
@@ -64,7 +64,7 @@ class Planner:
             plans.append(self._plan(query, vector, mask, seeds))
         return plans
 
-    def _plan(self, query: Query, vector: Matrix, mask: IntArray | None, seeds: list[tuple[int, float]]) -> Plan:
+    def _plan(self, query: Query, vector: Matrix, mask: IntArray | None, seeds: list[tuple[int, float]]) -> QueryPlan:
         if query.candidates is None:
             pool, titles = whole_pool(self.kb)
         else:
@@ -81,10 +81,10 @@ class Planner:
         rows = [self.kb.corpus.row(fact.passage_id) for fact in facts]
         trees = self._trees(facts, np.array([nodes[row] for row in rows]), mentioned)
         texts = [self._string(tree, facts, rows, pool) for tree in trees]
-        return Plan(nodes, len(seeds), facts, rows, trees, texts, mentioned)
+        return QueryPlan(nodes, len(seeds), facts, rows, trees, texts, mentioned)
 
     def _expand(
-        self, seeds: list[tuple[int, float]], pool: Pool, vector: Matrix, mask: IntArray | None
+        self, seeds: list[tuple[int, float]], pool: TitlePool, vector: Matrix, mask: IntArray | None
     ) -> tuple[list[tuple[int, float]], list[Triple] | None]:
         """The appended passages with their scores, and the triples among all if not simply theirs."""
         switches, graph, facts = self.switches, self.kb.graph, None
@@ -132,7 +132,7 @@ class Planner:
         code = self.kb.graph.find(name)
         return name.strip() if code is None else self.kb.graph.names[code]
 
-    def _string(self, tree: list[int], facts: list[Triple], rows: list[int], pool: Pool) -> str:
+    def _string(self, tree: list[int], facts: list[Triple], rows: list[int], pool: TitlePool) -> str:
         if self.switches.rerank_on == "triplets":
             written = [f"<{facts[i].head}, {facts[i].relation}, {facts[i].tail}>" for i in tree]
             return " ".join(written)[: self.max_characters]

@@ -17,7 +17,7 @@ import numpy as np
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.kg2rag.official.passages import joined_texts
-from kg2rag.retrievers.kg2rag.official.plan import Plan, Planner
+from kg2rag.retrievers.kg2rag.official.plan import Planner, QueryPlan
 from kg2rag.retrievers.kg2rag.official.selection import Selection, select
 from kg2rag.retrievers.kg2rag.official.switches import Switches
 from kg2rag.retrievers.rerankers import default_reranker
@@ -86,7 +86,7 @@ class KG2RAGOfficial(Retriever):
             self.kb.encode_queries(queries)
             self.retrieve_batch(queries if isinstance(self._scorer, BiEncoder) else queries[:1], 1)
 
-    def plan(self, queries: Sequence[Query]) -> list[Plan]:
+    def plan(self, queries: Sequence[Query]) -> list[QueryPlan]:
         """Everything up to the reranker."""
         return Planner(self.kb, self.switches, self.mode, self.seeds, self.hops, self.max_characters).plan(queries)
 
@@ -94,7 +94,7 @@ class KG2RAGOfficial(Retriever):
     def _scorer(self) -> Reranker:
         return self.reranker if self.reranker is not None else default_reranker(self.kb)
 
-    def _ranking(self, query: Query, plan: Plan, selection: Selection, k: int) -> Ranking:
+    def _ranking(self, query: Query, plan: QueryPlan, selection: Selection, k: int) -> Ranking:
         rows = self._grouped(selection.rows) if self.switches.group_titles else selection.rows
         seeds = set(list(plan.nodes)[: plan.n_seeds])
         paths: dict[int, tuple[Triple, ...]] = {}

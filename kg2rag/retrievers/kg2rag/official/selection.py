@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from kg2rag.retrievers.kg2rag.official.plan import QueryPlan
 from kg2rag.retrievers.kg2rag.official.switches import Switches
 from kg2rag.retrievers.rerankers.scoring import Reranker, score_batches
 from kg2rag.types.arrays import FloatArray
 from kg2rag.types.passages import Query
-
-if TYPE_CHECKING:
-    from kg2rag.retrievers.kg2rag.official.plan import Plan
 
 NO_TREES = "no triple among the passages: ordered by the reranker"
 NO_TREES_FILLED = "no triple among the passages: ordered by similarity"
@@ -29,7 +27,7 @@ class Selection(NamedTuple):
 
 def select(
     queries: Sequence[Query],
-    plans: Sequence[Plan],
+    plans: Sequence[QueryPlan],
     scores: Sequence[FloatArray],
     reranker: Reranker,
     texts: Sequence[str],
@@ -52,7 +50,7 @@ def select(
     ]
 
 
-def from_trees(plan: Plan, scores: FloatArray, switches: Switches, context: int) -> dict[int, tuple[int, float]]:
+def from_trees(plan: QueryPlan, scores: FloatArray, switches: Switches, context: int) -> dict[int, tuple[int, float]]:
     """Corpus row -> rank and score of the tree that chose it, in the order chosen."""
     chosen: dict[int, tuple[int, float]] = {}
     for rank, tree in enumerate(np.argsort(-scores, kind="stable").tolist(), start=1):
@@ -66,7 +64,7 @@ def from_trees(plan: Plan, scores: FloatArray, switches: Switches, context: int)
     return chosen
 
 
-def _to_rerank(plan: Plan, chosen: dict[int, tuple[int, float]], switches: Switches, context: int) -> list[int]:
+def _to_rerank(plan: QueryPlan, chosen: dict[int, tuple[int, float]], switches: Switches, context: int) -> list[int]:
     """The passages that are reranked one by one: all where there is no tree, the rest where trees gave too few."""
     if not plan.trees:
         return [] if switches.refill == "unlinked" else list(plan.nodes)
@@ -76,7 +74,7 @@ def _to_rerank(plan: Plan, chosen: dict[int, tuple[int, float]], switches: Switc
 
 
 def _completed(
-    plan: Plan,
+    plan: QueryPlan,
     chosen: dict[int, tuple[int, float]],
     remaining: list[int],
     scores: FloatArray,
@@ -103,7 +101,7 @@ def _completed(
     return Selection(rows, chosen, note)
 
 
-def _unlinked(plan: Plan, rows: Sequence[int]) -> list[int]:
+def _unlinked(plan: QueryPlan, rows: Sequence[int]) -> list[int]:
     """The passages that own no triple between two entities, by score, then corpus position."""
     linking = {row for row, fact in zip(plan.rows, plan.facts, strict=True) if fact.head != fact.tail}
     free = [row for row in plan.nodes if row not in linking and row not in rows]

@@ -56,7 +56,7 @@ class Found(NamedTuple):
         return found
 
 
-class Board:
+class Scoreboard:
     """Adds up, over the terms of one query, what each passage scores."""
 
     def __init__(self, index: TrigramIndex) -> None:
