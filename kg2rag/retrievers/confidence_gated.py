@@ -27,7 +27,7 @@ import numpy as np
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.graph import Neighbour
 from kg2rag.knowledge.graph.components import Components
-from kg2rag.knowledge.graph.neighbourhood import MAX_HOPS
+from kg2rag.knowledge.graph.neighbourhood import Hops
 from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.contract import Retriever
@@ -35,7 +35,7 @@ from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.linking.linkers import Link, PhraseLinker
 from kg2rag.types.arrays import FloatArray, IntArray
 from kg2rag.types.formulas import arithmetic
-from kg2rag.types.parameters import ParameterError, at_least, between, check
+from kg2rag.types.parameters import Count, ParameterError, Share, check
 from kg2rag.types.passages import Query
 from kg2rag.types.rankings import Ranking, rank
 from kg2rag.types.trace import Trace, step
@@ -69,20 +69,18 @@ class ConfidenceGated(Retriever):
     """
 
     kb: KnowledgeBase = field(repr=False)
-    depth: int = 5
-    min_score: float = 0.35
-    min_confidence: float = 0.5
-    min_graph_score: float = 0.3
-    max_chunks: int = 4
-    hops: int = 1
+    depth: Count = 5
+    min_score: Share = 0.35
+    min_confidence: Share = 0.5
+    min_graph_score: Share = 0.3
+    max_chunks: Count = 4
+    hops: Hops = 1
     passage_score: Literal["constant", "cosine"] = "constant"
     vector: bool = True
     use_graph: bool = True
 
     def __post_init__(self) -> None:
-        shares = dict.fromkeys(("min_score", "min_confidence", "min_graph_score"), between(0, 1))
-        counts = dict.fromkeys(("depth", "max_chunks"), at_least(1))
-        check(self, hops=between(1, MAX_HOPS), **shares, **counts)
+        check(self)
         if self.passage_score == "cosine" and not self.vector:
             raise ParameterError("passage_score 'cosine' needs vectors. Use 'constant' with vector=False.")
 

@@ -15,14 +15,14 @@ from typing import NamedTuple
 import numpy as np
 
 from kg2rag.knowledge.base import KnowledgeBase
-from kg2rag.knowledge.graph.neighbourhood import MAX_HOPS
+from kg2rag.knowledge.graph.neighbourhood import Hops, Strength
 from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.fusion import fuse_rankings
 from kg2rag.retrievers.linking.linkers import chain
 from kg2rag.types.formulas import arithmetic
-from kg2rag.types.parameters import at_least, between, check
+from kg2rag.types.parameters import Count, Natural
 from kg2rag.types.passages import Query
 from kg2rag.types.rankings import Ranking, rank
 from kg2rag.types.trace import Trace, step
@@ -54,15 +54,11 @@ class ExpansionQueries(Retriever):
     """
 
     kb: KnowledgeBase = field(repr=False)
-    hops: int = 1
-    min_weight: float = 0.0
-    hits: int = 3
-    max_queries: int = 20
-    depth: int = 100
-
-    def __post_init__(self) -> None:
-        limits = {"hits": at_least(1), "max_queries": at_least(0), "depth": at_least(1)}
-        check(self, hops=between(1, MAX_HOPS), min_weight=between(0, 10), **limits)
+    hops: Hops = 1
+    min_weight: Strength = 0.0
+    hits: Count = 3
+    max_queries: Natural = 20
+    depth: Count = 100
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """All expansions of the batch are encoded and searched together, each text once."""

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.types.arrays import FloatArray
 from kg2rag.types.formulas import FORMULA, SOURCE, arithmetic, number, sources
-from kg2rag.types.parameters import at_least, called, check, one_of
+from kg2rag.types.parameters import Count, Weight, called, check, one_of
 from kg2rag.types.passages import Query
 from kg2rag.types.paths import first_of
 from kg2rag.types.rankings import Ranking, rank
@@ -78,12 +78,12 @@ class Fusion(Retriever):
 
     retrievers: tuple[Retriever, ...]
     weights: tuple[float, ...]
-    method: str = "rrf"
-    depth: int = 100
-    constant: float = 60.0
+    method: Annotated[str, one_of(METHODS)] = "rrf"
+    depth: Count = 100
+    constant: Weight = 60.0
 
     def __post_init__(self) -> None:
-        check(self, method=one_of(METHODS), depth=at_least(1), constant=at_least(0))
+        check(self)
         if not self.retrievers:
             raise ValueError("Fusion needs at least one retriever.")
         if len(self.weights) != len(self.retrievers):

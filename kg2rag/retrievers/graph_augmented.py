@@ -14,7 +14,7 @@ import numpy as np
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.graph import Neighbour, graph_score
 from kg2rag.knowledge.graph.components import Components
-from kg2rag.knowledge.graph.neighbourhood import MAX_HOPS
+from kg2rag.knowledge.graph.neighbourhood import Hops
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.contract import Pipeline, Stage
 from kg2rag.retrievers.dense import Dense
@@ -22,7 +22,7 @@ from kg2rag.retrievers.fusion import fuse
 from kg2rag.retrievers.linking.linkers import Link, chain
 from kg2rag.types.arrays import IntArray
 from kg2rag.types.formulas import arithmetic, number, sources
-from kg2rag.types.parameters import at_least, between, check
+from kg2rag.types.parameters import Count, Natural, Share
 from kg2rag.types.passages import Query
 from kg2rag.types.paths import first_of
 from kg2rag.types.rankings import Ranking, rank
@@ -44,14 +44,11 @@ class GraphAugment(Stage):
     """
 
     kb: KnowledgeBase = field(repr=False)
-    hops: int = 1
-    max_chunks: int = 4
-    graph_weight: float = 0.3
+    hops: Hops = 1
+    max_chunks: Natural = 4
+    graph_weight: Share = 0.3
     use_graph: bool = True
-    depth: int = 100
-
-    def __post_init__(self) -> None:
-        check(self, graph_weight=between(0, 1), hops=between(1, MAX_HOPS), depth=at_least(1), max_chunks=at_least(0))
+    depth: Count = 100
 
     def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
         """Link the batch, then augment each ranking."""

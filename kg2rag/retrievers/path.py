@@ -24,7 +24,7 @@ from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import walk_or_dense
 from kg2rag.types.arrays import FloatArray, IntArray
 from kg2rag.types.formulas import arithmetic, number
-from kg2rag.types.parameters import at_least, between, check
+from kg2rag.types.parameters import Count, Share
 from kg2rag.types.passages import Query
 from kg2rag.types.rankings import Ranking, best, rank
 from kg2rag.types.trace import Trace, step
@@ -51,16 +51,12 @@ class PathSearch(Retriever):
     """
 
     kb: KnowledgeBase = field(repr=False)
-    seeds: int = 10
-    width: int = 5
-    branch: int = 5
-    hops: int = 3
+    seeds: Count = 10
+    width: Count = 5
+    branch: Count = 5
+    hops: Count = 3
     scoring: Literal["mean", "text"] = "mean"
-    dense_weight: float = 0.5
-
-    def __post_init__(self) -> None:
-        counts = dict.fromkeys(("seeds", "width", "branch", "hops"), at_least(1))
-        check(self, dense_weight=between(0, 1), **counts)
+    dense_weight: Share = 0.5
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """The chains of a block of queries grow together, so that each length is encoded in one call."""

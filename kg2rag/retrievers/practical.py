@@ -29,7 +29,7 @@ from kg2rag.retrievers.fusion import fuse_rankings
 from kg2rag.retrievers.linking.linkers import NGramLinker, phrases_beside
 from kg2rag.types.arrays import FloatArray, IntArray, Matrix
 from kg2rag.types.formulas import SOURCE
-from kg2rag.types.parameters import ParameterError, at_least, between, check
+from kg2rag.types.parameters import Cosine, Count, Natural, ParameterError, Weight, check
 from kg2rag.types.passages import Query
 from kg2rag.types.rankings import Ranking, rank
 from kg2rag.types.trace import Trace, step
@@ -66,21 +66,19 @@ class PracticalGraphRAG(VectorRetriever):
     """
 
     kb: KnowledgeBase = field(repr=False)
-    names: int = 5
-    similar_entities: int = 3
-    min_cosine: float = 0.6
-    max_names: int = 10
-    max_triples: int = 100
-    passage_weight: float = 1.0
-    entity_weight: float = 0.5
-    relation_weight: float = 0.5
-    constant: float = 60.0
-    depth: int = 100
+    names: Count = 5
+    similar_entities: Natural = 3
+    min_cosine: Cosine = 0.6
+    max_names: Natural = 10
+    max_triples: Count = 100
+    passage_weight: Weight = 1.0
+    entity_weight: Weight = 0.5
+    relation_weight: Weight = 0.5
+    constant: Weight = 60.0
+    depth: Count = 100
 
     def __post_init__(self) -> None:
-        counts = dict.fromkeys(("names", "max_triples", "depth"), at_least(1))
-        others = dict.fromkeys(("similar_entities", "max_names", "constant", *WEIGHTS), at_least(0))
-        check(self, min_cosine=between(-1, 1), **counts, **others)
+        check(self)
         if not any(getattr(self, name) for name in WEIGHTS):
             raise ParameterError(f"One of {', '.join(WEIGHTS)} must be above 0.")
 

@@ -1,15 +1,15 @@
 """A component's parameters -> an error at construction that names the parameter, its value and what is allowed.
 
-`check(self)` compares every field of a dataclass with its annotation; rules given by name add ranges:
+`check(self)` compares every field of a dataclass with its annotation, and with the range that this may hold:
 
 >>> from dataclasses import dataclass
 >>> @dataclass(frozen=True)
 ... class Walk:
-...     damping: float = 0.5
-...     depth: int = 100
+...     damping: Annotated[float, above(0) & below(1)] = 0.5
+...     depth: Count = 100
 ...
 ...     def __post_init__(self) -> None:
-...         check(self, damping=above(0) & below(1), depth=at_least(1))
+...         check(self)
 >>> Walk(damping=1.5)
 Traceback (most recent call last):
     ...
@@ -19,7 +19,8 @@ Traceback (most recent call last):
     ...
 kg2rag.types.parameters.ParameterError: depth must be a whole number, not 2.5.
 
-Retrievers and stages call `check(self)` by themselves; one that has ranges calls it in its own `__post_init__`.
+Retrievers and stages call `check(self)` by themselves. A range that depends on other fields is given by name, as in
+`check(self, step=between(1, self.window))`.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from dataclasses import dataclass
 from functools import cache
 from math import isfinite
 from numbers import Integral, Real
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 
 class ParameterError(ValueError, TypeError):
@@ -80,6 +81,15 @@ def one_of(known: Collection[str]) -> Rule:
     return Rule(f"one of {', '.join(known)}", lambda value: value in known)
 
 
+Count = Annotated[int, at_least(1)]
+Natural = Annotated[int, at_least(0)]
+Weight = Annotated[float, at_least(0)]
+Share = Annotated[float, between(0, 1)]
+Threshold = Annotated[float, above(0) & at_most(1)]
+Damping = Annotated[float, above(0) & below(1)]
+Cosine = Annotated[float, between(-1, 1)]
+
+
 def check(component: object, /, **rules: Rule) -> None:
     """Compare a dataclass's fields with their annotations, then with the rules; None skips a rule where it is allowed.
 
@@ -88,8 +98,9 @@ def check(component: object, /, **rules: Rule) -> None:
     ParameterError : a value of another type, a number that is not finite, or one that breaks its rule.
     """
     values = {name: getattr(component, name) for name in getattr(component, "__dataclass_fields__", {})}
-    check_types(type(component), values)
-    for name, rule in rules.items():
+    kind: Any = type(component)
+    check_types(kind, values)
+    for name, rule in (_rules_of(kind) | rules).items():
         _keep(name, values[name], rule)
 
 
@@ -128,10 +139,27 @@ def called(given: object) -> str:
 
 @cache
 def annotations_of(owner: Any) -> Mapping[str, Any]:
-    """The evaluated annotations of a class's fields or a function's parameters.
+    """The evaluated types of a class's fields or a function's parameters, without their rules.
 
     Names that a module imports for type checkers alone cannot be evaluated; such a parameter is not in the result.
     """
+    return {name: _without_rules(annotation) for name, annotation in _annotations(owner).items()}
+
+
+@cache
+def _rules_of(owner: Any) -> dict[str, Rule]:
+    each = ((name, part) for name, whole in _annotations(owner).items() for part in (whole, *get_args(whole)))
+    return {name: rule for name, part in each for rule in getattr(part, "__metadata__", ()) if isinstance(rule, Rule)}
+
+
+def _without_rules(annotation: Any) -> Any:
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin in (Union, types.UnionType):
+        return Union[tuple(map(_without_rules, arguments))]  # noqa: UP007
+    return arguments[0] if origin is Annotated else annotation
+
+
+def _annotations(owner: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for each in reversed(inspect.getmro(owner)) if inspect.isclass(owner) else (owner,):
         module = sys.modules.get(getattr(each, "__module__", ""))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,9 +18,10 @@ from kg2rag.knowledge.graph.data import Graph, GraphData
 from kg2rag.knowledge.graph.selection import induced
 from kg2rag.knowledge.graph.tables import Adjacency, TripleTable
 from kg2rag.types.arrays import FloatArray, IntArray
-from kg2rag.types.parameters import at_least, between, check
+from kg2rag.types.parameters import Count, between, check
 
-MAX_HOPS = 3
+Hops = Annotated[int, between(1, 3)]
+Strength = Annotated[float, between(0, 10)]
 
 
 class Neighbour(NamedTuple):
@@ -60,13 +61,13 @@ class WalkRules:
     many new entities, its strongest triples first.
     """
 
-    hops: int = 1
-    min_weight: float = 0.0
+    hops: Hops = 1
+    min_weight: Strength = 0.0
     relations: NDArray[np.bool_] | None = None
-    limit: int | None = None
+    limit: Count | None = None
 
     def __post_init__(self) -> None:
-        check(self, hops=between(1, MAX_HOPS), min_weight=between(0, 10), limit=at_least(1))
+        check(self)
 
 
 def layers(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Annotated
 
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
@@ -20,7 +21,7 @@ from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
 from kg2rag.retrievers.pattern.retriever import Pattern
 from kg2rag.text.nearest import unknown
 from kg2rag.types.formulas import SOURCE, sources
-from kg2rag.types.parameters import ParameterError, at_least, check, one_of
+from kg2rag.types.parameters import Count, ParameterError, Weight, check, one_of
 from kg2rag.types.passages import Query
 from kg2rag.types.rankings import Ranking
 
@@ -47,14 +48,14 @@ class DynamicHybrid(Retriever):
 
     kb: KnowledgeBase = field(repr=False)
     analyser: str | Analyser = "rules"
-    graph: str = "mention_ppr"
-    depth: int = 100
-    constant: float = 60.0
+    graph: Annotated[str, one_of(GRAPH_SIDES)] = "mention_ppr"
+    depth: Count = 100
+    constant: Weight = 60.0
 
     def __post_init__(self) -> None:
         if isinstance(self.analyser, str) and self.analyser != "rules":
             raise ParameterError(unknown("analyser", self.analyser, ["rules"]) + " Or pass an analyser object.")
-        check(self, graph=one_of(GRAPH_SIDES), depth=at_least(1), constant=at_least(0))
+        check(self)
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """Analyse the batch, run each side on the queries that weigh it, fuse."""

@@ -20,7 +20,7 @@ from kg2rag.retrievers.hipporag import memory
 from kg2rag.retrievers.hipporag.walk import Linked, PhraseWalk
 from kg2rag.retrievers.linking.linkers import NGramLinker, phrases
 from kg2rag.types.arrays import FloatArray, IntArray
-from kg2rag.types.parameters import above, at_least, at_most, below, check
+from kg2rag.types.parameters import Count, Damping, Threshold
 from kg2rag.types.passages import Query
 from kg2rag.types.rankings import Ranking
 from kg2rag.types.trace import Trace, step
@@ -38,14 +38,11 @@ class HippoRAG(PhraseWalk):
     """
 
     kb: KnowledgeBase = field(repr=False)
-    damping: float = 0.5
-    synonym_threshold: float = 0.8
-    max_names: int = 20
+    damping: Damping = 0.5
+    synonym_threshold: Threshold = 0.8
+    max_names: Count = 20
     passages = False
     unlinked = "the query names nothing"
-
-    def __post_init__(self) -> None:
-        check(self, damping=above(0) & below(1), synonym_threshold=above(0) & at_most(1), max_names=at_least(1))
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Encode the names of the queries too."""

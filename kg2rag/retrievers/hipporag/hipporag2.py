@@ -21,7 +21,7 @@ from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.retrievers.hipporag import memory
 from kg2rag.retrievers.hipporag.walk import Linked, PhraseWalk
 from kg2rag.types.arrays import FloatArray, IntArray
-from kg2rag.types.parameters import above, at_least, at_most, below, check
+from kg2rag.types.parameters import Count, Damping, Threshold, Weight
 from kg2rag.types.passages import Query
 from kg2rag.types.rankings import Ranking, best
 
@@ -48,22 +48,13 @@ class HippoRAG2(PhraseWalk):
     """
 
     kb: KnowledgeBase = field(repr=False)
-    damping: float = 0.5
-    passage_weight: float = 0.05
-    synonym_threshold: float = 0.8
-    link_top_k: int = 5
+    damping: Damping = 0.5
+    passage_weight: Weight = 0.05
+    synonym_threshold: Threshold = 0.8
+    link_top_k: Count = 5
     fact_filter: FactFilter | None = None
     passages = True
     unlinked = "no fact is linked"
-
-    def __post_init__(self) -> None:
-        check(
-            self,
-            damping=above(0) & below(1),
-            passage_weight=at_least(0),
-            synonym_threshold=above(0) & at_most(1),
-            link_top_k=at_least(1),
-        )
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Encode the facts too, without linking, which would call the filter."""

@@ -19,7 +19,7 @@ from kg2rag.knowledge.graph.reach import Surroundings, surroundings
 from kg2rag.retrievers.contract import Stage
 from kg2rag.types.arrays import FloatArray, IntArray, Matrix
 from kg2rag.types.formulas import arithmetic, sources
-from kg2rag.types.parameters import at_least, check
+from kg2rag.types.parameters import Count
 from kg2rag.types.passages import Query
 from kg2rag.types.paths import first_of
 from kg2rag.types.rankings import Ranking, rank
@@ -45,11 +45,8 @@ class Expand(Stage):
     """
 
     kb: KnowledgeBase = field(repr=False)
-    hops: int = 1
-    seeds: int = 10
-
-    def __post_init__(self) -> None:
-        check(self, hops=at_least(1), seeds=at_least(1))
+    hops: Count = 1
+    seeds: Count = 10
 
     @property
     def depth(self) -> int:

@@ -20,7 +20,7 @@ from kg2rag.retrievers.kg2rag.forests import Forest, TreeChoice, forest_of
 from kg2rag.retrievers.rerankers.scoring import Reranker, score_batches
 from kg2rag.retrievers.rerankers.stage import RerankingStage
 from kg2rag.types.arrays import FloatArray
-from kg2rag.types.parameters import at_least, check
+from kg2rag.types.parameters import Count
 from kg2rag.types.passages import Query
 from kg2rag.types.rankings import Ranking
 from kg2rag.types.rescoring import rescored
@@ -55,16 +55,13 @@ class Organise(RerankingStage):
     """
 
     kb: KnowledgeBase = field(repr=False)
-    context: int = 10
+    context: Count = 10
     overflow: Overflow = "cut"
     fill: Fill = "unlinked"
     arrangement: Arrangement = "depth_first"
     reranker: Reranker | None = None
-    max_characters: int = 8000
-    depth: int = 1000
-
-    def __post_init__(self) -> None:
-        check(self, context=at_least(1), max_characters=at_least(1), depth=at_least(1))
+    max_characters: Count = 8000
+    depth: Count = 1000
 
     def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
         """All trees of the batch are scored in one call."""

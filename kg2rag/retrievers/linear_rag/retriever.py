@@ -30,7 +30,7 @@ from kg2rag.retrievers.linear_rag.graph import name_vectors, tri_graph
 from kg2rag.retrievers.linking.linkers import phrases_beside
 from kg2rag.types.arrays import FloatArray, IntArray, Matrix
 from kg2rag.types.formulas import arithmetic
-from kg2rag.types.parameters import above, at_least, at_most, below, check
+from kg2rag.types.parameters import Count, Damping, Natural, Threshold, Weight
 from kg2rag.types.passages import Query
 from kg2rag.types.rankings import Ranking, best, rank
 from kg2rag.types.trace import Trace, step
@@ -55,19 +55,13 @@ class LinearRAG(VectorRetriever):
     """
 
     kb: KnowledgeBase = field(repr=False)
-    max_iterations: int = 3
-    iteration_threshold: float = 0.4
-    top_k_sentence: int = 3
-    passage_ratio: float = 2.0
-    passage_node_weight: float = 0.05
-    damping: float = 0.5
-    max_names: int = 20
-
-    def __post_init__(self) -> None:
-        at_least_1 = dict.fromkeys(("max_iterations", "top_k_sentence"), at_least(1))
-        at_least_0 = dict.fromkeys(("passage_ratio", "passage_node_weight", "max_names"), at_least(0))
-        threshold = above(0) & at_most(1)
-        check(self, damping=above(0) & below(1), iteration_threshold=threshold, **at_least_1, **at_least_0)
+    max_iterations: Count = 3
+    iteration_threshold: Threshold = 0.4
+    top_k_sentence: Count = 3
+    passage_ratio: Weight = 2.0
+    passage_node_weight: Weight = 0.05
+    damping: Damping = 0.5
+    max_names: Natural = 20
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """One walk a query, eight side by side, blocks of eight in parallel."""

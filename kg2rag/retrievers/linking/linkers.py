@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Annotated, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.indexes.lexical import LexicalSettings
 from kg2rag.text.lexicon import FUNCTION_WORDS
 from kg2rag.text.normalisation import normalise
-from kg2rag.types.parameters import at_least, between, check, one_of
+from kg2rag.types.parameters import Cosine, Count, check, one_of
 from kg2rag.types.passages import Query
 from kg2rag.types.rankings import best
 
@@ -67,11 +67,11 @@ class NGramLinker:
     """
 
     kb: KnowledgeBase = field(repr=False)
-    limit: int = 5
-    max_passages: int | None = None
+    limit: Count = 5
+    max_passages: Count | None = None
 
     def __post_init__(self) -> None:
-        check(self, limit=at_least(1), max_passages=at_least(1))
+        check(self)
 
     def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
         """Exact up to case, accents and punctuation, so every confidence is 1."""
@@ -103,12 +103,12 @@ class PhraseLinker:
     """
 
     kb: KnowledgeBase = field(repr=False)
-    limit: int = 5
-    max_phrases: int = 20
-    words: str = "all"
+    limit: Count = 5
+    max_phrases: Count = 20
+    words: Annotated[str, one_of(WORDS)] = "all"
 
     def __post_init__(self) -> None:
-        check(self, limit=at_least(1), max_phrases=at_least(1), words=one_of(WORDS))
+        check(self)
 
     def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
         """BM25 of each phrase over the names; exact names first."""
@@ -163,11 +163,11 @@ class EmbeddingLinker:
     """
 
     kb: KnowledgeBase = field(repr=False)
-    limit: int = 3
-    min_cosine: float = 0.75
+    limit: Count = 3
+    min_cosine: Cosine = 0.75
 
     def __post_init__(self) -> None:
-        check(self, limit=at_least(1), min_cosine=between(-1, 1))
+        check(self)
 
     def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
         """One search for the batch."""

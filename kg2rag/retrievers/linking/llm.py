@@ -19,7 +19,7 @@ from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.retrievers.linking.linkers import Link
 from kg2rag.text.lexicon import Lexicon
 from kg2rag.text.normalisation import entity_key, normalise
-from kg2rag.types.parameters import above, at_least, at_most, check
+from kg2rag.types.parameters import Count, Threshold, check
 from kg2rag.types.passages import Query
 
 _PROMPT = """You find the entities of a knowledge graph that a search query is about.
@@ -66,14 +66,14 @@ class LLMLinker:
     kb: KnowledgeBase = field(repr=False)
     model: ChatModel
     types: tuple[str, ...] | None = None
-    limit: int = 5
-    confidence: float = 0.8
+    limit: Count = 5
+    confidence: Threshold = 0.8
     prompt: str = field(default=_PROMPT, repr=False)
 
     def __post_init__(self) -> None:
         if isinstance(self.types, str):
             raise ValueError(f"types = {self.types!r}: give a tuple of types, such as ({self.types!r},).")
-        check(self, limit=at_least(1), confidence=above(0) & at_most(1))
+        check(self)
         if "{query}" not in self.prompt:
             raise ValueError("The prompt has no place for the query: write {query} where it belongs.")
 

@@ -14,6 +14,7 @@ import re
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Annotated
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from kg2rag.text.identifiers import WHOLE, key, looks_like_name, surfaces
 from kg2rag.text.lexicon import FUNCTION_WORDS
 from kg2rag.types.arrays import IntArray
 from kg2rag.types.formulas import arithmetic
-from kg2rag.types.parameters import above, at_most, check
+from kg2rag.types.parameters import Threshold, above
 from kg2rag.types.passages import Query
 from kg2rag.types.rankings import Ranking, rank
 
@@ -59,15 +60,11 @@ class Pattern(Retriever):
     """
 
     kb: KnowledgeBase = field(repr=False)
-    min_similarity: float = 0.6
-    limit: int = 50
-    max_share: float = 0.05
-    max_terms: int = 24
-    seconds: float = 2.0
-
-    def __post_init__(self) -> None:
-        share = above(0) & at_most(1)
-        check(self, min_similarity=share, max_share=share, limit=above(0), max_terms=above(0), seconds=above(0))
+    min_similarity: Threshold = 0.6
+    limit: Annotated[int, above(0)] = 50
+    max_share: Threshold = 0.05
+    max_terms: Annotated[int, above(0)] = 24
+    seconds: Annotated[float, above(0)] = 2.0
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """Each query by itself: as a regular expression, with its wildcards, or by its terms."""

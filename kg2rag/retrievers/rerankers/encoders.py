@@ -13,7 +13,7 @@ import numpy as np
 from kg2rag.compute.hardware import threads
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.types.arrays import FloatArray
-from kg2rag.types.parameters import at_least, check
+from kg2rag.types.parameters import Count, check
 from kg2rag.types.passages import Query
 
 if TYPE_CHECKING:
@@ -54,12 +54,12 @@ class CrossEncoder:
 
     model: str
     revision: str | None = None
-    max_tokens: int | None = None
+    max_tokens: Count | None = None
     device: str = "cpu"
-    batch_size: int = 1
+    batch_size: Count = 1
 
     def __post_init__(self) -> None:
-        check(self, batch_size=at_least(1), max_tokens=at_least(1))
+        check(self)
 
     def scores(self, pairs: Sequence[tuple[str, str]]) -> FloatArray:
         """The model's output, through its own activation; equal pairs are scored once.

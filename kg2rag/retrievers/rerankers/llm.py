@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Annotated
 
 import numpy as np
 from pydantic import BaseModel
@@ -22,7 +23,7 @@ from kg2rag.compute.llm import ChatModel
 from kg2rag.compute.llm.queries import ask_each, quoted, unusable
 from kg2rag.text.normalisation import normalise
 from kg2rag.types.arrays import FloatArray
-from kg2rag.types.parameters import at_least, between, check
+from kg2rag.types.parameters import Count, at_least, between, check
 
 _PROMPT = """You put search results in order: which passages help most to answer a query? A passage also helps if it
 holds only one step of the way to the answer.
@@ -63,13 +64,13 @@ class LLMReranker:
     """
 
     model: ChatModel
-    window: int = 20
+    window: Annotated[int, at_least(2)] = 20
     step: int = 10
-    max_words: int = 300
+    max_words: Count = 300
     prompt: str = field(default=_PROMPT, repr=False)
 
     def __post_init__(self) -> None:
-        check(self, window=at_least(2), step=between(1, self.window), max_words=at_least(1))
+        check(self, step=between(1, self.window))
         for place in ("{query}", "{passages}"):
             if place not in self.prompt:
                 raise ValueError(f"The prompt lacks {place}: write it where it belongs.")

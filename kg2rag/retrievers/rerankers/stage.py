@@ -10,7 +10,7 @@ from kg2rag.retrievers.contract import Stage
 from kg2rag.retrievers.rerankers import default_reranker
 from kg2rag.retrievers.rerankers.encoders import BiEncoder
 from kg2rag.retrievers.rerankers.scoring import Reranker, score_batches
-from kg2rag.types.parameters import at_least, check
+from kg2rag.types.parameters import Count
 from kg2rag.types.passages import Query
 from kg2rag.types.rankings import Ranking
 from kg2rag.types.rescoring import rescored
@@ -48,10 +48,7 @@ class Rerank(RerankingStage):
 
     kb: KnowledgeBase = field(repr=False)
     reranker: Reranker | None = None
-    depth: int = 100
-
-    def __post_init__(self) -> None:
-        check(self, depth=at_least(1))
+    depth: Count = 100
 
     def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
         """All pairs of the batch in one call."""

@@ -24,7 +24,7 @@ import numpy as np
 from kg2rag.compute.tokens import counter_of, cut
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.graph.components import Components
-from kg2rag.knowledge.graph.neighbourhood import MAX_HOPS
+from kg2rag.knowledge.graph.neighbourhood import Hops
 from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers.dense import Dense, VectorRetriever
 from kg2rag.retrievers.linking.linkers import ChainLinker, Link, Linker, NGramLinker
@@ -32,7 +32,7 @@ from kg2rag.retrievers.vector_first.of_types import OfTypes, why_none
 from kg2rag.retrievers.vector_first.related import Related, related_documents, related_entities, rows_of
 from kg2rag.types.arrays import FloatArray, IntArray
 from kg2rag.types.formulas import arithmetic, number
-from kg2rag.types.parameters import at_least, between, check
+from kg2rag.types.parameters import Count, Weight, check
 from kg2rag.types.passages import Query
 from kg2rag.types.rankings import Ranking, rank
 from kg2rag.types.trace import Trace, step
@@ -68,16 +68,16 @@ class VectorFirst(VectorRetriever):
     """
 
     kb: KnowledgeBase = field(repr=False)
-    depth: int = 10
+    depth: Count = 10
     types: Sequence[str] | None = None
-    entities: int = 5
-    hops: int = 1
-    limit: int = 20
-    max_augmented: int = 5
-    max_total: int = 15
-    boost: float = 0.1
+    entities: Count = 5
+    hops: Hops = 1
+    limit: Count = 20
+    max_augmented: Count = 5
+    max_total: Count = 15
+    boost: Weight = 0.1
     scoring: Literal["boost", "plain", "product"] = "boost"
-    max_tokens: int | None = 4000
+    max_tokens: Count | None = 4000
     use_graph: bool = True
     fallback: Linker | None = None
 
@@ -85,13 +85,7 @@ class VectorFirst(VectorRetriever):
         if self.types is not None:
             given = (self.types,) if isinstance(self.types, str) else tuple(self.types)
             object.__setattr__(self, "types", given)
-        counts = ("depth", "entities", "limit", "max_augmented", "max_total", "max_tokens")
-        check(
-            self,
-            hops=between(1, MAX_HOPS),
-            boost=at_least(0),
-            **dict.fromkeys(counts, at_least(1)),
-        )
+        check(self)
 
     def ab(self) -> dict[str, VectorFirst]:
         """Two systems, without and with the graph: `kg2rag.compare(VectorFirst(kb).ab(), data)` is the A/B test."""

@@ -24,7 +24,7 @@ from kg2rag.retrievers.rerankers import default_reranker
 from kg2rag.retrievers.rerankers.encoders import BiEncoder
 from kg2rag.retrievers.rerankers.scoring import Reranker, score_batches
 from kg2rag.types.formulas import arithmetic
-from kg2rag.types.parameters import at_least, check
+from kg2rag.types.parameters import Count
 from kg2rag.types.passages import Query, Triple
 from kg2rag.types.rankings import Ranking, rank
 from kg2rag.types.trace import Trace, step
@@ -56,16 +56,12 @@ class KG2RAGOfficial(Retriever):
     kb: KnowledgeBase = field(repr=False)
     switches: Switches = RELEASED
     mode: Literal["hotpotqa", "musique"] = "musique"
-    seeds: int = 10
-    context: int = 10
-    hops: int = 1
+    seeds: Count = 10
+    context: Count = 10
+    hops: Count = 1
     reranker: Reranker | None = None
-    max_characters: int | None = 8000
+    max_characters: Count | None = 8000
     organisation: bool = True
-
-    def __post_init__(self) -> None:
-        counts = dict.fromkeys(("seeds", "context", "hops", "max_characters"), at_least(1))
-        check(self, **counts)
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """All trees of the batch are scored in one call; then the passages that some queries still lack."""
