@@ -77,14 +77,7 @@ def _cut(ranking: Ranking, tokens: Sequence[int], limit: int) -> Ranking:
         spent += count if kept[-1] else 0
     keep = np.array(kept, dtype=bool)
     left_out = tuple(ranking.ids[row] for row in ranking.rows[~keep].tolist())
-    return replace(
-        ranking,
-        rows=ranking.rows[keep],
-        scores=ranking.scores[keep],
-        stage_codes=None if ranking.stage_codes is None else ranking.stage_codes[keep],
-        score_parts={name: column[keep] for name, column in ranking.score_parts.items()},
-        metadata={**ranking.metadata, "tokens": spent, "left_out": left_out},
-    )
+    return replace(ranking.select(keep), metadata={**ranking.metadata, "tokens": spent, "left_out": left_out})
 
 
 @lru_cache(maxsize=4)

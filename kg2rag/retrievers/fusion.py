@@ -17,8 +17,7 @@ from kg2rag.retrievers.contract import Retriever
 from kg2rag.types.arrays import FloatArray
 from kg2rag.types.formulas import FORMULA, SOURCE, arithmetic, number, sources
 from kg2rag.types.parameters import Count, Weight, called, check, one_of
-from kg2rag.types.passages import Query
-from kg2rag.types.paths import first_of
+from kg2rag.types.passages import Query, first_of
 from kg2rag.types.rankings import Ranking, rank
 from kg2rag.types.trace import Trace, step
 

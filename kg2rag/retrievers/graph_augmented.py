@@ -23,10 +23,8 @@ from kg2rag.retrievers.linking.linkers import Link, chain
 from kg2rag.types.arrays import IntArray
 from kg2rag.types.formulas import arithmetic, number, sources
 from kg2rag.types.parameters import Count, Natural, Share
-from kg2rag.types.passages import Query
-from kg2rag.types.paths import first_of
-from kg2rag.types.rankings import Ranking, rank
-from kg2rag.types.rescoring import widened, with_notes
+from kg2rag.types.passages import Query, first_of
+from kg2rag.types.rankings import Ranking, rank, widened, with_notes
 from kg2rag.types.trace import Trace, step
 
 

@@ -1,4 +1,4 @@
-"""Text -> the known names in it: longest match of word sequences, regardless of case, accents and punctuation."""
+"""Text -> the names in it: known ones, by longest match of words, and capitalised phrases, dates and numbers apart."""
 
 from __future__ import annotations
 
@@ -19,6 +19,14 @@ FUNCTION_WORDS = frozenset(
     through thus to two under until up was we were what when where whether which while who whom whose why will with
     within would you your""".split()
 )
+_LINK_WORDS = "of|the|de|da|di|del|der|des|du|van|von|la|le|al|el|bin|ibn|y"
+_CAPITAL = "[" + "".join(chr(code) for code in range(0x250) if chr(code).isupper()) + "]"  # Latin, accents included
+NAME = re.compile(rf"\b{_CAPITAL}[\w'’\-]*(?:\s+(?:(?:{_LINK_WORDS})\s+){{0,2}}{_CAPITAL}[\w'’\-]*)*")
+CALENDAR = frozenset(
+    """january february march april may june july august september october november december monday tuesday wednesday
+    thursday friday saturday sunday""".split()
+)
+_NUMBER = re.compile(r"\d+(?:st|nd|rd|th|s)?")
 
 
 class Lexicon:
@@ -90,3 +98,12 @@ def words_of(text: str) -> tuple[list[str], list[tuple[int, int]]]:
         words.append(match.group())
         spans.append((origin[match.start()], end))
     return words, spans
+
+
+def is_date_or_number(key: str) -> bool:
+    """Whether a normalised name consists of numbers, months and weekdays.
+
+    >>> [is_date_or_number(key) for key in ("1984", "may 5th", "1980s", "june smith", "apollo 11")]
+    [True, True, True, False, False]
+    """
+    return all(word in CALENDAR or _NUMBER.fullmatch(word) for word in key.split())

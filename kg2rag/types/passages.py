@@ -1,8 +1,8 @@
-"""The records that flow between components: passages, queries, the triples that passages state, and hits."""
+"""The records that flow between components: passages, queries, the triples that passages state, paths of them, hits."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 
@@ -89,3 +89,32 @@ class Hit:
     def path_text(self) -> str:
         """The path in one line, such as "FastAPI -[built on]-> Starlette"; empty for a text match."""
         return ", ".join(map(str, self.path))
+
+
+Paths = Mapping[int, tuple[Triple, ...]]
+"""Corpus row -> the triples that led to it; `{**a, **b}`, `len(a)` and `a or {}` work out every path of a lazy one."""
+
+
+def first_of(*paths: Paths) -> Paths:
+    """A view of several mappings; a row that more than one has is looked up in the first of these."""
+    kept = tuple(each for each in paths if not (isinstance(each, dict) and not each))
+    return kept[0] if len(kept) == 1 else _FirstOf(kept)
+
+
+@dataclass(frozen=True)
+class _FirstOf(Mapping[int, tuple[Triple, ...]]):
+    members: tuple[Paths, ...]
+
+    def __getitem__(self, row: int) -> tuple[Triple, ...]:
+        for member in self.members:
+            try:
+                return member[row]
+            except KeyError:
+                continue
+        raise KeyError(row)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(dict.fromkeys(row for member in self.members for row in member))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)

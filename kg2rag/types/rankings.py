@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,8 +12,9 @@ from numpy.typing import NDArray
 
 from kg2rag.types.arrays import FloatArray, IntArray
 from kg2rag.types.explanation import Explanation
-from kg2rag.types.passages import Hit
-from kg2rag.types.paths import Paths
+from kg2rag.types.formulas import FORMULA
+from kg2rag.types.parameters import at_least, require
+from kg2rag.types.passages import Hit, Paths, first_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,20 +103,17 @@ class Ranking:
 
     def top(self, k: int) -> Ranking:
         """The first `k` hits; ValueError if `k` is below 1."""
-        if k < 1:
-            raise ValueError(f"k must be at least 1, not {k}.")
-        if k >= len(self):
-            return self
-        return Ranking(
-            query_id=self.query_id,
-            rows=self.rows[:k],
-            scores=self.scores[:k],
-            ids=self.ids,
-            stages=self.stages,
-            stage_codes=None if self.stage_codes is None else self.stage_codes[:k],
-            score_parts={name: column[:k] for name, column in self.score_parts.items()},
-            paths=self.paths,
-            metadata=self.metadata,
+        require("k", k, int, at_least(1))
+        return self if k >= len(self) else self.select(slice(k))
+
+    def select(self, index: slice | NDArray[np.integer] | NDArray[np.bool_]) -> Ranking:
+        """The hits that a slice, indices from 0, or a mask selects, in that order."""
+        return replace(
+            self,
+            rows=self.rows[index],
+            scores=self.scores[index],
+            stage_codes=None if self.stage_codes is None else self.stage_codes[index],
+            score_parts={name: column[index] for name, column in self.score_parts.items()},
         )
 
 
@@ -123,8 +122,7 @@ def best(scores: NDArray[np.floating], k: int) -> IntArray:
 
     Linear in `len(scores)`, unlike a full sort. ValueError if `k` is below 1.
     """
-    if k < 1:
-        raise ValueError(f"k must be at least 1, not {k}.")
+    require("k", k, int, at_least(1))
     if k >= len(scores):
         return np.arange(len(scores), dtype=np.int64)
     threshold = np.partition(scores, len(scores) - k)[len(scores) - k]
@@ -156,8 +154,7 @@ def rank(
     ValueError : `k` is below 1, rows and scores differ in number, a score is not finite, or a row is given twice or is
         outside the corpus.
     """
-    if k < 1:
-        raise ValueError(f"k must be at least 1, not {k}.")
+    require("k", k, int, at_least(1))
     found: IntArray = np.asarray(rows, dtype=np.int64)
     values: FloatArray = np.asarray(scores, dtype=np.float64)
     _check(query_id, found, values, ids)
@@ -173,6 +170,55 @@ def rank(
         paths={} if paths is None else paths,  # not `or`: that would work out every lazy path
         metadata=metadata or {},
     )
+
+
+def rescored(
+    ranking: Ranking,
+    rows: IntArray,
+    scores: FloatArray,
+    k: int,
+    *,
+    formula: str,
+    score_parts: Mapping[str, FloatArray],
+    paths: Paths | None = None,
+    notes: Mapping[str, object] | None = None,
+) -> Ranking:
+    """Some hits of a ranking, the best `k` first by their new scores; each keeps stage, path and score parts.
+
+    Parameters
+    ----------
+    rows, scores : (n,) each; rows of the ranking's hits, each once.
+    formula : of the new scores. score_parts : (n,) each; replace parts of the same name.
+    paths : replace those of the same rows. notes : added to the metadata, see `with_notes`.
+    """
+    order = np.argsort(ranking.rows)
+    kept = ranking.select(order[np.searchsorted(ranking.rows, rows, sorter=order)])
+    return rank(
+        ranking.query_id,
+        rows,
+        scores,
+        ranking.ids,
+        k,
+        stages=kept.stages,
+        stage_codes=kept.stage_codes,
+        score_parts={**kept.score_parts, **score_parts},
+        paths=ranking.paths if paths is None else first_of(paths, ranking.paths),
+        metadata={**with_notes(ranking, notes or {}), FORMULA: formula},
+    )
+
+
+def widened(ranking: Ranking, n: int) -> dict[str, FloatArray]:
+    """The ranking's score parts with room for `n` more hits, NaN there."""
+    return {name: np.concatenate([column, np.full(n, np.nan)]) for name, column in ranking.score_parts.items()}
+
+
+def with_notes(ranking: Ranking, notes: Mapping[str, object]) -> dict[str, object]:
+    """The ranking's metadata and a stage's notes; a note whose name is taken is numbered: "trees 2"."""
+    metadata = dict(ranking.metadata)
+    for name, value in notes.items():
+        free = next(each for at in count(1) if (each := name if at == 1 else f"{name} {at}") not in metadata)
+        metadata[free] = value
+    return metadata
 
 
 def _check(query_id: str, rows: IntArray, scores: FloatArray, ids: Sequence[str]) -> None:

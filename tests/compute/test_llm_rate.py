@@ -8,7 +8,7 @@ import pytest
 from llm_server import first, serving
 
 from kg2rag.compute.llm import ChatModel
-from kg2rag.compute.llm.rate import RateLimit, limit_of
+from kg2rag.compute.llm.connection import RateLimit, limit_of
 from kg2rag.compute.store import Store
 
 
@@ -29,7 +29,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr("kg2rag.compute.llm.rate.time", made)
+    monkeypatch.setattr("kg2rag.compute.llm.connection.time", made)
     limit_of.cache_clear()
     return made
 

@@ -3,8 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from kg2rag.types.passages import Triple
-from kg2rag.types.rankings import Ranking, rank
-from kg2rag.types.rescoring import rescored, widened, with_notes
+from kg2rag.types.rankings import Ranking, rank, rescored, widened, with_notes
 
 FACT, OTHER = Triple("a", "r", "b", "p2"), Triple("c", "r", "d", "p0")
 

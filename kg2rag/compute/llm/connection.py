@@ -10,12 +10,14 @@ no chat completion (half a body, a proxy's page, no choices): it is therefore gi
 from __future__ import annotations
 
 import os
+import threading
+import time
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
 
 from kg2rag.compute.llm.outcomes import CompletionError, Failure, Kind
-from kg2rag.compute.llm.rate import limit_of
 
 if TYPE_CHECKING:
     import openai
@@ -59,6 +61,28 @@ class _Answer(BaseModel):
     choices: list[_Choice] = Field(min_length=1)
     usage: _Tokens | None = None
     model: str | None = None
+
+
+class RateLimit:
+    """A clock that lets `per_minute` callers through each minute, one every 60 / `per_minute` seconds."""
+
+    def __init__(self, per_minute: float) -> None:
+        self.interval = 60.0 / per_minute
+        self._next = 0.0
+        self._lock = threading.Lock()
+
+    def wait(self, request: object = None) -> None:  # noqa: ARG002 - httpx hands its hooks the request
+        """Block until the caller's turn; turns follow the order of the calls, retries included."""
+        with self._lock:
+            turn = max(self._next, time.monotonic())
+            self._next = turn + self.interval
+        time.sleep(max(0.0, turn - time.monotonic()))
+
+
+@lru_cache(maxsize=64)
+def limit_of(endpoint: str, per_minute: float) -> RateLimit:  # noqa: ARG001 - the endpoint is part of the key
+    """The clock of this process for an endpoint and a limit, which all its models share."""
+    return RateLimit(per_minute)
 
 
 def connect(base_url: str, key: str, timeout: float, retries: int, rpm: float | None = None) -> openai.OpenAI:

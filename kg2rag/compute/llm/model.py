@@ -19,9 +19,8 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel
 
 from kg2rag.compute.llm.connection import Reply, api_key, ask, connect
+from kg2rag.compute.llm.exchange import Prompt, Structured, demand, messages_of, read
 from kg2rag.compute.llm.outcomes import Completion, CompletionError, Failure, Outcome, Usage
-from kg2rag.compute.llm.reading import read
-from kg2rag.compute.llm.request import Prompt, Structured, demand, messages_of
 from kg2rag.compute.store import Store
 from kg2rag.types.parameters import above, at_least, check
 

@@ -21,8 +21,7 @@ from kg2rag.knowledge.graph.undirected import UndirectedGraph
 from kg2rag.retrievers.contract import Pipeline, Retriever, Stage
 from kg2rag.retrievers.dense import dense_fallback
 from kg2rag.types.passages import Query
-from kg2rag.types.rankings import Ranking, rank
-from kg2rag.types.rescoring import rescored
+from kg2rag.types.rankings import Ranking, rank, rescored
 
 Gold = Mapping[str, Iterable[str]]
 

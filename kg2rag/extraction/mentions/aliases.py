@@ -18,8 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kg2rag.extraction.mentions.table import MentionTable
-from kg2rag.text.lexicon import FUNCTION_WORDS, Lexicon
-from kg2rag.text.names import NAME, is_date_or_number
+from kg2rag.text.lexicon import FUNCTION_WORDS, NAME, Lexicon, is_date_or_number
 from kg2rag.text.normalisation import normalise
 from kg2rag.types.corpus import Corpus
 

@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg2rag.extraction.mentions.table import MentionTable
-from kg2rag.text.lexicon import FUNCTION_WORDS, Lexicon
-from kg2rag.text.names import CALENDAR, NAME
+from kg2rag.text.lexicon import CALENDAR, FUNCTION_WORDS, NAME, Lexicon
 from kg2rag.text.normalisation import normalise, without_brackets
 from kg2rag.types.corpus import Corpus
 

@@ -20,10 +20,8 @@ from kg2rag.retrievers.contract import Stage
 from kg2rag.types.arrays import FloatArray, IntArray, Matrix
 from kg2rag.types.formulas import arithmetic, sources
 from kg2rag.types.parameters import Count
-from kg2rag.types.passages import Query
-from kg2rag.types.paths import first_of
-from kg2rag.types.rankings import Ranking, rank
-from kg2rag.types.rescoring import widened
+from kg2rag.types.passages import Query, first_of
+from kg2rag.types.rankings import Ranking, rank, widened
 from kg2rag.types.trace import Trace, step
 
 SUBGRAPH = "subgraph"

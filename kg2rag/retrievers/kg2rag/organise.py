@@ -22,8 +22,7 @@ from kg2rag.retrievers.rerankers.stage import RerankingStage
 from kg2rag.types.arrays import FloatArray
 from kg2rag.types.parameters import Count
 from kg2rag.types.passages import Query
-from kg2rag.types.rankings import Ranking
-from kg2rag.types.rescoring import rescored
+from kg2rag.types.rankings import Ranking, rescored
 from kg2rag.types.trace import Trace, step
 
 Overflow = Literal["cut", "skip", "stop"]

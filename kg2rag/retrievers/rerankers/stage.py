@@ -12,8 +12,7 @@ from kg2rag.retrievers.rerankers.encoders import BiEncoder
 from kg2rag.retrievers.rerankers.scoring import Reranker, score_batches
 from kg2rag.types.parameters import Count
 from kg2rag.types.passages import Query
-from kg2rag.types.rankings import Ranking
-from kg2rag.types.rescoring import rescored
+from kg2rag.types.rankings import Ranking, rescored
 
 
 class RerankingStage(Stage):
