@@ -23,7 +23,7 @@ from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.retrievers.kg2rag.official import KG2RAGOfficial
 from kg2rag.retrievers.kg2rag.official.plan import QueryPlan
 from kg2rag.retrievers.kg2rag.official.selection import select
-from kg2rag.retrievers.rerankers.encoders import BiEncoder
+from kg2rag.retrievers.rerankers.scoring import BiEncoder
 from kg2rag.types.arrays import FloatArray
 from kg2rag.types.passages import Query
 from kg2rag.types.questions import QADataset

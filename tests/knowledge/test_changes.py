@@ -31,7 +31,7 @@ from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.graph import KnowledgeGraph
 from kg2rag.knowledge.indexes.lexical import LexicalIndex, LexicalSettings
 from kg2rag.retrievers.hipporag.memory import phrase_graph, phrases
-from kg2rag.retrievers.kg2rag.official.passages import stated_triples
+from kg2rag.retrievers.kg2rag.official.plan import stated_triples
 from kg2rag.retrievers.linear_rag.graph import tri_graph
 from kg2rag.retrievers.mention_ppr.graph import mention_graph
 from kg2rag.testing import worlds

@@ -18,7 +18,7 @@ from kg2rag.extraction import Extraction, Mention
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.graph import KnowledgeGraph
 from kg2rag.knowledge.indexes.lexical import LexicalSettings
-from kg2rag.retrievers.kg2rag.official.passages import dense_over, stated_triples
+from kg2rag.retrievers.kg2rag.official.plan import dense_over, stated_triples
 from kg2rag.types.arrays import Matrix
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Passage, Query, Triple

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from kg2rag.knowledge.indexes.trigram import TrigramIndex
-from kg2rag.retrievers.dynamic_hybrid.analysis import SIDES, QueryAnalysis
-from kg2rag.retrievers.dynamic_hybrid.rules import RuleAnalyser
+from kg2rag.retrievers.dynamic_hybrid.analysis import SIDES, QueryAnalysis, RuleAnalyser
 from kg2rag.retrievers.dynamic_hybrid.signals import FEATURES, read
 from kg2rag.types.arrays import FloatArray
 from kg2rag.types.passages import Query

@@ -14,8 +14,7 @@ from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import Dense
-from kg2rag.retrievers.dynamic_hybrid.analysis import SIDES, Analyser, QueryAnalysis, blend
-from kg2rag.retrievers.dynamic_hybrid.rules import RuleAnalyser
+from kg2rag.retrievers.dynamic_hybrid.analysis import SIDES, Analyser, QueryAnalysis, RuleAnalyser, blend
 from kg2rag.retrievers.expansion_queries import ExpansionQueries
 from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
 from kg2rag.retrievers.pattern.retriever import Pattern

@@ -25,8 +25,7 @@ from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.graph.components import Components
 from kg2rag.knowledge.indexes.dense import DenseIndex
 from kg2rag.retrievers.dense import VectorRetriever, walk_or_dense
-from kg2rag.retrievers.linear_rag.bridges import Activation, bridged_paths
-from kg2rag.retrievers.linear_rag.graph import name_vectors, tri_graph
+from kg2rag.retrievers.linear_rag.graph import Activation, bridged_paths, name_vectors, tri_graph
 from kg2rag.retrievers.linking.linkers import phrases_beside
 from kg2rag.types.arrays import FloatArray, IntArray, Matrix
 from kg2rag.types.formulas import arithmetic

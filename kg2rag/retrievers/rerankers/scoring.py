@@ -1,17 +1,27 @@
-"""What a reranker is, and the one call by which stages ask it: (query, text) pairs -> checked scores.
+"""(query, text) pairs -> how well each text fits its query: what a reranker is, the call that checks it, two of them.
 
 A `Reranker` is one of two: a `PairReranker`'s score depends on the pair alone, a `ListReranker` compares the texts of a
-query with one another.
+query with one another. `BiEncoder` compares the vectors of both texts, `CrossEncoder` reads both at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from kg2rag.compute.hardware import threads
+from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.types.arrays import FloatArray
+from kg2rag.types.parameters import Count, check
+from kg2rag.types.passages import Query
+
+if TYPE_CHECKING:
+    from sentence_transformers import CrossEncoder as Network
 
 
 class PairReranker(Protocol):
@@ -58,3 +68,93 @@ def score_batches(reranker: Reranker, pairs: Sequence[Sequence[tuple[str, str]]]
         query, text = every[int(np.argmin(np.isfinite(scores)))]
         raise ValueError(f"{reranker!r}: the score of {text[:60]!r} for {query[:60]!r} is not finite.")
     return np.split(scores, ends[:-1]) if pairs else []
+
+
+@dataclass(frozen=True)
+class BiEncoder:
+    """The cosine of the query's vector with the text's; a text is encoded once and then remembered."""
+
+    kb: KnowledgeBase = field(repr=False)
+
+    def scores(self, pairs: Sequence[tuple[str, str]]) -> FloatArray:
+        """Cosines, in [-1, 1]."""
+        if not pairs:
+            return np.empty(0)
+        queries = self.kb.encode_queries([Query("", query) for query, _ in pairs]).astype(np.float64)
+        texts = self.kb.encode_once([text for _, text in pairs]).astype(np.float64)
+        cosines: FloatArray = np.einsum("ij,ij->i", queries, texts)
+        return cosines
+
+
+@dataclass(frozen=True)
+class CrossEncoder:
+    """A sentence-transformers cross-encoder.
+
+    On a CPU batches are scored side by side, each by one thread, so that the number of threads changes no bit.
+
+    Parameters
+    ----------
+    model : a hub name, such as "BAAI/bge-reranker-large", or a local folder. It must have one output.
+    revision : a hub commit.
+    max_tokens : longer pairs are cut; None takes the model's own limit.
+    device : "cpu", or a torch device such as "cuda".
+    batch_size : pairs scored at once. At 1 a pair is never padded to its neighbours' length, so that its score has
+        always the same bits; more is quicker on a GPU and moves scores in the last digits.
+    """
+
+    model: str
+    revision: str | None = None
+    max_tokens: Count | None = None
+    device: str = "cpu"
+    batch_size: Count = 1
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def scores(self, pairs: Sequence[tuple[str, str]]) -> FloatArray:
+        """The model's output, through its own activation; equal pairs are scored once.
+
+        Raises
+        ------
+        ValueError : the model has several outputs, as a classifier has.
+        """
+        if not pairs:
+            return np.empty(0)
+        # Neighbours of like length need little padding; the longest first, so that no thread ends long after the rest.
+        distinct = sorted(dict.fromkeys(pairs), key=lambda pair: -len(pair[0]) - len(pair[1]))
+        batches = [distinct[at : at + self.batch_size] for at in range(0, len(distinct), self.batch_size)]
+        found = np.concatenate(self._side_by_side(batches))
+        by_pair = dict(zip(distinct, found.tolist(), strict=True))
+        return np.array([by_pair[pair] for pair in pairs])
+
+    def _side_by_side(self, batches: list[list[tuple[str, str]]]) -> list[FloatArray]:
+        # The first batch is scored alone: it sets the tokenizer's padding and truncation, which threads must not do.
+        first = self._predict(batches[0])
+        if self.device != "cpu":
+            return [first, *map(self._predict, batches[1:])]
+        pool = ThreadPoolExecutor(threads())
+        try:
+            return [first, *pool.map(self._predict, batches[1:])]
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def _predict(self, batch: list[tuple[str, str]]) -> FloatArray:
+        import torch
+
+        torch.set_num_threads(1)  # it applies to the calling thread alone
+        found = self._network.predict(batch, batch_size=len(batch), show_progress_bar=False)
+        return np.asarray(found, dtype=np.float64)
+
+    @cached_property
+    def _network(self) -> Network:
+        from sentence_transformers import CrossEncoder as Network
+        from transformers.utils.logging import disable_progress_bar
+
+        disable_progress_bar()
+        network = Network(self.model, revision=self.revision, device=self.device, max_length=self.max_tokens)
+        if network.num_labels != 1:
+            raise ValueError(f"{self.model} has {network.num_labels} outputs; a reranker has one. Is it a classifier?")
+        return network
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_network"}

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.retrievers.contract import Stage
 from kg2rag.retrievers.rerankers import default_reranker
-from kg2rag.retrievers.rerankers.encoders import BiEncoder
-from kg2rag.retrievers.rerankers.scoring import Reranker, score_batches
+from kg2rag.retrievers.rerankers.scoring import BiEncoder, Reranker, score_batches
 from kg2rag.types.parameters import Count
 from kg2rag.types.passages import Query
 from kg2rag.types.rankings import Ranking, rescored

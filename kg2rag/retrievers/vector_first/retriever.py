@@ -28,8 +28,14 @@ from kg2rag.knowledge.graph.neighbourhood import Hops
 from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers.dense import Dense, VectorRetriever
 from kg2rag.retrievers.linking.linkers import ChainLinker, Link, Linker, NGramLinker
-from kg2rag.retrievers.vector_first.of_types import OfTypes, why_none
-from kg2rag.retrievers.vector_first.related import Related, related_documents, related_entities, rows_of
+from kg2rag.retrievers.vector_first.entities import (
+    OfTypes,
+    Related,
+    related_documents,
+    related_entities,
+    rows_of,
+    why_none,
+)
 from kg2rag.types.arrays import FloatArray, IntArray
 from kg2rag.types.formulas import arithmetic, number
 from kg2rag.types.parameters import Count, Weight, check

@@ -18,10 +18,9 @@ from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.kg2rag.expand import Expand
 from kg2rag.retrievers.kg2rag.official import KG2RAGOfficial, Switches
-from kg2rag.retrievers.kg2rag.official.expansion import TitlePool, by_titles, tally
-from kg2rag.retrievers.kg2rag.official.mentions import QuestionText, Titles, mentioned_names
 from kg2rag.retrievers.kg2rag.official.plan import QueryPlan
 from kg2rag.retrievers.kg2rag.official.selection import select
+from kg2rag.retrievers.kg2rag.official.titles import QuestionText, TitlePool, Titles, by_titles, mentioned_names, tally
 from kg2rag.retrievers.kg2rag.official.trees import depth_first_trees, iteration_trees, tree_text
 from kg2rag.retrievers.kg2rag.organise import Organise
 from kg2rag.retrievers.kg2rag.paper import kg2rag_official

@@ -10,8 +10,7 @@ import pytest
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.indexes.dense import DenseIndex
 from kg2rag.retrievers.dense import Dense
-from kg2rag.retrievers.linear_rag.bridges import Activation
-from kg2rag.retrievers.linear_rag.graph import tri_graph
+from kg2rag.retrievers.linear_rag.graph import Activation, tri_graph
 from kg2rag.retrievers.linear_rag.retriever import LinearRAG
 from kg2rag.types.passages import Query
 

@@ -13,8 +13,7 @@ from kg2rag.compute.store import Store
 from kg2rag.extraction import Extraction
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.rerankers import named
-from kg2rag.retrievers.rerankers.encoders import BiEncoder, CrossEncoder
-from kg2rag.retrievers.rerankers.scoring import score_batches
+from kg2rag.retrievers.rerankers.scoring import BiEncoder, CrossEncoder, score_batches
 from kg2rag.retrievers.rerankers.stage import Rerank
 from kg2rag.types.arrays import FloatArray
 from kg2rag.types.passages import Query
@@ -73,7 +72,7 @@ def test_the_number_of_threads_changes_no_bit_of_a_cross_encoders_scores(
     pairs = [("who built it", " ".join(["the bridge"] * n)) for n in range(1, 40)]
     found = []
     for threads in (1, 3):
-        monkeypatch.setattr("kg2rag.retrievers.rerankers.encoders.threads", lambda threads=threads: threads)
+        monkeypatch.setattr("kg2rag.retrievers.rerankers.scoring.threads", lambda threads=threads: threads)
         found.append(model.scores(pairs).tolist())
     assert found[0] == found[1]
     assert found[0] == pytest.approx(model._network.predict(pairs, show_progress_bar=False).tolist(), abs=1e-6)
@@ -91,7 +90,7 @@ def test_a_cross_encoder_works_on_as_many_batches_at_once_as_there_are_threads(
             barrier.wait()  # passes only where three batches are in work together
         return predict(batch, **given)
 
-    monkeypatch.setattr("kg2rag.retrievers.rerankers.encoders.threads", lambda: 3)
+    monkeypatch.setattr("kg2rag.retrievers.rerankers.scoring.threads", lambda: 3)
     monkeypatch.setattr(model._network, "predict", meeting)
     assert len(model.scores([("a", "b " * n) for n in range(1, 8)])) == 7  # the first alone, then twice three
 

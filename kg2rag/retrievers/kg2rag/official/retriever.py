@@ -16,13 +16,11 @@ import numpy as np
 
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
-from kg2rag.retrievers.kg2rag.official.passages import joined_texts
-from kg2rag.retrievers.kg2rag.official.plan import Planner, QueryPlan
+from kg2rag.retrievers.kg2rag.official.plan import Planner, QueryPlan, joined_texts
 from kg2rag.retrievers.kg2rag.official.selection import Selection, select
 from kg2rag.retrievers.kg2rag.official.switches import Switches
 from kg2rag.retrievers.rerankers import default_reranker
-from kg2rag.retrievers.rerankers.encoders import BiEncoder
-from kg2rag.retrievers.rerankers.scoring import Reranker, score_batches
+from kg2rag.retrievers.rerankers.scoring import BiEncoder, Reranker, score_batches
 from kg2rag.types.formulas import arithmetic
 from kg2rag.types.parameters import Count
 from kg2rag.types.passages import Query, Triple
