@@ -54,9 +54,9 @@ from .retrievers.mention_ppr.retriever import MentionPPR as MentionPPR
 from .retrievers.path import PathSearch as PathSearch
 from .retrievers.pattern.retriever import Pattern as Pattern
 from .retrievers.practical import PracticalGraphRAG as PracticalGraphRAG
-from .retrievers.rerankers.encoders import BiEncoder as BiEncoder
-from .retrievers.rerankers.encoders import CrossEncoder as CrossEncoder
 from .retrievers.rerankers.llm import LLMReranker as LLMReranker
+from .retrievers.rerankers.scoring import BiEncoder as BiEncoder
+from .retrievers.rerankers.scoring import CrossEncoder as CrossEncoder
 from .retrievers.rerankers.stage import Rerank as Rerank
 from .retrievers.scored import ScoreFunction as ScoreFunction
 from .retrievers.vector_first.retriever import VectorFirst as VectorFirst
