@@ -50,6 +50,7 @@ from .retrievers.kg2rag.official import Switches as Switches
 from .retrievers.kg2rag.organise import Organise as Organise
 from .retrievers.linear_rag.retriever import LinearRAG as LinearRAG
 from .retrievers.linking.llm import LLMLinker as LLMLinker
+from .retrievers.mention_chains.retriever import MentionChains as MentionChains
 from .retrievers.mention_ppr.retriever import MentionPPR as MentionPPR
 from .retrievers.path import PathSearch as PathSearch
 from .retrievers.pattern.retriever import Pattern as Pattern

@@ -18,6 +18,7 @@ from kg2rag.cli.compare_graphs import compare_graphs
 from kg2rag.cli.datasets import datasets_app
 from kg2rag.cli.diagnose import diagnose
 from kg2rag.cli.explain import explain
+from kg2rag.cli.fit import fit
 from kg2rag.cli.graph import report_graph
 from kg2rag.cli.reproduce import reproduce
 from kg2rag.cli.store import store_app
@@ -56,6 +57,7 @@ app.command()(compare)
 app.command("compare-graphs")(compare_graphs)
 app.command()(diagnose)
 app.command()(explain)
+app.command()(fit)
 app.command()(reproduce)
 app.command()(sweep)
 app.command("graph")(report_graph)

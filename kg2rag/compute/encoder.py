@@ -17,15 +17,18 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+import numpy as np
+
 from kg2rag.compute.hardware import processor
 from kg2rag.compute.store import Store
 from kg2rag.compute.vectors import ROWS, VectorCache
 from kg2rag.text.records import sha256
-from kg2rag.types.arrays import Matrix
+from kg2rag.types.arrays import IntArray, Matrix
 from kg2rag.types.parameters import at_least, check, one_of
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
+    from torch import Tensor
     from transformers import BatchEncoding
 
 Role = Literal["passage", "query"]
@@ -111,7 +114,7 @@ class SentenceEncoder:
         prompt = about["prompts"][role]
         forward = partial(self.forward, dtype=about["dtype"])
         cache = VectorCache(store, self.fingerprint(store), about["dim"], self.padded_lengths, forward)
-        return cache.of([prompt + _well_formed(text) for text in texts])
+        return cache.of([prompt + well_formed(text) for text in texts])
 
     @property
     def source(self) -> str:
@@ -150,8 +153,24 @@ class SentenceEncoder:
 
     def forward(self, texts: Sequence[str], dtype: str) -> Matrix:
         """Unit vectors of at most `ROWS` texts, in one batch of fixed shape."""
+        vectors = self._outputs(texts, dtype)[1]["sentence_embedding"].float()
+        return self._unit(vectors)[: len(texts)]
+
+    def forward_tokens(self, texts: Sequence[str], dtype: str) -> list[tuple[IntArray, Matrix]]:
+        """Wordpieces (n_tokens,) and their unit vectors (n_tokens, dim) of at most `ROWS` texts of one padded length.
+
+        Without the tokens that a model adds before and after a text.
+        """
+        batch, outputs = self._outputs(texts, dtype)
+        vectors, tokenizer = outputs["token_embeddings"].float(), self.network.tokenizer
+        added = [tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.pad_token_id]
+        pieces = batch["input_ids"][: len(texts)].cpu().numpy()
+        kept = [np.flatnonzero(~np.isin(row, [id_ for id_ in added if id_ is not None])) for row in pieces]
+        return [(row[at], self._unit(vectors[i][at])) for i, (row, at) in enumerate(zip(pieces, kept, strict=True))]
+
+    def _outputs(self, texts: Sequence[str], dtype: str) -> tuple[BatchEncoding, dict[str, Any]]:
+        """A batch of fixed shape and what the model makes of it."""
         import torch
-        from torch.nn.functional import normalize
 
         rows = [*texts, *[texts[0]] * (ROWS - len(texts))]
         length = max(self.padded_lengths(rows))
@@ -159,8 +178,13 @@ class SentenceEncoder:
         torch.set_num_threads(1)  # batches run side by side instead; see `VectorCache`
         mixed = torch.autocast(self.network.device.type, dtype=torch.bfloat16, enabled=dtype == "bfloat16")
         with torch.inference_mode(), mixed:
-            vectors = self.network(dict(batch))["sentence_embedding"].float()
-        matrix: Matrix = normalize(vectors)[: len(texts)].cpu().numpy()
+            return batch, self.network(dict(batch))
+
+    @staticmethod
+    def _unit(vectors: Tensor) -> Matrix:
+        from torch.nn.functional import normalize
+
+        matrix: Matrix = normalize(vectors).cpu().numpy()
         return matrix
 
     def settled_dtype(self) -> tuple[str, float]:
@@ -193,7 +217,7 @@ class SentenceEncoder:
         return {name: value for name, value in self.__dict__.items() if name != "network"}
 
 
-def _well_formed(text: str) -> str:
+def well_formed(text: str) -> str:
     """The text with replacement characters for lone surrogates, which tokenisers refuse."""
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 

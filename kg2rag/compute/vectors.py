@@ -69,7 +69,7 @@ class VectorCache:
             for start in range(0, len(order), SHARD):
                 shard = order[start : start + SHARD]
                 chosen = [texts[i] for i in shard]
-                batches = list(_batches([lengths[i] for i in shard]))
+                batches = list(batches_of([lengths[i] for i in shard]))
 
                 def build(folder: Path, chosen: list[str] = chosen, batches: list[slice] = batches) -> None:
                     vectors = np.empty((len(chosen), self.dim), dtype=np.float32)
@@ -108,7 +108,7 @@ def _keys(shard: Path) -> NDArray[np.void]:
     return keys
 
 
-def _batches(lengths: list[int]) -> Iterator[slice]:
+def batches_of(lengths: Sequence[int]) -> Iterator[slice]:
     """Runs of at most `ROWS` neighbours of equal length."""
     start = 0
     for end in range(1, len(lengths) + 1):

@@ -24,6 +24,7 @@ from kg2rag.retrievers.hipporag.hipporag1 import HippoRAG
 from kg2rag.retrievers.hipporag.hipporag2 import HippoRAG2
 from kg2rag.retrievers.kg2rag.paper import kg2rag, kg2rag_official
 from kg2rag.retrievers.linear_rag.retriever import LinearRAG
+from kg2rag.retrievers.mention_chains.retriever import MentionChains
 from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
 from kg2rag.retrievers.path import PathSearch
 from kg2rag.retrievers.pattern.retriever import Pattern
@@ -61,6 +62,7 @@ SYSTEMS: Mapping[str, Callable[..., Retriever]] = {
     "kg2rag": kg2rag,
     "kg2rag_official": kg2rag_official,
     "linear": LinearRAG,
+    "mention_chains": MentionChains,
     "mention_ppr": MentionPPR,
     "path": PathSearch,
     "pattern": Pattern,

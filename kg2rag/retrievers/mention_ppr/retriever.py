@@ -183,12 +183,12 @@ class MentionPPR(VectorRetriever):
                 "least walk": np.concatenate([blank, np.full(len(beyond), floor)]),
                 "place": np.concatenate([blank, place]),
             },
-            paths=walked_paths(reached, via, restart, graph, self.kb.corpus, self._names),
+            paths=walked_paths(reached, via, restart, graph, self.kb.corpus, self.names),
             metadata=said,
         )
 
     @property
-    def _names(self) -> list[str]:
+    def names(self) -> list[str]:
         """Of the nodes that are no passages."""
         table, graph = self.kb.mentions, self.graph
         entities = graph.facts.names if isinstance(graph, FactGraph) else ()

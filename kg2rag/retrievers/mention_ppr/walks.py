@@ -85,7 +85,7 @@ class WalkedPaths(Mapping[int, tuple[Triple, ...]]):
     edges: Mapping[int, tuple[int, ...]]
 
     def __getitem__(self, row: int) -> tuple[Triple, ...]:
-        return tuple(self._triple(edge) for edge in self.edges[row])
+        return tuple(self.triple(edge) for edge in self.edges[row])
 
     def __iter__(self) -> Iterator[int]:
         return iter(self.edges)
@@ -93,7 +93,7 @@ class WalkedPaths(Mapping[int, tuple[Triple, ...]]):
     def __len__(self) -> int:
         return len(self.edges)
 
-    def _triple(self, edge: int) -> Triple:
+    def triple(self, edge: int) -> Triple:
         """The mention behind an edge: always from the passage that mentions to what it mentions."""
         graph = self.graph
         stated = graph.fact(edge)

@@ -1,0 +1,54 @@
+"""Texts -> a unit vector for each of their wordpieces, by the same model, batches and bits as `encoder`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from kg2rag.compute.encoder import Role, SentenceEncoder, well_formed
+from kg2rag.compute.hardware import threads
+from kg2rag.compute.store import Store
+from kg2rag.compute.vectors import batches_of
+from kg2rag.types.arrays import IntArray, Matrix
+
+Reduced = TypeVar("Reduced")
+
+
+def encode_tokens(
+    encoder: SentenceEncoder,
+    texts: Sequence[str],
+    store: Store,
+    role: Role = "passage",
+    *,
+    reduce: Callable[[Matrix], Reduced],
+) -> list[tuple[IntArray, Reduced]]:
+    """The wordpieces (n_tokens,) of each text, and what `reduce` makes of their vectors (n_tokens, dim).
+
+    A text's result does not depend on the other texts, nor on the number of threads. Nothing is stored.
+
+    Parameters
+    ----------
+    reduce : called as soon as a text is encoded, so that the vectors of a corpus are never in memory together.
+    """
+    from tqdm.auto import tqdm
+
+    about = encoder.describe(store)
+    prompted = [about["prompts"][role] + well_formed(text) for text in texts]
+    lengths = encoder.padded_lengths(prompted) if prompted else []
+    order = sorted(range(len(prompted)), key=lambda i: (-lengths[i], i))
+    batches = [order[batch] for batch in batches_of([lengths[i] for i in order])]
+
+    def encoded(batch: list[int]) -> list[tuple[IntArray, Reduced]]:
+        found = encoder.forward_tokens([prompted[i] for i in batch], about["dtype"])
+        return [(pieces, reduce(vectors)) for pieces, vectors in found]
+
+    results: dict[int, tuple[IntArray, Reduced]] = {}
+    with (
+        ThreadPoolExecutor(min(threads(), len(batches)) or 1) as pool,
+        tqdm(total=len(texts), desc="encoding tokens", unit="text", disable=None, leave=False) as bar,
+    ):
+        for batch, found in zip(batches, pool.map(encoded, batches), strict=True):
+            results.update(zip(batch, found, strict=True))
+            bar.update(len(batch))
+    return [results[i] for i in range(len(texts))]

@@ -1,0 +1,202 @@
+"""Training sets -> the coefficients of `mention_chains`, as TOML; what `kg2rag fit mention_chains` runs.
+
+start: logistic regression over all candidates, gold or not. step: pairwise logistic regression; for every one or two of
+a question's gold candidates, the remaining gold against every other candidate, as differences of signals, the start's
+log-odds from models of the other folds. Questions weigh alike within a set, and sets alike. Signals are standardised
+for the fit alone. The order is not fitted: second and third passages count the same.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from kg2rag.experiments.fitting.examples import Example, examples_of, folds_of
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.retrievers.mention_chains.ranker import FORMAT, ORDER, WITH, WITHOUT, Linear, names_of
+from kg2rag.retrievers.mention_chains.retriever import MentionChains
+from kg2rag.retrievers.mention_chains.signals import step_signals
+from kg2rag.types.arrays import FloatArray
+from kg2rag.types.questions import QADataset
+
+REGULARISATION = 0.1  # scikit-learn's C
+FOLDS = 5
+MOST_TAKEN = 2
+Sets = Mapping[str, Sequence[Example]]
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A model, and its coefficients per standard deviation of each signal."""
+
+    model: Linear
+    standardised: Mapping[str, float]
+
+
+def fit_mention_chains(sets: Mapping[str, QADataset], *, leave_out: Collection[str] = (), seed: int = 0) -> str:
+    """The text of a file that `MentionChains(kb, coefficients=FILE)` reads.
+
+    Parameters
+    ----------
+    sets : name -> training questions over a corpus of their own.
+    leave_out : ids of questions that are not fitted on, such as those of a report.
+
+    Raises
+    ------
+    ValueError : no question of a set is left that has gold among its candidates and another candidate beside it.
+    """
+    examples = {}
+    for name, data in sets.items():
+        examples[name] = examples_of(data, leave_out)
+        if not any(0 < each.gold.sum() < len(each.gold) for each in examples[name]):
+            raise ValueError(f"{name}: none of {len(examples[name])} questions has gold among its candidates.")
+    models = {
+        section: dict(zip(("start", "step"), fit(examples, tokens=section == WITH, seed=seed), strict=True))
+        for section in (WITH, WITHOUT)
+    }
+    return _toml(models, _provenance(sets, examples, seed))
+
+
+def fit(sets: Sets, *, tokens: bool, seed: int) -> tuple[Fitted, Fitted]:
+    """The models of start and step; the step's reads the start's from models of the other folds."""
+    folds, names = folds_of(sets, FOLDS, seed), names_of("step", tokens=tokens)
+    crossed: dict[str, list[FloatArray]] = {name: [np.empty(0)] * len(each) for name, each in sets.items()}
+    for fold in range(FOLDS):
+        others = {
+            name: [one for one, at in zip(each, folds[name], strict=True) if at != fold] for name, each in sets.items()
+        }
+        model = fit_start(others, tokens=tokens).model
+        for name, each in sets.items():
+            for i in np.flatnonzero(folds[name] == fold).tolist():
+                crossed[name][i] = model(each[i].evidence.alone)
+    blocks = [
+        [list(_blocks(one, start, names)) for one, start in zip(each, crossed[name], strict=True)]
+        for name, each in sets.items()
+    ]
+    return fit_start(sets, tokens=tokens), _fit_step(blocks, names)
+
+
+def fit_start(sets: Sets, *, tokens: bool) -> Fitted:
+    """The model of a candidate alone."""
+    names = names_of("start", tokens=tokens)
+    every = [(one, len(each)) for each in sets.values() for one in each]
+    signals = np.concatenate([np.stack([one.evidence.alone[name] for name in names], axis=1) for one, _ in every])
+    gold = np.concatenate([one.gold for one, _ in every])
+    weights = np.concatenate([np.full(len(one.gold), 1 / (len(one.gold) * n)) for one, n in every])
+    mean, deviation = _spread(signals, weights)
+    intercept, fitted = _logistic((signals - mean) / deviation, gold, weights, intercept=True)
+    raw = fitted / deviation
+    return Fitted(_linear(names, raw, intercept - float(raw @ mean)), _named(names, fitted))
+
+
+@dataclass(frozen=True)
+class _Block:
+    """The candidates outside a set of gold ones: signals (n, n_signals), gold (n,), the weight within its question."""
+
+    signals: FloatArray
+    gold: np.ndarray
+    weight: float
+
+
+def _blocks(example: Example, start: FloatArray, names: Sequence[str]) -> Iterator[_Block]:
+    held = np.flatnonzero(example.gold).tolist()
+    taken = [some for size in range(1, MOST_TAKEN + 1) if size < len(held) for some in combinations(held, size)]
+    temperature = MentionChains.gain_temperature
+    for some in taken:
+        signals = step_signals(example.evidence, start, np.array([some]), temperature)
+        kept = np.delete(np.arange(len(start)), some)
+        yield _Block(np.stack([signals[name][0] for name in names], axis=1)[kept], example.gold[kept], 1 / len(taken))
+
+
+def _fit_step(sets: Sequence[Sequence[Sequence[_Block]]], names: Sequence[str]) -> Fitted:
+    """The model of a continuation, from the blocks of each question of each set."""
+    every = [(block, len(questions)) for questions in sets for blocks in questions for block in blocks]
+    weights = np.concatenate([np.full(len(each.gold), each.weight / (len(each.gold) * n)) for each, n in every])
+    mean, deviation = _spread(np.concatenate([each.signals for each, _ in every]), weights)
+    pairs, counts = [], []
+    for each, n in every:
+        scaled = (each.signals - mean) / deviation
+        pairs.append((scaled[each.gold][:, None] - scaled[~each.gold][None]).reshape(-1, len(names)))
+        counts.append(np.full(len(pairs[-1]), each.weight / (max(len(pairs[-1]), 1) * n)))
+    differences, weights = np.concatenate(pairs), np.concatenate(counts)
+    sign = np.where(np.arange(len(differences)) % 2 == 0, 1, -1)  # scikit-learn needs two classes
+    _, fitted = _logistic(differences * sign[:, None], sign, weights, intercept=False)
+    raw = fitted / deviation
+    return Fitted(_linear(names, raw, -float(raw @ mean)), _named(names, fitted))
+
+
+def _logistic(
+    signals: FloatArray, classes: np.ndarray, weights: FloatArray, *, intercept: bool
+) -> tuple[float, FloatArray]:
+    """Intercept and coefficients, under weights scaled to mean 1."""
+    from sklearn.linear_model import LogisticRegression
+
+    model = LogisticRegression(C=REGULARISATION, max_iter=3000, fit_intercept=intercept)
+    model.fit(signals, classes, sample_weight=weights * len(weights) / weights.sum())
+    return float(np.ravel(model.intercept_)[0]), np.asarray(model.coef_[0], dtype=np.float64)
+
+
+def _spread(signals: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Weighted mean and standard deviation of each signal."""
+    mean = np.average(signals, axis=0, weights=weights)
+    return mean, np.sqrt(np.average((signals - mean) ** 2, axis=0, weights=weights)) + 1e-9
+
+
+def _linear(names: Sequence[str], coefficients: FloatArray, intercept: float) -> Linear:
+    return Linear(_named(names, coefficients), round(intercept, 6))
+
+
+def _named(names: Sequence[str], values: FloatArray) -> dict[str, float]:
+    return {name: round(value, 6) for name, value in zip(names, values.tolist(), strict=True)}
+
+
+def _provenance(sets: Mapping[str, QADataset], examples: Sets, seed: int) -> dict[str, object]:
+    from sklearn import __version__
+
+    encoder = KnowledgeBase.build(next(iter(sets.values())).corpus).embedder
+    return {
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "encoder": str(getattr(encoder, "model", type(encoder).__name__)),
+        "scikit_learn": __version__,
+        "C": REGULARISATION,
+        "folds": FOLDS,
+        "seed": seed,
+        "questions": {name: len(each) for name, each in examples.items()},
+        "files": {f"{name}/{file}": digest for name, data in sets.items() for file, digest in _files(data).items()},
+    }
+
+
+def _files(data: QADataset) -> Mapping[str, str]:
+    files = data.source.get("files")
+    return files if isinstance(files, Mapping) else {}
+
+
+def _toml(models: Mapping[str, Mapping[str, Fitted]], provenance: Mapping[str, object]) -> str:
+    lines = [
+        "# Written by `kg2rag fit mention_chains`: score = intercept + sum of coefficient · signal.",
+        f"format = {FORMAT}",
+    ]
+    tables: dict[str, Mapping[str, object]] = {
+        "fitted": {k: v for k, v in provenance.items() if not isinstance(v, Mapping)}
+    }
+    tables |= {f"fitted.{k}": v for k, v in provenance.items() if isinstance(v, Mapping)}
+    for section, fitted in models.items():
+        for name, each in fitted.items():
+            tables[f"{section}.{name}"] = {"intercept": each.model.intercept, **each.model.coefficients}
+            tables[f"standardised.{section}.{name}"] = each.standardised
+        tables[f"{section}.order"] = {"intercept": 0.0, **dict.fromkeys(ORDER, 0.5)}
+    for table, values in tables.items():
+        lines += ["", f"[{table}]", *(f"{_key(key)} = {_value(value)}" for key, value in values.items())]
+    return "\n".join([*lines, ""])
+
+
+def _key(key: str) -> str:
+    return key if key.replace("_", "").isalnum() else f'"{key}"'
+
+
+def _value(value: object) -> str:
+    return f'"{value}"' if isinstance(value, str) else repr(value)

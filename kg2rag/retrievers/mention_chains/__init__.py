@@ -1,0 +1,1 @@
+"""Passages ordered by the chains of shared names that cover most of the question; no language model."""

@@ -1,0 +1,79 @@
+"""Queries -> the passages that are worth ranking: the first of a walk, of the cosines and of BM25, about 60 a query.
+
+The walk is that of `mention_ppr`, started also at the passages nearest to the question's sub-phrases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.types.arrays import FloatArray, IntArray, Matrix
+from kg2rag.types.rankings import best
+
+
+@dataclass(frozen=True)
+class Found:
+    """What three searches found for one query; (n_passages,) each, of which only `allowed` count.
+
+    Attributes
+    ----------
+    allowed : corpus rows that the query may return, ascending.
+    walk, cosine, bm25 : share of the walk, cosine with the question, BM25.
+    phrases : (n_phrases, dim) the vectors of its sub-phrases.
+    """
+
+    allowed: IntArray
+    walk: FloatArray
+    cosine: FloatArray
+    bm25: FloatArray
+    phrases: Matrix
+
+    def candidates(self, walk: int, dense: int, bm25: int) -> IntArray:
+        """The first so many rows of each search, ascending, each once; none that walk or BM25 gives 0."""
+        reached = [
+            rows[scores[rows] > 0]
+            for scores, k in ((self.walk, walk), (self.bm25, bm25))
+            for rows in [self.first(scores, k)]
+        ]
+        return np.unique(np.concatenate([*reached, self.first(self.cosine, dense)]))
+
+    def first(self, scores: FloatArray, k: int) -> IntArray:
+        """The `k` best allowed rows, equal scores by row."""
+        rows = self.allowed[best(scores[self.allowed], k)]
+        return rows[np.lexsort((rows, -scores[rows]))][:k]
+
+
+def phrase_restarts(
+    kb: KnowledgeBase,
+    vectors: Sequence[Matrix],
+    masks: Sequence[IntArray | None],
+    n_nodes: int,
+    *,
+    seeds: int,
+    weight: float,
+    temperature: float,
+    fit_temperature: float,
+) -> FloatArray:
+    """(n_queries, n_nodes) what sub-phrases add to where the walks start.
+
+    The `seeds` passages nearest to a phrase share weight · exp((best cosine - 1) / fit_temperature) by softmax of their
+    cosines / temperature.
+
+    Parameters
+    ----------
+    vectors : (n_phrases, dim) of each query's phrases. masks : the rows that each query may return.
+    """
+    restarts = np.zeros((len(vectors), n_nodes))
+    owner = np.repeat(np.arange(len(vectors)), [len(each) for each in vectors])
+    if not len(owner):
+        return restarts
+    nearest = kb.dense.search(np.concatenate(vectors), seeds, [masks[i] for i in owner.tolist()])
+    for i, (rows, cosines) in zip(owner.tolist(), nearest, strict=True):
+        if len(rows):
+            share = np.exp((cosines - cosines[0]) / temperature)
+            restarts[i, rows] += weight * np.exp((cosines[0] - 1) / fit_temperature) * share / share.sum()
+    return restarts

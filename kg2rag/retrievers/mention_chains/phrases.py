@@ -1,0 +1,50 @@
+"""A question -> its sub-phrases, each of which is encoded as a query of its own. Ours."""
+
+from __future__ import annotations
+
+import re
+
+from kg2rag.text.lexicon import FUNCTION_WORDS
+
+_TOKEN = re.compile(r"[\w’'\-\.&]+|[,;:()\"“”?!]")
+_PUNCTUATION = re.compile(r"[,;:()\"“”?!]")
+_POSSESSIVE = re.compile(r"['’]s$")
+_BOUNDARY = FUNCTION_WORDS | set(
+    "s t d whose whom be being am 's does did do done than out off down how many much".split()
+)
+
+
+def sub_phrases(question: str, most: int) -> list[str]:
+    """At most `most` spans of two words or more, each once, those of fewest runs first.
+
+    A run is a sequence of content words; function words, punctuation and a possessive end it. A span begins and ends
+    with a run, may hold function words between runs, and is not the whole question.
+    """
+    words, runs = _runs(question)
+    found: dict[str, None] = {}
+    for length in range(1, len(runs) + 1):
+        for (start, _), (_, end) in zip(runs, runs[length - 1 :], strict=False):
+            if end - start >= 2 and (start > 0 or end < len(words)):
+                found.setdefault(_POSSESSIVE.sub("", " ".join(words[start:end])))
+            if len(found) >= most:
+                return list(found)[:most]
+    return list(found)
+
+
+def _runs(question: str) -> tuple[list[str], list[tuple[int, int]]]:
+    """The words of a question, and the (start, end) of each run of content words among them."""
+    words: list[str] = []
+    runs: list[tuple[int, int]] = []
+    inside = False
+    for token in _TOKEN.findall(question):
+        bare = token.strip(".'’-").lower()
+        if not bare or _PUNCTUATION.fullmatch(token):
+            inside = inside and not _PUNCTUATION.fullmatch(token)
+            continue
+        words.append(token.strip("?.,"))
+        content = bare not in _BOUNDARY
+        if content:
+            start = runs.pop()[0] if inside else len(words) - 1
+            runs.append((start, len(words)))
+        inside = content and not bare.endswith(("'s", "’s"))
+    return words, runs

@@ -1,0 +1,287 @@
+"""Query -> passages, ordered by the chains of shared names that cover most of the question. No LLM, no key.
+
+1. The question's sub-phrases are encoded as queries of their own (`phrases`).
+2. `mention_ppr`'s walk starts also at the passages nearest to them; its first passages, the nearest ones and BM25's are
+   the candidates (`candidates`).
+3. A linear model says how likely each is needed by itself, a second how well it continues a set of others: by names
+   that the question lacks, by the phrases and words that the set leaves open (`signals`, `ranker`).
+4. A beam finds the best pairs and third passages (`chains`); passages are ordered by both.
+
+Ours. The coefficients are fitted on training questions alone (`coefficients.toml`, `kg2rag fit mention_chains`). After
+[1] MDR, [2] Baleen, [3] Beam Retrieval, [4] PropRAG, which do with trained encoders or an LLM what two sums do here.
+[1] Xiong et al., ICLR 2021. [2] Khattab et al., NeurIPS 2021. [3] Zhang et al., NAACL 2024. [4] Wang & Han, EMNLP 2025.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kg2rag.compute.cosines import all_cosines
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge.indexes.lexical import LexicalSettings
+from kg2rag.retrievers.dense import VectorRetriever
+from kg2rag.retrievers.mention_chains.candidates import Found, phrase_restarts
+from kg2rag.retrievers.mention_chains.chains import Beam, Chains, chains_of
+from kg2rag.retrievers.mention_chains.paths import ChainPaths
+from kg2rag.retrievers.mention_chains.phrases import sub_phrases
+from kg2rag.retrievers.mention_chains.ranker import DEFAULT, Ranker, read_coefficients
+from kg2rag.retrievers.mention_chains.signals import Evidence, evidence
+from kg2rag.retrievers.mention_chains.tokens import QuestionTokens, question_tokens, token_index
+from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
+from kg2rag.retrievers.mention_ppr.walks import WalkedPaths, at_once, walked_paths, walks
+from kg2rag.types.arrays import FloatArray, IntArray, Matrix
+from kg2rag.types.formulas import arithmetic
+from kg2rag.types.parameters import above, at_least, below, check
+from kg2rag.types.passages import Query
+from kg2rag.types.rankings import Ranking, rank
+from kg2rag.types.trace import Step, Trace, step
+
+WITHOUT_TOKENS = "the encoder gives no token vectors that the coefficients know: ranked without them"
+SHOWN = 3  # pairs in a ranking's metadata
+
+
+@dataclass(frozen=True)
+class Searched:
+    """A query's candidates: what is known of them, the chains among them, and the paths that lead to them."""
+
+    found: Found
+    evidence: Evidence
+    chains: Chains
+    walked: WalkedPaths
+
+
+@dataclass(frozen=True)
+class MentionChains(VectorRetriever):
+    """Chains of passages over a walk's candidates.
+
+    Parameters
+    ----------
+    damping, iterations, temperature, backward, name_weight, max_mentions : of the walk, see `MentionPPR`.
+    dense_seeds, dense_temperature, title_weight, query_name_weight : of the walk's start, see `MentionPPR`.
+    max_phrases : sub-phrases of a question, the shortest first; 0 for none.
+    phrase_seeds, phrase_weight, phrase_temperature : the walk starts also at each phrase's nearest passages; they share
+        phrase_weight · exp((best cosine - 1) / phrase_temperature) by softmax of cosines / dense_temperature.
+    walk_depth, dense_depth, bm25_depth : how many of each search's first passages are candidates.
+    gain_temperature : of the soft maximum over phrases in `phrase_gain`, in units of cosine.
+    sources : likeliest passages that a chain may begin with.
+    beam, beam_temperature : pairs that are continued, and the temperature of their shares, in log-odds.
+    member_bonus : a pair's members count as its best other continuation plus this, in log-odds.
+    coefficients : "default", or a file that `kg2rag fit mention_chains` wrote.
+    depth : passages ranked; below the candidates the nearest others.
+    """
+
+    kb: KnowledgeBase = field(repr=False)
+    damping: float = 0.7
+    iterations: int = 15
+    temperature: float = 0.25
+    backward: float = 0.3
+    name_weight: float = 0.03
+    max_mentions: int = 50
+    dense_seeds: int = 10
+    dense_temperature: float = 0.03
+    title_weight: float = 2.0
+    query_name_weight: float = 0.5
+    max_phrases: int = 40
+    phrase_seeds: int = 3
+    phrase_weight: float = 0.3
+    phrase_temperature: float = 0.25
+    walk_depth: int = 40
+    dense_depth: int = 20
+    bm25_depth: int = 20
+    gain_temperature: float = 0.05
+    sources: int = 8
+    beam: int = 8
+    beam_temperature: float = 2.0
+    member_bonus: float = 1.0
+    coefficients: str = DEFAULT
+    depth: int = 100
+
+    def __post_init__(self) -> None:
+        numbers = [name for name in MentionChains.__dataclass_fields__ if name not in ("kb", "damping", "coefficients")]
+        any_size = {name for name in numbers if name.endswith(("_weight", "_bonus"))} | {
+            "backward",
+            "max_mentions",
+            "max_phrases",
+        }
+        check(
+            self,
+            damping=above(0) & below(1),
+            **{name: at_least(0) if name in any_size else above(0) for name in numbers},
+        )
+        read_coefficients(self.coefficients)
+
+    def prepare(self, queries: Sequence[Query]) -> None:
+        """Encode the queries, their phrases and their tokens, then build what is shared by them with the first."""
+        if queries:
+            self._phrase_vectors(queries)
+            self._tokens(queries)
+        super().prepare(queries)
+
+    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
+        """The walks of a batch in parallel, then each query's candidates and chains on their own."""
+        searched = zip(queries, self.searched(queries), strict=True)
+        return [self._ranking(query, each, k) for query, each in searched]
+
+    def searched(self, queries: Sequence[Query]) -> Iterator[Searched | None]:
+        """The candidates and chains of each query; None where it may return no passage."""
+        size = at_once(self._walker.graph) if queries else 1
+        for first in range(0, len(queries), size):
+            yield from self._block(queries[first : first + size])
+
+    @property
+    def _walker(self) -> MentionPPR:
+        """The system whose graph is walked, and whose start the walks have."""
+        shared = MentionPPR.__dataclass_fields__.keys() & MentionChains.__dataclass_fields__.keys()
+        return MentionPPR(**{name: getattr(self, name) for name in shared if name != "depth"})
+
+    def _block(self, queries: Sequence[Query]) -> Iterator[Searched | None]:
+        kb, walker = self.kb, self._walker
+        masks, vectors = kb.candidates(queries), kb.encode_queries(queries)
+        cosines, phrases = all_cosines(vectors, kb.vectors), self._phrase_vectors(queries)
+        everything = np.arange(len(kb.corpus))
+        allowed = [everything if mask is None else mask for mask in masks]
+        restarts = self._restarts(queries, walker, cosines, allowed, phrases)
+        walked, via = walks(
+            walker.graph,
+            kb.sentence_vectors,
+            vectors,
+            restarts,
+            masks,
+            damping=self.damping,
+            temperature=self.temperature,
+            iterations=self.iterations,
+        )
+        lexical = kb.lexical(LexicalSettings())
+        for i, (query, tokens) in enumerate(zip(queries, self._tokens(queries), strict=True)):
+            if not len(allowed[i]):
+                yield None
+                continue
+            scores = lexical.scores(query.text)
+            found = Found(allowed[i], walked[i, : len(everything)], cosines[i], scores, phrases[i])
+            rows = found.candidates(self.walk_depth, self.dense_depth, self.bm25_depth)
+            known = evidence(kb, query.text, vectors[i], found, rows, tokens)
+            paths = walked_paths(rows, via[i], restarts[i], walker.graph, kb.corpus, walker.names)
+            yield Searched(found, known, chains_of(known, self._ranker, self._beam), paths)
+
+    def _restarts(
+        self,
+        queries: Sequence[Query],
+        walker: MentionPPR,
+        cosines: FloatArray,
+        allowed: Sequence[IntArray],
+        phrases: Sequence[Matrix],
+    ) -> FloatArray:
+        """(n_queries, n_nodes) where the walks start: as `mention_ppr`'s, and at the sub-phrases' nearest passages."""
+        ids = self.kb.corpus.ids
+        dense = [
+            rank(query.id, rows, cosine[rows], ids, self.dense_seeds)
+            for query, cosine, rows in zip(queries, cosines, allowed, strict=True)
+        ]
+        return walker.restarts(queries, dense)[0] + phrase_restarts(
+            self.kb,
+            phrases,
+            self.kb.candidates(queries),
+            walker.graph.n_nodes,
+            seeds=self.phrase_seeds,
+            weight=self.phrase_weight,
+            temperature=self.dense_temperature,
+            fit_temperature=self.phrase_temperature,
+        )
+
+    def _phrase_vectors(self, queries: Sequence[Query]) -> list[Matrix]:
+        """(n_phrases, dim) of each query; the phrases of all are encoded together."""
+        phrases = [sub_phrases(query.text, self.max_phrases) for query in queries]
+        vectors = self.kb.encode_once([phrase for each in phrases for phrase in each], "query")
+        return np.split(vectors, np.cumsum([len(each) for each in phrases])[:-1])
+
+    def _tokens(self, queries: Sequence[Query]) -> Sequence[QuestionTokens | None]:
+        if token_index(self.kb) is None:
+            return [None] * len(queries)
+        return question_tokens(self.kb, [query.text for query in queries])
+
+    @property
+    def _ranker(self) -> Ranker:
+        return read_coefficients(self.coefficients).ranker(tokens=token_index(self.kb) is not None)
+
+    @property
+    def _beam(self) -> Beam:
+        return Beam(self.sources, self.beam, self.beam_temperature, self.member_bonus, self.gain_temperature)
+
+    def _ranking(self, query: Query, searched: Searched | None, k: int) -> Ranking:
+        """Candidates by their chains; below them the nearest other passages."""
+        ids = self.kb.corpus.ids
+        if searched is None:
+            return rank(query.id, np.empty(0, np.int64), np.empty(0), ids, k)
+        chains, rows, order = searched.chains, searched.evidence.rows, self._ranker.order
+        scores = order({"second": chains.second, "third": chains.third})
+        beyond = searched.found.first(searched.found.cosine, self.depth + len(rows))
+        beyond = beyond[~np.isin(beyond, rows)]
+        place, least = np.arange(1.0, len(beyond) + 1), np.full(len(beyond), scores.min())
+        parts = {
+            "second": chains.second,
+            "third": chains.third,
+            "start": chains.start,
+            **searched.evidence.alone,
+            **chains.step,
+        }
+        blank, none = np.full(len(beyond), np.nan), np.full(len(rows), np.nan)
+        said = arithmetic(
+            {"chains": order.formula, "dense": "least score - place"}, {"chains": "graph", "dense": "dense"}
+        )
+        said["chains"] = self._named_chains(searched)
+        if searched.evidence.max_sim is None:
+            said["note"] = WITHOUT_TOKENS
+        continued = np.flatnonzero(chains.source >= 0)
+        sources = dict(zip(rows[continued].tolist(), rows[chains.source[continued]].tolist(), strict=True))
+        return rank(
+            query.id,
+            np.concatenate([rows, beyond]),
+            np.concatenate([scores, least - place]),
+            ids,
+            min(k, self.depth),
+            stages=("chains", "dense"),
+            stage_codes=np.repeat([0, 1], [len(rows), len(beyond)]),
+            score_parts={
+                **{name: np.concatenate([column, blank]) for name, column in parts.items()},
+                "least score": np.concatenate([none, least]),
+                "place": np.concatenate([none, place]),
+            },
+            paths=ChainPaths(searched.walked, sources),
+            metadata=said,
+        )
+
+    def _named_chains(self, searched: Searched) -> tuple[str, ...]:
+        """The best pairs by title, with their shares."""
+        corpus, rows, chains = self.kb.corpus, searched.evidence.rows, searched.chains
+        named = [
+            [corpus.titles[row] or corpus.ids[row] for row in rows[pair].tolist()] for pair in chains.pairs[:SHOWN]
+        ]
+        return tuple(f"{a} + {b} ({share:.2f})" for (a, b), share in zip(named, chains.shares.tolist(), strict=False))
+
+    def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
+        """Which passages are candidates, which may continue a chain, and which chains bring among the first k."""
+        traces = []
+        for query, each in zip(queries, self.searched(queries), strict=True):
+            ranking = self._ranking(query, each, k)
+            traces.append(Trace(ranking, () if each is None else self._steps(each, k)))
+        return traces
+
+    def _steps(self, searched: Searched, k: int) -> tuple[Step, ...]:
+        known, chains = searched.evidence, searched.chains
+        rows, first = known.rows, np.argsort(-chains.start, kind="stable")[: self.sources]
+        shared = np.maximum(known.shared_word, known.title_words)[first].max(axis=0)
+        named = np.union1d(np.flatnonzero(shared > 0), first)
+        orders = [np.argsort(-order, kind="stable")[:k] for order in (chains.start, chains.second, chains.third)]
+        ranked = self._ranker.order({"second": chains.second, "third": chains.third})
+        depths = f"{self.walk_depth} of the walk, {self.dense_depth} by cosine and {self.bm25_depth} by BM25"
+        return (
+            step("candidate", "not retrieved", f"not among the first {depths}", rows),
+            step(
+                "named", "entity not linked", f"no naming word in common with the {self.sources} likeliest", rows[named]
+            ),
+            step("in a chain", "pruned", f"below {k} alone, as second and as third passage", rows[np.unique(orders)]),
+            step("ordered", "ranked below k", f"below {k} in the sum", rows[np.argsort(-ranked, kind="stable")[:k]]),
+        )

@@ -1,0 +1,154 @@
+"""Questions and passages -> how well each wordpiece of a question matches a passage (late interaction).
+
+MaxSim is that of [1], over the token vectors of the encoder that is in use anyway, projected on 64 axes and rounded to
+a byte each; the weights of wordpieces by rarity are ours. Built once a corpus and memory-mapped from the store.
+
+[1] Khattab & Zaharia, "ColBERT", SIGIR 2020.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from pathlib import Path
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from kg2rag.compute.encoder import SentenceEncoder
+from kg2rag.compute.token_vectors import encode_tokens
+from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.retrievers.mention_chains.naming import rarity
+from kg2rag.types.arrays import FloatArray, IntArray, Matrix
+
+VERSION = 1  # of what the store holds
+SCALE = 127
+BASIS = files(__package__) / "token_basis.npy"
+ENCODER_SHA256 = (
+    "2c705a5e3279febcd4b210fc95a6231ced10be71e400e863ab41b623d5799508"  # its weights, to which the axes were fitted
+)
+
+Bytes = NDArray[np.int8]
+
+
+@dataclass(frozen=True)
+class QuestionTokens:
+    """The wordpieces of a question: `vectors` (t, 64) of norm 1, `weights` (t,) by rarity, summing to 1."""
+
+    vectors: Matrix
+    weights: FloatArray
+
+
+@dataclass(frozen=True)
+class TokenVectors:
+    """The token vectors of a corpus.
+
+    Attributes
+    ----------
+    vectors : (n_tokens, 64) rounded to bytes, 127 times their size. indptr : (n_passages + 1,) where each begins.
+    rarity : (n_wordpieces,) see `naming.rarity`.
+    """
+
+    vectors: Bytes
+    indptr: IntArray
+    rarity: FloatArray
+
+    def max_sim(self, question: QuestionTokens, rows: IntArray) -> FloatArray:
+        """(m, t) the highest cosine of each wordpiece of the question with one of the passage; 0 without any."""
+        found: FloatArray = _max_sim(self.vectors, self.indptr, rows, question.vectors / np.float32(SCALE))
+        return found
+
+
+def token_index(kb: KnowledgeBase) -> TokenVectors | None:
+    """The token vectors of a knowledge base's passages; None where the axes fit another encoder."""
+    return kb.part("token_vectors", lambda: _open(kb))
+
+
+def question_tokens(kb: KnowledgeBase, texts: Sequence[str]) -> list[QuestionTokens]:
+    """The wordpieces of some questions; a text is encoded once a process. Only where `token_index` is not None."""
+    index, encoder = token_index(kb), kb.embedder
+    if index is None or not isinstance(encoder, SentenceEncoder):
+        raise ValueError(f"{encoder!r} gives no token vectors.")
+    known: dict[str, QuestionTokens] = kb.part("question_tokens", dict)
+    lacking = [text for text in dict.fromkeys(texts) if text not in known]
+    if lacking:
+        encoded = encode_tokens(encoder, lacking, kb.store, "query", reduce=projected)
+        for text, (pieces, vectors) in zip(lacking, encoded, strict=True):
+            weights = index.rarity[pieces]
+            known[text] = QuestionTokens(vectors, weights / weights.sum() if len(weights) else weights)
+    return [known[text] for text in texts]
+
+
+def projected(vectors: Matrix) -> Matrix:
+    """Token vectors on the axes, scaled to norm 1: (n, 384) -> (n, 64)."""
+    small = np.einsum("nd,ad->na", vectors, _axes())  # not by BLAS, whose rounding may depend on its threads
+    norms: Matrix = np.linalg.norm(small, axis=1, keepdims=True)
+    return np.asarray(small / (norms + np.float32(1e-9)), dtype=np.float32)
+
+
+@cache
+def _axes() -> Matrix:
+    """(64, 384) the axes on which token vectors vary most."""
+    with BASIS.open("rb") as file:
+        axes: Matrix = np.ascontiguousarray(np.load(file, allow_pickle=False).T, dtype=np.float32)
+    return axes
+
+
+def _open(kb: KnowledgeBase) -> TokenVectors | None:
+    encoder, store, corpus = kb.embedder, kb.store, kb.corpus
+    if not isinstance(encoder, SentenceEncoder) or encoder.describe(store)["weights_sha256"] != ENCODER_SHA256:
+        return None
+    key = {
+        "corpus": corpus.fingerprint,
+        "encoder": encoder.fingerprint(store),
+        "basis": sha256(BASIS.read_bytes()).hexdigest(),
+        "version": VERSION,
+    }
+    folder = store.entry("tokens", key, lambda folder: _write(folder, encoder, kb))
+    frequency = np.load(folder / "frequency.npy")
+    return TokenVectors(
+        np.asarray(np.load(folder / "vectors.npy", mmap_mode="r")),
+        np.load(folder / "indptr.npy"),
+        rarity(len(corpus), frequency),
+    )
+
+
+def _write(folder: Path, encoder: SentenceEncoder, kb: KnowledgeBase) -> None:
+    """Encode every passage and save its vectors, and in how many passages each wordpiece is."""
+    found = encode_tokens(
+        encoder,
+        kb.corpus.contents,
+        kb.store,
+        reduce=lambda vectors: np.rint(SCALE * projected(vectors)).astype(np.int8),
+    )
+    frequency = np.zeros(len(encoder.network.tokenizer), dtype=np.int64)
+    for pieces, _ in found:
+        frequency[np.unique(pieces)] += 1
+    np.save(folder / "vectors.npy", np.concatenate([vectors for _, vectors in found]))
+    np.save(folder / "indptr.npy", np.cumsum([0, *(len(pieces) for pieces, _ in found)], dtype=np.int64))
+    np.save(folder / "frequency.npy", frequency)
+
+
+@numba.njit(cache=True)
+def _max_sim(vectors: Bytes, indptr: IntArray, rows: IntArray, question: Matrix) -> FloatArray:
+    """See `TokenVectors.max_sim`; `question` is (t, 64), and the sums have one order, whatever the batch."""
+    n_question, dim = question.shape
+    turned = np.ascontiguousarray(question.T)
+    found = np.zeros((rows.shape[0], n_question))
+    sums = np.empty(n_question, dtype=np.float32)
+    for i in range(rows.shape[0]):
+        for token in range(indptr[rows[i]], indptr[rows[i] + 1]):
+            sums[:] = 0.0
+            for axis in range(dim):
+                value = np.float32(vectors[token, axis])
+                for piece in range(n_question):
+                    sums[piece] += value * turned[axis, piece]
+            first = token == indptr[rows[i]]
+            for piece in range(n_question):
+                if first or sums[piece] > found[i, piece]:
+                    found[i, piece] = sums[piece]
+    return found
