@@ -119,7 +119,7 @@ def _linear(section: object, table: str, names: tuple[str, ...], file: str) -> L
     if not isinstance(given, Mapping):
         raise ParameterError(f"coefficients {file!r}: there is no table [{table}]. Fit them anew.")
     allowed = ("intercept", *names)
-    for key in (*allowed, *given):
+    for key in (*given, *allowed):
         if key not in allowed:
             raise ParameterError(f"coefficients {file!r}: [{table}] has {key!r}. Known: {', '.join(allowed)}.")
         value = given.get(key)
