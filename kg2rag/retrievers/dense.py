@@ -54,7 +54,7 @@ def walk_or_dense(
     queries: Sequence[Query],
     k: int,
     *,
-    link: Callable[[Sequence[Query]], Sequence[Start | None]],
+    link: Callable[[Sequence[Query]], Sequence[Start]],
     walk: Callable[[Sequence[Query], Sequence[Start], int], Sequence[Ranking]],
     without: str,
 ) -> list[Ranking]:
@@ -62,7 +62,7 @@ def walk_or_dense(
 
     Parameters
     ----------
-    link : queries -> where each starts; None for one that has no start, which then gets the dense ranking.
+    link : queries -> where each starts; false for one that has no start, which then gets the dense ranking.
     walk : queries, their starts and k -> their rankings; called with one query or more.
     without : why a query that is not empty has no start; noted in its ranking's metadata.
     """
@@ -70,8 +70,8 @@ def walk_or_dense(
     rankings: list[Ranking] = []
     for block in blocks:
         starts = link(block)
-        started = [(i, start) for i, start in enumerate(starts) if start is not None]
-        plain = [i for i, start in enumerate(starts) if start is None]
+        started = [(i, start) for i, start in enumerate(starts) if start]
+        plain = [i for i, start in enumerate(starts) if not start]
         found = dict(zip(plain, dense_fallback(kb, [block[i] for i in plain], k, without), strict=True))
         if started:
             walked = walk([block[i] for i, _ in started], [start for _, start in started], k)

@@ -7,9 +7,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import numpy as np
 
@@ -21,46 +21,7 @@ from kg2rag.types.passages import Query, first_of
 from kg2rag.types.rankings import Ranking, rank
 from kg2rag.types.trace import Trace, step
 
-
-class Method(NamedTuple):
-    """A way to fuse: what is read of a ranking's hits (a part's name, the numbers), what that gives, how it is joined.
-
-    `term` is what one ranking adds to the formula of a score.
-    """
-
-    part: str
-    read: Callable[[Ranking], FloatArray]
-    give: Callable[[FloatArray, float], FloatArray]
-    join: np.ufunc
-    term: str
-
-
-def _ranks(ranking: Ranking) -> FloatArray:
-    return np.arange(1, len(ranking) + 1, dtype=np.float64)
-
-
-def _reciprocal(ranks: FloatArray, constant: float) -> FloatArray:
-    given: FloatArray = 1.0 / (constant + ranks)
-    return given
-
-
-def _min_max(ranking: Ranking) -> FloatArray:
-    if not len(ranking):
-        return ranking.scores
-    low, high = ranking.scores[-1], ranking.scores[0]
-    return np.ones(len(ranking)) if high == low else (ranking.scores - low) / (high - low)
-
-
-def _as_read(scaled: FloatArray, constant: float) -> FloatArray:  # noqa: ARG001
-    return scaled
-
-
-_RANK, _SCALED = "{weight} / ({constant} + {name} rank)", "{weight} · {name} scaled"
-METHODS: dict[str, Method] = {
-    "max": Method("scaled", _min_max, _as_read, np.maximum, _SCALED),
-    "rrf": Method("rank", _ranks, _reciprocal, np.add, _RANK),
-    "sum": Method("scaled", _min_max, _as_read, np.add, _SCALED),
-}
+METHODS = ("max", "rrf", "sum")
 
 
 @dataclass(frozen=True)
@@ -145,7 +106,6 @@ def fuse_rankings(
     rank", or "dense scaled"). The rankings' metadata are kept; a key that several have is prefixed
     by each one's name.
     """
-    how = METHODS[method]
     names = _distinct([ranking.stages[0] or "ranking" for ranking in rankings])
     rows, inverse = np.unique(np.concatenate([ranking.rows for ranking in rankings]), return_inverse=True)
     given, read, scores = np.full((3, len(rankings), len(rows)), np.nan)  # NaN, not 0: min-max gives the last hit 0
@@ -154,17 +114,18 @@ def fuse_rankings(
     start = 0
     for i, (ranking, weight) in enumerate(zip(rankings, weights, strict=True)):
         at = inverse[start : start + len(ranking)]
-        read[i, at], scores[i, at] = how.read(ranking), ranking.scores
-        given[i, at] = weight * how.give(read[i, at], constant)
+        scores[i, at], (read[i, at], unweighted) = ranking.scores, _read(ranking, method, constant)
+        given[i, at] = weight * unweighted
         codes[i, at] = len(stages) + (0 if ranking.stage_codes is None else ranking.stage_codes.astype(np.int64))
         stages += _labels(names[i], ranking)
         start += len(ranking)
     most = np.nanargmax(given, axis=0) if len(rows) else np.empty(0, dtype=np.int64)
-    columns = zip(names, given, read, scores, strict=True)
+    columns, join = zip(names, given, read, scores, strict=True), np.maximum if method == "max" else np.add
+    what = "rank" if method == "rrf" else "scaled"
     return rank(
         rankings[0].query_id,
         rows,
-        how.join.reduce(np.nan_to_num(given, nan=0.0), axis=0),
+        join.reduce(np.nan_to_num(given, nan=0.0), axis=0),
         rankings[0].ids,
         k,
         stages=tuple(stages),
@@ -172,11 +133,21 @@ def fuse_rankings(
         score_parts={
             part: column
             for name, gave, of, score in columns
-            for part, column in ((name, gave), (f"{name} {how.part}", of), (f"{name} score", score))
+            for part, column in ((name, gave), (f"{name} {what}", of), (f"{name} score", score))
         },
         paths=first_of(*(ranking.paths for ranking in rankings)),
-        metadata={**_merged(names, rankings), **_arithmetic(how, names, rankings, weights, constant)},
+        metadata={**_merged(names, rankings), **_arithmetic(method, names, rankings, weights, constant)},
     )
+
+
+def _read(ranking: Ranking, method: str, constant: float) -> tuple[FloatArray, FloatArray]:
+    """What is read of a ranking's hits, (n_hits,) ranks or scaled scores, and what that gives at a weight of 1."""
+    if method == "rrf":
+        ranks = np.arange(1, len(ranking) + 1, dtype=np.float64)
+        return ranks, 1.0 / (constant + ranks)
+    low, high = ranking.scores[-1:], ranking.scores[:1]
+    scaled = np.ones(len(ranking)) if (high == low).all() else (ranking.scores - low) / (high - low)
+    return scaled, scaled
 
 
 def _labels(name: str, ranking: Ranking) -> list[str]:
@@ -196,19 +167,20 @@ def _merged(names: Sequence[str], rankings: Sequence[Ranking]) -> dict[str, obje
 
 
 def _arithmetic(
-    how: Method, names: Sequence[str], rankings: Sequence[Ranking], weights: Sequence[float], constant: float
+    method: str, names: Sequence[str], rankings: Sequence[Ranking], weights: Sequence[float], constant: float
 ) -> dict[str, object]:
+    term = "{weight} / ({constant} + {name} rank)" if method == "rrf" else "{weight} · {name} scaled"
     terms = [
-        how.term.format(weight=number(weight), constant=number(constant), name=name)
+        term.format(weight=number(weight), constant=number(constant), name=name)
         for name, weight in zip(names, weights, strict=True)
     ]
     formulas: dict[str, str] = {}
     looked: dict[str, str] = {}
-    for name, term, ranking in zip(names, terms, rankings, strict=True):
+    for name, own, ranking in zip(names, terms, rankings, strict=True):
         labels, of = _labels(name, ranking), sources(ranking)
-        formulas.update(dict.fromkeys(labels, term))
+        formulas.update(dict.fromkeys(labels, own))
         looked.update(zip(labels, (of[stage] for stage in ranking.stages), strict=True))
-    return arithmetic(" + ".join(terms) if how.join is np.add else formulas, looked)
+    return arithmetic(" + ".join(terms) if method != "max" else formulas, looked)
 
 
 def _distinct(names: Sequence[str]) -> list[str]:

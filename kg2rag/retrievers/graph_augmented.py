@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.graph import Neighbour, graph_score
 from kg2rag.knowledge.graph.components import Components
 from kg2rag.knowledge.graph.neighbourhood import Hops
+from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.contract import Pipeline, Stage
 from kg2rag.retrievers.dense import Dense
@@ -66,22 +68,16 @@ class GraphAugment(Stage):
         if mask is not None:
             reached = {row: reached[row] for row in mask.tolist() if row in reached}
         hybrid = dict(zip(ranking.rows.tolist(), ranking.scores.tolist(), strict=True))
-        fresh = sorted((row for row in reached if row not in hybrid), key=lambda row: (-reached[row][0], row))
+        fresh = sorted(reached.keys() - hybrid.keys(), key=lambda row: (-reached[row][0], row))
         rows = [*hybrid, *fresh[: self.max_chunks]]
-        text = np.array([hybrid.get(row, 0.0) for row in rows])
+        kg, text = self.kb.graph, np.array([hybrid.get(row, 0.0) for row in rows])
         graph = np.array([reached[row][0] if row in reached else 0.0 for row in rows])
-        names = self.kb.graph.names
-        paths = {
-            row: tuple(self.kb.graph.triple(index) for index in reached[row][1].path) for row in rows if row in reached
-        }
-        nearest = [reached[row][1] if row in reached else None for row in rows]
-        parts = {
-            "hybrid": text,
-            "graph": graph,
-            "strength": np.array([near.weight if near else np.nan for near in nearest]),
-            "hop": np.array([near.hop if near else np.nan for near in nearest]),
-            "mentions": np.array([self.kb.graph.mention_counts[near.entity] if near else np.nan for near in nearest]),
-        }
+        nearest = {row: reached[row][1] for row in rows if row in reached}
+        about = np.full((3, len(rows)), np.nan)
+        for at, row in enumerate(rows):
+            if near := nearest.get(row):
+                about[:, at] = near.weight, near.hop, kg.mention_counts[near.entity]
+        parts = {"hybrid": text, "graph": graph, **dict(zip(("strength", "hop", "mentions"), about, strict=True))}
         return rank(
             ranking.query_id,
             np.array(rows, dtype=np.int64),
@@ -91,8 +87,9 @@ class GraphAugment(Stage):
             stages=("hybrid", "graph"),
             stage_codes=np.array([row not in hybrid for row in rows], dtype=np.int8),
             score_parts={**widened(ranking, len(rows) - len(hybrid)), **parts},
-            paths=first_of(paths, ranking.paths),
-            metadata=with_notes(ranking, _entities([names[link.entity] for link in links])) | self._arithmetic(ranking),
+            paths=first_of(TriplePaths(kg, nearest, attrgetter("path")), ranking.paths),
+            metadata=with_notes(ranking, _entities([kg.names[link.entity] for link in links]))
+            | self._arithmetic(ranking),
         )
 
     def _arithmetic(self, ranking: Ranking) -> dict[str, object]:

@@ -135,9 +135,9 @@ class PathSearch(Retriever):
         triples = map(self.kb.graph.triple, chain)
         return ". ".join(f"{triple.head} {triple.relation} {triple.tail}" for triple in triples)
 
-    def _comparable(self, queries: Sequence[Query]) -> list[bool | None]:
+    def _comparable(self, queries: Sequence[Query]) -> list[bool]:
         """Whether a query can be compared with triples at all: the search starts from those most similar to it."""
-        return [True if query.text.strip() and self.kb.graph.n_triples else None for query in queries]
+        return [bool(query.text.strip() and self.kb.graph.n_triples) for query in queries]
 
     def _walk(self, queries: Sequence[Query], _: Sequence[bool], k: int) -> list[Ranking]:
         from kg2rag.compute.cosines import all_cosines

@@ -93,10 +93,7 @@ class PracticalGraphRAG(VectorRetriever):
 
         without = "the query names no entity" if self.kb.graph.n_entities else "the graph has no entity"
         at_most = min(k, self.depth)  # of a dense ranking; three fused ones may have more hits
-        return walk_or_dense(self.kb, queries, at_most, link=self._link_or_none, walk=walk, without=without)
-
-    def _link_or_none(self, queries: Sequence[Query]) -> list[list[int] | None]:
-        return [entities or None for entities in self.link(queries)]
+        return walk_or_dense(self.kb, queries, at_most, link=self.link, walk=walk, without=without)
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Encode the queries, their phrases, the entities and the triples."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -19,18 +20,7 @@ from kg2rag.types.passages import Query
 
 NEARLY = 0.1
 """How far from 1 (or 100) the weights may sum and still be rescaled."""
-_PROMPT = """You weigh search methods for one query of a search engine over documents and source code.
-The methods:
-- dense: embeddings; for meaning, concepts and how-to questions.
-- sparse: BM25; for exact words and names.
-- pattern: fuzzy and partial matching of names, wildcards and formats; for typos and codes.
-- graph: relations between entities; for questions about what uses, extends or is connected with what.
-
-Query: {query}
-
-Reply with one JSON object and nothing else: "query_type", one of conceptual, identifier, relationship, fuzzy, mixed;
-"weights", an object with the numbers dense, sparse, pattern and graph, each from 0 to 1, their sum 1; "reasoning", one
-short sentence."""
+_PROMPT = (files(__package__) / "prompt.txt").read_text(encoding="utf-8").rstrip("\n")
 
 
 class _Weights(BaseModel):

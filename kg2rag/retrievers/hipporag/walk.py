@@ -112,6 +112,9 @@ class Linked(NamedTuple):
     weights: FloatArray
     metadata: Mapping[str, object]
 
+    def __bool__(self) -> bool:
+        return len(self.phrases) > 0
+
 
 class PhraseWalk(VectorRetriever):
     """Links queries to phrases and walks from them.
@@ -143,12 +146,8 @@ class PhraseWalk(VectorRetriever):
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """One walk a query, eight side by side, blocks of eight in parallel."""
-
-        def linked(block: Sequence[Query]) -> list[Linked | None]:
-            return [link if len(link.phrases) else None for link in self.link(block)]
-
         reason = self.unlinked if memory.phrases(self.kb).phrases else "the graph has no fact"
-        return walk_or_dense(self.kb, queries, k, link=linked, walk=self.walk, without=reason)
+        return walk_or_dense(self.kb, queries, k, link=self.link, walk=self.walk, without=reason)
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Encode the queries, build the graph, compile the walk."""

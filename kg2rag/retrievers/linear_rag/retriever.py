@@ -65,7 +65,7 @@ class LinearRAG(VectorRetriever):
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """One walk a query, eight side by side, blocks of eight in parallel."""
         without = "the query names no entity" if self.kb.mentions.keys else "the corpus mentions no entity"
-        return walk_or_dense(self.kb, queries, k, link=self._link_or_none, walk=self._walk, without=without)
+        return walk_or_dense(self.kb, queries, k, link=self.link, walk=self._walk, without=without)
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Encode the queries, their phrases, the sentences and the names; build the graph."""
@@ -134,9 +134,6 @@ class LinearRAG(VectorRetriever):
             active.update(reached)
             current = list(reached)
         return active
-
-    def _link_or_none(self, queries: Sequence[Query]) -> list[dict[int, float] | None]:
-        return [named or None for named in self.link(queries)]
 
     def _walk(self, queries: Sequence[Query], seeds: Sequence[Mapping[int, float]], k: int) -> list[Ranking]:
         from kg2rag.compute.cosines import all_cosines

@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.resources import files
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, create_model
@@ -22,13 +23,7 @@ from kg2rag.text.normalisation import entity_key, normalise
 from kg2rag.types.parameters import Count, Threshold, check
 from kg2rag.types.passages import Query
 
-_PROMPT = """You find the entities of a knowledge graph that a search query is about.
-{types}
-
-Query: {query}
-
-Reply with one JSON object and nothing else: "entities", a list of at most {limit} entities that the query names or
-plainly means, the most important first; of each {fields}. An empty list where there is none."""
+_PROMPT = (files(__package__) / "prompt.txt").read_text(encoding="utf-8").rstrip("\n")
 _NAME = '"name", its usual full name'
 _TYPE = '"type", one of the types above'
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from importlib.resources import files
 from itertools import pairwise
 from typing import Annotated
 
@@ -25,16 +26,7 @@ from kg2rag.text.normalisation import normalise
 from kg2rag.types.arrays import FloatArray
 from kg2rag.types.parameters import Count, at_least, between, check
 
-_PROMPT = """You put search results in order: which passages help most to answer a query? A passage also helps if it
-holds only one step of the way to the answer.
-
-Query: {query}
-
-Passages, one a line, each with its number:
-{passages}
-
-Reply with one JSON object and nothing else: "order", the list of all {n} numbers, each exactly once, the passage that
-helps most first."""
+_PROMPT = (files(__package__) / "prompt.txt").read_text(encoding="utf-8").rstrip("\n")
 
 _PLACE = re.compile(r"\{(?:query|passages|n)\}")
 

@@ -10,9 +10,11 @@ seeds that led there.
 from __future__ import annotations
 
 import string
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -51,10 +53,10 @@ class QuestionText:
         own = grams(name, n)
         if not own:
             return self.short_spans_match
-        return _enough(len(own & grams(self.text, n)), len(own))
+        return bool(_enough(len(own & grams(self.text, n)), len(own)))
 
 
-def _enough(shared: int, own: int) -> bool:
+def _enough(shared: Any, own: Any) -> Any:
     return (shared + SMOOTHING) / (own + SMOOTHING) >= THRESHOLD
 
 
@@ -68,36 +70,26 @@ class Titles:
         """Those that `question.mentions`, in their order."""
         if len(question.text) < LONGEST:  # then n depends on the question, and the index does not apply
             return [title for title in self.titles if question.mentions(title)]
+        sizes, postings = self._index
         shared = np.zeros(len(self.titles), dtype=np.int64)
         for n in range(1, LONGEST + 1):
             for gram in grams(question.text, n):
-                if (rows := self._postings.get(gram)) is not None:
+                if (rows := postings.get(gram)) is not None:
                     shared[rows] += 1
-        enough = (shared + SMOOTHING) / (self._sizes + SMOOTHING) >= THRESHOLD
-        enough &= (self._sizes > 0) | question.short_spans_match
-        enough &= self._lengths > 0
+        enough = _enough(shared, sizes) & ((sizes > 0) | question.short_spans_match)
         return [self.titles[i] for i in np.flatnonzero(enough).tolist()]
 
     @cached_property
-    def _grams(self) -> list[frozenset[str]]:
-        return [grams(title, min(LONGEST, len(title))) if title else frozenset() for title in self.titles]
-
-    @cached_property
-    def _lengths(self) -> IntArray:
-        return np.array([len(title) for title in self.titles], dtype=np.int64)
-
-    @cached_property
-    def _sizes(self) -> IntArray:
-        return np.array([len(own) for own in self._grams], dtype=np.int64)
-
-    @cached_property
-    def _postings(self) -> dict[str, IntArray]:
-        """n-gram -> the titles that have it; a title has n-grams of one n only."""
-        postings: dict[str, list[int]] = {}
-        for i, own in enumerate(self._grams):
-            for gram in own:
-                postings.setdefault(gram, []).append(i)
-        return {gram: np.array(rows, dtype=np.int64) for gram, rows in postings.items()}
+    def _index(self) -> tuple[IntArray, dict[str, IntArray]]:
+        """How many n-grams each title has, -1 where it is empty; n-gram -> the titles that have it, each of one n."""
+        sizes, postings = np.full(len(self.titles), -1, dtype=np.int64), defaultdict[str, list[int]](list)
+        for i, title in enumerate(self.titles):
+            if title:
+                own = grams(title, min(LONGEST, len(title)))
+                sizes[i] = len(own)
+                for gram in own:
+                    postings[gram].append(i)
+        return sizes, {gram: np.array(rows) for gram, rows in postings.items()}
 
 
 def mentioned_names(question: QuestionText, titles: Sequence[str], triples: Sequence[Triple]) -> list[str]:
@@ -106,16 +98,13 @@ def mentioned_names(question: QuestionText, titles: Sequence[str], triples: Sequ
     One pass in order: where a relation and one end are mentioned, so is the other end from there on.
     """
     found = dict.fromkeys(titles)
-    found.update(dict.fromkeys(end for end in _ends(triples) if end not in found and question.mentions(end)))
+    ends = dict.fromkeys(end for triple in triples for end in (triple.head, triple.tail))
+    found.update(dict.fromkeys(end for end in ends if end not in found and question.mentions(end)))
     relations = {triple.relation: question.mentions(triple.relation) for triple in triples}
     for triple in triples:
         if relations[triple.relation] and (triple.head in found or triple.tail in found):
             found.update(dict.fromkeys((triple.head, triple.tail)))
     return list(found)
-
-
-def _ends(triples: Sequence[Triple]) -> Iterator[str]:
-    return iter(dict.fromkeys(end for triple in triples for end in (triple.head, triple.tail)))
 
 
 @dataclass

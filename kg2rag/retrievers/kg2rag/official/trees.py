@@ -6,8 +6,10 @@ which the released code has where no hash interferes. Facts are numbered in the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,30 +17,11 @@ from kg2rag.knowledge.graph.forest import spanning_trees
 from kg2rag.types.arrays import FloatArray
 from kg2rag.types.passages import Triple
 
+if TYPE_CHECKING:
+    from scipy.cluster.hierarchy import DisjointSet
+
 QUERY_EDGE = -1
 Edge = tuple[str, str]
-
-
-class Groups:
-    """Union-find over vertices."""
-
-    def __init__(self) -> None:
-        self.parent: dict[str, str] = {}
-
-    def of(self, vertex: str) -> str:
-        """The representative of the vertex's group."""
-        root = self.parent.setdefault(vertex, vertex)
-        while root != self.parent[root]:
-            root = self.parent[root]
-        while vertex != root:
-            self.parent[vertex], vertex = root, self.parent[vertex]
-        return root
-
-    def join(self, one: str, other: str) -> bool:
-        """Whether two groups became one."""
-        left, right = self.of(one), self.of(other)
-        self.parent[right] = left
-        return left != right
 
 
 def iteration_trees(
@@ -66,15 +49,12 @@ def iteration_trees(
         return place[key[0]], first[key], i
 
     order = sorted(range(len(edges)), key=lambda i: (-weights[i], *met(i)))
-    kept = _kruskal(order, edges, weights, joined)
+    kept, members = _kruskal(order, edges, weights, joined, place)
     position = {i: at for at, i in enumerate(kept)}
-    members = _components(edges, joined, place)
     trees: dict[str, list[int]] = {root: [] for root in members.values()}
     for i in sorted(kept, key=lambda i: (met(i)[0], position[i])):
         trees[members[edges[i][0]]].append(i)
-    sizes: dict[str, int] = {}
-    for root in members.values():
-        sizes[root] = sizes.get(root, 0) + 1
+    sizes = Counter(members.values())
     if self_loops:
         for root in trees:
             if sizes[root] == 1:
@@ -128,27 +108,26 @@ def _key(edge: Edge, place: Mapping[str, int]) -> Edge:
     return edge if place[edge[0]] <= place[edge[1]] else (edge[1], edge[0])
 
 
-def _kruskal(order: Sequence[int], edges: Sequence[Edge], weights: FloatArray, joined: Sequence[str]) -> list[int]:
-    """The facts that join two groups, heaviest first; the edges between mentioned names weigh 0."""
-    groups, kept, open_ = Groups(), [], True
+def _kruskal(
+    order: Sequence[int], edges: Sequence[Edge], weights: FloatArray, joined: Sequence[str], vertices: Iterable[str]
+) -> tuple[list[int], dict[str, str]]:
+    """The facts that join two groups, heaviest first; and each vertex's component, by a vertex that stands for it.
+
+    The edges between mentioned names weigh 0.
+    """
+    from scipy.cluster.hierarchy import DisjointSet
+
+    groups, kept, open_ = DisjointSet(vertices), [], True
     for i in order:
         if open_ and weights[i] < 0:
             open_ = False
-            _join_all(groups, joined)
-        if groups.join(*edges[i]):
+            _merge_all(groups, joined)
+        if groups.merge(*edges[i]):
             kept.append(i)
-    return kept
+    _merge_all(groups, joined)
+    return kept, {vertex: groups[vertex] for vertex in vertices}
 
 
-def _components(edges: Sequence[Edge], joined: Sequence[str], place: Mapping[str, int]) -> dict[str, str]:
-    """Vertex -> the representative of its component, in the order of the vertices."""
-    groups = Groups()
-    for edge in edges:
-        groups.join(*edge)
-    _join_all(groups, joined)
-    return {vertex: groups.of(vertex) for vertex in place}
-
-
-def _join_all(groups: Groups, vertices: Sequence[str]) -> None:
+def _merge_all(groups: DisjointSet, vertices: Sequence[str]) -> None:
     for pair in pairwise(vertices):
-        groups.join(*pair)
+        groups.merge(*pair)
