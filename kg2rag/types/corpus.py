@@ -17,16 +17,8 @@ from kg2rag.text.normalisation import split_sentences
 from kg2rag.types.arrays import IntArray
 from kg2rag.types.passages import Passage
 
-SCHEMA = pa.schema(
-    [
-        ("id", pa.string()),
-        ("title", pa.string()),
-        ("text", pa.string()),
-        ("doc_id", pa.string()),
-        ("position", pa.int32()),
-        ("sentences", pa.list_(pa.string())),
-    ]
-)
+_TEXTS = dict.fromkeys(("id", "title", "text", "doc_id"), pa.string())
+SCHEMA = pa.schema({**_TEXTS, "position": pa.int32(), "sentences": pa.list_(pa.string())})
 
 
 class Corpus(Sequence[Passage]):
@@ -61,8 +53,7 @@ class Corpus(Sequence[Passage]):
                 raise ValueError(f"The passage in row {row} has no {name}. Give it one.")
         self._row_of = {id_: row for row, id_ in enumerate(self.ids)}
         if len(self._row_of) < len(self.ids):
-            seen: set[str] = set()
-            twice = next(id_ for id_ in self.ids if id_ in seen or seen.add(id_))  # type: ignore[func-returns-value]
+            twice = next(id_ for row, id_ in enumerate(self.ids) if self._row_of[id_] != row)
             raise ValueError(f"Passage id {twice!r} is in the corpus twice. Ids must be unique.")
         for row, text in enumerate(self.table["text"].to_pylist()):
             if not (text and text.strip()):
@@ -75,9 +66,8 @@ class Corpus(Sequence[Passage]):
         for each in passages:
             if not isinstance(each, Passage):
                 raise TypeError(f"A corpus is made of Passage objects, not of {each!r:.60}. Give id, title, text, ...")
-        rows = [(p.id, p.title, p.text, p.doc_id, p.position) for p in passages]
-        columns = [list(column) for column in zip(*rows, strict=True)] or [[]] * 5
-        return cls(pa.table([*columns, sentences or [None] * len(rows)], schema=SCHEMA))
+        columns = [[getattr(passage, name) for passage in passages] for name in SCHEMA.names[:-1]]
+        return cls(pa.table([*columns, sentences or [None] * len(passages)], schema=SCHEMA))
 
     @classmethod
     def open(cls, path: Path) -> Corpus:
@@ -159,28 +149,20 @@ class Corpus(Sequence[Passage]):
     def with_passages(self, passages: Iterable[Passage]) -> Corpus:
         """The corpus with more passages at its end; those of another `Corpus` keep its sentence splits.
 
-        Raises
-        ------
-        ValueError : an id that is in the corpus already, or is given twice.
+        ValueError for an id that is in the corpus already, or is given twice.
         """
         added = _own_corpus(self, passages)
         if added is None:
             return self
-        before = frozenset(self.ids)
-        if known := [id_ for id_ in added.ids if id_ in before]:
+        if known := [id_ for id_ in added.ids if id_ in self._row_of]:
             raise ValueError(
-                f"Passage {known[0]!r} cannot be added: the corpus has one of that id ({_share(known, added.ids)}). "
-                "Give it another id, or replace the passage that has this one."
+                f"Passage {known[0]!r} cannot be added: the corpus has one of that id ({len(known)} of {len(added)} "
+                "given). Give it another id, or replace the passage that has this one."
             )
         return type(self)(pa.concat_tables([self.table, added.table]))
 
     def without(self, ids: Iterable[str]) -> Corpus:
-        """The corpus without the named passages.
-
-        Raises
-        ------
-        KeyError : an id that the corpus lacks. ValueError : no passage would be left.
-        """
+        """The corpus without the named passages; KeyError for an id that it lacks, ValueError if none would be left."""
         gone = _known(self, ids, "removed")
         if not gone:
             return self
@@ -192,9 +174,7 @@ class Corpus(Sequence[Passage]):
     def replacing(self, passages: Iterable[Passage]) -> Corpus:
         """The corpus in which each given passage replaces the one of its id; sentences as in `with_passages`.
 
-        Raises
-        ------
-        KeyError : an id that the corpus lacks. ValueError : an id that is given twice.
+        KeyError for an id that the corpus lacks, ValueError for one that is given twice.
         """
         changed = _own_corpus(self, passages)
         if changed is None:
@@ -219,14 +199,10 @@ def _known(corpus: Corpus, ids: Iterable[str], what: str) -> list[str]:
     """The ids, each once; KeyError for one that the corpus lacks."""
     if isinstance(ids, str):
         raise TypeError(f"Ids are given as a list, such as [{ids!r}], not as the string {ids!r}.")
-    wanted, known = list(dict.fromkeys(ids)), frozenset(corpus.ids)
-    if unknown := [id_ for id_ in wanted if id_ not in known]:
+    wanted = list(dict.fromkeys(ids))
+    if unknown := [id_ for id_ in wanted if id_ not in corpus._row_of]:
         raise KeyError(
-            f"Passage {unknown[0]!r} cannot be {what}: the corpus lacks it ({_share(unknown, wanted)}). "
+            f"Passage {unknown[0]!r} cannot be {what}: the corpus lacks it ({len(unknown)} of {len(wanted)} given). "
             f"It has {len(corpus)} passages, such as {corpus.ids[0]!r}."
         )
     return wanted
-
-
-def _share(some: list[str], given: list[str]) -> str:
-    return f"{len(some)} of {len(given)} given"

@@ -13,29 +13,25 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from kg2rag.text.templates import render
 from kg2rag.types.arrays import FloatArray
-from kg2rag.types.formulas import FORMULA, INNER, SOURCE, Described, for_stage, sources
+from kg2rag.types.formulas import FORMULA, INNER, SOURCE, for_stage, sources
 from kg2rag.types.passages import Hit
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
 
 
-class Ranked(Described, Protocol):
-    """What an explanation reads of a `Ranking`."""
+class _Ranked(Protocol):
+    """What an explanation reads of a `Ranking`, which imports this module."""
 
     @property
-    def score_parts(self) -> Mapping[str, FloatArray]:
-        """Named columns of numbers, (n_hits,) each."""
-        ...
-
+    def stages(self) -> Sequence[str]: ...
     @property
-    def passage_ids(self) -> list[str]:
-        """The ids of the hits, best first."""
-        ...
-
-    def top(self, k: int) -> Iterable[Hit]:
-        """The first `k` hits."""
-        ...
+    def metadata(self) -> Mapping[str, object]: ...
+    @property
+    def score_parts(self) -> Mapping[str, FloatArray]: ...
+    @property
+    def passage_ids(self) -> list[str]: ...
+    def top(self, k: int) -> Iterable[Hit]: ...
 
 
 GOLD = "◆ gold"
@@ -54,7 +50,7 @@ class Explanation:
     gold : gold id -> the passages that count as it (itself, or those of a document); empty where unknown.
     """
 
-    ranking: Ranked
+    ranking: _Ranked
     limit: int = 10
     texts: Mapping[str, str] = field(default_factory=dict)
     title: str = ""
@@ -102,63 +98,55 @@ class Explanation:
     def missed(self) -> dict[str, str]:
         """Gold that none of the hits shown counts as -> where it is ranked instead."""
         places = {id_: at for at, id_ in enumerate(self.ranking.passage_ids, start=1)}
-        first = {
-            id_: min((places[one] for one in passages if one in places), default=0)
-            for id_, passages in self.gold.items()
-        }
+        first = {id_: min((places[p] for p in of_gold if p in places), default=0) for id_, of_gold in self.gold.items()}
         nowhere = f"not among the {len(places)} passages of the ranking"
         return {id_: f"at rank {at}" if at else nowhere for id_, at in first.items() if not 0 < at <= self.limit}
 
     def notes(self) -> dict[str, str]:
         """What the strategy records about the query as a whole."""
-        return {
-            name: _readable(value)
-            for name, value in self.ranking.metadata.items()
-            if name not in (FORMULA, SOURCE, *INNER)
-        }
+        inner = (FORMULA, SOURCE, *INNER)
+        return {name: _readable(value) for name, value in self.ranking.metadata.items() if name not in inner}
 
     def _repr_html_(self) -> str:
-        rows = [self._row(at, hit) for at, hit in enumerate(self.hits(), start=1)]
+        rows = self._rows()
         return render("explanation.html.j2", title=self.title, rows=rows, missed=self.missed(), notes=self.notes())
 
-    def _row(self, at: int, hit: Hit) -> dict[str, Any]:
-        return {
-            "rank": at,
-            "hit": hit,
-            "gold": self.is_gold(hit),
-            "score": _number(hit.score),
-            "stage": self.stage_of(hit),
-            "sum": self.sum_of(hit),
-            "besides": _readable(self.besides(hit)) if self.besides(hit) else "",
-            "text": self.texts.get(hit.passage_id, ""),
-            "path": [(triple, f"{0.8 + triple.strength / 4:.2f}") for triple in hit.path],
-        }
+    def _rows(self) -> list[dict[str, Any]]:
+        """What both displays show of each hit."""
+        return [
+            {
+                "rank": at,
+                "hit": hit,
+                "gold": self.is_gold(hit),
+                "score": _number(hit.score),
+                "stage": self.stage_of(hit),
+                "sum": self.sum_of(hit),
+                "besides": _readable(besides) if (besides := self.besides(hit)) else "",
+                "text": self.texts.get(hit.passage_id, ""),
+                "path": [(triple, f"{0.8 + triple.strength / 4:.2f}") for triple in hit.path],
+            }
+            for at, hit in enumerate(self.hits(), start=1)
+        ]
 
     def __rich__(self) -> Group:
         from rich.console import Group
-        from rich.text import Text
-
-        lines: list[RenderableType] = [Text(self.title, style="bold")] if self.title else []
-        for at, hit in enumerate(self.hits(), start=1):
-            lines += self._lines(at, hit)
-        lines += [Text(f"{GOLD} {id_}: {where}", style="bold yellow") for id_, where in self.missed().items()]
-        lines += [Text(f"{name}: {value}", style="dim") for name, value in self.notes().items()]
-        return Group(*lines)
-
-    def _lines(self, at: int, hit: Hit) -> list[RenderableType]:
         from rich.padding import Padding
         from rich.text import Text
 
-        head = Text.assemble((f"{at:>2}  ", "dim"), (hit.passage_id, "bold"), f"  {_number(hit.score)}  ")
-        head.append(self.stage_of(hit), style="cyan").append(f"  {GOLD}" * self.is_gold(hit), style="bold green")
-        made, besides = self.sum_of(hit), _readable(self.besides(hit))
-        lines = [
-            Text(self.texts.get(hit.passage_id, "")),
-            Text(f"= {made}" if made else "", style="dim"),
-            Text(f"besides: {besides}" if self.besides(hit) else "", style="dim"),
-            *(Text(f"{triple}  (strength {triple.strength:g})", style="green") for triple in hit.path),
-        ]
-        return [head, *(Padding(line, (0, 0, 0, 4), expand=False) for line in lines if line)]
+        lines: list[RenderableType] = [Text(self.title, style="bold")] if self.title else []
+        for row in self._rows():
+            head = Text.assemble((f"{row['rank']:>2}  ", "dim"), (row["hit"].passage_id, "bold"), f"  {row['score']}  ")
+            head.append(row["stage"], style="cyan").append(f"  {GOLD}" * row["gold"], style="bold green")
+            below = [
+                Text(row["text"]),
+                Text(f"= {row['sum']}" if row["sum"] else "", style="dim"),
+                Text(f"besides: {row['besides']}" if row["besides"] else "", style="dim"),
+                *(Text(f"{triple}  (strength {triple.strength:g})", style="green") for triple, _ in row["path"]),
+            ]
+            lines += [head, *(Padding(line, (0, 0, 0, 4), expand=False) for line in below if line)]
+        lines += [Text(f"{GOLD} {id_}: {where}", style="bold yellow") for id_, where in self.missed().items()]
+        lines += [Text(f"{name}: {value}", style="dim") for name, value in self.notes().items()]
+        return Group(*lines)
 
     def __repr__(self) -> str:
         from rich.console import Console
@@ -200,9 +188,7 @@ def _readable(value: object) -> str:
     if isinstance(value, Mapping):
         return _listed([f"{name} {_readable(part)}" for name, part in value.items()])
     if isinstance(value, tuple | list):
-        return _listed(
-            [f"({_readable(part)})" if isinstance(part, tuple | list) else _readable(part) for part in value]
-        )
+        return _listed([f"({_readable(x)})" if isinstance(x, tuple | list) else _readable(x) for x in value])
     return str(value)
 
 

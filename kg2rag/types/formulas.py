@@ -45,21 +45,14 @@ def arithmetic(formula: PerStage, source: PerStage) -> dict[str, object]:
     return {FORMULA: formula, SOURCE: source}
 
 
-class Described(Protocol):
-    """What `sources` reads of a ranking."""
-
+class _Described(Protocol):
     @property
-    def stages(self) -> Sequence[str]:
-        """The names of the components that found the hits."""
-        ...
-
+    def stages(self) -> Sequence[str]: ...
     @property
-    def metadata(self) -> Mapping[str, object]:
-        """What the strategy records about the query as a whole."""
-        ...
+    def metadata(self) -> Mapping[str, object]: ...
 
 
-def sources(ranking: Described) -> dict[str, str]:
+def sources(ranking: _Described) -> dict[str, str]:
     """Stage -> where its hits were searched; the stage's own name where the ranking does not record it."""
     recorded = ranking.metadata.get(SOURCE)
     return {stage: for_stage(recorded, stage) or stage for stage in ranking.stages}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
@@ -69,11 +69,8 @@ class QADataset:
                 f"{self.name}: corpus is a {type(self.corpus).__name__}, not a Corpus. Make one with "
                 "Corpus.from_passages(passages)."
             )
-        for name, value, allowed in (
-            ("setting", self.setting, ("pooled", "distractor")),
-            ("unit", self.unit, ("passage", "document")),
-        ):
-            if value not in allowed:
+        for name, allowed in {"setting": ("pooled", "distractor"), "unit": get_args(GoldUnit)}.items():
+            if (value := getattr(self, name)) not in allowed:
                 raise ValueError(f"{self.name}: unknown {name} {value!r}. Known: {', '.join(allowed)}.")
         passages = frozenset(self.corpus.ids)
         known = passages if self.unit == "passage" else frozenset(self.corpus.doc_ids)
@@ -93,23 +90,20 @@ class QADataset:
 
     def _check(self, question: Question, known: frozenset[str], passages: frozenset[str]) -> None:
         where = self._where(question)
+        gold = f"{where}: gold {self.unit}"
         if not question.text.strip():
             raise ValueError(f"{where}: the question is empty.")
         if not question.gold:
             raise ValueError(f"{where}: no gold {self.unit}. Leave out questions that cannot be judged.")
-        missing = [id_ for id_ in question.gold if id_ not in known]
-        if missing:
+        if missing := [id_ for id_ in question.gold if id_ not in known]:
             raise ValueError(
-                f"{where}: gold {self.unit} {missing[0]!r} is not in the corpus ({len(missing)} of "
+                f"{gold} {missing[0]!r} is not in the corpus ({len(missing)} of "
                 f"{len(question.gold)} missing). Are questions and corpus from the same split?"
             )
         for id_, grade in question.gold.items():
             if grade < 1:
-                raise ValueError(
-                    f"{where}: gold {self.unit} {id_!r} has grade {grade}. Leave out what is not relevant."
-                )
-        unknown = [id_ for id_ in question.candidates or () if id_ not in passages]
-        if unknown:
+                raise ValueError(f"{gold} {id_!r} has grade {grade}. Leave out what is not relevant.")
+        if unknown := [id_ for id_ in question.candidates or () if id_ not in passages]:
             raise ValueError(f"{where}: candidate {unknown[0]!r} is not in the corpus.")
         if self.setting == "distractor" and not question.candidates:
             raise ValueError(f"{where}: setting 'distractor' needs candidates for every question.")
@@ -133,22 +127,19 @@ class QADataset:
 
     def gold_rows(self, question: Question) -> dict[str, list[int]]:
         """Gold id of a question -> the rows of the passages that count as it: one, or those of the document."""
-        if self.unit == "passage":
-            return {id_: [self.corpus.row(id_)] for id_ in question.gold}
-        return {id_: self._rows_of_documents[id_] for id_ in question.gold}
+        return {id_: self._rows_of[id_] for id_ in question.gold}
 
     @cached_property
-    def _rows_of_documents(self) -> Mapping[str, list[int]]:
+    def _rows_of(self) -> Mapping[str, list[int]]:
         rows: dict[str, list[int]] = {}
-        for row, doc_id in enumerate(self.corpus.doc_ids):
-            rows.setdefault(doc_id, []).append(row)
+        for row, id_ in enumerate(self.corpus.ids if self.unit == "passage" else self.corpus.doc_ids):
+            rows.setdefault(id_, []).append(row)
         return rows
 
     def question(self, id_: str) -> Question:
         """The question of that id."""
-        for question in self.questions:
-            if question.id == id_:
-                return question
+        if found := next((question for question in self.questions if question.id == id_), None):
+            return found
         raise KeyError(f"{self.name} has no question {id_!r}; the first is {self.questions[0].id!r}.")
 
     def sample(self, limit: int, seed: int = 0) -> QADataset:
@@ -165,9 +156,8 @@ class QADataset:
         """One row per question: id, text, type, hops, gold, answers."""
         import pandas as pd
 
-        columns = ("id", "text", "type", "hops", "gold", "answers")
         rows = [(q.id, q.text, q.type, q.hops, list(q.gold), list(q.answers)) for q in self.questions]
-        return pd.DataFrame(rows, columns=list(columns))
+        return pd.DataFrame(rows, columns=["id", "text", "type", "hops", "gold", "answers"])
 
 
 def gold_triples(question: Question, passage_id: str = "") -> tuple[Triple, ...]:

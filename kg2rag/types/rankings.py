@@ -60,19 +60,9 @@ class Ranking:
             raise IndexError(f"query {self.query_id!r}: rank {rank} of a ranking with {len(self)} hits.")
         at = rank - 1
         row = int(self.rows[at])
-        return Hit(
-            passage_id=self.ids[row],
-            score=float(self.scores[at]),
-            stage=self.stage_at(at),
-            path=self.paths.get(row, ()),
-            score_parts={
-                name: float(column[at]) for name, column in self.score_parts.items() if not np.isnan(column[at])
-            },
-        )
-
-    def stage_at(self, index: int) -> str:
-        """The name of the component that found the hit at `index`, counted from 0."""
-        return self.stages[0 if self.stage_codes is None else int(self.stage_codes[index])]
+        parts = {name: float(column[at]) for name, column in self.score_parts.items() if not np.isnan(column[at])}
+        stage = self.stages[0 if self.stage_codes is None else int(self.stage_codes[at])]
+        return Hit(self.ids[row], float(self.scores[at]), stage, self.paths.get(row, ()), parts)
 
     @property
     def passage_ids(self) -> list[str]:

@@ -39,12 +39,9 @@ LOST_AT: tuple[LostAt, ...] = get_args(LostAt)
 
 
 class Step(NamedTuple):
-    """One step of a system for a query.
+    """One step of a system for a query, with the corpus rows that passed it, ascending, each once.
 
-    Attributes
-    ----------
-    name : of the step. rows : the corpus rows that passed it, ascending, each once.
-    lost_at, why : the diagnosis for a passage that this step is the first to drop.
+    `lost_at` and `why` are the diagnosis for a passage that this step is the first to drop.
     """
 
     name: str
@@ -73,34 +70,18 @@ class Trace:
     def lost_by(self, row: int) -> Step | None:
         """The first step that a passage did not pass; None if it passed all and is in the ranking."""
         for each in self.steps:
-            if not _holds(each.rows, row):
+            if row not in each.rows:
                 return each
         if row in self.ranking.rows:
             return None
         return step("retrieved", "not retrieved", f"not among the {len(self.ranking)} passages of the ranking")
 
     def then(self, name: str, depth: int, ranking: Ranking) -> Trace:
-        """The trace with one more stage, of which only input and output are known.
-
-        Parameters
-        ----------
-        name : of the stage. depth : hits that it read. ranking : its output.
-        """
+        """The trace with one more stage, of which only input and output are known: it read `depth` hits."""
         read, given = self.ranking.rows[:depth], ranking.rows
         added = given[~np.isin(given, read)]
         widened = [each._replace(rows=np.union1d(each.rows, added)) for each in self.steps]
         unread = f"below the first {depth} hits, which {name} reads"
-        return Trace(
-            ranking,
-            (
-                *widened,
-                step("retrieved", "not retrieved", f"not in the ranking before {name}", self.ranking.rows, added),
-                step(f"read by {name}", "pruned", unread, read, added),
-                step(name, "pruned", f"dropped by {name}", given),
-            ),
-        )
-
-
-def _holds(ascending: IntArray, row: int) -> bool:
-    at = int(np.searchsorted(ascending, row))
-    return at < len(ascending) and int(ascending[at]) == row
+        before = step("retrieved", "not retrieved", f"not in the ranking before {name}", self.ranking.rows, added)
+        reading = step(f"read by {name}", "pruned", unread, read, added)
+        return Trace(ranking, (*widened, before, reading, step(name, "pruned", f"dropped by {name}", given)))
