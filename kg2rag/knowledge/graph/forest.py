@@ -45,7 +45,7 @@ def spanning_trees(heads: NDArray[np.integer], tails: NDArray[np.integer]) -> li
     heads, tails : (n_edges,) vertex numbers of any size; edge i is preferred to edge j where i < j. Of parallel edges
         the first is kept; self-loops are dropped.
     """
-    kept = _spanning_forest(heads, tails)
+    kept = spanning_forest(heads, tails)
     ends = {edge: (int(heads[edge]), int(tails[edge])) for edge in kept.tolist()}
     incident: dict[int, list[int]] = defaultdict(list)
     for edge, (head, tail) in ends.items():
@@ -60,7 +60,7 @@ def spanning_trees(heads: NDArray[np.integer], tails: NDArray[np.integer]) -> li
     return trees
 
 
-def _spanning_forest(heads: NDArray[np.integer], tails: NDArray[np.integer]) -> IntArray:
+def spanning_forest(heads: NDArray[np.integer], tails: NDArray[np.integer]) -> IntArray:
     """The edges of the forest, ascending."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import minimum_spanning_tree

@@ -9,7 +9,7 @@ from typing import get_args, get_type_hints
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from word_embedder import WordEmbedder
 
@@ -126,6 +126,7 @@ def test_a_mentioned_relation_carries_a_mention_over_and_on_within_one_pass() ->
 EDGE = st.tuples(st.sampled_from("abcdefgh"), st.sampled_from("abcdefgh"))
 
 
+@settings(deadline=None)  # the first call imports SciPy
 @given(st.lists(st.tuples(EDGE, st.sampled_from([0.25, 0.5, 0.75])), max_size=25))
 def test_trees_come_in_the_order_of_networkx(facts: list[tuple[tuple[str, str], float]]) -> None:
     edges, weights = [edge for edge, _ in facts], np.array([weight for _, weight in facts])

@@ -7,18 +7,14 @@ which the released code has where no hash interferes. Facts are numbered in the 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kg2rag.knowledge.graph.forest import spanning_trees
-from kg2rag.types.arrays import FloatArray
+from kg2rag.knowledge.graph.forest import spanning_forest, spanning_trees
+from kg2rag.types.arrays import FloatArray, IntArray
 from kg2rag.types.passages import Triple
-
-if TYPE_CHECKING:
-    from scipy.cluster.hierarchy import DisjointSet
 
 QUERY_EDGE = -1
 Edge = tuple[str, str]
@@ -35,6 +31,8 @@ def iteration_trees(
     mentioned : vertices that edges of weight 0 join, pair by pair; they may be new. Such an edge is in no list, so a
         list may be empty.
     """
+    if not edges and len(mentioned) < 2:
+        return []
     place = {vertex: i for i, vertex in enumerate(dict.fromkeys(v for edge in edges for v in edge))}
     joined = list(mentioned) if len(mentioned) > 1 else []
     for vertex in joined:
@@ -49,31 +47,26 @@ def iteration_trees(
         return place[key[0]], first[key], i
 
     order = sorted(range(len(edges)), key=lambda i: (-weights[i], *met(i)))
-    kept, members = _kruskal(order, edges, weights, joined, place)
+    facts, ends, codes = _with_query_edges(order, edges, weights, joined)
+    kept = [facts[at] for at in spanning_forest(ends[:, 0], ends[:, 1]).tolist() if facts[at] != QUERY_EDGE]
+    members = dict(zip(place, _components(ends)[[codes[vertex] for vertex in place]].tolist(), strict=True))
     position = {i: at for at, i in enumerate(kept)}
-    trees: dict[str, list[int]] = {root: [] for root in members.values()}
+    trees: dict[int, list[int]] = {root: [] for root in members.values()}
     for i in sorted(kept, key=lambda i: (met(i)[0], position[i])):
         trees[members[edges[i][0]]].append(i)
     sizes = Counter(members.values())
     if self_loops:
         for root in trees:
             if sizes[root] == 1:
-                trees[root] = [next(i for i in order if edges[i] == (root, root))]
+                trees[root] = [next(i for i in order if members[edges[i][0]] == root)]
     largest = sorted(trees, key=lambda root: -sizes[root])
     return [trees[root] for root in largest if self_loops or sizes[root] > 1]
 
 
 def depth_first_trees(edges: Sequence[Edge], weights: FloatArray, mentioned: Sequence[str]) -> list[list[int]]:
     """The facts of each maximum spanning tree as a walk from its heaviest; equal weights by fact number."""
-    order = np.lexsort((np.arange(len(edges)), -weights))
-    ordered = [edges[i] for i in order.tolist()]
-    facts = order.tolist()
-    between = [(0.0, pair) for pair in pairwise(mentioned)]
-    cut = int(np.searchsorted(-weights[order], 0.0, side="right"))  # edges of weight 0 and more come before
-    ordered[cut:cut] = [pair for _, pair in between]
-    facts[cut:cut] = [QUERY_EDGE] * len(between)
-    codes = {vertex: i for i, vertex in enumerate(dict.fromkeys(v for edge in ordered for v in edge))}
-    ends = np.array([(codes[u], codes[v]) for u, v in ordered], dtype=np.int64).reshape(-1, 2)
+    order = np.lexsort((np.arange(len(edges)), -weights)).tolist()
+    facts, ends, _ = _with_query_edges(order, edges, weights, mentioned)
     return [
         [facts[edge] for edge in tree.edges if facts[edge] != QUERY_EDGE]
         for tree in spanning_trees(ends[:, 0], ends[:, 1])
@@ -108,26 +101,22 @@ def _key(edge: Edge, place: Mapping[str, int]) -> Edge:
     return edge if place[edge[0]] <= place[edge[1]] else (edge[1], edge[0])
 
 
-def _kruskal(
-    order: Sequence[int], edges: Sequence[Edge], weights: FloatArray, joined: Sequence[str], vertices: Iterable[str]
-) -> tuple[list[int], dict[str, str]]:
-    """The facts that join two groups, heaviest first; and each vertex's component, by a vertex that stands for it.
-
-    The edges between mentioned names weigh 0.
-    """
-    from scipy.cluster.hierarchy import DisjointSet
-
-    groups, kept, open_ = DisjointSet(vertices), [], True
-    for i in order:
-        if open_ and weights[i] < 0:
-            open_ = False
-            _merge_all(groups, joined)
-        if groups.merge(*edges[i]):
-            kept.append(i)
-    _merge_all(groups, joined)
-    return kept, {vertex: groups[vertex] for vertex in vertices}
+def _with_query_edges(
+    order: Sequence[int], edges: Sequence[Edge], weights: FloatArray, mentioned: Sequence[str]
+) -> tuple[list[int], IntArray, dict[str, int]]:
+    """The facts, heaviest first, with the edges of weight 0 between mentioned names; the ends of each; their codes."""
+    facts, ordered, between = list(order), [edges[i] for i in order], list(pairwise(mentioned))
+    cut = int(np.count_nonzero(weights >= 0))  # these come before
+    facts[cut:cut], ordered[cut:cut] = [QUERY_EDGE] * len(between), between
+    codes = {vertex: i for i, vertex in enumerate(dict.fromkeys(v for edge in ordered for v in edge))}
+    return facts, np.array([(codes[u], codes[v]) for u, v in ordered], dtype=np.int64).reshape(-1, 2), codes
 
 
-def _merge_all(groups: DisjointSet, vertices: Sequence[str]) -> None:
-    for pair in pairwise(vertices):
-        groups.merge(*pair)
+def _components(ends: IntArray) -> IntArray:
+    """(n_vertices,) the component of each vertex."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    n = int(ends.max(initial=-1)) + 1
+    found: IntArray = connected_components(coo_array((np.ones(len(ends)), ends.T), shape=(n, n)), directed=False)[1]
+    return found
