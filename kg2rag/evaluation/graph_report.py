@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kg2rag.knowledge.base import KnowledgeBase
-from kg2rag.knowledge.graph.distances import Flags, connected, entity_hops, passage_hops
+from kg2rag.knowledge.graph.components import Flags, connected, entity_hops, passage_hops
 from kg2rag.knowledge.graph.report import GraphReport
 from kg2rag.retrievers.linking.linkers import ChainLinker, EmbeddingLinker, Linker, NGramLinker
 from kg2rag.types.arrays import IntArray

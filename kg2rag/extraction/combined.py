@@ -1,15 +1,69 @@
-"""Several sources -> one: their triples, mentions and entities together."""
+"""Extractions and sources -> one: several joined, one that is already made, one without some passages."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections import Counter
+from collections.abc import Container
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from kg2rag.extraction import Extraction, Extractor
-from kg2rag.extraction.given import joined
+from kg2rag.text.normalisation import entity_key
 from kg2rag.types.corpus import Corpus
+
+
+@dataclass(frozen=True)
+class GivenExtraction:
+    """An extraction as an extractor."""
+
+    extraction: Extraction
+
+    def __repr__(self) -> str:
+        return f"GivenExtraction({len(self.extraction.triples):,} triples, {self.fingerprint[:8]})"
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """sha256 over the extraction."""
+        return "given-" + hashlib.sha256(repr(self.extraction).encode("utf-8", "surrogatepass")).hexdigest()
+
+    def extract(self, corpus: Corpus) -> Extraction:  # noqa: ARG002
+        """The extraction as it is; building the graph refuses passages that the corpus lacks."""
+        return self.extraction
+
+
+def without(extraction: Extraction, gone: Container[str]) -> Extraction:
+    """An extraction without the statements of some passages.
+
+    The record of an entity that only they named goes too; the record of one that no passage ever named stays, as do
+    triples without a passage.
+    """
+    kept: set[str] = set()
+    lost: set[str] = set()
+    for triple in extraction.triples:
+        (lost if triple.passage_id in gone else kept).update((entity_key(triple.head), entity_key(triple.tail)))
+    for mention in extraction.mentions:
+        (lost if mention.passage_id in gone else kept).add(entity_key(mention.entity))
+    return Extraction(
+        tuple(triple for triple in extraction.triples if triple.passage_id not in gone),
+        tuple(mention for mention in extraction.mentions if mention.passage_id not in gone),
+        tuple(entity for entity in extraction.entities if entity_key(entity.name) not in lost - kept),
+        extraction.notes,
+    )
+
+
+def joined(*extractions: Extraction) -> Extraction:
+    """All extractions, one after the other; notes of one cause are added."""
+    notes: Counter[str] = Counter()
+    for extraction in extractions:
+        notes.update(extraction.notes)
+    return Extraction(
+        tuple(triple for extraction in extractions for triple in extraction.triples),
+        tuple(mention for extraction in extractions for mention in extraction.mentions),
+        tuple(entity for extraction in extractions for entity in extraction.entities),
+        dict(notes),
+    )
 
 
 @dataclass(frozen=True)
@@ -17,11 +71,7 @@ class CombinedExtractor:
     """The extractions of several sources over one corpus, one after the other.
 
     Exact duplicates become one where the graph is built. Of an entity that several sources describe, the first type and
-    description are kept, and all aliases.
-
-    Parameters
-    ----------
-    sources : at least two, such as `(Mentions(), HippoRAGOpenIE(path))`.
+    description are kept, and all aliases. At least two are needed, such as `(Mentions(), HippoRAGOpenIE(path))`.
     """
 
     sources: tuple[Extractor, ...]
@@ -55,9 +105,6 @@ class CombinedExtractor:
     def _labels(self) -> list[str]:
         """The kinds of the sources; several of one kind are numbered from 1."""
         kinds = [type(source).__name__ for source in self.sources]
-        seen: Counter[str] = Counter()
-        labels = []
-        for kind in kinds:
-            seen[kind] += 1
-            labels.append(f"{kind} {seen[kind]}" if kinds.count(kind) > 1 else kind)
-        return labels
+        return [
+            f"{kind} {kinds[: at + 1].count(kind)}" if kinds.count(kind) > 1 else kind for at, kind in enumerate(kinds)
+        ]

@@ -45,7 +45,6 @@ class Cooccurrence:
 
     Parameters
     ----------
-    window : "sentence" or "passage".
     max_degree : an entity keeps so many partners at most. A pair stays where it is among the strongest of both its
         ends; of equally strong pairs, those that come first in the corpus.
     max_entities : of a window with more, the rarest are joined: lists of names mean little, and pairs are quadratic.

@@ -6,7 +6,7 @@ Several names joined by "+" are combined: "mentions+openie:FILE". `docs/add_a_gr
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -14,11 +14,11 @@ from typing import Literal
 from kg2rag.extraction import Extractor
 from kg2rag.extraction.combined import CombinedExtractor
 from kg2rag.extraction.cooccurrence import Cooccurrence
-from kg2rag.extraction.dependency.extractor import DependencyTriples
-from kg2rag.extraction.importers.graphml import GraphMLFile
+from kg2rag.extraction.dependency import DependencyTriples
 from kg2rag.extraction.importers.hipporag import HippoRAGOpenIE
 from kg2rag.extraction.importers.lightrag import LightRAG
 from kg2rag.extraction.importers.msgraphrag import MicrosoftGraphRAG
+from kg2rag.extraction.importers.networkx_graph import GraphMLFile
 from kg2rag.extraction.importers.saved import SavedGraph
 from kg2rag.extraction.importers.subkgs import KG2RAGSubgraphs
 from kg2rag.extraction.importers.triples import TriplesFile
@@ -92,13 +92,11 @@ def parse(spec: str) -> Extractor:
 def _single(spec: str) -> Extractor:
     kind, colon, argument = spec.strip().partition(":")
     loader = _loader(kind, spec)
-    if loader.argument == "":
-        if colon:
-            raise ValueError(f"Graph source {spec!r}: {kind!r} takes no file. Known: {known()}.")
-        return loader.make()
-    if loader.argument == "[MODEL]":
-        if colon and not argument:
-            raise ValueError(f"Graph source {spec!r} names no model: write {kind} or {kind}:MODEL.")
+    if colon and not loader.argument:
+        raise ValueError(f"Graph source {spec!r}: {kind!r} takes no file. Known: {known()}.")
+    if loader.argument == "[MODEL]" and colon and not argument:
+        raise ValueError(f"Graph source {spec!r} names no model: write {kind} or {kind}:MODEL.")
+    if loader.argument in ("", "[MODEL]"):
         return loader.make(argument) if colon else loader.make()
     if not argument:
         raise ValueError(f"Graph source {spec!r} names no {loader.argument.lower()}: write {loader.usage(kind)}.")
@@ -108,11 +106,9 @@ def _single(spec: str) -> Extractor:
 def _loader(kind: str, spec: str) -> Loader:
     names = plugins.names(GROUP, LOADERS)
     if kind not in names:
-        close = nearest(kind, names)
-        hint = f" Did you mean {close!r}?" if close else ""
+        hint = f" Did you mean {close!r}?" if (close := nearest(kind, names)) else ""
         raise ValueError(f"Unknown graph source {spec!r}. Known: {known()}.{hint}")
-    own: Mapping[str, object] = LOADERS
-    loader = plugins.look_up("graph source", kind, own, GROUP)
+    loader = plugins.look_up("graph source", kind, dict[str, object](LOADERS), GROUP)
     if not isinstance(loader, Loader):
         raise TypeError(
             f"Graph source {kind!r} is registered as {loader!r}, which is no Loader. Register "

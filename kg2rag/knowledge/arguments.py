@@ -25,12 +25,7 @@ def checked_corpus(corpus: object) -> Corpus:
 
 
 def checked_source(graph: object, corpus: Corpus) -> Extractor | KnowledgeGraph:
-    """A graph over the corpus, or an extractor, given itself or by name.
-
-    Raises
-    ------
-    TypeError : none of the three. ValueError : an unknown name, or a graph over other passages.
-    """
+    """A graph over the corpus, or an extractor, given itself or by name; an unknown name is a ValueError."""
     if isinstance(graph, str):
         return parse(graph)
     if isinstance(graph, KnowledgeGraph):

@@ -17,18 +17,16 @@ import numpy as np
 from kg2rag.compute.encoder import Embedder, Role
 from kg2rag.compute.store import Store
 from kg2rag.extraction import Extraction, Extractor
-from kg2rag.extraction.mentions import finding
-from kg2rag.extraction.mentions.placebo import shuffled
-from kg2rag.extraction.mentions.table import MentionTable
+from kg2rag.extraction.mentions.table import VERSION, MentionTable, find_mentions, mention_sentences
 from kg2rag.knowledge.arguments import checked_corpus, checked_embedder, checked_source, checked_store
 from kg2rag.knowledge.changes import Change, added, removed, replaced, source_after
 from kg2rag.knowledge.graph import KnowledgeGraph
-from kg2rag.knowledge.graph.texts import entity_lexicon, triple_texts
+from kg2rag.knowledge.graph.conversion import entity_lexicon, triple_texts
+from kg2rag.knowledge.graph.perturbation import shuffled_mentions
 from kg2rag.knowledge.indexes import trigram
 from kg2rag.knowledge.indexes.dense import DenseIndex
 from kg2rag.knowledge.indexes.lexical import LexicalIndex, LexicalSettings
 from kg2rag.knowledge.indexes.trigram import TrigramIndex
-from kg2rag.knowledge.sentences import mention_sentences
 from kg2rag.text.lexicon import Lexicon
 from kg2rag.types.arrays import IntArray, Matrix
 from kg2rag.types.corpus import Corpus
@@ -64,12 +62,10 @@ class KnowledgeBase:
         graph : a graph, an extractor, or a source by name, such as "mentions" (no LLM), "openie:FILE" or
             "mentions+triples:FILE"; `kg2rag.extraction.sources` knows them all.
         embedder : an embedder or the name of a sentence-transformers model; all-MiniLM-L6-v2 where not given.
-        store : the cache; the default one where not given.
 
         Raises
         ------
-        TypeError : an argument of another type; the message says what to give instead.
-        ValueError : an unknown source, or a graph over other passages.
+        TypeError : an argument of another type. ValueError : an unknown source, or a graph over other passages.
         """
         corpus = checked_corpus(corpus)
         return cls(corpus, checked_source(graph, corpus), checked_embedder(embedder), checked_store(store))
@@ -77,7 +73,7 @@ class KnowledgeBase:
     def placebo(self, seed: int = 0) -> KnowledgeBase:
         """The same passages under a shuffled graph and shuffled mentions, without information: see `perturb`."""
         graph = self.graph.perturb(shuffle=True, seed=seed)
-        mentions = shuffled(self.mentions, seed)
+        mentions = shuffled_mentions(self.mentions, seed)
         return KnowledgeBase(self.corpus, graph, self.embedder, self.store, mention_table=mentions)
 
     def add(self, passages: Iterable[Passage], *, extraction: Extraction | None = None) -> KnowledgeBase:
@@ -177,13 +173,13 @@ class KnowledgeBase:
         """Which titles and names the passages mention; from the corpus alone, whatever the graph."""
         if self.mention_table is not None:
             return self.mention_table
-        key = {"corpus": self.corpus.fingerprint, "rules": finding.VERSION}
-        path = self.store.entry("mentions", key, lambda folder: finding.find_mentions(self.corpus).save(folder))
+        key = {"corpus": self.corpus.fingerprint, "rules": VERSION}
+        path = self.store.entry("mentions", key, lambda folder: find_mentions(self.corpus).save(folder))
         return MentionTable.load(path)
 
     @cached_property
     def sentence_vectors(self) -> Matrix:
-        """(n_texts, dim): the sentences that mention something, encoded; rows as `knowledge.sentences` lists them."""
+        """(n_texts, dim): the sentences that mention something, encoded; rows as `mention_sentences` lists them."""
         return self.encode(mention_sentences(self.mentions, self.corpus)[1])
 
     @cached_property
@@ -200,7 +196,14 @@ class KnowledgeBase:
     def _lexical(
         self, stage: str, source: Mapping[str, str], texts: Sequence[str], settings: LexicalSettings
     ) -> LexicalIndex:
-        return self.part((stage, settings), lambda: LexicalIndex.stored(self.store, stage, source, texts, settings))
+        def build() -> LexicalIndex:
+            key, libraries = {**source, **dataclasses.asdict(settings)}, ("bm25s", "pystemmer")
+            path = self.store.entry(
+                stage, key, lambda folder: LexicalIndex.write(folder, texts, settings), libraries=libraries
+            )
+            return LexicalIndex(path, settings)
+
+        return self.part((stage, settings), build)
 
     def part(self, key: Hashable, build: Callable[[], Part]) -> Part:
         """What was built under this key before, or is built now; kept in memory as long as the knowledge base.

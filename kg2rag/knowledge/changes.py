@@ -2,19 +2,12 @@
 
 The knowledge base over it builds its indexes on first use, with the code that builds them from scratch, so they equal a
 build from scratch to the last bit. What takes hours is not repeated, because the store keys it by what it depends on:
+vectors by text, a language model's answers by prompt. A given graph is edited (`kg2rag.knowledge.graph.editing`).
 
-- vectors, by text: only texts that no run has encoded are encoded; encoded questions stay in memory;
-- a language model's answers, by prompt: only calls about new passages are paid for;
-- a given graph: its arrays are edited (`kg2rag.knowledge.graph.editing`), nothing is extracted.
-
-The rest is rebuilt, because a change of one passage can affect all of it. It needs no network and, except for synonyms,
-time linear in the corpus; `eval/bench/incremental.py` measures each:
-
-- mentions, and all that is made of them (mention graph, tri-graph): a new title counts in every passage, displaces
-  shorter titles and names in their texts, and a name counts from its second passage on;
-- BM25: idf and the mean length enter every weight that bm25s keeps;
-- trigrams, phrases: keys are numbered in sorted order, so one new key moves the postings of all that follow;
-- synonyms: every pair of phrases; 100,000 phrases take a minute of one processor.
+The rest is rebuilt, because a change of one passage can affect all of it: a new title counts in every passage and
+displaces shorter names in their texts; idf and the mean length enter every weight that bm25s keeps; keys of trigrams
+and phrases are numbered in sorted order; synonyms are about every pair of phrases. It needs no network and, except for
+synonyms (100,000 phrases take a minute of one processor), time linear in the corpus; see `eval/bench/incremental.py`.
 """
 
 from __future__ import annotations
@@ -25,8 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kg2rag.extraction import Extraction, Extractor
-from kg2rag.extraction.combined import CombinedExtractor
-from kg2rag.extraction.given import GivenExtraction, joined, without
+from kg2rag.extraction.combined import CombinedExtractor, GivenExtraction, joined, without
 from kg2rag.knowledge.graph import KnowledgeGraph
 from kg2rag.knowledge.graph.editing import edited
 from kg2rag.types.corpus import Corpus
@@ -39,7 +31,6 @@ class Change:
 
     Attributes
     ----------
-    before, after : the corpora.
     gone : the passages whose old texts no longer exist: removed, or replaced.
     extraction : what the passages added or replaced state, and only they; None where none was given.
     """
@@ -49,19 +40,9 @@ class Change:
     gone: Collection[str] = ()
     extraction: Extraction | None = None
 
-    @property
-    def replaces(self) -> bool:
-        """Whether a passage keeps its id and gets another text."""
-        return not frozenset(self.gone).isdisjoint(self.after.ids)
-
 
 def added(corpus: Corpus, passages: Iterable[Passage], extraction: Extraction | None = None) -> Change:
-    """The change that appends passages with new ids; those of a `Corpus` keep its sentence splits.
-
-    Raises
-    ------
-    ValueError : an id that the corpus has, or an extraction that names another passage.
-    """
+    """The change that appends passages, see `KnowledgeBase.add`."""
     new = passages if isinstance(passages, Corpus) else list(passages)
     change = Change(corpus, corpus.with_passages(new), extraction=extraction)
     _check_names(extraction, [passage.id for passage in new], "added")
@@ -69,28 +50,17 @@ def added(corpus: Corpus, passages: Iterable[Passage], extraction: Extraction | 
 
 
 def removed(corpus: Corpus, ids: Iterable[str]) -> Change:
-    """The change that removes passages.
-
-    Raises
-    ------
-    KeyError : an id that the corpus lacks. ValueError : no passage would be left.
-    """
+    """The change that removes passages, see `KnowledgeBase.remove`."""
     gone = ids if isinstance(ids, str) else list(ids)
     return Change(corpus, corpus.without(gone), frozenset(gone))
 
 
 def replaced(corpus: Corpus, passages: Iterable[Passage], extraction: Extraction | None = None) -> Change:
-    """The change that puts passages in the place of those with their ids.
-
-    Raises
-    ------
-    KeyError : an id that the corpus lacks. ValueError : an extraction that names another passage.
-    """
+    """The change that puts passages in the place of those with their ids, see `KnowledgeBase.replace`."""
     new = passages if isinstance(passages, Corpus) else list(passages)
-    after = corpus.replacing(new)
-    ids = [passage.id for passage in new]
-    _check_names(extraction, ids, "replaced")
-    return Change(corpus, after, frozenset(ids), extraction)
+    change = Change(corpus, corpus.replacing(new), frozenset(passage.id for passage in new), extraction)
+    _check_names(extraction, change.gone, "replaced")
+    return change
 
 
 def _check_names(extraction: Extraction | None, ids: Collection[str], what: str) -> None:
@@ -131,13 +101,10 @@ def _left(source: Extractor, change: Change) -> Extractor:
         return CombinedExtractor(tuple(_left(one, change) for one in source.sources))
     if isinstance(source, GivenExtraction):
         return GivenExtraction(without(source.extraction, change.gone))
-    if getattr(source, "strict", False) or (change.replaces and getattr(source, "by_id", False)):
+    replaces = not frozenset(change.gone).isdisjoint(change.after.ids)  # an id gets another text
+    if getattr(source, "strict", False) or (replaces and getattr(source, "by_id", False)):
         return GivenExtraction(without(source.extract(change.before), change.gone))
-    if change.gone and _has_partial(source):
+    if change.gone and "partial" in getattr(source, "__dataclass_fields__", ()):
         changed: Any = source
         return dataclasses.replace(changed, partial=True)  # type: ignore[no-any-return]
     return source
-
-
-def _has_partial(source: Extractor) -> bool:
-    return dataclasses.is_dataclass(source) and any(one.name == "partial" for one in dataclasses.fields(source))

@@ -13,7 +13,7 @@ from kg2rag.compute.store import Store
 from kg2rag.extraction import Extraction, Mention
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.graph import KnowledgeGraph
-from kg2rag.knowledge.graph.distances import connected, entity_hops, passage_hops
+from kg2rag.knowledge.graph.components import connected, entity_hops, passage_hops
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Passage, Triple
 from kg2rag.types.questions import QADataset, Question

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from kg2rag.extraction.dependency.extractor import DependencyTriples
-from kg2rag.extraction.dependency.rules import Token, facts
+from kg2rag.extraction.dependency import DependencyTriples, Token, facts
 from kg2rag.extraction.sources import parse
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Passage

@@ -20,8 +20,7 @@ from kg2rag.compute.llm import ChatModel
 from kg2rag.compute.store import Store
 from kg2rag.extraction import Extractor, Mention
 from kg2rag.extraction.prompted import STYLES, ExtractionError, PromptedTriples, PromptStep, PromptStyle
-from kg2rag.extraction.prompted.answers import Entities, Facts
-from kg2rag.extraction.prompted.cleaning import clean_facts, clean_names
+from kg2rag.extraction.prompted.answers import Entities, Facts, clean_facts, clean_names
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Passage, Triple
 

@@ -13,8 +13,7 @@ from incremental_world import BY_HAND, THREE, WORDS, passage
 from kg2rag.compute.store import Store
 from kg2rag.datasets import load
 from kg2rag.extraction import Extraction
-from kg2rag.extraction.combined import CombinedExtractor
-from kg2rag.extraction.given import GivenExtraction, joined, without
+from kg2rag.extraction.combined import CombinedExtractor, GivenExtraction, joined, without
 from kg2rag.extraction.importers.hipporag import HippoRAGOpenIE
 from kg2rag.extraction.importers.saved import SavedGraph
 from kg2rag.extraction.importers.triples import TriplesFile

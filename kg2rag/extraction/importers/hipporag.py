@@ -53,11 +53,13 @@ class HippoRAGOpenIE(FileSource):
         for number, document in enumerate(self._documents(), start=1):
             matched = self._match(document, number, rows, notes)
             covered.update(matched)
-            facts, names = self._facts(document, number, notes), self._names(document, number, notes)
+            facts, given = self._facts(document, number, notes), self._list(document, "extracted_entities", number)
+            names = [name.strip() for name in given if isinstance(name, str) and name.strip()]
+            notes["entities that are blank or no string"] += len(given) - len(names)
             for row in matched:
                 id_ = corpus.ids[row]
                 triples.extend(Triple(*fact, passage_id=id_) for fact in facts)
-                mentions.extend(Mention(name, id_) for name in names)
+                mentions.extend(Mention(name, id_) for name in dict.fromkeys(names))
         if not covered:
             raise DataError(f"{self.path}: no document is a passage of the corpus. Does it belong to this data set?")
         notes["passages without a document"] = len(corpus) - len(covered)
@@ -102,12 +104,6 @@ class HippoRAGOpenIE(FileSource):
             else:
                 facts[fact] = None
         return list(facts)
-
-    def _names(self, document: Record, number: int, notes: Counter[str]) -> list[str]:
-        given = self._list(document, "extracted_entities", number)
-        names = [name.strip() for name in given if isinstance(name, str) and name.strip()]
-        notes["entities that are blank or no string"] += len(given) - len(names)
-        return list(dict.fromkeys(names))
 
     def _list(self, document: Record, field: str, number: int) -> list[object]:
         given = document.get(field)

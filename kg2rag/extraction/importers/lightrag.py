@@ -18,11 +18,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from kg2rag.extraction import Entity, Extraction
-from kg2rag.extraction.importers.chunks import match_chunks
-from kg2rag.extraction.importers.exported import Relation, extraction_of
-from kg2rag.extraction.importers.file_source import FileSource
-from kg2rag.extraction.importers.graphml import read_graphml
-from kg2rag.extraction.importers.row import Row, unquoted
+from kg2rag.extraction.importers.exported import Relation, extraction_of, match_chunks
+from kg2rag.extraction.importers.file_source import FileSource, Row, unquoted
+from kg2rag.extraction.importers.networkx_graph import read_graphml
 from kg2rag.text.records import DataError, existing, read_json, text, wrong
 from kg2rag.types.corpus import Corpus
 
@@ -69,8 +67,9 @@ class LightRAG(FileSource):
         ValueError : no chunk is found in the corpus (or any, unless `partial`), or a malformed file.
         """
         notes: Counter[str] = Counter()
-        graph = read_graphml(self.path)
-        chunks = match_chunks(self._texts(), corpus, self.path, notes, partial=self.partial)
+        graph, file = read_graphml(self.path), self.path.with_name(CHUNKS)
+        texts = {id_: text(record, "content", file, number) for number, (id_, record) in _records(file)}
+        chunks = match_chunks(texts, corpus, self.path, notes, partial=self.partial)
         named_in, stated_in = (self._all_chunks(kind) for kind in ALL_CHUNKS)
         entities, names = [], {}
         for node, data in graph.nodes(data=True):
@@ -83,28 +82,18 @@ class LightRAG(FileSource):
                 names[head],
                 _relation(data),
                 names[tail],
-                self._weight(data, head, tail),
+                _weight(data.get("weight"), f"{self.path}, edge {head!r} - {tail!r}"),
                 stated_in.get(SEPARATOR.join(sorted((str(head), str(tail))))) or _split(data.get("source_id")),
             )
             for head, tail, data in graph.edges(data=True)
         ]
         return extraction_of(entities, relations, chunks, notes)
 
-    def _texts(self) -> dict[str, str]:
-        file = self.path.with_name(CHUNKS)
-        return {id_: text(record, "content", file, number) for number, (id_, record) in _records(file)}
-
     def _all_chunks(self, kind: str) -> dict[str, tuple[str, ...]]:
         """Every chunk of an entity or a relation, by its key, where the release keeps them apart."""
         file = self.path.with_name(ALL_CHUNKS[kind])
         records = _records(file) if file.is_file() else ()
         return {key: Row(file, at, record).strings("chunk_ids", "strings") for at, (key, record) in records}
-
-    def _weight(self, data: Mapping[str, Any], head: str, tail: str) -> float | None:
-        weight = data.get("weight")
-        if weight is not None and not isinstance(weight, int | float):
-            raise DataError(f"{self.path}, edge {head!r} - {tail!r}: weight is {weight!r}; needed: a number.")
-        return None if weight is None else float(weight)
 
 
 def _records(file: Path) -> list[tuple[int, tuple[str, Mapping[str, Any]]]]:
@@ -116,6 +105,12 @@ def _records(file: Path) -> list[tuple[int, tuple[str, Mapping[str, Any]]]]:
         if not isinstance(record, dict):
             wrong(file, number, "record", record, "an object")
     return list(enumerate(contents.items(), start=1))
+
+
+def _weight(value: object, where: str) -> float | None:
+    if value is not None and not isinstance(value, int | float):
+        raise DataError(f"{where}: weight is {value!r}; needed: a number.")
+    return None if value is None else float(value)
 
 
 def _relation(data: Mapping[str, Any]) -> str:

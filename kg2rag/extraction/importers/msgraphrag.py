@@ -16,10 +16,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from kg2rag.extraction import Entity, Extraction
-from kg2rag.extraction.importers.chunks import match_chunks
-from kg2rag.extraction.importers.exported import Relation, extraction_of
-from kg2rag.extraction.importers.file_source import FileSource
-from kg2rag.extraction.importers.row import Row, unquoted
+from kg2rag.extraction.importers.exported import Relation, extraction_of, match_chunks
+from kg2rag.extraction.importers.file_source import FileSource, Row, unquoted
 from kg2rag.text.records import DataError, existing, read_parquet, wrong
 from kg2rag.types.corpus import Corpus
 
@@ -104,7 +102,3 @@ class MicrosoftGraphRAG(FileSource):
 
 def _text(row: Row, *names: str) -> str:
     return unquoted(row.string(*names))
-
-
-def _entity(row: Row) -> Entity:
-    return Entity(_text(row, "title", "name"), _text(row, "type"), _text(row, "description"))

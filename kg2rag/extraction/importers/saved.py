@@ -8,7 +8,7 @@ order: the graph in the same folder is built of them. `triples:FOLDER/extraction
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, ValidationError
 
 from kg2rag.extraction import Entity, Extraction, Mention
-from kg2rag.text.records import DataError, Record, file_fingerprint, read_json, read_jsonl, sha256
+from kg2rag.text.records import DataError, file_fingerprint, read_json, read_jsonl, sha256
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Triple
 
@@ -122,16 +122,13 @@ class SavedGraph:
             file = self.directory / name
             if not file.is_file() or sha256(file) != checksum:
                 raise DataError(f"{file} was changed or removed since `kg2rag build` wrote it. Build it again.")
-        triples, mentions, entities = (self._records(name) for name in TABLES)
+        triples, mentions, entities = ([record for _, record in read_jsonl(self.directory / name)] for name in TABLES)
         return Extraction(
             tuple(Triple(**record) for record in triples),  # type: ignore[arg-type]
             tuple(Mention(**record) for record in mentions),  # type: ignore[arg-type]
             tuple(Entity(**{**record, "aliases": tuple(record["aliases"])}) for record in entities),  # type: ignore[arg-type]
             notes=self.about.notes,
         )
-
-    def _records(self, name: str) -> Iterator[Record]:
-        return (record for _, record in read_jsonl(self.directory / name))
 
 
 def write_tables(extraction: Extraction, directory: Path) -> None:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, ClassVar
 import pyarrow as pa
 
 from kg2rag.extraction import Entity, Extraction
-from kg2rag.extraction.importers.entity_file import EntityFile
-from kg2rag.extraction.importers.row import Row
+from kg2rag.extraction.importers.file_source import Row
+from kg2rag.text.normalisation import entity_key
 from kg2rag.text.records import (
     DataError,
     Record,
@@ -33,7 +33,6 @@ from kg2rag.types.passages import Triple
 
 if TYPE_CHECKING:
     import pandas as pd
-
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "head": ("head", "subject", "subj", "h"),
     "relation": ("relation", "predicate", "rel", "r"),
@@ -120,7 +119,8 @@ class TriplesFile:
         notes: Counter[str] = Counter()
         for row in self._rows(frozenset(corpus.ids), notes):
             head, tail = (described.entity(row.text(end), row.text(f"{end}_id")) for end in ("head", "tail"))
-            triples.append(row.triple(head.name, tail.name))
+            weights = row.ranged("strength"), row.ranged("confidence")
+            triples.append(Triple(head.name, row.text("relation"), tail.name, row.text("passage_id"), *weights))
             for entity, end in ((head, "head"), (tail, "tail")):
                 if entity.name not in entities or not entities[entity.name].type:
                     entities[entity.name] = replace(entity, type=entity.type or row.text(f"{end}_type"))
@@ -164,11 +164,6 @@ class _TripleRow(Row):
             return "triples of confidence 0"
         return OUTSIDE if parts[3] and parts[3] not in known else None
 
-    def triple(self, head: str, tail: str) -> Triple:
-        """The record between two entities."""
-        weights = self.ranged("strength"), self.ranged("confidence")
-        return Triple(head, self.text("relation"), tail, self.text("passage_id"), *weights)
-
     def text(self, field_name: str) -> str:
         """A field as a stripped string; "" where it is null, or optional and missing."""
         if field_name in REQUIRED and not any(name in self.record for name in COLUMNS[field_name]):
@@ -191,3 +186,49 @@ class _TripleRow(Row):
         if not (0 < number <= greatest or (field_name == "confidence" and number == 0)):
             wrong(self.file, self.number, field_name, value, f"above 0, at most {greatest:g}")
         return number
+
+
+NAMES = ("name", "canonical_name")
+IDS = ("id", "entity_id")
+
+
+class EntityFile:
+    """The entities of a JSON Lines file: name, and optionally id, type, description, aliases.
+
+    Aliases are strings, or objects whose `surface` is one. Where two records have the same name, the first describes
+    it. No file, no entities.
+    """
+
+    def __init__(self, file: Path | None) -> None:
+        self._by_id: dict[str, Entity] = {}
+        self._by_name: dict[str, Entity] = {}
+        for number, record in read_jsonl(file) if file else ():
+            entity = _entity(Row(str(file), number, record))
+            self._by_name.setdefault(entity_key(entity.name), entity)
+            for column in IDS:
+                if isinstance(id_ := record.get(column), str):
+                    self._by_id[id_] = entity
+
+    def entity(self, name: str, id_: str = "") -> Entity:
+        """The entity of that id, else one of that name; else a bare one."""
+        if id_ in self._by_id:
+            return self._by_id[id_]
+        known = self._by_name.get(entity_key(name))
+        return known or Entity(name)
+
+
+def _entity(row: Row) -> Entity:
+    name = row.string(*NAMES)
+    if not name.strip():
+        wrong(row.file, row.number, " or ".join(NAMES), row.value(*NAMES), "a string that is not blank")
+    given = row.value("aliases") or []
+    if not isinstance(given, list):
+        wrong(row.file, row.number, "aliases", given, "a list")
+    aliases: dict[str, None] = {}
+    for item in given:
+        alias = item.get("surface") if isinstance(item, dict) else item
+        if not isinstance(alias, str):
+            wrong(row.file, row.number, "aliases", item, "strings, or objects with a surface")
+        if alias != name:
+            aliases[alias] = None
+    return Entity(name.strip(), row.string("type"), row.string("description"), tuple(aliases))

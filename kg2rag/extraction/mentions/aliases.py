@@ -40,10 +40,9 @@ _LONGEST_EXPANSION = 12  # words before a bracket that may be the acronym's
 
 
 class Stated(NamedTuple):
-    """A statement that `alias` is another name of `name`.
+    """A statement that `alias` is another name of `name`; an ACRONYM is matched letter by letter with its case.
 
-    `kind` is ACRONYM, matched letter by letter with its case, or NAME_OF_PAGE. The latter does not take over a name
-    that several passages share: "San Juan", "Clock Tower" belong to other pages too often.
+    A NAME_OF_PAGE does not take over a name that several passages share ("San Juan", "Clock Tower").
     """
 
     name: str
@@ -59,11 +58,8 @@ def find_aliases(
     Mentions of an alias become mentions of its meaning; a shared name that is an acronym is joined to its meaning;
     mentions of titles that are dates or numbers ("1984") are left out: such hubs join unrelated passages.
 
-    Returns
-    -------
-    table : keys as before; a name that became an alias keeps its key without mentions.
-    aliases : how an entity is written -> its other names, in order of appearance.
-    notes : what was joined, and what was left out, by cause.
+    Returns the table, where a name that became an alias keeps its key without mentions; how an entity is written -> its
+    other names, in order of appearance; and what was joined or left out, by cause.
     """
     key_of = {key: code for code, key in enumerate(table.keys)}
     notes: Counter[str] = Counter()
@@ -80,10 +76,13 @@ def find_aliases(
     kept[:, 2] = joined[kept[:, 2]]
     found = np.array(list(_occurrences(corpus, table, known)), dtype=np.int32).reshape(-1, 3)
     notes["mentions by an alias"] = len(found)
-    rows = _without_own(np.unique(np.concatenate([kept, found]), axis=0), table)
+    rows, size = np.unique(np.concatenate([kept, found]), axis=0), len(table.keys)
+    own = table.page_row.astype(np.int64) * size + table.page_key  # a page does not mention its own title
+    rows = rows[~np.isin(rows[:, 0].astype(np.int64) * size + rows[:, 2], own)]
+    written = table.written(corpus.titles)
     aliases: dict[str, tuple[str, ...]] = {}
     for code, alias in known.values():
-        for name in _written(table, corpus, code):
+        for name in written[code]:
             aliases[name] = (*aliases.get(name, ()), alias.alias)
     changed = replace(table, row=rows[:, 0], sentence=rows[:, 1], key=rows[:, 2])
     return changed, aliases, {cause: count for cause, count in notes.items() if count}
@@ -98,7 +97,7 @@ def _unambiguous(
         key, code = normalise(stated.alias), key_of.get(normalise(stated.name))
         if code is None:
             notes["aliases of what no two passages name"] += 1
-        elif key != table.keys[code] and not _is_no_alias(key):
+        elif key != table.keys[code] and not (len(key) < 2 or key in FUNCTION_WORDS or is_date_or_number(key)):
             meanings.setdefault(key, {}).setdefault(code, stated)
     known: dict[str, tuple[int, Stated]] = {}
     for key, codes in meanings.items():
@@ -111,10 +110,6 @@ def _unambiguous(
         else:
             known[key] = code, stated
     return {key: value for key, value in known.items() if table.keys[value[0]] not in known}
-
-
-def _is_no_alias(key: str) -> bool:
-    return len(key) < 2 or key in FUNCTION_WORDS or is_date_or_number(key)
 
 
 def _statements(corpus: Corpus) -> Iterator[Stated]:
@@ -170,7 +165,8 @@ def _opening(title: str, sentence: str) -> Iterator[Stated]:
     named = bool(set(normalise(name).split()) & set(key.split()) - FUNCTION_WORDS)
     if not named and key not in map(normalise, given):
         return
-    if " " in name and not _is_topic_of(normalise(name), key):
+    # Of "History of X", "List of X finals", X is the topic and not the page.
+    if " " in name and not re.search(rf"\bof (?:the )?{re.escape(normalise(name))}\b", key):
         yield Stated(title, name, NAME_OF_PAGE)
     for other in given:
         yield Stated(title, other, ACRONYM if other.isupper() else NAME_OF_PAGE)
@@ -185,17 +181,16 @@ def _name_at(text: str, start: int, end: re.Pattern[str]) -> str:
     return " ".join(words[1:] if normalise(words[0]) in _ARTICLES else words)
 
 
-def _is_topic_of(name: str, title: str) -> bool:
-    """Whether a page is about the name but not of it: "History of X", "List of X finals"."""
-    return re.search(rf"\bof (?:the )?{re.escape(name)}\b", title) is not None
-
-
 def _occurrences(
     corpus: Corpus, table: MentionTable, known: Mapping[str, tuple[int, Stated]]
 ) -> Iterator[tuple[int, int, int]]:
     """(row, sentence, key) of the aliases in the texts, outside longer titles and names."""
     if not known:
         return
+
+    def letters(surface: str) -> str:
+        return "".join(filter(str.isalpha, surface))
+
     own = frozenset(table.keys)
     keys = [*table.keys, *(key for key in known if key not in own)]
     lexicon = Lexicon(keys)
@@ -204,21 +199,5 @@ def _occurrences(
             for code, (start, end) in lexicon.find(sentence):
                 if (found := known.get(keys[code])) is None:
                     continue
-                if found[1].kind != ACRONYM or _letters(sentence[start:end]) == _letters(found[1].alias):
+                if found[1].kind != ACRONYM or letters(sentence[start:end]) == letters(found[1].alias):
                     yield row, number, found[0]
-
-
-def _letters(surface: str) -> str:
-    return "".join(filter(str.isalpha, surface))
-
-
-def _without_own(rows: np.ndarray, table: MentionTable) -> np.ndarray:
-    """A page does not mention its own title."""
-    size = len(table.keys)
-    own = table.page_row.astype(np.int64) * size + table.page_key
-    return rows[~np.isin(rows[:, 0].astype(np.int64) * size + rows[:, 2], own)]
-
-
-def _written(table: MentionTable, corpus: Corpus, code: int) -> list[str]:
-    """How the entities of a key are written: the titles of its pages, or the name."""
-    return list(dict.fromkeys(corpus.titles[row] for row in table.pages_of(code).tolist())) or [table.names[code]]

@@ -10,8 +10,7 @@ from math import log
 from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.extraction.mentions.aliases import VERSION as ALIASES
 from kg2rag.extraction.mentions.aliases import find_aliases
-from kg2rag.extraction.mentions.finding import VERSION, find_mentions
-from kg2rag.extraction.mentions.table import MentionTable
+from kg2rag.extraction.mentions.table import VERSION, MentionTable, find_mentions
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Triple
 
@@ -41,16 +40,12 @@ class Mentions:
 
         `notes` counts what the aliases joined and left out.
         """
-        return self.from_table(find_mentions(corpus), corpus)
-
-    def from_table(self, table: MentionTable, corpus: Corpus) -> Extraction:
-        """The same from a given table."""
-        titles = corpus.titles
+        table, titles = find_mentions(corpus), corpus.titles
         others: dict[str, tuple[str, ...]] = {}
         notes: dict[str, int] = {}
         if self.aliases:
             table, others, notes = find_aliases(corpus, table)
-        display = _display_names(table, titles)
+        display = table.written(titles)
         strength = [10 * log(1 + len(corpus) / max(df, 1)) / log(1 + len(corpus)) for df in table.document_frequency]
         triples: dict[Triple, None] = {}
         mentions = [Mention(title, corpus.ids[row]) for row, title in enumerate(titles) if title]
@@ -60,15 +55,6 @@ class Mentions:
                 if titles[row]:
                     triples[Triple(titles[row], "mentions", name, corpus.ids[row], round(strength[key], 3))] = None
         return Extraction(tuple(triples), tuple(mentions), tuple(_entities(table, display, others)), notes)
-
-
-def _display_names(table: MentionTable, titles: Sequence[str]) -> list[list[str]]:
-    """The entities of each key: the titles of its pages, or the name itself."""
-    display: list[list[str]] = [[] for _ in table.keys]
-    for key, row in zip(table.page_key.tolist(), table.page_row.tolist(), strict=True):
-        if titles[row] not in display[key]:
-            display[key].append(titles[row])
-    return [found or [table.names[key]] for key, found in enumerate(display)]
 
 
 def _entities(

@@ -3,10 +3,10 @@
 `PromptedTriples` plans and runs; a `PromptStyle` has the prompts.
 """
 
-from kg2rag.extraction.prompted.extractor import STYLES, PromptedTriples
+from kg2rag.extraction.prompted.extractor import PromptedTriples
 from kg2rag.extraction.prompted.outcome import ExtractionError, ExtractionRun, FailedCall
 from kg2rag.extraction.prompted.plan import ExtractionPlan
-from kg2rag.extraction.prompted.style import Excerpt, PromptStep, PromptStyle
+from kg2rag.extraction.prompted.style import STYLES, Excerpt, PromptStep, PromptStyle
 
 __all__ = [
     "STYLES",

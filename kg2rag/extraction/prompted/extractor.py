@@ -1,6 +1,6 @@
 """A corpus and a language model -> triples, with every answer paid for once and every failure named.
 
-The prompts are in `openie` and `per_sentence`, retries in `asking`, the estimate in `estimate`. The model's store keeps
+The prompts are in `prompts.toml`, retries in `outcome`, the estimate in `plan`. The model's store keeps
 answers as they arrive: a run that was stopped, in whatever way, continues where it was.
 """
 
@@ -8,24 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kg2rag.compute.llm import ChatModel
+from kg2rag.compute.llm import ChatModel, Usage
 from kg2rag.compute.tokens import EncoderTokens, TokenCounter
 from kg2rag.extraction import Extraction
-from kg2rag.extraction.prompted.asking import Settled, settle
-from kg2rag.extraction.prompted.collected import Collected
-from kg2rag.extraction.prompted.estimate import Progress, look
-from kg2rag.extraction.prompted.openie import OPENIE
-from kg2rag.extraction.prompted.outcome import ExtractionError, ExtractionRun, usage_of
-from kg2rag.extraction.prompted.per_sentence import PER_SENTENCE
-from kg2rag.extraction.prompted.plan import ExtractionPlan, StepPlan
-from kg2rag.extraction.prompted.style import PromptStyle
+from kg2rag.extraction.prompted.outcome import Collected, ExtractionError, ExtractionRun, Settled, settle
+from kg2rag.extraction.prompted.plan import ExtractionPlan, Progress, StepPlan, look
+from kg2rag.extraction.prompted.style import STYLES, PromptStyle
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.parameters import at_least, check
 
-STYLES: Mapping[str, PromptStyle] = {style.name: style for style in (PER_SENTENCE, OPENIE)}
 VERSION = 1  # raise it when cleaning changes, so that stored graphs are rebuilt
 
 
@@ -52,7 +45,7 @@ class PromptedTriples:
     """
 
     model: ChatModel
-    style: PromptStyle | str = field(default=OPENIE)
+    style: PromptStyle | str = field(default=STYLES["openie"])
     limit: int | None = None
     longest: int = 100
 
@@ -75,12 +68,7 @@ class PromptedTriples:
     def plan(
         self, corpus: Corpus, *, retry_failed: bool = False, counter: TokenCounter | None = None
     ) -> ExtractionPlan:
-        """What `run` would send and what the store already has; sends nothing.
-
-        Parameters
-        ----------
-        counter : estimates the tokens; the default encoder's tokenizer where not given.
-        """
+        """What `run` would send and what the store already has; sends nothing. `counter` estimates the tokens."""
         by_text = {(excerpt.title, excerpt.text): excerpt for excerpt in self._style.excerpts(corpus, self.limit)}
         progress = Progress(dict.fromkeys(by_text.values(), ()))  # equal texts are sent once
         steps: list[StepPlan] = []
@@ -97,8 +85,7 @@ class PromptedTriples:
 
         Raises
         ------
-        ExtractionError : a passage failed; its `run` has the triples of the others.
-        CompletionError : the endpoint refuses the key, or does not know the model.
+        ExtractionError : a passage failed; its `run` has the triples of the others. CompletionError : as `run`.
         """
         run = self.run(corpus)
         if run.failures:
@@ -126,7 +113,8 @@ class PromptedTriples:
             waiting = [
                 excerpt for excerpt, one in zip(waiting, settled, strict=True) if collected.add(step, excerpt, one)
             ]
-        usage = usage_of(every, self.model.prompt_price, self.model.completion_price)
+        outcomes = [outcome for one in every for outcome in (*one.wasted, one.outcome)]
+        usage = Usage.of(outcomes, self.model.prompt_price, self.model.completion_price)
         return ExtractionRun(collected.extraction(self._asked(corpus)), collected.failed(), usage)
 
     def _asked(self, corpus: Corpus) -> int:

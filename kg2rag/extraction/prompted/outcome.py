@@ -1,20 +1,75 @@
-"""What an extraction by a language model ends in: triples, the calls that failed, and what it cost."""
+"""Prompts -> answers over several tries -> what an extraction ends in: triples, failed calls, cost.
+
+A try is one answer of the model. Faults of the connection are no tries: they are retried by the connection, and never
+stored. An unusable answer is stored, since it was paid for; the next try is sent differently (`ChatModel.again`). The
+store alone records the tries, so any run finds the same answers, wherever an earlier one was stopped.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
 from html import escape
 from typing import TYPE_CHECKING
 
-from kg2rag.compute.llm import Failure, Usage
-from kg2rag.extraction import Extraction
-from kg2rag.extraction.prompted.asking import Settled
-from kg2rag.extraction.prompted.style import Excerpt, PromptStep
+from pydantic import BaseModel
+
+from kg2rag.compute.llm import ChatModel, Completion, Failure, Usage
+from kg2rag.compute.llm.outcomes import Outcome
+from kg2rag.extraction import Extraction, Mention
+from kg2rag.extraction.prompted.answers import Entities, Facts, RawTriple, clean_facts, clean_names
+from kg2rag.extraction.prompted.style import Excerpt, Messages, PromptStep
+from kg2rag.types.corpus import Corpus
+from kg2rag.types.passages import Triple
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The outcome of a prompt; `tries` answers were needed, and `wasted` are those before it, paid for and unusable."""
+
+    outcome: Outcome
+    tries: int = 1
+    wasted: tuple[Failure, ...] = ()
+
+
+def unusable(outcome: Outcome | None) -> bool:
+    """Whether the model answered otherwise than requested; other failures brought no answer at all."""
+    return isinstance(outcome, Failure) and outcome.kind == "output"
+
+
+def settle(
+    model: ChatModel, prompts: Sequence[Messages], schema: type[BaseModel], *, retry_failed: bool, progress: str
+) -> list[Settled]:
+    """Send what was never answered; with `retry_failed`, send once more what has only unusable answers."""
+    settled = [Settled(outcome) for outcome in model.complete_many(prompts, schema, progress=progress)]
+    open_ = [at for at, one in enumerate(settled) if unusable(one.outcome)]
+    while open_:
+        again = replace(model, again=settled[open_[0]].tries)
+        stored = {at: again.stored(prompts[at], schema) for at in open_}
+        fresh = [at for at in open_ if stored[at] is None] if retry_failed else []
+        bought = again.complete_many([prompts[at] for at in fresh], schema, progress=f"{progress}, asking again")
+        found = {at: outcome for at, outcome in stored.items() if outcome is not None}
+        for at, outcome in (*found.items(), *zip(fresh, bought, strict=True)):
+            before = settled[at]
+            assert isinstance(before.outcome, Failure)  # else it would not have been sent again
+            settled[at] = Settled(outcome, before.tries + 1, (*before.wasted, before.outcome))
+        open_ = [at for at, outcome in found.items() if unusable(outcome)]
+    return settled
+
+
+def latest(model: ChatModel, prompt: Messages, schema: type[BaseModel]) -> Outcome | None:
+    """What `settle` would find for a prompt without sending it: an answer, the last unusable one, or None."""
+    outcome, tries = model.stored(prompt, schema), 1
+    while unusable(outcome):
+        following = replace(model, again=tries).stored(prompt, schema)
+        if following is None:
+            break
+        outcome, tries = following, tries + 1
+    return outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +89,6 @@ class FailedCall:
     reason: str
     attempts: int
     tries: int
-
-    @classmethod
-    def of(cls, passage_id: str, step: PromptStep, excerpt: Excerpt, settled: Settled) -> FailedCall:
-        """The record of a settled call, whose outcome is a failure."""
-        failure = settled.outcome
-        assert isinstance(failure, Failure)
-        call = step.name if excerpt.sentence < 0 else f"{step.name}, sentence {excerpt.sentence}"
-        return cls(passage_id, call, failure.kind, failure.reason, failure.attempts, settled.tries)
 
     def __str__(self) -> str:
         return f"{self.passage_id!r}, {self.call}: {self.kind}: {self.reason}"
@@ -107,7 +154,59 @@ class ExtractionError(RuntimeError):
         return ExtractionError, (self.run,)
 
 
-def usage_of(settled: Iterable[Settled], prompt_price: float | None, completion_price: float | None) -> Usage:
-    """The usage of some calls, the unusable answers before the last included."""
-    every = [outcome for one in settled for outcome in (*one.wasted, one.outcome)]
-    return Usage.of(every, prompt_price, completion_price)
+FAILED = "failed passages, whose triples are missing or incomplete"
+
+
+@dataclass
+class Collected:
+    """What the calls of a corpus have brought so far; `failures` are in the order of the steps.
+
+    A name or a part of a triple has at most `longest` characters.
+    """
+
+    corpus: Corpus
+    longest: int
+    names: dict[Excerpt, list[str]] = field(default_factory=dict)
+    facts: dict[Excerpt, list[RawTriple]] = field(default_factory=dict)
+    failures: list[tuple[Excerpt, FailedCall]] = field(default_factory=list)
+    notes: Counter[str] = field(default_factory=Counter)
+
+    def add(self, step: PromptStep, excerpt: Excerpt, settled: Settled) -> bool:
+        """Take in a call; whether it was answered, so that the excerpt's next step can be sent."""
+        if not isinstance(settled.outcome, Completion):
+            failure, id_ = settled.outcome, self.corpus.ids[excerpt.row]
+            call = step.name if excerpt.sentence < 0 else f"{step.name}, sentence {excerpt.sentence}"
+            failed = FailedCall(id_, call, failure.kind, failure.reason, failure.attempts, settled.tries)
+            self.failures.append((excerpt, failed))
+            return False
+        self.notes["answers from a second or later try"] += settled.tries > 1
+        answer = settled.outcome.parsed
+        if isinstance(answer, Entities):
+            self.names[excerpt] = clean_names(answer.entities, self.longest, self.notes)
+        elif isinstance(answer, Facts):
+            self.facts[excerpt] = answer.triples
+        return True
+
+    def failed(self) -> tuple[FailedCall, ...]:
+        """The failed calls in the order of the passages and their sentences."""
+        ordered = sorted(self.failures, key=lambda failure: (failure[0].row, failure[0].sentence))
+        return tuple(call for _, call in ordered)
+
+    def extraction(self, n_asked: int) -> Extraction:
+        """The triples and mentions, those of failed passages as far as they came, of the first `n_asked` passages."""
+        ids = self.corpus.ids
+        mentions = [Mention(name, ids[excerpt.row]) for excerpt, found in self.names.items() for name in found]
+        notes, by_row = self.notes, defaultdict[int, list[RawTriple]](list)
+        for excerpt, given in self.facts.items():
+            by_row[excerpt.row] += given
+        triples = [
+            Triple(*fact, passage_id=ids[row])
+            for row, given in by_row.items()
+            for fact in clean_facts(given, self.longest, notes)
+        ]
+        stating = {triple.passage_id for triple in triples}
+        lost = {call.passage_id for _, call in self.failures}
+        notes["passages without a triple"] = sum(id_ not in stating and id_ not in lost for id_ in ids[:n_asked])
+        notes[FAILED] = len(lost)
+        notes["passages beyond the limit, not asked about"] = len(ids) - n_asked
+        return Extraction(tuple(triples), tuple(mentions), notes={cause: n for cause, n in notes.items() if n})

@@ -1,15 +1,18 @@
 """How a model is prompted for a graph: what it sees at a time, and in which steps.
 
-A style is data: instructions, worked examples and the schema of each answer. Write one to try other prompts.
+A style is data: instructions, worked examples and the schema of each answer. Write one to try other prompts; those
+that come with kg2rag are in `prompts.toml`, with their sources.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
 from kg2rag.extraction.prompted.answers import Entities, Facts
 from kg2rag.types.corpus import Corpus
@@ -101,3 +104,16 @@ class PromptStyle:
             for number, sentence in enumerate(corpus.sentences(row)):
                 if sentence.strip():
                     yield Excerpt(row, passage.title, sentence.strip(), number)
+
+
+def _step(examples: list[list[str]], schema: str, **given: Any) -> PromptStep:
+    schemas: dict[str, type[Entities] | type[Facts]] = {"Entities": Entities, "Facts": Facts}
+    pairs = tuple((question, answer) for question, answer in examples)
+    return PromptStep(examples=pairs, schema=schemas[schema], **given)
+
+
+_PROMPTS = tomllib.loads(Path(__file__).with_name("prompts.toml").read_text(encoding="utf-8"))
+STYLES: Mapping[str, PromptStyle] = {
+    name: PromptStyle(name, style["per"], tuple(_step(**step) for step in style["steps"]))
+    for name, style in _PROMPTS.items()
+}

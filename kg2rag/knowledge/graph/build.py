@@ -8,7 +8,7 @@ triples, then the mentions.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -22,86 +22,72 @@ from kg2rag.types.passages import Triple
 SMALLEST = float(np.finfo(np.float32).tiny)
 
 
-@dataclass
-class EntityRegister:
+class _Entities:
     """Entities by key, in order of first appearance; `code` adds the unknown ones."""
 
-    codes: dict[str, int] = field(default_factory=dict)
-    names: list[str] = field(default_factory=list)
-    types: list[str] = field(default_factory=list)
-    descriptions: list[str] = field(default_factory=list)
-    aliases: list[tuple[str, ...]] = field(default_factory=list)
-    repeated: int = 0
-    _spellings: dict[str, int] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.codes: dict[str, int] = {}
+        self.spellings: dict[str, int] = {}
+        self.names: list[str] = []
+        self.types: list[str] = []
+        self.descriptions: list[str] = []
+        self.aliases: list[tuple[str, ...]] = []
 
     def code(self, name: str) -> int:
         """The code of a name. Names repeat by the thousand, so their spelling is looked up before it is normalised."""
-        if (known := self._spellings.get(name)) is not None:
+        if (known := self.spellings.get(name)) is not None:
             return known
         key = entity_key(name)
         if not key:
             raise ValueError(
                 f"An entity needs a name, not {name!r}. Drop it in the extractor, and count it in `notes`."
             )
-        code = self.codes.setdefault(key, len(self.names))
+        code = self.spellings[name] = self.codes.setdefault(key, len(self.names))
         if code == len(self.names):
             self.names.append(name.strip())
             self.types.append("")
             self.descriptions.append("")
             self.aliases.append(())
-        self._spellings[name] = code
         return code
 
     def describe(self, entity: Entity) -> None:
         """Add a record of a source; of several records of one entity the first type and description are kept."""
-        before = len(self.names)
         code = self.code(entity.name)
-        self.repeated += code < before
         self.types[code] = self.types[code] or entity.type
         self.descriptions[code] = self.descriptions[code] or entity.description
         self.aliases[code] = tuple(dict.fromkeys(self.aliases[code] + tuple(entity.aliases)))
 
 
-@dataclass(frozen=True)
-class GraphTables:
-    """The numbered entities and the arrays of a graph."""
-
-    entities: EntityRegister
-    relations: tuple[str, ...]
-    triples: TripleTable
-    mentions: Incidence
-    notes: dict[str, int]
-
-
-def collect(extraction: Extraction, corpus: Corpus) -> GraphTables:
-    """Number the entities and relations, merge exact duplicates, count mentions.
-
-    Raises
-    ------
-    ValueError : a triple or mention names a passage that the corpus lacks, or an end of a triple is blank.
-    """
-    entities = EntityRegister()
+def collect(extraction: Extraction, corpus: Corpus) -> dict[str, Any]:
+    """The fields of a graph: entities and relations numbered, exact duplicates merged, mentions counted."""
+    entities = _Entities()
     for entity in extraction.entities:
         entities.describe(entity)
+    repeated = len(extraction.entities) - len(entities.names)
     relations: dict[str, int] = {}
     triples = _triple_table(extraction.triples, entities, relations, corpus)
     pairs = [
         (entities.code(mention.entity), _row(corpus, mention.passage_id, "mention of", mention.entity))
         for mention in extraction.mentions
     ]
-    mentions = _mentions(pairs, triples, len(entities.names))
     notes = dict(extraction.notes)
     for cause, count in (
         ("exact duplicate triples merged in the graph", len(extraction.triples) - len(triples)),
-        ("entity records merged in the graph", entities.repeated),
+        ("entity records merged in the graph", repeated),
     ):
         if count:
             notes[cause] = notes.get(cause, 0) + count
-    return GraphTables(entities, tuple(relations), triples, mentions, notes)
+    return {
+        **{name: tuple(getattr(entities, name)) for name in ("names", "types", "descriptions", "aliases")},
+        "relations": tuple(relations),
+        "triples": triples,
+        "mentions": _mentions(pairs, triples, len(entities.names)),
+        "notes": notes,
+    }
 
 
 def _triple_table(
-    triples: Iterable[Triple], entities: EntityRegister, relations: dict[str, int], corpus: Corpus
+    triples: Iterable[Triple], entities: _Entities, relations: dict[str, int], corpus: Corpus
 ) -> TripleTable:
     rows: dict[tuple[int, int, int, int], tuple[float, float]] = {}
     for triple in triples:

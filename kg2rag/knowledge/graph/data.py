@@ -18,8 +18,7 @@ import numpy as np
 from kg2rag.extraction import Extraction
 from kg2rag.knowledge.graph.build import collect
 from kg2rag.knowledge.graph.csr import Codes, Incidence, Offsets, offsets
-from kg2rag.knowledge.graph.labels import Labels
-from kg2rag.knowledge.graph.tables import Adjacency, TripleTable, adjacency
+from kg2rag.knowledge.graph.tables import Adjacency, Labels, TripleTable, adjacency
 from kg2rag.text.normalisation import entity_key, normalise
 from kg2rag.types.arrays import IntArray
 from kg2rag.types.corpus import Corpus
@@ -64,18 +63,7 @@ class GraphData:
         ------
         ValueError : a triple or mention names a passage that the corpus lacks, or an entity without a name.
         """
-        tables = collect(extraction, corpus)
-        return cls(
-            names=tuple(tables.entities.names),
-            types=tuple(tables.entities.types),
-            descriptions=tuple(tables.entities.descriptions),
-            aliases=tuple(tables.entities.aliases),
-            relations=tables.relations,
-            triples=tables.triples,
-            mentions=tables.mentions,
-            passage_ids=corpus.ids,
-            notes=tables.notes,
-        )
+        return cls(passage_ids=corpus.ids, **collect(extraction, corpus))
 
     # Sizes
 
@@ -146,25 +134,22 @@ class GraphData:
     def triple(self, index: int) -> Triple:
         """The triple at `index`, with names in place of codes; its passage is "" where none states it."""
         if index not in self._written:  # strategies read the same few again and again
-            self._written[index] = self._write(index)
+            table = self.triples
+            passage = int(table.passages[index])
+            self._written[index] = Triple(
+                head=self.names[table.heads[index]],
+                relation=self.relations[table.relations[index]],
+                tail=self.names[table.tails[index]],
+                passage_id=self.passage_ids[passage] if passage >= 0 else "",
+                # By way of text: the shortest number that is this float32, so that 0.9 comes back as 0.9.
+                strength=float(str(table.strengths[index])),
+                confidence=float(str(table.confidences[index])),
+            )
         return self._written[index]
 
     @cached_property
     def _written(self) -> dict[int, Triple]:
         return {}
-
-    def _write(self, index: int) -> Triple:
-        table = self.triples
-        passage = int(table.passages[index])
-        return Triple(
-            head=self.names[table.heads[index]],
-            relation=self.relations[table.relations[index]],
-            tail=self.names[table.tails[index]],
-            passage_id=self.passage_ids[passage] if passage >= 0 else "",
-            # By way of text: the shortest number that is this float32, so that 0.9 comes back as 0.9.
-            strength=float(str(table.strengths[index])),
-            confidence=float(str(table.confidences[index])),
-        )
 
     def triples_of(self, entity: int) -> Codes:
         """The triples that the entity is an end of, ascending."""
@@ -216,12 +201,12 @@ class GraphData:
     @cached_property
     def relation_labels(self) -> Labels:
         """The relations, as `neighbours` looks them up."""
-        return Labels.of("relation", self.relations)
+        return Labels("relation", self.relations)
 
     @cached_property
     def type_labels(self) -> Labels:
         """The types of the entities, as `neighbours` looks them up."""
-        return Labels.of("entity type", self.types)
+        return Labels("entity type", self.types)
 
     @cached_property
     def fingerprint(self) -> str:

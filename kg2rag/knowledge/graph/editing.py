@@ -1,33 +1,72 @@
-"""A knowledge graph and a change of its corpus -> the graph over the corpus that results; arrays throughout.
+"""A knowledge graph -> a part of it, the graph over a changed corpus, or one with its entities merged.
 
-Equal to `KnowledgeGraph.build` of what is left of the graph, read as an extraction (its entities as records, then its
-triples, then its mentions, all under the names that the graph has), followed by what is added. Entities that are left
-therefore keep their order and their names, and so does everything that no passage states. Strengths stay what they are:
-`corroborated` and `damped` look at the whole graph, so apply them after a change, not before.
+`edited` equals `KnowledgeGraph.build` of what is left of the graph, read as an extraction (its entities as records,
+then its triples, then its mentions, all under the names that the graph has), followed by what is added. Entities that
+are left therefore keep their order and their names, and so does everything that no passage states. Strengths stay what
+they are: `corroborated` and `damped` look at the whole graph, so apply them after a change, not before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kg2rag.extraction import Extraction
-from kg2rag.knowledge.graph.csr import Codes, frozen, incidence
-from kg2rag.knowledge.graph.knowledge import KnowledgeGraph
-from kg2rag.knowledge.graph.selection import restricted
+from kg2rag.knowledge.graph.csr import frozen, incidence
+from kg2rag.knowledge.graph.data import Graph
+from kg2rag.knowledge.graph.tables import first_seen
 from kg2rag.text.normalisation import entity_key
+from kg2rag.types.arrays import IntArray
 from kg2rag.types.corpus import Corpus
 
-Member = TypeVar("Member")
+Flags = NDArray[np.bool_]
 
 
-def edited(
-    graph: KnowledgeGraph, corpus: Corpus, *, gone: Iterable[str] = (), added: Extraction | None = None
-) -> KnowledgeGraph:
+def induced(graph: Graph, codes: Iterable[int]) -> Graph:
+    """The entities, every triple with both ends among them, and their mentions; renumbered in their old order.
+
+    Raises
+    ------
+    IndexError : no such entity.
+    """
+    kept = np.unique(np.array(list(codes), dtype=np.int64))
+    if len(kept) and not 0 <= kept[0] <= kept[-1] < graph.n_entities:
+        raise IndexError(f"Entities {kept.tolist()} are not all codes of a graph of {graph.n_entities} entities.")
+    entities = np.zeros(graph.n_entities, dtype=bool)
+    entities[kept] = True
+    table = graph.triples
+    triples = entities[table.heads] & entities[table.tails]
+    return replace(restricted(graph, entities, triples, entities[graph.mentions.owners]), notes={})
+
+
+def restricted(graph: Graph, entities: Flags, triples: Flags, mentions: Flags) -> Graph:
+    """The graph with some of its entities, triples and mentions, renumbered in their old order.
+
+    Relations are those of the triples left, by first appearance: so a subgraph equals the graph built of its triples.
+    The ends of triples and the owners of mentions that are kept must be kept, too.
+    """
+    code = (np.cumsum(entities) - 1).astype(np.int32)
+    kept = np.flatnonzero(entities).tolist()
+    table = graph.triples.take(np.flatnonzero(triples))
+    relations, order = first_seen(table.relations)
+    heads, tails = frozen(code[table.heads]), frozen(code[table.tails])
+    pairs = graph.mentions
+    return replace(
+        graph,
+        names=tuple(graph.names[at] for at in kept),
+        types=tuple(graph.types[at] for at in kept),
+        descriptions=tuple(graph.descriptions[at] for at in kept),
+        aliases=tuple(graph.aliases[at] for at in kept),
+        relations=tuple(graph.relations[at] for at in order.tolist()),
+        triples=replace(table, heads=heads, relations=frozen(relations), tails=tails),
+        mentions=incidence(code[pairs.owners[mentions]], pairs.others[mentions], pairs.counts[mentions], len(kept)),
+    )
+
+
+def edited(graph: Graph, corpus: Corpus, *, gone: Iterable[str] = (), added: Extraction | None = None) -> Graph:
     """The graph over `corpus`; of passages new to it, it has what `added` states.
 
     Parameters
@@ -39,10 +78,10 @@ def edited(
         description are kept, and all aliases.
     """
     left = _left(graph, corpus, frozenset(gone))
-    return left if added is None else _joined(left, KnowledgeGraph.build(added, corpus))
+    return left if added is None else _joined(left, type(graph).build(added, corpus))
 
 
-def _left(graph: KnowledgeGraph, corpus: Corpus, gone: frozenset[str]) -> KnowledgeGraph:
+def _left(graph: Graph, corpus: Corpus, gone: frozenset[str]) -> Graph:
     """The statements of the passages that stay, in the rows of the new corpus."""
     rows = {id_: row for row, id_ in enumerate(corpus.ids) if id_ not in gone}
     # The last place is for triples that no passage states: their row, -1, stays -1.
@@ -63,47 +102,79 @@ def _left(graph: KnowledgeGraph, corpus: Corpus, gone: frozenset[str]) -> Knowle
     return restricted(moved, kept, stays, named)
 
 
-def _taken(members: Sequence[Member], kept: NDArray[np.bool_]) -> tuple[Member, ...]:
-    return tuple(members[at] for at in np.flatnonzero(kept).tolist())
-
-
-def _joined(graph: KnowledgeGraph, other: KnowledgeGraph) -> KnowledgeGraph:
+def _joined(graph: Graph, other: Graph) -> Graph:
     """Two graphs over one corpus as one, the first one's entities, relations and triples first."""
     codes = {entity_key(name): code for code, name in enumerate(graph.names)}
     into = np.array([codes.setdefault(entity_key(name), len(codes)) for name in other.names], dtype=np.int32)
     relations = {relation: code for code, relation in enumerate(graph.relations)}
     said = np.array([relations.setdefault(name, len(relations)) for name in other.relations], dtype=np.int32)
-    fresh = into >= graph.n_entities
-    theirs = other.triples
+    size = len(codes) - graph.n_entities
+    types, descriptions = [*graph.types, *[""] * size], [*graph.descriptions, *[""] * size]
+    aliases = [*graph.aliases, *[()] * size]
+    for at, code in enumerate(into.tolist()):
+        types[code] = types[code] or other.types[at]
+        descriptions[code] = descriptions[code] or other.descriptions[at]
+        aliases[code] = tuple(dict.fromkeys((*aliases[code], *other.aliases[at])))
+    theirs, ours, found = other.triples, graph.mentions, other.mentions
     renamed = replace(theirs, heads=into[theirs.heads], relations=said[theirs.relations], tails=into[theirs.tails])
-    ours, found = graph.mentions, other.mentions
+    owners, others = [ours.owners, into[found.owners]], [ours.others, found.others]
+    counts = [ours.counts, found.counts]
     return replace(
         graph,
-        names=(*graph.names, *_taken(other.names, fresh)),
-        types=_merged(graph.types, other.types, into),
-        descriptions=_merged(graph.descriptions, other.descriptions, into),
-        aliases=_aliases(graph, other, into),
+        names=(*graph.names, *(other.names[at] for at in np.flatnonzero(into >= graph.n_entities).tolist())),
+        types=tuple(types),
+        descriptions=tuple(descriptions),
+        aliases=tuple(aliases),
         relations=tuple(relations),
         triples=graph.triples.followed_by(renamed).distinct(),
-        mentions=incidence(
-            np.concatenate([ours.owners, into[found.owners]]),
-            np.concatenate([ours.others, found.others]),
-            np.concatenate([ours.counts, found.counts]),
-            len(codes),
-        ),
+        mentions=incidence(np.concatenate(owners), np.concatenate(others), np.concatenate(counts), len(codes)),
         notes={**graph.notes, **{cause: graph.notes.get(cause, 0) + count for cause, count in other.notes.items()}},
     )
 
 
-def _merged(ours: Sequence[str], theirs: Sequence[str], into: Codes) -> tuple[str, ...]:
-    texts = [*ours, *[""] * (int(into.max(initial=-1)) + 1 - len(ours))]
-    for code, text in zip(into.tolist(), theirs, strict=True):
-        texts[code] = texts[code] or text
-    return tuple(texts)
+def merged(graph: Graph, into: IntArray) -> Graph:
+    """The graph in which each entity is the one it goes into.
+
+    That one keeps its name and its place in the order; the names and aliases of the others become its aliases, and
+    where it has no type or description it gets the first of theirs. Triples that become equal are one, with the
+    greatest strength and confidence among them; a triple whose ends become one entity stays, as a loop; mentions are
+    added up. `notes` counts what became of the triples. One that stays goes into itself, and no other is gone into.
+    """
+    if (into[into] != into).any():
+        wrong = graph.names[int(np.flatnonzero(into[into] != into)[0])]
+        raise ValueError(f"{wrong!r} goes into an entity that itself goes into another. Name the last one.")
+    kept, renumbered = np.unique(into, return_inverse=True)
+    members: list[list[int]] = [[code] for code in kept.tolist()]
+    for code in np.flatnonzero(into != np.arange(len(into))).tolist():
+        members[renumbered[code]].append(code)
+    place = renumbered.reshape(-1).astype(np.int32)
+    table, mentions = graph.triples, graph.mentions
+    triples = replace(table, heads=place[table.heads], tails=place[table.tails])
+    distinct = triples.distinct()
+    loops = np.count_nonzero((triples.heads == triples.tails) & (table.heads != table.tails))
+    notes = {
+        "duplicate triples merged with their entities": len(table) - len(distinct),
+        "triples between merged entities, now loops": int(loops),
+    }
+    return replace(
+        graph,
+        names=tuple(graph.names[code] for code in kept.tolist()),
+        types=tuple(_first(graph.types, codes) for codes in members),
+        descriptions=tuple(_first(graph.descriptions, codes) for codes in members),
+        aliases=tuple(_aliases(graph, codes) for codes in members),
+        triples=distinct,
+        mentions=incidence(place[mentions.owners], mentions.others, mentions.counts, len(kept)),
+        notes={**graph.notes, **{cause: graph.notes.get(cause, 0) + count for cause, count in notes.items() if count}},
+    )
 
 
-def _aliases(graph: KnowledgeGraph, other: KnowledgeGraph, into: Codes) -> tuple[tuple[str, ...], ...]:
-    aliases = [*graph.aliases, *[()] * (int(into.max(initial=-1)) + 1 - graph.n_entities)]
-    for code, more in zip(into.tolist(), other.aliases, strict=True):
-        aliases[code] = tuple(dict.fromkeys((*aliases[code], *more)))
-    return tuple(aliases)
+def _first(texts: Sequence[str], codes: Iterable[int]) -> str:
+    return next((texts[code] for code in codes if texts[code]), "")
+
+
+def _aliases(graph: Graph, codes: Sequence[int]) -> tuple[str, ...]:
+    if len(codes) == 1:
+        return graph.aliases[codes[0]]
+    own = entity_key(graph.names[codes[0]])
+    others = [alias for code in codes for alias in (graph.names[code], *graph.aliases[code])]
+    return tuple(alias for alias in dict.fromkeys(others) if entity_key(alias) != own)

@@ -6,6 +6,7 @@ They hold names and passage ids, not codes: `triples.parquet` reads in pandas as
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -66,36 +67,24 @@ def load(kind: type[Graph], directory: Path, corpus: Corpus) -> Graph:
     names = tuple(entities["name"].to_pylist())
     owners = _codes(mentions, "entity", names, directory / FILES[2])
     rows = _codes(mentions, "passage_id", corpus.ids, directory / FILES[2])
-    table, relations = _triples(triples, names, corpus, directory / FILES[1])
+    relations = tuple(dict.fromkeys(triples["relation"].to_pylist()))
+    coded = {"head": names, "relation": relations, "tail": names, "passage_id": corpus.ids}
+    columns = [_codes(triples, column, values, directory / FILES[1]) for column, values in coded.items()]
+    weights = [np.array(triples[column].to_numpy()) for column in ("strength", "confidence")]
     return kind(
         names=names,
         types=tuple(entities["type"].to_pylist()),
         descriptions=tuple(entities["description"].to_pylist()),
         aliases=tuple(tuple(aliases) for aliases in entities["aliases"].to_pylist()),
         relations=relations,
-        triples=table,
+        triples=TripleTable(*map(frozen, (*columns, *weights))),
         mentions=incidence(owners, rows, mentions["count"].to_numpy(), len(names)),
         passage_ids=corpus.ids,
         notes=json.loads(entities.schema.metadata[_NOTES]),
     )
 
 
-def _triples(
-    table: pa.Table, names: tuple[str, ...], corpus: Corpus, file: Path
-) -> tuple[TripleTable, tuple[str, ...]]:
-    relations = tuple(dict.fromkeys(table["relation"].to_pylist()))
-    columns = (
-        _codes(table, "head", names, file),
-        _codes(table, "relation", relations, file),
-        _codes(table, "tail", names, file),
-        _codes(table, "passage_id", corpus.ids, file),
-        table["strength"].to_numpy(),
-        table["confidence"].to_numpy(),
-    )
-    return TripleTable(*(frozen(np.array(column)) for column in columns)), relations
-
-
-def _codes(table: pa.Table, column: str, values: tuple[str, ...] | list[str], file: Path) -> Codes:
+def _codes(table: pa.Table, column: str, values: Sequence[str], file: Path) -> Codes:
     """The place of every cell of a column in `values`; -1 for null."""
     codes: dict[str | None, int] = {value: code for code, value in enumerate(values)}
     codes[None] = -1

@@ -19,12 +19,7 @@ from kg2rag.types.corpus import Corpus
 
 
 def check_free(directory: Path, extractor: Extractor, corpus: Corpus) -> None:
-    """Raise where a build would overwrite something that is not an earlier state of itself.
-
-    Raises
-    ------
-    ValueError : the folder holds something else, or the graph of another extractor or corpus.
-    """
+    """ValueError where a build would overwrite anything else than the graph of this extractor and corpus."""
     if not directory.exists() or (directory.is_dir() and not any(directory.iterdir())):
         return
     if not directory.is_dir() or not (directory / ABOUT).is_file():

@@ -17,13 +17,7 @@ from kg2rag.types.arrays import IntArray
 
 
 class Tree(NamedTuple):
-    """A spanning tree as a depth-first walk over its edges.
-
-    Attributes
-    ----------
-    edges : edge numbers, the root first.
-    parents : the position in `edges` of the edge that each was walked from; -1 for the root.
-    """
+    """A spanning tree as a depth-first walk: edge numbers, the root first, and where each one's parent is, or -1."""
 
     edges: list[int]
     parents: list[int]
@@ -40,10 +34,8 @@ class Tree(NamedTuple):
 def spanning_trees(heads: NDArray[np.integer], tails: NDArray[np.integer]) -> list[Tree]:
     """The maximum spanning trees of an undirected multigraph, the one with the best edge first.
 
-    Parameters
-    ----------
-    heads, tails : (n_edges,) vertex numbers of any size; edge i is preferred to edge j where i < j. Of parallel edges
-        the first is kept; self-loops are dropped.
+    `heads` and `tails`, (n_edges,), are vertex numbers of any size; edge i is preferred to edge j where i < j. Of
+    parallel edges the first is kept; self-loops are dropped.
     """
     kept = spanning_forest(heads, tails)
     ends = {edge: (int(heads[edge]), int(tails[edge])) for edge in kept.tolist()}

@@ -6,7 +6,7 @@ The graph score is the formula of the graph-augmented design (docs: strategies).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from kg2rag.knowledge.graph.csr import gather, run_starts
 from kg2rag.knowledge.graph.data import Graph, GraphData
-from kg2rag.knowledge.graph.selection import induced
+from kg2rag.knowledge.graph.editing import induced
 from kg2rag.knowledge.graph.tables import Adjacency, TripleTable
 from kg2rag.types.arrays import FloatArray, IntArray
 from kg2rag.types.parameters import Count, between, check
@@ -55,11 +55,7 @@ class Layer:
 
 @dataclass(frozen=True, eq=False)
 class WalkRules:
-    """Which triples may be walked, and how many.
-
-    `relations` is (n_relations,), True for those allowed; None allows all. `limit`: each entity hands on to at most so
-    many new entities, its strongest triples first.
-    """
+    """Which triples may be walked, and how many, see `neighbours`; `relations` is (n_relations,), True if allowed."""
 
     hops: Hops = 1
     min_weight: Strength = 0.0
@@ -68,29 +64,6 @@ class WalkRules:
 
     def __post_init__(self) -> None:
         check(self)
-
-
-def layers(
-    adjacency: Adjacency, triples: TripleTable, seeds: IntArray, unseen: NDArray[np.bool_], rules: WalkRules
-) -> list[Layer]:
-    """The layers around `seeds`, nearest first; fewer than `rules.hops` where nothing more is reached.
-
-    Parameters
-    ----------
-    seeds : distinct entity codes.
-    unseen : (n_entities,) the entities that may be reached; changed in place.
-    """
-    unseen[seeds] = False
-    start = np.full(len(seeds), np.inf)
-    frontier = Layer(seeds, start, np.zeros(len(seeds)), seeds, seeds)
-    found: list[Layer] = []
-    for _ in range(rules.hops):
-        frontier = _step(adjacency, triples, frontier, unseen, rules)
-        if not len(frontier.entities):
-            break
-        unseen[frontier.entities] = False
-        found.append(frontier)
-    return found
 
 
 def _step(
@@ -125,20 +98,6 @@ def _strongest(parents: IntArray, reached: NDArray[np.integer], limit: int) -> I
     starts = np.flatnonzero(run_starts(owners))
     rank = np.arange(len(kept)) - np.repeat(starts, np.diff(np.append(starts, len(kept))))
     return kept[rank < limit]
-
-
-def walked(found: Sequence[Layer], seeds: IntArray) -> list[Neighbour]:
-    """The layers as neighbours with their whole paths."""
-    neighbours: list[Neighbour] = []
-    origins: list[int] = seeds.tolist()
-    paths: list[tuple[int, ...]] = [()] * len(seeds)
-    for hop, layer in enumerate(found, start=1):
-        parents = layer.parents.tolist()
-        paths = [(*paths[parent], triple) for parent, triple in zip(parents, layer.via.tolist(), strict=True)]
-        origins = [origins[parent] for parent in parents]
-        rows = zip(layer.entities.tolist(), layer.weights.tolist(), paths, origins, strict=True)
-        neighbours.extend(Neighbour(entity, hop, weight, path, seed) for entity, weight, path, seed in rows)
-    return neighbours
 
 
 def neighbours(
@@ -178,7 +137,19 @@ def neighbours(
     allowed = None if relation_types is None else graph.relation_labels.among(relation_types)
     unseen = np.ones(graph.n_entities, bool) if types is None else graph.type_labels.among(types)
     rules = WalkRules(hops, min_weight, allowed, limit)
-    return walked(layers(graph.adjacency, graph.triples, seeds, unseen, rules), seeds)
+    layer = Layer(seeds, np.full(len(seeds), np.inf), np.zeros(len(seeds)), seeds, seeds)
+    origins: list[int] = seeds.tolist()
+    paths: list[tuple[int, ...]] = [()] * len(seeds)
+    found: list[Neighbour] = []
+    for hop in range(1, hops + 1):
+        unseen[layer.entities] = False
+        layer = _step(graph.adjacency, graph.triples, layer, unseen, rules)
+        parents = layer.parents.tolist()
+        paths = [(*paths[parent], triple) for parent, triple in zip(parents, layer.via.tolist(), strict=True)]
+        origins = [origins[parent] for parent in parents]
+        rows = zip(layer.entities.tolist(), layer.weights.tolist(), paths, origins, strict=True)
+        found.extend(Neighbour(entity, hop, weight, path, seed) for entity, weight, path, seed in rows)
+    return found
 
 
 def ego(graph: Graph, entity: int, *, hops: int = 1, limit: int | None = None) -> Graph:

@@ -14,6 +14,8 @@ gives the same bits as its queries one by one, with any number of threads.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from math import acosh, ceil
 
 import numba
@@ -21,20 +23,83 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg2rag.compute.hardware import limit_numba
-from kg2rag.knowledge.graph.undirected import UndirectedGraph
+from kg2rag.knowledge.graph.csr import Codes, gather, offsets, owners
+from kg2rag.types.arrays import FloatArray, IntArray
 from kg2rag.types.parameters import above, below, require
 
-limit_numba()
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int32]
+@dataclass(frozen=True, eq=False)
+class UndirectedGraph:
+    """A weighted undirected graph in CSR form: each edge is stored at both of its ends, parallel edges as one.
+
+    Attributes
+    ----------
+    indptr : (n_nodes + 1,). neighbours, weights : (n_entries,); a node's neighbours ascend. Weights are above 0.
+    """
+
+    indptr: IntArray
+    neighbours: Codes
+    weights: FloatArray
+
+    @classmethod
+    def from_edges(cls, sources: IntArray, targets: IntArray, weights: FloatArray, n_nodes: int) -> UndirectedGraph:
+        """The graph of edges, (n_edges,) each; weights of parallel edges are added, self-loops are dropped.
+
+        Raises
+        ------
+        ValueError : an edge of weight 0 or less, or one whose end is no node.
+        """
+        if len(weights) and not weights.min() > 0:
+            raise ValueError(f"Edge weights must be above 0, but the least is {weights.min()}.")
+        ends = np.concatenate([sources, targets]).astype(np.int64)
+        if len(ends) and not 0 <= ends.min() <= ends.max() < n_nodes:
+            raise ValueError(f"Edges end at nodes {ends.min()} to {ends.max()}, but there are {n_nodes} nodes.")
+        others = np.concatenate([targets, sources]).astype(np.int64)
+        both = np.concatenate([weights, weights]).astype(np.float64)
+        proper = ends != others
+        keys, entry = np.unique(ends[proper] * n_nodes + others[proper], return_inverse=True)
+        # bincount adds in the order given, the same at both ends: the matrix stays symmetric to the last bit.
+        summed = np.bincount(entry, weights=both[proper], minlength=len(keys)).astype(np.float64)
+        nodes, neighbours = np.divmod(keys, n_nodes)
+        return cls(offsets(nodes, n_nodes), neighbours.astype(np.int32), summed)
+
+    @property
+    def n_nodes(self) -> int:
+        """How many nodes there are, with edges or without."""
+        return len(self.indptr) - 1
+
+    @cached_property
+    def owners(self) -> IntArray:
+        """(n_entries,) the node whose row each entry is in."""
+        return owners(self.indptr)
+
+    @cached_property
+    def flows(self) -> FloatArray:
+        """(n_entries,) the share of the neighbour's mass that it sends here: the entries of P by rows."""
+        strengths = np.bincount(self.owners, weights=self.weights, minlength=self.n_nodes)
+        shares: FloatArray = self.weights / strengths[self.neighbours]
+        return shares
+
+    def induced(self, nodes: IntArray) -> UndirectedGraph:
+        """The graph of these nodes (ascending, each once), renumbered, and the edges between them."""
+        number = np.full(self.n_nodes, -1, dtype=np.int64)
+        number[nodes] = np.arange(len(nodes))
+        entries, ends = gather(self.indptr, nodes)
+        others = number[self.neighbours[entries]]
+        kept = others >= 0
+        indptr = offsets(ends[kept], len(nodes))
+        return UndirectedGraph(indptr, others[kept].astype(np.int32), self.weights[entries][kept])
+
+
+limit_numba()
 
 LANES = 8  # queries solved side by side: eight float64 are one cache line, so a gather brings all of them
 TOLERANCE = 1e-12
 
 
-def pagerank_within(graph: UndirectedGraph, restarts: Floats, scopes: Sequence[Ints | None], damping: float) -> Floats:
+def pagerank_within(
+    graph: UndirectedGraph, restarts: FloatArray, scopes: Sequence[IntArray | None], damping: float
+) -> FloatArray:
     """`pagerank` of each query over the nodes of its scope and the edges between them; over all where that is None.
 
     What a query restarts outside its scope is left out; nodes outside have 0.
@@ -49,7 +114,7 @@ def pagerank_within(graph: UndirectedGraph, restarts: Floats, scopes: Sequence[I
     return scores
 
 
-def pagerank(graph: UndirectedGraph, restarts: Floats, damping: float, tolerance: float = TOLERANCE) -> Floats:
+def pagerank(graph: UndirectedGraph, restarts: FloatArray, damping: float, tolerance: float = TOLERANCE) -> FloatArray:
     """Personalised PageRank of each row of `restarts`.
 
     Parameters
@@ -75,13 +140,13 @@ def pagerank(graph: UndirectedGraph, restarts: Floats, damping: float, tolerance
     relaxations = _relaxations(damping, tolerance)
     # A few queries keep one thread busy; waking the others would cost more than the walk.
     solve = _chebyshev if len(restarts) > LANES else _chebyshev_alone
-    scores: Floats = solve(
+    scores: FloatArray = solve(
         graph.indptr, graph.neighbours, graph.flows, alone, np.ascontiguousarray(restarts), damping, relaxations
     )
     return scores
 
 
-def _relaxations(damping: float, tolerance: float) -> Floats:
+def _relaxations(damping: float, tolerance: float) -> FloatArray:
     """The factor of each step. After n of them an error is at most 1 / T_n(1 / damping) of what it was [1]."""
     steps = max(2, ceil(acosh(1 / tolerance) / acosh(1 / damping)))
     factors = [1.0, 1 / (1 - damping**2 / 2)]
@@ -91,7 +156,7 @@ def _relaxations(damping: float, tolerance: float) -> Floats:
 
 
 @numba.njit(cache=True)
-def _fill(start: Floats, restart: Floats, alone: NDArray[np.bool_], damping: float) -> None:
+def _fill(start: FloatArray, restart: FloatArray, alone: NDArray[np.bool_], damping: float) -> None:
     """What restarts bring in a step. Nodes without edges send damping · (their mass) back to the restart."""
     total = stuck = 0.0
     for node in range(restart.shape[0]):
@@ -106,12 +171,12 @@ def _fill(start: Floats, restart: Floats, alone: NDArray[np.bool_], damping: flo
 
 @numba.njit(cache=True)
 def _step(
-    indptr: Ints,
+    indptr: IntArray,
     neighbours: Codes,
-    flows: Floats,
-    start: Floats,
-    here: Floats,
-    before: Floats,
+    flows: FloatArray,
+    start: FloatArray,
+    here: FloatArray,
+    before: FloatArray,
     damping: float,
     relaxation: float,
 ) -> None:
@@ -135,14 +200,14 @@ def _step(
 
 
 def _solve(
-    indptr: Ints,
+    indptr: IntArray,
     neighbours: Codes,
-    flows: Floats,
+    flows: FloatArray,
     alone: NDArray[np.bool_],
-    restarts: Floats,
+    restarts: FloatArray,
     damping: float,
-    relaxations: Floats,
-) -> Floats:
+    relaxations: FloatArray,
+) -> FloatArray:
     n_queries, n_nodes = restarts.shape
     scores = np.zeros((n_queries, n_nodes))
     for group in numba.prange((n_queries + LANES - 1) // LANES):

@@ -4,24 +4,19 @@
 help for two reasons: it has information on which passages belong together, or it merely adds candidates to the ranking.
 The placebo adds as many candidates and has no information.
 
-How it is shuffled matters. Permuting tails, or passages, triple by triple keeps each column's counts but breaks up what
-belongs together: the twenty triples of one page would name twenty passages, components would merge into one, and a walk
-would meet many *more* candidates than in the graph it is compared with. So the placebo is the same graph under other
-labels, two relabellings at once:
+Permuting tails, or passages, triple by triple would break up what belongs together: components would merge into one,
+and a walk would meet many *more* candidates. So the placebo is the same graph under other labels, two relabellings:
 
-- Entities swap their names (with types, descriptions and aliases). A name that a query links leads to another entity's
+- Entities swap their names (with types, descriptions and aliases): a name that a query links leads to another entity's
   place, and names that were joined no longer are, which matters for strategies that write the names of neighbours.
-- Passages swap their places, in triples and in mentions. Entities lead to other passages, and passages that shared an
-  entity no longer do. Without this, a strategy that walks from the passages of a dense search through their entities to
-  other passages would be given the real graph.
+- Passages swap their places, in triples and in mentions. Without this, a strategy that walks from the passages of a
+  dense search through their entities to other passages would be given the real graph.
 
-Everything that can be counted without reading a label is equal to the last digit: sizes, components, degrees,
-candidates. Labels are swapped among nodes of the same type and nearly the same degree, so that each name and each
-passage keeps about its number of triples and mentions (except the few greatest hubs, which have no like), and none
-keeps its place. What a strategy still gains from the placebo is not due to the contents of the graph.
-
-Where each question searches its own candidates (setting "distractor"), the placebo's links mostly lead out of them, so
-it has fewer candidates than the graph. Compare in the pooled setting.
+Everything that can be counted without reading a label (sizes, components, degrees, candidates) is equal to the last
+digit. Labels are swapped among nodes of the same type and nearly the same degree, so that each name and each passage
+keeps about its number of triples and mentions (except the few greatest hubs, which have no like), and none keeps its
+place. Where each question searches its own candidates (setting "distractor"), the placebo's links mostly lead out of
+them, so it has fewer candidates than the graph: compare in the pooled setting.
 """
 
 from __future__ import annotations
@@ -32,6 +27,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from kg2rag.extraction.mentions.table import MentionTable
 from kg2rag.knowledge.graph.csr import Incidence, frozen, incidence
 from kg2rag.knowledge.graph.data import Graph
 from kg2rag.knowledge.graph.tables import TripleTable
@@ -64,25 +60,27 @@ def perturbed(graph: Graph, *, drop: float = 0.0, add: float = 0.0, shuffle: boo
     dropping, adding, shuffling = (np.random.default_rng([seed, part]) for part in range(3))
     if drop:
         size = graph.n_triples
-        gone = dropping.choice(size, size=round(drop * size), replace=False)
-        graph = _without(graph, np.sort(gone))
-    if add:
-        graph = _with_random(graph, round(add * graph.n_triples), adding)
+        gone = np.sort(dropping.choice(size, size=round(drop * size), replace=False))
+        graph = replace(
+            graph,
+            triples=graph.triples.take(np.setdiff1d(np.arange(size), gone, assume_unique=True)),
+            mentions=_counted(graph, graph.triples.take(gone), -1),
+            notes={**graph.notes, "triples dropped at random": len(gone)},
+        )
+    if round(add * graph.n_triples):
+        drawn = _random_triples(graph.triples, round(add * graph.n_triples), adding)
+        graph = replace(
+            graph,
+            triples=graph.triples.followed_by(drawn),
+            mentions=_counted(graph, drawn, 1),
+            notes={**graph.notes, "random triples added": len(drawn)},
+        )
     return _shuffled(graph, shuffling) if shuffle else graph
 
 
-def _without(graph: Graph, gone: IntArray) -> Graph:
-    kept = np.setdiff1d(np.arange(graph.n_triples), gone, assume_unique=True)
-    return replace(
-        graph,
-        triples=graph.triples.take(kept),
-        mentions=_counted(graph, graph.mentions, graph.triples.take(gone), -1),
-        notes={**graph.notes, "triples dropped at random": len(gone)},
-    )
-
-
-def _counted(graph: Graph, mentions: Incidence, triples: TripleTable, sign: int) -> Incidence:
+def _counted(graph: Graph, triples: TripleTable, sign: int) -> Incidence:
     """The mentions with those of some triples' ends added or taken away."""
+    mentions = graph.mentions
     stated = triples.passages >= 0
     owners = np.concatenate([mentions.owners, triples.heads[stated], triples.tails[stated]])
     rows = np.concatenate([mentions.others, triples.passages[stated], triples.passages[stated]])
@@ -90,18 +88,6 @@ def _counted(graph: Graph, mentions: Incidence, triples: TripleTable, sign: int)
     summed = incidence(owners, rows, counts, graph.n_entities)
     left = summed.counts > 0
     return incidence(summed.owners[left], summed.others[left], summed.counts[left], graph.n_entities)
-
-
-def _with_random(graph: Graph, size: int, random: np.random.Generator) -> Graph:
-    if not size:
-        return graph
-    drawn = _random_triples(graph.triples, size, random)
-    return replace(
-        graph,
-        triples=graph.triples.followed_by(drawn),
-        mentions=_counted(graph, graph.mentions, drawn, 1),
-        notes={**graph.notes, "random triples added": size},
-    )
 
 
 def _random_triples(table: TripleTable, size: int, random: np.random.Generator) -> TripleTable:
@@ -163,14 +149,8 @@ def _by_type(graph: Graph) -> list[IntArray]:
 def swapped(numbers: list[NDArray[np.integer]], random: np.random.Generator) -> IntArray:
     """(n,) a random permutation in which every member goes to the place of another with nearly the same numbers.
 
-    Parameters
-    ----------
-    numbers : columns of (n,) numbers, the most important first.
-
-    Notes
-    -----
-    Members are put in order by their numbers, equal ones at random, and swap places in a cycle with their neighbours,
-    `GROUP` at a time. Only a single member stays where it is.
+    Members are put in order by their `numbers`, columns of (n,), the most important first, equal ones at random; they
+    swap places in a cycle with their neighbours, `GROUP` at a time. Only a single member stays where it is.
     """
     size = len(numbers[0])
     order = np.lexsort((random.permutation(size), *numbers[::-1]))
@@ -181,3 +161,58 @@ def swapped(numbers: list[NDArray[np.integer]], random: np.random.Generator) -> 
         cycle = random.permutation(order[start:end])
         places[cycle] = np.roll(cycle, 1)
     return places
+
+
+def shuffled_mentions(table: MentionTable, seed: int = 0) -> MentionTable:
+    """The placebo of a mention table, for the strategies that read it whatever the graph; same seed, same placebo.
+
+    Pages swap their titles, so that a title leads to another page. What the passages mention is dealt out again among
+    the passages, titles and names separately: every passage mentions as many titles and names as before, in the same
+    sentences, every title and name is mentioned as often.
+
+    A title or name in several sentences of a passage is dealt out as one. Where a passage draws the same one twice, it
+    is exchanged; in a table so small that this cannot be avoided, both mentions stay.
+    """
+    dealing, paging = (np.random.default_rng([seed, part]) for part in range(2))
+    pairs, owner = np.unique(np.stack([table.row, table.key], axis=1), axis=0, return_inverse=True)
+    keys = pairs[:, 1].copy()
+    for kind in (keys < table.n_titles, keys >= table.n_titles):
+        at = np.flatnonzero(kind)
+        keys[at] = _dealt(pairs[at, 0], keys[at], dealing)
+    key = keys[owner.reshape(-1)].astype(np.int32)
+    order = np.lexsort((key, table.sentence, table.row))
+    page_key, page_row = _swapped_pages(table, paging)
+    return replace(
+        table,
+        page_key=page_key,
+        page_row=page_row,
+        key=key[order],
+        row=table.row[order],
+        sentence=table.sentence[order],
+    )
+
+
+def _dealt(rows: NDArray[np.int32], keys: NDArray[np.int32], random: np.random.Generator) -> NDArray[np.int32]:
+    """The keys in random order; a repeated one in a row changes places with another, drawn at random."""
+    keys = random.permutation(keys)
+    for _ in range(_ROUNDS):
+        order = np.lexsort((keys, rows))
+        again = (np.diff(rows[order]) == 0) & (np.diff(keys[order]) == 0)
+        twice = order[1:][again]
+        if not len(twice):
+            break
+        others = random.integers(len(keys), size=len(twice))
+        for one, other in zip(twice.tolist(), others.tolist(), strict=True):
+            keys[one], keys[other] = keys[other], keys[one]
+    return keys
+
+
+def _swapped_pages(table: MentionTable, random: np.random.Generator) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """The pages of the titles, sorted by key then row, after every page has taken the titles of another."""
+    rows = np.unique(table.page_row)
+    cycle = random.permutation(rows)
+    taken = np.zeros(int(rows.max(initial=-1)) + 1, dtype=np.int32)
+    taken[cycle] = np.roll(cycle, 1)
+    page_row = taken[table.page_row]
+    order = np.lexsort((page_row, table.page_key))
+    return table.page_key[order], page_row[order]

@@ -12,14 +12,13 @@ from dataclasses import replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kg2rag.knowledge.graph.build import SMALLEST
 from kg2rag.knowledge.graph.csr import frozen
 from kg2rag.knowledge.graph.data import Graph
 from kg2rag.knowledge.graph.synonyms import synonyms
 from kg2rag.knowledge.graph.tables import TripleTable
-from kg2rag.types.arrays import FloatArray, IntArray, Matrix
+from kg2rag.types.arrays import FloatArray, Matrix
 from kg2rag.types.parameters import at_least, one_of, require
 
 SYNONYM = "is a synonym of"
@@ -31,33 +30,23 @@ def corroborated(graph: Graph, by: Literal["triple", "pair"] = "triple") -> Grap
 
     Passages are taken for independent witnesses: s = 10 · (1 - Π (1 - s_p / 10)), over the passages p that state the
     fact and their greatest strength for it, s_p. Of statements with the default strength, 5, one gives 5, two give
-    7.5, three 8.75. The triples that no passage states count as one witness more.
+    7.5, three 8.75. The triples that no passage states count as one witness more. Apply it once.
 
     Parameters
     ----------
     by : what is the same: head, relation and tail ("triple"), or any relation between the two, either way ("pair").
-
-    Notes
-    -----
-    Apply it once: it takes the strengths that it finds for those of single statements.
     """
     require("by", by, str, one_of(("triple", "pair")))
     table = graph.triples
-    facts = _facts(table, by)
+    ends = [table.heads, table.tails]
+    parts = [*ends, table.relations] if by == "triple" else [np.minimum(*ends), np.maximum(*ends)]
+    facts = np.unique(np.stack(parts, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
     statements, inverse = np.unique(np.stack([facts, table.passages], axis=1), axis=0, return_inverse=True)
     witnesses = np.zeros(len(statements))
     np.maximum.at(witnesses, inverse.reshape(-1), table.strengths)
     doubts = np.ones(int(facts.max(initial=-1)) + 1)
     np.multiply.at(doubts, statements[:, 0], 1 - witnesses / 10)
     return _with_strengths(graph, 10 * (1 - doubts[facts]))
-
-
-def _facts(table: TripleTable, by: str) -> IntArray:
-    """(n_triples,) the number of the fact that each triple states."""
-    heads, tails = table.heads, table.tails
-    parts = [heads, table.relations, tails] if by == "triple" else [np.minimum(heads, tails), np.maximum(heads, tails)]
-    facts: IntArray = np.unique(np.stack(parts, axis=1), axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
-    return facts
 
 
 def damped(graph: Graph, *, above: float = 20.0, exponent: float = 0.5) -> Graph:
@@ -104,11 +93,7 @@ def with_synonyms(graph: Graph, vectors: Matrix, *, threshold: float = 0.8, limi
     pairs, first = np.unique(np.stack([low, high], axis=1), axis=0, return_index=True)
     if not len(pairs):
         return graph
-    return _with_pairs(graph, pairs, np.minimum(found.cosines[first], 1.0))
-
-
-def _with_pairs(graph: Graph, pairs: NDArray[np.integer], cosines: FloatArray) -> Graph:
-    size = len(pairs)
+    cosines, size = np.minimum(found.cosines[first], 1.0), len(pairs)
     added = TripleTable(
         heads=pairs[:, 0].astype(np.int32),
         relations=np.full(size, graph.n_relations, dtype=np.int32),

@@ -54,7 +54,7 @@ def synonyms(
     sources: IntArray | None = None,
     targets: IntArray | None = None,
 ) -> Synonyms:
-    """The rows within a cosine of each row.
+    """The rows within a cosine of each row: exact, O(n_rows² · dim), 100,000 rows of 384 numbers in about a minute.
 
     Parameters
     ----------
@@ -62,11 +62,6 @@ def synonyms(
     threshold : least cosine of a pair, in (0, 1].
     limit : at most so many pairs a source, the most similar; equal cosines by row.
     sources, targets : rows, ascending, that may start and end a pair; None for all.
-
-    Notes
-    -----
-    Exact, O(n_rows² * dim), half of it where no row has more near rows than are kept. 100,000 rows of 384 numbers take
-    about a minute of one processor.
     """
     require("threshold", threshold, float, above(0) & at_most(1))
     every = np.arange(len(vectors), dtype=np.int64)

@@ -1,13 +1,15 @@
-"""The triples of a knowledge graph as columns, and the adjacency that they make of its entities."""
+"""The triples of a knowledge graph as columns, the adjacency that they make of its entities, and label filters."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kg2rag.knowledge.graph.csr import Codes, Offsets, frozen, offsets
+from kg2rag.text.normalisation import entity_key
 from kg2rag.types.arrays import IntArray
 
 Weights = NDArray[np.float32]
@@ -35,11 +37,6 @@ class TripleTable:
     def __len__(self) -> int:
         return len(self.heads)
 
-    @property
-    def statements(self) -> Codes:
-        """(n_triples, 4) head, relation, tail and passage: what two exact duplicates share."""
-        return np.stack([self.heads, self.relations, self.tails, self.passages], axis=1)
-
     def take(self, index: NDArray[np.integer]) -> TripleTable:
         """The triples at `index`, in that order."""
         columns = (self.heads, self.relations, self.tails, self.passages, self.strengths, self.confidences)
@@ -53,7 +50,8 @@ class TripleTable:
 
     def distinct(self) -> TripleTable:
         """Each triple once, at its first place, with the greatest strength and confidence among its duplicates."""
-        _, first, inverse = np.unique(self.statements, axis=0, return_index=True, return_inverse=True)
+        statements = np.stack([self.heads, self.relations, self.tails, self.passages], axis=1)
+        _, first, inverse = np.unique(statements, axis=0, return_index=True, return_inverse=True)
         if len(first) == len(self):
             return self
         strengths, confidences = np.zeros(len(first), np.float32), np.zeros(len(first), np.float32)
@@ -85,8 +83,6 @@ class Adjacency:
     indptr : (n_entities + 1,). neighbours, triples : (n_slots,) the entity at the other end, and the triple between.
     along : (n_slots,) True where the walk goes from head to tail.
 
-    Notes
-    -----
     The slots of an entity are ordered by (-strength, triple): the first slot of a neighbour is its strongest triple.
     """
 
@@ -111,3 +107,30 @@ def adjacency(triples: TripleTable, n_entities: int) -> Adjacency:
         triples=frozen(numbers[order]),
         along=frozen(along[order]),
     )
+
+
+class Labels:
+    """Labels (relations, entity types) as codes of their normalised forms, so that a filter is one table look-up.
+
+    `kind` is what error messages call one of `labels`.
+    """
+
+    def __init__(self, kind: str, labels: Sequence[str]) -> None:
+        self.kind = kind
+        self.groups: dict[str, int] = {}
+        codes = [self.groups.setdefault(entity_key(label), len(self.groups)) for label in labels]
+        self.codes = np.array(codes, dtype=np.int64)
+
+    def among(self, wanted: Iterable[str]) -> NDArray[np.bool_]:
+        """(n_labels,) which labels are wanted; ValueError for a wanted one that there is none of."""
+        chosen = np.zeros(len(self.groups), dtype=bool)
+        for name in [wanted] if isinstance(wanted, str) else wanted:
+            group = self.groups.get(entity_key(name))
+            if group is None:
+                known = sorted(set(self.groups) - {""})
+                more = f" and {len(known) - 10} more" if len(known) > 10 else ""
+                shown = ", ".join(map(repr, known[:10])) or "none at all"
+                raise ValueError(f"The graph has no {self.kind} {name!r}. Known: {shown}{more}.")
+            chosen[group] = True
+        mask: NDArray[np.bool_] = chosen[self.codes]
+        return mask

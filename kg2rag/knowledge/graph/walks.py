@@ -11,13 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg2rag.compute.hardware import limit_numba
+from kg2rag.types.arrays import FloatArray, IntArray, Matrix
 
 limit_numba()
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Matrix = NDArray[np.float32]
-Edges = tuple[Ints, Ints, Floats, Ints, Ints, Matrix]
+Edges = tuple[IntArray, IntArray, FloatArray, IntArray, IntArray, Matrix]
 
 
 @numba.njit(cache=True)
@@ -37,7 +35,9 @@ def _cosine(left: Matrix, right: Matrix) -> float:
 
 
 @numba.njit(cache=True)
-def _best_fit(edge: int, sentence_ptr: Ints, sentences: Ints, vectors: Matrix, query: Matrix, fits: Floats) -> float:
+def _best_fit(
+    edge: int, sentence_ptr: IntArray, sentences: IntArray, vectors: Matrix, query: Matrix, fits: FloatArray
+) -> float:
     """The highest cosine of the query with a sentence of the edge; 1 where it has none.
 
     `fits`, (n_sentences,), keeps the cosines once computed (NaN before): several edges share a sentence, at least those
@@ -62,8 +62,8 @@ def _weigh(
     query: Matrix,
     allowed: NDArray[np.bool_],
     temperature: float,
-    fits: Floats,
-    transition: Floats,
+    fits: FloatArray,
+    transition: FloatArray,
 ) -> float:
     """Fill in the query-aware weights of a node's edges; their sum."""
     indptr, targets, weights, sentence_ptr, sentences, vectors = edges
@@ -80,12 +80,12 @@ def _weigh(
 def query_aware_walk(
     edges: Edges,
     query: Matrix,
-    restart: Floats,
+    restart: FloatArray,
     allowed: NDArray[np.bool_],
     damping: float,
     temperature: float,
     iterations: int,
-) -> tuple[Floats, Ints]:
+) -> tuple[FloatArray, IntArray]:
     """Personalised PageRank over edges that weigh more the better their sentence fits the query.
 
     An edge's weight is multiplied by exp((cos - 1) / temperature), where cos is the cosine of the query with the best
@@ -144,12 +144,12 @@ def query_aware_walk(
 def query_aware_walks(
     edges: Edges,
     queries: Matrix,
-    restarts: Floats,
+    restarts: FloatArray,
     allowed: NDArray[np.bool_],
     damping: float,
     temperature: float,
     iterations: int,
-) -> tuple[Floats, Ints]:
+) -> tuple[FloatArray, IntArray]:
     """`query_aware_walk` for each row of `queries`, `restarts` and `allowed`, in parallel."""
     scores = np.zeros(restarts.shape)
     via = np.zeros(restarts.shape, dtype=np.int64)

@@ -19,12 +19,7 @@ MARGIN = 32  # candidates beyond k requested from FAISS; more where they do not 
 
 
 class DenseIndex:
-    """Exact cosine search.
-
-    Parameters
-    ----------
-    vectors : (n_rows, dim), rows of norm 1.
-    """
+    """Exact cosine search over `vectors`, (n_rows, dim), rows of norm 1."""
 
     def __init__(self, vectors: Matrix) -> None:
         self.vectors = np.ascontiguousarray(vectors, dtype=np.float32)
@@ -51,10 +46,6 @@ class DenseIndex:
         Returns
         -------
         One (rows, cosines) pair a query; fewer than `k` where there are fewer rows.
-
-        Raises
-        ------
-        ValueError : `dim` differs from the index's.
         """
         if queries.shape[1] != self.vectors.shape[1]:
             raise ValueError(f"Queries have {queries.shape[1]} dimensions, the index has {self.vectors.shape[1]}.")
@@ -64,18 +55,13 @@ class DenseIndex:
         depth = k + MARGIN
         while free and len(self.vectors):
             depth = min(depth, len(self.vectors))
-            floors = self._nearest(queries, free, depth, found)
+            scores, rows = self._faiss.search(queries[free], depth)
+            for i, nearest in zip(free, rows, strict=True):
+                found[i] = nearest
+            floors: list[float] = scores[:, -1].tolist()
             free = [i for i, floor in zip(free, floors, strict=True) if self._open(queries[i], found[i], k, floor)]
             depth *= 4
         return [self._ordered(query, rows, k) for query, rows in zip(queries, found, strict=True)]
-
-    def _nearest(self, queries: Matrix, wanted: list[int], depth: int, found: list[IntArray]) -> list[float]:
-        """Fill in FAISS's `depth` nearest rows of the wanted queries; its score of the last one, for each."""
-        scores, rows = self._faiss.search(queries[wanted], depth)
-        for i, nearest in zip(wanted, rows, strict=True):
-            found[i] = nearest
-        floors: list[float] = scores[:, -1].tolist()
-        return floors
 
     def _open(self, query: Matrix, rows: IntArray, k: int, floor: float) -> bool:
         """Whether a row that FAISS left out, scored at most `floor` by it, may belong to the `k` nearest."""

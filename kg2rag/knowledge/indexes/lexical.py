@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from kg2rag.compute.store import Store
 from kg2rag.types.arrays import FloatArray
 from kg2rag.types.parameters import at_least, between, check, one_of
 
@@ -81,19 +80,6 @@ class LexicalIndex:
         index = bm25s.BM25(k1=settings.k1, b=settings.b, method=settings.variant)
         index.index(terms, show_progress=False)
         index.save(folder, show_progress=False)
-
-    @classmethod
-    def stored(
-        cls, store: Store, stage: str, source: Mapping[str, str], texts: Sequence[str], settings: LexicalSettings
-    ) -> LexicalIndex:
-        """The index of `texts` under those settings, from the store or built now; `source` identifies the texts."""
-        path = store.entry(
-            stage,
-            {**source, **asdict(settings)},
-            lambda folder: cls.write(folder, texts, settings),
-            libraries=("bm25s", "pystemmer"),
-        )
-        return cls(path, settings)
 
     def scores(self, query: str) -> FloatArray:
         """(n_rows,) BM25 of every row; 0 where a row has none of the query's terms."""

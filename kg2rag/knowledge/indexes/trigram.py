@@ -108,12 +108,11 @@ class TrigramIndex:
 
         Equal strengths are ordered by key. A requested key longer than `LONGEST` is similar to none.
         """
-        if not 0 < len(wanted) <= LONGEST:
-            return Similar(np.empty(0, np.int64), np.empty(0), np.empty(0))
         from rapidfuzz.distance import Levenshtein
         from rapidfuzz.process import cdist
 
-        candidates = self._candidates(wanted, min_similarity)
+        sought = 0 < len(wanted) <= LONGEST
+        candidates = self._candidates(wanted, min_similarity) if sought else np.empty(0, np.int64)
         names: list[str] = self.keys.take(pa.array(candidates)).to_pylist()
         if not names:
             return Similar(np.empty(0, np.int64), np.empty(0), np.empty(0))
@@ -163,12 +162,10 @@ class TrigramIndex:
         # A key that contains the requested one shares all its trigrams but the two padded ones.
         needed = max(min(SHARED, max(length - SHORT, 1)), min(bound, len(codes) - 2))
         found = shared[counts >= needed].astype(np.int64)
-        return np.union1d(found, self._of_length(length - 1, length + 1)) if length <= SHORT else found
-
-    def _of_length(self, shortest: int, longest: int) -> IntArray:
+        if length > SHORT:
+            return found
         ends = self._length_ends
-        found: IntArray = self._by_length[ends[max(shortest, 1) - 1] : ends[min(longest, LONGEST)]].astype(np.int64)
-        return found
+        return np.union1d(found, self._by_length[ends[max(length - 1, 1) - 1] : ends[length + 1]].astype(np.int64))
 
     @cached_property
     def _length_ends(self) -> IntArray:

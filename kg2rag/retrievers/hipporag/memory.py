@@ -19,8 +19,8 @@ import numpy as np
 
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.graph.components import Components
+from kg2rag.knowledge.graph.pagerank import UndirectedGraph
 from kg2rag.knowledge.graph.synonyms import Synonyms, synonyms
-from kg2rag.knowledge.graph.undirected import UndirectedGraph
 from kg2rag.knowledge.indexes.dense import DenseIndex
 from kg2rag.retrievers.hipporag.phrases import VERSION, PhraseTable, synonym_ends
 from kg2rag.types.arrays import FloatArray, IntArray

@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kg2rag.knowledge.base import KnowledgeBase
-from kg2rag.knowledge.graph.paths import TriplePaths
-from kg2rag.knowledge.graph.reach import Surroundings, surroundings
+from kg2rag.knowledge.graph.paths import Surroundings, TriplePaths, surroundings
 from kg2rag.retrievers.contract import Stage
 from kg2rag.types.arrays import FloatArray, IntArray, Matrix
 from kg2rag.types.formulas import arithmetic, sources

@@ -19,8 +19,7 @@ import numpy as np
 
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.graph.forest import Tree, spanning_trees
-from kg2rag.knowledge.graph.paths import TriplePaths
-from kg2rag.knowledge.graph.reach import stated_by
+from kg2rag.knowledge.graph.paths import TriplePaths, stated_by
 from kg2rag.retrievers.kg2rag.expand import SUBGRAPH
 from kg2rag.retrievers.rerankers.scoring import Reranker, score_batches
 from kg2rag.retrievers.rerankers.stage import RerankingStage

@@ -18,12 +18,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kg2rag.extraction.mentions.table import MentionTable
+from kg2rag.extraction.mentions.table import MentionTable, mention_sentences
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.graph.csr import Incidence, incidence, ranges
-from kg2rag.knowledge.graph.undirected import UndirectedGraph
+from kg2rag.knowledge.graph.pagerank import UndirectedGraph
 from kg2rag.knowledge.indexes.dense import DenseIndex
-from kg2rag.knowledge.sentences import mention_sentences
 from kg2rag.types.arrays import FloatArray, IntArray
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Triple

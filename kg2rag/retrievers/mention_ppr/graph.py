@@ -9,10 +9,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kg2rag.extraction.mentions.table import MentionTable
+from kg2rag.extraction.mentions.table import MentionTable, mention_sentences
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.graph.csr import gather, offsets, owners, run_starts
-from kg2rag.knowledge.sentences import mention_sentences
 from kg2rag.types.arrays import FloatArray, IntArray
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Triple

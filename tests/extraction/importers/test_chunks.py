@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kg2rag.extraction.importers.chunks import ChunkMap, match_chunks
+from kg2rag.extraction.importers.exported import ChunkMap, match_chunks
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Passage
 

@@ -10,8 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kg2rag.extraction import Entity, Extraction, Extractor, Mention
-from kg2rag.extraction.importers.graphml import GraphMLFile
-from kg2rag.extraction.importers.networkx_graph import extraction_of_networkx
+from kg2rag.extraction.importers.networkx_graph import GraphMLFile, extraction_of_networkx
 from kg2rag.knowledge.graph import KnowledgeGraph
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Passage, Triple

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from kg2rag.extraction import Extractor
-from kg2rag.extraction.importers.subkg_noise import Cleaning, clean
-from kg2rag.extraction.importers.subkgs import KG2RAGSubgraphs
+from kg2rag.extraction.importers.subkgs import Cleaning, KG2RAGSubgraphs, clean
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Passage, Triple
 

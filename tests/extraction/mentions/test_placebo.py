@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kg2rag.extraction.mentions.finding import find_mentions
-from kg2rag.extraction.mentions.placebo import shuffled
-from kg2rag.extraction.mentions.table import MentionTable
+from kg2rag.extraction.mentions.table import MentionTable, find_mentions
+from kg2rag.knowledge.graph.perturbation import shuffled_mentions
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Passage
 
@@ -30,7 +29,7 @@ def pairs(table: MentionTable) -> set[tuple[int, int]]:
 
 
 def test_passages_mention_as_much_in_the_same_sentences_and_titles_are_mentioned_as_often(table: MentionTable) -> None:
-    placebo = shuffled(table, 1)
+    placebo = shuffled_mentions(table, 1)
     assert placebo.row.tolist() == table.row.tolist()
     assert placebo.sentence.tolist() == table.sentence.tolist()
     assert placebo.document_frequency.tolist() == table.document_frequency.tolist()
@@ -38,33 +37,34 @@ def test_passages_mention_as_much_in_the_same_sentences_and_titles_are_mentioned
 
 
 def test_titles_stay_titles_and_names_names(table: MentionTable) -> None:
-    placebo = shuffled(table, 1)
+    placebo = shuffled_mentions(table, 1)
     for before, after in ((table, placebo),):
         kinds = [sorted((at.key[at.row == row] < at.n_titles).tolist()) for at in (before, after) for row in range(60)]
         assert kinds[:60] == kinds[60:]
 
 
 def test_what_a_passage_mentioned_it_mentions_by_chance_alone(table: MentionTable) -> None:
-    placebo = shuffled(table, 1)
+    placebo = shuffled_mentions(table, 1)
     chance = 4 / len(table.keys)
     assert len(pairs(table) & pairs(placebo)) < 2 * chance * len(pairs(table))
 
 
-def test_no_title_stays_on_its_page_unless_asked(table: MentionTable) -> None:
+def test_no_title_stays_on_its_page(table: MentionTable) -> None:
     def pages(of: MentionTable) -> set[tuple[int, int]]:
         return set(zip(of.page_key.tolist(), of.page_row.tolist(), strict=True))
 
-    placebo = shuffled(table, 1)
+    placebo = shuffled_mentions(table, 1)
     ordered = sorted(zip(placebo.page_key.tolist(), placebo.page_row.tolist(), strict=True))
     assert ordered == list(zip(placebo.page_key.tolist(), placebo.page_row.tolist(), strict=True))
     assert len(pages(table) & pages(placebo)) <= 2  # another page of the same title
-    assert pages(shuffled(table, 1, titles=False)) == pages(table)
 
 
 def test_a_seed_makes_one_placebo(table: MentionTable) -> None:
-    assert pairs(shuffled(table, 3)) == pairs(shuffled(table, 3)) != pairs(shuffled(table, 4))
+    assert (
+        pairs(shuffled_mentions(table, 3)) == pairs(shuffled_mentions(table, 3)) != pairs(shuffled_mentions(table, 4))
+    )
 
 
 def test_a_corpus_that_mentions_nothing_has_an_empty_placebo() -> None:
     empty = find_mentions(Corpus.from_passages([Passage("p", "", "nothing here", "d", 0)]))
-    assert len(shuffled(empty).key) == 0
+    assert len(shuffled_mentions(empty).key) == 0

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg2rag.knowledge.graph.pagerank import pagerank, pagerank_within
-from kg2rag.knowledge.graph.undirected import UndirectedGraph
+from kg2rag.knowledge.graph.pagerank import UndirectedGraph, pagerank, pagerank_within
 from kg2rag.types.arrays import FloatArray
 
 Edge = tuple[int, int, float]

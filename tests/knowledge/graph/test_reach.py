@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kg2rag.extraction import Extraction
 from kg2rag.knowledge.graph import KnowledgeGraph
-from kg2rag.knowledge.graph.reach import stated_by, surroundings
+from kg2rag.knowledge.graph.paths import stated_by, surroundings
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Passage, Triple
 

@@ -12,10 +12,9 @@ from rapidfuzz.distance import Indel
 
 from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.knowledge.graph import KnowledgeGraph
-from kg2rag.knowledge.graph.resolution import near_spellings
-from kg2rag.knowledge.graph.resolution.near_spellings import SHORTEST
+from kg2rag.knowledge.graph.resolution import spellings
 from kg2rag.knowledge.graph.resolution.resolving import resolve
-from kg2rag.knowledge.graph.resolution.spellings import frame, plain_key
+from kg2rag.knowledge.graph.resolution.spellings import SHORTEST, frame, plain_key
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Passage, Triple
 
@@ -231,16 +230,16 @@ def test_near_spellings_are_those_of_the_whole_matrix(strings: list[str], least:
         if min(len(one), len(other)) >= SHORTEST and Indel.normalized_similarity(one, other) >= least
     }
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(near_spellings, "FEW", largest)
-        found = near_spellings.near_spellings(strings, least)
+        patch.setattr(spellings, "FEW", largest)
+        found = spellings.near_spellings(strings, least)
     assert {(j, i) for i, j in zip(found.left.tolist(), found.right.tolist(), strict=True)} == expected
     assert found.cut == 0
 
 
 def test_a_piece_that_too_many_strings_share_is_cut_short_and_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(near_spellings, "FEW", 1)
-    monkeypatch.setattr(near_spellings, "LARGEST", 2)
-    found = near_spellings.near_spellings([f"university {a}{b}" for a in "bcde" for b in "fghi"], 0.9)
+    monkeypatch.setattr(spellings, "FEW", 1)
+    monkeypatch.setattr(spellings, "LARGEST", 2)
+    found = spellings.near_spellings([f"university {a}{b}" for a in "bcde" for b in "fghi"], 0.9)
     assert found.cut > 0
     assert len(found.left) < 16 * 15 / 2
 

@@ -91,8 +91,9 @@ def test_an_entity_keeps_the_greatest_activation_that_reaches_it(kb_of: Build) -
 
 def test_edges_weigh_an_entitys_share_of_what_its_passage_mentions(kb_of: Build) -> None:
     graph = tri_graph(kb_of(("Ash", "Red Oak. Oak again. See Elm."), ("Oak", "Wood."), ("Elm", "Wood.")))
-    names = [node - graph.n_passages for node in graph.walk.of(0)[0].tolist()]
-    assert dict(zip(names, graph.walk.of(0)[1].tolist(), strict=True)) == {0: 1 / 4, 1: 2 / 4, 2: 1 / 4}
+    first = slice(graph.walk.indptr[1])
+    names = [node - graph.n_passages for node in graph.walk.neighbours[first].tolist()]
+    assert dict(zip(names, graph.walk.weights[first].tolist(), strict=True)) == {0: 1 / 4, 1: 2 / 4, 2: 1 / 4}
 
 
 def test_the_restart_by_hand(kb_of: Build) -> None:

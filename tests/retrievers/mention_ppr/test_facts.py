@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kg2rag.extraction import Extraction, Mention
-from kg2rag.extraction.mentions.finding import find_mentions
+from kg2rag.extraction.mentions.table import find_mentions
 from kg2rag.knowledge.graph import KnowledgeGraph
 from kg2rag.retrievers.mention_ppr.facts import MENTION, TRIPLE, FactGraph, with_facts
 from kg2rag.retrievers.mention_ppr.graph import MentionGraph, build

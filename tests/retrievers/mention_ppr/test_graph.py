@@ -7,9 +7,7 @@ from math import log
 import numpy as np
 import pytest
 
-from kg2rag.extraction.mentions.finding import find_mentions
-from kg2rag.extraction.mentions.table import MentionTable
-from kg2rag.knowledge.sentences import mention_sentences
+from kg2rag.extraction.mentions.table import MentionTable, find_mentions, mention_sentences
 from kg2rag.retrievers.mention_ppr.graph import BACKWARD, LINK, NAME, MentionGraph, build
 from kg2rag.retrievers.mention_ppr.walks import walked_paths
 from kg2rag.types.corpus import Corpus

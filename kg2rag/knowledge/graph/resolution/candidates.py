@@ -7,18 +7,17 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from kg2rag.knowledge.graph.data import GraphData
-from kg2rag.knowledge.graph.resolution.near_spellings import near_spellings
 from kg2rag.knowledge.graph.resolution.spellings import (
     acronym,
     compound_key,
     differ_tellingly,
     frame,
     initials,
+    near_spellings,
     plain_key,
 )
 from kg2rag.knowledge.graph.synonyms import synonyms
@@ -30,32 +29,24 @@ NEIGHBOURS = 16  # similar vectors looked at for each name
 Pair = tuple[int, int, float]
 
 
-@dataclass
 class Clusters:
-    """Which entities are one by now: each cluster is known by its most mentioned entity, of equal ones the first."""
+    """Which entities are one by now: each cluster is known by its most mentioned entity, of equal ones the first.
 
-    graph: GraphData
-    into: IntArray = field(init=False)
-    types: list[str] = field(init=False)
-    notes: Counter[str] = field(default_factory=Counter)
-    _places: list[int] = field(init=False)
+    `fuzzy`, `embedding` and `vectors` are those of `resolve`.
+    """
 
-    def __post_init__(self) -> None:
-        size = self.graph.n_entities
-        self.into = np.arange(size, dtype=np.int64)
-        self.types = [normalise(type_) for type_ in self.graph.types]
-        order = np.lexsort((np.arange(size), -self.graph.mention_counts))
-        places = np.empty(size, dtype=np.int64)
-        places[order] = np.arange(size)
-        self._places = places.tolist()
+    def __init__(self, graph: GraphData, fuzzy: float, embedding: float, vectors: Matrix | None) -> None:
+        self.graph, self.fuzzy, self.embedding, self.vectors = graph, fuzzy, embedding, vectors
+        self.into: IntArray = np.arange(graph.n_entities, dtype=np.int64)
+        self.types = [normalise(type_) for type_ in graph.types]
+        self.notes: Counter[str] = Counter()
+        places = np.empty(graph.n_entities, dtype=np.int64)
+        places[np.lexsort((self.into, -graph.mention_counts))] = self.into
+        self._places: list[int] = places.tolist()
 
     def place(self, entity: int) -> int:
         """The place of an entity by (-mentions, code), from 0: of two that are one, the lower keeps its name."""
         return self._places[entity]
-
-    def is_open(self, entity: int) -> bool:
-        """Whether an entity has gone into no other."""
-        return int(self.into[entity]) == entity
 
     def agree(self, source: int, target: int) -> bool:
         """Whether the types of two clusters are equal, or one is not known."""
@@ -86,16 +77,7 @@ class Clusters:
         return wanted
 
 
-@dataclass(frozen=True)
-class Settings:
-    """Least agreement of spellings, least cosine, and the vectors of the names, (n_entities, dim), where needed."""
-
-    fuzzy: float
-    embedding: float
-    vectors: Matrix | None
-
-
-def _exact(clusters: Clusters, settings: Settings) -> list[Pair]:  # noqa: ARG001
+def _exact(clusters: Clusters) -> list[Pair]:
     """Where one cluster alone claims an alias, the cluster of that name is the same.
 
     Not so where the alias is the name without its brackets: "Rebecca (1940 film)" is no other Rebecca.
@@ -113,7 +95,7 @@ def _exact(clusters: Clusters, settings: Settings) -> list[Pair]:  # noqa: ARG00
     ]  # fmt: skip
 
 
-def _normalised(clusters: Clusters, settings: Settings) -> list[Pair]:  # noqa: ARG001
+def _normalised(clusters: Clusters) -> list[Pair]:
     """Names of one key; each is paired with the foremost of every type, which keeps long lists linear."""
     pairs = []
     for group in clusters.by(lambda name: compound_key(plain_key(name))).values():
@@ -124,7 +106,7 @@ def _normalised(clusters: Clusters, settings: Settings) -> list[Pair]:  # noqa: 
     return pairs
 
 
-def _acronym(clusters: Clusters, settings: Settings) -> list[Pair]:  # noqa: ARG001
+def _acronym(clusters: Clusters) -> list[Pair]:
     """An acronym and its long form, where exactly one long form is named in a passage with it.
 
     The score is the share of the acronym's passages that name the long form too.
@@ -148,7 +130,7 @@ def _acronym(clusters: Clusters, settings: Settings) -> list[Pair]:  # noqa: ARG
     return pairs
 
 
-def _fuzzy(clusters: Clusters, settings: Settings) -> list[Pair]:
+def _fuzzy(clusters: Clusters) -> list[Pair]:
     """Names that agree in their frame, and nearly so in their letters."""
     # Of the clusters of one key the foremost represents all: the types of the others differ.
     foremost = {key: group[0] for key, group in clusters.by(plain_key).items()}
@@ -157,7 +139,7 @@ def _fuzzy(clusters: Clusters, settings: Settings) -> list[Pair]:
         frames[frame(key)].append(key)
     pairs = []
     for keys in frames.values():
-        near = near_spellings(keys, settings.fuzzy)
+        near = near_spellings(keys, clusters.fuzzy)
         if near.cut:
             clusters.notes["look-ups of similar spellings cut short"] += near.cut
         for left, right, score in zip(near.left.tolist(), near.right.tolist(), near.scores.tolist(), strict=True):
@@ -165,24 +147,24 @@ def _fuzzy(clusters: Clusters, settings: Settings) -> list[Pair]:
     return pairs
 
 
-def _embedding(clusters: Clusters, settings: Settings) -> list[Pair]:
-    if settings.vectors is None:
+def _embedding(clusters: Clusters) -> list[Pair]:
+    if clusters.vectors is None:
         raise ValueError("Method 'embedding' needs vectors of the entities' names, such as kb.entities.vectors.")
-    found = synonyms(settings.vectors, settings.embedding, limit=NEIGHBOURS)
+    found = synonyms(clusters.vectors, clusters.embedding, limit=NEIGHBOURS)
     names, into = clusters.graph.names, clusters.into.tolist()
     pairs = []
     for one, other, cosine in zip(found.sources.tolist(), found.targets.tolist(), found.cosines.tolist(), strict=True):
-        if into[one] != into[other] and _alike(names[one], names[other]):
+        if into[one] != into[other] and not (
+            # Vectors of acronyms mean little, and all ignore numbers.
+            acronym(names[one])
+            or acronym(names[other])
+            or differ_tellingly(plain_key(names[one]), plain_key(names[other]))
+        ):
             pairs.append((into[one], into[other], min(cosine, 1.0)))
     return pairs
 
 
-def _alike(one: str, other: str) -> bool:
-    """Whether similar vectors of two names may be trusted: those of acronyms mean little, and they ignore numbers."""
-    return not acronym(one) and not acronym(other) and not differ_tellingly(plain_key(one), plain_key(other))
-
-
-METHODS: Mapping[str, Callable[[Clusters, Settings], list[Pair]]] = {
+METHODS: Mapping[str, Callable[[Clusters], list[Pair]]] = {
     "exact": _exact,
     "normalised": _normalised,
     "acronym": _acronym,

@@ -7,8 +7,7 @@ earlier rounds left, and compares all names that an entity has by then; within a
 that it was compared with. Entities of different types are never merged. The name kept is the one that the corpus names
 most often, then the first.
 
-All of it is ours; the methods are the usual ones of entity resolution, the guards (see `spellings`) and the thresholds
-were chosen on an LLM's triples of MuSiQue.
+All of it is ours; the guards (see `spellings`) and the thresholds were chosen on an LLM's triples of MuSiQue.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ from typing import TYPE_CHECKING, Generic
 import numpy as np
 
 from kg2rag.knowledge.graph.data import Graph, GraphData
-from kg2rag.knowledge.graph.resolution.candidates import METHODS, Clusters, Pair, Settings
-from kg2rag.knowledge.graph.resolution.merging import merged
+from kg2rag.knowledge.graph.editing import merged
+from kg2rag.knowledge.graph.resolution.candidates import METHODS, Clusters, Pair
 from kg2rag.types.arrays import IntArray, Matrix
 
 if TYPE_CHECKING:
@@ -72,12 +71,7 @@ class Resolution(Generic[Graph]):
         return into
 
     def undo(self, merges: Iterable[int] | None = None) -> Resolution[Graph]:
-        """The resolution without some of its merges, by their rows in `table`; without all where none are named.
-
-        Raises
-        ------
-        IndexError : there is no such row.
-        """
+        """The resolution without some of its merges, by their rows in `table`; without all where none are named."""
         rows = set(range(len(self.merges)) if merges is None else merges)
         if beyond := [row for row in sorted(rows) if not 0 <= row < len(self.merges)]:
             raise IndexError(f"There is no merge {beyond[0]}; there are {len(self.merges)}, counted from 0.")
@@ -128,7 +122,7 @@ def resolve(
     Parameters
     ----------
     methods : any of "exact", "normalised", "acronym", "fuzzy", "embedding", in the order to be tried.
-    fuzzy : least agreement of two spellings, in [0.8, 1]; see `near_spellings`.
+    fuzzy : least agreement of two spellings, in [0.8, 1]; see `spellings`.
     embedding : least cosine of two names, in (0, 1].
     vectors : (n_entities, dim), rows of norm 1, of the graph's names; "embedding" needs them (`kb.entities.vectors`).
 
@@ -137,11 +131,10 @@ def resolve(
     ValueError : an unknown or repeated method, a threshold out of range, or vectors that are missing or of other size.
     """
     _check(graph, methods, vectors)
-    clusters = Clusters(graph)
-    settings = Settings(fuzzy, embedding, vectors)
+    clusters = Clusters(graph, fuzzy, embedding, vectors)
     merges: list[Merge] = []
     for method in methods:
-        merges += _round(method, clusters, METHODS[method](clusters, settings))
+        merges += _round(method, clusters, METHODS[method](clusters))
     return Resolution(graph, tuple(merges), dict(clusters.notes))
 
 
@@ -167,7 +160,7 @@ def _round(method: str, clusters: Clusters, pairs: Sequence[Pair]) -> list[Merge
             known[target] = max(known.get(target, 0.0), score)
     made = []
     for source in sorted(partners, key=clusters.place):
-        open_ = {target: score for target, score in partners[source].items() if clusters.is_open(target)}
+        open_ = {target: score for target, score in partners[source].items() if clusters.into[target] == target}
         for target in sorted(open_, key=lambda target: (-open_[target], clusters.place(target))):
             if clusters.agree(source, target):
                 clusters.join(source, target)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kg2rag.knowledge.base import KnowledgeBase
-from kg2rag.knowledge.graph.reach import surroundings
+from kg2rag.knowledge.graph.paths import surroundings
 from kg2rag.knowledge.indexes.dense import DenseIndex
 from kg2rag.retrievers.kg2rag.official.switches import Switches
 from kg2rag.retrievers.kg2rag.official.titles import QuestionText, TitlePool, Titles, by_titles, mentioned_names, tally

@@ -1,1 +1,0 @@
-"""Passages -> triples, by the dependency parse of any spaCy model."""
