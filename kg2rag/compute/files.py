@@ -53,7 +53,12 @@ def new_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
                 flush(file)
         if replace:
             remove_folder(path)
-        _rename(partial, path)
+        try:
+            partial.rename(path)
+        except OSError as error:
+            if path.exists():
+                raise FileExistsError(f"{path} exists. Choose another name, or delete it.") from error
+            raise
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
@@ -90,15 +95,6 @@ def flush(file: Path) -> None:
         os.fsync(stream.fileno())
 
 
-def _rename(partial: Path, path: Path) -> None:
-    try:
-        partial.rename(path)
-    except OSError as error:
-        if path.exists():
-            raise FileExistsError(f"{path} exists. Choose another name, or delete it.") from error
-        raise
-
-
 def _beside(path: Path) -> Path:
     return path.with_name(f".partial-{os.getpid()}-{uuid.uuid4().hex[:12]}-{path.name}.tmp")
 
@@ -106,8 +102,6 @@ def _beside(path: Path) -> Path:
 def _alive(process: int) -> bool:
     try:
         os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
+    except OSError as error:
+        return isinstance(error, PermissionError)
     return True

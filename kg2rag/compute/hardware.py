@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 from functools import cache
 from pathlib import Path
 
 
 @cache
 def threads() -> int:
-    """`$KG2RAG_THREADS`, else the number of processors available to this process.
-
-    Raises
-    ------
-    ValueError : the variable is not a positive whole number.
-    """
+    """`$KG2RAG_THREADS`, a positive whole number (else ValueError), or the number of processors of this process."""
     given = os.environ.get("KG2RAG_THREADS")
     if given is not None:
         if not given.isdigit() or int(given) < 1:
@@ -36,11 +32,7 @@ def limit_numba() -> None:
 def processor() -> str:
     """The machine type and the vector instructions that change floating-point results, such as "x86_64 avx512_bf16"."""
     wanted = ("avx2", "avx512f", "avx512_bf16", "amx_bf16", "bf16", "sve")
-    flags: set[str] = set()
     cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.is_file():
-        for line in cpuinfo.read_text().splitlines():
-            if line.startswith(("flags", "Features")):
-                flags = set(line.split(":", 1)[1].split())
-                break
+    listed = re.search(r"^(?:flags|Features).*?:(.*)", cpuinfo.read_text() if cpuinfo.is_file() else "", re.MULTILINE)
+    flags = listed[1].split() if listed else []
     return " ".join([platform.machine(), *(flag for flag in wanted if flag in flags)])

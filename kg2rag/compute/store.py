@@ -83,13 +83,8 @@ class Store:
         """
         full_key = {"stage": stage, **key, "libraries": {name: version(name) for name in libraries}}
         path = self.root / stage / entry_name(full_key)
-        if path.is_dir():
-            damage = self._damage(path)
-            if damage is None:
-                return path
-            warnings.warn(f"{path}: {damage}; rebuilding it.", DamagedEntryWarning, stacklevel=2)
-            remove_folder(path)
-        self._build(path, stage, full_key, build)
+        if not (path.is_dir() and self._sound(path, "rebuilding it")):
+            self._build(path, stage, full_key, build)
         return path
 
     def find(self, stage: str, key: Mapping[str, object], *, libraries: tuple[str, ...] = ()) -> Path | None:
@@ -102,30 +97,31 @@ class Store:
         try:
             with new_folder(path) as partial:
                 build(partial)
-                files = sorted(file for file in partial.rglob("*") if file.is_file())
-                manifest = {
-                    "stage": stage,
-                    "key": key,
-                    "created": time.time(),
-                    "files": {
-                        str(f.relative_to(partial)): {"size": f.stat().st_size, "sha256": sha256(f)} for f in files
-                    },
-                }
+                found = sorted(file for file in partial.rglob("*") if file.is_file())
+                files = {str(f.relative_to(partial)): {"size": f.stat().st_size, "sha256": sha256(f)} for f in found}
+                manifest = {"stage": stage, "key": key, "created": time.time(), "files": files}
                 (partial / MANIFEST).write_text(json.dumps(manifest, indent=1, ensure_ascii=False), encoding="utf-8")
             verified.add(path)
         except FileExistsError:
             if not path.is_dir():  # else another process has built it first
                 raise
 
+    def _sound(self, path: Path, then: str) -> bool:
+        """Whether an entry is intact; a damaged one is reported and deleted."""
+        if (damage := self._damage(path)) is not None:
+            warnings.warn(f"{path}: {damage}; {then}.", DamagedEntryWarning, stacklevel=3)
+            remove_folder(path)
+        return damage is None
+
     def _damage(self, path: Path) -> str | None:
         """What is wrong with an entry, or None. Checksums are verified once per process and entry."""
         if path in verified:
             return None
         try:
-            manifest = _read_manifest(path)
+            files = _read_manifest(path)[2]
         except (OSError, ValueError) as error:
             return f"its manifest cannot be read ({error})"
-        for name, (size, checksum) in manifest.files.items():
+        for name, (size, checksum) in files.items():
             file = path / name
             if not file.is_file():
                 return f"{name} is missing"
@@ -138,28 +134,19 @@ class Store:
 
     def existing(self, stage: str) -> list[Path]:
         """The intact entries of a stage, by name; damaged ones are reported and deleted."""
-        sound = []
-        for manifest in sorted((self.root / stage).glob(f"[!.]*/{MANIFEST}")):
-            path = manifest.parent
-            if (damage := self._damage(path)) is None:
-                sound.append(path)
-            else:
-                warnings.warn(f"{path}: {damage}; its contents will be rebuilt.", DamagedEntryWarning, stacklevel=2)
-                remove_folder(path)
-        return sound
+        paths = [manifest.parent for manifest in sorted((self.root / stage).glob(f"[!.]*/{MANIFEST}"))]
+        return [path for path in paths if self._sound(path, "its contents will be rebuilt")]
 
     def entries(self) -> Iterator[Entry]:
         """Every finished entry, by stage and name."""
-        for manifest in sorted(self.root.glob(f"*/*/{MANIFEST}")):
-            if manifest.parent.name.startswith("."):
-                continue
+        for manifest in sorted(self.root.glob(f"*/[!.]*/{MANIFEST}")):
             path = manifest.parent
             try:
-                record = _read_manifest(path)
+                key, created, _ = _read_manifest(path)
             except ValueError:  # `verify` reports the reason; `prune` treats it as the oldest
-                record = _Manifest({}, 0.0, {})
+                key, created = {}, 0.0
             size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
-            yield Entry(path, path.parent.name, size, record.created, record.key)
+            yield Entry(path, path.parent.name, size, created, key)
 
     def verify(self) -> dict[Path, str]:
         """Damaged entries and what is wrong with them; reads every byte of the store."""
@@ -183,29 +170,23 @@ class Store:
         return entries, size
 
 
-@dataclass(frozen=True, slots=True)
-class _Manifest:
-    """The content of a manifest; `files` maps a name to (bytes, sha256)."""
-
-    key: Mapping[str, object]
-    created: float
-    files: Mapping[str, tuple[int, str]]
-
-
 def entry_name(key: Mapping[str, object]) -> str:
     """The name of an entry's directory: a hash of its key as canonical JSON."""
     text = json.dumps(key, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def _read_manifest(path: Path) -> _Manifest:
-    """The manifest of an entry; ValueError if it is malformed or its key is not that of the directory."""
+def _read_manifest(path: Path) -> tuple[dict[str, object], float, dict[str, tuple[int, str]]]:
+    """The key of an entry, when it was made, and its files: name -> (bytes, sha256).
+
+    ValueError if the manifest is malformed or its key is not that of the directory.
+    """
     record = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
     try:
         files = {name: (int(file["size"]), str(file["sha256"])) for name, file in record["files"].items()}
-        manifest = _Manifest(dict(record["key"]), float(record["created"]), files)
+        key, created = dict(record["key"]), float(record["created"])
     except (AttributeError, KeyError, TypeError) as error:
         raise ValueError(f"{type(error).__name__}: {error}") from error
-    if entry_name(manifest.key) != path.name:
+    if entry_name(key) != path.name:
         raise ValueError("its key is not the one that names the entry")
-    return manifest
+    return key, created, files

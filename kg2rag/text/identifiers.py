@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import pairwise
 
 from kg2rag.text.normalisation import normalise
 
@@ -23,6 +24,7 @@ _SEPARATOR = re.compile(r"::|[.\-/:]")
 _DEFINITION = re.compile(
     r"\b(?:def|class|func|function|fn|interface|struct|enum|trait|type|const|let|var)[ \t]+(\w+)", re.UNICODE
 )
+_LETTERS_DIGITS = re.compile(r"[^\W\d_]+\d+\w*")
 _KEY_PART = re.compile(r"[\W_]+", re.UNICODE)
 
 
@@ -32,8 +34,7 @@ def surfaces(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
     >>> [name for name, _ in surfaces("Call os.path.join() or @ai-sdk/openai.")]
     ['Call', 'os.path.join', 'or', 'ai-sdk/openai']
     """
-    for match in _SURFACE.finditer(text):
-        yield match.group(), match.span()
+    return ((match.group(), match.span()) for match in _SURFACE.finditer(text))
 
 
 @lru_cache(maxsize=200_000)
@@ -55,24 +56,15 @@ def split(surface: str) -> list[str]:
     ['HTTP', 'Server', 'v2', 'use', 'Chat']
     """
     parts = []
-    for run in re.split(r"[\W_]+", surface):
-        start = 0
-        for at in range(1, len(run)):
-            if _word_begins(run, at):
-                parts.append(run[start:at])
-                start = at
-        if run:
-            parts.append(run[start:])
+    for run in filter(None, _KEY_PART.split(surface)):
+        bounds = [0, *(at for at in range(1, len(run)) if _word_begins(run, at)), len(run)]
+        parts += [run[start:end] for start, end in pairwise(bounds)]
     return parts
 
 
 def _word_begins(run: str, at: int) -> bool:
-    if not run[at].isupper():
-        return False
-    if not run[at - 1].isupper():
-        return True
     # The last capital of a run of them begins the word that follows: HTTP|Server.
-    return at + 1 < len(run) and run[at + 1].islower()
+    return run[at].isupper() and (not run[at - 1].isupper() or run[at + 1 : at + 2].islower())
 
 
 @lru_cache(maxsize=200_000)
@@ -82,11 +74,8 @@ def variants(surface: str) -> tuple[str, ...]:
     >>> variants("os.path.joinAll")
     ('os.path.joinAll', 'os', 'path', 'joinAll', 'join', 'All')
     """
-    found = {surface: None}
     members = _SEPARATOR.split(surface)
-    found.update(dict.fromkeys(members))
-    for member in members:
-        found.update(dict.fromkeys(split(member)))
+    found = dict.fromkeys([surface, *members, *(part for member in members for part in split(member))])
     return tuple(name for name in found if name.strip("_"))
 
 
@@ -107,15 +96,13 @@ def looks_like_name(surface: str) -> bool:
     members = _SEPARATOR.split(surface)
     if "." in surface and all(len(member) > 1 and member[0].isalpha() for member in members):
         return True
-    return any(_inner_capital(member) or _letters_then_digits(member) for member in members)
+    if any(map(_inner_capital, members)):
+        return True
+    return any(_LETTERS_DIGITS.fullmatch(member) and not member.isupper() for member in members)
 
 
 def _inner_capital(word: str) -> bool:
     return any(char.islower() for char in word) and any(_word_begins(word, at) for at in range(1, len(word)))
-
-
-def _letters_then_digits(word: str) -> bool:
-    return bool(re.fullmatch(r"[^\W\d_]+\d+\w*", word)) and not word.isupper()
 
 
 def definitions(text: str) -> Iterator[str]:

@@ -6,19 +6,13 @@ import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from importlib.resources import files
 
 from kg2rag.text.normalisation import normalise
 
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
 # Words that begin sentences but not names; they are removed from the front of a capitalised phrase.
-FUNCTION_WORDS = frozenset(
-    """a about after all also although among an and another any are as at based because before being between both but by
-    can could did do does during each either every few following for formerly from had has have he her here his how
-    however i if in into is it its later many may more most much my neither no nor not of on once one only or originally
-    other our over several she since so some such than that the their them then there these they this those though
-    through thus to two under until up was we were what when where whether which while who whom whose why will with
-    within would you your""".split()
-)
+FUNCTION_WORDS = frozenset(files("kg2rag.text").joinpath("function_words.txt").read_text("utf-8").split())
 _LINK_WORDS = "of|the|de|da|di|del|der|des|du|van|von|la|le|al|el|bin|ibn|y"
 _CAPITAL = "[" + "".join(chr(code) for code in range(0x250) if chr(code).isupper()) + "]"  # Latin, accents included
 NAME = re.compile(rf"\b{_CAPITAL}[\w'’\-]*(?:\s+(?:(?:{_LINK_WORDS})\s+){{0,2}}{_CAPITAL}[\w'’\-]*)*")

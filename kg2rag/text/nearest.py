@@ -9,8 +9,6 @@ from difflib import get_close_matches
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name most similar to `name`, whatever the case, or None where none is similar.
 
-    Examples
-    --------
     >>> nearest("hotpot", ["hotpotqa", "musique"])
     'hotpotqa'
     """
@@ -22,8 +20,6 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 def unknown(kind: str, name: str, known: Iterable[str]) -> str:
     """The message of an error about an unknown name: all known ones, sorted, and the nearest.
 
-    Examples
-    --------
     >>> unknown("dataset", "hotpot", ["musique", "hotpotqa"])
     "Unknown dataset 'hotpot'. Known: hotpotqa, musique. Did you mean 'hotpotqa'?"
     """
