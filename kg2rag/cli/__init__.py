@@ -1,7 +1,7 @@
-"""The command line: `kg2rag compare`, `kg2rag datasets`, `kg2rag store` and the rest, a file each.
+"""The command line: `kg2rag compare`, `kg2rag datasets`, `kg2rag store` and the rest.
 
 Nothing is decided here: options are parsed, handed to the functions a notebook would call, and their results printed.
-A command is a function in a file of its own and a line below.
+A command is a function in a file of its subject and a line below.
 """
 
 from __future__ import annotations
@@ -14,18 +14,13 @@ import typer
 
 from kg2rag.cli.build import build
 from kg2rag.cli.compare import compare
-from kg2rag.cli.compare_graphs import compare_graphs
-from kg2rag.cli.datasets import datasets_app
-from kg2rag.cli.diagnose import diagnose
-from kg2rag.cli.explain import explain
+from kg2rag.cli.datasets import datasets_app, world
 from kg2rag.cli.fit import fit
-from kg2rag.cli.graph import report_graph
-from kg2rag.cli.reproduce import reproduce
+from kg2rag.cli.graph import compare_graphs, report_graph
+from kg2rag.cli.reproduction import reproduce, verify
 from kg2rag.cli.store import store_app
 from kg2rag.cli.sweep import sweep
-from kg2rag.cli.systems import list_systems
-from kg2rag.cli.verify import verify
-from kg2rag.cli.world import world
+from kg2rag.cli.systems import diagnose, explain, list_systems
 
 app = typer.Typer(
     help="A laboratory for graph-guided retrieval: compare strategies on multi-hop question sets.",

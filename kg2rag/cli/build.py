@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from enum import StrEnum
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -16,44 +14,31 @@ from kg2rag.cli.options import DataOptions, spread
 
 if TYPE_CHECKING:
     from kg2rag.compute.llm import ChatModel
-    from kg2rag.extraction import Extractor
     from kg2rag.extraction.prompted import ExtractionRun, PromptedTriples
-    from kg2rag.types.questions import QADataset
+    from kg2rag.types.corpus import Corpus
 
 SOME_FAILED = 3
 INTERRUPTED = 130
-_LLM = "Language model"
-
-
-class Structured(StrEnum):
-    """How JSON is requested from the endpoint."""
-
-    json_schema = "json_schema"
-    json_object = "json_object"
-    prompt = "prompt"
+_option = partial(typer.Option, rich_help_panel="Language model")
 
 
 @dataclass(frozen=True)
 class ModelOptions:
     """The options of a language model."""
 
-    base_url: Annotated[
-        str | None, typer.Option(help="OpenAI-compatible endpoint, with its /v1.", rich_help_panel=_LLM)
-    ] = None
-    model: Annotated[str | None, typer.Option(help="Its name there.", rich_help_panel=_LLM)] = None
-    api_key_env: Annotated[
-        str, typer.Option(help="Environment variable with the key; none for no key.", rich_help_panel=_LLM)
-    ] = "OPENAI_API_KEY"
-    structured: Annotated[Structured, typer.Option(help="How JSON is requested.", rich_help_panel=_LLM)] = (
-        Structured.json_schema
+    base_url: Annotated[str | None, _option(help="OpenAI-compatible endpoint, with its /v1.")] = None
+    model: Annotated[str | None, _option(help="Its name there.")] = None
+    api_key_env: Annotated[str, _option(help="Environment variable with the key; none for no key.")] = "OPENAI_API_KEY"
+    structured: Annotated[Literal["json_schema", "json_object", "prompt"], _option(help="How JSON is requested.")] = (
+        "json_schema"
     )
-    temperature: Annotated[float, typer.Option(min=0, rich_help_panel=_LLM)] = 0.0
-    max_tokens: Annotated[int, typer.Option(min=1, help="Of an answer.", rich_help_panel=_LLM)] = 2048
-    concurrency: Annotated[int, typer.Option(min=1, help="Requests at a time.", rich_help_panel=_LLM)] = 8
-    rpm: Annotated[float | None, typer.Option(help="Requests a minute, retries included.", rich_help_panel=_LLM)] = None
-    timeout: Annotated[float, typer.Option(help="Seconds.", rich_help_panel=_LLM)] = 60.0
-    prompt_price: Annotated[float | None, typer.Option(help="Per million tokens.", rich_help_panel=_LLM)] = None
-    completion_price: Annotated[float | None, typer.Option(help="Per million tokens.", rich_help_panel=_LLM)] = None
+    temperature: Annotated[float, _option(min=0)] = 0.0
+    max_tokens: Annotated[int, _option(min=1, help="Of an answer.")] = 2048
+    concurrency: Annotated[int, _option(min=1, help="Requests at a time.")] = 8
+    rpm: Annotated[float | None, _option(help="Requests a minute, retries included.")] = None
+    timeout: Annotated[float, _option(help="Seconds.")] = 60.0
+    prompt_price: Annotated[float | None, _option(help="Per million tokens.")] = None
+    completion_price: Annotated[float | None, _option(help="Per million tokens.")] = None
 
     def open(self, extractor: str) -> ChatModel:
         """The model's endpoint; ValueError where it is not named."""
@@ -61,10 +46,8 @@ class ModelOptions:
 
         if self.base_url is None or self.model is None:
             raise ValueError(f"--extractor {extractor} asks a language model: give --base-url and --model.")
-        given = asdict(self) | {"structured": self.structured.value}
-        if self.api_key_env in ("none", ""):
-            given["api_key_env"] = None
-        return ChatModel(**given)
+        key = None if self.api_key_env in ("none", "") else self.api_key_env
+        return ChatModel(**asdict(self) | {"api_key_env": key})
 
 
 @spread(dataset="bundled")
@@ -96,102 +79,67 @@ def build(
     """
     from kg2rag.extraction.prompted import STYLES, PromptedTriples
     from kg2rag.extraction.sources import parse
+    from kg2rag.knowledge.graph.folder import check_free, write_failures, write_graph
 
-    source: Extractor
-    if extractor in STYLES:
-        source = PromptedTriples(chat.open(extractor), extractor, limit)
-    else:
-        _only_for_models(limit=limit, retry_failed=retry_failed, base_url=chat.base_url, model=chat.model)
-        source = parse(extractor)
+    asked = PromptedTriples(chat.open(extractor), extractor, limit) if extractor in STYLES else None
+    if asked is None:
+        only = {"limit": limit, "retry-failed": retry_failed, "base-url": chat.base_url, "model": chat.model}
+        if wrong := [name for name, value in only.items() if value]:
+            raise ValueError(f"--{wrong[0]} is for language models: --extractor {' or '.join(STYLES)}.")
+    source = asked or parse(extractor)
     if out is None and not plan:
         raise ValueError("Give --out, the folder for the graph (or --plan, to see what it would take).")
     questions = data.load()
+    corpus = questions.corpus
     if plan:
-        typer.echo(_plan(source, questions, retry_failed))
+        free = f"{len(corpus):,} passages; no language model is used, nothing is paid."
+        typer.echo(asked.plan(corpus, retry_failed=retry_failed) if asked else free)
         return
     assert out is not None
-    _build(source, questions, out, retry_failed=retry_failed, allow_failed=allow_failed, force=force)
-
-
-def _only_for_models(**given: object) -> None:
-    from kg2rag.extraction.prompted import STYLES
-
-    if wrong := [name for name, value in given.items() if value]:
-        raise ValueError(f"--{wrong[0].replace('_', '-')} is for language models: --extractor {' or '.join(STYLES)}.")
-
-
-def _plan(source: Extractor, data: QADataset, retry_failed: bool) -> str:
-    from kg2rag.extraction.prompted import PromptedTriples
-
-    if isinstance(source, PromptedTriples):
-        return str(source.plan(data.corpus, retry_failed=retry_failed))
-    return f"{len(data.corpus):,} passages; no language model is used, nothing is paid."
-
-
-def _build(
-    source: Extractor, data: QADataset, out: Path, *, retry_failed: bool, allow_failed: bool, force: bool
-) -> None:
-    from kg2rag.extraction.prompted import PromptedTriples
-    from kg2rag.knowledge.graph.folder import check_free, write_graph
-
     if not force:
-        check_free(out, source, data.corpus)
-    if isinstance(source, PromptedTriples):
-        _ask(source, data, out, retry_failed=retry_failed, allow_failed=allow_failed)
-        return
-    graph = write_graph(out, source.extract(data.corpus), data.corpus, source, corpus_name=data.name)
-    typer.echo(f"{graph!r}\nWritten to {out}; use it with --graph graph:{out}")
+        check_free(out, source, corpus)
+    run = asked and _ask(asked, corpus, retry_failed=retry_failed)
+    failures = [asdict(failure) for failure in run.failures] if run else []
+    if failures and not allow_failed:
+        write_failures(out, failures)
+    else:
+        graph = write_graph(
+            out,
+            run.extraction if run else source.extract(corpus),
+            corpus,
+            source,
+            corpus_name=questions.name,
+            failures=failures,
+            failed_passages=len(run.failed_passages) if run else 0,
+            usage=asdict(run.usage) if run else None,
+        )
+        typer.echo(f"{graph!r}\nWritten to {out}; use it with --graph graph:{out}")
+    if run and failures:
+        left = (
+            "the graph lacks them" if allow_failed else "no graph was written (--allow-failed writes it without them)"
+        )
+        typer.echo(
+            f"{len(run.failed_passages)} of {len(corpus)} passages failed, the first: {run.failures[0]}.\n"
+            f"All of them, with causes: {out / 'failed.jsonl'}; {left}. Ask again with --retry-failed.",
+            err=True,
+        )
+        raise typer.Exit(SOME_FAILED)
 
 
-def _ask(source: PromptedTriples, data: QADataset, out: Path, *, retry_failed: bool, allow_failed: bool) -> None:
-    """Run, write what there is to write, say what failed; leaves with an exit code where some did."""
+def _ask(source: PromptedTriples, corpus: Corpus, *, retry_failed: bool) -> ExtractionRun:
+    """Run; a polite end (SIGTERM, as schedulers send it) is an interrupt: answers on their way are waited for."""
     from kg2rag.compute.llm import CompletionError
-    from kg2rag.knowledge.graph.folder import write_failures, write_graph
 
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        with _terminable():
-            run = source.run(data.corpus, retry_failed=retry_failed)
+        run = source.run(corpus, retry_failed=retry_failed)
     except KeyboardInterrupt:
         typer.echo("Stopped. What was answered is kept; the same command goes on from here.", err=True)
         raise typer.Exit(INTERRUPTED) from None
     except CompletionError as error:
         typer.echo(f"Error: {error}", err=True)
         raise typer.Exit(2) from None
-    typer.echo(str(run.usage))
-    failures, failed = [asdict(failure) for failure in run.failures], len(run.failed_passages)
-    if not failures or allow_failed:
-        graph = write_graph(
-            out,
-            run.extraction,
-            data.corpus,
-            source,
-            corpus_name=data.name,
-            failures=failures,
-            failed_passages=failed,
-            usage=asdict(run.usage),
-        )
-        typer.echo(f"{graph!r}\nWritten to {out}; use it with --graph graph:{out}")
-    else:
-        write_failures(out, failures)
-    if failures:
-        _say_what_failed(run, data, out, allowed=allow_failed)
-        raise typer.Exit(SOME_FAILED)
-
-
-def _say_what_failed(run: ExtractionRun, data: QADataset, out: Path, *, allowed: bool) -> None:
-    left = "the graph lacks them" if allowed else "no graph was written (--allow-failed writes it without them)"
-    typer.echo(
-        f"{len(run.failed_passages)} of {len(data.corpus)} passages failed, the first: {run.failures[0]}.\n"
-        f"All of them, with causes: {out / 'failed.jsonl'}; {left}. Ask again with --retry-failed.",
-        err=True,
-    )
-
-
-@contextmanager
-def _terminable() -> Iterator[None]:
-    """Take a polite end (SIGTERM, as schedulers send it) as an interrupt: answers on their way are waited for."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
     finally:
         signal.signal(signal.SIGTERM, before)
+    typer.echo(str(run.usage))
+    return run

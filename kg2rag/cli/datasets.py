@@ -1,11 +1,15 @@
-"""`kg2rag datasets`: what can be loaded, what is in it, what is odd about it."""
+"""`kg2rag datasets`: what can be loaded, what is in it, what is odd about it; `kg2rag world` generates a set."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from kg2rag.cli.options import DataOptions, Limit, Seed, spread
-from kg2rag.cli.tables import commas, readable, table
+from kg2rag.cli.tables import commas, readable, show
 
 datasets_app = typer.Typer(help="What can be loaded, what is in it, what is odd about it.", no_args_is_help=True)
 
@@ -13,46 +17,62 @@ datasets_app = typer.Typer(help="What can be loaded, what is in it, what is odd 
 @datasets_app.command("list")
 def list_datasets() -> None:
     """The sets that can be loaded by name."""
-    from rich.console import Console
-
     from kg2rag.datasets import describe, names
 
-    listed = table("name", "what it is", "settings", "passages", "licence")
-    for name in names():
-        try:
-            about = describe(name)
-        except RuntimeError as error:  # of another package: the other sets are listed all the same
-            listed.add_row(name, str(error))
-            continue
-        offers = [commas(about[part]).replace(", ", ",\n") for part in ("settings", "passages")]
-        listed.add_row(name, str(about["summary"]), *offers, str(about["licence"]))
-    Console().print(listed)
+    def rows() -> Iterator[list[str]]:
+        for name in names():
+            try:
+                about = describe(name)
+            except RuntimeError as error:  # of another package: the other sets are listed all the same
+                yield [name, str(error)]
+                continue
+            offers = [commas(about[option]).replace(", ", ",\n") for option in ("settings", "passages")]
+            yield [name, str(about["summary"]), *offers, str(about["licence"])]
+
+    show(("name", "what it is", "settings", "passages", "licence"), rows())
 
 
 @datasets_app.command()
 @spread()
 def info(data: DataOptions, limit: Limit = None, seed: Seed = 0) -> None:
     """Sizes of a set: questions by type and hops, passages, gold, what lies beside it."""
-    from rich.console import Console
+    from kg2rag.datasets import info as run
 
-    from kg2rag.datasets import info as describe_data
-
-    listed = table("what", "value")
-    for name, value in describe_data(data.load(limit, seed)).items():
-        listed.add_row(name, readable(value))
-    Console().print(listed)
+    show(("what", "value"), ((name, readable(value)) for name, value in run(data.load(limit, seed)).items()))
 
 
 @datasets_app.command()
 @spread()
 def lint(data: DataOptions, limit: Limit = None, seed: Seed = 0) -> None:
     """What is odd about a set: duplicates, answers given away, gold that is missing."""
-    from rich.console import Console
+    from kg2rag.datasets import lint as run
 
-    from kg2rag.datasets import lint as check
+    rows = [(one.severity, one.check, str(one.count), "\n".join(one.examples)) for one in run(data.load(limit, seed))]
+    if rows:
+        show(("severity", "check", "count", "examples"), rows)
+    else:
+        typer.echo("Nothing found.")
 
-    findings = check(data.load(limit, seed))
-    listed = table("severity", "check", "count", "examples")
-    for finding in findings:
-        listed.add_row(finding.severity, finding.check, str(finding.count), "\n".join(map(str, finding.examples)))
-    Console().print(listed if findings else "Nothing found.")
+
+def world(
+    out: Annotated[Path, typer.Option(help="A new folder.")],
+    passages: Annotated[int, typer.Option(help="Passages in all.")] = 1000,
+    questions: Annotated[int, typer.Option(help="Questions in all.")] = 100,
+    hops: Annotated[str, typer.Option(help="Facts that a question joins: numbers from 1 to 4.")] = "1,2,3,4",
+    distractors: Annotated[int, typer.Option(help="Passages a question that name its entities in vain.")] = 0,
+    aliases: Annotated[float, typer.Option(min=0, max=1, help="Share of names given as an alias.")] = 0.0,
+    typos: Annotated[float, typer.Option(min=0, max=1, help="Share of questions with a misspelt name.")] = 0.0,
+    dropped: Annotated[float, typer.Option(min=0, max=1, help="Share of triples left out.")] = 0.0,
+    wrong: Annotated[float, typer.Option(min=0, max=1, help="Share of triples with a wrong end.")] = 0.0,
+    seed: Annotated[int, typer.Option(min=0, help="Equal seeds give equal bytes.")] = 0,
+) -> None:
+    """Generate a synthetic benchmark: an invented world, its passages, triples and multi-hop questions."""
+    from kg2rag.datasets.world import World, write
+
+    try:
+        lengths = tuple(int(part) for part in hops.split(","))
+    except ValueError:
+        raise ValueError(f"--hops {hops!r}: write numbers from 1 to 4, separated by commas.") from None
+    write(World(passages, questions, lengths, distractors, aliases, typos, dropped, wrong, seed), out)
+    typer.echo(f"Written to {out}: {passages:,} passages, {questions:,} questions. All of it is synthetic.")
+    typer.echo(f"  kg2rag compare world --path {out} --graph triples:{out / 'triples.jsonl'}")

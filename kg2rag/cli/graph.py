@@ -1,18 +1,15 @@
-"""`kg2rag graph`: what a graph is made of, and how much of a set's gold it could bring in."""
+"""`kg2rag graph`: what a graph is made of and how much gold it could reach; `compare-graphs`: systems over several."""
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from kg2rag.cli.options import DataOptions, Graph, Limit, Seed, spread
+from kg2rag.cli.options import DataOptions, Graph, Limit, Seed, split_names, spread
 from kg2rag.cli.tables import table
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from rich.table import Table
 
 
 @spread()
@@ -42,15 +39,60 @@ def report_graph(
     if shuffle:
         kb = KnowledgeBase.build(questions.corpus, kb.graph.perturb(shuffle=True, seed=seed))
     report = graph_report(kb, questions, hops=hops, seed=seed)
-    sizes = report.graph.sizes.reset_index()
-    for part in (sizes, report.graph.hubs, report.graph.relations, report.reach, report.chains):
-        console.print(_shown(part))
+    for frame in (
+        report.graph.sizes.reset_index(),
+        report.graph.hubs,
+        report.graph.relations,
+        report.reach,
+        report.chains,
+    ):
+        rows = (
+            [f"{one:.3f}" if isinstance(one, float) else str(one) for one in row]
+            for row in frame.itertuples(index=False)
+        )
+        console.print(table(list(map(str, frame.columns)), rows))
     if figure is not None:
         report.figure().savefig(figure)
 
 
-def _shown(frame: pd.DataFrame) -> Table:
-    made = table(*map(str, frame.columns))
-    for row in frame.itertuples(index=False):
-        made.add_row(*(f"{cell:.3f}" if isinstance(cell, float) else str(cell) for cell in row))
-    return made
+@spread(dataset="bundled")
+def compare_graphs(
+    data: DataOptions,
+    limit: Limit = None,
+    graph: Annotated[list[str] | None, typer.Option("--graph", help="NAME=SOURCE; may be repeated.")] = None,
+    systems: Annotated[str, typer.Option(help="Names separated by commas.")] = "graph_augmented,expansion_queries",
+    placebo: Annotated[int, typer.Option(min=0, help="Seeds under which each graph is shuffled, too.")] = 3,
+    metrics: Annotated[str, typer.Option(help="As in compare.")] = "recall@2,recall@5,recall@10,all_recall@5",
+    seed: Seed = 0,
+    out: Annotated[Path | None, typer.Option(help="Where the results go; reports/DATASET-graphs otherwise.")] = None,
+) -> None:
+    """Compare graphs under the same strategies, and with shuffled ones, which add as many candidates."""
+    from rich.console import Console
+
+    from kg2rag.evaluation import compare
+    from kg2rag.knowledge.base import KnowledgeBase
+    from kg2rag.retrievers.systems import build
+
+    questions = data.load(limit, seed)
+    sources = {}
+    for given in graph or ["mentions=mentions", "cooccurrence=cooccurrence"]:
+        name, equals, source = given.partition("=")
+        if not (equals and name and source):
+            raise ValueError(f"--graph {given!r}: write NAME=SOURCE, such as llm=openie:FILE.")
+        sources[name] = source
+    kbs = {name: KnowledgeBase.build(questions.corpus, source) for name, source in sources.items()}
+    shuffled = {f"{name}-shuffled": [kb.placebo(seed) for seed in range(placebo)] for name, kb in kbs.items()}
+    dense = build("dense", next(iter(kbs.values())))
+    result = compare(
+        {"dense": dense, **{name: partial(build, name) for name in split_names(systems)}},
+        questions,
+        graphs={**kbs, **(shuffled if placebo else {})},
+        metrics=split_names(metrics),
+        baseline="dense",
+        seed=seed,
+    )
+    folder = out or Path("reports") / f"{data.dataset}-graphs"
+    result.save(folder)
+    console = Console()
+    console.print(result)
+    console.print(f"Report: {folder / 'report.html'}", highlight=False, soft_wrap=True)

@@ -10,10 +10,9 @@ import inspect
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from enum import StrEnum
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
 
@@ -32,20 +31,6 @@ Limit = Annotated[int | None, typer.Option(min=1, help="Draw so many questions; 
 Seed = Annotated[int, typer.Option(help="Of the draw, the bootstrap and the randomisation test.")]
 
 
-class Setting(StrEnum):
-    """Where a question searches."""
-
-    pooled = "pooled"
-    distractor = "distractor"
-
-
-class Passages(StrEnum):
-    """What a passage is."""
-
-    paragraph = "paragraph"
-    sentence = "sentence"
-
-
 @dataclass(frozen=True)
 class DataOptions:
     """The options that name a question set."""
@@ -53,24 +38,18 @@ class DataOptions:
     dataset: Annotated[str, typer.Argument(help="Name of the set; `kg2rag datasets list` names them.")]
     path: Annotated[Path | None, typer.Option(help="File or folder of the set; the hub's copy otherwise.")] = None
     split: Annotated[str | None, typer.Option(help="Split of the set; its default otherwise.")] = None
-    setting: Annotated[Setting | None, typer.Option(help="Search all passages, or each its own.")] = None
-    passages: Annotated[Passages | None, typer.Option(help="What a passage is.")] = None
+    setting: Annotated[
+        Literal["pooled", "distractor"] | None, typer.Option(help="Search all passages, or each its own.")
+    ] = None
+    passages: Annotated[Literal["paragraph", "sentence"] | None, typer.Option(help="What a passage is.")] = None
     revision: Annotated[str | None, typer.Option(help="Revision of the hub's copy.")] = None
 
     def load(self, limit: int | None = None, seed: int = 0) -> QADataset:
         """Load the set, or a draw of its questions."""
         from kg2rag.datasets import load
 
-        return load(
-            self.dataset,
-            path=self.path,
-            split=self.split,
-            setting=self.setting and self.setting.value,
-            passages=self.passages and self.passages.value,
-            limit=limit,
-            seed=seed,
-            revision=self.revision,
-        )
+        options = {name: value for name, value in vars(self).items() if name != "dataset"}
+        return load(self.dataset, **options, limit=limit, seed=seed)
 
 
 @dataclass(frozen=True)
@@ -85,13 +64,11 @@ class SystemOptions:
 
     def build(self, corpus: Corpus) -> tuple[KnowledgeBase, dict[str, Retriever]]:
         """The knowledge base over a corpus, and the systems by name."""
-        from kg2rag.compute.encoder import SentenceEncoder
+        from kg2rag.compute.encoder import DEFAULT_MODEL, SentenceEncoder
         from kg2rag.knowledge.base import KnowledgeBase
         from kg2rag.retrievers.systems import CORE, build_all
 
-        encoder = (
-            SentenceEncoder(self.embedder, dtype=self.dtype) if self.embedder else SentenceEncoder(dtype=self.dtype)
-        )
+        encoder = SentenceEncoder(self.embedder or DEFAULT_MODEL, dtype=self.dtype)
         kb = KnowledgeBase.build(corpus, self.graph, embedder=encoder)
         named = {"core": CORE, "all": None}
         wanted = named[self.systems] if self.systems in named else split_names(self.systems)

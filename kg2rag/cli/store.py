@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from kg2rag.cli.tables import table
-
-if TYPE_CHECKING:
-    from kg2rag.compute.store import Entry
+from kg2rag.cli.tables import show
 
 store_app = typer.Typer(help="The cache of vectors, indexes and graphs.", no_args_is_help=True)
 
@@ -18,21 +15,19 @@ store_app = typer.Typer(help="The cache of vectors, indexes and graphs.", no_arg
 @store_app.command("ls")
 def list_store() -> None:
     """What the store holds, by stage: entries, size, age of the oldest."""
-    from rich.console import Console
-
-    from kg2rag.compute.store import Store
+    from kg2rag.compute.store import Entry, Store
 
     store = Store()
-    listed = table("stage", "entries", "MB", "oldest")
     stages: dict[str, list[Entry]] = {}
     for entry in store.entries():
         stages.setdefault(entry.stage, []).append(entry)
+    typer.echo(f"{store.root}{'' if stages else ': empty'}")
+    rows = []
     for stage, found in sorted(stages.items()):
         size, age = sum(entry.size for entry in found), time.time() - min(entry.created for entry in found)
-        listed.add_row(stage, str(len(found)), f"{size / 1e6:.1f}", f"{age / 86_400:.1f} days")
-    typer.echo(f"{store.root}{'' if stages else ': empty'}")
-    if stages:
-        Console().print(listed)
+        rows.append((stage, str(len(found)), f"{size / 1e6:.1f}", f"{age / 86_400:.1f} days"))
+    if rows:
+        show(("stage", "entries", "MB", "oldest"), rows)
 
 
 @store_app.command("verify")

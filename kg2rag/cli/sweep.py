@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kg2rag.cli.tables import table
+from kg2rag.cli.tables import show
 
 if TYPE_CHECKING:
     from kg2rag.experiments.sweep import SweepResult
-
-_STEPS = "--plan, --run, --resume or --report"
 
 
 def sweep(
@@ -30,7 +28,7 @@ def sweep(
     from kg2rag.experiments.sweep import SweepResult, read_sweep
 
     if plan + run + resume + report != 1:
-        raise ValueError(f"Say what to do: one of {_STEPS}.")
+        raise ValueError("Say what to do: one of --plan, --run, --resume or --report.")
     wanted = read_sweep(file, path=path)
     folder = out or Path("reports") / "sweeps" / wanted.name
     if plan:
@@ -56,12 +54,9 @@ def _show(result: SweepResult) -> None:
 
     from kg2rag.experiments.sweep.reporting import HEADER, chosen, note
 
-    console = Console()
     if result.numbers:
-        shown, rows = table(*HEADER[:-1]), chosen(result)
-        for row in rows:
-            shown.add_row(*(cell.replace(" (", "\n(") for cell in row[:-1]))
-        console.print(shown)
+        console, rows = Console(), chosen(result)
+        show(HEADER[:-1], ([cell.replace(" (", "\n(") for cell in row[:-1]] for row in rows))
         for row in rows:
             console.print(f"{row[0]}: {row[-1]}", highlight=False, soft_wrap=True)
         console.print(note(result), highlight=False)

@@ -1,17 +1,88 @@
-"""`kg2rag systems`: what can be compared by name."""
+"""What systems do: `kg2rag systems` lists them, `explain` shows one question, `diagnose` where the gold was lost."""
 
 from __future__ import annotations
 
-from kg2rag.cli.tables import table
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kg2rag.cli.options import DataOptions, Limit, Seed, SystemOptions, spread
+from kg2rag.cli.tables import show, table
 
 
 def list_systems() -> None:
     """The named systems and the parameters that --set can change."""
-    from rich.console import Console
-
     from kg2rag.retrievers.systems import names, parameters
 
-    listed = table("system", "parameters")
-    for name in names():
-        listed.add_row(name, ", ".join(f"{key}={value!r}" for key, value in parameters(name).items()) or "none")
-    Console().print(listed)
+    show(
+        ("system", "parameters"),
+        (
+            (name, ", ".join(f"{key}={value!r}" for key, value in parameters(name).items()) or "none")
+            for name in names()
+        ),
+    )
+
+
+@spread(systems="mention_ppr,dense")
+def explain(
+    data: DataOptions,
+    question: Annotated[str, typer.Argument(help="Id or text of a question of the set, or a new question.")],
+    on: SystemOptions,
+    k: Annotated[int, typer.Option("--k", min=1, help="Hits shown of each system.")] = 5,
+    html: Annotated[Path | None, typer.Option(help="Also write a self-contained page there.")] = None,
+) -> None:
+    """Show why systems return what they return: stages, paths, the arithmetic of the scores, and where the gold is."""
+    from rich.console import Console
+
+    from kg2rag.report.question_explanation import explain as run
+
+    questions = data.load()
+    _, systems = on.build(questions.corpus)
+    explained = run(systems, questions, question, k=k)
+    console = Console()
+    console.print(explained)
+    if html is not None:
+        html.parent.mkdir(parents=True, exist_ok=True)
+        html.write_text(explained.to_html(), encoding="utf-8")
+        console.print(f"Page: {html}", highlight=False, soft_wrap=True)
+
+
+@spread(dataset="bundled", systems="mention_ppr")
+def diagnose(
+    data: DataOptions,
+    on: SystemOptions,
+    limit: Limit = None,
+    k: Annotated[int, typer.Option("--k", min=1, help="Hits that count as found.")] = 5,
+    tokens: Annotated[
+        int | None, typer.Option(min=1, help="Budget of a context: gold that does not fit is lost too.")
+    ] = None,
+    ladder: Annotated[bool, typer.Option(help="Also what gold seeds, entities and reranking would give.")] = False,
+    seed: Seed = 0,
+    out: Annotated[Path | None, typer.Option(help="Where pages and figures go; reports/DATASET otherwise.")] = None,
+) -> None:
+    """Say where the gold went: tables here, pages to click through and figures in --out."""
+    from rich.console import Console
+
+    from kg2rag.answers.context import ContextFormatter
+    from kg2rag.evaluation.diagnosis import OracleLadder, Waterfall, oracle_ladder, waterfall
+
+    questions = data.load(limit, seed)
+    kb, systems = on.build(questions.corpus)
+    formatter = None if tokens is None else ContextFormatter(kb, passage_tokens=tokens)
+    folder, console = out or Path("reports") / data.dataset, Console()
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, system in systems.items():
+        found = waterfall(name, system, questions, k=k, formatter=formatter)
+        reasons = found.reasons()[["lost_at", "gold", "why"]].astype(str)
+        console.print(found, table(("lost", "gold", "why"), reasons.itertuples(index=False)))
+        pages: dict[str, Waterfall | OracleLadder] = {f"waterfall-{name}": found}
+        if ladder:
+            metrics = (f"recall@{k}", f"all_recall@{k}")
+            rungs = oracle_ladder(kb, questions, system, metrics=metrics, name=name)
+            console.print(rungs)
+            pages[f"ladder-{name}"] = rungs
+        for stem, shown in pages.items():
+            (folder / f"{stem}.html").write_text(shown.to_html(), encoding="utf-8")
+            shown.figure().savefig(folder / f"{stem}.png", dpi=150)
+            console.print(f"{folder / stem}.html and .png", highlight=False, soft_wrap=True)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 
-def table(*columns: str) -> Table:
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
     """A table whose first column is never cut: it holds the names one types."""
     from rich import box
     from rich.table import Table
@@ -17,7 +17,16 @@ def table(*columns: str) -> Table:
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for i, column in enumerate(columns):
         made.add_column(column, no_wrap=i == 0, overflow="fold")
+    for row in rows:
+        made.add_row(*row)
     return made
+
+
+def show(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table."""
+    from rich.console import Console
+
+    Console().print(table(columns, rows))
 
 
 def readable(value: object) -> str:
