@@ -52,7 +52,7 @@ def sweep(
 def _show(result: SweepResult) -> None:
     from rich.console import Console
 
-    from kg2rag.experiments.sweep.reporting import HEADER, chosen, note
+    from kg2rag.experiments.sweep.results import HEADER, chosen, note
 
     if result.numbers:
         console, rows = Console(), chosen(result)

@@ -16,8 +16,8 @@ import numpy as np
 from kg2rag.compute.encoder import SentenceEncoder
 from kg2rag.datasets import load
 from kg2rag.experiments.reproduction.ledger import Ledger, Ours, Published
-from kg2rag.experiments.reproduction.table import markdown, rich_table
 from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.report.markup import pipe_table
 from kg2rag.retrievers.systems import build
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.questions import QADataset
@@ -26,22 +26,10 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.table import Table
 
-    from kg2rag.types.rankings import Ranking
-
-COLUMNS = (
-    "ledger",
-    "published",
-    "set",
-    "metric",
-    "theirs",
-    "ours",
-    "difference",
-    "tolerance",
-    "verdict",
-    "system",
-    "why",
-    "command",
-)
+SHOWN = ("published", "set", "metric", "theirs", "ours", "difference", "tolerance", "verdict", "system", "why")
+COLUMNS = ("ledger", *SHOWN, "command")
+NUMBERS = ("theirs", "ours", "difference", "tolerance")
+STYLES = {"ok": "green", "close": "yellow", "off": "bold red", "not comparable": "dim", "not run": "dim"}
 SIZE = "passages"
 """The metric that counts hits."""
 _Base = tuple[object, ...]
@@ -58,11 +46,22 @@ class Reproduction:
         return {str(verdict): int(count) for verdict, count in self.frame["verdict"].value_counts().items()}
 
     def to_markdown(self) -> str:
-        """The table without the commands."""
-        return markdown(self.frame)
+        """The table without the commands: one a ledger, under its name."""
+        lines = []
+        for name, part in self.frame.groupby("ledger", sort=False):
+            lines += [f"### {name}", "", *pipe_table(SHOWN, (_texts(row) for _, row in part.iterrows()), NUMBERS), ""]
+        return "\n".join(lines)
 
     def __rich__(self) -> Table:
-        return rich_table(self.frame)
+        from rich import box
+        from rich.table import Table
+
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        for name in SHOWN:
+            table.add_column(name, justify="right" if name in NUMBERS else "left", overflow="fold")
+        for _, row in self.frame.iterrows():
+            table.add_row(*_texts(row), style=STYLES[str(row["verdict"])])
+        return table
 
     def __repr__(self) -> str:
         return f"Reproduction of {len(self.frame)} published numbers: {self.summary()}"
@@ -172,14 +171,10 @@ def _open(ours: Ours, root: Path) -> tuple[QADataset, KnowledgeBase]:
     folder = root / ours.folder
     data = load(ours.data, path=folder, split=ours.split, setting=ours.setting, passages=ours.passages)
     if not ours.titles:
-        data = replace(data, corpus=_untitled(data.corpus))
+        data = replace(data, corpus=Corpus.from_passages([replace(passage, title="") for passage in data.corpus]))
     kind, colon, file = ours.graph.partition(":")
     graph = f"{kind}:{folder / file}" if colon else kind
     return data, KnowledgeBase.build(data.corpus, graph, embedder=SentenceEncoder(dtype=ours.dtype))
-
-
-def _untitled(corpus: Corpus) -> Corpus:
-    return Corpus.from_passages([replace(passage, title="") for passage in corpus])
 
 
 def _measure(ours: Ours, data: QADataset, kb: KnowledgeBase) -> dict[str, float]:
@@ -189,11 +184,8 @@ def _measure(ours: Ours, data: QADataset, kb: KnowledgeBase) -> dict[str, float]
     rankings = system.retrieve_batch(data.queries, ours.k)
     wanted = sorted(set(ours.metrics.values()) - {SIZE})
     scores = evaluate(rankings, data, wanted, name=ours.system)
-    return {SIZE: _mean_size(rankings), **{metric: float(scores[metric].mean()) for metric in wanted}}
-
-
-def _mean_size(rankings: Sequence[Ranking]) -> float:
-    return float(np.mean([len(ranking) for ranking in rankings]))
+    size = float(np.mean([len(ranking) for ranking in rankings]))
+    return {SIZE: size, **{metric: float(scores[metric].mean()) for metric in wanted}}
 
 
 def _base(ours: Ours) -> _Base:
@@ -204,3 +196,14 @@ def _base(ours: Ours) -> _Base:
 def _key(ours: Ours) -> str:
     """What a run's numbers depend on."""
     return repr((_base(ours), ours.system, sorted(ours.parameters.items()), ours.k, sorted(ours.metrics.items())))
+
+
+def _texts(row: pd.Series) -> list[str]:
+    """A row's texts; a number that is missing is blank."""
+    texts = []
+    for name in SHOWN:
+        sign = "+" if name == "difference" else ""
+        texts.append(
+            str(row[name]) if name not in NUMBERS else "" if row[name] != row[name] else f"{row[name]:{sign}.1f}"
+        )
+    return texts

@@ -79,12 +79,3 @@ class Bench:
     graph: GraphSource = field(compare=False, repr=False)
     encoder: Embedder = field(compare=False, repr=False)
     store: str = field(compare=False, repr=False)
-
-
-@dataclass(frozen=True)
-class Task:
-    """A configuration as a worker needs it."""
-
-    id: str
-    system: str
-    parameters: Mapping[str, object]

@@ -5,7 +5,7 @@ No retrieval happens here, so that an error in a sweep is raised before any work
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
@@ -19,10 +19,19 @@ from kg2rag.compute.hardware import processor
 from kg2rag.compute.store import Store
 from kg2rag.evaluation.metric_names import Metric, Metrics, own_functions, parse_metrics
 from kg2rag.experiments.sweep.configuration import Bench, Configuration, DatasetRef
-from kg2rag.experiments.sweep.resources import Encoders, Graphs, embedders, fingerprint, graphs
+from kg2rag.experiments.sweep.resources import (
+    Encoders,
+    Graphs,
+    SystemSpaces,
+    check_systems,
+    embedders,
+    fingerprint,
+    graphs,
+    read_systems,
+    smallest,
+)
 from kg2rag.experiments.sweep.space import Space, draws, grid
 from kg2rag.experiments.sweep.split import Split
-from kg2rag.experiments.sweep.systems import SystemSpaces, check_systems, read_systems, smallest
 from kg2rag.experiments.sweep.workbench import loaded
 from kg2rag.extraction import Extractor
 from kg2rag.knowledge.graph import KnowledgeGraph
@@ -164,7 +173,11 @@ class SweepDefinition:
             return ()
         found: dict[str, Configuration] = {}
         for one in self.swept:
-            for parameters in self._points(one):
+            if self.search == "grid":
+                points = grid(one.spaces)
+            else:  # the same draws on every graph, encoder and setting, so that these can be compared
+                points = draws(one.spaces, self.samples, np.random.default_rng([self.seed, one.number]))
+            for parameters in points:
                 configuration = self.configuration(one, parameters)
                 found.setdefault(configuration.id, configuration)
         return tuple(found.values())
@@ -201,9 +214,3 @@ class SweepDefinition:
             "split": self.split.described,
             "processor": processor(),
         }
-
-    def _points(self, of: SweptSystem) -> Iterator[dict[str, object]]:
-        if self.search == "grid":
-            return grid(of.spaces)
-        # The same draws on every graph, encoder and setting, so that these can be compared.
-        return draws(of.spaces, self.samples, np.random.default_rng([self.seed, of.number]))

@@ -71,27 +71,17 @@ def heat_map(result: SweepTables, system: str, pair: tuple[str, str] | None = No
 
     A blank cell is a combination that the sweep does not have.
     """
+    from matplotlib.figure import Figure
+
     ranked = list(dict.fromkeys(effects(result, system)["parameter"]))
     if pair is None and len(ranked) < 2:
         return None
     down, across = pair or (ranked[0], ranked[1])
-    return _draw_heat_map(_means(result, system, down, across), down, across)
-
-
-def _means(result: SweepTables, system: str, down: str, across: str) -> pd.DataFrame:
-    """Mean dev score in per cent by the values of two parameters, each in ascending order."""
     frame = _of(result, system)
     texts = [frame[name].map(_text) for name in (down, across)]
-    rows, columns = (
-        sorted(own.unique(), key=partial(_key, frame, name)) for own, name in zip(texts, (down, across), strict=True)
-    )
+    order = [sorted(own.unique(), key=partial(_key, frame, str(own.name))) for own in texts]
     means = frame.pivot_table(index=texts[0], columns=texts[1], values=f"dev {result.objective}", aggfunc="mean")
-    return 100 * means.reindex(index=rows, columns=columns)
-
-
-def _draw_heat_map(means: pd.DataFrame, down: str, across: str) -> Figure:
-    from matplotlib.figure import Figure
-
+    means = 100 * means.reindex(index=order[0], columns=order[1])
     values = means.to_numpy(dtype=float)
     size = (min(WIDTH, 2.2 + 0.9 * values.shape[1]), 1.2 + 0.42 * values.shape[0])
     figure = Figure(figsize=size, layout="constrained")

@@ -34,18 +34,17 @@ class Judge:
         if outcome.error:
             return self._filled(configuration, outcome.error, {}, 1)
         parts = []
-        setting = configuration.setting
-        places = zip(self.sweep.opened(setting), self.sweep.labels(setting), outcome.rows, strict=True)
-        for one, labels, rows in places:
+        setting, metrics = configuration.setting, list(self.sweep.scored_metrics.values())
+        depth = self.sweep.scored_metrics[self.sweep.goal].k
+        for one, labels, rows in zip(self.sweep.opened(setting), self.sweep.labels(setting), outcome.rows, strict=True):
             questions = one.questions
             columns: dict[str, object] = {
                 "query_id": [question.id for question in questions],
                 "type": [question.type for question in questions],
                 "hops": [question.hops for question in questions],
                 "split": labels,
-                "tokens": self._counter(configuration, one).of(rows[:, : self.sweep.scored_metrics[self.sweep.goal].k]),
+                "tokens": self._counter(configuration, one).of(rows[:, :depth]),
             }
-            metrics = list(self.sweep.scored_metrics.values())
             scores = checked_scores(_rankings(rows, one), one, metrics, unit=one.unit)  # checked by the workbench
             columns |= {metric.name: scores[metric.name].to_numpy() for metric in metrics}
             parts.append(self._filled(configuration, None, columns, len(questions)))
@@ -54,17 +53,8 @@ class Judge:
     def _filled(
         self, configuration: Configuration, error: str | None, columns: dict[str, object], rows: int
     ) -> pa.Table:
-        same = {
-            "number": 0,
-            "id": configuration.id,
-            "system": configuration.system,
-            "setting": configuration.setting,
-            "graph": configuration.graph,
-            "encoder": configuration.encoder,
-            "parameters": configuration.written,
-            "about": configuration.about,
-            "error": error,
-        }
+        same = vars(configuration) | {"number": 0, "id": configuration.id, "parameters": configuration.written}
+        same["error"] = error
         wanted = schema(self.sweep.scored_metrics)
         full = {name: columns.get(name, [same.get(name)] * rows) for name in wanted.names}
         return pa.table(full, schema=wanted)

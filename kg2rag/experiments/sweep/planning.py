@@ -12,6 +12,7 @@ from statistics import fmean
 from kg2rag.compute.hardware import threads
 from kg2rag.experiments.sweep.configuration import Configuration
 from kg2rag.experiments.sweep.definition import SweepDefinition
+from kg2rag.experiments.sweep.resources import each_value_once
 from kg2rag.experiments.sweep.storage import ResultsFolder, schema
 
 
@@ -40,19 +41,16 @@ class Plan:
 
     def __str__(self) -> str:
         left = ", ".join(f"{count} {name}" for name, count in self.by_system.items()) or "none"
-        lines = [
-            f"{self.name}: {self.total} configurations, {self.finished} finished, {self.failed} failed, to run: {left}",
-            f"Questions: {self.questions['dev']} dev, {self.questions['test']} test",
-        ]
-        return "\n".join([*lines, self._time()])
-
-    def _time(self) -> str:
         if not self.by_system:
-            return "Nothing is left to run."
-        if self.seconds is None:
-            return "Time: not known until some configurations have finished; --run says it as it goes."
-        about = f"{self.seconds:.0f} s" if self.seconds < 120 else f"{self.seconds / 60:.0f} min"
-        return f"Time: about {about} with {self.jobs} jobs, by {self.timed} configurations that were timed"
+            time = "Nothing is left to run."
+        elif self.seconds is None:
+            time = "Time: not known until some configurations have finished; --run says it as it goes."
+        else:
+            about = f"{self.seconds:.0f} s" if self.seconds < 120 else f"{self.seconds / 60:.0f} min"
+            time = f"Time: about {about} with {self.jobs} jobs, by {self.timed} configurations that were timed"
+        done = f"{self.finished} finished, {self.failed} failed, to run: {left}"
+        questions = f"Questions: {self.questions['dev']} dev, {self.questions['test']} test"
+        return f"{self.name}: {self.total} configurations, {done}\n{questions}\n{time}"
 
 
 def plan(sweep: SweepDefinition, out: Path, jobs: int) -> Plan:
@@ -60,32 +58,18 @@ def plan(sweep: SweepDefinition, out: Path, jobs: int) -> Plan:
     jobs = jobs or threads()
     folder = ResultsFolder(out, schema(sweep.scored_metrics), sweep.identity)
     folder.open()
-    wanted = _wanted(sweep)
+    failed = sum(map(bool, folder.errors.values()))
     total = len(sweep.configurations) or sweep.samples * len(sweep.swept)
-    if sweep.search == "optuna":
+    if sweep.search == "optuna":  # the first values of every space represent its choices
+        wanted = [sweep.configuration(one, next(each_value_once(one.spaces))) for one in sweep.swept]
         counts = Counter(one.system for one in sweep.swept for _ in range(sweep.samples))
     else:
+        wanted = list(sweep.configurations)
         counts = Counter(one.system for one in wanted if folder.errors.get(one.id, "open"))
     seconds, timed = _estimate(folder, wanted, counts, jobs)
     split = Counter(label for setting in sweep.datasets for one in sweep.labels(setting) for label in one)
-    return Plan(
-        sweep.name,
-        total,
-        len(folder.finished) - len(folder.failed()),
-        len(folder.failed()),
-        counts,
-        split,
-        jobs,
-        seconds,
-        timed,
-    )
-
-
-def _wanted(sweep: SweepDefinition) -> list[Configuration]:
-    """All configurations; with Optuna the first values of every space represent its choices."""
-    if sweep.search != "optuna":
-        return list(sweep.configurations)
-    return [sweep.configuration(one, {name: space.first for name, space in one.spaces.items()}) for one in sweep.swept]
+    finished = len(folder.errors) - failed
+    return Plan(sweep.name, total, finished, failed, counts, split, jobs, seconds, timed)
 
 
 def _estimate(
@@ -94,9 +78,9 @@ def _estimate(
     """Seconds for what is left, and the number of finished configurations behind the estimate."""
     taken: dict[str, list[float]] = {}
     for one in wanted:
-        timing = folder.timings.get(one.id)
-        if timing and math.isfinite(timing.seconds) and not folder.errors[one.id]:
-            taken.setdefault(one.system, []).append(timing.seconds)
+        _, seconds = folder.timings.get(one.id, (math.nan, math.nan))
+        if math.isfinite(seconds) and not folder.errors[one.id]:
+            taken.setdefault(one.system, []).append(seconds)
     timed = [seconds for own in taken.values() for seconds in own]
     if not timed:
         return None, 0

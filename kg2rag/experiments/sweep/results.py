@@ -1,15 +1,128 @@
-"""A sweep's folder -> `SweepResult`: its tables, and the reports made of them."""
+"""A sweep's folder -> `SweepResult`: its tables, and the Markdown, page and terminal lines made of them."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from kg2rag.compute.files import write
-from kg2rag.experiments.sweep import reporting
+from kg2rag.experiments.sweep import figures
 from kg2rag.experiments.sweep.storage import ABOUT, RESULTS, TIMINGS
 from kg2rag.experiments.sweep.tables import SweepTables
+from kg2rag.report import plots
+from kg2rag.report.markup import pipe_table
+from kg2rag.text.templates import render
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+HEADER = ("system", "chosen", "dev", "test", "gap", "defaults", "p", "parameters")
+MOST = 20  # configurations that the page lists
+
+
+def note(result: SweepTables) -> str:
+    """How to read the table of selected configurations."""
+    counts = {split: scores.shape[1] for split, scores in result.questions.items()}
+    return (
+        f"{result.objective} in per cent with 95 % bootstrap intervals over {counts['dev']} dev and {counts['test']} "
+        "test questions. Configurations were chosen on dev alone; the test score is the one to quote. The gap is dev "
+        "minus test: what choosing promised and did not keep, or dev questions that are easier; the system's defaults "
+        "(dev, test), where the sweep has them, tell the two apart. p: chosen against defaults on the test questions, "
+        "paired randomisation test."
+    )
+
+
+def chosen(result: SweepTables) -> list[tuple[str, ...]]:
+    """The table of chosen configurations as texts, in the order of `HEADER`."""
+    rows: list[tuple[str, ...]] = []
+    for row in result.best().to_dict("records"):
+        means = [
+            "{:.1f} ({:.1f} to {:.1f})".format(*(100 * row[f"{name}{end}"] for end in ("", "_low", "_high")))
+            for name in ("dev", "test", "gap")
+        ]
+        defaults = (f"{100 * row['default_dev']:.1f}, {100 * row['default_test']:.1f}", f"{row['p']:.3f}")
+        judged = ("", "") if row["p"] != row["p"] else defaults
+        rows.append((row["system"], f"{row['number']} of {row['tried']}", *means, *judged, row["parameters"]))
+    return rows
+
+
+def top(result: SweepTables) -> pd.DataFrame:
+    """The configurations that score best on dev: parameters, all dev scores, milliseconds, tokens; no test scores."""
+    frame = result.to_frame().sort_values(f"dev {result.objective}", ascending=False, kind="stable").head(MOST)
+    dev = {f"dev {metric}": (100 * frame[f"dev {metric}"]).map("{:.1f}".format) for metric in result.metrics}
+    table = frame[["system", "setting", "graph", "encoder"]].assign(
+        parameters=[result._written(number) for number in frame.index],
+        **dev,
+        ms=frame["ms_per_query"].map("{:.1f}".format),
+        tokens=frame["tokens"].map("{:.0f}".format),
+    )
+    return table.reset_index()
+
+
+def markdown(result: SweepTables) -> str:
+    """The chosen configurations, what failed, and the best on dev."""
+    lines = [f"# {result.name}", "", _headline(result), ""]
+    if not result.numbers:
+        return "\n".join([*lines, *_failures(result)])
+    lines += [*pipe_table(HEADER, chosen(result)), "", note(result), ""]
+    lines += _failures(result)
+    best = top(result)
+    lines += ["## Best on dev", "", *pipe_table(list(best.columns), best.astype(str).to_numpy().tolist())]
+    for system in dict.fromkeys(result.to_frame()["system"]):
+        table = figures.effects(result, system)
+        if len(table):
+            shown = table.assign(**{name: 100 * table[name] for name in ("mean", "low", "high", "spread")}).round(1)
+            rows = shown.astype(str).to_numpy().tolist()
+            lines += ["", f"## What the parameters of {system} do on dev", "", *pipe_table(list(table.columns), rows)]
+    return "\n".join([*lines, ""])
+
+
+def page(result: SweepTables) -> str:
+    """One file that loads nothing from elsewhere, fit for screen (light or dark) and paper."""
+    best = top(result) if result.numbers else None
+    return render(
+        "sweep.html.j2",
+        name=result.name,
+        headline=_headline(result),
+        header=HEADER,
+        chosen=chosen(result) if result.numbers else [],
+        note=note(result) if result.numbers else "",
+        figures=_figures(result) if result.numbers else {},
+        objective=result.objective,
+        failed=result.failed.to_dict("records"),
+        columns=[] if best is None else list(best.columns),
+        best=[] if best is None else best.astype(str).to_numpy().tolist(),
+        config=json.dumps(result.config, indent=1, ensure_ascii=False),
+    )
+
+
+def _figures(result: SweepTables) -> Mapping[str, Mapping[str, str]]:
+    drawn: dict[str, Mapping[str, str]] = {"": {"pareto": plots.to_svg(figures.pareto(result), "pareto")}}
+    for number, system in enumerate(dict.fromkeys(result.to_frame()["system"])):
+        own = {}
+        if len(figures.effects(result, system)):
+            own["effects"] = plots.to_svg(figures.main_effects(result, system), f"effects{number}")
+        heat = figures.heat_map(result, system)
+        if heat is not None:
+            own["heat"] = plots.to_svg(heat, f"heat{number}")
+        drawn[system] = own
+    return drawn
+
+
+def _headline(result: SweepTables) -> str:
+    failed = len(result.failed)
+    return f"{len(result.numbers):,} configurations" + (f", {failed} more failed." if failed else ".")
+
+
+def _failures(result: SweepTables) -> list[str]:
+    if not len(result.failed):
+        return []
+    rows: list[Any] = result.failed.to_numpy().tolist()
+    lines = [f"- {row[0]}: {row[1]} {row[5]} ({row[3]}, {row[4]}, {row[2]}): {row[6]}" for row in rows]
+    return ["## Failed", "", *(line.replace("\n", " ") for line in lines), ""]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -30,11 +143,11 @@ class SweepResult(SweepTables):
 
     def to_markdown(self) -> str:
         """The report as Markdown."""
-        return reporting.markdown(self)
+        return markdown(self)
 
     def to_html(self) -> str:
         """The report as one self-contained page."""
-        return reporting.page(self)
+        return page(self)
 
     def save_report(self, out: str | Path) -> Path:
         """Write report.md and report.html; the path of the latter."""

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from itertools import groupby
 from math import ceil
 
-from kg2rag.experiments.sweep.configuration import Configuration, Task
+from kg2rag.experiments.sweep.configuration import Configuration
 from kg2rag.experiments.sweep.definition import SweepDefinition
 from kg2rag.experiments.sweep.judging import Judge
-from kg2rag.experiments.sweep.storage import ResultsFolder, Timing
+from kg2rag.experiments.sweep.storage import ResultsFolder
 from kg2rag.experiments.sweep.workbench import Outcome
 from kg2rag.experiments.sweep.workers import Batch, outcomes
 
@@ -33,7 +33,7 @@ class Runner:
 
     def __post_init__(self) -> None:
         self.judge = Judge(self.sweep)
-        self.order: list[str] = []
+        self.order: dict[str, None] = {}
         self.written = time.monotonic()
 
     def run(self, wanted: Sequence[Configuration]) -> None:
@@ -50,16 +50,13 @@ class Runner:
                         for outcome in batch:
                             self.keep(by_id[outcome.id], outcome)
                             bar.update()
-                        self._write_now_and_then()
+                        if time.monotonic() - self.written > SECONDS:
+                            self.folder.assemble(list(self.order))
+                            self.written = time.monotonic()
 
     def keep(self, configuration: Configuration, outcome: Outcome) -> None:
         """Score and keep one outcome."""
-        self.folder.add(self.judge.table(configuration, outcome), Timing(outcome.ms_per_query, outcome.seconds))
-
-    def _write_now_and_then(self) -> None:
-        if time.monotonic() - self.written > SECONDS:
-            self.folder.assemble(self.order)
-            self.written = time.monotonic()
+        self.folder.add(self.judge.table(configuration, outcome), outcome.ms_per_query, outcome.seconds)
 
 
 def _phases(wanted: Sequence[Configuration], jobs: int) -> Iterable[tuple[list[Configuration], int]]:
@@ -86,15 +83,10 @@ def _batches(sweep: SweepDefinition, wanted: Sequence[Configuration], jobs: int)
     """Batches of neighbours: those that differ least share what a worker has opened and remembered."""
     batches: list[Batch] = []
     for _, group in groupby(wanted, key=lambda one: (one.setting, one.graph, one.encoder)):
-        same = sorted(group, key=_beginning)
+        # By system and its pipeline up to the last stage.
+        same = sorted(group, key=lambda one: (one.system, one.about.rpartition(" >> ")[0]))
         size = max(1, min(LARGEST, ceil(len(wanted) / (4 * jobs))))
         bench = sweep.bench(same[0])
         for start in range(0, len(same), size):
-            tasks = [Task(one.id, one.system, one.parameters) for one in same[start : start + size]]
-            batches.append((bench, tasks))
+            batches.append((bench, same[start : start + size]))
     return batches
-
-
-def _beginning(configuration: Configuration) -> tuple[str, str]:
-    """The system, and its pipeline up to the last stage."""
-    return configuration.system, configuration.about.rpartition(" >> ")[0]

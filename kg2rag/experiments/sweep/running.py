@@ -5,14 +5,12 @@ A sweep that was interrupted, even killed, resumes where it stopped and ends in 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from kg2rag.compute.hardware import threads
 from kg2rag.evaluation import provenance
-from kg2rag.experiments.sweep.configuration import Configuration
 from kg2rag.experiments.sweep.definition import SweepDefinition
 from kg2rag.experiments.sweep.runner import Runner
 from kg2rag.experiments.sweep.storage import ResultsFolder, schema
@@ -27,43 +25,32 @@ def run(sweep: SweepDefinition, out: Path, *, jobs: int, resume: bool, backend: 
     wanted = sweep.configurations
     folder = ResultsFolder(out, schema(sweep.scored_metrics), sweep.identity)
     folder.open()
-    if folder.finished and not resume:
+    if folder.errors and not resume:
         raise FileExistsError(
-            f"{out} holds {len(folder.finished)} finished configurations. Go on with --resume (resume=True), or give "
+            f"{out} holds {len(folder.errors)} finished configurations. Go on with --resume (resume=True), or give "
             "another folder."
         )
-    if sweep.search != "optuna":
-        _check_strangers(folder, wanted)
-    folder.begin(_notes(sweep, jobs or threads(), backend))
-    runner = Runner(sweep, folder, jobs or threads(), backend, progress)
-    try:
-        order = _all(runner, wanted)
-    finally:
-        if runner.order and folder.finished:
-            folder.assemble(runner.order)
-    folder.assemble(order, done=True)
-
-
-def _all(runner: Runner, wanted: Sequence[Configuration]) -> list[str]:
-    """Run whatever is open; the ids of all configurations, in the order of the sweep."""
-    folder = runner.folder
-    if runner.sweep.search == "optuna":
-        from kg2rag.experiments.sweep.optimising import optimise
-
-        return optimise(runner)
-    runner.order = [configuration.id for configuration in wanted]
-    runner.run([one for one in wanted if folder.errors.get(one.id, "open")])
-    return runner.order
-
-
-def _check_strangers(folder: ResultsFolder, wanted: Sequence[Configuration]) -> None:
     known = {configuration.id for configuration in wanted}
-    strangers = [id_ for id_ in folder.finished if id_ not in known]
+    strangers = [] if sweep.search == "optuna" else [id_ for id_ in folder.errors if id_ not in known]
     if strangers:
         raise ValueError(
             f"{folder.path} holds {len(strangers)} configurations that the sweep does not have (first: "
             f"{strangers[0]}). Was the sweep, or the code of a system, changed? Give another folder (--out)."
         )
+    folder.begin(_notes(sweep, jobs or threads(), backend))
+    runner = Runner(sweep, folder, jobs or threads(), backend, progress)
+    try:
+        if sweep.search == "optuna":
+            from kg2rag.experiments.sweep.optimising import optimise
+
+            optimise(runner)
+        else:
+            runner.order = dict.fromkeys(configuration.id for configuration in wanted)
+            runner.run([one for one in wanted if folder.errors.get(one.id, "open")])
+    finally:
+        if runner.order and folder.errors:
+            folder.assemble(list(runner.order))
+    folder.assemble(list(runner.order), done=True)
 
 
 def _notes(sweep: SweepDefinition, jobs: int, backend: str) -> dict[str, Any]:

@@ -10,20 +10,15 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+if TYPE_CHECKING:
+    from optuna.trial import Trial
+
 DIGITS = 6  # significant; a drawn number is compared by its printed form
 _RANGE_KEYS = ("high", "log", "low", "step")
-
-
-class Trial(Protocol):
-    """The part of an Optuna trial that is used."""
-
-    def suggest_categorical(self, name: str, choices: Any) -> Any: ...  # noqa: D102
-    def suggest_float(self, name: str, low: float, high: float, *, step: float | None, log: bool) -> float: ...  # noqa: D102
-    def suggest_int(self, name: str, low: int, high: int, *, step: int, log: bool) -> int: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
@@ -33,13 +28,8 @@ class Choice:
     values: tuple[object, ...]
 
     def grid(self) -> tuple[object, ...]:
-        """All of them, in the order given."""
+        """All of them."""
         return self.values
-
-    @property
-    def first(self) -> object:
-        """The first one."""
-        return self.values[0]
 
     def draw(self, random: np.random.Generator) -> object:
         """One of them."""
@@ -66,11 +56,6 @@ class Range:
     def whole(self) -> bool:
         """Whether the values are whole numbers."""
         return all(isinstance(end, int) for end in (self.low, self.high)) and isinstance(self.step, int | None)
-
-    @property
-    def first(self) -> object:
-        """The lower end."""
-        return self.low
 
     def grid(self) -> tuple[object, ...]:
         """`low`, `low + step`, … up to `high`."""

@@ -45,28 +45,25 @@ def schema(metrics: Iterable[str]) -> pa.Schema:
     return pa.schema([*COLUMNS, *((name, pa.float64()) for name in metrics)])
 
 
-@dataclass(frozen=True)
-class Timing:
-    """Retrieval per query, building and encoding left out (NaN where it failed), and the whole, in seconds."""
-
-    ms_per_query: float
-    seconds: float
-
-
 @dataclass
 class ResultsFolder:
     """The folder of a sweep's results.
 
     Parameters
     ----------
-    metrics : of the sweep; identity : what all its scores share.
+    identity : what all scores of the sweep share.
+
+    Attributes
+    ----------
+    errors : id of each finished configuration -> its error, "" where it did not fail.
+    timings : likewise -> milliseconds a query without building and encoding (NaN where it failed), seconds of all.
     """
 
     path: Path
     schema: pa.Schema
     identity: Mapping[str, object]
     errors: dict[str, str] = field(default_factory=dict, init=False)
-    timings: dict[str, Timing] = field(default_factory=dict, init=False)
+    timings: dict[str, tuple[float, float]] = field(default_factory=dict, init=False)
     _row_group: dict[str, int] = field(default_factory=dict, init=False)
 
     def open(self) -> None:
@@ -79,15 +76,6 @@ class ResultsFolder:
         for part in sorted(self._parts.glob("*.parquet")):
             self._note(pq.read_table(part, columns=["id", "error"]), pq.read_schema(part))
 
-    @property
-    def finished(self) -> list[str]:
-        """The ids of configurations that have results, or an error."""
-        return list(self.errors)
-
-    def failed(self) -> dict[str, str]:
-        """Id -> error."""
-        return {id_: error for id_, error in self.errors.items() if error}
-
     def begin(self, notes: Mapping[str, object]) -> None:
         """Make the folder, and write what all scores share beside `notes`."""
         self._parts.mkdir(parents=True, exist_ok=True)
@@ -95,9 +83,9 @@ class ResultsFolder:
         record = json.dumps({"identity": self.identity, **notes}, indent=1, ensure_ascii=False, default=str)
         write(self.path / ABOUT, (record + "\n").encode())
 
-    def add(self, table: pa.Table, timing: Timing) -> None:
+    def add(self, table: pa.Table, ms_per_query: float, seconds: float) -> None:
         """Keep one configuration; from here on it is finished."""
-        meta = json.dumps({"ms_per_query": timing.ms_per_query, "seconds": timing.seconds})
+        meta = json.dumps({"ms_per_query": ms_per_query, "seconds": seconds})
         marked = table.replace_schema_metadata({_META: meta.encode()})
         write(self._parts / f"{table['id'][0].as_py()}.parquet", _parquet([marked], marked.schema))
         self._note(marked, marked.schema)
@@ -115,18 +103,16 @@ class ResultsFolder:
 
         What is finished and not in the order follows it, by id: nothing that was computed is ever dropped.
         """
-        known = set(order)
-        order = [*order, *sorted(id_ for id_ in self.errors if id_ not in known)]
-        ready = [id_ for id_ in order if id_ in self.errors]
+        order = [*order, *sorted(set(self.errors) - set(order))]
+        ready = {id_: number for number, id_ in enumerate(order, start=1) if id_ in self.errors}
         schema = self.schema.with_metadata({_META: json.dumps(self.identity, sort_keys=True).encode()})
         tables = []
-        for number, id_ in enumerate(order, start=1):
-            if id_ in self.errors:
-                table = self.table(id_)
-                column = pa.array([number] * len(table), pa.int32())
-                tables.append(table.set_column(0, "number", column).replace_schema_metadata(schema.metadata))
+        for id_, number in ready.items():
+            table = self.table(id_)
+            column = pa.array([number] * len(table), pa.int32())
+            tables.append(table.set_column(0, "number", column).replace_schema_metadata(schema.metadata))
         write(self.path / RESULTS, _parquet(tables, schema))
-        lines = [f"{id_},{self.timings[id_].ms_per_query:.4f},{self.timings[id_].seconds:.4f}\n" for id_ in ready]
+        lines = ["{},{:.4f},{:.4f}\n".format(id_, *self.timings[id_]) for id_ in ready]
         write(self.path / TIMINGS, "".join(["id,ms_per_query,seconds\n", *lines]).encode())
         self._row_group = {id_: i for i, id_ in enumerate(ready)}
         if done:
@@ -156,15 +142,16 @@ class ResultsFolder:
         if (self.path / TIMINGS).is_file():
             for line in (self.path / TIMINGS).read_text(encoding="utf-8").splitlines()[1:]:
                 id_, ms, seconds = line.split(",")
-                self.timings[id_] = Timing(float(ms), float(seconds))
+                self.timings[id_] = float(ms), float(seconds)
         for id_ in self.errors:
-            self.timings.setdefault(id_, Timing(float("nan"), float("nan")))
+            self.timings.setdefault(id_, (float("nan"), float("nan")))
 
     def _note(self, rows: pa.Table, schema: pa.Schema | None) -> None:
         id_ = rows["id"][0].as_py()
         self.errors[id_] = rows["error"][0].as_py() or ""
         if schema is not None:
-            self.timings[id_] = Timing(**json.loads(schema.metadata[_META]))
+            timing = json.loads(schema.metadata[_META])
+            self.timings[id_] = timing["ms_per_query"], timing["seconds"]
 
 
 def _parquet(tables: Sequence[pa.Table], schema: pa.Schema) -> bytes:

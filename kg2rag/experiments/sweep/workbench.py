@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from kg2rag.compute.encoder import Embedder, Role
 from kg2rag.compute.store import Store
 from kg2rag.evaluation.checks import check_candidates, check_rankings
-from kg2rag.experiments.sweep.configuration import Bench, DatasetRef, Task
+from kg2rag.experiments.sweep.configuration import Bench, Configuration, DatasetRef
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.retrievers import systems
 from kg2rag.retrievers.contract import Pipeline, Retriever
@@ -43,7 +43,7 @@ class Outcome:
     rows : for each data set of the bench (n_questions, k) corpus rows, best first, -1 where a ranking ends.
     ms_per_query : over all questions, without building and encoding; NaN where it failed.
     seconds : of everything.
-    error : type and message, empty where it succeeded; `traceback` is for the log.
+    error : type and message, empty where it succeeded.
     """
 
     id: str
@@ -51,7 +51,6 @@ class Outcome:
     ms_per_query: float = float("nan")
     seconds: float = 0.0
     error: str = ""
-    traceback: str = field(default="", repr=False)
 
 
 class TimedEmbedder:
@@ -92,20 +91,17 @@ class Opened:
         if not isinstance(system, Pipeline):
             system.prepare(queries[:1])  # builds what all queries share, outside the time
             return self._timed(system.retrieve_batch, queries, k)
-        before, spent = self._remember(system.before, system.stages[-1].depth)
-        system.finish(queries[:1], before[:1], k)
-        rankings, more = self._timed(system.finish, queries, before, k)
-        return rankings, spent + more
-
-    def _remember(self, system: Retriever, k: int) -> tuple[list[Ranking], float]:
-        key = (repr(system), k)
+        depth = system.stages[-1].depth
+        key = (repr(system.before), depth)
         if key not in self._remembered:
-            found = self.retrieve(system, k)
-            self._remembered[key] = found
+            self._remembered[key] = self.retrieve(system.before, depth)
             while len(self._remembered) > REMEMBERED:
                 self._remembered.popitem(last=False)
         self._remembered.move_to_end(key)
-        return self._remembered[key]
+        before, spent = self._remembered[key]
+        system.finish(queries[:1], before[:1], k)
+        rankings, more = self._timed(system.finish, queries, before, k)
+        return rankings, spent + more
 
     def _timed(self, method: Any, *arguments: object) -> tuple[list[Ranking], float]:
         begin, encoding = time.perf_counter(), self.embedder.seconds
@@ -133,27 +129,23 @@ def opened(bench: Bench) -> tuple[Opened, ...]:
     return found
 
 
-def run(bench: Bench, tasks: Sequence[Task], k: int) -> list[Outcome]:
+def run(bench: Bench, tasks: Sequence[Configuration], k: int) -> list[Outcome]:
     """Run configurations in order; one that fails is an outcome with an error and does not stop the others."""
     return [_run(bench, task, k) for task in tasks]
 
 
-def _run(bench: Bench, task: Task, k: int) -> Outcome:
+def _run(bench: Bench, task: Configuration, k: int) -> Outcome:
     begin = time.perf_counter()
     try:
         found = [_ranked(one, task, k) for one in opened(bench)]
     except Exception as error:  # noqa: BLE001 - recorded with its configuration and run again on resuming
-        import traceback
-
-        seconds = time.perf_counter() - begin
-        said = f"{type(error).__name__}: {error}"
-        return Outcome(task.id, seconds=seconds, error=said, traceback=traceback.format_exc())
+        return Outcome(task.id, seconds=time.perf_counter() - begin, error=f"{type(error).__name__}: {error}")
     questions = sum(len(rows) for rows, _ in found)
     ms = 1000 * sum(seconds for _, seconds in found) / questions
     return Outcome(task.id, tuple(rows for rows, _ in found), ms, time.perf_counter() - begin)
 
 
-def _ranked(on: Opened, task: Task, k: int) -> tuple[Rows, float]:
+def _ranked(on: Opened, task: Configuration, k: int) -> tuple[Rows, float]:
     system = systems.build(task.system, on.kb, **task.parameters)
     rankings, seconds = on.retrieve(system, k)
     check_rankings(rankings, on.data, k=k, name=task.system)

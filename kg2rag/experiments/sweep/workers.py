@@ -14,17 +14,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from importlib.util import find_spec
-from typing import Any
 
 from kg2rag.compute.hardware import threads
-from kg2rag.experiments.sweep.configuration import Bench, Task
+from kg2rag.experiments.sweep.configuration import Bench, Configuration
 from kg2rag.experiments.sweep.workbench import Outcome, opened, run
 
 BACKENDS = {"dask": "distributed", "loky": "joblib", "ray": "ray"}
 """Name -> the module it needs."""
-_LIMITS = ("KG2RAG_THREADS",)
+LIMIT = "KG2RAG_THREADS"  # new processes read their number of threads from the environment
 
-Batch = tuple[Bench, Sequence[Task]]
+Batch = tuple[Bench, Sequence[Configuration]]
 
 
 def check_backend(name: str) -> None:
@@ -44,9 +43,7 @@ def outcomes(batches: Sequence[Batch], k: int, jobs: int, backend: str) -> Itera
         return
     from joblib import Parallel, delayed  # type: ignore[import-untyped]
 
-    with ExitStack() as stack:
-        stack.enter_context(_limited(max(1, threads() // jobs)))
-        stack.enter_context(_configured(backend, jobs))
+    with _configured(backend, jobs):
         parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", pre_dispatch="2*n_jobs", batch_size=1)
         found = parallel(delayed(run_apart)(bench, tasks, k, os.getpid()) for bench, tasks in batches)
         try:
@@ -58,7 +55,7 @@ def outcomes(batches: Sequence[Batch], k: int, jobs: int, backend: str) -> Itera
             found.close()
 
 
-def run_apart(bench: Bench, tasks: Sequence[Task], k: int, parent: int) -> list[Outcome]:
+def run_apart(bench: Bench, tasks: Sequence[Configuration], k: int, parent: int) -> list[Outcome]:
     """`run` in a worker process; `parent` is the process that started the sweep."""
     if os.getppid() == parent:
         _end_with(parent)
@@ -84,47 +81,26 @@ def _end_with(parent: int) -> None:
 
 
 @contextmanager
-def _limited(per_worker: int) -> Iterator[None]:
-    """New processes read their number of threads from the environment."""
-    before = {name: os.environ.get(name) for name in _LIMITS}
-    os.environ.update(dict.fromkeys(_LIMITS, str(per_worker)))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-
-
-@contextmanager
 def _configured(backend: str, jobs: int) -> Iterator[None]:
+    """The backend, and each worker's share of the threads."""
     from joblib import parallel_config
 
+    share, before = max(1, threads() // jobs), os.environ.get(LIMIT)
+    options = {"inner_max_num_threads": share} if backend == "loky" else {}
     with ExitStack() as stack:
-        options: dict[str, Any] = {}
-        if backend == "loky":
-            options["inner_max_num_threads"] = max(1, threads() // jobs)
-        elif backend == "dask":
-            stack.enter_context(_dask(jobs))
+        stack.callback(os.environ.update, {} if before is None else {LIMIT: before})
+        stack.callback(os.environ.pop, LIMIT)  # runs first
+        os.environ[LIMIT] = str(share)
+        if backend == "dask":
+            from distributed import Client, get_client  # type: ignore[import-not-found]
+
+            try:
+                get_client()  # of this session; else a local one of our own
+            except ValueError:
+                stack.enter_context(Client(n_workers=jobs, threads_per_worker=1, dashboard_address=None))
         elif backend == "ray":
             from ray.util.joblib import register_ray  # type: ignore[import-not-found]
 
             register_ray()
         stack.enter_context(parallel_config(backend=backend, **options))
-        yield
-
-
-@contextmanager
-def _dask(jobs: int) -> Iterator[None]:
-    """The Dask client of this session, or a local one of our own."""
-    from distributed import Client, get_client  # type: ignore[import-not-found]
-
-    try:
-        get_client()
-    except ValueError:
-        with Client(n_workers=jobs, threads_per_worker=1, dashboard_address=None):
-            yield
-    else:
         yield

@@ -11,7 +11,6 @@ from kg2rag.datasets.bundled import folder as bundled_folder
 from kg2rag.experiments.reproduction import Ledger, reproduce
 from kg2rag.experiments.reproduction.ledger import Ours
 from kg2rag.experiments.reproduction.runs import verdict
-from kg2rag.experiments.reproduction.table import rich_table
 
 LEDGER = """
 cite = "Somebody, Table 1"
@@ -113,4 +112,4 @@ def test_a_missing_number_is_blank_in_every_table(ledger: Ledger, tmp_path: Path
     result = reproduce([ledger], tmp_path, only="Oracle", progress=False)
     assert "| 100.0 |  |  |  | not run |" in result.to_markdown()
     assert "NaN" not in result._repr_html_()
-    assert rich_table(result.frame).row_count == 1
+    assert result.__rich__().row_count == 1
