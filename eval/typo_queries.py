@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from kg2rag.datasets.world.questions import one_typo
+from kg2rag.datasets.world.build import one_typo
 from kg2rag.text.identifiers import definitions, key, split
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.questions import QADataset, Question

@@ -7,7 +7,6 @@ A paragraph's text is its sentences joined as the file has them, as [1] and Hipp
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from pydantic import Field
@@ -95,7 +94,8 @@ def _judgements(
         else:
             supporting.append((pool.doc_id(paragraph), index))
         if paragraph is not None:
-            gold.update(_gold(pool, paragraph, index))
+            passage = paragraph if pool.passages == "paragraph" else pool.sentence_ids(paragraph).get(index)
+            gold |= {} if passage is None else {passage: 1}
     return gold, supporting
 
 
@@ -115,13 +115,6 @@ def _place_context(record: HotpotRecord, pool: Pool, blank: str) -> tuple[dict[s
     return paragraphs, complete
 
 
-def _gold(pool: Pool, paragraph: str, index: int) -> dict[str, int]:
-    if pool.passages == "paragraph":
-        return {paragraph: 1}
-    sentence = pool.sentence_ids(paragraph).get(index)
-    return {} if sentence is None else {sentence: 1}
-
-
 SCHEMA = Schema(HotpotRecord, to_question)
 
 
@@ -136,11 +129,7 @@ def from_hub(row: Mapping[str, object]) -> dict[str, object]:
 
 def load(options: LoadOptions) -> QADataset:
     """Read the official file or the hub's copy."""
-
-    def about(records: Sequence[HotpotRecord]) -> dict[str, object]:
-        return {"levels": dict(sorted(Counter(record.level for record in records).items()))}
-
-    return load_pooled(options, SCHEMA, FILES, from_hub=from_hub, about=about)
+    return load_pooled(options, SCHEMA, FILES, from_hub=from_hub, counted={"levels": "level"})
 
 
 DATASET = DatasetSpec(

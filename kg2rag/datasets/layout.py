@@ -6,12 +6,14 @@ one: the paragraphs are then matched to it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from kg2rag.datasets import hub
 from kg2rag.datasets.graph_files import find_graph_files
-from kg2rag.datasets.pool import Pool, Schema, read_corpus
+from kg2rag.datasets.pool import Schema, read_corpus
 from kg2rag.datasets.reading import Files, R, check, locate
 from kg2rag.datasets.spec import LoadOptions
 from kg2rag.types.questions import QADataset
@@ -26,7 +28,7 @@ def load_pooled(
     files: Mapping[str, tuple[str, ...]],
     *,
     from_hub: Callable[[Row], Row] = lambda row: row,
-    about: Callable[[Sequence[R]], Row] = lambda _: {},
+    counted: Mapping[str, str] = MappingProxyType({}),
 ) -> QADataset:
     """Read one set.
 
@@ -34,7 +36,7 @@ def load_pooled(
     ----------
     files : split -> names of its official files; "" -> names of files that belong to no split.
     from_hub : a row of the hub's copy -> the official record.
-    about : the records -> what `QADataset.source` says of them.
+    counted : entry of `QADataset.source` -> the field whose values it counts.
     """
     name, pool, read = options.spec.name, schema.pool(options.passages), Files()
     if options.path is None:
@@ -43,11 +45,19 @@ def load_pooled(
         where, origin, graphs = rows.label, rows.origin, {}
     else:
         path = locate(options.path, patterns(files, options), f"{name} questions")
-        use_corpus(path, name, read, pool)
+        corpus = corpus_beside(path, name)
+        if corpus is not None and pool.passages == "sentence":
+            raise ValueError(
+                f"{path.name} is read over {corpus.name}, a corpus of paragraphs: passages 'sentence' needs the "
+                "official file in a folder of its own."
+            )
+        if corpus is not None:
+            read_corpus(read, corpus, pool)
         records = read.records(path, schema.record)
         where, origin, graphs = path.name, {"files": read.checksums}, find_graph_files(path)
     questions = tuple(schema.questions(records, pool, where))
-    source = {**origin, **about(records), "notes": dict(pool.notes)}
+    counts = {name: dict(sorted(Counter(getattr(one, of) for one in records).items())) for name, of in counted.items()}
+    source = {**origin, **counts, "notes": dict(pool.notes)}
     return QADataset(name, pool.corpus(), questions, options.setting, source=source, graph_files=graphs)
 
 
@@ -68,22 +78,3 @@ def corpus_beside(questions: Path, name: str) -> Path | None:
     """HippoRAG's corpus file of those questions: `<questions>_corpus.json` or `<name>_corpus.json` in their folder."""
     options = (questions.with_name(f"{questions.stem}{CORPUS}"), questions.with_name(f"{name}{CORPUS}"))
     return next((file for file in options if file.is_file()), None)
-
-
-def use_corpus(questions: Path, name: str, files: Files, pool: Pool) -> bool:
-    """Fill and close the pool with the corpus file beside the questions; False where there is none.
-
-    Raises
-    ------
-    ValueError : sentences are to be the passages, and corpus files know none.
-    """
-    corpus = corpus_beside(questions, name)
-    if corpus is None:
-        return False
-    if pool.passages == "sentence":
-        raise ValueError(
-            f"{questions.name} is read over {corpus.name}, a corpus of paragraphs: passages 'sentence' needs the "
-            "official file in a folder of its own."
-        )
-    read_corpus(files, corpus, pool)
-    return True

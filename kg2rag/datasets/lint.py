@@ -15,6 +15,8 @@ from kg2rag.text.normalisation import normalise
 from kg2rag.types.questions import QADataset, Question
 
 Severity = Literal["warning", "note"]
+Check = Callable[[QADataset], Iterator[str]]
+"""Data -> the ids of what is found."""
 SHORT, LONG = 5, 200
 """Words: below SHORT there is little to match; above LONG the usual encoders, which read 256 word pieces, cut off."""
 
@@ -64,7 +66,8 @@ def lint(data: QADataset, examples: int = 3) -> list[Finding]:
 
 def info(data: QADataset) -> dict[str, object]:
     """The counts that a paper's table of data sets needs, by name; means are over questions or passages."""
-    corpus = data.corpus
+    corpus, questions = data.corpus, data.questions
+    candidates = [len(question.candidates) for question in questions if question.candidates is not None]
     loader = str(data.source.get("loader", data.name))
     spec = resolve(loader) if loader in names() else None
     return {
@@ -73,29 +76,22 @@ def info(data: QADataset) -> dict[str, object]:
         "questions": len(data),
         "passages": len(corpus),
         "documents": len(set(corpus.doc_ids)),
-        "questions by type": _counts(question.type or "unknown" for question in data.questions),
-        "questions by hops": _counts("unknown" if q.hops is None else str(q.hops) for q in data.questions),
-        "gold per question": round(float(np.mean([len(question.gold) for question in data.questions])), 2),
-        "candidates per question": _mean_candidates(data),
+        "questions by type": _counts(question.type or "unknown" for question in questions),
+        "questions by hops": _counts("unknown" if q.hops is None else str(q.hops) for q in questions),
+        "gold per question": round(float(np.mean([len(question.gold) for question in questions])), 2),
+        "candidates per question": round(float(np.mean(candidates)), 1) if candidates else None,
         "words per passage": round(float(np.mean(_lengths(data))), 1),
-        "words per question": round(float(np.mean([len(question.text.split()) for question in data.questions])), 1),
-        "questions with answers": sum(bool(question.answers) for question in data.questions),
-        "questions with supporting sentences": sum(bool(question.supporting) for question in data.questions),
-        "questions with gold triples": sum(bool(question.triples) for question in data.questions),
+        "words per question": round(float(np.mean([len(question.text.split()) for question in questions])), 1),
+        "questions with answers": sum(bool(question.answers) for question in questions),
+        "questions with supporting sentences": sum(bool(question.supporting) for question in questions),
+        "questions with gold triples": sum(bool(question.triples) for question in questions),
         "graph files": sorted(data.graph_files),
-        "licence": spec.licence if spec else "",
-        "citation": spec.citation if spec else "",
-        "homepage": spec.homepage if spec else "",
+        **{name: getattr(spec, name, "") for name in ("licence", "citation", "homepage")},
     }
 
 
 def _counts(values: Iterator[str]) -> dict[str, int]:
     return dict(sorted(Counter(values).items()))
-
-
-def _mean_candidates(data: QADataset) -> float | None:
-    sizes = [len(question.candidates) for question in data.questions if question.candidates is not None]
-    return round(float(np.mean(sizes)), 1) if sizes else None
 
 
 def _lengths(data: QADataset) -> list[int]:
@@ -111,10 +107,8 @@ def _says(text: str, answers: list[str]) -> bool:
     return any(answer and f" {answer} " in f" {text} " for answer in answers)
 
 
-def _answer_in_question(data: QADataset) -> Iterator[str]:
-    for question in data.questions:
-        if not _yes_no(question) and _says(normalise(question.text), [normalise(a) for a in question.answers]):
-            yield question.id
+def _answer_in_question(question: Question) -> bool:
+    return not _yes_no(question) and _says(normalise(question.text), [normalise(a) for a in question.answers])
 
 
 def _answer_in_no_gold(data: QADataset) -> Iterator[str]:
@@ -144,15 +138,12 @@ def _duplicate_titles(data: QADataset) -> Iterator[str]:
     return _repeated(data.corpus.titles, data.corpus.ids)
 
 
-def _duplicate_questions(data: QADataset) -> Iterator[str]:
-    return _repeated([normalise(q.text) for q in data.questions], [q.id for q in data.questions])
+def _passages_of_length(keep: Callable[[int], bool]) -> Check:
+    return lambda data: (id_ for id_, length in zip(data.corpus.ids, _lengths(data), strict=True) if keep(length))
 
 
-def _passages_of_length(keep: Callable[[int], bool]) -> Callable[[QADataset], Iterator[str]]:
-    def find(data: QADataset) -> Iterator[str]:
-        return (id_ for id_, length in zip(data.corpus.ids, _lengths(data), strict=True) if keep(length))
-
-    return find
+def _questions(keep: Callable[[Question], bool]) -> Check:
+    return lambda data: (question.id for question in data.questions if keep(question))
 
 
 def _near_duplicates(data: QADataset) -> Iterator[str]:
@@ -160,11 +151,7 @@ def _near_duplicates(data: QADataset) -> Iterator[str]:
     return (f"{ids[second]} ~ {ids[first]}" for second, first in near_duplicates(data.corpus.table["text"].to_pylist()))
 
 
-def _lone_gold(data: QADataset) -> Iterator[str]:
-    return (q.id for q in data.questions if q.hops is not None and q.hops > 1 and len(q.gold) == 1)
-
-
-CHECKS: tuple[tuple[str, Severity, Literal["passages", "questions"], Callable[[QADataset], Iterator[str]]], ...] = (
+CHECKS: tuple[tuple[str, Severity, Literal["passages", "questions"], Check], ...] = (
     (
         f"passages that nearly repeat an earlier one (Jaccard of shingles >= {THRESHOLD})",
         "warning",
@@ -174,10 +161,20 @@ CHECKS: tuple[tuple[str, Severity, Literal["passages", "questions"], Callable[[Q
     ("passages whose title an earlier one has too", "note", "passages", _duplicate_titles),
     (f"passages of fewer than {SHORT} words", "note", "passages", _passages_of_length(lambda words: words < SHORT)),
     (f"passages of more than {LONG} words", "note", "passages", _passages_of_length(lambda words: words > LONG)),
-    ("questions that repeat an earlier one", "warning", "questions", _duplicate_questions),
-    ("questions of several hops with one gold passage", "warning", "questions", _lone_gold),
-    ("questions that contain their answer", "note", "questions", _answer_in_question),
-    ("questions answered yes or no", "note", "questions", lambda data: (q.id for q in data.questions if _yes_no(q))),
-    ("questions without an answer", "note", "questions", lambda data: (q.id for q in data.questions if not q.answers)),
+    (
+        "questions that repeat an earlier one",
+        "warning",
+        "questions",
+        lambda data: _repeated([normalise(q.text) for q in data.questions], [q.id for q in data.questions]),
+    ),
+    (
+        "questions of several hops with one gold passage",
+        "warning",
+        "questions",
+        _questions(lambda q: (q.hops or 0) > 1 and len(q.gold) == 1),
+    ),
+    ("questions that contain their answer", "note", "questions", _questions(_answer_in_question)),
+    ("questions answered yes or no", "note", "questions", _questions(_yes_no)),
+    ("questions without an answer", "note", "questions", _questions(lambda q: not q.answers)),
     ("questions whose answer stands in no gold passage", "note", "questions", _answer_in_no_gold),
 )

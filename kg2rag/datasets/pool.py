@@ -23,16 +23,6 @@ from kg2rag.types.passages import Passage
 from kg2rag.types.questions import Question
 
 
-@dataclass(slots=True)
-class _Paragraph:
-    id: str
-    title: str
-    text: str
-    doc_id: str
-    position: int
-    sentences: list[str] | None
-
-
 class Pool:
     """A corpus while it grows.
 
@@ -52,7 +42,8 @@ class Pool:
         self.titles_are_documents = titles_are_documents
         self.notes: Counter[str] = Counter()
         self.closed_by = ""
-        self._paragraphs: dict[str, _Paragraph] = {}
+        self._paragraphs: dict[str, Passage] = {}
+        self._sentences: dict[str, list[str] | None] = {}
         self._by_contents: dict[tuple[str, str], str] = {}
         self._by_title: dict[str, list[str]] = {}
 
@@ -65,14 +56,18 @@ class Pool:
             self.notes["paragraphs without text left out"] += 1
             return None
         known = self._by_contents.get((title, text.strip()))
-        if known is not None and self.closed_by:
-            if sentences is not None:
-                self._paragraphs[known].sentences = list(sentences)
-            return known
-        if known is not None:
+        if not self.closed_by:
+            if known is None:
+                return self._add(title, text, sentences)
             self.notes["equal paragraphs merged"] += 1
             return known
-        return self._alone(title) if self.closed_by else self._add(title, text, sentences)
+        if known is not None and sentences is not None:
+            self._sentences[known] = list(sentences)
+        if known is None and len(self.titled(title)) == 1:
+            # Corpus files were made by others and may differ in blanks; a title that is unique leaves no doubt.
+            self.notes["paragraphs matched by title, their text differs"] += 1
+            return self.titled(title)[0]
+        return known
 
     def close(self, name: str) -> None:
         """Take no more paragraphs: the corpus is a file of that name, and questions only refer to it."""
@@ -88,12 +83,11 @@ class Pool:
 
     def sentence_ids(self, id_: str) -> dict[int, str]:
         """Sentence index -> passage id, of the sentences of a paragraph that have text."""
-        sentences = self._paragraphs[id_].sentences or []
-        return {index: f"{id_}##{index}" for index, sentence in enumerate(sentences) if sentence}
+        return {index: f"{id_}##{index}" for index, text in enumerate(self._sentences[id_] or []) if text}
 
     def has_sentence(self, id_: str, index: int) -> bool:
         """Whether a paragraph has that sentence; where its sentences are unknown, any index may be right."""
-        sentences = self._paragraphs[id_].sentences
+        sentences = self._sentences[id_]
         return sentences is None or 0 <= index < len(sentences)
 
     def passage_ids(self, id_: str) -> list[str]:
@@ -104,11 +98,10 @@ class Pool:
         """The passages so far, in order of appearance."""
         paragraphs = self._paragraphs.values()
         if self.passages == "paragraph":
-            passages = [Passage(p.id, p.title, p.text, p.doc_id, p.position) for p in paragraphs]
             # None marks a passage without a split of its own, which the table takes as null.
-            return Corpus.from_passages(passages, [p.sentences for p in paragraphs])  # type: ignore[misc]
+            return Corpus.from_passages(paragraphs, list(self._sentences.values()))  # type: ignore[arg-type]
         sentences = [
-            Passage(id_, p.title, (p.sentences or [])[index], p.doc_id, index)
+            Passage(id_, p.title, (self._sentences[p.id] or [])[index], p.doc_id, index)
             for p in paragraphs
             for index, id_ in self.sentence_ids(p.id).items()
         ]
@@ -123,19 +116,11 @@ class Pool:
             number += 1
             id_ = f"{name}##{number}"
         doc_id, position = (name, len(before)) if self.titles_are_documents else (id_, 0)
-        kept = None if sentences is None else list(sentences)
-        self._paragraphs[id_] = _Paragraph(id_, title, text, doc_id, position, kept)
+        self._paragraphs[id_] = Passage(id_, title, text, doc_id, position)
+        self._sentences[id_] = None if sentences is None else list(sentences)
         self._by_contents[title, text.strip()] = id_
         before.append(id_)
         return id_
-
-    def _alone(self, title: str) -> str | None:
-        # Corpus files were made by others and may differ in blanks; a title that is unique leaves no doubt.
-        ids = self.titled(title)
-        if len(ids) != 1:
-            return None
-        self.notes["paragraphs matched by title, their text differs"] += 1
-        return ids[0]
 
 
 @dataclass(frozen=True)
@@ -180,18 +165,15 @@ def read_corpus(files: Files, path: Path, pool: Pool) -> None:
     """
     text = files.text(path)
     if text.lstrip().startswith("{"):
-        for title, sentences in _titles(text, path.name).items():
+        try:
+            titles = TypeAdapter(dict[str, list[str]]).validate_json(text)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            at = f"{path.name}, title {first['loc'][0]!r}" if first["loc"] else path.name
+            raise DataError(f"{at}: {first['msg']}. An object must map each title to a list of sentences.") from None
+        for title, sentences in titles.items():
             pool.place(title, "".join(sentences).strip(), [sentence.strip() for sentence in sentences])
     else:
         for record in files.records(path, CorpusRecord):
             pool.place(record.title, record.text)
     pool.close(path.name)
-
-
-def _titles(text: str, name: str) -> dict[str, list[str]]:
-    try:
-        return TypeAdapter(dict[str, list[str]]).validate_json(text)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        at = f", title {first['loc'][0]!r}" if first["loc"] else ""
-        raise DataError(f"{name}{at}: {first['msg']}. An object must map each title to a list of sentences.") from None

@@ -111,15 +111,7 @@ def resolve(name: str) -> DatasetSpec:
 def describe(name: str) -> Mapping[str, object]:
     """What a set is and which options `load` takes for it, the default first; the set is not read."""
     spec = resolve(name)
-    return {
-        "name": spec.name,
-        "aliases": spec.aliases,
-        "summary": spec.summary,
-        "settings": spec.settings,
-        "passages": spec.passages,
-        "splits": spec.splits if spec.splits is not None else ("the files decide",),
-        "hub": spec.hub.repo if spec.hub else None,
-        "licence": spec.licence,
-        "citation": spec.citation,
-        "homepage": spec.homepage,
-    }
+    shown = ("name", "aliases", "summary", "settings", "passages", "splits", "hub", "licence", "citation", "homepage")
+    about = {name: getattr(spec, name) for name in shown}
+    splits = ("the files decide",) if spec.splits is None else spec.splits
+    return about | {"splits": splits, "hub": spec.hub.repo if spec.hub else None}

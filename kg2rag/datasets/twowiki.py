@@ -7,8 +7,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from pydantic import Field, StrictInt
 
@@ -59,7 +58,13 @@ def to_titled_question(record: TitledRecord, pool: Pool, where: str) -> Question
     """A record of gold titles as a question; each title must be unique in the corpus."""
     supporting = record.supporting_facts or []
     named = dict.fromkeys((*record.gold_titles, *(title for title, _ in supporting)))
-    ids = {title: _only(pool, title, where) for title in named}
+    ids = {}
+    for title in named:
+        found = pool.titled(title)
+        if len(found) != 1:
+            lack = f"occurs {len(found)} times in" if found else "is not in"
+            raise DataError(f"{where}: the gold title {title!r} {lack} {pool.closed_by or 'the corpus'}.")
+        ids[title] = found[0]
     return Question(
         id=record.id,
         text=record.question,
@@ -70,14 +75,6 @@ def to_titled_question(record: TitledRecord, pool: Pool, where: str) -> Question
         supporting=tuple((pool.doc_id(ids[title]), index) for title, index in supporting),
         triples=tuple(record.evidences),
     )
-
-
-def _only(pool: Pool, title: str, where: str) -> str:
-    ids = pool.titled(title)
-    if len(ids) != 1:
-        lack = f"occurs {len(ids)} times in" if ids else "is not in"
-        raise DataError(f"{where}: the gold title {title!r} {lack} {pool.closed_by or 'the corpus'}.")
-    return ids[0]
 
 
 SCHEMA = Schema(TwoWikiRecord, to_question)
@@ -98,11 +95,7 @@ def load(options: LoadOptions) -> QADataset:
         raise ValueError(f"{path.name} has no paragraphs of each question: only setting 'pooled' is possible.")
     if corpus_beside(path, options.spec.name) is None:
         raise FileNotFoundError(f"{path.name} names its gold by title: 2wikimultihopqa_corpus.json must lie beside it.")
-    return load_pooled(options, TITLED, FILES, about=_gold_status)
-
-
-def _gold_status(records: Sequence[TitledRecord]) -> dict[str, object]:
-    return {"gold_status": dict(sorted(Counter(record.gold_status for record in records).items()))}
+    return load_pooled(options, TITLED, FILES, counted={"gold_status": "gold_status"})
 
 
 DATASET = DatasetSpec(

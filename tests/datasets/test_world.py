@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import kg2rag
 from kg2rag.datasets.world import World, write
-from kg2rag.datasets.world.names import Names, root, roots
+from kg2rag.datasets.world.facts import Names, root, roots
 from kg2rag.datasets.world.schema import RELATIONS
 from kg2rag.text.normalisation import normalise
 

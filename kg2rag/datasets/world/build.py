@@ -13,15 +13,17 @@ from functools import cached_property
 
 import numpy as np
 
-from kg2rag.datasets.world.facts import WorldFacts
-from kg2rag.datasets.world.names import KINDS
-from kg2rag.datasets.world.questions import ask
-from kg2rag.datasets.world.schema import RELATIONS
-from kg2rag.datasets.world.texts import Page, notice, page
+from kg2rag.datasets.world.facts import KINDS, WorldFacts
+from kg2rag.datasets.world.schema import RELATIONS, Relation, notice, page
+from kg2rag.text.identifiers import key
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Passage, Triple
 from kg2rag.types.questions import QADataset, Question
 
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+ATTEMPTS = 200
+"""Draws for each question after which a world is held to be too small for so many."""
+Thing = tuple[str, int]
 BLOCK = 8192
 
 
@@ -39,13 +41,18 @@ class World(WorldFacts):
                 ]
                 alias = self.names.alias(kind, number) if self.aliases else ""
                 name, id_ = self.names.name(kind, number), self.passage_id(kind, number)
-                yield Passage(id_, name, page(Page(kind, name, alias, facts), choices), id_, 0)
+                yield Passage(id_, name, page(kind, name, alias, facts, choices), id_, 0)
         yield from self._notices()
 
     @cached_property
     def asked(self) -> list[Question]:
-        """The questions, hops by hops, with gold passages in the order of the chain."""
-        return ask(self)
+        """The questions, hops by hops, with gold passages in the order of the chain; no two follow the same chain."""
+        rng = np.random.default_rng([self.seed, 6])
+        asked: list[Question] = []
+        for at, hops in enumerate(self.hops):
+            wanted = self.questions * (at + 1) // len(self.hops) - len(asked)
+            asked += _of_length(self, hops, wanted, rng)
+        return asked
 
     def triples(self) -> Iterator[Triple]:
         """What an extractor would have found: every stated fact, less the dropped, some ends exchanged.
@@ -95,3 +102,68 @@ class World(WorldFacts):
                 names = [self.called(kind, number, float(rng.random())) for kind, number in things]
                 id_ = f"notice-{at}-{copy}"
                 yield Passage(id_, f"Gazette {at * self.distractors + copy + 1}", notice(names, rng), id_, 0)
+
+
+def _of_length(world: WorldFacts, hops: int, wanted: int, rng: np.random.Generator) -> list[Question]:
+    made: dict[tuple[Thing, tuple[str, ...]], Question] = {}
+    for _ in range(ATTEMPTS * wanted):
+        if len(made) == wanted:
+            break
+        things, relations = _chain(world, hops, rng)
+        key = (things[0], tuple(relation.name for relation in relations))
+        if len(set(things)) == len(things) and key not in made:
+            made[key] = _question(world, f"{hops}hop-{len(made)}", things, relations, rng)
+    if len(made) < wanted:
+        raise ValueError(
+            f"A world of {world.entities} entities has only {len(made)} of {wanted} questions with {hops} hops. "
+            "Ask fewer, or make it larger."
+        )
+    return list(made.values())
+
+
+def _chain(world: WorldFacts, hops: int, rng: np.random.Generator) -> tuple[list[Thing], list[Relation]]:
+    """A walk along random relations; every kind of thing is equally likely to begin it."""
+    kind = KINDS[int(rng.integers(len(KINDS)))]
+    things, relations = [(kind, int(rng.integers(world.counts[kind])))], []
+    for _ in range(hops):
+        kind, number = things[-1]
+        relation = RELATIONS[kind][int(rng.integers(len(RELATIONS[kind])))]
+        relations.append(relation)
+        things.append((relation.tail, int(world.facts[kind, relation.name][number])))
+    return things, relations
+
+
+def _question(
+    world: WorldFacts, id_: str, things: list[Thing], relations: list[Relation], rng: np.random.Generator
+) -> Question:
+    asked_for = world.called(*things[0], float(rng.random()))
+    if rng.random() < world.typos:
+        asked_for = one_typo(asked_for, rng)
+    for relation in relations[:-1]:
+        asked_for = _any(relation.phrases, rng).format(x=asked_for)
+    names = [world.names.name(*thing) for thing in things]
+    aliases = (world.names.alias(*things[-1]),) if world.aliases else ()
+    return Question(
+        id=id_,
+        text=_any(relations[-1].questions, rng).format(x=asked_for),
+        gold={world.passage_id(*thing): 1 for thing in things[:-1]},
+        answers=(names[-1], *aliases),
+        type=f"{len(relations)} hop{'s' if len(relations) > 1 else ''}",
+        hops=len(relations),
+        triples=tuple((head, r.name, tail) for head, r, tail in zip(names, relations, names[1:], strict=False)),
+    )
+
+
+def _any(options: tuple[str, ...], rng: np.random.Generator) -> str:
+    return options[int(rng.integers(len(options)))]
+
+
+def one_typo(name: str, rng: np.random.Generator) -> str:
+    """A letter left out, doubled, replaced, or swapped with the next; never leaving the name as it was."""
+    while True:
+        at, kind = int(rng.integers(len(name) - 1)), int(rng.integers(4))
+        letter = LETTERS[int(rng.integers(len(LETTERS)))]
+        middle = ("", name[at] * 2, letter, name[at + 1] + name[at])[kind]
+        edited = name[:at] + middle + name[at + (2 if kind == 3 else 1) :]
+        if key(edited) != key(name):
+            return edited
