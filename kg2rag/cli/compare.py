@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from kg2rag.cli.options import DataOptions, Limit, Seed, SystemOptions, split_names, spread
-
-if TYPE_CHECKING:
-    from kg2rag.retrievers.contract import Retriever
-    from kg2rag.types.questions import QADataset
 
 
 @spread(dataset="bundled")
@@ -39,15 +34,21 @@ def compare(
     from kg2rag.compute.tokens import counter_of
     from kg2rag.evaluation import compare as run
     from kg2rag.evaluation.metric_names import DEFAULT_METRICS
+    from kg2rag.extraction.sources import takes_file
     from kg2rag.report import pairs_table
+    from kg2rag.retrievers.adapters import Recorded
 
     names = list(DEFAULT_METRICS) if metrics is None else split_names(metrics)
     if pairs is not None and pairs not in names:
         raise ValueError(f"--pairs {pairs!r} is none of the metrics: {', '.join(names)}.")
     questions = data.load(limit, seed)
     kb, systems = on.build(questions.corpus)
+    for file in runs or []:
+        if file.stem in systems:
+            raise ValueError(f"--runs {file}: {file.stem!r} is the name of another system. Rename the file.")
+        systems[file.stem] = Recorded.from_trec(file, questions.corpus)
     result = run(
-        systems | _recorded(runs or [], questions, systems),
+        systems,
         questions,
         metrics=names,
         k=k,
@@ -62,26 +63,8 @@ def compare(
     console.print(result)
     if pairs is not None:
         console.print(pairs_table(result.sheet, result.pairs(pairs), pairs))
-    _offer_graph_files(questions, on.graph)
-    console.print(f"Report: {folder / 'report.html'}", highlight=False, soft_wrap=True)
-
-
-def _recorded(files: list[Path], data: QADataset, chosen: Mapping[str, object]) -> dict[str, Retriever]:
-    """Each run file as a system that is called as the file."""
-    from kg2rag.retrievers.adapters import Recorded
-
-    recorded: dict[str, Retriever] = {}
-    for file in files:
-        if file.stem in chosen or file.stem in recorded:
-            raise ValueError(f"--runs {file}: {file.stem!r} is the name of another system. Rename the file.")
-        recorded[file.stem] = Recorded.from_trec(file, data.corpus)
-    return recorded
-
-
-def _offer_graph_files(data: QADataset, graph: str) -> None:
-    from kg2rag.extraction.sources import takes_file
-
-    graphs = [(name.partition(":")[0], file) for name, file in data.graph_files.items()]
+    graphs = [(name.partition(":")[0], file) for name, file in questions.graph_files.items()]
     offers = [f"  --graph {kind}:{file}" for kind, file in graphs if takes_file(kind)]
-    if graph == "mentions" and offers:
+    if on.graph == "mentions" and offers:
         typer.echo("\n".join(["Beside the questions lies a graph, which was not used:", *offers]))
+    console.print(f"Report: {folder / 'report.html'}", highlight=False, soft_wrap=True)

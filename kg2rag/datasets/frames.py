@@ -104,17 +104,17 @@ def _rows(frame: pd.DataFrame, model: type[Record], where: str) -> list[dict[str
     unknown = [str(column) for column in frame.columns if column not in model.model_fields]
     if unknown:
         raise DataError(f"{where}: unknown column {unknown[0]!r}. Known: {', '.join(model.model_fields)}.")
+    import pandas as pd
+
     # A round trip through Python objects: pandas keeps whole numbers as numpy's, and as floats beside a missing value.
     return [
-        {str(key): _plain(value) for key, value in row.items() if not _missing(value)}
+        {
+            str(key): _plain(value)
+            for key, value in row.items()
+            if not (pd.api.types.is_scalar(value) and pd.isna(value))
+        }
         for row in frame.to_dict("records")
     ]
-
-
-def _missing(value: object) -> bool:
-    return (
-        value is None or (isinstance(value, float) and value != value) or type(value).__name__ in ("NAType", "NaTType")
-    )
 
 
 def _plain(value: Any) -> Any:

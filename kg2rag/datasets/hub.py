@@ -7,7 +7,6 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +15,9 @@ from kg2rag.datasets.spec import DatasetSpec
 _COMMIT = re.compile(r"@([0-9a-f]{40})/")
 
 
-@dataclass(frozen=True)
-class HubRows:
-    """Rows as Python objects; `label` names them in errors, `origin` in results."""
-
-    rows: Iterable[Mapping[str, object]]
-    label: str
-    origin: Mapping[str, object]
-
-
-def rows(spec: DatasetSpec, split: str | None, revision: str | None) -> HubRows:
+def rows(
+    spec: DatasetSpec, split: str | None, revision: str | None
+) -> tuple[Iterable[Mapping[str, object]], str, Mapping[str, object]]:
     """Download, or take from the hub's cache on this machine, one split of a set.
 
     A copy whose `repo` is a local directory is read from there, without a revision.
@@ -35,23 +27,33 @@ def rows(spec: DatasetSpec, split: str | None, revision: str | None) -> HubRows:
     split : None means the set's default.
     revision : branch, tag or commit; None means the one of the spec.
 
+    Returns
+    -------
+    The rows as Python objects, what errors call them, and where they are from.
+
     Raises
     ------
     ConnectionError : the hub cannot be reached and its cache has no copy.
     """
-    assert spec.hub is not None
+    from datasets import load_dataset
+
+    copy = spec.hub
+    assert copy is not None
     assert spec.splits
-    split, revision = split or spec.splits[0], revision or spec.hub.revision
-    table = _download(spec, split, revision)
-    local = Path(spec.hub.repo).is_dir()
-    repo = Path(spec.hub.repo).name if local else spec.hub.repo
-    origin = {
-        "hub": repo,
-        "config": spec.hub.config,
-        "split": split,
-        "revision": None if local else commit_of(table) or revision,
-    }
-    return HubRows(table, f"{repo}, {split}", origin)
+    split, local = split or spec.splits[0], Path(copy.repo).is_dir()
+    config, asked = (None, None) if local else (copy.config, revision or copy.revision)
+    with nullcontext() if local or reachable() else offline():
+        try:
+            table: Iterable[Mapping[str, object]] = load_dataset(copy.repo, config, split=split, revision=asked)
+        except (ConnectionError, FileNotFoundError) as error:
+            raise ConnectionError(
+                f"Dataset {spec.name!r}: {copy.repo!r} (revision {revision or copy.revision!r}, split {split!r}) could "
+                f"not be read from the Hugging Face hub: {str(error).splitlines()[0]}. Without a network, give the "
+                f"official files by `path` (--path; see {spec.homepage}), or load 'bundled', which comes with kg2rag."
+            ) from error
+    repo = Path(copy.repo).name if local else copy.repo
+    commit = None if local else commit_of(table) or asked
+    return table, f"{repo}, {split}", {"hub": repo, "config": copy.config, "split": split, "revision": commit}
 
 
 def transpose(value: object, columns: Sequence[str]) -> object:
@@ -67,29 +69,6 @@ def transpose(value: object, columns: Sequence[str]) -> object:
     if isinstance(value, list) and all(isinstance(item, Mapping) and set(columns) <= set(item) for item in value):
         return [tuple(item[column] for column in columns) for item in value]
     return value
-
-
-def _download(spec: DatasetSpec, split: str, revision: str) -> Iterable[Mapping[str, object]]:
-    from datasets import load_dataset
-
-    assert spec.hub is not None
-    copy = spec.hub
-    local = Path(copy.repo).is_dir()
-    with nullcontext() if local or reachable() else offline():
-        try:
-            table: Iterable[Mapping[str, object]] = load_dataset(
-                copy.repo,
-                None if local else copy.config,
-                split=split,
-                revision=None if local else revision,
-            )
-        except (ConnectionError, FileNotFoundError) as error:
-            raise ConnectionError(
-                f"Dataset {spec.name!r}: {copy.repo!r} (revision {revision!r}, split {split!r}) could not be read from "
-                f"the Hugging Face hub: {str(error).splitlines()[0]}. Without a network, give the official files by "
-                f"`path` (--path; see {spec.homepage}), or load 'bundled', which comes with kg2rag."
-            ) from error
-    return table
 
 
 def reachable() -> bool:

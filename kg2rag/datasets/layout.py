@@ -40,9 +40,8 @@ def load_pooled(
     """
     name, pool, read = options.spec.name, schema.pool(options.passages), Files()
     if options.path is None:
-        rows = hub.rows(options.spec, options.split, options.revision)
-        records = check([from_hub(row) for row in rows.rows], schema.record, rows.label)
-        where, origin, graphs = rows.label, rows.origin, {}
+        rows, where, origin = hub.rows(options.spec, options.split, options.revision)
+        records, graphs = check([from_hub(row) for row in rows], schema.record, where), {}
     else:
         path = locate(options.path, patterns(files, options), f"{name} questions")
         corpus = corpus_beside(path, name)

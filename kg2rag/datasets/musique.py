@@ -81,17 +81,11 @@ def to_question(record: MusiqueRecord, pool: Pool, where: str) -> Question | Non
             gold[id_] = 1
     if not gold:
         raise DataError(f"{where}: no paragraph has is_supporting true; the test split cannot be judged.")
-    kind, hops = _shape(record)
+    shape = _SHAPE.match(record.id)
+    kind, hops = (shape[1], int(shape[2])) if shape else ("", len(record.question_decomposition) or None)
     answers = tuple(dict.fromkeys((record.answer, *record.answer_aliases)))
     candidates = tuple(placed) if complete else None
     return Question(record.id, record.question, gold, answers, kind, hops, candidates=candidates)
-
-
-def _shape(record: MusiqueRecord) -> tuple[str, int | None]:
-    found = _SHAPE.match(record.id)
-    if found:
-        return found.group(1), int(found.group(2))
-    return "", len(record.question_decomposition) or None
 
 
 SCHEMA = Schema(MusiqueRecord, to_question, titles_are_documents=True)

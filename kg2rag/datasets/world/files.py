@@ -21,7 +21,7 @@ from kg2rag.datasets.graph_files import find_graph_files
 from kg2rag.datasets.reading import Files, Identifier, Record, Text
 from kg2rag.datasets.spec import DatasetSpec, LoadOptions
 from kg2rag.datasets.world.build import World
-from kg2rag.text.records import DataError, check_depth
+from kg2rag.text.records import DataError, check_depth, sha256
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.questions import QADataset, Question
 
@@ -66,7 +66,11 @@ def write(world: World, folder: Path | str, *, progress: bool = True) -> Path:
     with new_folder(folder) as partial:
         (partial / "README.md").write_text(README, encoding="utf-8")
         lines: dict[str, Iterable[Mapping[str, object]]] = {
-            "questions.jsonl": map(_record, world.asked),
+            "questions.jsonl": (
+                {"id": q.id, "question": q.text, "answers": q.answers, "hops": q.hops}
+                | {"gold": list(q.gold), "triples": q.triples}
+                for q in world.asked
+            ),
             "corpus.jsonl": ({"id": p.id, "title": p.title, "text": p.text} for p in world.pages()),
             "triples.jsonl": (
                 {"head": t.head, "relation": t.relation, "tail": t.tail, "passage_id": t.passage_id}
@@ -84,11 +88,13 @@ def load(options: LoadOptions) -> QADataset:
     folder = options.path or Path()
     if not (folder / MANIFEST).is_file():
         raise FileNotFoundError(f"{folder} holds no world: {MANIFEST} is missing. Make one: kg2rag world --out.")
-    manifest = _manifest(folder / MANIFEST)
+    try:
+        manifest = Manifest.model_validate_json((folder / MANIFEST).read_text(encoding="utf-8"))
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]["msg"]
+        raise DataError(f"{folder / MANIFEST}: no manifest of a world ({fault}). Generate the world again.") from None
     for name, expected in manifest.sha256.items():
-        with (folder / name).open("rb") as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
-        if found != expected:
+        if (found := sha256(folder / name)) != expected:
             raise DataError(f"{folder / name}: sha256 {found}, but {MANIFEST} says {expected}. Generate it again.")
     questions = tuple(_question(record) for record in Files().records(folder / "questions.jsonl", WorldQuestion))
     source = {"synthetic": True, "controls": manifest.controls, "files": manifest.sha256}
@@ -99,14 +105,6 @@ def load(options: LoadOptions) -> QADataset:
         source=source,
         graph_files=find_graph_files(folder),
     )
-
-
-def _manifest(path: Path) -> Manifest:
-    try:
-        return Manifest.model_validate_json(path.read_text(encoding="utf-8"))
-    except ValidationError as error:
-        fault = error.errors(include_url=False)[0]["msg"]
-        raise DataError(f"{path}: no manifest of a world ({fault}). Generate the world again.") from None
 
 
 def _corpus(path: Path) -> Corpus:
@@ -135,17 +133,6 @@ def _write(path: Path, rows: Iterable[Mapping[str, object]], *, progress: bool) 
             digest.update(line)
             file.write(line)
     return digest.hexdigest()
-
-
-def _record(question: Question) -> dict[str, object]:
-    return {
-        "id": question.id,
-        "question": question.text,
-        "answers": list(question.answers),
-        "hops": question.hops,
-        "gold": list(question.gold),
-        "triples": list(question.triples),
-    }
 
 
 def _question(record: WorldQuestion) -> Question:

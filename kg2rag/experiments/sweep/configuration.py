@@ -7,7 +7,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 
 from kg2rag.compute.encoder import Embedder
 from kg2rag.extraction import Extractor
@@ -59,12 +58,6 @@ class DatasetRef:
     key: str
     options: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
     data: QADataset | None = field(default=None, compare=False, repr=False)
-
-    @classmethod
-    def of(cls, options: Mapping[str, object]) -> DatasetRef:
-        """A data set by name and the options of `kg2rag.load`."""
-        given = {name: str(value) if isinstance(value, Path) else value for name, value in options.items()}
-        return cls(json.dumps(given, sort_keys=True), given)
 
 
 @dataclass(frozen=True)

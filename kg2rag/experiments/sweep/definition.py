@@ -5,6 +5,7 @@ No retrieval happens here, so that an error in a sweep is raised before any work
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -122,19 +123,13 @@ class SweepDefinition:
                     "A data set that is given as an object has its path, setting, passages, limit and split already."
                 )
             return {self.data.setting: (DatasetRef(fingerprint(self.data), data=self.data),)}
-        options = {
-            "name": self.data,
-            "path": self.path,
-            "passages": self.passages,
-            "limit": self.limit,
-            "revision": self.revision,
-        }
+        options = {name: getattr(self, name) for name in ("passages", "limit", "revision")}
+        options |= {"name": self.data, "path": None if self.path is None else str(self.path)}
         wanted = [self.setting] if self.setting is None or isinstance(self.setting, str) else list(self.setting)
         found: dict[str, tuple[DatasetRef, ...]] = {}
         for setting in wanted:
-            refs = tuple(
-                DatasetRef.of({**options, "setting": setting, "split": split}) for split in self.split.names or (None,)
-            )
+            given = [{**options, "setting": setting, "split": split} for split in self.split.names or (None,)]
+            refs = tuple(DatasetRef(json.dumps(one, sort_keys=True), one) for one in given)
             found[loaded(refs[0]).setting] = refs
         return found
 

@@ -5,13 +5,10 @@ A running sweep computes scores alone; intervals and tests are computed for the 
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 import pyarrow as pa
 
-from kg2rag.compute.encoder import Embedder
-from kg2rag.compute.tokens import TokenCounter, counter_of
+from kg2rag.compute.tokens import counter_of
 from kg2rag.evaluation.metrics import checked_scores
 from kg2rag.experiments.sweep.configuration import Configuration
 from kg2rag.experiments.sweep.definition import SweepDefinition
@@ -27,7 +24,7 @@ class Judge:
 
     def __init__(self, sweep: SweepDefinition) -> None:
         self.sweep = sweep
-        self._tokens: dict[tuple[str, str], _Tokens] = {}
+        self._tokens: dict[tuple[str, str], IntArray] = {}
 
     def table(self, configuration: Configuration, outcome: Outcome) -> pa.Table:
         """One row a question, or a single row with the error; the number of the configuration is still 0."""
@@ -43,7 +40,7 @@ class Judge:
                 "type": [question.type for question in questions],
                 "hops": [question.hops for question in questions],
                 "split": labels,
-                "tokens": self._counter(configuration, one).of(rows[:, :depth]),
+                "tokens": self._tokens_of(rows[:, :depth], configuration, one),
             }
             scores = checked_scores(_rankings(rows, one), one, metrics, unit=one.unit)  # checked by the workbench
             columns |= {metric.name: scores[metric.name].to_numpy() for metric in metrics}
@@ -59,31 +56,18 @@ class Judge:
         full = {name: columns.get(name, [same.get(name)] * rows) for name in wanted.names}
         return pa.table(full, schema=wanted)
 
-    def _counter(self, configuration: Configuration, data: QADataset) -> _Tokens:
+    def _tokens_of(self, rows: Rows, configuration: Configuration, data: QADataset) -> IntArray:
+        """(n_questions,) the tokens of all hits of each question; each passage is counted when first needed."""
         key = (data.corpus.fingerprint, configuration.encoder)
         if key not in self._tokens:
-            self._tokens[key] = _Tokens(data, self.sweep.embedders[configuration.encoder])
-        return self._tokens[key]
-
-
-class _Tokens:
-    """The number of tokens of a corpus's passages, each counted when first needed."""
-
-    def __init__(self, data: QADataset, embedder: Embedder) -> None:
-        self.data, self.embedder = data, embedder
-        self.counts: IntArray = np.full(len(data.corpus) + 1, -1, dtype=np.int64)
-        self.counts[-1] = 0  # where -1, the end of a ranking, points to
-
-    @cached_property
-    def counter(self) -> TokenCounter:
-        return counter_of(self.embedder)
-
-    def of(self, rows: Rows) -> IntArray:
-        """(n_questions,) the tokens of all hits of each question."""
-        unknown = np.unique(rows[self.counts[rows] < 0])
+            # 0 at the end, where -1, the end of a ranking, points to.
+            self._tokens[key] = np.append(np.full(len(data.corpus), -1, dtype=np.int64), 0)
+        counts = self._tokens[key]
+        unknown = np.unique(rows[counts[rows] < 0])
         if len(unknown):
-            self.counts[unknown] = self.counter.count([self.data.corpus.contents[row] for row in unknown.tolist()])
-        total: IntArray = self.counts[rows].sum(axis=1)
+            counter = counter_of(self.sweep.embedders[configuration.encoder])
+            counts[unknown] = counter.count([data.corpus.contents[row] for row in unknown.tolist()])
+        total: IntArray = counts[rows].sum(axis=1)
         return total
 
 
