@@ -19,18 +19,8 @@ from kg2rag.compute.encoder import Embedder
 from kg2rag.compute.hardware import processor
 from kg2rag.compute.store import Store
 from kg2rag.evaluation.metric_names import Metric, Metrics, own_functions, parse_metrics
+from kg2rag.experiments.sweep import resources
 from kg2rag.experiments.sweep.configuration import Bench, Configuration, DatasetRef
-from kg2rag.experiments.sweep.resources import (
-    Encoders,
-    Graphs,
-    SystemSpaces,
-    check_systems,
-    embedders,
-    fingerprint,
-    graphs,
-    read_systems,
-    smallest,
-)
 from kg2rag.experiments.sweep.space import Space, draws, grid
 from kg2rag.experiments.sweep.split import Split
 from kg2rag.experiments.sweep.workbench import loaded
@@ -74,8 +64,8 @@ class SweepDefinition:
     passages: str | None = None
     limit: int | None = None
     revision: str | None = None
-    graphs: Graphs = "mentions"
-    encoders: Encoders = None
+    graphs: resources.Graphs = "mentions"
+    encoders: resources.Encoders = None
     metrics: Metrics = ("recall@5", "recall@2", "all_recall@5", "mrr@10")
     objective: str | None = None
     k: int = 20
@@ -96,7 +86,7 @@ class SweepDefinition:
             raise ValueError(f"objective = {self.objective!r} is none of the metrics: {', '.join(names)}.")
         if not isinstance(self.split, Split):
             object.__setattr__(self, "split", Split.read(self.split))
-        check_systems(self.spaces)
+        resources.check_systems(self.spaces)
 
     @property
     def goal(self) -> str:
@@ -109,9 +99,9 @@ class SweepDefinition:
         return {metric.name: metric for metric in parse_metrics(self.metrics, self.k)}
 
     @cached_property
-    def spaces(self) -> tuple[SystemSpaces, ...]:
+    def spaces(self) -> tuple[resources.SystemSpaces, ...]:
         """(system, parameter -> space), in the order of `systems`."""
-        return read_systems(self.systems, ranges=self.search != "grid")
+        return resources.read_systems(self.systems, ranges=self.search != "grid")
 
     @cached_property
     def datasets(self) -> Mapping[str, tuple[DatasetRef, ...]]:
@@ -122,7 +112,7 @@ class SweepDefinition:
                 raise ValueError(
                     "A data set that is given as an object has its path, setting, passages, limit and split already."
                 )
-            return {self.data.setting: (DatasetRef(fingerprint(self.data), data=self.data),)}
+            return {self.data.setting: (DatasetRef(resources.fingerprint(self.data), data=self.data),)}
         options = {name: getattr(self, name) for name in ("passages", "limit", "revision")}
         options |= {"name": self.data, "path": None if self.path is None else str(self.path)}
         wanted = [self.setting] if self.setting is None or isinstance(self.setting, str) else list(self.setting)
@@ -145,12 +135,12 @@ class SweepDefinition:
     @cached_property
     def graph_sources(self) -> Mapping[str, Extractor | KnowledgeGraph]:
         """Label -> source of each graph; a kind alone has become the file of that kind."""
-        return graphs(self.graphs, self.opened(next(iter(self.datasets)))[0].graph_files)
+        return resources.graphs(self.graphs, self.opened(next(iter(self.datasets)))[0].graph_files)
 
     @cached_property
     def embedders(self) -> Mapping[str, Embedder]:
         """Label -> encoder."""
-        return embedders(self.encoders)
+        return resources.embedders(self.encoders)
 
     @cached_property
     def swept(self) -> tuple[SweptSystem, ...]:
@@ -180,7 +170,7 @@ class SweepDefinition:
     def configuration(self, of: SweptSystem, parameters: Mapping[str, object]) -> Configuration:
         """One choice of parameters; ValueError where the system refuses the combination."""
         try:
-            about = repr(systems.build(of.system, smallest(), **parameters))
+            about = repr(systems.build(of.system, resources.smallest(), **parameters))
         except ValueError as error:
             raise ValueError(f"systems.{of.system}, {dict(parameters)}: {error}") from error
         source = self.graph_sources[of.graph]
@@ -198,7 +188,7 @@ class SweepDefinition:
     def identity(self) -> dict[str, object]:
         """What all scores of a sweep share, as JSON values: results that differ in it are never in one file."""
         assert isinstance(self.split, Split)
-        prints = {name: [fingerprint(data) for data in self.opened(name)] for name in self.datasets}
+        prints = {name: [resources.fingerprint(data) for data in self.opened(name)] for name in self.datasets}
         encoders = {label: repr(encoder) for label, encoder in self.embedders.items()}
         return {
             "data": prints,

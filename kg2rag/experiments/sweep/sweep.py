@@ -5,13 +5,19 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from kg2rag.compute.hardware import threads
 from kg2rag.compute.store import Store
+from kg2rag.evaluation import provenance
 from kg2rag.experiments.sweep.definition import SweepDefinition
 from kg2rag.experiments.sweep.planning import Plan, plan
 from kg2rag.experiments.sweep.results import SweepResult
+from kg2rag.experiments.sweep.runner import Runner
+from kg2rag.experiments.sweep.storage import ResultsFolder, schema
+from kg2rag.experiments.sweep.workers import check_backend
 
 KEYS = ("encoders", "graphs", "k", "metrics", "name", "objective", "samples", "search", "seed", "split", "systems")
 DATA_KEYS = ("limit", "name", "passages", "revision", "setting")
@@ -50,7 +56,7 @@ class Sweep(SweepDefinition):
     def run(
         self, out: str | Path, *, jobs: int = 0, resume: bool = False, backend: str = "loky", progress: bool = True
     ) -> SweepResult:
-        """Run what is not finished and return all results.
+        """Run what is not finished and return all results; resuming one that was interrupted ends in the same file.
 
         Parameters
         ----------
@@ -63,9 +69,49 @@ class Sweep(SweepDefinition):
         FileExistsError : the folder holds results, and `resume` is not set.
         ValueError : an error in the sweep, or results of another sweep in the folder.
         """
-        from kg2rag.experiments.sweep.running import run
+        check_backend(backend)
+        if jobs < 0:
+            raise ValueError(f"jobs must be at least 0 (all processors), not {jobs}.")
+        wanted = self.configurations
+        folder = ResultsFolder(Path(out), schema(self.scored_metrics), self.identity)
+        folder.open()
+        if folder.errors and not resume:
+            raise FileExistsError(
+                f"{out} holds {len(folder.errors)} finished configurations. Go on with --resume (resume=True), or give "
+                "another folder."
+            )
+        known = {configuration.id for configuration in wanted}
+        strangers = [] if self.search == "optuna" else [id_ for id_ in folder.errors if id_ not in known]
+        if strangers:
+            raise ValueError(
+                f"{folder.path} holds {len(strangers)} configurations that the sweep does not have (first: "
+                f"{strangers[0]}). Was the sweep, or the code of a system, changed? Give another folder (--out)."
+            )
+        jobs = jobs or threads()
+        folder.begin(
+            {
+                "name": self.name,
+                "objective": self.goal,
+                "search": self.search,
+                "jobs": jobs,
+                "backend": backend,
+                "started": datetime.now(UTC).isoformat(timespec="seconds"),
+                **provenance.environment(),
+            }
+        )
+        runner = Runner(self, folder, jobs, backend, progress)
+        try:
+            if self.search == "optuna":
+                from kg2rag.experiments.sweep.optimising import optimise
 
-        run(self, Path(out), jobs=jobs, resume=resume, backend=backend, progress=progress)
+                optimise(runner)
+            else:
+                runner.order = dict.fromkeys(configuration.id for configuration in wanted)
+                runner.run([one for one in wanted if folder.errors.get(one.id, "open")])
+        finally:
+            if runner.order and folder.errors:
+                folder.assemble(list(runner.order))
+        folder.assemble(list(runner.order), done=True)
         return SweepResult.load(out)
 
 
