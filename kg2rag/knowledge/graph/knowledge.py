@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kg2rag.extraction.importers.networkx_graph import extraction_of_networkx
-from kg2rag.knowledge.graph.conversion import to_networkx
+from kg2rag.knowledge.graph.conversion import load, save, to_networkx
 from kg2rag.knowledge.graph.data import GraphData
 from kg2rag.knowledge.graph.editing import induced
-from kg2rag.knowledge.graph.files import load, save
 from kg2rag.knowledge.graph.neighbourhood import ego, neighbours
 from kg2rag.knowledge.graph.perturbation import perturbed
 from kg2rag.knowledge.graph.report import describe, report

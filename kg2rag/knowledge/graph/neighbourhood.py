@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,12 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from kg2rag.knowledge.graph.csr import gather, run_starts
 from kg2rag.knowledge.graph.data import Graph, GraphData
 from kg2rag.knowledge.graph.editing import induced
-from kg2rag.knowledge.graph.tables import Adjacency, TripleTable
 from kg2rag.types.arrays import FloatArray, IntArray
-from kg2rag.types.parameters import Count, between, check
-
-Hops = Annotated[int, between(1, 3)]
-Strength = Annotated[float, between(0, 10)]
+from kg2rag.types.parameters import at_least, between, require
 
 
 class Neighbour(NamedTuple):
@@ -53,31 +49,24 @@ class Layer:
     via: IntArray
 
 
-@dataclass(frozen=True, eq=False)
-class WalkRules:
-    """Which triples may be walked, and how many, see `neighbours`; `relations` is (n_relations,), True if allowed."""
-
-    hops: Hops = 1
-    min_weight: Strength = 0.0
-    relations: NDArray[np.bool_] | None = None
-    limit: Count | None = None
-
-    def __post_init__(self) -> None:
-        check(self)
-
-
 def _step(
-    adjacency: Adjacency, triples: TripleTable, frontier: Layer, unseen: NDArray[np.bool_], rules: WalkRules
+    graph: GraphData,
+    frontier: Layer,
+    unseen: NDArray[np.bool_],
+    allowed: NDArray[np.bool_] | None,
+    min_weight: float,
+    limit: int | None,
 ) -> Layer:
+    adjacency, triples = graph.adjacency, graph.triples
     slots, parents = gather(adjacency.indptr, frontier.entities)
     via = adjacency.triples[slots]
     # min_weight is compared as float32: 0.3 from a file must not fall below the 0.3 of a caller.
-    kept = unseen[adjacency.neighbours[slots]] & (triples.strengths[via] >= np.float32(rules.min_weight))
-    if rules.relations is not None:
-        kept &= rules.relations[triples.relations[via]]
+    kept = unseen[adjacency.neighbours[slots]] & (triples.strengths[via] >= np.float32(min_weight))
+    if allowed is not None:
+        kept &= allowed[triples.relations[via]]
     parents, slots = parents[kept], slots[kept]
-    if rules.limit is not None:
-        strongest = _strongest(parents, adjacency.neighbours[slots], rules.limit)
+    if limit is not None:
+        strongest = _strongest(parents, adjacency.neighbours[slots], limit)
         parents, slots = parents[strongest], slots[strongest]
     reached = adjacency.neighbours[slots].astype(np.int64)
     via = adjacency.triples[slots]
@@ -136,14 +125,16 @@ def neighbours(
         raise IndexError(f"Entities {seeds.tolist()} are not all codes of a graph of {graph.n_entities} entities.")
     allowed = None if relation_types is None else graph.relation_labels.among(relation_types)
     unseen = np.ones(graph.n_entities, bool) if types is None else graph.type_labels.among(types)
-    rules = WalkRules(hops, min_weight, allowed, limit)
+    require("hops", hops, int, between(1, 3))
+    require("min_weight", min_weight, float, between(0, 10))
+    require("limit", limit, int | None, at_least(1))
     layer = Layer(seeds, np.full(len(seeds), np.inf), np.zeros(len(seeds)), seeds, seeds)
     origins: list[int] = seeds.tolist()
     paths: list[tuple[int, ...]] = [()] * len(seeds)
     found: list[Neighbour] = []
     for hop in range(1, hops + 1):
         unseen[layer.entities] = False
-        layer = _step(graph.adjacency, graph.triples, layer, unseen, rules)
+        layer = _step(graph, layer, unseen, allowed, min_weight, limit)
         parents = layer.parents.tolist()
         paths = [(*paths[parent], triple) for parent, triple in zip(parents, layer.via.tolist(), strict=True)]
         origins = [origins[parent] for parent in parents]

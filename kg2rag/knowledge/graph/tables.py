@@ -78,12 +78,12 @@ def first_seen(values: Codes) -> tuple[Codes, IntArray]:
 class Adjacency:
     """The triples at each entity, walkable both ways; one slot per triple and end, a self-loop has one.
 
+    The slots of an entity are ordered by (-strength, triple): the first slot of a neighbour is its strongest triple.
+
     Attributes
     ----------
     indptr : (n_entities + 1,). neighbours, triples : (n_slots,) the entity at the other end, and the triple between.
     along : (n_slots,) True where the walk goes from head to tail.
-
-    The slots of an entity are ordered by (-strength, triple): the first slot of a neighbour is its strongest triple.
     """
 
     indptr: Offsets

@@ -231,17 +231,17 @@ def test_near_spellings_are_those_of_the_whole_matrix(strings: list[str], least:
     }
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(spellings, "FEW", largest)
-        found = spellings.near_spellings(strings, least)
-    assert {(j, i) for i, j in zip(found.left.tolist(), found.right.tolist(), strict=True)} == expected
-    assert found.cut == 0
+        found, cut = spellings.near_spellings(strings, least)
+    assert {(j, i) for i, j, _ in found} == expected
+    assert cut == 0
 
 
 def test_a_piece_that_too_many_strings_share_is_cut_short_and_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spellings, "FEW", 1)
     monkeypatch.setattr(spellings, "LARGEST", 2)
-    found = spellings.near_spellings([f"university {a}{b}" for a in "bcde" for b in "fghi"], 0.9)
-    assert found.cut > 0
-    assert len(found.left) < 16 * 15 / 2
+    found, cut = spellings.near_spellings([f"university {a}{b}" for a in "bcde" for b in "fghi"], 0.9)
+    assert cut > 0
+    assert len(found) < 16 * 15 / 2
 
 
 def test_only_names_of_one_frame_are_compared() -> None:

@@ -139,11 +139,10 @@ def _fuzzy(clusters: Clusters) -> list[Pair]:
         frames[frame(key)].append(key)
     pairs = []
     for keys in frames.values():
-        near = near_spellings(keys, clusters.fuzzy)
-        if near.cut:
-            clusters.notes["look-ups of similar spellings cut short"] += near.cut
-        for left, right, score in zip(near.left.tolist(), near.right.tolist(), near.scores.tolist(), strict=True):
-            pairs.append((foremost[keys[left]], foremost[keys[right]], score))
+        near, cut = near_spellings(keys, clusters.fuzzy)
+        if cut:
+            clusters.notes["look-ups of similar spellings cut short"] += cut
+        pairs += [(foremost[keys[left]], foremost[keys[right]], score) for left, right, score in near]
     return pairs
 
 

@@ -12,15 +12,11 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import combinations, pairwise
 from math import ceil, floor
 from pathlib import Path
 
-import numpy as np
-
 from kg2rag.text.normalisation import entity_key
-from kg2rag.types.arrays import FloatArray, IntArray
 from kg2rag.types.parameters import between, require
 
 _ARTICLES = frozenset(("the", "a", "an"))
@@ -142,30 +138,17 @@ _EPSILON = 1e-9
 Pieces = dict[tuple[int, int, str], list[int]]
 
 
-@dataclass(frozen=True, eq=False)
-class NearSpellings:
-    """Pairs of strings, (n_pairs,) each, `left` < `right`, ascending; `scores` in (0, 1], the share that agrees.
-
-    `cut` counts the look-ups that met more than `LARGEST` strings and compared those alone that were nearest to the
-    string by length and alphabet: where it is not 0, pairs may be missing.
-    """
-
-    left: IntArray
-    right: IntArray
-    scores: FloatArray
-    cut: int
-
-
-def near_spellings(strings: Sequence[str], least: float) -> NearSpellings:
+def near_spellings(strings: Sequence[str], least: float) -> tuple[list[tuple[int, int, float]], int]:
     """The pairs of strings that agree at `least` so much: 1 - (insertions + deletions) / (length + length).
+
+    A pair is (left, right, score), `left` < `right`, the score in (0, 1]; pairs ascend. Then follows how many look-ups
+    met more than `LARGEST` strings and compared those alone that were nearest to the string by length and alphabet:
+    where it is not 0, pairs may be missing. Time and memory grow with the number of strings, not with its square.
 
     Parameters
     ----------
     strings : those shorter than `SHORTEST` are in no pair.
     least : in [0.8, 1]; below, the pieces become so short that every string is a candidate.
-
-    Exact where `cut` is 0. At most LARGEST comparisons for each piece, whatever the strings, so time and
-    memory grow with their number, not with its square.
     """
     from rapidfuzz.distance import Indel
 
@@ -179,8 +162,7 @@ def near_spellings(strings: Sequence[str], least: float) -> NearSpellings:
         score = Indel.normalized_similarity(strings[one], strings[other], score_cutoff=least)
         if score >= least:
             found.append((min(one, other), max(one, other), score))
-    columns = np.array(sorted(found), dtype=np.float64).reshape(-1, 3)
-    return NearSpellings(columns[:, 0].astype(np.int64), columns[:, 1].astype(np.int64), columns[:, 2], missed[0])
+    return sorted(found), missed[0]
 
 
 def _by_pieces(
