@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,9 @@ from kg2rag.knowledge.graph.data import Graph, GraphData
 from kg2rag.knowledge.graph.editing import induced
 from kg2rag.types.arrays import FloatArray, IntArray
 from kg2rag.types.parameters import at_least, between, require
+
+Hops = Annotated[int, between(1, 3)]
+Strength = Annotated[float, between(0, 10)]
 
 
 class Neighbour(NamedTuple):
