@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.indexes.lexical import LexicalSettings
 from kg2rag.retrievers.contract import Retriever
-from kg2rag.types.arrays import FloatArray, IntArray
 from kg2rag.types.formulas import arithmetic
 from kg2rag.types.passages import Query
 from kg2rag.types.rankings import Ranking, best, rank
@@ -43,14 +42,11 @@ class BM25(Retriever):
         ids = self.kb.corpus.ids
         rankings, metadata = [], arithmetic("bm25", "bm25")
         for query, mask in zip(queries, self.kb.candidates(queries), strict=True):
-            rows, scores = _matches(index.scores(query.text), mask, k)
+            every = index.scores(query.text)
+            rows = best(every, k) if mask is None else mask
+            rows = rows[every[rows] > 0]
+            parts = {"bm25": every[rows]}
             rankings.append(
-                rank(query.id, rows, scores, ids, k, stages=("bm25",), score_parts={"bm25": scores}, metadata=metadata)
+                rank(query.id, rows, every[rows], ids, k, stages=("bm25",), score_parts=parts, metadata=metadata)
             )
         return rankings
-
-
-def _matches(scores: FloatArray, mask: IntArray | None, k: int) -> tuple[IntArray, FloatArray]:
-    rows = best(scores, k) if mask is None else mask
-    rows = rows[scores[rows] > 0]
-    return rows, scores[rows]

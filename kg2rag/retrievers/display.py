@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from html import escape
 
 from kg2rag.text.templates import render
@@ -38,7 +38,7 @@ def box_of(component: object) -> Box:
         type(component).__name__,
         (type(component).__doc__ or "").strip().partition("\n")[0],
         tuple(
-            (each.name, repr(value), _is_default(each, value))
+            (each.name, repr(value), each.default is MISSING or bool(value == each.default))
             for each, value in values.items()
             if not any(True for _ in _members(value))
         ),
@@ -50,7 +50,3 @@ def _members(value: object) -> Iterator[object]:
     for each in value if isinstance(value, tuple) else (value,):
         if is_dataclass(each) and (hasattr(each, "retrieve_batch") or hasattr(each, "apply")):
             yield each
-
-
-def _is_default(each: Field[object], value: object) -> bool:
-    return each.default is MISSING or bool(value == each.default)

@@ -60,9 +60,11 @@ class PathSearch(Retriever):
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """The chains of a block of queries grow together, so that each length is encoded in one call."""
-        return walk_or_dense(
-            self.kb, queries, k, link=self._comparable, walk=self._walk, without="the graph has no triple"
-        )
+
+        def comparable(block: Sequence[Query]) -> list[bool]:
+            return [bool(query.text.strip() and self.kb.graph.n_triples) for query in block]
+
+        return walk_or_dense(self.kb, queries, k, link=comparable, walk=self._walk, without="the graph has no triple")
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Encode the queries, the triples and every chain that the search will look at."""
@@ -72,9 +74,7 @@ class PathSearch(Retriever):
     def search(self, queries: Sequence[Query], similar: FloatArray) -> list[dict[Chain, float]]:
         """The chains of each query, all lengths together, and their scores.
 
-        Parameters
-        ----------
-        similar : (n_queries, n_triples) cosines of the queries and the triples; -inf where one may not be used.
+        `similar`: (n_queries, n_triples) cosines of the queries and the triples; -inf where one may not be used.
         """
         found: list[dict[Chain, float]] = [
             {(triple,): float(cosines[triple]) for triple in _highest(cosines, self.seeds)} for cosines in similar
@@ -134,10 +134,6 @@ class PathSearch(Retriever):
     def _text(self, chain: Chain) -> str:
         triples = map(self.kb.graph.triple, chain)
         return ". ".join(f"{triple.head} {triple.relation} {triple.tail}" for triple in triples)
-
-    def _comparable(self, queries: Sequence[Query]) -> list[bool]:
-        """Whether a query can be compared with triples at all: the search starts from those most similar to it."""
-        return [bool(query.text.strip() and self.kb.graph.n_triples) for query in queries]
 
     def _walk(self, queries: Sequence[Query], _: Sequence[bool], k: int) -> list[Ranking]:
         from kg2rag.compute.cosines import all_cosines

@@ -112,19 +112,17 @@ class PracticalGraphRAG(VectorRetriever):
         asked = [
             (i, text)
             for i, (query, links) in enumerate(zip(queries, spelt, strict=True))
-            for text in self._phrases(query.text, [link.span for link in links])
+            if query.text.strip()
+            for text in (
+                *dict.fromkeys(phrases_beside(query.text, [link.span for link in links])[: self.max_names]),
+                query.text,
+            )
         ]
         if asked and self.similar_entities:
             vectors = kb.encode_queries([Query("", text) for _, text in asked])
             for (i, _), (rows, cosines) in zip(asked, kb.entities.search(vectors, self.similar_entities), strict=True):
                 found[i] += rows[cosines >= self.min_cosine].tolist()
         return [list(dict.fromkeys(entities)) for entities in found]
-
-    def _phrases(self, text: str, known: Sequence[tuple[int, int]]) -> list[str]:
-        """The capitalised and quoted phrases that hold no linked name, and the query itself; none where it is blank."""
-        if not text.strip():
-            return []
-        return [*dict.fromkeys(phrases_beside(text, known)[: self.max_names]), text]
 
     def _fused(
         self, query: Query, dense: Ranking, seeds: Sequence[int], vector: Matrix, mask: IntArray | None, k: int

@@ -42,9 +42,7 @@ class ScoreFunction(Retriever):
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """Score every passage, or every candidate, of each query.
 
-        Raises
-        ------
-        ValueError : a score is not finite, or `k` is below 1.
+        ValueError: a score is not finite, or `k` is below 1.
         """
         passages = list(self.kb.corpus)
         return [

@@ -97,9 +97,7 @@ def build(name: str, kb: KnowledgeBase, **settings: object) -> Retriever:
 
     A parameter that takes a linker or a reranker also takes a registered one's name.
 
-    Raises
-    ------
-    ValueError : an unknown system or parameter (the known ones are listed), or a value that the system refuses.
+    ValueError: an unknown system or parameter (the known ones are listed), or a value that the system refuses.
     """
     builder, known = _builder(name), parameters(name)
     for parameter in settings:

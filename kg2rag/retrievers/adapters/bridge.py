@@ -39,10 +39,8 @@ class ForeignRetriever(Retriever):
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """One question after another.
 
-        Raises
-        ------
-        ValueError : a document that is no passage of the corpus; a query with candidates, which other libraries'
-            retrievers do not know.
+        ValueError: a document that is no passage of the corpus; a query with candidates, which other libraries'
+        retrievers do not know.
         """
         return [self._ranking(query, k) for query in queries]
 

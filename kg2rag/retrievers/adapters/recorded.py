@@ -84,12 +84,7 @@ class Recorded(Retriever):
         return cls(corpus, run, name)
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        """What was recorded, at most `k` hits.
-
-        Raises
-        ------
-        ValueError : the run lacks a query; `k` is below 1.
-        """
+        """What was recorded, at most `k` hits. ValueError: the run lacks a query; `k` is below 1."""
         missing = [query.id for query in queries if query.id not in self.run and query.id not in self.empty]
         if missing:
             raise ValueError(

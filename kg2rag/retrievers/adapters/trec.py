@@ -32,9 +32,7 @@ def dump(rankings: Iterable[Ranking], system: str) -> str:
 def load(path: Path) -> dict[str, list[tuple[str, float]]]:
     """Query id -> (passage id, score), best first by rank, of a run file.
 
-    Raises
-    ------
-    ValueError : a line without six fields or with a rank or score that is no number; the message names it.
+    ValueError: a line without six fields or with a rank or score that is no number; the message names it.
     """
     run: dict[str, list[tuple[int, str, float]]] = {}
     for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
@@ -79,9 +77,7 @@ def dump_qrels(gold: Mapping[str, Mapping[str, int]]) -> str:
 def load_qrels(path: Path) -> dict[str, dict[str, int]]:
     """Query id -> gold id -> grade; passages judged irrelevant (grade 0 or less) are left out.
 
-    Raises
-    ------
-    ValueError : a line without four fields, a grade that is no whole number, or a passage judged twice.
+    ValueError: a line without four fields, a grade that is no whole number, or a passage judged twice.
     """
     gold: dict[str, dict[str, int]] = {}
     for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):

@@ -46,9 +46,7 @@ class LearnedAnalyser:
     def analyse(self, queries: Sequence[Query]) -> list[QueryAnalysis]:
         """The weights with the highest predicted score; the first of equals. The type is that of `RuleAnalyser`.
 
-        Raises
-        ------
-        ValueError : a query is one of those the model was fitted on, so that no score profits from it.
+        ValueError: a query is one of those the model was fitted on, so that no score profits from it.
         """
         seen = [query for query in queries if fingerprint(query) in self.fitted_on]
         if seen:

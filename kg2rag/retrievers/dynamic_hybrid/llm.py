@@ -57,28 +57,15 @@ class LLMAnalyser:
             raise ValueError("The prompt has no place for the query: write {query} where it belongs.")
 
     def analyse(self, queries: Sequence[Query]) -> list[QueryAnalysis]:
-        """One analysis a query.
-
-        Raises
-        ------
-        CompletionError : a reply is missing, or not as required; the query is named.
-        """
+        """One analysis a query. CompletionError: a reply is missing, or not as required; the query is named."""
         prompts = [self.prompt.replace("{query}", quoted(query.text)) for query in queries]
         names = [name_of(query) for query in queries]
         analyses = []
         for name, completion in zip(names, ask_each(self.model, names, prompts, Reply, "weighing"), strict=True):
-            reply, weights = completion.parsed, _rescaled(completion.parsed.weights.model_dump())
-            if weights is None:
-                total = sum(reply.weights.model_dump().values())
+            reply, given = completion.parsed, completion.parsed.weights.model_dump()
+            total = sum(given.values())
+            if all(abs(total - whole) > NEARLY * whole for whole in (1, 100)):
                 raise unusable(name, completion, f"its weights sum to {total:g}, not to 1")
+            weights = {side: weight / total for side, weight in given.items()}
             analyses.append(QueryAnalysis(reply.query_type, weights, reply.reasoning))
         return analyses
-
-
-def _rescaled(weights: dict[str, float]) -> dict[str, float] | None:
-    """The weights with sum 1; None where they sum to nothing like 1 or 100."""
-    total = sum(weights.values())
-    for whole in (1, 100):
-        if abs(total - whole) <= NEARLY * whole:
-            return {side: weight / total for side, weight in weights.items()}
-    return None

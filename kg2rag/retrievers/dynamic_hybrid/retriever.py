@@ -65,7 +65,12 @@ class DynamicHybrid(Retriever):
             rankings = retriever.retrieve_batch([queries[i] for i in weighed], self.depth)
             for i, ranking in zip(weighed, rankings, strict=True):
                 found[i][side] = _named(ranking, side)
-        return [self._fuse(sides, analysis, k) for sides, analysis in zip(found, analyses, strict=True)]
+        rankings = []
+        for sides, chosen in zip(found, analyses, strict=True):
+            fused = blend(sides, chosen.weights, k, self.constant)
+            notes = {"query_type": chosen.query_type, "weights": dict(chosen.weights), "reasoning": chosen.reasoning}
+            rankings.append(replace(fused, metadata={**fused.metadata, **notes}))
+        return rankings
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Prepare every side and load the vocabulary."""
@@ -83,11 +88,6 @@ class DynamicHybrid(Retriever):
         """The four retrievers, by side."""
         retrievers = (Dense(self.kb), BM25(self.kb), Pattern(self.kb), GRAPH_SIDES[self.graph](self.kb))
         return dict(zip(SIDES, retrievers, strict=True))
-
-    def _fuse(self, sides: Mapping[str, Ranking], analysis: QueryAnalysis, k: int) -> Ranking:
-        fused = blend(sides, analysis.weights, k, self.constant)
-        notes = {"query_type": analysis.query_type, "weights": dict(analysis.weights), "reasoning": analysis.reasoning}
-        return replace(fused, metadata={**fused.metadata, **notes})
 
 
 def _named(ranking: Ranking, side: str) -> Ranking:

@@ -79,6 +79,14 @@ def read(text: str, vocabulary: TrigramIndex | None) -> Signals:
     names = tuple(dict.fromkeys(word for word in words if looks_like_name(word)))
     suspects = dict.fromkeys([*names, *(content if len(words) == 1 else ())])
     first_ends = len(text.split(maxsplit=1)[0]) if text else 0
+    misspelt, spelled, known_share = list[str](), False, 1.0
+    if vocabulary is not None:
+        known = {word: vocabulary.document_frequency(key(word)) > 0 for word in words}
+        unlike = [word for word in suspects if not known[word]]
+        misspelt = [word for word in unlike if len(vocabulary.similar(key(word), LIKE, 1).keys)]
+        joined = "".join(map(key, words))
+        spelled = 2 <= len(words) <= WHOLE and len(joined) <= LONGEST and vocabulary.document_frequency(joined) > 0
+        known_share = sum(map(known.__getitem__, content)) / len(content) if content else 1.0
     return Signals(
         words=len(words),
         content_words=len(content),
@@ -88,26 +96,8 @@ def read(text: str, vocabulary: TrigramIndex | None) -> Signals:
         as_pattern=bool(_REGEX.fullmatch(text)) or any("*" in word.strip("*") for word in text.split()),
         coded_format=bool(_FORMAT.search(text) and _QUOTED_CODE.search(text)),
         names=names,
-        misspelt=tuple(word for word in suspects if vocabulary is not None and _misspelt(word, vocabulary)),
-        spelled=vocabulary is not None and _spelled(words, vocabulary),
+        misspelt=tuple(misspelt),
+        spelled=spelled,
         phrases=sum(end > first_ends for _, end in phrases(text)),
-        known_share=_known_share(content, vocabulary),
+        known_share=known_share,
     )
-
-
-def _misspelt(word: str, vocabulary: TrigramIndex) -> bool:
-    wanted = key(word)
-    if vocabulary.document_frequency(wanted):
-        return False
-    return bool(len(vocabulary.similar(wanted, LIKE, 1).keys))
-
-
-def _spelled(words: list[str], vocabulary: TrigramIndex) -> bool:
-    joined = "".join(map(key, words))
-    return 2 <= len(words) <= WHOLE and len(joined) <= LONGEST and vocabulary.document_frequency(joined) > 0
-
-
-def _known_share(content: list[str], vocabulary: TrigramIndex | None) -> float:
-    if vocabulary is None or not content:
-        return 1.0
-    return sum(vocabulary.document_frequency(key(word)) > 0 for word in content) / len(content)

@@ -104,9 +104,7 @@ class PhraseGraph:
     def linked(self, phrases: IntArray, mask: IntArray | None, *, passages: bool = True) -> Step:
         """The passages that a walk from these phrases can reach, as the step of a trace.
 
-        Parameters
-        ----------
-        mask, passages : as in `pagerank`.
+        `mask`, `passages`: as in `pagerank`.
         """
         table = self.table
         why = "no chain of facts, synonyms and passages leads from the linked phrases to it"

@@ -68,9 +68,7 @@ class PhraseTable:
     def build(cls, triples: Iterable[Triple], corpus: Corpus) -> PhraseTable:
         """The table of a corpus's triples; exact repetitions within a passage count once.
 
-        Raises
-        ------
-        KeyError : a triple names a passage that the corpus lacks.
+        KeyError: a triple names a passage that the corpus lacks.
         """
         stated = {(t.passage_id, t.head, t.relation, t.tail): t for t in reversed(list(triples))}
         kept = list(reversed(stated.values()))

@@ -42,18 +42,20 @@ class PhrasePaths(Mapping[int, tuple[Triple, ...]]):
         self._graph, self._starts, self._rows = graph, starts, rows
 
     def __getitem__(self, row: int) -> tuple[Triple, ...]:
-        return self._triples(self._way(self._graph.n_phrases + self._known(row)))
+        """One triple a step; a way through a passage that one triple of it makes is that triple, once."""
+        if not 0 <= row < self._graph.table.n_passages or self._parents[self._graph.n_phrases + row] < 0:
+            raise KeyError(row)
+        way = [self._graph.n_phrases + row]
+        while (before := int(self._parents[way[-1]])) != way[-1]:
+            way.append(before)
+        steps = [self._step(a, b) for a, b in pairwise(way[::-1])]
+        return tuple(step for at, step in enumerate(steps) if not at or step != steps[at - 1])
 
     def __iter__(self) -> Iterator[int]:
         return iter(np.flatnonzero(self._parents[self._graph.n_phrases :] >= 0).tolist())
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
-
-    def _known(self, row: int) -> int:
-        if not 0 <= row < self._graph.table.n_passages or self._parents[self._graph.n_phrases + row] < 0:
-            raise KeyError(row)
-        return row
 
     @cached_property
     def _parents(self) -> IntArray:
@@ -77,17 +79,6 @@ class PhrasePaths(Mapping[int, tuple[Triple, ...]]):
             frontier, first = np.unique(reached[order], return_index=True)
             parents[frontier] = sources[order][first]
         return parents
-
-    def _way(self, node: int) -> list[int]:
-        way = [node]
-        while (before := int(self._parents[way[-1]])) != way[-1]:
-            way.append(before)
-        return way[::-1]
-
-    def _triples(self, way: list[int]) -> tuple[Triple, ...]:
-        """One triple a step; a way through a passage that one triple of it makes is that triple, once."""
-        steps = [self._step(a, b) for a, b in pairwise(way)]
-        return tuple(step for at, step in enumerate(steps) if not at or step != steps[at - 1])
 
     def _step(self, a: int, b: int) -> Triple:
         graph, table = self._graph, self._graph.table

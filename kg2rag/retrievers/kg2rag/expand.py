@@ -16,7 +16,7 @@ import numpy as np
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.graph.paths import Surroundings, TriplePaths, surroundings
 from kg2rag.retrievers.contract import Stage
-from kg2rag.types.arrays import FloatArray, IntArray, Matrix
+from kg2rag.types.arrays import IntArray, Matrix
 from kg2rag.types.formulas import arithmetic, sources
 from kg2rag.types.parameters import Count
 from kg2rag.types.passages import Query, first_of
@@ -65,6 +65,7 @@ class Expand(Stage):
         rows, ends = np.concatenate([ranking.rows, fresh]), dict(zip(fresh.tolist(), first.tolist(), strict=True))
         cosines = self.kb.dense.cosines(vector, rows)
         given = ranking.stage_codes if ranking.stage_codes is not None else np.zeros(len(ranking), dtype=np.int8)
+        hops = [0.0] * len(ranking) + [1.0 + around.hop(triple) for triple in first.tolist()]
         return rank(
             ranking.query_id,
             rows,
@@ -73,7 +74,7 @@ class Expand(Stage):
             max(len(rows), 1),
             stages=(*ranking.stages, "expand"),
             stage_codes=np.concatenate([given, np.full(len(fresh), len(ranking.stages))]),
-            score_parts={**widened(ranking, len(fresh)), "cosine": cosines, "hop": _hops(len(ranking), around, first)},
+            score_parts={**widened(ranking, len(fresh)), "cosine": cosines, "hop": np.array(hops)},
             paths=first_of(TriplePaths(graph, ends, around.path), ranking.paths),
             metadata={
                 **ranking.metadata,
@@ -112,8 +113,3 @@ def _fresh(passages: IntArray, around: Surroundings, seeds: IntArray) -> tuple[I
     rows, first = np.unique(passages[order], return_index=True)
     new = ~np.isin(rows, seeds)
     return rows[new], around.triples[order][first[new]]
-
-
-def _hops(n_seeds: int, around: Surroundings, first: IntArray) -> FloatArray:
-    """A seed is at hop 0, a passage whose triple has an end at hop h at h + 1."""
-    return np.array([0.0] * n_seeds + [1.0 + around.hop(triple) for triple in first.tolist()])

@@ -82,7 +82,10 @@ class LinearRAG(VectorRetriever):
         for query, scope in zip(queries, scopes, strict=True):
             spelt = table.named_in(query.text)
             named.append(dict.fromkeys((key for key in spelt if scope is None or key in scope), 1.0))
-        others = [(i, name) for i, query in enumerate(queries) for name in self._unknown(query.text)]
+        others: list[tuple[int, str]] = []
+        for i, query in enumerate(queries):
+            known = [span for _, span in table.lexicon.find(query.text, capitals=False)]
+            others += [(i, name) for name in dict.fromkeys(phrases_beside(query.text, known))][: self.max_names]
         if not others or not table.keys:
             return named
         vectors = kb.encode_queries([Query("", name) for _, name in others])
@@ -92,11 +95,6 @@ class LinearRAG(VectorRetriever):
                 key, cosine = int(keys[0]), min(float(cosines[0]), 1.0)
                 named[i][key] = max(named[i].get(key, 0.0), cosine)
         return named
-
-    def _unknown(self, text: str) -> list[str]:
-        """The phrases of a query in which no entity is spelled out, the first `max_names` of them, each once."""
-        known = [span for _, span in self.kb.mentions.lexicon.find(text, capitals=False)]
-        return list(dict.fromkeys(phrases_beside(text, known)))[: self.max_names]
 
     def activate(
         self, seeds: Mapping[int, float], query: Matrix, sentences: DenseIndex, mask: IntArray | None

@@ -81,13 +81,11 @@ class NGramLinker:
         lexicon, codes = self.kb.entity_lexicon
         spans: dict[int, tuple[int, int]] = {}
         for key, span in lexicon.find(text, capitals=False):
-            if self._rare(codes[key]):
+            mentions = self.kb.graph.passages_of(codes[key])[0]
+            if self.max_passages is None or len(mentions) <= self.max_passages:
                 spans.setdefault(codes[key], span)
         longest = sorted(spans.items(), key=lambda item: (item[1][0] - item[1][1], item[1][0]))
         return [Link(entity, span, "n-gram", 1.0) for entity, span in longest[: self.limit]]
-
-    def _rare(self, entity: int) -> bool:
-        return self.max_passages is None or len(self.kb.graph.passages_of(entity)[0]) <= self.max_passages
 
 
 @dataclass(frozen=True)

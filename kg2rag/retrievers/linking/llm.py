@@ -99,10 +99,7 @@ class LLMLinker:
         schema = _schema(known)
         prompts = [self._prompt(query, known) for query in sent]
         answers = ask_each(self.model, [name_of(query) for query in sent], prompts, schema, "linking")
-        found = {
-            query.text: self._looked_up(query, _names(answer.parsed))
-            for query, answer in zip(sent, answers, strict=True)
-        }
+        found = {query.text: self._looked_up(query, answer.parsed) for query, answer in zip(sent, answers, strict=True)}
         return [found.get(query.text, LinkedNames([], ())) for query in queries]
 
     def _types(self) -> tuple[str, ...]:
@@ -126,10 +123,10 @@ class LLMLinker:
             text = text.replace(place, value)
         return text.replace("{query}", quoted(query.text))
 
-    def _looked_up(self, query: Query, names: Sequence[str]) -> LinkedNames:
+    def _looked_up(self, query: Query, answer: Any) -> LinkedNames:
         graph, links, unknown = self.kb.graph, dict[int, Link](), dict[str, None]()
         allowed = None if self.types is None else {entity_key(kind) for kind in self.types}
-        for name in names:
+        for name in (each.name for each in answer.entities):
             entity = graph.find(name)
             if entity is None or (allowed is not None and entity_key(graph.types[entity]) not in allowed):
                 unknown[name] = None
@@ -152,10 +149,6 @@ def _schema(types: tuple[str, ...]) -> type[BaseModel]:
         kind: Any = Annotated[Literal.__getitem__(types), BeforeValidator(known)]
         entity = create_model("Entity", name=(str, ...), type=(kind, ...))
     return create_model("NamedEntities", entities=(list[entity], ...))  # type: ignore[valid-type]
-
-
-def _names(parsed: Any) -> list[str]:
-    return [entity.name for entity in parsed.entities]
 
 
 def _span(text: str, surfaces: Sequence[str]) -> tuple[int, int]:

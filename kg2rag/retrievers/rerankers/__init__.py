@@ -20,9 +20,7 @@ RERANKERS: Mapping[str, Callable[[KnowledgeBase], Reranker]] = {
 def named(name: str, kb: KnowledgeBase) -> Reranker:
     """The reranker of a name, ours or an installed package's; else the cross-encoder of a hub name or a folder.
 
-    Raises
-    ------
-    ValueError : a name that is in no table, has no "/" as the names of the hub have, and is no folder.
+    ValueError: a name that is in no table, has no "/" as the names of the hub have, and is no folder.
     """
     known = plugins.names(GROUP, RERANKERS)
     if name in known:

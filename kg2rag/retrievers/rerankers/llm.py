@@ -81,9 +81,7 @@ class LLMReranker:
     def score_lists(self, lists: Sequence[Pairs]) -> list[FloatArray]:
         """1 / new rank of each text of each list.
 
-        Raises
-        ------
-        CompletionError : an answer is missing, or no order of the passages sent; the query is named.
+        CompletionError: an answer is missing, or no order of the passages sent; the query is named.
         """
         orders = [list(range(len(pairs))) for pairs in lists]
         moves = [list(self._windows(len(pairs))) if pairs and normalise(pairs[0][0]) else [] for pairs in lists]
@@ -93,7 +91,7 @@ class LLMReranker:
             for i, permuted in zip(current, self._permutations(windows), strict=True):
                 window = orders[i][moves[i][at]]
                 orders[i][moves[i][at]] = [window[place] for place in permuted]
-        return [_reciprocal_ranks(order) for order in orders]
+        return [1 / (1.0 + np.argsort(order)) for order in orders]
 
     def _windows(self, n: int) -> Iterator[slice]:
         """The windows over a list of `n`, the last places first; none where there is nothing to compare."""
@@ -149,9 +147,3 @@ def read_order(order: Sequence[int], n: int) -> list[int]:
     if len(missing) > 1:
         raise ValueError(f"it leaves out {len(missing)} of {n} passages, so that their order would be a guess")
     return [number - 1 for number in (*once, *missing)]
-
-
-def _reciprocal_ranks(order: Sequence[int]) -> FloatArray:
-    scores = np.empty(len(order))
-    scores[list(order)] = 1 / np.arange(1, len(order) + 1)
-    return scores

@@ -47,9 +47,7 @@ Reranker = PairReranker | ListReranker
 def score_batches(reranker: Reranker, pairs: Sequence[Sequence[tuple[str, str]]]) -> list[FloatArray]:
     """The scores of each query's pairs, by one call of the reranker.
 
-    Raises
-    ------
-    ValueError : the reranker returned another number of scores, or one that is not finite.
+    ValueError: the reranker returned another number of scores, or one that is not finite.
     """
     every = [pair for group in pairs for pair in group]
     ends = np.cumsum([len(group) for group in pairs])
@@ -114,9 +112,7 @@ class CrossEncoder:
     def scores(self, pairs: Sequence[tuple[str, str]]) -> FloatArray:
         """The model's output, through its own activation; equal pairs are scored once.
 
-        Raises
-        ------
-        ValueError : the model has several outputs, as a classifier has.
+        ValueError: the model has several outputs, as a classifier has.
         """
         if not pairs:
             return np.empty(0)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -33,14 +33,12 @@ class OfTypes:
 
     def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
         """The links of each query, in the linker's order."""
-        return [[link for link in links if self._fits(link)][: self.limit] for links in self.linker.link_batch(queries)]
-
-    def _fits(self, link: Link) -> bool:
-        return self._keys is None or entity_key(self.kb.graph.types[link.entity]) in self._keys
-
-    @cached_property
-    def _keys(self) -> frozenset[str] | None:
-        return None if self.types is None else frozenset(map(entity_key, self.types))
+        keys = None if self.types is None else frozenset(map(entity_key, self.types))
+        kinds = self.kb.graph.types
+        return [
+            [link for link in links if keys is None or entity_key(kinds[link.entity]) in keys][: self.limit]
+            for links in self.linker.link_batch(queries)
+        ]
 
 
 def why_none(kb: KnowledgeBase, types: Sequence[str] | None) -> str:
@@ -71,9 +69,7 @@ class Related(NamedTuple):
 def related_entities(graph: KnowledgeGraph, links: Sequence[Link], *, hops: int, limit: int) -> list[Related]:
     """The entities around the query's, each once, by (-strength · confidence, first reached).
 
-    Parameters
-    ----------
-    limit : entities around each of the query's, nearest and strongest first.
+    `limit`: entities around each of the query's, nearest and strongest first.
     """
     best: dict[int, Related] = {}
     for link in links:
@@ -108,12 +104,12 @@ def related_documents(
 
 def rows_of(kb: KnowledgeBase, documents: Sequence[str]) -> IntArray:
     """The passages of some documents, document by document."""
-    by_document = kb.part("rows_by_document", lambda: _by_document(kb.corpus.doc_ids))
-    return np.array([row for document in documents for row in by_document[document]], dtype=np.int64)
 
+    def by_document() -> dict[str, list[int]]:
+        rows = defaultdict[str, list[int]](list)
+        for row, document in enumerate(kb.corpus.doc_ids):
+            rows[document].append(row)
+        return rows
 
-def _by_document(doc_ids: Sequence[str]) -> dict[str, list[int]]:
-    rows: dict[str, list[int]] = {}
-    for row, document in enumerate(doc_ids):
-        rows.setdefault(document, []).append(row)
-    return rows
+    found = kb.part("rows_by_document", by_document)
+    return np.array([row for document in documents for row in found[document]], dtype=np.int64)

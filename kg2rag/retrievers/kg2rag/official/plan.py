@@ -34,11 +34,6 @@ def joined_texts(kb: KnowledgeBase, separator: str) -> list[str]:
     return kb.part(("joined", separator), lambda: kb.corpus.joined(separator))
 
 
-def whole_pool(kb: KnowledgeBase) -> tuple[TitlePool, Titles]:
-    """The pool of a query without candidates, and its titles."""
-    return kb.part("title_pool", lambda: pool_of(kb, range(len(kb.corpus))))
-
-
 def pool_of(kb: KnowledgeBase, rows: Sequence[int]) -> tuple[TitlePool, Titles]:
     """The pool of some passages, in order, and its titles."""
     rows_of: dict[str, list[int]] = {}
@@ -104,7 +99,7 @@ class Planner:
 
     def _plan(self, query: Query, vector: Matrix, mask: IntArray | None, seeds: list[tuple[int, float]]) -> QueryPlan:
         if query.candidates is None:
-            pool, titles = whole_pool(self.kb)
+            pool, titles = self.kb.part("title_pool", lambda: pool_of(self.kb, range(len(self.kb.corpus))))
         else:
             pool, titles = pool_of(self.kb, [self.kb.corpus.row(id_) for id_ in dict.fromkeys(query.candidates)])
         appended, facts = self._expand(seeds, pool, vector, mask)

@@ -150,9 +150,7 @@ class TitlePool:
 def by_titles(seeds: Sequence[tuple[int, float]], pool: TitlePool, switches: Switches) -> list[tuple[int, str]]:
     """The passages to append and the title that brought each, in the order in which the titles came up.
 
-    Parameters
-    ----------
-    seeds : (row, score), best first.
+    `seeds`: (row, score), best first.
     """
     return _appended(seeds, pool, _related(seeds, pool, switches), switches)
 
