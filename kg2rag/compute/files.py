@@ -35,14 +35,8 @@ def new_file(path: Path) -> Iterator[Path]:
 def new_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
     """An empty folder to fill, renamed to `path` at the end of the block; a block that raises leaves nothing.
 
-    Parameters
-    ----------
-    replace : take the place of a folder that is there. A kill between the two renames leaves the older folder under
-        the name of a leftover.
-
-    Raises
-    ------
-    FileExistsError : `path` is there at the end of the block, and `replace` is False.
+    A folder that is there at the end is a FileExistsError, or makes place if `replace`: a kill between the two renames
+    leaves it under the name of a leftover.
     """
     partial = _beside(path)
     partial.mkdir(parents=True)

@@ -52,12 +52,7 @@ class Entry:
 
 
 class Store:
-    """The cache under one root directory.
-
-    Parameters
-    ----------
-    root : created by the first write; `default_root()` by default.
-    """
+    """The cache under one root directory, `default_root()` by default; the first write creates it."""
 
     def __init__(self, root: Path | str | None = None) -> None:
         self.root = Path(root) if root is not None else default_root()

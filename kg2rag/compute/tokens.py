@@ -55,15 +55,9 @@ def counter_of(embedder: Embedder) -> TokenCounter:
 
 
 def cut(rankings: Sequence[Ranking], contents: Sequence[str], counter: TokenCounter, limit: int) -> list[Ranking]:
-    """Every ranking cut to `limit` tokens: best first, skipping each hit that does not fit.
+    """Every ranking cut to `limit` tokens of `contents` (by corpus row): best first, skipping what does not fit.
 
-    Parameters
-    ----------
-    contents : of every passage, by corpus row; their tokens are counted.
-
-    Returns
-    -------
-    Rankings whose metadata add `tokens`, the number used, and `left_out`, the ids of the hits that did not fit.
+    The metadata of each add `tokens`, the number used, and `left_out`, the ids of the hits that did not fit.
     """
     rows = list(dict.fromkeys(row for ranking in rankings for row in ranking.rows.tolist()))
     tokens = dict(zip(rows, counter.count([contents[row] for row in rows]), strict=True))

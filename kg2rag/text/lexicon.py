@@ -24,12 +24,9 @@ _NUMBER = re.compile(r"\d+(?:st|nd|rd|th|s)?")
 
 
 class Lexicon:
-    """Longest match of known word sequences in a text.
+    """Longest match of known word sequences, `keys` as normalised; the index of a key is its code.
 
-    Parameters
-    ----------
-    keys : normalised surfaces; the index of a key is its code.
-    names : the spelling of each key, needed where `find` requires capitals.
+    `names`, the spelling of each key, are needed where `find` requires capitals.
     """
 
     def __init__(self, keys: Sequence[str], names: Sequence[str] = ()) -> None:

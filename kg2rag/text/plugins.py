@@ -23,10 +23,8 @@ def names(group: str, own: Mapping[str, object]) -> tuple[str, ...]:
 def look_up(kind: str, name: str, own: Mapping[str, Entry], group: str) -> Entry:
     """The entry of a name in our table, else in that of an installed package.
 
-    Raises
-    ------
-    ValueError : a name that neither has (`kind` says of what), or that two packages register.
-    RuntimeError : the package's entry cannot be imported.
+    ValueError for a name that neither has (`kind` says of what), or that two packages register; RuntimeError for an
+    entry that cannot be imported.
     """
     if name in own:
         return own[name]

@@ -67,12 +67,9 @@ def decode(data: bytes, where: object) -> str:
 
 
 def parse_json(text: str, where: object, *, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
-    """The JSON value of a text; DataError says why it has none that can be used.
+    """The JSON value of a text; DataError names `where` (file, or file and line) and why it has none that can be used.
 
-    Parameters
-    ----------
-    where : what an error names: the file, or file and line.
-    pairs : called with the (key, value) pairs of every object, instead of making a dict of them.
+    `pairs` is called with the (key, value) pairs of every object, instead of making a dict of them.
     """
     if too_deep(text):
         raise DataError(
@@ -135,15 +132,9 @@ def read_jsonl(file: Path) -> Iterator[tuple[int, Record]]:
 def read_delimited(file: Path, delimiter: str, one_line: Collection[str] = ()) -> Iterator[tuple[int, Record]]:
     """The rows of a CSV or TSV file with a header, with the line each ends on.
 
-    Parameters
-    ----------
-    one_line : columns whose cells hold no line break. A stray quotation mark opens a cell that takes in the rows up to
-        the next one; a cell of several lines in such a column is how that shows.
-
-    Raises
-    ------
-    DataError : a row of another length than the header, a quotation mark within or after a cell, a cell that is too
-        long, or one of several lines where `one_line` allows one.
+    A stray quotation mark opens a cell that takes in the rows up to the next one, which shows as a cell of several
+    lines in one of the columns `one_line`. That is a DataError, as are a row of another length than the header, a
+    quotation mark within or after a cell, and a cell that is too long.
     """
     # TSV has no quoting: a quotation mark in it is a character of the name.
     quoting: Literal[0, 3] = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL

@@ -24,15 +24,9 @@ SCHEMA = pa.schema({**_TEXTS, "position": pa.int32(), "sentences": pa.list_(pa.s
 class Corpus(Sequence[Passage]):
     """The passages of a dataset, in a fixed order; a passage's *row* is its place in that order, from 0.
 
-    Parameters
-    ----------
-    table : columns id, title, text, doc_id, position, sentences (`SCHEMA`); `sentences` is null where the source has
-        no sentence split.
-
-    Raises
-    ------
-    TypeError : no Arrow table. ValueError : a column is missing; no passage, one without id, document or text, or a
-        repeated id; the message names it.
+    `table` has the columns of `SCHEMA`; `sentences` is null where the source has no sentence split. TypeError where it
+    is no Arrow table; ValueError, which names it, for a column that is missing, no passage, one without id, document or
+    text, or a repeated id.
     """
 
     def __init__(self, table: pa.Table) -> None:

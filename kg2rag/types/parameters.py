@@ -93,9 +93,7 @@ Cosine = Annotated[float, between(-1, 1)]
 def check(component: object, /, **rules: Rule) -> None:
     """Compare a dataclass's fields with their annotations, then with the rules; None skips a rule where it is allowed.
 
-    Raises
-    ------
-    ParameterError : a value of another type, a number that is not finite, or one that breaks its rule.
+    ParameterError for a value of another type, a number that is not finite, or one that breaks its rule.
     """
     values = {name: getattr(component, name) for name in getattr(component, "__dataclass_fields__", {})}
     kind: Any = type(component)
@@ -189,12 +187,9 @@ def fits(value: object, annotation: Any) -> bool:
     kind = origin or annotation
     if not inspect.isclass(kind):
         return True
-    return _offers(value, kind) if getattr(kind, "_is_protocol", False) else isinstance(value, kind)
-
-
-def _offers(value: object, protocol: type) -> bool:
-    """Whether a value has what a protocol asks for; `isinstance` would need each to be `runtime_checkable`."""
-    return all(hasattr(value, name) for name in _members(protocol))
+    if getattr(kind, "_is_protocol", False):  # `isinstance` would need each to be `runtime_checkable`
+        return all(hasattr(value, name) for name in _members(kind))
+    return isinstance(value, kind)
 
 
 def _members(protocol: type) -> list[str]:

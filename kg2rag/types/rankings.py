@@ -134,15 +134,8 @@ def rank(
 ) -> Ranking:
     """Order scored rows canonically, by (-score, corpus position), and keep the first `k`.
 
-    Parameters
-    ----------
-    rows, scores : (n,) each; each row once.
-    stage_codes, score_parts : (n,) each, in the order of `rows`.
-
-    Raises
-    ------
-    ValueError : `k` is below 1, rows and scores differ in number, a score is not finite, or a row is given twice or is
-        outside the corpus.
+    `rows`, each once, `scores`, `stage_codes` and each of `score_parts` are (n,). ValueError if `k` is below 1, rows
+    and scores differ in number, a score is not finite, or a row is given twice or is outside the corpus.
     """
     require("k", k, int, at_least(1))
     found: IntArray = np.asarray(rows, dtype=np.int64)

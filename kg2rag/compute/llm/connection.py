@@ -118,11 +118,9 @@ def api_key(variable: str | None) -> str:
 
 
 def ask(client: openai.OpenAI, body: dict[str, Any]) -> Reply:
-    """Send one request, with the client's retries.
+    """Send one request, with the client's retries; CompletionError where there is no usable answer.
 
-    Raises
-    ------
-    CompletionError : there is no usable answer; the openai exception, which quotes the server, is not chained to it.
+    The openai exception, which quotes the server, is not chained to it.
     """
     import openai
 
@@ -179,7 +177,8 @@ def _failure(error: openai.APIError, client: openai.OpenAI) -> Failure:
     else:
         kind, reason = "connection", f"{error.__cause__ or error}"
     sent = int(error.request.headers.get("x-stainless-retry-count", 0)) + 1
-    return Failure(kind, _redacted(reason, client.api_key), sent)
+    reason = _hidden(reason, client.api_key)  # before cutting: half a key is a secret too
+    return Failure(kind, reason if len(reason) <= _LONGEST else f"{reason[:_LONGEST]}…", sent)
 
 
 def _said(error: openai.APIStatusError) -> str:
@@ -191,11 +190,6 @@ def _said(error: openai.APIStatusError) -> str:
 def _hidden(text: Text, key: str) -> Text:
     """A text of the server's without the key, which some servers repeat."""
     return text.replace(key, "***") if text is not None and len(key) >= _SECRET else text
-
-
-def _redacted(reason: str, key: str) -> str:
-    hidden = _hidden(reason, key)  # before cutting: half a key is a secret too
-    return hidden if len(hidden) <= _LONGEST else f"{hidden[:_LONGEST]}…"
 
 
 def complaints(error: ValidationError) -> str:

@@ -22,7 +22,12 @@ def messages_of(prompt: Prompt) -> list[dict[str, str]]:
     if not messages or any(not {"role", "content"} <= message.keys() for message in messages):
         raise ValueError("A prompt is a text, or at least one message with 'role' and 'content'.")
     for message in messages:
-        _check_unicode(message["content"])
+        text = message["content"]
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            around = text[max(0, error.start - 40) : error.start]
+            raise ValueError(f"A prompt holds a lone surrogate, which cannot be sent, after {around!r}.") from None
     return messages
 
 
@@ -39,19 +44,11 @@ def demand(body: dict[str, Any], schema: type[BaseModel], structured: Structured
         body["response_format"] = {"type": "json_object"}
 
 
-def _check_unicode(text: str) -> None:
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        around = text[max(0, error.start - 40) : error.start]
-        raise ValueError(f"A prompt holds a lone surrogate, which cannot be sent, after {around!r}.") from None
-
-
 def read(reply: Reply, schema: type[BaseModel] | None, *, cached: bool) -> Outcome:
     """A reply as a completion, or as the failure to give what was requested."""
+    counts = (reply.prompt_tokens, reply.completion_tokens)
 
     def failed(reason: str) -> Failure:
-        counts = (reply.prompt_tokens, reply.completion_tokens)
         return Failure("output", reason, reply.attempts, *counts, cached=cached)
 
     text = without_reasoning(reply.text)
@@ -70,12 +67,4 @@ def read(reply: Reply, schema: type[BaseModel] | None, *, cached: bool) -> Outco
             return failed(f"the output does not fit {schema.__name__} ({complaints(error)})")
         except ValueError as error:
             return failed(f"{schema.__name__} was asked for, but {error}; the output begins {text[:80]!r}")
-    return Completion(
-        text=text,
-        parsed=parsed,
-        prompt_tokens=reply.prompt_tokens,
-        completion_tokens=reply.completion_tokens,
-        cached=cached,
-        attempts=reply.attempts,
-        served_model=reply.served_model,
-    )
+    return Completion(text, parsed, *counts, cached, reply.attempts, reply.served_model)

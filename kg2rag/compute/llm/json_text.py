@@ -34,17 +34,10 @@ def without_reasoning(text: str) -> str:
 def json_in(text: str, keys: Collection[str] = ()) -> Any:
     """The JSON value of a text that holds exactly one, repaired where only one reading is possible.
 
-    Parameters
-    ----------
-    keys : all that the object wanted may have. Where given, an object that lacks nothing but its closing brace is
-        closed if it then has every one of them: nothing else can have been cut off.
+    `keys` are all that the object wanted may have. Where given, an object that lacks nothing but its closing brace is
+    closed if it then has every one of them: nothing else can have been cut off. ValueError says why there is no value:
+    none, several different ones, a repeated key, a cut-off text.
 
-    Raises
-    ------
-    ValueError : no value, several different ones, a repeated key, a cut-off text; the message says which.
-
-    Examples
-    --------
     >>> json_in("Sure! {'answer': 'Paris', 'sure': True,} Anything else?")
     {'answer': 'Paris', 'sure': True}
     """
@@ -52,11 +45,8 @@ def json_in(text: str, keys: Collection[str] = ()) -> Any:
         return _strict(text)
     except _NotJsonError:
         pass
-    closed = _closed(text, keys) if keys else None
-    return _one_object(text) if closed is None else closed
-
-
-def _one_object(text: str) -> Any:
+    if keys and (closed := _closed(text, keys)) is not None:
+        return closed
     fenced = _FENCED.findall(text)
     spans = fenced if len(fenced) == 1 else list(_objects(text))
     found: dict[str, Any] = {}

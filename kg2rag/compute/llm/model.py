@@ -22,7 +22,7 @@ from kg2rag.compute.llm.connection import Reply, api_key, ask, connect
 from kg2rag.compute.llm.exchange import Prompt, Structured, demand, messages_of, read
 from kg2rag.compute.llm.outcomes import Completion, CompletionError, Failure, Outcome, Usage
 from kg2rag.compute.store import Store
-from kg2rag.types.parameters import above, at_least, check
+from kg2rag.types.parameters import Count, Natural, above, check
 
 if TYPE_CHECKING:
     import openai
@@ -67,17 +67,17 @@ class ChatModel:
     api_key_env: str | None = "OPENAI_API_KEY"
     temperature: float | None = 0.0
     seed: int | None = 0
-    max_tokens: int | None = 512
+    max_tokens: Count | None = 512
     structured: Structured = "json_schema"
     extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    concurrency: int = field(default=8, repr=False)
+    concurrency: Count = field(default=8, repr=False)
     rpm: float | None = field(default=None, repr=False)
-    retries: int = field(default=5, repr=False)
+    retries: Natural = field(default=5, repr=False)
     timeout: float = field(default=60.0, repr=False)
     prompt_price: float | None = field(default=None, repr=False)
     completion_price: float | None = field(default=None, repr=False)
     cache_as: str | None = None
-    again: int = 0
+    again: Natural = 0
     store: Store = field(default_factory=Store, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -88,21 +88,14 @@ class ChatModel:
             )
         if url.scheme not in ("http", "https") or not url.hostname:
             raise ValueError(f"base_url {self.base_url!r} is no address. Give one such as http://localhost:8000/v1.")
-        ranges = {"concurrency": 1, "retries": 0, "max_tokens": 1, "again": 0}
-        rules = {name: at_least(least) for name, least in ranges.items()}
-        check(self, **rules, timeout=above(0), rpm=above(0))
+        check(self, timeout=above(0), rpm=above(0))
 
     @overload
     def complete(self, prompt: Prompt) -> Completion[None]: ...
     @overload
     def complete(self, prompt: Prompt, schema: type[Schema]) -> Completion[Schema]: ...
     def complete(self, prompt: Prompt, schema: type[Schema] | None = None) -> Completion[Any]:
-        """The completion of a text (one user message) or of messages with `role` and `content`.
-
-        Raises
-        ------
-        CompletionError : there is none; its `failure` gives the reason.
-        """
+        """The completion of a text (a user message) or of messages with `role` and `content`; else CompletionError."""
         outcome = self._outcome(self.request(prompt, schema), schema)
         if isinstance(outcome, Failure):
             raise CompletionError(outcome)
@@ -120,26 +113,14 @@ class ChatModel:
         """One outcome per prompt, in the given order; equal prompts are sent once.
 
         An interrupt cancels queued prompts, waits for those in flight, so that they are stored, and is raised; a second
-        one does not wait.
-
-        Parameters
-        ----------
-        schema : the pydantic model that every answer must fit.
-        progress : the label of the progress bar, which is shown in a terminal only.
-
-        Raises
-        ------
-        CompletionError : a failure of kind "access", which all prompts would share.
+        one does not wait. CompletionError is raised for a failure of kind "access", which all prompts would share.
+        `progress` labels the progress bar, which is shown in a terminal only.
         """
         bodies = [self.request(prompt, schema) for prompt in prompts]
         names = [json.dumps(body, sort_keys=True) for body in bodies]
         outcomes = self._in_parallel(dict(zip(names, bodies, strict=True)), schema, progress)
-        seen: set[str] = set()
-        ordered: list[Outcome] = []
-        for name in names:
-            ordered.append(replace(outcomes[name], cached=True) if name in seen else outcomes[name])
-            seen.add(name)
-        return ordered
+        fresh = dict(outcomes)  # an answer counts once, for the first of equal prompts
+        return [fresh.pop(name) if name in fresh else replace(outcomes[name], cached=True) for name in names]
 
     def stored(self, prompt: Prompt, schema: type[BaseModel] | None = None) -> Outcome | None:
         """The stored outcome of a prompt, which may be a `Failure`; None if it was never answered."""

@@ -24,14 +24,8 @@ def ask_each(
 ) -> list[Completion[Schema]]:
     """The completion of every prompt, sent concurrently; equal prompts are sent once.
 
-    Parameters
-    ----------
-    names : the query of each prompt, as errors name it: `name_of(query)`.
-    progress : the label of the progress bar.
-
-    Raises
-    ------
-    CompletionError : names the first query without a completion. The other completions are in the model's store.
+    CompletionError names (by `names`: `name_of` of each prompt's query) the first without a completion. The other
+    completions are in the model's store.
     """
     found: list[Completion[Schema]] = []
     for name, outcome in zip(names, model.complete_many(prompts, schema, progress=progress), strict=True):
