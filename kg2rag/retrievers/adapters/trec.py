@@ -7,7 +7,7 @@ and read back. A query without hits has no line. Scores have nine significant di
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from urllib.parse import quote, unquote
 
@@ -35,14 +35,7 @@ def load(path: Path) -> dict[str, list[tuple[str, float]]]:
     ValueError: a line without six fields or with a rank or score that is no number; the message names it.
     """
     run: dict[str, list[tuple[int, str, float]]] = {}
-    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
-        if not line:
-            continue
-        fields = line.split()
-        if len(fields) != 6:
-            raise ValueError(
-                f"{path}, line {number}: {len(fields)} fields instead of 6 (query Q0 passage rank score system)."
-            )
+    for number, fields in _fields(path, "query Q0 passage rank score system"):
         try:
             hit = (int(fields[3]), unquote(fields[2]), float(fields[4]))
         except ValueError as error:
@@ -80,12 +73,7 @@ def load_qrels(path: Path) -> dict[str, dict[str, int]]:
     ValueError: a line without four fields, a grade that is no whole number, or a passage judged twice.
     """
     gold: dict[str, dict[str, int]] = {}
-    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
-        fields = line.split()
-        if not fields:
-            continue
-        if len(fields) != 4:
-            raise ValueError(f"{path}, line {number}: {len(fields)} fields instead of 4 (query 0 passage grade).")
+    for number, fields in _fields(path, "query 0 passage grade"):
         query, id_ = unquote(fields[0]), unquote(fields[2])
         if not re.fullmatch(r"-?\d+", fields[3]):
             raise ValueError(f"{path}, line {number}: grade {fields[3]!r} is no whole number.")
@@ -95,6 +83,17 @@ def load_qrels(path: Path) -> dict[str, dict[str, int]]:
         judged[id_] = int(fields[3])
     relevant = {query: {id_: grade for id_, grade in judged.items() if grade > 0} for query, judged in gold.items()}
     return {query: judged for query, judged in relevant.items() if judged}
+
+
+def _fields(path: Path, names: str) -> Iterator[tuple[int, list[str]]]:
+    """The number and the fields of each line that is not blank."""
+    wanted = len(names.split())
+    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
+        fields = line.split()
+        if fields and len(fields) != wanted:
+            raise ValueError(f"{path}, line {number}: {len(fields)} fields instead of {wanted} ({names}).")
+        if fields:
+            yield number, fields
 
 
 def _encode(name: str) -> str:

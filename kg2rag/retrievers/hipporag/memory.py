@@ -57,17 +57,13 @@ class PhraseGraph:
     def pagerank(
         self, restarts: FloatArray, masks: Sequence[IntArray | None], damping: float, *, passages: bool = True
     ) -> FloatArray:
-        """PageRank of each query; where it has candidates, over these and the phrases they state alone.
+        """(n_queries, n_nodes) PageRank; of a query with candidates over these and the phrases they state alone.
 
         Parameters
         ----------
         restarts : (n_queries, n_nodes), not scaled; nodes outside a query's are ignored.
         masks : the corpus rows that each query may reach, ascending; None for all.
         passages : False walks the phrases alone; passages then have 0.
-
-        Returns
-        -------
-        (n_queries, n_nodes).
         """
         from kg2rag.knowledge.graph.pagerank import pagerank_within
 

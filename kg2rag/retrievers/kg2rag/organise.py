@@ -216,14 +216,12 @@ class Organise(RerankingStage):
         came = [rows for number, rows in enumerate(in_trees) if number in turns]
         full = f"no tree holds it, and the trees left no free place of {self.context} that it could fill"
         unread = f"below the first {self.depth} hits, which Organise reads"
-        late, large = (
-            f"better trees took all {self.context} places",
-            "its tree has more passages than there were places",
-        )
+        late = f"better trees took all {self.context} places"
+        large = f"its tree has more passages than there were places, {self.context}"
         steps = (
             step("read", "pruned", unread, read.rows),
             step("in a tree", "pruned", full, *in_trees, after.rows),
             step("its tree's turn", "pruned", late, *came, after.rows),
-            step("placed", "pruned", f"{large}, {self.context}", after.rows),
+            step("placed", "pruned", large, after.rows),
         )
         return Trace(after, (*before.steps, *steps))

@@ -84,15 +84,9 @@ class TriGraph:
         return found
 
     def pagerank(self, restarts: FloatArray, masks: list[IntArray | None], damping: float) -> FloatArray:
-        """PageRank of each query over its candidates and their entities, or over all where its mask is None.
+        """(n_queries, n_nodes) PageRank of each query over its candidates and their entities, or all without a mask.
 
-        Parameters
-        ----------
-        restarts : (n_queries, n_nodes), not scaled; nodes outside a query's are ignored.
-
-        Returns
-        -------
-        (n_queries, n_nodes).
+        `restarts`: (n_queries, n_nodes), not scaled; nodes outside a query's are ignored.
         """
         from kg2rag.knowledge.graph.pagerank import pagerank_within
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Annotated
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from kg2rag.retrievers.mention_ppr.graph import MentionGraph, mention_graph
 from kg2rag.retrievers.mention_ppr.walks import allowed_nodes, at_once, walked_paths, walks
 from kg2rag.types.arrays import FloatArray, IntArray
 from kg2rag.types.formulas import arithmetic
-from kg2rag.types.parameters import above, at_least, below, check
+from kg2rag.types.parameters import Damping, Natural, Weight, above
 from kg2rag.types.passages import Query
 from kg2rag.types.rankings import Ranking, best, rank
 from kg2rag.types.trace import Trace, step
@@ -56,31 +57,21 @@ class MentionPPR(VectorRetriever):
     """
 
     kb: KnowledgeBase = field(repr=False)
-    damping: float = 0.5
-    iterations: int = 15
-    temperature: float = 0.25
-    backward: float = 0.3
-    name_weight: float = 0.03
-    max_mentions: int = 50
-    dense_seeds: int = 10
-    dense_weight: float = 1.0
-    dense_temperature: float = 0.03
-    title_weight: float = 2.0
-    query_name_weight: float = 0.5
-    depth: int = 100
-    triple_weight: float = 0.0
-    triple_seeds: int = 5
-    triple_seed_weight: float = 0.5
-
-    def __post_init__(self) -> None:
-        positive = ("iterations", "temperature", "dense_seeds", "dense_temperature", "depth")
-        weights = [name for name in MentionPPR.__dataclass_fields__ if name not in ("kb", "damping", *positive)]
-        check(
-            self,
-            damping=above(0) & below(1),
-            **dict.fromkeys(positive, above(0)),
-            **dict.fromkeys(weights, at_least(0)),
-        )
+    damping: Damping = 0.5
+    iterations: Annotated[int, above(0)] = 15
+    temperature: Annotated[float, above(0)] = 0.25
+    backward: Weight = 0.3
+    name_weight: Weight = 0.03
+    max_mentions: Natural = 50
+    dense_seeds: Annotated[int, above(0)] = 10
+    dense_weight: Weight = 1.0
+    dense_temperature: Annotated[float, above(0)] = 0.03
+    title_weight: Weight = 2.0
+    query_name_weight: Weight = 0.5
+    depth: Annotated[int, above(0)] = 100
+    triple_weight: Weight = 0.0
+    triple_seeds: Natural = 5
+    triple_seed_weight: Weight = 0.5
 
     @property
     def graph(self) -> MentionGraph:

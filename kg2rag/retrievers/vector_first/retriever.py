@@ -30,7 +30,6 @@ from kg2rag.retrievers.dense import Dense, VectorRetriever
 from kg2rag.retrievers.linking.linkers import ChainLinker, Link, Linker, NGramLinker
 from kg2rag.retrievers.vector_first.entities import (
     OfTypes,
-    Related,
     related_documents,
     related_entities,
     rows_of,
@@ -118,18 +117,20 @@ class VectorFirst(VectorRetriever):
         return ChainLinker((chosen, fallback)).link_batch(queries)
 
     def _augment(self, query: Query, dense: Ranking, links: Sequence[Link], mask: IntArray | None) -> Ranking:
-        related = self._related(links)
+        related = related_entities(self.kb.graph, links, hops=self.hops, limit=self.limit)
         sources = related_documents(self.kb, related, dense.rows, mask)
         rows, similarity = self._nearest(query, list(sources), mask)
         leading = [sources[self.kb.corpus.doc_ids[row]] for row in rows.tolist()]
         strength = np.array([near.strength for near in leading])
         confidence = np.array([near.confidence for near in leading])
+        augmented, formula = self._combined(similarity, strength * confidence)
         blank, graph = np.full(len(dense), np.nan), self.kb.graph
         paths = TriplePaths(graph, dict(zip(rows.tolist(), leading, strict=True)), attrgetter("path"))
+        formulas = {"vector": "similarity", "graph_augmented": formula}
         return rank(
             query.id,
             np.concatenate([dense.rows, rows]),
-            np.concatenate([dense.scores, self._combined(similarity, strength * confidence)]),
+            np.concatenate([dense.scores, augmented]),
             dense.ids,
             self.max_total,
             stages=("vector", "graph_augmented"),
@@ -141,7 +142,7 @@ class VectorFirst(VectorRetriever):
             },
             paths=paths,
             metadata={
-                **arithmetic(self._formulas(), {"vector": "dense", "graph_augmented": "graph"}),
+                **arithmetic(formulas, {"vector": "dense", "graph_augmented": "graph"}),
                 "retrieval_strategy": "vector_first_graph_augmented" if links else "vector_only",
                 "query_entities": tuple(graph.names[link.entity] for link in links),
                 "expanded_entities": tuple(graph.names[near.entity] for near in related),
@@ -150,19 +151,15 @@ class VectorFirst(VectorRetriever):
             },
         )
 
-    def _combined(self, similarity: FloatArray, certainty: FloatArray) -> FloatArray:
+    def _combined(self, similarity: FloatArray, certainty: FloatArray) -> tuple[FloatArray, str]:
+        """The scores of augmented passages and their formula."""
         if self.scoring == "boost":
-            return similarity * (1 + self.boost * certainty)
-        plain: FloatArray = similarity * (1 + self.boost)
-        return plain * certainty if self.scoring == "product" else plain
-
-    def _formulas(self) -> dict[str, str]:
-        augmented = {
-            "boost": f"similarity · (1 + {number(self.boost)} · strength · confidence)",
-            "plain": f"similarity · {number(1 + self.boost)}",
-            "product": f"similarity · {number(1 + self.boost)} · strength · confidence",
-        }
-        return {"vector": "similarity", "graph_augmented": augmented[self.scoring]}
+            formula = f"similarity · (1 + {number(self.boost)} · strength · confidence)"
+            return similarity * (1 + self.boost * certainty), formula
+        plain, formula = similarity * (1 + self.boost), f"similarity · {number(1 + self.boost)}"
+        return (
+            (plain, formula) if self.scoring == "plain" else (plain * certainty, f"{formula} · strength · confidence")
+        )
 
     def _nearest(self, query: Query, documents: Sequence[str], mask: IntArray | None) -> tuple[IntArray, FloatArray]:
         """The passages of some documents most similar to the query."""
@@ -174,9 +171,6 @@ class VectorFirst(VectorRetriever):
         similarity = self.kb.dense.cosines(self.kb.encode_queries([query])[0], rows)
         order = np.lexsort((rows, -similarity))[: self.max_augmented]
         return rows[order], similarity[order]
-
-    def _related(self, links: Sequence[Link]) -> list[Related]:
-        return related_entities(self.kb.graph, links, hops=self.hops, limit=self.limit)
 
     def _why_vector_only(self) -> str:
         return why_none(self.kb, self.types) if self.use_graph else "use_graph is False"
@@ -193,7 +187,8 @@ class VectorFirst(VectorRetriever):
         )
         for query, dense, links, before, after in columns:
             names = [link.entity for link in links]
-            sources = related_documents(self.kb, self._related(links), dense.rows, self.kb.candidates([query])[0])
+            related = related_entities(self.kb.graph, links, hops=self.hops, limit=self.limit)
+            sources = related_documents(self.kb, related, dense.rows, self.kb.candidates([query])[0])
             met = rows_of(self.kb, list(sources))
             why = "no entity of the query leads to it" if links else self._why_vector_only()
             steps = (

@@ -44,15 +44,15 @@ def pool_of(kb: KnowledgeBase, rows: Sequence[int]) -> tuple[TitlePool, Titles]:
 
 def stated_triples(kb: KnowledgeBase) -> list[list[Triple]]:
     """(n_passages,) the triples that each passage states, in the source's own spelling and order."""
-    return kb.part("stated_triples", lambda: _stated(kb))
 
+    def stated() -> list[list[Triple]]:
+        found: list[list[Triple]] = [[] for _ in kb.corpus.ids]
+        for triple in kb.extraction.triples:
+            if triple.passage_id:
+                found[kb.corpus.row(triple.passage_id)].append(triple)
+        return found
 
-def _stated(kb: KnowledgeBase) -> list[list[Triple]]:
-    stated: list[list[Triple]] = [[] for _ in kb.corpus.ids]
-    for triple in kb.extraction.triples:
-        if triple.passage_id:
-            stated[kb.corpus.row(triple.passage_id)].append(triple)
-    return stated
+    return kb.part("stated_triples", stated)
 
 
 class QueryPlan(NamedTuple):
@@ -106,7 +106,11 @@ class Planner:
         nodes = {**dict(seeds), **dict(sorted(appended, key=lambda node: -node[1]))}
         if facts is None:
             facts = [triple for row in nodes for triple in pool.stated[row]]
-        facts = self._in_node_order(facts, nodes)
+        # By passage in the order of the nodes; where order is by similarity alone, equal scores by corpus position.
+        depth_first = self.switches.edge_order == "depth_first"
+        listed = sorted(nodes, key=lambda row: (-nodes[row], row)) if depth_first else nodes
+        place = {self.kb.corpus.ids[row]: i for i, row in enumerate(listed)}
+        facts = sorted(facts, key=lambda fact: place[fact.passage_id])
         mentioned: list[str] = []
         if self.switches.query_edges:
             question = QuestionText(query.text, self.switches.short_spans_match)
@@ -140,12 +144,6 @@ class Planner:
         scores = tally(seeds, pool)
         return [(row, scores.smoothed(title, average)) for row, title in brought], facts
 
-    def _in_node_order(self, facts: list[Triple], nodes: dict[int, float]) -> list[Triple]:
-        """By passage in the order of the nodes; where order is by similarity alone, equal scores by corpus position."""
-        rows = sorted(nodes, key=lambda row: (-nodes[row], row)) if self.switches.edge_order == "depth_first" else nodes
-        place = {self.kb.corpus.ids[row]: i for i, row in enumerate(rows)}
-        return sorted(facts, key=lambda fact: place[fact.passage_id])
-
     def _trees(self, facts: list[Triple], weights: np.ndarray, mentioned: list[str]) -> list[list[int]]:
         edges = [(self._vertex(fact.head), self._vertex(fact.tail)) for fact in facts]
         names = list(dict.fromkeys(map(self._vertex, mentioned)))
@@ -173,10 +171,5 @@ class Planner:
         if not self.switches.repeat_passages:
             owners = list(dict.fromkeys(owners))
         with_facts = self.mode == "musique"
-        return tree_text(
-            owners,
-            joined_texts(self.kb, self.switches.separator),
-            pool.stated,
-            facts=with_facts,
-            limit=self.max_characters,
-        )
+        texts = joined_texts(self.kb, self.switches.separator)
+        return tree_text(owners, texts, pool.stated, facts=with_facts, limit=self.max_characters)

@@ -152,7 +152,14 @@ def by_titles(seeds: Sequence[tuple[int, float]], pool: TitlePool, switches: Swi
 
     `seeds`: (row, score), best first.
     """
-    return _appended(seeds, pool, _related(seeds, pool, switches), switches)
+    seeded = {row for row, _ in seeds}
+    return [
+        (row, title)
+        for title in _related(seeds, pool, switches)
+        if switches.titles_without_triples or any(pool.stated[row] for row in pool.rows_of[title])
+        for row in pool.rows_of[title]
+        if row not in seeded
+    ]
 
 
 def tally(seeds: Sequence[tuple[int, float]], pool: TitlePool) -> Tally:
@@ -202,16 +209,3 @@ def _related(seeds: Sequence[tuple[int, float]], pool: TitlePool, switches: Swit
         means.add(pool.titles[row], score)
     outstanding = repeated.union(sorted(means.total, key=lambda title: -means.mean(title))[:2])
     return {title: None for title in related if title in outstanding or title not in means.total}
-
-
-def _appended(
-    seeds: Sequence[tuple[int, float]], pool: TitlePool, related: Mapping[str, None], switches: Switches
-) -> list[tuple[int, str]]:
-    seeded = {row for row, _ in seeds}
-    return [
-        (row, title)
-        for title in related
-        if switches.titles_without_triples or any(pool.stated[row] for row in pool.rows_of[title])
-        for row in pool.rows_of[title]
-        if row not in seeded
-    ]
