@@ -6,8 +6,10 @@ and is never scored as an empty answer. The prompts are ours.
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from string import Formatter
 from typing import TYPE_CHECKING
 
@@ -51,23 +53,10 @@ class ReaderPrompt:
         return self.template.format(question=question, context=context)
 
 
-SHORT = ReaderPrompt(
-    "Read the passages, then answer the question.\n"
-    "Give only the answer, as short as it can be: a name, a number, a date, yes or no. No sentence, no explanation.\n\n"
-    "{context}\n\n"
-    "Question: {question}"
-)
+_PROMPTS = tomllib.loads(Path(__file__).with_name("prompts.toml").read_text(encoding="utf-8"))
+SHORT = ReaderPrompt(**_PROMPTS["short"])
 """The answer alone, as exact match and F1 expect it."""
-
-REASONED = ReaderPrompt(
-    "Read the passages, then answer the question. Work out step by step which passages you need and what follows from "
-    "them.\n"
-    'End with one line that begins "Answer:" and holds only the answer, as short as it can be: a name, a number, a '
-    "date, yes or no.\n\n"
-    "{context}\n\n"
-    "Question: {question}",
-    labelled=True,
-)
+REASONED = ReaderPrompt(**_PROMPTS["reasoned"])
 """Reasoning first, then a line "Answer: …"; for several hops. It costs more and needs a larger `max_tokens`."""
 
 
@@ -118,20 +107,13 @@ class Answers:
         """One row a question: query_id, answer or failure (the other is blank), tokens, attempts, cached."""
         import pandas as pd
 
+        counts = ("prompt_tokens", "completion_tokens", "attempts", "cached")
+        texts, failed = self.texts, {id_: str(failure) for id_, failure in self.failed.items()}
         rows = [
-            (
-                id_,
-                outcome.text if isinstance(outcome, Answer) else None,
-                str(outcome) if isinstance(outcome, Failure) else None,
-                outcome.prompt_tokens,
-                outcome.completion_tokens,
-                outcome.attempts,
-                outcome.cached,
-            )
+            (id_, texts.get(id_), failed.get(id_), *(getattr(outcome, name) for name in counts))
             for id_, outcome in self.outcomes.items()
         ]
-        columns = ["query_id", "answer", "failure", "prompt_tokens", "completion_tokens", "attempts", "cached"]
-        return pd.DataFrame(rows, columns=columns)
+        return pd.DataFrame(rows, columns=["query_id", "answer", "failure", *counts])
 
 
 @dataclass(frozen=True)
@@ -174,13 +156,12 @@ class Reader:
             return outcome
         counts = (outcome.prompt_tokens, outcome.completion_tokens)
         text = _answer_in(outcome.text, labelled=self.prompt.labelled)
+        if text:
+            return Answer(text, *counts, cached=outcome.cached, attempts=outcome.attempts)
+        reason = "nothing follows the label 'Answer:'"
         if text is None:
             reason = f"the output has no line that begins 'Answer:'; it ends {outcome.text[-80:]!r}"
-            return Failure("output", reason, outcome.attempts, *counts, cached=outcome.cached)
-        if not text:
-            reason = "nothing follows the label 'Answer:'"
-            return Failure("output", reason, outcome.attempts, *counts, cached=outcome.cached)
-        return Answer(text, *counts, cached=outcome.cached, attempts=outcome.attempts)
+        return Failure("output", reason, outcome.attempts, *counts, cached=outcome.cached)
 
 
 def _answer_in(output: str, *, labelled: bool) -> str | None:

@@ -110,13 +110,7 @@ class GraphCeiling:
 
 
 def graph_report(
-    kb: KnowledgeBase,
-    data: QADataset,
-    *,
-    hops: int = 3,
-    linker: Linker | None = None,
-    draws: int = 10,
-    seed: int = 0,
+    kb: KnowledgeBase, data: QADataset, *, hops: int = 3, linker: Linker | None = None, draws: int = 10, seed: int = 0
 ) -> GraphCeiling:
     """How much of the gold of some questions the graph of a knowledge base could bring in.
 

@@ -51,11 +51,7 @@ def per_query_table(frames: Mapping[str, pd.DataFrame], data: QADataset, metrics
 
 
 def score_table(
-    per_query: pd.DataFrame,
-    metrics: Sequence[str],
-    baseline: str,
-    seed: int,
-    per_seed: pd.DataFrame | None = None,
+    per_query: pd.DataFrame, metrics: Sequence[str], baseline: str, seed: int, per_seed: pd.DataFrame | None = None
 ) -> pd.DataFrame:
     """One row per system and metric.
 

@@ -79,10 +79,7 @@ ODD_GRAPHS: Mapping[str, Extraction] = {
     "an empty graph": Extraction(),
     "a graph of one entity": Extraction(mentions=(Mention("Anna Abbott", "p3"),)),
     "a graph that no query names": Extraction(
-        triples=(
-            Triple("Quetzalcoatl", "rivals", "Huitzilopochtli", "p3"),
-            Triple("Quetzalcoatl", "of", "Tula", "p9"),
-        )
+        triples=(Triple("Quetzalcoatl", "rivals", "Huitzilopochtli", "p3"), Triple("Quetzalcoatl", "of", "Tula", "p9"))
     ),
 }
 

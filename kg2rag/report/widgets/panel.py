@@ -56,10 +56,7 @@ class Panel:
         self.forth = widgets.Button(description="next ›", layout={"width": "8em"})
         self.place = widgets.Label()
         self.shown = widgets.HTML(layout={"width": "100%"})
-        rows = (
-            (self.left, self.right, self.metric),
-            (self.order, self.kind, self.hits, self.words),
-        )
+        rows = ((self.left, self.right, self.metric), (self.order, self.kind, self.hits, self.words))
         bars = [widgets.HBox(row, layout={"flex_flow": "row wrap"}) for row in rows]
         caveat = [widgets.Label(self.board.caveat())] if self.board.caveat() else []
         turn = widgets.HBox((self.back, self.forth, self.place))
