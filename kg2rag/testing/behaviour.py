@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.dense import Dense
-from kg2rag.testing.rankings import each
-from kg2rag.testing.trial import Trial, difference, named, remarks
+from kg2rag.testing.trial import Trial, difference, named
+from kg2rag.types.formulas import FORMULA, SOURCE
 from kg2rag.types.rankings import Ranking
 
 SHALLOW = 7
@@ -19,20 +19,20 @@ SHALLOW = 7
 def batches(trial: Trial) -> Iterator[str]:
     """A batch equals its queries one by one, in any order."""
     alone = [trial.system.retrieve_batch([query], trial.k)[0] for query in trial.queries]
+    yield from _differences(trial, alone, "in a batch and alone")
     turned = trial.system.retrieve_batch(trial.queries[::-1], trial.k)[::-1]
-    for how, others in (("alone", alone), ("in a batch of another order", turned)):
-        yield from _differences(trial, others, f"in a batch and {how}")
+    yield from _differences(trial, turned, "in a batch and in a batch of another order")
 
 
 def prefixes(trial: Trial) -> Iterator[str]:
     """The hits at a smaller `k` are a prefix of those at a larger one: internal depths are parameters, never `k`."""
     for k in (1, SHALLOW, 10 * max(trial.k, 1000)):
-        other = trial.system.retrieve_batch(trial.queries, k)
-        small, large = (trial.k, other) if k > trial.k else (k, trial.rankings)
-        shallow = trial.rankings if k > trial.k else other
-        for query, one, two in zip(trial.queries, shallow, large, strict=True):
-            if wrong := difference(one, two.top(small), metadata=False):
-                yield f"{named(query)}, at k = {small} and k = {max(k, trial.k)}: {wrong}"
+        small, large = sorted((k, trial.k))
+        found = trial.system.retrieve_batch(trial.queries, k)
+        for query, own, other in zip(trial.queries, trial.rankings, found, strict=True):
+            shallow, deep = (other, own) if k < trial.k else (own, other)
+            if wrong := difference(shallow, deep.top(small), metadata=False):
+                yield f"{named(query)}, at k = {small} and k = {large}: {wrong}"
 
 
 def bounds_of_k(trial: Trial) -> Iterator[str]:
@@ -64,58 +64,49 @@ def pickling(trial: Trial) -> Iterator[str]:
         again = pickle.loads(pickle.dumps(trial.system))  # noqa: S301 (our own, of a moment ago)
     except Exception as error:  # noqa: BLE001
         yield f"it cannot be pickled: {type(error).__name__}: {error}"
-        return
-    yield from _differences(trial, again.retrieve_batch(trial.queries, trial.k), "before and after pickling")
+    else:
+        yield from _differences(trial, again.retrieve_batch(trial.queries, trial.k), "before and after pickling")
 
 
 def configuration(trial: Trial) -> Iterator[str]:
     """Components are dataclasses that equal their copies and whose `repr` shows every parameter, and no data."""
     system = trial.system
-    for part in components(system):
+    for part in _components(system):
         if type(part).__dataclass_params__.frozen is False:  # type: ignore[attr-defined]
             yield f"{type(part).__name__} can be changed: declare it @dataclass(frozen=True)"
         for field in dataclasses.fields(part):  # type: ignore[arg-type]
-            value = getattr(part, field.name)
-            if _is_parameter(value) and not field.repr and field.default is not dataclasses.MISSING:
+            is_parameter = isinstance(getattr(part, field.name), bool | int | float | str | None)
+            if is_parameter and not field.repr and field.default is not dataclasses.MISSING:
                 yield f"{type(part).__name__}.{field.name} is not in the repr, which is part of the cache key"
     if not dataclasses.is_dataclass(system):
         yield f"{type(system).__name__} is no dataclass: its parameters cannot be read"
-    elif dataclasses.replace(system) != system or hash(dataclasses.replace(system)) != hash(system):
+    elif (copy := dataclasses.replace(system)) != system or hash(copy) != hash(system):
         yield "a copy by dataclasses.replace does not equal it"
     if "KnowledgeBase" in repr(system):
         yield "the repr shows the knowledge base: declare kb = field(repr=False)"
 
 
-def _is_parameter(value: object) -> bool:
-    return value is None or isinstance(value, bool | int | float | str)
-
-
-def components(part: object) -> Iterator[object]:
+def _components(part: object) -> Iterator[object]:
     """A system and the dataclasses that it is made of, the knowledge base left out."""
-    if isinstance(part, tuple):
-        for member in part:
-            yield from components(member)
-    elif dataclasses.is_dataclass(part) and not isinstance(part, KnowledgeBase | type):
+    members = part if isinstance(part, tuple) else ()
+    if dataclasses.is_dataclass(part) and not isinstance(part, KnowledgeBase | type):
         yield part
-        for field in dataclasses.fields(part):
-            yield from components(getattr(part, field.name))
+        members = tuple(getattr(part, field.name) for field in dataclasses.fields(part))
+    for member in members:
+        yield from _components(member)
 
 
 def no_silent_fallback(trial: Trial) -> Iterator[str]:
     """A ranking that is another strategy's for some queries says so, under a key of its own in the metadata."""
-    if trial.kb is None:
-        return
-    for yardstick in (Dense(trial.kb), BM25(trial.kb)):
+    for yardstick in () if trial.kb is None else (Dense(trial.kb), BM25(trial.kb)):
         theirs = yardstick.retrieve_batch(trial.queries, trial.k)
-        equal = [_same(one, other) for one, other in zip(trial.rankings, theirs, strict=True)]
-        open_ = [len(ranking) > 1 and query.candidates is None for query, ranking in each(trial)]
-        some = [at for at, same in enumerate(equal) if same and open_[at]]
-        if len(some) == sum(open_):
-            continue  # it is that strategy
-        for at in some:
-            if not remarks(trial.rankings[at]):
-                name = type(yardstick).__name__
-                yield f"{named(trial.queries[at])}: the ranking is {name}'s, without a word of it in the metadata"
+        rows = list(zip(trial.queries, trial.rankings, theirs, strict=True))
+        judged = [row for row in rows if len(row[1]) > 1 and row[0].candidates is None]
+        some = [(query, own) for query, own, other in judged if _same(own, other)]
+        for query, own in some if len(some) < len(judged) else ():  # else it is that strategy
+            if not set(own.metadata) - {FORMULA, SOURCE}:
+                whose = f"the ranking is {type(yardstick).__name__}'s"
+                yield f"{named(query)}: {whose}, without a word of it in the metadata"
 
 
 def _same(one: Ranking, other: Ranking) -> bool:

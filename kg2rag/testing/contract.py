@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from kg2rag.retrievers.contract import Retriever
-from kg2rag.testing import variants
+from kg2rag.testing import behaviour, rankings, variants
 from kg2rag.testing.processes import differing
-from kg2rag.testing.promises import NEEDED, PROMISES
+from kg2rag.testing.rankings import Promise
 from kg2rag.testing.trial import Trial
 from kg2rag.testing.variants import Builder
 from kg2rag.testing.worlds import knowledge_bases, queries_for
@@ -15,7 +15,32 @@ from kg2rag.text.nearest import unknown
 from kg2rag.types.passages import Query
 
 K = 20
+IN_EVERY_WORLD: Mapping[str, Promise] = {
+    "answers every query": rankings.answers,
+    "at most k hits": rankings.at_most_k,
+    "known passages": rankings.known_passages,
+    "finite scores": rankings.finite_scores,
+    "canonical order": rankings.canonical_order,
+    "candidates": rankings.candidates,
+    "a batch equals its queries": behaviour.batches,
+    "a smaller k is a prefix": behaviour.prefixes,
+    "a trace is a retrieval": behaviour.tracing,
+    "stages and paths": rankings.stages,
+    "formula": rankings.formulas,
+    "finds something": rankings.finds_something,
+    "no silent fall-back": behaviour.no_silent_fallback,
+}
+NEEDED = ("answers every query", "known passages")
+"""Where one of these is broken, the others of that world are not tried."""
+IN_THE_FIRST: Mapping[str, Promise] = {
+    "k is checked": behaviour.bounds_of_k,
+    "preparing changes nothing": behaviour.preparing,
+    "pickling": behaviour.pickling,
+    "configuration": behaviour.configuration,
+}
+"""Promises of the class, whatever the world."""
 HASH_SEED = "another hash seed changes nothing"
+PROMISES = (*IN_EVERY_WORLD, *IN_THE_FIRST, HASH_SEED)
 
 
 class ContractError(AssertionError):
@@ -57,21 +82,20 @@ def check_retriever(
     >>> from kg2rag import BM25
     >>> check_retriever(BM25, other_process=False)
     """
-    name = getattr(system, "__name__", type(system).__name__)
-    excused = dict(excused or {})
+    excused = excused or {}
     for promise in excused:
-        if promise not in {*PROMISES, HASH_SEED} and not promise.startswith("parameter "):
-            raise ValueError(unknown("promise", promise, [*PROMISES, HASH_SEED]))
-    broken: dict[str, str] = {}
+        if promise not in PROMISES and not promise.startswith("parameter "):
+            raise ValueError(unknown("promise", promise, PROMISES))
+    if isinstance(system, Retriever) and not asked:
+        raise ValueError("Give queries with a retriever, or how to build one: check_retriever(MentionPPR).")
+    found: dict[str, str] = {}
     for promise, sentence in _broken(system, asked, k, values or {}, excused, other_process):
-        broken.setdefault(promise, sentence)
-    for promise, reason in excused.items():
-        if promise not in broken:
-            broken[promise] = f"it is excused ({reason}) but holds"
-        else:
-            del broken[promise]
+        found.setdefault(promise, sentence)
+    broken = {promise: sentence for promise, sentence in found.items() if promise not in excused}
+    needless = [promise for promise in excused if promise not in found]
+    broken |= {promise: f"it is excused ({excused[promise]}) but holds" for promise in needless}
     if broken:
-        raise ContractError(name, broken)
+        raise ContractError(getattr(system, "__name__", type(system).__name__), broken)
 
 
 def _broken(
@@ -83,34 +107,29 @@ def _broken(
     other_process: bool,
 ) -> Iterator[tuple[str, str]]:
     if isinstance(system, Retriever):
-        if not asked:
-            raise ValueError("Give queries with a retriever, or how to build one: check_retriever(MentionPPR).")
-        trials, builder = [Trial(system, asked, k)], None
+        trials, builder = [Trial(system, asked or (), k)], None
     else:
-        builder = system
-        trials = [
-            Trial(builder(kb), queries_for(kb) if asked is None else asked, k, world, kb)
-            for world, kb in knowledge_bases().items()
-        ]
+        builder, worlds = system, knowledge_bases()
+        trials = [Trial(builder(kb), asked or queries_for(kb, name), k, name, kb) for name, kb in worlds.items()]
+    first = trials[0]
     for trial in trials:
-        broken = list(_of_world(trial))
+        broken = list(_of_world(trial, {**IN_EVERY_WORLD, **IN_THE_FIRST} if trial is first else IN_EVERY_WORLD))
         yield from broken
         if not {promise for promise, _ in broken} <= set(excused):
             return  # the other worlds would mostly repeat it
-    first = trials[0]
     yield from variants.checks(first, builder, values)
     if other_process:
         found = differing({"": first.system}, {"": first.rankings}, first.queries, k)
         yield from ((HASH_SEED, sentence) for _, sentence in found)
 
 
-def _of_world(trial: Trial) -> Iterator[tuple[str, str]]:
-    for promise, check in PROMISES.items():
+def _of_world(trial: Trial, promises: Mapping[str, Promise]) -> Iterator[tuple[str, str]]:
+    for promise, check in promises.items():
         try:
             sentence = next(check(trial), None)
         except Exception as error:  # noqa: BLE001 (whatever a user's class raises is the finding)
             sentence = f"{type(error).__name__}: {error}"
         if sentence is not None:
-            yield promise, f"{trial.where}{sentence}"
+            yield promise, f"on {trial.world}, {sentence}" if trial.world else sentence
             if promise in NEEDED:
                 return

@@ -5,18 +5,13 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 
 from kg2rag.types.passages import Hit
 from kg2rag.types.rankings import Ranking
 
-OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-}
+OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
 
 
 def worked_out(ranking: Ranking, hit: Hit) -> float:
@@ -24,8 +19,8 @@ def worked_out(ranking: Ranking, hit: Hit) -> float:
     given = ranking.metadata["score"]
     formula = given[hit.stage] if isinstance(given, Mapping) else given
     names = tuple(sorted(ranking.score_parts))
-    values = {f"part{at}": hit.score_parts.get(name) for at, name in enumerate(names)}
-    terms = [term for term, needs in _terms(str(formula), names) if all(values.get(name) is not None for name in needs)]
+    values = {f"part{at}": hit.score_parts[name] for at, name in enumerate(names) if name in hit.score_parts}
+    terms = [term for term, needs in _terms(str(formula), names) if needs <= values.keys()]
     if not terms:
         raise ValueError(f"no term of {formula!r} can be worked out from {dict(hit.score_parts)}")
     return sum(_value(term, values) for term in terms)
@@ -37,26 +32,22 @@ def _terms(formula: str, names: tuple[str, ...]) -> list[tuple[ast.expr, set[str
     longest = sorted(range(len(names)), key=lambda at: -len(names[at]))
     found = re.compile("|".join(rf"(?<![\w.])(?:{re.escape(names[at])})(?!\w)" for at in longest))
     text = found.sub(lambda match: f"part{names.index(match.group())}", formula) if names else formula
-    terms = list(_summands(ast.parse(text.replace("·", "*"), mode="eval").body))
+    terms = _summands(ast.parse(text.replace("·", "*"), mode="eval").body)
     return [(term, {node.id for node in ast.walk(term) if isinstance(node, ast.Name)}) for term in terms]
 
 
-def _summands(node: ast.expr) -> Iterator[ast.expr]:
+def _summands(node: ast.expr) -> list[ast.expr]:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        yield from _summands(node.left)
-        yield from _summands(node.right)
-    else:
-        yield node
+        return [*_summands(node.left), *_summands(node.right)]
+    return [node]
 
 
-def _value(node: ast.expr, values: Mapping[str, float | None]) -> float:
-    if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
-        return float(node.value)
-    if isinstance(node, ast.Name):
-        value = values.get(node.id)
-        if value is None:
-            raise ValueError(f"{node.id!r} is no part of the hit")
-        return value
-    if isinstance(node, ast.BinOp):
-        return OPERATORS[type(node.op)](_value(node.left, values), _value(node.right, values))
+def _value(node: ast.expr, values: Mapping[str, float]) -> float:
+    match node:
+        case ast.Constant(value=int() | float() as number):
+            return float(number)
+        case ast.Name(id=name):
+            return values[name]
+        case ast.BinOp(left, sign, right):
+            return float(OPERATORS[type(sign)](_value(left, values), _value(right, values)))
     raise ValueError(f"{ast.unparse(node)} is no arithmetic.")

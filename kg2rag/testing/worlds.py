@@ -6,6 +6,7 @@ with forty words and many near-ties, do not.
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,16 +27,12 @@ from kg2rag.types.corpus import Corpus
 from kg2rag.types.passages import Passage, Query, Triple
 
 N_PASSAGES = 300
+FIRST = "random facts"
 
-WORDS = (
-    "river mountain painter orchestra bridge harbour novel senator castle engine comet glacier printer library "
-    "festival garden theatre railway observatory abbey treaty coach pilot sculptor volcano canal market academy "
-    "island lighthouse was built near by the in of and after"
-).split()
-FIRST = ("Anna", "Boris", "Clara", "Dmitri", "Elena", "Farid", "Greta", "Hugo", "Ines", "Jonas")
-LAST = ("Abbott", "Brandt", "Castillo", "Dahl", "Eriksen", "Fontaine", "Grimaldi", "Haddad")
-RELATIONS = ("born in", "built", "painted", "married", "succeeded")
-NAMES = tuple(f"{first} {last}" for last in LAST for first in FIRST)  # 80; the first 60 are titles too
+_TEXTS = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+WORDS: list[str] = " ".join(_TEXTS["words"]).split()
+NAMES = tuple(f"{first} {last}" for last in _TEXTS["last names"] for first in _TEXTS["first names"])
+"""80 names; the first 60 are titles too."""
 
 
 def corpus(seed: int = 0) -> Corpus:
@@ -57,11 +54,6 @@ def _sentence(random: np.random.Generator) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
-def untitled(over: Corpus) -> Corpus:
-    """The same passages, every second one without a title."""
-    return Corpus.from_passages([replace(passage, title="") if i % 2 else passage for i, passage in enumerate(over)])
-
-
 def graph(over: Corpus, seed: int = 1) -> KnowledgeGraph:
     """Four hundred random facts between the names, most of them stated by a passage."""
     random = np.random.default_rng(seed)
@@ -70,7 +62,7 @@ def graph(over: Corpus, seed: int = 1) -> KnowledgeGraph:
         head, tail = random.choice(len(NAMES), size=2, replace=False).tolist()
         passage = f"p{random.integers(N_PASSAGES)}" if random.random() < 0.9 else ""
         strength = float(random.integers(1, 11))
-        triples.append(Triple(NAMES[head], str(random.choice(RELATIONS)), NAMES[tail], passage, strength))
+        triples.append(Triple(NAMES[head], str(random.choice(_TEXTS["relations"])), NAMES[tail], passage, strength))
     mentions = tuple(Mention(name, f"p{random.integers(N_PASSAGES)}", 0) for name in NAMES)
     return KnowledgeGraph.build(Extraction(tuple(triples), mentions), over)
 
@@ -82,21 +74,11 @@ ODD_GRAPHS: Mapping[str, Extraction] = {
         triples=(Triple("Quetzalcoatl", "rivals", "Huitzilopochtli", "p3"), Triple("Quetzalcoatl", "of", "Tula", "p9"))
     ),
 }
-
 AWKWARD = (
-    Query("empty", ""),
-    Query("blank", " \n\t "),
-    Query("stop words", "the of and in"),
-    Query("unknown words", "zyzzyva qwertz"),
-    Query("punctuation", "?!... --- ()[]{}\"'\\ ++ %"),
-    Query("emoji", "🌋 vulcão Ünïcödé 東京 Ἀθῆναι \u200d\u202e anna\u0301"),
-    Query("lone surrogate", "river \ud83d bridge"),
-    Query("null", "river\x00bridge"),
+    *(Query(id_, text) for id_, text in _TEXTS["awkward"].items()),
     Query("very long", "Anna Abbott built the bridge near the river. " * 400),
-    Query("one letter", "a"),
-    Query("tie", "The bridge was built by Anna Abbott."),
-    Query("inflected", "rivers painting castles"),
     Query("many names", f"Did {', '.join(NAMES[::9])} build it?"),
+    Query("awkward candidates", "", ("p5",)),
 )
 
 
@@ -107,16 +89,16 @@ def queries() -> list[Query]:
     for i in range(40):
         words = " ".join(random.choice(WORDS, size=4).tolist())
         text = f"Which {words} did {random.choice(NAMES)} know?" if i % 2 else f"which {words} was that"
-        candidates = (
-            tuple(f"p{row}" for row in random.choice(N_PASSAGES, size=10, replace=False)) if i % 5 == 3 else None
-        )
-        asked.append(Query(f"q{i}", text, candidates))
-    return [*asked, *AWKWARD, Query("awkward candidates", "", ("p5",)), Query("same text", asked[1].text)]
+        some = random.choice(N_PASSAGES, size=10, replace=False) if i % 5 == 3 else ()
+        asked.append(Query(f"q{i}", text, tuple(f"p{row}" for row in some) or None))
+    return [*asked, *AWKWARD, Query("same text", asked[1].text)]
 
 
-def queries_for(kb: KnowledgeBase) -> list[Query]:
-    """The queries of a world; those without ordinary words alone where it is too small for the others' candidates."""
-    return queries() if len(kb.corpus) == N_PASSAGES else [*AWKWARD, Query("awkward candidates", "", ("p5",))]
+def queries_for(kb: KnowledgeBase, world: str) -> Sequence[Query]:
+    """All in the first world; every third ordinary one in the others, none where candidates would be unknown."""
+    if world == FIRST:
+        return queries()
+    return AWKWARD if len(kb.corpus) < N_PASSAGES else [*queries()[:40:3], *AWKWARD]
 
 
 def is_ordinary(query: Query) -> bool:
@@ -145,24 +127,26 @@ class HashedWords:
         return np.asarray(vectors / np.where(norms > 0, norms, 1), dtype=np.float32)
 
 
-def build(store: Store, extraction: Extraction | None = None, embedder: Embedder | None = None) -> KnowledgeBase:
-    """The knowledge base of the world, with the random graph or one of `extraction`."""
+def build(store: Store, embedder: Embedder | None = None) -> KnowledgeBase:
+    """The knowledge base of the first world."""
     over = corpus()
-    made = graph(over) if extraction is None else KnowledgeGraph.build(extraction, over)
-    return KnowledgeBase.build(over, made, store=store, embedder=embedder)
+    return KnowledgeBase.build(over, graph(over), store=store, embedder=embedder)
 
 
 @cache
 def knowledge_bases() -> Mapping[str, KnowledgeBase]:
     """By name, the knowledge bases that a contract is checked on; in a temporary store, kept until the process ends."""
-    store = Store(Path(_folder().name))
-    bare = untitled(corpus())
+    store, embedder, whole = Store(Path(_folder().name)), HashedWords(), corpus()
+    bare = Corpus.from_passages([replace(each, title="") if i % 2 else each for i, each in enumerate(whole)])
     one = Corpus.from_passages([Passage("p5", "", "Anna Abbott built the bridge.", "d", 0)])
+    worlds: dict[str, tuple[Corpus, KnowledgeGraph | str]] = {
+        FIRST: (whole, graph(whole)),
+        "passages without titles": (bare, graph(bare)),
+        **{name: (whole, KnowledgeGraph.build(extraction, whole)) for name, extraction in ODD_GRAPHS.items()},
+        "one passage": (one, "mentions"),
+    }
     return {
-        "random facts": build(store, embedder=HashedWords()),
-        "passages without titles": KnowledgeBase.build(bare, graph(bare), store=store, embedder=HashedWords()),
-        **{name: build(store, extraction, HashedWords()) for name, extraction in ODD_GRAPHS.items()},
-        "one passage": KnowledgeBase.build(one, store=store, embedder=HashedWords()),
+        name: KnowledgeBase.build(over, made, store=store, embedder=embedder) for name, (over, made) in worlds.items()
     }
 
 
