@@ -16,7 +16,7 @@ from .evaluation.diagnosis import Waterfall as Waterfall
 from .evaluation.diagnosis import oracle_ladder as oracle_ladder
 from .evaluation.diagnosis import waterfall as waterfall
 from .evaluation.graph_report import graph_report as graph_report
-from .evaluation.seeds import replicates as replicates
+from .evaluation.running import replicates as replicates
 from .experiments.reproduction.ledger import Ledger as Ledger
 from .experiments.reproduction.runs import reproduce as reproduce
 from .experiments.sweep import Sweep as Sweep

@@ -7,6 +7,6 @@ one system under several seeds.
 from kg2rag.evaluation.compare import compare
 from kg2rag.evaluation.comparison import Comparison
 from kg2rag.evaluation.metrics import evaluate
-from kg2rag.evaluation.seeds import replicates
+from kg2rag.evaluation.running import replicates
 
 __all__ = ["Comparison", "compare", "evaluate", "replicates"]

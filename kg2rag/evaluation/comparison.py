@@ -22,7 +22,7 @@ from kg2rag.types.rankings import Ranking
 if TYPE_CHECKING:
     import pandas as pd
 
-    from kg2rag.evaluation.diagnosis.contexts import Formatter
+    from kg2rag.evaluation.diagnosis.fates import Formatter
     from kg2rag.types.questions import QADataset
 
 PAIRS_IN_REPORT = 10

@@ -80,10 +80,11 @@ class GraphCeiling:
         """
         import pandas as pd
 
-        rows = []
-        for type_, part in self._parts():
-            means = part[["chain_0", "random_0", "chain_1", "random_1"]].astype(float).mean()
-            rows.append((type_, int(part["chain_0"].notna().sum()), *means))
+        shares = ["chain_0", "random_0", "chain_1", "random_1"]
+        rows = [
+            (type_, int(part["chain_0"].notna().sum()), *part[shares].astype(float).mean())
+            for type_, part in self._parts()
+        ]
         columns = ["type", "chains", "shared_entity", "random_shared_entity", "one_triple", "random_one_triple"]
         return pd.DataFrame(rows, columns=columns)
 

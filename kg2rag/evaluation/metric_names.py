@@ -1,16 +1,21 @@
-"""Metrics as they are requested, names and functions -> what each computes, and how much of a ranking it reads.
+"""Metrics as they are requested, names and functions -> what each computes, how much it reads; and a function's scores.
 
 `recall@5` reads five hits, `recall@500tokens` as many whole hits, best first, as fit in 500 tokens, `recall` all.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
+
+import numpy as np
 
 from kg2rag.text import plugins
 from kg2rag.text.nearest import nearest
+from kg2rag.types.arrays import FloatArray
 from kg2rag.types.parameters import called
 from kg2rag.types.rankings import Ranking
 
@@ -20,20 +25,7 @@ Metrics = Sequence[str | MetricFunction] | Mapping[str, str | MetricFunction]
 """Names and functions, a function under its `__name__`; or column name -> name or function."""
 
 DEFAULT_METRICS = ("recall@2", "recall@5", "recall@10", "recall@500tokens", "all_recall@5", "mrr@10")
-CUT = (
-    "all_recall",
-    "dcg",
-    "dcg_burges",
-    "f1",
-    "hit_rate",
-    "hits",
-    "map",
-    "mrr",
-    "ndcg",
-    "ndcg_burges",
-    "precision",
-    "recall",
-)
+CUT = tuple("all_recall dcg dcg_burges f1 hit_rate hits map mrr ndcg ndcg_burges precision recall".split())
 """Metrics that take a depth, `@k`, or a budget, `@Ntokens`; without one they read the whole ranking."""
 WHOLE = ("r-precision",)
 """Metrics that choose their depth themselves: ranx ignores a given one, so none is accepted."""
@@ -42,6 +34,8 @@ SUPPORT = ("support_f1", "support_precision", "support_recall")
 FUNCTIONS: dict[str, MetricFunction] = {}
 """Name -> function, of metrics that ranx lacks; other packages add theirs by an entry point, see `GROUP`."""
 GROUP = "kg2rag.metrics"
+REPEATED = 10
+"""So many questions are scored twice, to detect a metric that draws random numbers or remembers its calls."""
 _COLUMN = re.compile(r"[A-Za-z][A-Za-z0-9_.@+-]*")
 _RESERVED = ("query_id", "system", "type", "hops", "gold", "question", "ms_per_query")  # columns of result tables
 
@@ -162,3 +156,37 @@ def _close(name: str) -> str:
     base, at, depth = name.partition("@")
     found = nearest(base, (*CUT, *WHOLE, *SUPPORT))
     return "" if found is None else f" Did you mean {found + at + depth!r}?"
+
+
+def function_scores(metric: Metric, rankings: Sequence[Ranking], gold: Sequence[Mapping[str, int]]) -> FloatArray:
+    """(n_queries,) what a metric's function returns for each ranking, empty ones included.
+
+    Raises
+    ------
+    TypeError : it returned no number. ValueError : NaN or infinite, or another number for the same question.
+    """
+    function = metric.function
+    assert function is not None
+    scores = np.empty(len(rankings))
+    for place, (ranking, wanted) in enumerate(zip(rankings, gold, strict=True)):
+        scores[place] = value = _score(metric.name, function, ranking, wanted)
+        if place < REPEATED and (again := _score(metric.name, function, ranking, wanted)) != value:
+            raise ValueError(
+                f"Metric {metric.name!r}, query {ranking.query_id!r}: {value!r}, then {again!r}. A metric must give "
+                "the same score for the same ranking: fix its seed, keep no state."
+            )
+    return scores
+
+
+def _score(name: str, function: MetricFunction, ranking: Ranking, gold: Mapping[str, int]) -> float:
+    where = f"Metric {name!r}, query {ranking.query_id!r}"
+    try:
+        found: object = function(ranking, dict(gold))  # a copy: what it changes is its own
+    except Exception as error:  # whatever a metric raises is raised on, with where it happened
+        error.add_note(f"{where} failed.")
+        raise
+    if not isinstance(found, Real | np.bool_):
+        raise TypeError(f"{where}: a metric returns a number, not {found!r} ({type(found).__name__}).")
+    if not math.isfinite(found):
+        raise ValueError(f"{where}: the score is {found!r}. Return a finite number; 0 where nothing was found.")
+    return float(found)

@@ -2,7 +2,7 @@
 
 ranx [1] computes every named metric; added here are its missing checks, two definitions that it lacks (`all_recall@k`,
 1 where every gold passage is in the top k, and HotpotQA's supporting sentences in `sentences.py`), and functions of the
-user's own (`own_metrics.py`).
+user's own.
 
 [1] Bassani, "ranx: A Blazing-Fast Python Library for Ranking Evaluation and Comparison", ECIR 2022 (0.3.21 here).
 """
@@ -17,8 +17,7 @@ import numpy as np
 
 from kg2rag.evaluation.budgets import PassageTokens
 from kg2rag.evaluation.checks import check_rankings
-from kg2rag.evaluation.metric_names import SUPPORT, Metric, Metrics, parse_metrics
-from kg2rag.evaluation.own_metrics import function_scores
+from kg2rag.evaluation.metric_names import SUPPORT, Metric, Metrics, function_scores, parse_metrics
 from kg2rag.evaluation.sentences import supporting_sentences
 from kg2rag.types.arrays import FloatArray
 from kg2rag.types.questions import GoldUnit, QADataset

@@ -11,22 +11,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 LIBRARIES = (
-    "kg2rag",
-    "bm25s",
-    "datasets",
-    "faiss-cpu",
-    "networkx",
-    "numba",
-    "numpy",
-    "pandas",
-    "pyarrow",
-    "ranx",
-    "scikit-learn",
-    "scipy",
-    "sentence-transformers",
-    "torch",
-    "transformers",
-)
+    "kg2rag bm25s datasets faiss-cpu networkx numba numpy pandas pyarrow ranx scikit-learn scipy sentence-transformers "
+    "torch transformers"
+).split()
 _THREAD_SETTINGS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 _CHECKOUT = Path(__file__).resolve().parents[2]
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
 
 from kg2rag.evaluation.checks import check_candidates, check_rankings
 from kg2rag.types.parameters import called
 from kg2rag.types.passages import Query
 from kg2rag.types.questions import QADataset
 from kg2rag.types.rankings import Ranking
+
+T = TypeVar("T")
 
 
 class System(Protocol):
@@ -79,6 +82,27 @@ def _repeated(name: str, given: Any) -> list[Any]:
             "repetition."
         )
     return alike
+
+
+def replicates(system: T, seeds: int | Iterable[int]) -> list[T]:
+    """The system under seeds 0 … n-1, or under those given, ready for `compare({"name": replicates(…)}, …)`.
+
+    Raises
+    ------
+    TypeError : the system is no dataclass with a field `seed`.
+    ValueError : fewer than two seeds, or one given twice.
+    """
+    chosen = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
+    names = [field.name for field in dataclasses.fields(system)] if dataclasses.is_dataclass(system) else []
+    if "seed" not in names:
+        raise TypeError(
+            f"{system!r} has no field 'seed', so seeds change nothing in it. Pass a list of systems that differ by "
+            "what is random in them."
+        )
+    if len(set(chosen)) < max(2, len(chosen)):
+        raise ValueError(f"Several seeds need at least two, each once, not {chosen}.")
+    replaceable: Any = system
+    return [dataclasses.replace(replaceable, seed=seed) for seed in chosen]
 
 
 def run(

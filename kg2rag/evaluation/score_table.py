@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kg2rag.evaluation.pairs import corrected, p_of_best, randomised_pairs, t_test
-from kg2rag.evaluation.power import detectable_difference
+from kg2rag.evaluation.pairs import corrected, detectable_difference, p_of_best, randomised_pairs, t_test
 from kg2rag.evaluation.significance import RESAMPLES, bootstrap_interval, win_tie_loss
 from kg2rag.types.arrays import FloatArray
 from kg2rag.types.questions import QADataset
@@ -59,7 +58,7 @@ def score_table(
     its own row is blank (NaN): p_holm (randomisation), wins, ties, losses, p_t_holm (paired t-test), effect_size
     (Cohen's d_z), detectable (the smallest difference seen with 80 % power); then p_best, for the best of a metric
     alone and among up to `MANY` systems (see `pairs.p_of_best`), and seed_sd, the standard deviation of the mean
-    between seeds (see `seeds.py`).
+    between seeds (see `replicates`).
 
     Within a metric, Holm's correction runs over all systems but the baseline. Every metric is a family of its own: a
     claim that rests on several should say so.

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from kg2rag.evaluation.power import detectable_difference, detectable_effect
+from kg2rag.evaluation.pairs import detectable_difference, detectable_effect
 
 
 def test_34_questions_find_a_medium_effect_and_33_do_not():

@@ -6,10 +6,9 @@ equal. The values of `lost_at` are defined in `kg2rag.types.trace.LOST_AT`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
-from kg2rag.evaluation.diagnosis.contexts import Formatter, left_out
 from kg2rag.evaluation.diagnosis.waterfall_view import Waterfall
 from kg2rag.types.parameters import at_least, require
 from kg2rag.types.passages import Query
@@ -26,6 +25,17 @@ class Traced(Protocol):
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
         """One trace per query, in the order of the queries."""
+
+
+class Formatter(Protocol):
+    """Writes the hits of a ranking within so many tokens, such as `kg2rag.ContextFormatter`."""
+
+    @property
+    def passage_tokens(self) -> int:
+        """The budget."""
+
+    def passages(self, ranking: Ranking) -> Any:
+        """A context: `citations`, each with a `passage_id`, and what was `dropped`, each with `what` and `why`."""
 
 
 class Fate(NamedTuple):
@@ -97,7 +107,7 @@ def _records(
     corpus, documents = data.corpus, data.unit == "document"
     ranked = [corpus.doc_ids[row] if documents else corpus.ids[row] for row in trace.ranking.rows.tolist()]
     places = {id_: at for at, id_ in enumerate(dict.fromkeys(ranked), start=1)}
-    kept = None if formatter is None else left_out(trace.ranking, ranked, places, k, formatter)
+    kept = None if formatter is None else _left_out(trace.ranking, ranked, places, k, formatter)
     allowed = None if query.candidates is None else frozenset(corpus.rows(query.candidates).tolist())
     about = (question.id, question.type, question.text)
     records: list[tuple[object, ...]] = []
@@ -107,6 +117,27 @@ def _records(
             fate = fate._replace(lost_at="cut by budget", step="context", why=kept[gold])
         records.append((*about, gold, corpus.titles[rows[0]], *fate))
     return records
+
+
+def _left_out(
+    ranking: Ranking, ranked: Sequence[str], places: Mapping[str, int], k: int, formatter: Formatter
+) -> dict[str, str]:
+    """Of the first k units, those whose every passage the context leaves out, and why."""
+    depth = sum(1 for id_ in ranked if places[id_] <= k)
+    if not depth:
+        return {}
+    context = formatter.passages(ranking.top(depth))
+    written = {citation.passage_id for citation in context.citations}
+    reasons = {dropped.what: dropped.why for dropped in context.dropped}
+    units = list(zip(ranking.passage_ids[:depth], ranked, strict=False))
+    kept = {unit for id_, unit in units if id_ in written}
+    cut: dict[str, str] = {}
+    for id_, unit in units:
+        if unit not in kept:
+            why = reasons.get(id_, "budget")
+            tokens = f"beyond the {formatter.passage_tokens} tokens of the context"
+            cut.setdefault(unit, tokens if why == "budget" else f"the context leaves it out: it {why}")
+    return cut
 
 
 def _fate(rows: Sequence[int], trace: Trace, place: int | None, k: int) -> Fate:

@@ -26,6 +26,11 @@ from kg2rag.types.rankings import Ranking, rank, rescored
 Gold = Mapping[str, Iterable[str]]
 
 
+def as_tuples(gold: Gold) -> dict[str, tuple[str, ...]]:
+    """Query id -> its gold, each once."""
+    return {query: tuple(dict.fromkeys(ids)) for query, ids in gold.items()}
+
+
 def gold_entities(kb: KnowledgeBase, entities: Gold, *, damping: float = 0.5) -> OracleGoldEntities:
     """The ceiling of linking: PageRank over the triple graph and its mentions from the right entities.
 
@@ -35,17 +40,12 @@ def gold_entities(kb: KnowledgeBase, entities: Gold, *, damping: float = 0.5) ->
         Leave out the answer to measure linking alone. Names that the graph lacks are listed in the metadata.
     damping : probability of following an edge rather than starting anew, in (0, 1).
     """
-    return OracleGoldEntities(kb, {query: tuple(dict.fromkeys(names)) for query, names in entities.items()}, damping)
+    return OracleGoldEntities(kb, as_tuples(entities), damping)
 
 
 def gold_rerank(system: Retriever, gold: Gold, depth: int = 100) -> Pipeline:
-    """The ceiling of reranking the first `depth` hits of a system.
-
-    Parameters
-    ----------
-    gold : query id -> gold passage ids.
-    """
-    return system >> OracleGoldFirst({query: tuple(dict.fromkeys(ids)) for query, ids in gold.items()}, depth)
+    """The ceiling of reranking the first `depth` hits of a system; `gold` is query id -> gold passage ids."""
+    return system >> OracleGoldFirst(as_tuples(gold), depth)
 
 
 @dataclass(frozen=True)
@@ -61,12 +61,10 @@ class OracleGoldFirst(Stage):
 
     def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
         """Reorder; the score that a hit came with is its part "retriever"."""
-        return [
-            self._reordered(ranking, gold_of(self.gold, query))
-            for query, ranking in zip(queries, rankings, strict=True)
-        ]
+        return [self._reordered(query, ranking) for query, ranking in zip(queries, rankings, strict=True)]
 
-    def _reordered(self, ranking: Ranking, gold: tuple[str, ...]) -> Ranking:
+    def _reordered(self, query: Query, ranking: Ranking) -> Ranking:
+        gold = gold_of(self.gold, query)
         is_gold = np.array([id_ in gold for id_ in ranking.passage_ids], dtype=bool)
         places = np.empty(len(ranking))
         places[np.argsort(~is_gold, kind="stable")] = np.arange(1, len(ranking) + 1)
@@ -94,13 +92,11 @@ class OracleGoldEntities(Retriever):
         from kg2rag.knowledge.graph.pagerank import pagerank
 
         graph, n = self.kb.graph, self.kb.graph.n_entities
-        names = [gold_of(self.entities, query) for query in queries]
-        restarts = np.zeros((len(queries), n + graph.n_passages))
-        lacking = []
-        for restart, own in zip(restarts, names, strict=True):
-            codes = [graph.find(name) for name in own]
-            restart[[code for code in codes if code is not None]] = 1.0
-            lacking.append(tuple(name for name, code in zip(own, codes, strict=True) if code is None))
+        restarts, lacking = np.zeros((len(queries), n + graph.n_passages)), []
+        for restart, query in zip(restarts, queries, strict=True):
+            codes = {name: graph.find(name) for name in gold_of(self.entities, query)}
+            restart[[code for code in codes.values() if code is not None]] = 1.0
+            lacking.append(tuple(name for name, code in codes.items() if code is None))
         walks = pagerank(self._walk(), restarts, self.damping) if n else restarts
         masks = self.kb.candidates(queries)
         rankings = []

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from kg2rag.evaluation.diagnosis.oracles import Gold, gold_of, marked
+from kg2rag.evaluation.diagnosis.oracles import Gold, as_tuples, gold_of, marked
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.retrievers.contract import Pipeline, Retriever
 from kg2rag.retrievers.dense import dense_fallback
@@ -38,20 +38,15 @@ def gold_seeds(kb: KnowledgeBase, gold: Gold, *, own_starts: bool = False, **set
     ------
     KeyError : a gold passage that the corpus lacks.
     """
-    known = {query: tuple(dict.fromkeys(ids)) for query, ids in gold.items()}
+    known = as_tuples(gold)
     for ids in known.values():
         kb.corpus.rows(ids)
     return OracleGoldSeeds(_WalkFrom(kb, own_starts=own_starts, **settings), known)  # type: ignore[arg-type]
 
 
 def seeded_with_gold(system: Pipeline, gold: Gold) -> OracleSeeded:
-    """The ceiling of seeding, for a pipeline whose first stage expands from the hits that it reads.
-
-    Parameters
-    ----------
-    gold : query id -> gold passage ids.
-    """
-    return OracleSeeded(system, {query: tuple(dict.fromkeys(ids)) for query, ids in gold.items()})
+    """The ceiling of seeding, for a pipeline whose first stage expands from the hits that it reads."""
+    return OracleSeeded(system, as_tuples(gold))
 
 
 @dataclass(frozen=True)
@@ -92,22 +87,15 @@ class OracleGoldSeeds(Retriever):
                 name = f"{i} without {left_out}"
                 variants.append(replace(query, id=name))
                 starts[name] = np.array([row for row in rows if row != left_out], dtype=np.int64)
-        walked = iter(replace(self.walk, starts=starts).retrieve_batch(variants, self.walk.depth))
+        walks = replace(self.walk, starts=starts).retrieve_batch(variants, self.walk.depth)
+        # The part is 0 for dense hits that the walk did not reach.
+        walked = iter([(walk.rows, walk.score_parts["walk"]) for walk in walks])
         return [
-            self._merged(query, rows, [next(walked) for _ in rows], k)
+            _left_out_in_turn(query, rows, [next(walked) for _ in rows], corpus.ids, k, "walk")
             if len(rows) > 1
             else marked(dense_fallback(self.walk.kb, [query], k, "one gold passage")[0], "gold seeds")
             for query, rows in zip(queries, golds, strict=True)
         ]
-
-    def _merged(self, query: Query, gold: Sequence[int], walks: Sequence[Ranking], k: int) -> Ranking:
-        # 0 for the dense hits that the walk did not reach
-        scores = _left_out_in_turn(
-            gold, [(walk.rows, walk.score_parts["walk"]) for walk in walks], len(self.walk.kb.corpus)
-        )
-        rows = np.flatnonzero(scores)
-        ids, notes = self.walk.kb.corpus.ids, {"oracle": "gold seeds"}
-        return rank(query.id, rows, scores[rows], ids, k, stages=("walk",), metadata=notes)
 
 
 @dataclass(frozen=True)
@@ -127,9 +115,8 @@ class OracleSeeded(Retriever):
         plain = self.system.retrieve_batch(queries, k)
         depth = self.system.stages[0].depth
         hits = self.system.retriever.retrieve_batch(queries, depth)
-        golds = [
-            _rows_of(gold_of(self.gold, query), ranking.ids) for query, ranking in zip(queries, plain, strict=True)
-        ]
+        place = {id_: row for row, id_ in enumerate(plain[0].ids)} if plain else {}
+        golds = [sorted(place[id_] for id_ in gold_of(self.gold, query)) for query in queries]
         variants, seeded = [], []
         for query, rows, found in zip(queries, golds, hits, strict=True):
             for left_out in rows if len(rows) > 1 else ():
@@ -137,30 +124,33 @@ class OracleSeeded(Retriever):
                 seeded.append(_seeds(found, [row for row in rows if row != left_out], depth))
         for stage in self.system.stages:
             seeded = stage.apply(variants, [ranking.top(stage.depth) for ranking in seeded])
-        runs = iter(seeded)
+        runs = iter([(ranking.rows, ranking.scores) for ranking in seeded])
         return [
-            self._merged(ranking, rows, [next(runs) for _ in rows], k)
+            _left_out_in_turn(query, rows, [next(runs) for _ in rows], ranking.ids, k)
             if len(rows) > 1
             else marked(ranking, "gold seeds", note="one gold passage: as it is")
-            for ranking, rows in zip(plain, golds, strict=True)
+            for query, ranking, rows in zip(queries, plain, golds, strict=True)
         ]
 
-    def _merged(self, plain: Ranking, gold: Sequence[int], runs: Sequence[Ranking], k: int) -> Ranking:
-        scores = _left_out_in_turn(gold, [(run.rows, run.scores) for run in runs], len(plain.ids))
-        rows = np.flatnonzero(scores)
-        return rank(plain.query_id, rows, scores[rows], plain.ids, k, metadata={"oracle": "gold seeds"})
 
-
-def _left_out_in_turn(gold: Sequence[int], runs: Sequence[tuple[IntArray, FloatArray]], n_passages: int) -> FloatArray:
-    """(n_passages,) a gold passage's score in the run that left it out; of any other passage the mean of all runs."""
-    scores = np.zeros(n_passages)
+def _left_out_in_turn(
+    query: Query,
+    gold: Sequence[int],
+    runs: Sequence[tuple[IntArray, FloatArray]],
+    ids: Sequence[str],
+    k: int,
+    stage: str = "",
+) -> Ranking:
+    """A gold passage's score is that of the run that left it out; of any other passage the mean of all runs."""
+    scores = np.zeros(len(ids))
     for left_out, (rows, values) in zip(gold, runs, strict=True):
-        share = np.zeros(n_passages)
+        share = np.zeros(len(ids))
         share[rows] = values
         seen, share[list(gold)] = share[left_out], 0.0
         scores += share / len(runs)
         scores[left_out] = seen
-    return scores
+    found = np.flatnonzero(scores)
+    return rank(query.id, found, scores[found], ids, k, stages=(stage,), metadata={"oracle": "gold seeds"})
 
 
 def _seeds(hits: Ranking, first: Sequence[int], depth: int) -> Ranking:
@@ -168,8 +158,3 @@ def _seeds(hits: Ranking, first: Sequence[int], depth: int) -> Ranking:
     beyond = hits.rows[~np.isin(hits.rows, first)]
     rows = np.concatenate([np.array(first, dtype=np.int64), beyond])[:depth]
     return rank(hits.query_id, rows, 1 / np.arange(1, len(rows) + 1), hits.ids, depth, stages=("gold seeds",))
-
-
-def _rows_of(wanted: Sequence[str], ids: Sequence[str]) -> list[int]:
-    place = {id_: row for row, id_ in enumerate(ids)}
-    return sorted(place[id_] for id_ in wanted)

@@ -3,14 +3,11 @@
 Figures are made without pyplot: nothing is displayed or kept by the library. The baseline is always grey.
 """
 
-from kg2rag.report.plots.bars import bar_chart
 from kg2rag.report.plots.curves import recall_curve, token_curve
 from kg2rag.report.plots.diagnosis import oracle_ladder, waterfall
-from kg2rag.report.plots.groups import heat_map
 from kg2rag.report.plots.networks import network
-from kg2rag.report.plots.reach import graph_reach
-from kg2rag.report.plots.style import GREY, INK, PALETTE, PAPER, colours
-from kg2rag.report.plots.svg import to_svg
+from kg2rag.report.plots.panels import bar_chart, graph_reach, heat_map
+from kg2rag.report.plots.style import GREY, INK, PALETTE, PAPER, colours, to_svg
 
 __all__ = [
     "GREY",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kg2rag.report.plots.style import GREY, INK, WIDTH, bare, colours
+from kg2rag.report.plots.style import GREY, INK, bare, colours, figure
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,10 +38,8 @@ def token_curve(curve: pd.DataFrame, baseline: str) -> Figure:
 
 
 def _curve(curve: pd.DataFrame, baseline: str, across: str, up: str) -> Figure:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(WIDTH, 4.0))
-    axis = figure.subplots(gridspec_kw={"left": 0.07, "bottom": 0.13, "top": 0.97})
+    made = figure(4.0, layout=None)
+    axis = made.subplots(gridspec_kw={"left": 0.07, "bottom": 0.13, "top": 0.97})
     depths = curve.index.to_numpy(dtype=float)
     colour = colours(list(curve.columns), baseline)
     for name in curve.columns:
@@ -63,7 +61,7 @@ def _curve(curve: pd.DataFrame, baseline: str, across: str, up: str) -> Figure:
     axis.set_ylabel(up, fontsize=9.5, color=INK)
     drawn = curve.dropna(axis="columns", how="all")
     _name_lines(axis, {name: 100 * float(drawn[name].dropna().iloc[-1]) for name in drawn.columns}, colour)
-    return figure
+    return made
 
 
 def _name_lines(axis: Axes, ends: Mapping[str, float], colour: Mapping[str, str]) -> None:
@@ -71,26 +69,18 @@ def _name_lines(axis: Axes, ends: Mapping[str, float], colour: Mapping[str, str]
     bottom, top = axis.get_ylim()
     gap = (top - bottom) * 0.058
     places: dict[str, float] = {}
-    texts = []
     for name in sorted(ends, key=lambda name: -ends[name]):
-        above = min(places.values(), default=math.inf)
-        places[name] = min(ends[name], above - gap)
+        places[name] = min(ends[name], min(places.values(), default=math.inf) - gap)
     lift = max(0.0, bottom + gap / 2 - min(places.values()))
-    for name, place in places.items():
-        text = axis.annotate(
-            f"{name}  {ends[name]:.1f}",
-            (1, place + lift),
-            xycoords=("axes fraction", "data"),
-            xytext=(8, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=9,
-            color=colour[name],
-            annotation_clip=False,
-            parse_math=False,
-        )
-        texts.append(text)
-    _make_room(axis, texts)
+    style: Any = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "va": "center", "fontsize": 9}
+    style |= {"annotation_clip": False, "parse_math": False}
+    _make_room(
+        axis,
+        [
+            axis.annotate(f"{name}  {ends[name]:.1f}", (1, place + lift), xytext=(8, 0), color=colour[name], **style)
+            for name, place in places.items()
+        ],
+    )
 
 
 def _make_room(axis: Axes, texts: Sequence[Text]) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kg2rag.report.plots.style import GREY, INK, PALETTE, PAPER, WIDTH, bare
+from kg2rag.report.plots.style import GREY, INK, PALETTE, PAPER, bare, figure
 from kg2rag.types.trace import LOST_AT
 
 if TYPE_CHECKING:
@@ -29,19 +29,17 @@ def waterfall(totals: pd.DataFrame, title: str) -> Figure:
     ----------
     totals : index type, "all" last; a column for each of `LOST_AT`, and "gold".
     """
-    from matplotlib.figure import Figure
-
     whole = totals.iloc[-1]
     losses = [loss for loss in LOST_AT[:-1] if whole[loss]]
     types = list(totals.index) if len(totals) > 1 else []
     heights = [0.36 * (len(losses) + 2) + 0.2, *([0.36 * len(types) + 0.2] if types else [])]
-    figure = Figure(figsize=(WIDTH, sum(heights) + 0.9), layout="constrained")
-    figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold", color=INK, parse_math=False)
-    axes = figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
+    made = figure(sum(heights) + 0.9)
+    made.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold", color=INK, parse_math=False)
+    axes = made.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
     _fall(axes[0], whole, losses)
     if types:
         _stacks(axes[1], totals.loc[types])
-    return figure
+    return made
 
 
 def _fall(axis: Axes, whole: pd.Series, losses: Sequence[str]) -> None:
@@ -109,10 +107,8 @@ def oracle_ladder(table: pd.DataFrame, metric: str, title: str) -> Figure:
     ----------
     table : columns rung, note and the metric, in [0, 1] or NaN.
     """
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(WIDTH, 0.42 * len(table) + 0.7), layout="constrained")
-    axis = figure.subplots()
+    made = figure(0.42 * len(table) + 0.7)
+    axis = made.subplots()
     values = table[metric].to_numpy(dtype=float)
     for place, (value, note) in enumerate(zip(values, table["note"], strict=True)):
         if np.isnan(value):
@@ -126,4 +122,4 @@ def oracle_ladder(table: pd.DataFrame, metric: str, title: str) -> Figure:
     axis.set_xlim(0, 1.15)
     axis.set_title(title, loc="left", fontsize=10.5, fontweight="bold", color=INK, parse_math=False)
     bare(axis, edge=False)
-    return figure
+    return made

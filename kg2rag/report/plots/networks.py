@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LONGEST = 26  # letters of a name before it is cut
+_HALO: dict[str, Any] = {"boxstyle": "round,pad=0.12", "fc": "white", "ec": "none", "alpha": 0.75}
 
 
 def network(
@@ -77,24 +78,10 @@ def _arrow(axis: Axes, start: Any, end: Any, text: str, width: float) -> None:
     axis.annotate("", xy=tuple(end), xytext=tuple(start), arrowprops=style, zorder=1)
     if text:
         middle = (start + end) / 2
-        axis.text(middle[0], middle[1], text, fontsize=7, color=GREY, ha="center", va="center", zorder=2, **_halo())
+        axis.text(middle[0], middle[1], text, fontsize=7, color=GREY, ha="center", va="center", zorder=2, bbox=_HALO)
 
 
 def _label(axis: Axes, place: Any, text: str, weight: str) -> None:
     short = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-    axis.annotate(
-        short,
-        tuple(place),
-        xytext=(0, 7),
-        textcoords="offset points",
-        ha="center",
-        fontsize=8.5,
-        color=INK,
-        weight=weight,
-        zorder=4,
-        **_halo(),
-    )
-
-
-def _halo() -> dict[str, Any]:
-    return {"bbox": {"boxstyle": "round,pad=0.12", "fc": "white", "ec": "none", "alpha": 0.75}}
+    style: Any = {"textcoords": "offset points", "ha": "center", "fontsize": 8.5, "color": INK, "weight": weight}
+    axis.annotate(short, tuple(place), xytext=(0, 7), zorder=4, bbox=_HALO, **style)

@@ -1,12 +1,17 @@
-"""What all figures share: colours that colour-blind readers can distinguish (Okabe & Ito's), and bare axes."""
+"""What all figures share: colours that colour-blind readers can distinguish (Okabe & Ito's), bare axes, and SVG."""
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from io import StringIO
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from markupsafe import Markup
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C6BB1", "#B15928")
 GREY = "#8A919C"
@@ -30,3 +35,45 @@ def bare(axis: Axes, *, edge: bool = True) -> None:
     if not edge:
         axis.set_xticks([])
     axis.patch.set_alpha(0)
+
+
+def figure(height: float, **given: Any) -> Figure:
+    """An empty figure of the common width; heights are in inches."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(WIDTH, height), **{"layout": "constrained", **given})
+
+
+def panels(names: Sequence[str], across: int, row: float, above: float = 0) -> tuple[Figure, list[Axes]]:
+    """A figure of one panel per name, `across` in a row of that height, that share the vertical axis."""
+    down = math.ceil(len(names) / across)
+    made = figure(above + down * row)
+    axes = list(made.subplots(down, across, squeeze=False, sharey=True).flat)
+    for axis in axes[len(names) :]:
+        axis.set_visible(False)
+    return made, axes[: len(names)]
+
+
+def to_svg(figure: Figure, name: str) -> Markup:
+    """The figure as an SVG element for a page: scales with its column, text in the page's colour and typeface.
+
+    Templates insert it as it is: matplotlib has escaped its texts.
+
+    Parameters
+    ----------
+    name : unique on its page: it prefixes the ids inside. The same figure and name give the same bytes.
+    """
+    from markupsafe import Markup
+    from matplotlib import rc_context
+
+    buffer = StringIO()
+    with rc_context({"svg.hashsalt": "kg2rag", "svg.fonttype": "none", "font.family": "DejaVu Sans"}):
+        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    svg = buffer.getvalue()
+    svg = svg[svg.index("<svg") :].strip()
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = svg.replace(INK.lower(), "currentColor").replace(PAPER.lower(), "var(--paper, #fff)")
+    svg = re.sub(r"'DejaVu Sans'(, [^;\"]*)?", "inherit", svg)
+    svg = re.sub(r'\bid="', f'id="{name}-', svg).replace("url(#", f"url(#{name}-").replace('href="#', f'href="#{name}-')
+    svg = re.sub(r'^(<svg[^>]*?) height="[^"]*"', r"\1", svg)
+    return Markup(re.sub(r'^<svg([^>]*?) width="[^"]*"', r"<svg\1", svg))  # noqa: S704

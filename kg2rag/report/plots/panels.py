@@ -1,0 +1,133 @@
+"""Scores, means by group and what a graph reaches -> bars with intervals, a heat map, a panel per type of question."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kg2rag.report.plots.style import GREY, INK, PALETTE, PAPER, bare, colours, figure, panels
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_LINES: dict[str, tuple[str, str, Any]] = {
+    "gold": ("gold passages", PALETTE[0], "-"),
+    "all_gold": ("questions with all gold", PALETTE[1], "-"),
+    "passages": ("all passages", GREY, (0, (5, 2))),
+}
+
+
+def bar_chart(scores: pd.DataFrame, baseline: str, scale: Mapping[str, float] | None = None) -> Figure:
+    """One panel per metric: means as bars with their 95 % intervals, systems from top to bottom.
+
+    Parameters
+    ----------
+    scores : columns system, metric, mean, ci_low, ci_high.
+    scale : metric -> factor of the numbers shown, 1 where not given.
+    """
+    metrics, systems = (list(dict.fromkeys(scores[column])) for column in ("metric", "system"))
+    across = 2 if len(metrics) == 4 else min(3, len(metrics))  # four make a square
+    made, axes = panels(metrics, across, 0.62 + 0.27 * len(systems))
+    made.get_layout_engine().set(hspace=0.07)  # type: ignore[union-attr, call-arg]
+    for axis, metric in zip(axes, metrics, strict=True):
+        part = scores[scores["metric"] == metric].set_index("system").loc[systems]
+        _bar_panel(axis, part, metric, (scale or {}).get(metric, 1.0), baseline)
+    return made
+
+
+def _bar_panel(axis: Axes, part: pd.DataFrame, metric: str, factor: float, baseline: str) -> None:
+    systems = list(part.index)
+    mean, low, high = (part[column].to_numpy(dtype=float) * factor for column in ("mean", "ci_low", "ci_high"))
+    places = np.arange(len(systems))
+    colour = colours(systems, baseline)
+    axis.barh(places, mean, height=0.62, color=[colour[name] for name in systems], alpha=0.85)
+    error = np.maximum(np.vstack([mean - low, high - mean]), 0)
+    axis.errorbar(mean, places, xerr=error, fmt="none", ecolor=INK, elinewidth=1.1, capsize=2.5, capthick=1.1)
+    widest = max(float(high.max()), 1e-9)
+    for place, value, end in zip(places, mean, high, strict=True):
+        number = f"{value:.1f}" if factor == 100 else f"{value:.2f}"
+        text = axis.text(end + 0.025 * widest, float(place), number, va="center", fontsize=8.5, color=INK)
+        text.set_bbox({"facecolor": PAPER, "edgecolor": "none", "pad": 0.8})  # the baseline's line passes behind it
+    axis.set_title(metric, loc="left", fontsize=10, color=INK, fontweight="bold", pad=6)
+    axis.set_yticks(places, systems, parse_math=False)
+    axis.set_ylim(len(systems) - 0.5, -0.5)
+    axis.set_xlim(0, widest * 1.2)
+    axis.set_xticks([])
+    bare(axis)
+    axis.spines["bottom"].set_visible(False)
+    axis.axvline(float(mean[systems.index(baseline)]), color=GREY, linewidth=0.8, linestyle=(0, (2, 3)), zorder=0)
+
+
+def heat_map(means: pd.DataFrame, baseline: str) -> Figure:
+    """One row per system, one column per group, best systems on top; a cell shows its mean in per cent.
+
+    The colour is the difference from the baseline in that group, orange above and purple below; the best mean of a
+    group is framed, several where they tie. It marks no significance.
+
+    Parameters
+    ----------
+    means : index group, one column per system, values in [0, 1]; `compare_by(…)[metric].unstack("system")`.
+
+    Raises
+    ------
+    ValueError : the baseline is none of the systems.
+    """
+    from matplotlib.patches import Rectangle
+
+    if baseline not in means.columns:
+        raise ValueError(f"Unknown baseline {baseline!r}. Known: {', '.join(map(str, means.columns))}.")
+    order = means.mean().sort_values(ascending=False, kind="stable").index
+    values = 100 * means[order].T.to_numpy(dtype=float)
+    apart = values - 100 * means[baseline].to_numpy(dtype=float)
+    limit = max(float(np.nanmax(np.abs(apart))), 1.0)
+    made = figure(0.7 + 0.3 * len(order))
+    axis = made.subplots()
+    image = axis.imshow(apart, cmap="PuOr_r", vmin=-limit, vmax=limit, aspect="auto", alpha=0.75)
+    for (row, column), value in np.ndenumerate(values):
+        axis.text(column, row, f"{value:.0f}", ha="center", va="center", fontsize=9, color=INK)
+        if value == np.nanmax(values[:, column]):
+            axis.add_patch(Rectangle((column - 0.48, row - 0.46), 0.96, 0.92, fill=False, edgecolor=INK, linewidth=1.4))
+    axis.set_xticks(range(len(means.index)), [str(group) for group in means.index], parse_math=False)
+    axis.set_yticks(range(len(order)), [str(name) for name in order], parse_math=False)
+    axis.tick_params(length=0, labelsize=9, labelcolor=INK, top=False, labeltop=True, bottom=False, labelbottom=False)
+    for side in axis.spines.values():
+        side.set_visible(False)
+    bar = made.colorbar(image, ax=axis, pad=0.01, shrink=0.6)
+    bar.set_label(f"points from {baseline}", fontsize=9, color=INK)
+    bar.ax.tick_params(labelsize=8, labelcolor=INK)
+    return made
+
+
+def graph_reach(reach: pd.DataFrame) -> Figure:
+    """One panel per type of question: the shares of gold and of all passages that a walk of so many triples reaches.
+
+    Parameters
+    ----------
+    reach : columns type, hops, questions, gold, all_gold and passages; shares of 0 to 1.
+    """
+    types = list(dict.fromkeys(reach["type"]))
+    made, axes = panels(types, min(3, len(types)), 2.3, above=0.5)
+    for axis, type_ in zip(axes, types, strict=True):
+        _reach_panel(axis, type_, reach[reach["type"] == type_])
+    labels, text = [label for label, _, _ in _LINES.values()], {"fontsize": 9.5, "color": INK}
+    made.legend(axes[0].lines, labels, loc="outside upper left", ncols=3, frameon=False, fontsize=9, labelcolor=INK)
+    made.supxlabel("triples walked from the question's entities", **text)
+    made.supylabel("reached, per cent", **text)
+    return made
+
+
+def _reach_panel(axis: Axes, type_: str, reach: pd.DataFrame) -> None:
+    hops = reach["hops"].to_numpy()
+    for column, (_, colour, style) in _LINES.items():
+        shares = 100 * reach[column].to_numpy(dtype=float)
+        axis.plot(hops, shares, color=colour, linestyle=style, linewidth=1.9, marker="o", markersize=3.5)
+    title = f"{type_}, {reach['questions'].iloc[0]} questions"
+    axis.set_title(title, loc="left", fontsize=10, color=INK, fontweight="bold", parse_math=False)
+    axis.set_xticks(hops, [str(hop) for hop in hops])
+    axis.set_ylim(-2, 103)
+    bare(axis)
+    axis.grid(axis="y", color=GREY, alpha=0.25, linewidth=0.7)
