@@ -1,8 +1,12 @@
-"""A sheet, curves and break-downs -> HTML: the whole report as one file, or only the table for a notebook."""
+"""A sheet, curves and break-downs -> HTML: the whole report as one file, or only the table for a notebook.
+
+`HtmlPage` is the base of results that are a page of their own.
+"""
 
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +16,21 @@ from kg2rag.text.templates import render
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+class HtmlPage(ABC):
+    """Renders itself by `html`; Jupyter shows the fragment."""
+
+    def to_html(self) -> str:
+        """A self-contained page; every text is escaped."""
+        return self.html(alone=True)
+
+    def _repr_html_(self) -> str:
+        return self.html(alone=False)
+
+    @abstractmethod
+    def html(self, *, alone: bool) -> str:
+        """A whole page, or where `alone` is False a fragment for a notebook."""
 
 
 def table_html(sheet: Sheet) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from kg2rag.report.html_page import HtmlPage
+from kg2rag.report.page import HtmlPage
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.text.templates import render
 from kg2rag.types.explanation import Explanation, side_by_side

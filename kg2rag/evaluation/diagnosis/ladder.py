@@ -17,7 +17,7 @@ from kg2rag.evaluation.metric_names import Metrics, parse_metrics
 from kg2rag.evaluation.metrics import evaluate
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.report import plots, text_table
-from kg2rag.report.html_page import HtmlPage
+from kg2rag.report.page import HtmlPage
 from kg2rag.retrievers.contract import Pipeline, Retriever
 from kg2rag.retrievers.kg2rag.expand import Expand
 from kg2rag.retrievers.mention_ppr.retriever import MentionPPR

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from kg2rag.report.html_page import HtmlPage
+from kg2rag.report.page import HtmlPage
 from kg2rag.report.question_explanation import check_same_questions, excerpts
 from kg2rag.text.templates import render
 from kg2rag.types.explanation import GOLD, Explanation, side_by_side

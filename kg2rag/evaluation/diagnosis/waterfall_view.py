@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kg2rag.report import plots, text_table
-from kg2rag.report.html_page import HtmlPage
+from kg2rag.report.page import HtmlPage
 from kg2rag.text.templates import render
 from kg2rag.types.trace import LOST_AT, LostAt
 

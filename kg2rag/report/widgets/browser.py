@@ -85,7 +85,13 @@ def browse(
     ValueError : an unknown system or metric, fewer than two systems, or other data than were compared.
     ImportError : ipywidgets is not installed.
     """
-    _need_ipywidgets()
+    try:
+        import ipywidgets  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            "kg2rag.report.widgets needs ipywidgets: pip install 'kg2rag[notebooks]'. Without it, "
+            "result.compare_queries(a, b) shows where two systems differ most."
+        ) from error
     if data is None:
         if result.inputs is None:
             raise ValueError(
@@ -100,7 +106,8 @@ def browse(
     if hits < 1:
         raise ValueError(f"hits must be at least 1, not {hits}.")
     metric = _known("metric", metric or result.metrics[0], result.metrics)
-    left, right = systems or _baseline_and_best(result, metric)
+    best = result.to_frame()[metric].drop(result.baseline)
+    left, right = systems or (result.baseline, str(best.idxmax()))
     for name in (left, right):
         _known("system", name, result.systems)
     if left == right:
@@ -108,22 +115,7 @@ def browse(
     return Browser(Board(result, data), Choice(left, right, metric, hits=hits))
 
 
-def _need_ipywidgets() -> None:
-    try:
-        import ipywidgets  # noqa: F401
-    except ImportError as error:
-        raise ImportError(
-            "kg2rag.report.widgets needs ipywidgets: pip install 'kg2rag[notebooks]'. Without it, "
-            "result.compare_queries(a, b) shows where two systems differ most."
-        ) from error
-
-
 def _known(what: str, name: str, known: list[str]) -> str:
     if name not in known:
         raise ValueError(f"Unknown {what} {name!r}. This comparison has: {', '.join(known)}.")
     return name
-
-
-def _baseline_and_best(result: Compared, metric: str) -> tuple[str, str]:
-    means = result.to_frame()[metric].drop(result.baseline)
-    return result.baseline, str(means.idxmax())

@@ -5,8 +5,9 @@ Every change makes a new choice and redraws what depends on it; no widget reads 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import ipywidgets as widgets
@@ -34,11 +35,6 @@ class Panel:
         self.question = ""
         self.page = 0
         self._drawing = False
-        self._make()
-        self._listen()
-        self._redraw()
-
-    def _make(self) -> None:
         now, names = self.choice, self.board.result.systems
         total = len(self.board.data)
         kinds = [(f"all types ({total})", ""), *((f"{kind} ({n})", kind) for kind, n in self.board.kinds().items())]
@@ -62,35 +58,21 @@ class Panel:
         turn = widgets.HBox((self.back, self.forth, self.place))
         self.box = widgets.VBox((*bars, *caveat, self.list, turn, self.shown))
         self.box.add_class("kg2rag-browse")
-
-    def _listen(self) -> None:
-        for name in ("metric", "order", "kind", "words", "hits"):
-            getattr(self, name).observe(self._setter(name), "value")
-        self.left.observe(lambda change: self._set_system("left", change), "value")
-        self.right.observe(lambda change: self._set_system("right", change), "value")
+        for name in ("metric", "order", "kind", "words", "hits", "left", "right"):
+            getattr(self, name).observe(partial(self._set, name), "value")
         self.list.observe(lambda change: self._pick(change["new"]), "value")
         self.back.on_click(lambda _: self._turn(-1))
         self.forth.on_click(lambda _: self._turn(+1))
+        self._redraw()
 
-    def _setter(self, name: str) -> Callable[[dict[str, Any]], None]:
-        def changed(change: dict[str, Any]) -> None:
-            self._choose(**{name: change["new"]})
-
-        return changed
-
-    def _set_system(self, side: str, change: dict[str, Any]) -> None:
+    def _set(self, name: str, change: dict[str, Any]) -> None:
         """A system is on one side only: where it is chosen on the other side, the two are exchanged."""
         if self._drawing:
             return
-        other = "right" if side == "left" else "left"
-        chosen = {side: change["new"]}
-        if getattr(self.choice, other) == change["new"]:
+        chosen = {name: change["new"]}
+        other = {"left": "right", "right": "left"}.get(name)
+        if other and getattr(self.choice, other) == change["new"]:
             chosen[other] = change["old"]
-        self._choose(**chosen)
-
-    def _choose(self, **chosen: Any) -> None:
-        if self._drawing:
-            return
         self.choice = replace(self.choice, **chosen)
         self.page = 0
         # Another order starts at its beginning; otherwise the question stays.

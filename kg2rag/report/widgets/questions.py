@@ -3,12 +3,15 @@
 No widgets here: the panel makes a `Choice`, a `Board` answers it.
 """
 
+# ruff: noqa: D102 (the members of `Compared` are described in `kg2rag.evaluation.Comparison`)
+
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 from kg2rag.report.question_explanation import QuestionExplanation, check_same_questions, explain_rankings
 from kg2rag.types.questions import QADataset
@@ -24,47 +27,31 @@ PAGE = 50
 UNKNOWN = "unknown"  # the type of a question whose set names none, as in Comparison.compare_by
 
 
-class WithData(Protocol):
-    """The inputs of a comparison that was not loaded."""
-
-    @property
-    def data(self) -> QADataset:
-        """The questions and their corpus."""
-
-
 class Compared(Protocol):
     """What is read of a `kg2rag.Comparison`."""
 
     @property
-    def rankings(self) -> Mapping[str, Sequence[Ranking]]:
-        """System -> its rankings, in the order of the questions."""
+    def rankings(self) -> Mapping[str, Sequence[Ranking]]: ...
 
     @property
-    def per_query(self) -> pd.DataFrame:
-        """One row per system and question."""
+    def per_query(self) -> pd.DataFrame: ...
 
     @property
-    def per_seed(self) -> pd.DataFrame | None:
-        """One row per run of the systems with several seeds."""
+    def per_seed(self) -> pd.DataFrame | None: ...
 
     @property
-    def inputs(self) -> WithData | None:
-        """The data, where they are in memory."""
+    def inputs(self) -> Any: ...
 
     @property
-    def systems(self) -> list[str]:
-        """The names of the systems."""
+    def systems(self) -> list[str]: ...
 
     @property
-    def metrics(self) -> list[str]:
-        """The names of the metrics."""
+    def metrics(self) -> list[str]: ...
 
     @property
-    def baseline(self) -> str:
-        """The name of the system that the others are tested against."""
+    def baseline(self) -> str: ...
 
-    def to_frame(self) -> pd.DataFrame:
-        """Means: one row per system, one column per metric."""
+    def to_frame(self) -> pd.DataFrame: ...
 
 
 @dataclass(frozen=True)
@@ -121,10 +108,7 @@ class Board:
 
     def kinds(self) -> dict[str, int]:
         """Type of question -> how many there are, in the order of their first question."""
-        counts: dict[str, int] = {}
-        for kind in self.about["type"]:
-            counts[kind] = counts.get(kind, 0) + 1
-        return counts
+        return dict(Counter(self.about["type"]))
 
     def questions(self, choice: Choice) -> pd.DataFrame:
         """The chosen questions, in order: index query_id; type, question, left, right, difference (right - left)."""
