@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from kg2rag.answers.answer_metrics import AnswerScore, Rules, check_rules, joint, score_answer, score_supporting
 from kg2rag.answers.reader import Answers
@@ -14,9 +14,6 @@ from kg2rag.compute.llm import Failure
 from kg2rag.evaluation.sentences import Sentence
 from kg2rag.evaluation.significance import bootstrap_interval
 from kg2rag.types.questions import QADataset, Question
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _PREFIXES = ("", "support_", "joint_")
 
@@ -95,8 +92,6 @@ def score_answers(
     ------
     ValueError : a question without gold answers, or without an outcome or supporting facts; an answer to no question.
     """
-    import pandas as pd
-
     check_rules(rules)
     _check(answers, data, supporting)
     prefixes = _PREFIXES if supporting is not None else _PREFIXES[:1]
@@ -122,8 +117,6 @@ def _scores(text: str, question: Question, rules: Rules, offered: Collection[Sen
 
 
 def _means(frame: pd.DataFrame, metrics: list[str], seed: int) -> pd.DataFrame:
-    import pandas as pd
-
     values = frame.loc[frame["failure"].isna(), metrics].to_numpy(dtype=float)
     if len(values):
         mean, (low, high) = values.mean(axis=0), bootstrap_interval(values, seed=seed)

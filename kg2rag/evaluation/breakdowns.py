@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
-if TYPE_CHECKING:
-    import pandas as pd
+import pandas as pd
 
 Group = Literal["type", "hops", "gold"]
 GROUPS: tuple[Group, ...] = get_args(Group)

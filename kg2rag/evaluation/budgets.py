@@ -7,17 +7,15 @@ for the same k. Recall at equal tokens complements it: tokens are what a reader 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from kg2rag.compute.tokens import EncoderTokens, TokenCounter
 from kg2rag.types.arrays import IntArray
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.rankings import Ranking
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 LARGER = 1.10
 """A system is `larger` above this ratio of its hits or tokens to the median of the others."""
@@ -72,8 +70,6 @@ def returned_sizes(runs: Mapping[str, Sequence[Ranking]], tokens: PassageTokens,
     -------
     One row per system and depth: system, k, hits, tokens.
     """
-    import pandas as pd
-
     rows = []
     for name, rankings in runs.items():
         tokens.count(rankings)

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
 from kg2rag.compute.tokens import TokenCounter
 from kg2rag.evaluation import provenance
 from kg2rag.evaluation.budgets import PassageTokens, returned_sizes
@@ -25,8 +27,6 @@ from kg2rag.types.questions import GoldUnit, QADataset, require_dataset
 from kg2rag.types.rankings import Ranking
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from kg2rag.knowledge.base import KnowledgeBase
 
 
@@ -92,8 +92,17 @@ def compare(
         **_tables(runs, data, parsed, k=k, unit=judged, baseline=baseline, seed=seed, tokens=tokens),
         inputs=Inputs({name: alike[0] for name, alike in repeated.items()}, data),
         config={
-            "data": _describe(data, judged),
-            **_described_systems(repeated),
+            "data": {
+                "name": data.name,
+                "setting": data.setting,
+                "unit": judged,
+                "questions": len(data),
+                "passages": len(data.corpus),
+                "corpus_fingerprint": data.corpus.fingerprint,
+                "source": dict(data.source),
+            },
+            "systems": {name: repr(alike[0]) for name, alike in repeated.items()},
+            "seeds": {name: list(map(repr, alike)) for name, alike in repeated.items() if len(alike) > 1},
             "metrics": [metric.name for metric in parsed],
             **own_functions(parsed),
             "k": k,
@@ -153,8 +162,6 @@ def _check_baseline(baseline: str | None, names: list[str]) -> str:
 
 def _per_seed(scored: Mapping[str, Sequence[pd.DataFrame]], metrics: Sequence[str]) -> pd.DataFrame | None:
     """The means of every single run of the systems with several seeds: system, run (from 1), then the metrics."""
-    import pandas as pd
-
     rows = [
         {"system": name, "run": number, **frame[list(metrics)].mean().to_dict()}
         for name, alike in scored.items()
@@ -162,22 +169,3 @@ def _per_seed(scored: Mapping[str, Sequence[pd.DataFrame]], metrics: Sequence[st
         for number, frame in enumerate(alike, start=1)
     ]
     return pd.DataFrame(rows) if rows else None
-
-
-def _described_systems(repeated: Mapping[str, Sequence[System]]) -> dict[str, object]:
-    return {
-        "systems": {name: repr(alike[0]) for name, alike in repeated.items()},
-        "seeds": {name: [repr(one) for one in alike] for name, alike in repeated.items() if len(alike) > 1},
-    }
-
-
-def _describe(data: QADataset, unit: GoldUnit) -> dict[str, object]:
-    return {
-        "name": data.name,
-        "setting": data.setting,
-        "unit": unit,
-        "questions": len(data),
-        "passages": len(data.corpus),
-        "corpus_fingerprint": data.corpus.fingerprint,
-        "source": dict(data.source),
-    }

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pandas as pd
+
 from kg2rag import report
 from kg2rag.evaluation import diagnosis, storage
 from kg2rag.evaluation.breakdowns import GROUPS, Group, grouped_means, largest_differences, says_anything
@@ -20,8 +22,6 @@ from kg2rag.evaluation.score_table import ABOUT
 from kg2rag.types.rankings import Ranking
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from kg2rag.evaluation.diagnosis.fates import Formatter
     from kg2rag.types.questions import QADataset
 
@@ -181,23 +181,15 @@ class Comparison:
         """The questions on which two systems differ most, each explained; `data` where the comparison was loaded."""
         if a == b:
             raise ValueError(f"System {a!r} cannot differ from itself. Name two of: {', '.join(self.systems)}.")
-        rankings = {name: self.rankings[self._system(name)] for name in (a, b)}
+        rankings = {name: self.rankings[_known("system", name, self.systems)] for name in (a, b)}
         data = self._inputs_of(a)[1] if data is None else data
         return diagnosis.compare_queries(rankings, self.per_query, data, metric=self._metric(metric), limit=limit)
 
     def _metric(self, name: str | None) -> str:
-        name = name or self.metrics[0]
-        if name not in self.metrics:
-            raise ValueError(f"Unknown metric {name!r}. This comparison has: {', '.join(self.metrics)}.")
-        return name
-
-    def _system(self, name: str) -> str:
-        if name not in self.rankings:
-            raise ValueError(f"Unknown system {name!r}. This comparison has: {', '.join(self.systems)}.")
-        return name
+        return _known("metric", name or self.metrics[0], self.metrics)
 
     def _inputs_of(self, system: str) -> tuple[Any, QADataset]:
-        self._system(system)
+        _known("system", system, self.systems)
         if self.inputs is None:
             raise ValueError(
                 "This comparison was loaded from files: rankings without systems. Run kg2rag.compare again, or build "
@@ -228,3 +220,9 @@ class Comparison:
         Scores come back as the csv has them, to six decimals; rankings have ids and scores alone, no paths or stages.
         """
         return cls(**storage.load(Path(directory)))
+
+
+def _known(what: str, name: str, known: Sequence[str]) -> str:
+    if name not in known:
+        raise ValueError(f"Unknown {what} {name!r}. This comparison has: {', '.join(known)}.")
+    return name

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from kg2rag.evaluation.budgets import PassageTokens
 from kg2rag.evaluation.metrics import as_numbers, score
 from kg2rag.types.arrays import FloatArray, IntArray
 from kg2rag.types.questions import GoldUnit, QADataset
 from kg2rag.types.rankings import Ranking
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 DEPTHS = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000)
 """Where the recall curve is measured: about evenly spaced on a log axis."""
@@ -29,8 +26,6 @@ def depths_below(k: int) -> list[int]:
 
 def depth_curve(frames: Mapping[str, pd.DataFrame], k: int) -> pd.DataFrame:
     """Mean recall at growing depth: index k, one column per system; from scores with every `recall@depth`."""
-    import pandas as pd
-
     depths = depths_below(k)
     columns = {name: [float(frame[f"recall@{depth}"].mean()) for depth in depths] for name, frame in frames.items()}
     return pd.DataFrame(columns, index=pd.Index(depths, name="k"))
@@ -48,8 +43,6 @@ def token_curve(
     ----------
     runs : system -> rankings for all questions, in their order; repeated, for several seeds.
     """
-    import pandas as pd
-
     for rankings in runs.values():
         tokens.count(rankings)
     full = {name: [tokens.of(r).sum() for r in rankings if len(r) >= k] for name, rankings in runs.items()}

@@ -6,18 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pandas as pd
+
 from kg2rag.retrievers.adapters import trec
 from kg2rag.types.rankings import Ranking
 
 if TYPE_CHECKING:
-    import pandas as pd
     import ranx
 
 
 def to_frame(rankings: Sequence[Ranking]) -> pd.DataFrame:
     """One row per hit: query_id, passage_id, rank (from 1), score, stage; a query without hits has none."""
-    import pandas as pd
-
     rows = [
         (ranking.query_id, hit.passage_id, at, hit.score, hit.stage)
         for ranking in rankings
@@ -28,8 +27,6 @@ def to_frame(rankings: Sequence[Ranking]) -> pd.DataFrame:
 
 def qrels_frame(path: Path | str) -> pd.DataFrame:
     """A TREC qrels file as the `qrels` that `kg2rag.from_frames` takes: query_id, passage_id, grade."""
-    import pandas as pd
-
     rows = [(q, id_, grade) for q, judged in trec.load_qrels(Path(path)).items() for id_, grade in judged.items()]
     return pd.DataFrame(rows, columns=["query_id", "passage_id", "grade"])
 

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.graph.components import Flags, connected, entity_hops, passage_hops
@@ -23,7 +24,6 @@ from kg2rag.types.arrays import IntArray
 from kg2rag.types.questions import QADataset
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 EVERY = "all"
@@ -54,8 +54,6 @@ class GraphCeiling:
         `linked` is the share of questions with an entity; the other means are over all questions, those without an
         entity (from which no walk begins) included.
         """
-        import pandas as pd
-
         rows = [
             {
                 "type": type_,
@@ -78,8 +76,6 @@ class GraphCeiling:
         `shared_entity` by an entity that two passages share, `one_triple` by at most a triple between entities of
         theirs; `random_…` is the same of as many passages drawn at random.
         """
-        import pandas as pd
-
         shares = ["chain_0", "random_0", "chain_1", "random_1"]
         rows = [
             (type_, int(part["chain_0"].notna().sum()), *part[shares].astype(float).mean())
@@ -137,8 +133,6 @@ def graph_report(
     for name, value in (("hops", hops), ("draws", draws)):
         if value < 0:
             raise ValueError(f"{name} must be at least 0, not {value}.")
-    import pandas as pd
-
     chosen = linker or ChainLinker((NGramLinker(kb, limit=10), EmbeddingLinker(kb)))
     links = chosen.link_batch(data.queries)
     masks = kb.candidates(data.queries)

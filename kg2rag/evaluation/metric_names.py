@@ -111,9 +111,8 @@ def parse_metrics(metrics: Metrics, k: int | None = None) -> list[Metric]:
 
 def own_functions(metrics: Iterable[Metric]) -> dict[str, dict[str, str]]:
     """`metric_functions`, where the user's own metrics are defined, for a configuration; empty without any."""
-    own = {
-        m.name: f"{m.function.__module__}.{getattr(m.function, '__qualname__', m.name)}" for m in metrics if m.function
-    }
+    functions = [(m.name, m.function) for m in metrics if m.function]
+    own = {name: f"{function.__module__}.{getattr(function, '__qualname__', name)}" for name, function in functions}
     return {"metric_functions": own} if own else {}
 
 

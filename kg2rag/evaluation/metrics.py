@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from kg2rag.evaluation.budgets import PassageTokens
 from kg2rag.evaluation.checks import check_rankings
@@ -22,9 +23,6 @@ from kg2rag.evaluation.sentences import supporting_sentences
 from kg2rag.types.arrays import FloatArray
 from kg2rag.types.questions import GoldUnit, QADataset
 from kg2rag.types.rankings import Ranking
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def evaluate(
@@ -69,8 +67,6 @@ def checked_scores(
     tokens: PassageTokens | None = None,
 ) -> pd.DataFrame:
     """`evaluate` of rankings that have passed `check_rankings`."""
-    import pandas as pd
-
     columns: dict[str, FloatArray] = {}
     for budget in dict.fromkeys(metric.tokens for metric in metrics):
         here = [metric for metric in metrics if metric.tokens == budget]

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
 from kg2rag.evaluation.significance import (
@@ -25,9 +25,6 @@ from kg2rag.evaluation.significance import (
     win_tie_loss,
 )
 from kg2rag.types.arrays import FloatArray
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _PER_PAIR = 100
 """Resamples per pair: a drawn p is at least 2 / resamples, which times the number of pairs must be below the level."""
@@ -52,8 +49,6 @@ def pair_table(scores: Mapping[str, FloatArray], seed: int = 0, resamples: int |
     (randomisation), p_t and p_t_holm (paired t-test), effect_size (Cohen's d_z), detectable (the smallest difference
     seen with 80 % power), wins, ties, losses (of a).
     """
-    import pandas as pd
-
     pairs = list(combinations(scores, 2))
     columns = ["a", "b", "difference", "ci_low", "ci_high", "p", "p_holm", "p_t", "p_t_holm"]
     columns += ["effect_size", "detectable", "wins", "ties", "losses"]

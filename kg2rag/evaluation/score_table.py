@@ -7,17 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations, product
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from kg2rag.evaluation.pairs import corrected, detectable_difference, p_of_best, randomised_pairs, t_test
 from kg2rag.evaluation.significance import RESAMPLES, bootstrap_interval, win_tie_loss
 from kg2rag.types.arrays import FloatArray
 from kg2rag.types.questions import QADataset
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ABOUT = ("query_id", "system", "type", "hops", "gold", "question")
 """The columns of `Comparison.per_query` that are not metrics."""
@@ -30,8 +27,6 @@ TESTS = ("p_t_holm", "effect_size", "detectable", "p_best", "seed_sd")
 
 def per_query_table(frames: Mapping[str, pd.DataFrame], data: QADataset, metrics: Sequence[str]) -> pd.DataFrame:
     """One row per system and question: query_id, system, type, hops, gold (how many), question, then the metrics."""
-    import pandas as pd
-
     about = pd.DataFrame(
         {
             "query_id": [question.id for question in data.questions],
@@ -63,8 +58,6 @@ def score_table(
     Within a metric, Holm's correction runs over all systems but the baseline. Every metric is a family of its own: a
     claim that rests on several should say so.
     """
-    import pandas as pd
-
     systems = list(dict.fromkeys(per_query["system"]))
     values = {
         name: per_query.loc[per_query["system"] == name, list(metrics)].to_numpy(dtype=np.float64) for name in systems
@@ -87,8 +80,6 @@ def score_table(
 
 def _against(values: Mapping[str, FloatArray], metrics: Sequence[str], baseline: str, p: FloatArray) -> pd.DataFrame:
     """The tests of all systems but the baseline, one row per system and metric; `p`: uncorrected, a row per system."""
-    import pandas as pd
-
     columns = ["system", "metric", "p_holm", *COUNTS, *TESTS[:3]]
     others = [name for name in values if name != baseline]
     if not others:

@@ -6,14 +6,13 @@ counts as all its sentences is ours, because retrievers return passages.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 import pyarrow.compute as pc
 
 from kg2rag.types.arrays import IntArray
-from kg2rag.types.corpus import Corpus
 from kg2rag.types.questions import QADataset
 from kg2rag.types.rankings import Ranking
 
@@ -76,18 +75,11 @@ def sentence_spans(data: QADataset) -> tuple[IntArray, IntArray]:
             f"{data.name}, passage {id_!r}: the source's sentence split is missing, so supporting sentences cannot be "
             "counted. Load the data set with its own sentences, or leave the support_* metrics out."
         )
-    return _offsets(corpus, position, count), count
-
-
-def _offsets(corpus: Corpus, position: IntArray, count: IntArray) -> IntArray:
-    rows_of: dict[str, list[int]] = defaultdict(list)
-    for row, doc_id in enumerate(corpus.doc_ids):
-        rows_of[doc_id].append(row)
-    first = np.zeros_like(count)
-    for rows in rows_of.values():
-        ordered = sorted(rows, key=lambda row: int(position[row]))
-        first[ordered] = np.concatenate([[0], np.cumsum(count[ordered])[:-1]])
-    return first
+    first, so_far = np.zeros_like(count), Counter[str]()
+    for row in np.argsort(position, kind="stable").tolist():
+        first[row] = so_far[corpus.doc_ids[row]]
+        so_far[corpus.doc_ids[row]] += int(count[row])
+    return first, count
 
 
 def _check_sentence_passages(data: QADataset, position: IntArray) -> None:

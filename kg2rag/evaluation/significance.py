@@ -103,7 +103,7 @@ def paired_test(
         raise ValueError(f"method must be 'randomisation' or 't', not {method!r}.")
     difference, one = _difference(a, b)
     if method == "t":
-        p = _student(difference)
+        p, _ = _student(difference, "The t-test")
     else:
         columns = np.arange(len(difference))
         nothing = np.zeros((1, difference.shape[1]))  # a difference is tested against none
@@ -160,16 +160,18 @@ def _randomisation(table: FloatArray, first: IntArray, second: IntArray, resampl
     return p
 
 
-def _student(difference: FloatArray) -> FloatArray:
+def _student(difference: FloatArray, what: str) -> tuple[FloatArray, FloatArray]:
+    """p-values and effect sizes; without any spread 1 and 0, or where the difference is not 0, 0 and infinite."""
     from scipy.stats import ttest_1samp
 
     if difference.shape[1] < 2:
-        raise ValueError("The t-test needs at least two queries.")
-    p = np.ones(len(difference))
+        raise ValueError(f"{what} needs at least two queries.")
+    equal = difference[:, 0] == 0
+    p, d = np.where(equal, 1.0, 0.0), np.where(equal, 0.0, np.copysign(np.inf, difference[:, 0]))
     varied = np.ptp(difference, axis=1) > EQUAL
-    p[varied] = ttest_1samp(difference[varied], 0.0, axis=1).pvalue
-    p[~varied & (difference[:, 0] != 0)] = 0.0  # the same difference on every query: no spread, certain
-    return p
+    test = ttest_1samp(difference[varied], 0.0, axis=1)
+    p[varied], d[varied] = test.pvalue, test.statistic / np.sqrt(difference.shape[1])
+    return p, d
 
 
 def effect_size(a: ArrayLike, b: ArrayLike) -> FloatArray:
@@ -182,14 +184,8 @@ def effect_size(a: ArrayLike, b: ArrayLike) -> FloatArray:
     -------
     () or (n_columns,); 0 where a and b are equal on every query, infinite where they differ by one same amount.
     """
-    from scipy.stats import ttest_1samp
-
     difference, one = _difference(a, b)
-    if difference.shape[1] < 2:
-        raise ValueError("An effect size needs at least two queries.")
-    varied = np.ptp(difference, axis=1) > EQUAL
-    d = np.where(difference[:, 0] == 0, 0.0, np.copysign(np.inf, difference[:, 0]))
-    d[varied] = ttest_1samp(difference[varied], 0.0, axis=1).statistic / np.sqrt(difference.shape[1])
+    _, d = _student(difference, "An effect size")
     return d[0] if one else d
 
 

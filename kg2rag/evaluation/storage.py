@@ -10,14 +10,13 @@ import json
 from collections.abc import Iterable, Mapping
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from kg2rag.compute.files import remove_leftovers, write
 from kg2rag.evaluation.score_table import COUNTS, TESTS
 from kg2rag.retrievers.adapters import trec
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _TABLES = {"curve": "k", "token_curve": "tokens", "sizes": None, "per_seed": None}
 """Attributes of `Comparison` that are a csv each, and the name of their index; `per_seed` may be None."""
@@ -50,8 +49,6 @@ def save(
 
 def load(directory: Path) -> dict[str, Any]:
     """The attributes of the comparison that `save` wrote."""
-    import pandas as pd
-
     if not (directory / "config.json").is_file():
         raise FileNotFoundError(f"{directory} has no finished comparison: config.json is missing.")
     config = json.loads((directory / "config.json").read_text(encoding="utf-8"))
@@ -71,16 +68,12 @@ def load(directory: Path) -> dict[str, Any]:
 
 
 def _scores(path: Path) -> pd.DataFrame:
-    import pandas as pd
-
     # Blank is the one missing value: a system may be called "NA" or "nan".
     blank = {name: [""] for name in ("p_holm", *COUNTS, *TESTS)}
     return pd.read_csv(path, dtype=dict.fromkeys(COUNTS, "Int64"), keep_default_na=False, na_values=blank)
 
 
 def _table(path: Path, index: str | None) -> pd.DataFrame:
-    import pandas as pd
-
     # As above, and a curve is blank where a run ends.
     return pd.read_csv(path, index_col=index, keep_default_na=False, na_values=None if index is None else [""])
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
+import pandas as pd
+
 from kg2rag.report.table import LARGER, Cell, Sheet, notes, rows
 
 
@@ -38,8 +40,6 @@ def _plain(text: str) -> str:
 
 def latex(sheet: Sheet) -> str:
     """A `booktabs` table; names are escaped, with the notes below it as LaTeX comments."""
-    import pandas as pd
-
     table = [[*map(_latex_cell, row.cells), row.ms] for row in rows(sheet)]
     names = pd.Index([row.name for row in rows(sheet)])
     styler = pd.DataFrame(table, index=names, columns=[*sheet.metrics, "ms/query"]).style

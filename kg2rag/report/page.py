@@ -8,14 +8,13 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from kg2rag.report import plots
 from kg2rag.report.table import Sheet, headline, notes, pair_rows, rows
 from kg2rag.text.templates import render
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class HtmlPage(ABC):

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+import pandas as pd
+
 from kg2rag.evaluation.diagnosis.waterfall_view import Waterfall
 from kg2rag.types.parameters import at_least, require
 from kg2rag.types.passages import Query
@@ -71,8 +73,6 @@ def waterfall(
     ValueError : k below 1; the system's first k hits are not those of `run`.
     TypeError : the system cannot be traced.
     """
-    import pandas as pd
-
     require_dataset(data)
     require("k", k, int, at_least(1))
     if not callable(getattr(system, "trace_batch", None)):

@@ -11,6 +11,8 @@ from dataclasses import dataclass, fields
 from math import isnan
 from typing import TYPE_CHECKING
 
+import pandas as pd
+
 from kg2rag.evaluation.diagnosis.oracles import gold_entities, gold_rerank
 from kg2rag.evaluation.diagnosis.seed_oracles import gold_seeds, seeded_with_gold
 from kg2rag.evaluation.metric_names import Metrics, parse_metrics
@@ -26,11 +28,8 @@ from kg2rag.text.templates import render
 from kg2rag.types.questions import QADataset, require_dataset
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
     from rich.table import Table
-
-Rung = tuple[str, "Retriever | None", str]  # its name, what is run, and what it is or why nothing is
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -119,33 +118,25 @@ def oracle_ladder(
     ------
     ValueError : gold names documents, not passages; an unknown metric; a metric deeper than `depth`.
     """
-    import pandas as pd
-
     require_dataset(data)
     if data.unit != "passage":
         raise ValueError(f"{data.name}: the gold names documents; oracles need passages.")
     names = [metric.name for metric in parse_metrics(metrics, depth)]
     called = name or type(system).__name__
     rows = []
-    for rung, run, note in _rungs(kb, data, system, depth):
+    rungs = {  # what is run, and what it is or why nothing is
+        "as it is": (system, ""),
+        "gold seeds": _seeded(kb, system, data.qrels),
+        "gold entities": _linked(kb, data),
+        "gold rerank": (gold_rerank(system, data.qrels, depth), f"gold first among its first {depth} hits"),
+    }
+    for rung, (run, note) in rungs.items():
         scores = dict.fromkeys(names, float("nan"))
         if run is not None:
             frame = evaluate(run.retrieve_batch(data.queries, depth), data, metrics, name=f"{called} {rung}")
             scores = {metric: float(frame[metric].mean()) for metric in names}
         rows.append({"rung": rung, **scores, "questions": len(data) if run is not None else 0, "note": note})
     return OracleLadder(called, pd.DataFrame(rows), data.name)
-
-
-def _rungs(kb: KnowledgeBase, data: QADataset, system: Retriever, depth: int) -> list[Rung]:
-    gold = data.qrels
-    seeded, why = _seeded(kb, system, gold)
-    linked, lack = _linked(kb, data)
-    return [
-        ("as it is", system, ""),
-        ("gold seeds", seeded, why),
-        ("gold entities", linked, lack),
-        ("gold rerank", gold_rerank(system, gold, depth), f"gold first among its first {depth} hits"),
-    ]
 
 
 def _seeded(

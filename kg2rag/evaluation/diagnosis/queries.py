@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import pandas as pd
+
 from kg2rag.report.page import HtmlPage
 from kg2rag.report.question_explanation import check_same_questions, excerpts
 from kg2rag.text.templates import render
@@ -14,7 +16,6 @@ from kg2rag.types.questions import QADataset, Question
 from kg2rag.types.rankings import Ranking
 
 if TYPE_CHECKING:
-    import pandas as pd
     from rich.console import Group
 
 
@@ -34,7 +35,7 @@ class QueryComparison(HtmlPage):
     systems: tuple[str, str]
     metric: str
     frame: pd.DataFrame
-    explanations: Mapping[str, tuple[Explanation, Explanation]]
+    explanations: Mapping[str, tuple[Explanation, ...]]
     gold: Mapping[str, Sequence[str]]
     data: str = ""
 
@@ -108,8 +109,6 @@ def compare_queries(
     ------
     ValueError : data with other questions, or a number below 1.
     """
-    import pandas as pd
-
     if min(limit, hits) < 1:
         raise ValueError(f"limit and hits must be at least 1, not {limit} and {hits}.")
     check_same_questions(rankings, data)
@@ -118,13 +117,13 @@ def compare_queries(
     difference = wide[a] - wide[b]
     order = difference.abs().sort_values(ascending=False, kind="stable").index
     places = {question.id: place for place, question in enumerate(data.questions)}
-    explanations, rows, gold = {}, [], {}
-    for id_ in [id_ for id_ in order if difference[id_] != 0][:limit]:
-        question = data.questions[places[id_]]
-        first, second = (_explained(rankings[name][places[id_]], question, data, hits, name) for name in (a, b))
-        explanations[id_] = (first, second)
-        rows.append((id_, question.type, question.text, wide[a][id_], wide[b][id_], difference[id_]))
-        gold[id_] = tuple(question.gold)
+    shown = {id_: data.questions[places[id_]] for id_ in [id_ for id_ in order if difference[id_] != 0][:limit]}
+    explanations = {
+        id_: tuple(_explained(rankings[name][places[id_]], question, data, hits, name) for name in (a, b))
+        for id_, question in shown.items()
+    }
+    rows = [(id_, q.type, q.text, wide[a][id_], wide[b][id_], difference[id_]) for id_, q in shown.items()]
+    gold = {id_: tuple(question.gold) for id_, question in shown.items()}
     frame = pd.DataFrame(rows, columns=["query_id", "type", "question", a, b, "difference"])
     return QueryComparison((a, b), metric, frame, explanations, gold, data.name)
 

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
 from kg2rag.report import plots, text_table
 from kg2rag.report.page import HtmlPage
 from kg2rag.text.templates import render
 from kg2rag.types.trace import LOST_AT, LostAt
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
     from rich.table import Table
 
@@ -37,8 +38,6 @@ class Waterfall(HtmlPage):
 
     def totals(self) -> pd.DataFrame:
         """Gold passages by question type and `lost_at`: "all" last; a column for each of `LOST_AT`."""
-        import pandas as pd
-
         types = self.frame["type"].replace("", "unknown")
         table = pd.crosstab(types, self.frame["lost_at"]).reindex(columns=list(LOST_AT), fill_value=0)
         if len(table) > 1:
@@ -92,8 +91,6 @@ class Waterfall(HtmlPage):
         }
 
     def _gold(self, row: Any) -> dict[str, Any]:
-        import pandas as pd
-
         own = self.frame[self.frame["query_id"] == row.query_id]
         titles = set(own["title"]) | set(own["gold"])
         return {
