@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.rule import Rule
+from rich.text import Text
 
 from kg2rag.report.page import HtmlPage
 from kg2rag.retrievers.contract import Retriever
@@ -17,9 +20,6 @@ from kg2rag.types.explanation import Explanation, side_by_side
 from kg2rag.types.passages import Query
 from kg2rag.types.questions import QADataset, Question
 from kg2rag.types.rankings import Ranking
-
-if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions, RenderResult
 
 EXCERPT = 160  # characters of a passage that are shown
 NARROWEST = 48  # columns of a terminal that an explanation needs beside another
@@ -52,9 +52,6 @@ class QuestionExplanation(HtmlPage):
         return render("explained.html.j2", alone=alone, explained=self)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        from rich.rule import Rule
-        from rich.text import Text
-
         yield Text(self.question, style="bold")
         for name, value in self.facts().items():
             yield Text(f"{name}: {value}", style="dim")
@@ -66,8 +63,6 @@ class QuestionExplanation(HtmlPage):
             yield explanation
 
     def __repr__(self) -> str:
-        from rich.console import Console
-
         console = Console(width=120, no_color=True)
         with console.capture() as captured:
             console.print(self)

@@ -10,13 +10,16 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rich import box
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
+
 from kg2rag.report.table import Cell, Sheet, headline, notes, pair_rows, rows
 
 if TYPE_CHECKING:
     import pandas as pd
-    from rich.console import Console, ConsoleOptions, RenderResult
-    from rich.table import Table
-
 _NARROW = "Too narrow here for intervals and counts: see the report, or widen the terminal."
 
 
@@ -27,8 +30,6 @@ class TerminalTable:
     sheet: Sheet
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        from rich.text import Text
-
         yield Text(headline(self.sheet.config), style="italic")
         tables, full = self._fitting(console, options)
         yield from tables
@@ -37,7 +38,6 @@ class TerminalTable:
 
     def _fitting(self, console: Console, options: ConsoleOptions) -> tuple[list[Table], bool]:
         """Tables no wider than there is room, and whether they show everything."""
-        from rich.measure import Measurement
 
         def fits(table: Table) -> bool:
             wide = options.update(width=10_000, max_width=10_000)
@@ -57,14 +57,12 @@ class TerminalTable:
 
 def _table(sheet: Sheet, metrics: list[int], *, full: bool) -> Table:
     """The table of some metrics; `full` has intervals and counts."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True, show_edge=False)
     table.add_column("system", no_wrap=True)
     for metric in metrics:
-        table.add_column(Text(_header(sheet.metrics[metric])), justify="right", no_wrap=True)
+        # In lines no wider than its numbers.
+        header = sheet.metrics[metric].replace("@", "\n@").replace("_", "_\n").replace("tokens", "\ntokens")
+        table.add_column(Text(header), justify="right", no_wrap=True)
     table.add_column("ms/\nquery", justify="right", no_wrap=True)
     for row in rows(sheet):
         name = Text(row.name)
@@ -74,14 +72,7 @@ def _table(sheet: Sheet, metrics: list[int], *, full: bool) -> Table:
     return table
 
 
-def _header(metric: str) -> str:
-    """The name of a metric, in lines no wider than its numbers."""
-    return metric.replace("@", "\n@").replace("_", "_\n").replace("tokens", "\ntokens")
-
-
 def _cell(cell: Cell, *, full: bool) -> Any:
-    from rich.text import Text
-
     # Stars have a fixed width, so that the numbers of a column stay aligned.
     text = Text(cell.mean, style="bold" if cell.bold else "").append(f"{cell.stars:<3}", style="not bold")
     if cell.spread:
@@ -103,10 +94,6 @@ def pairs_table(sheet: Sheet, pairs: pd.DataFrame, metric: str) -> Table:
 
 def text_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[str]], left: Collection[str] = ()) -> Table:
     """A table of plain texts; the first column and those of `left` are aligned to the left."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
     table = Table(title=Text(title), box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left")
     for place, column in enumerate(columns):
         table.add_column(Text(column), justify="left" if not place or column in left else "right", no_wrap=not left)

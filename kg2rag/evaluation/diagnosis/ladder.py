@@ -12,6 +12,7 @@ from math import isnan
 from typing import TYPE_CHECKING
 
 import pandas as pd
+from rich.table import Table
 
 from kg2rag.evaluation.diagnosis.oracles import gold_entities, gold_rerank
 from kg2rag.evaluation.diagnosis.seed_oracles import gold_seeds, seeded_with_gold
@@ -29,7 +30,6 @@ from kg2rag.types.questions import QADataset, require_dataset
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from rich.table import Table
 
 
 @dataclass(frozen=True, eq=False, repr=False)

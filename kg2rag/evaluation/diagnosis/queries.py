@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import pandas as pd
+from rich.console import Group
+from rich.rule import Rule
+from rich.text import Text
 
 from kg2rag.report.page import HtmlPage
 from kg2rag.report.question_explanation import check_same_questions, excerpts
@@ -14,9 +16,6 @@ from kg2rag.text.templates import render
 from kg2rag.types.explanation import GOLD, Explanation, side_by_side
 from kg2rag.types.questions import QADataset, Question
 from kg2rag.types.rankings import Ranking
-
-if TYPE_CHECKING:
-    from rich.console import Group
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -72,10 +71,6 @@ class QueryComparison(HtmlPage):
         return f"{' and '.join(self.systems)} differ most by {self.metric}\n{self.frame.to_string(index=False)}"
 
     def __rich__(self) -> Group:
-        from rich.console import Group
-        from rich.rule import Rule
-        from rich.text import Text
-
         lines: list[object] = []
         for row in self.frame.to_dict("records"):
             scores = ", ".join(f"{name} {row[name]:.3g}" for name in self.systems)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+from rich.table import Table
 
 from kg2rag.report import plots, text_table
 from kg2rag.report.page import HtmlPage
@@ -15,7 +16,6 @@ from kg2rag.types.trace import LOST_AT, LostAt
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from rich.table import Table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
