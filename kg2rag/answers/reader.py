@@ -120,9 +120,7 @@ class Answers:
 class Reader:
     """A language model that answers questions from their contexts.
 
-    Parameters
-    ----------
-    prompt : `SHORT`, `REASONED`, or one of your own.
+    `prompt` : `SHORT`, `REASONED`, or one of your own.
     """
 
     model: ChatModel

@@ -24,9 +24,7 @@ LARGER = 1.10
 class PassageTokens:
     """How many tokens each passage of a corpus has, title and text; each is counted once, when first needed.
 
-    Parameters
-    ----------
-    counter : the default encoder's own tokenizer where not given.
+    `counter` : the default encoder's own tokenizer where not given.
     """
 
     def __init__(self, corpus: Corpus, counter: TokenCounter | None = None) -> None:
@@ -66,9 +64,7 @@ class PassageTokens:
 def returned_sizes(runs: Mapping[str, Sequence[Ranking]], tokens: PassageTokens, depths: Sequence[int]) -> pd.DataFrame:
     """How much each system returns within its first k hits, as means over its rankings.
 
-    Returns
-    -------
-    One row per system and depth: system, k, hits, tokens.
+    Returns one row per system and depth: system, k, hits, tokens.
     """
     rows = []
     for name, rankings in runs.items():

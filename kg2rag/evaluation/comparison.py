@@ -162,9 +162,7 @@ class Comparison:
     def waterfall(self, system: str, k: int = 5, formatter: Formatter | None = None) -> diagnosis.Waterfall:
         """For each gold passage the step of the system that lost it; see `kg2rag.waterfall`.
 
-        Raises
-        ------
-        ValueError : an unknown system, a loaded comparison, or a system that now returns other passages.
+        Raises ValueError: an unknown system, a loaded comparison, or a system that now returns other passages.
         """
         retriever, data = self._inputs_of(system)
         return diagnosis.waterfall(system, retriever, data, k=k, formatter=formatter, run=self.rankings[system])
@@ -205,9 +203,7 @@ class Comparison:
         Of a system with several seeds, the first one's run is written. Runs of systems that an earlier comparison in
         this directory had and this one lacks are removed.
 
-        Returns
-        -------
-        The path of the report.
+        Returns the path of the report.
         """
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         qrels = None if self.inputs is None else self.inputs.data.qrels

@@ -39,9 +39,7 @@ def token_curve(
     NaN from where a ranking of `k` hits ends before the tokens are spent: there k would cut, not the budget. A ranking
     of fewer hits is complete, and still counts.
 
-    Parameters
-    ----------
-    runs : system -> rankings for all questions, in their order; repeated, for several seeds.
+    `runs` : system -> rankings for all questions, in their order; repeated, for several seeds.
     """
     for rankings in runs.values():
         tokens.count(rankings)

@@ -34,9 +34,7 @@ def qrels_frame(path: Path | str) -> pd.DataFrame:
 def to_ranx(rankings: Sequence[Ranking], name: str) -> ranx.Run:
     """A run whose scores are 1/rank: ranx (0.3.21) reorders long ties, and this order has none.
 
-    Raises
-    ------
-    ValueError : no ranking has a hit; ranx cannot represent such a run.
+    Raises ValueError: no ranking has a hit; ranx cannot represent such a run.
     """
     import ranx
 

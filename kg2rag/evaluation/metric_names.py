@@ -160,9 +160,7 @@ def _close(name: str) -> str:
 def function_scores(metric: Metric, rankings: Sequence[Ranking], gold: Sequence[Mapping[str, int]]) -> FloatArray:
     """(n_queries,) what a metric's function returns for each ranking, empty ones included.
 
-    Raises
-    ------
-    TypeError : it returned no number. ValueError : NaN or infinite, or another number for the same question.
+    Raises TypeError: it returned no number; ValueError: NaN or infinite, or another number for the same question.
     """
     function = metric.function
     assert function is not None

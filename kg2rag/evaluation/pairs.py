@@ -71,13 +71,8 @@ def randomised_pairs(
 ) -> FloatArray:
     """Uncorrected p-values of the randomisation test of some pairs, in every metric.
 
-    Parameters
-    ----------
-    scores : system -> (n_queries, n_metrics).
-
-    Returns
-    -------
-    (n_pairs, n_metrics)
+    `scores` : system -> (n_queries, n_metrics).
+    Returns (n_pairs, n_metrics).
     """
     names = list(scores)
     n_metrics = scores[names[0]].shape[1]
@@ -130,13 +125,8 @@ def corrected(p: FloatArray) -> FloatArray:
 def detectable_effect(n_queries: int, tests: int = 1, *, level: float = LEVEL, power: float = POWER) -> float:
     """The smallest effect (Cohen's d_z) that a two-sided paired t-test over `n_queries` sees with that power.
 
-    Parameters
-    ----------
-    tests : in the family; the level is divided by it, as for the smallest p-value of Holm's correction.
-
-    Returns
-    -------
-    Above 0; NaN where there are too few queries for statsmodels to find one (below about five).
+    `tests` : in the family; the level is divided by it, as for the smallest p-value of Holm's correction.
+    Returns above 0; NaN where there are too few queries for statsmodels to find one (below about five).
     """
     from statsmodels.stats.power import TTestPower
 

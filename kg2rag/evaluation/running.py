@@ -42,9 +42,7 @@ def require_mapping(systems: object) -> None:
 def check_systems(systems: Mapping[str, Any]) -> dict[str, list[Any]]:
     """Name -> the systems of that name, several where they differ by seed.
 
-    Raises
-    ------
-    TypeError : no mapping, or a value that is not a system. ValueError : none, or a name that cannot name a file.
+    Raises TypeError: no mapping, or a value that is not a system; ValueError: none, or a name that cannot name a file.
     """
     require_mapping(systems)
     if not systems:

@@ -26,9 +26,7 @@ def supporting_sentences(
 
     A supporting sentence that the corpus lacks stays in the gold, as in HotpotQA's own scorer.
 
-    Raises
-    ------
-    ValueError : a question without supporting sentences, or a corpus without a sentence split.
+    Raises ValueError: a question without supporting sentences, or a corpus without a sentence split.
     """
     lacking = [question.id for question in data.questions if not question.supporting]
     if lacking:

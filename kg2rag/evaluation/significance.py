@@ -180,9 +180,7 @@ def effect_size(a: ArrayLike, b: ArrayLike) -> FloatArray:
     d_z = t / sqrt(n) [Lakens 2013, Eq. 7], the effect that the paired t-test and its power are about. 0.2 is called
     small, 0.5 medium, 0.8 large. `a` and `b` are as for `paired_test`, at least two queries.
 
-    Returns
-    -------
-    () or (n_columns,); 0 where a and b are equal on every query, infinite where they differ by one same amount.
+    Returns () or (n_columns,); 0 where a and b are equal on every query, infinite where they differ by one same amount.
     """
     difference, one = _difference(a, b)
     _, d = _student(difference, "An effect size")

@@ -29,9 +29,7 @@ NARROWEST = 48  # columns of a terminal that an explanation needs beside another
 class QuestionExplanation(HtmlPage):
     """A question, what is known about it, and one explanation per system; made by `explain`.
 
-    Attributes
-    ----------
-    gold, answers : empty for a question that is not in the data set.
+    `gold`, `answers` : empty for a question that is not in the data set.
     """
 
     question: str

@@ -75,13 +75,8 @@ class ContextFormatter:
     def graph(self, entities: Sequence[str | int]) -> FormattedContext:
         """The structured block: the entities, what they are and are related to, and the facts that sentences state.
 
-        Parameters
-        ----------
-        entities : names (or aliases) or codes, the most important first; no entity gives an empty context.
-
-        Raises
-        ------
-        KeyError : a name that the graph lacks.
+        `entities` : names (or aliases) or codes, the most important first; no entity gives an empty context.
+        Raises KeyError: a name that the graph lacks.
         """
         codes = self._codes(entities)
         filled, _ = fit(self.graph_tokens, self._counter, lambda text: self._write_graph(text, codes))
@@ -93,9 +88,7 @@ class ContextFormatter:
         A passage that does not fit is dropped and the next one tried; one whose contents repeat an earlier one's (case
         and punctuation aside) is dropped as well. Keys number the passages in the text.
 
-        Parameters
-        ----------
-        entities : described above the passages, where relationships are included.
+        `entities` : described above the passages, where relationships are included.
         """
         codes = self._codes(entities) if self.include_relationships else []
         filled, citations = fit(

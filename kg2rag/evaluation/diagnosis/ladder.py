@@ -36,9 +36,7 @@ if TYPE_CHECKING:
 class OracleLadder(HtmlPage):
     """The headroom of each stage of a system.
 
-    Attributes
-    ----------
-    frame : one row per rung: rung, one column per metric (NaN where it was not measured), questions judged, note.
+    `frame` : one row per rung: rung, one column per metric (NaN where it was not measured), questions judged, note.
     """
 
     system: str

@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 def recall_curve(curve: pd.DataFrame, baseline: str) -> Figure:
     """Mean recall against depth, on a log axis; each line is named at its end.
 
-    Parameters
-    ----------
-    curve : index k from 1, one column per system, values in [0, 1].
+    `curve` : index k from 1, one column per system, values in [0, 1].
     """
     return _curve(curve, baseline, "passages retrieved, k", "recall@k, per cent")
 
@@ -30,9 +28,7 @@ def recall_curve(curve: pd.DataFrame, baseline: str) -> Figure:
 def token_curve(curve: pd.DataFrame, baseline: str) -> Figure:
     """Mean recall against the tokens returned, on a log axis; each line is named at its end.
 
-    Parameters
-    ----------
-    curve : index tokens from 1, one column per system, values in [0, 1]; a line ends where they are blank (NaN).
+    `curve` : index tokens from 1, one column per system, values in [0, 1]; a line ends where they are blank (NaN).
     """
     return _curve(curve, baseline, "tokens returned", "recall, per cent")
 

@@ -25,9 +25,7 @@ _NARROWEST = 0.035  # of the axis: counts of narrower segments are only in the t
 def waterfall(totals: pd.DataFrame, title: str) -> Figure:
     """Gold passages falling from all to found, loss by loss; below, each question type in per cent, with counts.
 
-    Parameters
-    ----------
-    totals : index type, "all" last; a column for each of `LOST_AT`, and "gold".
+    `totals` : index type, "all" last; a column for each of `LOST_AT`, and "gold".
     """
     whole = totals.iloc[-1]
     losses = [loss for loss in LOST_AT[:-1] if whole[loss]]
@@ -103,9 +101,7 @@ def _stacks(axis: Axes, totals: pd.DataFrame) -> None:
 def oracle_ladder(table: pd.DataFrame, metric: str, title: str) -> Figure:
     """One bar per rung, the system's own in grey; rungs that were not measured give their note.
 
-    Parameters
-    ----------
-    table : columns rung, note and the metric, in [0, 1] or NaN.
+    `table` : columns rung, note and the metric, in [0, 1] or NaN.
     """
     made = figure(0.42 * len(table) + 0.7)
     axis = made.subplots()

@@ -68,13 +68,8 @@ def heat_map(means: pd.DataFrame, baseline: str) -> Figure:
     The colour is the difference from the baseline in that group, orange above and purple below; the best mean of a
     group is framed, several where they tie. It marks no significance.
 
-    Parameters
-    ----------
-    means : index group, one column per system, values in [0, 1]; `compare_by(…)[metric].unstack("system")`.
-
-    Raises
-    ------
-    ValueError : the baseline is none of the systems.
+    `means` : index group, one column per system, values in [0, 1]; `compare_by(…)[metric].unstack("system")`.
+    Raises ValueError: the baseline is none of the systems.
     """
     from matplotlib.patches import Rectangle
 
@@ -105,9 +100,7 @@ def heat_map(means: pd.DataFrame, baseline: str) -> Figure:
 def graph_reach(reach: pd.DataFrame) -> Figure:
     """One panel per type of question: the shares of gold and of all passages that a walk of so many triples reaches.
 
-    Parameters
-    ----------
-    reach : columns type, hops, questions, gold, all_gold and passages; shares of 0 to 1.
+    `reach` : columns type, hops, questions, gold, all_gold and passages; shares of 0 to 1.
     """
     types = list(dict.fromkeys(reach["type"]))
     made, axes = panels(types, min(3, len(types)), 2.3, above=0.5)
