@@ -62,12 +62,12 @@ class AnswerReport:
         return AnswerReport(self.rules, part, _means(part, list(self.scores["metric"]), self.seed), failed, self.seed)
 
     def __repr__(self) -> str:
-        return f"{self._headline()}\n{self.scores.round(4).to_string(index=False)}"
+        return f"{self._headline}\n{self.scores.round(4).to_string(index=False)}"
 
     def _repr_html_(self) -> str:
-        table: str = self.scores.round(4).to_html(index=False)
-        return f"<p>{self._headline()}</p>{table}"
+        return f"<p>{self._headline}</p>{self.scores.round(4).to_html(index=False)}"
 
+    @property
     def _headline(self) -> str:
         return f"{self.n_answered} answered, {self.n_failed} failed (left out), by the rules of {self.rules}"
 

@@ -59,18 +59,18 @@ def load(directory: Path) -> dict[str, Any]:
     return {
         "rankings": {name: trec.as_rankings(run, queries) for name, run in runs.items()},
         "per_query": per_query,
-        "scores": _scores(directory / "scores.csv"),
+        # Blank is the one missing value: a system may be called "NA" or "nan".
+        "scores": pd.read_csv(
+            directory / "scores.csv",
+            dtype=dict.fromkeys(COUNTS, "Int64"),
+            keep_default_na=False,
+            na_values={name: [""] for name in ("p_holm", *COUNTS, *TESTS)},
+        ),
         "ms_per_query": {name: float("nan") if ms is None else ms for name, ms in config["ms_per_query"].items()},
         "baseline": config["baseline"],
         "config": config,
         **{name: _table(directory / f"{name}.csv", index) for name, index in present.items()},
     }
-
-
-def _scores(path: Path) -> pd.DataFrame:
-    # Blank is the one missing value: a system may be called "NA" or "nan".
-    blank = {name: [""] for name in ("p_holm", *COUNTS, *TESTS)}
-    return pd.read_csv(path, dtype=dict.fromkeys(COUNTS, "Int64"), keep_default_na=False, na_values=blank)
 
 
 def _table(path: Path, index: str | None) -> pd.DataFrame:

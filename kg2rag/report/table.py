@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import pandas as pd
@@ -45,15 +44,11 @@ class Sheet:
         """The systems, in their order."""
         return list(dict.fromkeys(self.scores["system"]))
 
-    @cached_property
-    def _scales(self) -> Mapping[str, float]:
-        numbers = self.scores[["mean", "ci_low", "ci_high"]]
-        share = ((numbers >= -EQUAL) & (numbers <= 1 + EQUAL)).all(axis=1).groupby(self.scores["metric"]).all()
-        return {m: 100.0 if share[m] and m.split("@")[0] not in _NOT_A_SHARE else 1.0 for m in self.metrics}
-
     def scale(self, metric: str) -> float:
         """100 for metrics in [0, 1], which are shown in per cent, 1 for others."""
-        return self._scales[metric]
+        numbers = self.scores.loc[self.scores["metric"] == metric, ["mean", "ci_low", "ci_high"]].to_numpy()
+        share = ((numbers >= -EQUAL) & (numbers <= 1 + EQUAL)).all()
+        return 100.0 if share and metric.split("@")[0] not in _NOT_A_SHARE else 1.0
 
     def digits(self, metric: str) -> int:
         """Decimals of a printed score: one in per cent, two elsewhere."""
@@ -107,21 +102,14 @@ def rows(sheet: Sheet) -> list[Row]:
     for record in records:
         table[record.system].append(_cell(record, sheet.scale(record.metric), sheet.digits(record.metric)))
     return [
-        Row(
-            name,
-            name == sheet.baseline,
-            tuple(cells),
-            _milliseconds(sheet.ms_per_query[name]),
-            sheet.larger.get(name, ""),
-        )
+        Row(name, name == sheet.baseline, tuple(cells), _milliseconds(sheet, name), sheet.larger.get(name, ""))
         for name, cells in table.items()
     ]
 
 
-def _milliseconds(ms: float) -> str:
-    if ms != ms:  # the system only hands out what was computed elsewhere
-        return ""
-    return f"{ms:.0f}" if ms >= 100 else f"{ms:.1f}" if ms >= 1 else f"{ms:.2f}"
+def _milliseconds(sheet: Sheet, name: str) -> str:
+    ms = sheet.ms_per_query[name]  # NaN where the system only hands out what was computed elsewhere
+    return "" if ms != ms else f"{ms:.0f}" if ms >= 100 else f"{ms:.1f}" if ms >= 1 else f"{ms:.2f}"
 
 
 def _cell(record: Any, factor: float, digits: int) -> Cell:
@@ -163,20 +151,22 @@ def headline(config: Mapping[str, Any]) -> str:
 
 def notes(sheet: Sheet) -> list[str]:
     """How to read the table, which differences it could not detect, and which systems return more than the others."""
+    bold = "Bold: best, and significantly above every other system (Holm-corrected over all pairs of a metric)."
+    if sheet.scores["p_best"].isna().all():
+        bold = "No winner is marked in bold, for not every pair was tested." if len(sheet.systems) > 1 else ""
+    repeated = [f"{name} ({len(runs)})" for name, runs in sheet.config.get("seeds", {}).items()]
+    seeds = (
+        f"Run under several seeds: {', '.join(repeated)}; each question's score is its mean over them, and ± the "
+        "standard deviation of the mean between them. Intervals and tests are over questions."
+    )
     return [
         f"Means in per cent with 95 % bootstrap intervals. Stars: differs from {sheet.baseline} (paired randomisation "
         "test, Holm-corrected within a metric; * p < .05, ** p < .01, *** p < .001). Wins / ties / losses count "
-        f"questions. {_bold(sheet)}",
+        f"questions. {bold}",
         *_detectable(sheet),
-        *_seeds(sheet),
+        *([seeds] if repeated else []),
         *(f"{LARGER} {name} returns {text}." for name, text in sheet.larger.items()),
     ]
-
-
-def _bold(sheet: Sheet) -> str:
-    if sheet.scores["p_best"].isna().all():
-        return "No winner is marked in bold, for not every pair was tested." if len(sheet.systems) > 1 else ""
-    return "Bold: best, and significantly above every other system (Holm-corrected over all pairs of a metric)."
 
 
 def _detectable(sheet: Sheet) -> list[str]:
@@ -192,15 +182,4 @@ def _detectable(sheet: Sheet) -> list[str]:
     return [
         f"With {n:,} questions, differences from {sheet.baseline} under about these points would be missed more often "
         f"than one time in five: {shown} (paired t-test, 80 % power, level .05{among}; median over systems)."
-    ]
-
-
-def _seeds(sheet: Sheet) -> list[str]:
-    seeds = sheet.config.get("seeds", {})
-    if not seeds:
-        return []
-    named = ", ".join(f"{name} ({len(runs)})" for name, runs in seeds.items())
-    return [
-        f"Run under several seeds: {named}; each question's score is its mean over them, and ± the standard deviation "
-        "of the mean between them. Intervals and tests are over questions."
     ]

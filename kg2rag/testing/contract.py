@@ -86,10 +86,8 @@ def check_retriever(
     for promise in excused:
         if promise not in PROMISES and not promise.startswith("parameter "):
             raise ValueError(unknown("promise", promise, PROMISES))
-    if isinstance(system, Retriever) and not asked:
-        raise ValueError("Give queries with a retriever, or how to build one: check_retriever(MentionPPR).")
     found: dict[str, str] = {}
-    for promise, sentence in _broken(system, asked, k, values or {}, excused, other_process):
+    for promise, sentence in _broken(_trials(system, asked, k), system, values or {}, excused, other_process):
         found.setdefault(promise, sentence)
     broken = {promise: sentence for promise, sentence in found.items() if promise not in excused}
     needless = [promise for promise in excused if promise not in found]
@@ -98,28 +96,31 @@ def check_retriever(
         raise ContractError(getattr(system, "__name__", type(system).__name__), broken)
 
 
+def _trials(system: Retriever | Builder, asked: Sequence[Query] | None, k: int) -> list[Trial]:
+    if not isinstance(system, Retriever):
+        worlds = knowledge_bases().items()
+        return [Trial(system(kb), asked or queries_for(kb, world), k, world, kb) for world, kb in worlds]
+    if not asked:
+        raise ValueError("Give queries with a retriever, or how to build one: check_retriever(MentionPPR).")
+    return [Trial(system, asked, k)]
+
+
 def _broken(
+    trials: Sequence[Trial],
     system: Retriever | Builder,
-    asked: Sequence[Query] | None,
-    k: int,
     values: Mapping[str, Sequence[object]],
     excused: Collection[str],
     other_process: bool,
 ) -> Iterator[tuple[str, str]]:
-    if isinstance(system, Retriever):
-        trials, builder = [Trial(system, asked or (), k)], None
-    else:
-        builder, worlds = system, knowledge_bases()
-        trials = [Trial(builder(kb), asked or queries_for(kb, name), k, name, kb) for name, kb in worlds.items()]
     first = trials[0]
     for trial in trials:
         broken = list(_of_world(trial, {**IN_EVERY_WORLD, **IN_THE_FIRST} if trial is first else IN_EVERY_WORLD))
         yield from broken
         if not {promise for promise, _ in broken} <= set(excused):
             return  # the other worlds would mostly repeat it
-    yield from variants.checks(first, builder, values)
+    yield from variants.checks(first, None if isinstance(system, Retriever) else system, values)
     if other_process:
-        found = differing({"": first.system}, {"": first.rankings}, first.queries, k)
+        found = differing({"": first.system}, {"": first.rankings}, first.queries, first.k)
         yield from ((HASH_SEED, sentence) for _, sentence in found)
 
 

@@ -58,7 +58,7 @@ class OracleLadder(HtmlPage):
     def html(self, *, alone: bool) -> str:
         """The page or fragment, from its template."""
         rungs = [
-            (row["rung"], [per_cent(row[name]) for name in self.metrics], row["note"])
+            (row["rung"], [_per_cent(row[name]) for name in self.metrics], row["note"])
             for row in self.frame.to_dict("records")
         ]
         return render(
@@ -76,17 +76,15 @@ class OracleLadder(HtmlPage):
         return f"Oracle ladder of {self.system} on {self.data}\n{self.frame.round(4).to_string(index=False)}"
 
     def __rich__(self) -> Table:
-        rows = ((_cell(value) for value in row) for row in self.frame.itertuples(index=False))
+        rows = (
+            (_per_cent(value) if isinstance(value, float) else str(value) for value in row)
+            for row in self.frame.itertuples(index=False)
+        )
         return text_table(f"{self.system}: with perfect stages", self.frame.columns, rows, left=("questions", "note"))
 
 
-def _cell(value: object) -> str:
-    return per_cent(value) if isinstance(value, float) else str(value)
-
-
-def per_cent(share: float) -> str:
-    """A share in per cent; nothing where it was not measured (NaN)."""
-    return "" if isnan(share) else f"{100 * share:.1f}"
+def _per_cent(share: float) -> str:
+    return "" if isnan(share) else f"{100 * share:.1f}"  # NaN where it was not measured
 
 
 def oracle_ladder(

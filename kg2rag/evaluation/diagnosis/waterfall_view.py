@@ -84,11 +84,8 @@ class Waterfall(HtmlPage):
         reasons = [
             (why, [self._gold(row) for row in own.itertuples()]) for why, own in members.groupby("why", sort=False)
         ]
-        return {
-            "lost_at": lost_at,
-            "count": len(members),
-            "reasons": sorted(reasons, key=lambda reason: -len(reason[1])),
-        }
+        reasons.sort(key=lambda reason: -len(reason[1]))
+        return {"lost_at": lost_at, "count": len(members), "reasons": reasons}
 
     def _gold(self, row: Any) -> dict[str, Any]:
         own = self.frame[self.frame["query_id"] == row.query_id]
