@@ -34,15 +34,15 @@ class PassageTokens:
 
     def count(self, rankings: Sequence[Ranking]) -> None:
         """Count the passages of many rankings in one go."""
-        if not rankings:
-            return
-        rows = np.unique(np.concatenate([ranking.rows for ranking in rankings]))
-        self._fill(rows[self._counts[rows] < 0])
+        rows = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *(ranking.rows for ranking in rankings)]))
+        rows = rows[self._counts[rows] < 0]
+        if len(rows):
+            contents = self.corpus.contents
+            self._counts[rows] = self.counter.count([contents[row] for row in rows.tolist()])
 
     def of(self, ranking: Ranking) -> IntArray:
         """(n_hits,) tokens of each hit."""
-        if (self._counts[ranking.rows] < 0).any():
-            self.count([ranking])
+        self.count([ranking])
         return self._counts[ranking.rows]
 
     def cut(self, rankings: Sequence[Ranking], budget: int) -> list[Ranking]:
@@ -54,11 +54,6 @@ class PassageTokens:
         self.count(rankings)
         kept = [int(np.searchsorted(np.cumsum(self.of(r)), budget, side="right")) for r in rankings]
         return [Ranking(r.query_id, r.rows[:n], r.scores[:n], r.ids) for r, n in zip(rankings, kept, strict=True)]
-
-    def _fill(self, rows: IntArray) -> None:
-        if len(rows):
-            contents = self.corpus.contents
-            self._counts[rows] = self.counter.count([contents[row] for row in rows.tolist()])
 
 
 def returned_sizes(runs: Mapping[str, Sequence[Ranking]], tokens: PassageTokens, depths: Sequence[int]) -> pd.DataFrame:
@@ -96,15 +91,12 @@ def against_others(sizes: pd.DataFrame) -> pd.DataFrame:
 def larger_sets(sizes: pd.DataFrame) -> dict[str, str]:
     """System -> in words, where it returns most in excess of the others; only systems that are `larger`."""
     frame = against_others(sizes)
-    notes: dict[str, str] = {}
-    worst: dict[str, float] = {}
+    worst: dict[str, tuple[float, str]] = {}
     records: Any = frame[frame["larger"]].itertuples(index=False)
     for record in records:
         for ratio, what in ((record.tokens_ratio, "tokens"), (record.hits_ratio, "hits")):
             # Rounded, so that a table that was saved with six decimals gives the same words.
-            if ratio > LARGER and round(ratio, 4) > worst.get(record.system, 0.0):
-                worst[record.system] = round(ratio, 4)
-                notes[record.system] = (
-                    f"{ratio:.2f} times the {what} of the others (median) within the first {record.k}"
-                )
-    return notes
+            if ratio > LARGER and round(ratio, 4) > worst.get(record.system, (0.0, ""))[0]:
+                words = f"{ratio:.2f} times the {what} of the others (median) within the first {record.k}"
+                worst[record.system] = round(ratio, 4), words
+    return {name: words for name, (_, words) in worst.items()}

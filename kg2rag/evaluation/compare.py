@@ -76,7 +76,10 @@ def compare(
     require("k", k, int, at_least(1))
     require("batch_size", batch_size, int, at_least(1))
     repeated = check_systems(systems if graphs is None else over_graphs(systems, graphs))
-    baseline = _check_baseline(baseline, list(repeated))
+    if baseline is None:
+        baseline = "dense" if "dense" in repeated else next(iter(repeated))
+    if baseline not in repeated:
+        raise ValueError(f"Unknown baseline {baseline!r}. Known: {', '.join(repeated)}.")
     parsed = parse_metrics(metrics, k)
     runs: dict[str, list[list[Ranking]]] = {}
     ms_per_query: dict[str, float] = {}
@@ -150,14 +153,6 @@ def _tables(
         "token_curve": token_curve(together, data, tokens, k, unit),
         "sizes": returned_sizes(together, tokens, read),
     }
-
-
-def _check_baseline(baseline: str | None, names: list[str]) -> str:
-    if baseline is None:
-        return "dense" if "dense" in names else names[0]
-    if baseline not in names:
-        raise ValueError(f"Unknown baseline {baseline!r}. Known: {', '.join(names)}.")
-    return baseline
 
 
 def _per_seed(scored: Mapping[str, Sequence[pd.DataFrame]], metrics: Sequence[str]) -> pd.DataFrame | None:

@@ -14,11 +14,10 @@ import pandas as pd
 
 from kg2rag import report
 from kg2rag.evaluation import diagnosis, storage
-from kg2rag.evaluation.breakdowns import GROUPS, Group, grouped_means, largest_differences, says_anything
 from kg2rag.evaluation.budgets import against_others, larger_sets
 from kg2rag.evaluation.metric_names import Metrics
 from kg2rag.evaluation.pairs import pair_table
-from kg2rag.evaluation.score_table import ABOUT
+from kg2rag.evaluation.score_table import ABOUT, GROUPS, Group, grouped_means, largest_differences, says_anything
 from kg2rag.types.rankings import Ranking
 
 if TYPE_CHECKING:

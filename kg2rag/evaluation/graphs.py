@@ -55,26 +55,21 @@ def over_graphs(
     require_mapping(systems)
     if not graphs:
         raise ValueError("No graph to compare. Pass at least one, such as {'mentions': KnowledgeBase.build(corpus)}.")
-    made: dict[str, Any] = {}
-    strategies = 0
+    made: list[tuple[str, Any]] = []
     for name, system in systems.items():
         if isinstance(system, type) or not hasattr(system, "retrieve_batch"):
-            strategies += 1
-            for graph, kbs in graphs.items():
-                _add(made, f"{name}.{graph}", _over(name, system, graph, kbs))
+            made += [(f"{name}.{graph}", _over(name, system, graph, kbs)) for graph, kbs in graphs.items()]
         else:
-            _add(made, name, system)
-    if not strategies:
+            made.append((name, system))
+    names = [name for name, _ in made]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"Two systems would be called {name!r}. Rename one, or a graph.")
+    if made == list(systems.items()):
         raise ValueError(
             "Every system is built already. Pass strategies, such as {'hippo2': HippoRAG2}, to run over graphs."
         )
-    return made
-
-
-def _add(made: dict[str, Any], name: str, system: object) -> None:
-    if name in made:
-        raise ValueError(f"Two systems would be called {name!r}. Rename one, or a graph.")
-    made[name] = system
+    return dict(made)
 
 
 def _over(name: str, strategy: object, graph: str, kbs: KnowledgeBase | Sequence[KnowledgeBase]) -> object:

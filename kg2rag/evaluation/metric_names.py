@@ -117,15 +117,14 @@ def own_functions(metrics: Iterable[Metric]) -> dict[str, dict[str, str]]:
 
 
 def _parsed(metrics: Metrics) -> Iterator[Metric]:
-    if isinstance(metrics, Mapping):
-        for name, given in metrics.items():
-            if isinstance(given, str):
-                yield Metric.parse(name) if given == name else replace(Metric.parse(given), name=_own_name(name))
-            else:
-                yield _of_function(given, name)
-        return
-    for given in metrics:
-        yield Metric.parse(given) if isinstance(given, str) else _of_function(given, getattr(given, "__name__", None))
+    pairs = metrics.items() if isinstance(metrics, Mapping) else ((None, given) for given in metrics)
+    for name, given in pairs:
+        if not isinstance(given, str):
+            yield _of_function(given, name or getattr(given, "__name__", None))
+        elif name in (None, given):
+            yield Metric.parse(given)
+        else:
+            yield replace(Metric.parse(given), name=_own_name(name))
 
 
 def _of_function(function: MetricFunction, name: str | None) -> Metric:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -142,9 +141,8 @@ def lifted(
         of_hits = document[ranking.rows]
         first = np.sort(np.unique(of_hits, return_index=True)[1])
         judged.append(Ranking(ranking.query_id, of_hits[first], ranking.scores[first], documents))
-    if data.unit == "document":
-        return judged, [question.gold for question in data.questions]
-    return judged, [_lifted_gold(question.gold, data) for question in data.questions]
+    gold: list[Mapping[str, int]] = [question.gold for question in data.questions]
+    return judged, gold if data.unit == "document" else [_lifted_gold(grades, data) for grades in gold]
 
 
 def _document_numbers(data: QADataset) -> dict[str, int]:
@@ -181,8 +179,12 @@ def score(
     gold : per query, relevant number -> grade of 1 or more; at least one each.
     ranked : per query, numbers from 0, best first, each once.
     """
-    ranx = _ranx()
     from numba import get_num_threads, set_num_threads
+
+    with warnings.catch_warnings():  # an invalid escape in ranx/data_structures/report.py; older Pythons deprecate it
+        warnings.simplefilter("ignore", SyntaxWarning)
+        warnings.simplefilter("ignore", DeprecationWarning)
+        import ranx
 
     computed = list(dict.fromkeys(metrics))
     if len(computed) < 2:  # given one metric alone, ranx looks it up without its "@k" and raises KeyError
@@ -220,11 +222,3 @@ def _arrays(
         run[:, :, 0] = [ranked[place] for place in places]
         run[:, :, 1] = 1 / np.arange(1, length + 1)
         yield places, np.array(grades, dtype=np.float64), run
-
-
-def _ranx() -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SyntaxWarning)  # an invalid escape in ranx/data_structures/report.py
-        warnings.simplefilter("ignore", DeprecationWarning)  # the same, before Python 3.12
-        import ranx
-    return ranx

@@ -115,7 +115,8 @@ def run(
     queries, rankings, seconds = data.queries, [], 0.0
     quiet = not (progress and sys.stderr.isatty())
     with tqdm(total=len(queries), desc=name, unit="query", disable=quiet, file=sys.stderr) as bar:
-        _call(name, queries[0], getattr(system, "prepare", None) or _nothing, queries)
+        if prepare := getattr(system, "prepare", None):
+            _call(name, queries[0], prepare, queries)
         for start in range(0, len(queries), batch_size):
             batch = queries[start : start + batch_size]
             before = time.perf_counter()
@@ -133,7 +134,3 @@ def _call(name: str, first: Query, method: Any, *arguments: object) -> Any:
     except Exception as error:  # whatever a system raises is raised on, with where it happened
         error.add_note(f"System {name!r} failed in the batch that begins with query {first.id!r}: {first.text!r}")
         raise
-
-
-def _nothing(_: object) -> None:
-    """Stand in for `prepare` where a system has none."""

@@ -1,4 +1,4 @@
-"""Scores per question -> the score table: means, intervals, and every system tested against the baseline.
+"""Scores per question -> means, intervals, every system tested against the baseline, break-downs, differences.
 
 `pairs.py` tests every pair; what is printed how is left to `kg2rag.report`.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations, product
+from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,8 @@ from kg2rag.evaluation.significance import RESAMPLES, bootstrap_interval, win_ti
 from kg2rag.types.arrays import FloatArray
 from kg2rag.types.questions import QADataset
 
+Group = Literal["type", "hops", "gold"]
+GROUPS: tuple[Group, ...] = get_args(Group)
 ABOUT = ("query_id", "system", "type", "hops", "gold", "question")
 """The columns of `Comparison.per_query` that are not metrics."""
 MANY = 20
@@ -108,3 +111,33 @@ def _spread(frame: pd.DataFrame, per_seed: pd.DataFrame | None) -> FloatArray:
     spread = per_seed.drop(columns="run").groupby("system").std(ddof=1).to_dict("index")
     keys = zip(frame["system"], frame["metric"], strict=True)
     return np.array([spread.get(name, {}).get(metric, np.nan) for name, metric in keys], dtype=np.float64)
+
+
+def grouped_means(per_query: pd.DataFrame, column: Group, metrics: Sequence[str]) -> pd.DataFrame:
+    """Means within each value of a column: index (group, system), `n`, then the metrics; blanks are "unknown"."""
+    if column not in GROUPS:
+        raise ValueError(f"Questions are grouped by {', '.join(map(repr, GROUPS))}, not by {column!r}.")
+    named = per_query[column].astype("string").fillna("").replace("", "unknown").astype(object)
+    grouped = per_query.assign(**{column: named}).groupby([column, "system"], sort=False)
+    frame = grouped[list(metrics)].mean()
+    frame.insert(0, "n", grouped.size())
+    # Numbers by their size, 2 before 10, then words.
+    groups = sorted(named.unique(), key=lambda group: (not group.isdigit(), group.isdigit() and int(group), group))
+    systems = dict.fromkeys(per_query["system"])
+    return frame.loc[[(group, name) for group in groups for name in systems]]
+
+
+def says_anything(per_query: pd.DataFrame, column: Group) -> bool:
+    """Whether a column has at least two groups."""
+    return len(set(per_query[column].astype("string").fillna(""))) > 1
+
+
+def largest_differences(per_query: pd.DataFrame, metric: str, baseline: str, limit: int) -> pd.DataFrame:
+    """Columns query_id, question, system, score, baseline, difference; largest difference first, none of 0."""
+    frame = per_query[["query_id", "question", "system"]].assign(score=per_query[metric])
+    reference = frame[frame["system"] == baseline].set_index("query_id")["score"]
+    frame = frame[frame["system"] != baseline]
+    frame = frame.assign(baseline=frame["query_id"].map(reference).astype(float))
+    frame["difference"] = frame["score"] - frame["baseline"]
+    order = frame["difference"].abs().sort_values(ascending=False, kind="stable").index[:limit]
+    return frame.loc[order].query("difference != 0").reset_index(drop=True)

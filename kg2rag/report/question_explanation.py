@@ -85,9 +85,7 @@ def explain(systems: Mapping[str, Retriever], data: QADataset, question: str, *,
         raise ValueError(f"k must be at least 1, not {k}.")
     known, query = _found(data, question)
     rankings = {name: system.retrieve(query, max(k, len(data.corpus))) for name, system in systems.items()}
-    if known is None:
-        return QuestionExplanation(query.text, _explanations(rankings, data, {}, k))
-    return explain_rankings(rankings, data, known, k=k)
+    return explain_rankings(rankings, data, known or Question("", query.text, gold={}), k=k)
 
 
 def explain_rankings(
@@ -106,14 +104,8 @@ def explain_rankings(
     """
     ids = data.corpus.ids
     gold = {id_: tuple(ids[row] for row in rows) for id_, rows in data.gold_rows(question).items()}
-    explanations = _explanations(rankings, data, gold, k)
+    explanations = {name: Explanation(each, k, excerpts(each, data, k), "", gold) for name, each in rankings.items()}
     return QuestionExplanation(question.text, explanations, tuple(question.gold), question.answers, question.id)
-
-
-def _explanations(
-    rankings: Mapping[str, Ranking], data: QADataset, gold: Mapping[str, tuple[str, ...]], k: int
-) -> dict[str, Explanation]:
-    return {name: Explanation(each, k, excerpts(each, data, k), "", gold) for name, each in rankings.items()}
 
 
 def _found(data: QADataset, given: str) -> tuple[Question | None, Query]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kg2rag.answers.context.budget import BudgetedText, Dropped, fit
-from kg2rag.answers.context.graph_block import GraphLines, one_line
+from kg2rag.answers.context.graph_block import GraphLines, one_line, titled
 from kg2rag.compute.tokens import TokenCounter, counter_of
 from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.text.normalisation import normalise
@@ -111,7 +111,7 @@ class ContextFormatter:
             return
         for code in codes:
             about, cut = lines.about(code)
-            text.add_section(lines.heading(code), about, "\n", "\n\n")
+            text.add_section(titled(graph, code, "### {}"), about, "\n", "\n\n")
             if cut:
                 text.drop(f"{cut} weaker relations of {graph.names[code]}", "limit")
         facts, cut = lines.relationships()
@@ -144,9 +144,7 @@ class ContextFormatter:
 
     def _described(self, entity: int) -> str:
         """**name** (type), and the description below."""
-        graph = self.kb.graph
-        kind, description = one_line(graph.types[entity]), one_line(graph.descriptions[entity])
-        bold = f"**{one_line(graph.names[entity])}**" + (f" ({kind})" if kind else "")
+        bold, description = titled(self.kb.graph, entity, "**{}**"), one_line(self.kb.graph.descriptions[entity])
         return f"{bold}\n\n{description}" if description else bold
 
     def _head(self, key: str, hit: Hit) -> str:

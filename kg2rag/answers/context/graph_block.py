@@ -31,11 +31,6 @@ class GraphLines:
     entities: tuple[int, ...]
     limit: int
 
-    def heading(self, entity: int) -> str:
-        """### name (type), or the name alone."""
-        kind = one_line(self.graph.types[entity])
-        return f"### {one_line(self.graph.names[entity])}" + (f" ({kind})" if kind else "")
-
     def about(self, entity: int) -> tuple[list[str], int]:
         """The lines below an entity's heading, and how many relations the limit cuts off."""
         related = list(self._related(entity))
@@ -87,6 +82,12 @@ class GraphLines:
             if all(end in words for end in ends):
                 return one_line(sentence).removesuffix(".")
         return ""
+
+
+def titled(graph: KnowledgeGraph, entity: int, name: str) -> str:
+    """The entity's name in the given form, and its type in brackets where it has one."""
+    kind = one_line(graph.types[entity])
+    return name.format(one_line(graph.names[entity])) + (f" ({kind})" if kind else "")
 
 
 def one_line(text: str) -> str:

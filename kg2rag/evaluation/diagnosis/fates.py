@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import pandas as pd
 
 from kg2rag.evaluation.diagnosis.waterfall_view import Waterfall
+from kg2rag.retrievers.contract import Retriever
 from kg2rag.types.parameters import at_least, require
 from kg2rag.types.passages import Query
 from kg2rag.types.questions import QADataset, Question, require_dataset
@@ -20,13 +21,6 @@ from kg2rag.types.trace import LOST_AT, LostAt, Trace
 
 DEEPEST = 10_000
 """The most hits requested to find a rank: in larger corpora, gold below counts as "not retrieved"."""
-
-
-class Traced(Protocol):
-    """A system that reports its steps; every `kg2rag.Retriever` is one."""
-
-    def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
-        """One trace per query, in the order of the queries."""
 
 
 class Formatter(Protocol):
@@ -51,7 +45,7 @@ class Fate(NamedTuple):
 
 def waterfall(
     name: str,
-    system: Traced,
+    system: Retriever,
     data: QADataset,
     *,
     k: int = 5,
