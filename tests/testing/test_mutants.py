@@ -296,7 +296,7 @@ def test_a_sound_retriever_is_accepted() -> None:
         (Unnamed, "stages and paths", "names no stage; give `rank` stages="),
         (Ignores, "parameter weight", "weight is ignored: with 0.25, 1.0,"),
         (Unchecked, "parameter share", "share = 1000000.0 is accepted and no query has a hit"),
-        (FailsLate, "parameter depth", "depth = -1 is accepted and fails later with ValueError: k must be at least 1"),
+        (FailsLate, "parameter depth", "depth = -1 is accepted and fails later with ParameterError: k must be"),
         (Untyped, "parameter least", "least = 'no number' is accepted; call `check`"),
         (Hidden, "configuration", "Hidden.strict is not in the repr"),
         (Locked, "pickling", "it cannot be pickled: TypeError: cannot pickle '_thread.lock' object"),
