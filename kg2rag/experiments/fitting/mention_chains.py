@@ -3,7 +3,7 @@
 start: logistic regression over all candidates, gold or not. step: pairwise logistic regression; for every one or two of
 a question's gold candidates, the remaining gold against every other candidate, as differences of signals, the start's
 log-odds from models of the other folds. Questions weigh alike within a set, and sets alike. Signals are standardised
-for the fit alone. The order is not fitted: second and third passages count the same.
+for the fit alone. The order's weights are not fitted but `ORDERS`, chosen from a few on the folds of the training sets.
 """
 
 from __future__ import annotations
@@ -23,6 +23,11 @@ from kg2rag.retrievers.mention_chains.signals import step_signals
 from kg2rag.types.arrays import FloatArray
 from kg2rag.types.questions import QADataset
 
+ORDERS: Mapping[str, Mapping[str, float]] = {
+    "one_passage": {"start": 1.0},
+    "one_chain": {"second": 0.25, "third": 0.5, "fourth": 0.25},
+    "two_chains": {"fourth": 1.0},
+}
 REGULARISATION = 0.1  # scikit-learn's C
 FOLDS = 5
 MOST_TAKEN = 2
@@ -188,7 +193,8 @@ def _toml(models: Mapping[str, Mapping[str, Fitted]], provenance: Mapping[str, o
         for name, each in fitted.items():
             tables[f"{section}.{name}"] = {"intercept": each.model.intercept, **each.model.coefficients}
             tables[f"standardised.{section}.{name}"] = each.standardised
-        tables[f"{section}.order"] = {"intercept": 0.0, **dict.fromkeys(ORDER, 0.5)}
+    for kind, weights in ORDERS.items():
+        tables[f"order.{kind}"] = {"intercept": 0.0, **dict.fromkeys(ORDER, 0.0), **weights}
     for table, values in tables.items():
         lines += ["", f"[{table}]", *(f"{_key(key)} = {_value(value)}" for key, value in values.items())]
     return "\n".join([*lines, ""])

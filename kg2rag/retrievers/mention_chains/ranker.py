@@ -22,7 +22,9 @@ from kg2rag.types.parameters import ParameterError
 
 DEFAULT = "default"
 FORMAT = 1
-ORDER = ("second", "third")
+ORDER = ("start", "second", "third", "fourth")
+KINDS = ("one_passage", "one_chain", "two_chains")
+"""What a question is taken to ask for, each with an order of its own."""
 WITH, WITHOUT = "with_tokens", "without_tokens"
 
 
@@ -37,26 +39,25 @@ class Linear:
         """The sum, in the order of the coefficients, for every entry of the signals' arrays."""
         total: FloatArray = np.full(next(iter(signals.values())).shape, self.intercept)
         for name, coefficient in self.coefficients.items():
-            total += coefficient * signals[name]
+            if coefficient:  # a signal that does not count may be missing
+                total += coefficient * signals[name]
         return total
 
     @property
     def formula(self) -> str:
-        """The sum as `types.formulas` writes it; a coefficient below 0 as (0 - …)."""
-        terms = [
-            (f"{number(c)}" if c >= 0 else f"(0 - {number(-c)})") + f" · {name}"
-            for name, c in self.coefficients.items()
-        ]
+        """The sum as `types.formulas` writes it; a coefficient below 0 as (0 - …), none that is 0."""
+        signed = {name: number(c) if c > 0 else f"(0 - {number(-c)})" for name, c in self.coefficients.items() if c}
+        terms = [f"{shown} · {name}" if shown != "1" else name for name, shown in signed.items()]
         return " + ".join([*terms, *([number(self.intercept)] if self.intercept else [])])
 
 
 @dataclass(frozen=True)
 class Ranker:
-    """The models: of a candidate alone, of a continuation, and of the final order."""
+    """The models of a candidate alone and of a continuation, and the final order for each kind of question."""
 
     start: Linear
     step: Linear
-    order: Linear
+    orders: Mapping[str, Linear]
 
 
 @dataclass(frozen=True)
@@ -97,19 +98,21 @@ def _read(name: str, modified: int) -> Coefficients:  # noqa: ARG001 (a file tha
         raise ParameterError(f"coefficients {name!r}: not TOML: {error}") from None
     if record.get("format") != FORMAT:
         raise ParameterError(f"coefficients {name!r}: format is {record.get('format')!r}, not {FORMAT}. Fit them anew.")
-    rankers = {section: _ranker(record, section, name) for section in (WITH, WITHOUT)}
+    table = record.get("order")
+    orders = {kind: _linear(table, f"order.{kind}", ORDER, name) for kind in KINDS}
+    rankers = {}
+    for section in (WITH, WITHOUT):
+        wanted = {model: names_of(model, tokens=section == WITH) for model in ("start", "step")}
+        models = {
+            model: _linear(record.get(section), f"{section}.{model}", names, name) for model, names in wanted.items()
+        }
+        rankers[section] = Ranker(models["start"], models["step"], orders)
     return Coefficients(rankers, dict(record.get("fitted", {})))
-
-
-def _ranker(record: Mapping[str, object], section: str, file: str) -> Ranker:
-    wanted = {model: names_of(model, tokens=section == WITH) for model in ("start", "step", "order")}
-    table = record.get(section)
-    return Ranker(**{model: _linear(table, f"{section}.{model}", names, file) for model, names in wanted.items()})
 
 
 def names_of(model: str, *, tokens: bool) -> tuple[str, ...]:
     """The signals that a model reads."""
-    names = {"start": START, "step": STEP, "order": ORDER}[model]
+    names = {"start": START, "step": STEP}[model]
     return tuple(name for name in names if tokens or name not in OF_TOKENS)
 
 

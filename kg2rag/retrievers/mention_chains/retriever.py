@@ -5,7 +5,9 @@
    the candidates (`candidates`).
 3. A linear model says how likely each is needed by itself, a second how well it continues a set of others: by names
    that the question lacks, by the phrases and words that the set leaves open (`signals`, `ranker`).
-4. A beam finds the best pairs and third passages (`chains`); passages are ordered by both.
+4. A beam finds the best sets of two, three and four (`chains`). How well a passage continues them orders it where the
+   question names less than two titles, the sets of four alone where it names two and so two chains; where it has few
+   sub-phrases, and so asks for one passage, the first model orders.
 
 Ours. The coefficients are fitted on training questions alone (`coefficients.toml`, `kg2rag fit mention_chains`). After
 [1] MDR, [2] Baleen, [3] Beam Retrieval, [4] PropRAG, which do with trained encoders or an LLM what two sums do here.
@@ -16,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Annotated
 
 import numpy as np
 
@@ -24,17 +27,17 @@ from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.indexes.lexical import LexicalSettings
 from kg2rag.retrievers.dense import VectorRetriever
 from kg2rag.retrievers.mention_chains.candidates import Found, phrase_restarts
-from kg2rag.retrievers.mention_chains.chains import Beam, Chains, chains_of
+from kg2rag.retrievers.mention_chains.chains import LEAST, Beam, Chains, chains_of
 from kg2rag.retrievers.mention_chains.paths import ChainPaths
 from kg2rag.retrievers.mention_chains.phrases import sub_phrases
-from kg2rag.retrievers.mention_chains.ranker import DEFAULT, Ranker, read_coefficients
+from kg2rag.retrievers.mention_chains.ranker import DEFAULT, Linear, read_coefficients
 from kg2rag.retrievers.mention_chains.signals import Evidence, evidence
 from kg2rag.retrievers.mention_chains.tokens import QuestionTokens, question_tokens, token_index
 from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
 from kg2rag.retrievers.mention_ppr.walks import WalkedPaths, at_once, walked_paths, walks
 from kg2rag.types.arrays import FloatArray, IntArray, Matrix
 from kg2rag.types.formulas import arithmetic
-from kg2rag.types.parameters import above, at_least, below, check
+from kg2rag.types.parameters import Count, Damping, Natural, Weight, above
 from kg2rag.types.passages import Query
 from kg2rag.types.rankings import Ranking, rank
 from kg2rag.types.trace import Step, Trace, step
@@ -45,12 +48,40 @@ SHOWN = 3  # pairs in a ranking's metadata
 
 @dataclass(frozen=True)
 class Searched:
-    """A query's candidates: what is known of them, the chains among them, and the paths that lead to them."""
+    """A query's candidates: what is known of them, their order, and the paths that the walk took to them.
+
+    Attributes
+    ----------
+    kind : one of `ranker.KINDS`. order : its sum. start : (m,) log-odds that a candidate is needed, by itself.
+    chains : None for the kind "one_passage".
+    """
 
     found: Found
     evidence: Evidence
-    chains: Chains
+    kind: str
+    order: Linear
+    start: FloatArray
+    chains: Chains | None
     walked: WalkedPaths
+
+    @property
+    def levels(self) -> dict[str, FloatArray]:
+        """What the order may add up, (m,) each."""
+        return {"start": self.start, **(self.chains.levels if self.chains else {})}
+
+    @property
+    def scores(self) -> FloatArray:
+        """(m,) what candidates are ordered by."""
+        return self.order(self.levels)
+
+    @property
+    def continued(self) -> dict[int, int]:
+        """Corpus row of a candidate -> that of the passage that it continues."""
+        if self.chains is None:
+            return {}
+        rows, source = self.evidence.rows, self.chains.source
+        at = np.flatnonzero(source >= 0)
+        return dict(zip(rows[at].tolist(), rows[source[at]].tolist(), strict=True))
 
 
 @dataclass(frozen=True)
@@ -66,51 +97,43 @@ class MentionChains(VectorRetriever):
         phrase_weight · exp((best cosine - 1) / phrase_temperature) by softmax of cosines / dense_temperature.
     walk_depth, dense_depth, bm25_depth : how many of each search's first passages are candidates.
     gain_temperature : of the soft maximum over phrases in `phrase_gain`, in units of cosine.
+    chain_phrases : a question of fewer sub-phrases asks for one passage, and no chain is searched.
     sources : likeliest passages that a chain may begin with.
-    beam, beam_temperature : pairs that are continued, and the temperature of their shares, in log-odds.
-    member_bonus : a pair's members count as its best other continuation plus this, in log-odds.
+    beam, beam_temperature : sets that are continued, and the temperature of their shares, in log-odds.
+    member_bonus : a set's members count as its best other continuation plus this, in log-odds.
     coefficients : "default", or a file that `kg2rag fit mention_chains` wrote.
     depth : passages ranked; below the candidates the nearest others.
     """
 
     kb: KnowledgeBase = field(repr=False)
-    damping: float = 0.7
-    iterations: int = 15
-    temperature: float = 0.25
-    backward: float = 0.3
-    name_weight: float = 0.03
-    max_mentions: int = 50
-    dense_seeds: int = 10
-    dense_temperature: float = 0.03
-    title_weight: float = 2.0
-    query_name_weight: float = 0.5
-    max_phrases: int = 40
-    phrase_seeds: int = 3
-    phrase_weight: float = 0.3
-    phrase_temperature: float = 0.25
-    walk_depth: int = 40
-    dense_depth: int = 20
-    bm25_depth: int = 20
-    gain_temperature: float = 0.05
-    sources: int = 8
-    beam: int = 8
-    beam_temperature: float = 2.0
-    member_bonus: float = 1.0
+    damping: Damping = 0.7
+    iterations: Count = 15
+    temperature: Annotated[float, above(0)] = 0.25
+    backward: Weight = 0.3
+    name_weight: Weight = 0.03
+    max_mentions: Natural = 50
+    dense_seeds: Count = 10
+    dense_temperature: Annotated[float, above(0)] = 0.03
+    title_weight: Weight = 2.0
+    query_name_weight: Weight = 0.5
+    max_phrases: Natural = 40
+    phrase_seeds: Count = 3
+    phrase_weight: Weight = 0.3
+    phrase_temperature: Annotated[float, above(0)] = 0.25
+    walk_depth: Count = 40
+    dense_depth: Count = 20
+    bm25_depth: Count = 20
+    gain_temperature: Annotated[float, above(0)] = 0.05
+    chain_phrases: Natural = 4
+    sources: Count = 8
+    beam: Count = 8
+    beam_temperature: Annotated[float, above(0)] = 2.0
+    member_bonus: Weight = 1.0
     coefficients: str = DEFAULT
-    depth: int = 100
+    depth: Count = 100
 
     def __post_init__(self) -> None:
-        numbers = [name for name in MentionChains.__dataclass_fields__ if name not in ("kb", "damping", "coefficients")]
-        any_size = {name for name in numbers if name.endswith(("_weight", "_bonus"))} | {
-            "backward",
-            "max_mentions",
-            "max_phrases",
-        }
-        check(
-            self,
-            damping=above(0) & below(1),
-            **{name: at_least(0) if name in any_size else above(0) for name in numbers},
-        )
+        super().__post_init__()
         read_coefficients(self.coefficients)
 
     def prepare(self, queries: Sequence[Query]) -> None:
@@ -164,7 +187,17 @@ class MentionChains(VectorRetriever):
             rows = found.candidates(self.walk_depth, self.dense_depth, self.bm25_depth)
             known = evidence(kb, query.text, vectors[i], found, rows, tokens)
             paths = walked_paths(rows, via[i], restarts[i], walker.graph, kb.corpus, walker.names)
-            yield Searched(found, known, chains_of(known, self._ranker, self._beam), paths)
+            yield self._searched(found, known, paths)
+
+    def _searched(self, found: Found, known: Evidence, walked: WalkedPaths) -> Searched:
+        """The chains among the candidates, where the question asks for one."""
+        ranker = read_coefficients(self.coefficients).ranker(tokens=known.max_sim is not None)
+        start, kind = ranker.start(known.alone), "two_chains" if known.n_titles >= 2 else "one_chain"
+        if known.n_phrases < self.chain_phrases or len(known.rows) < LEAST:
+            return Searched(found, known, "one_passage", ranker.orders["one_passage"], start, None, walked)
+        beam = Beam(self.sources, self.beam, self.beam_temperature, self.member_bonus, self.gain_temperature)
+        chains = chains_of(known, start, ranker, beam)
+        return Searched(found, known, kind, ranker.orders[kind], start, chains, walked)
 
     def _restarts(
         self,
@@ -202,40 +235,17 @@ class MentionChains(VectorRetriever):
             return [None] * len(queries)
         return question_tokens(self.kb, [query.text for query in queries])
 
-    @property
-    def _ranker(self) -> Ranker:
-        return read_coefficients(self.coefficients).ranker(tokens=token_index(self.kb) is not None)
-
-    @property
-    def _beam(self) -> Beam:
-        return Beam(self.sources, self.beam, self.beam_temperature, self.member_bonus, self.gain_temperature)
-
     def _ranking(self, query: Query, searched: Searched | None, k: int) -> Ranking:
-        """Candidates by their chains; below them the nearest other passages."""
+        """Candidates in their order; below them the nearest other passages."""
         ids = self.kb.corpus.ids
         if searched is None:
             return rank(query.id, np.empty(0, np.int64), np.empty(0), ids, k)
-        chains, rows, order = searched.chains, searched.evidence.rows, self._ranker.order
-        scores = order({"second": chains.second, "third": chains.third})
+        rows, scores, chains = searched.evidence.rows, searched.scores, searched.chains
         beyond = searched.found.first(searched.found.cosine, self.depth + len(rows))
         beyond = beyond[~np.isin(beyond, rows)]
         place, least = np.arange(1.0, len(beyond) + 1), np.full(len(beyond), scores.min())
-        parts = {
-            "second": chains.second,
-            "third": chains.third,
-            "start": chains.start,
-            **searched.evidence.alone,
-            **chains.step,
-        }
+        parts = {**searched.levels, **searched.evidence.alone, **(chains.step if chains else {})}
         blank, none = np.full(len(beyond), np.nan), np.full(len(rows), np.nan)
-        said = arithmetic(
-            {"chains": order.formula, "dense": "least score - place"}, {"chains": "graph", "dense": "dense"}
-        )
-        said["chains"] = self._named_chains(searched)
-        if searched.evidence.max_sim is None:
-            said["note"] = WITHOUT_TOKENS
-        continued = np.flatnonzero(chains.source >= 0)
-        sources = dict(zip(rows[continued].tolist(), rows[chains.source[continued]].tolist(), strict=True))
         return rank(
             query.id,
             np.concatenate([rows, beyond]),
@@ -249,39 +259,42 @@ class MentionChains(VectorRetriever):
                 "least score": np.concatenate([none, least]),
                 "place": np.concatenate([none, place]),
             },
-            paths=ChainPaths(searched.walked, sources),
-            metadata=said,
+            paths=ChainPaths(searched.walked, searched.continued),
+            metadata=self._metadata(searched),
         )
 
-    def _named_chains(self, searched: Searched) -> tuple[str, ...]:
-        """The best pairs by title, with their shares."""
-        corpus, rows, chains = self.kb.corpus, searched.evidence.rows, searched.chains
-        named = [
-            [corpus.titles[row] or corpus.ids[row] for row in rows[pair].tolist()] for pair in chains.pairs[:SHOWN]
-        ]
-        return tuple(f"{a} + {b} ({share:.2f})" for (a, b), share in zip(named, chains.shares.tolist(), strict=False))
+    def _metadata(self, searched: Searched) -> dict[str, object]:
+        """The arithmetic, what the question is taken to ask for, and the best pairs by title with their shares."""
+        formulas = {"chains": searched.order.formula, "dense": "least score - place"}
+        metadata = arithmetic(formulas, {"chains": "graph", "dense": "dense"}) | {"question": searched.kind}
+        if searched.chains is not None:
+            corpus, rows, pairs = self.kb.corpus, searched.evidence.rows, searched.chains.pairs
+            shares = pairs.shares(self.beam_temperature)[:SHOWN].tolist()
+            named = [[corpus.titles[row] or corpus.ids[row] for row in rows[pair].tolist()] for pair in pairs.members]
+            metadata["chains"] = tuple(f"{a} + {b} ({share:.2f})" for (a, b), share in zip(named, shares, strict=False))
+        if searched.evidence.max_sim is None:
+            metadata["note"] = WITHOUT_TOKENS
+        return metadata
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
-        """Which passages are candidates, which may continue a chain, and which chains bring among the first k."""
+        """Which passages are candidates, which of them may continue a chain, and which the chains put first."""
         traces = []
         for query, each in zip(queries, self.searched(queries), strict=True):
-            ranking = self._ranking(query, each, k)
-            traces.append(Trace(ranking, () if each is None else self._steps(each, k)))
+            traces.append(Trace(self._ranking(query, each, k), () if each is None else self._steps(each, k)))
         return traces
 
     def _steps(self, searched: Searched, k: int) -> tuple[Step, ...]:
-        known, chains = searched.evidence, searched.chains
-        rows, first = known.rows, np.argsort(-chains.start, kind="stable")[: self.sources]
-        shared = np.maximum(known.shared_word, known.title_words)[first].max(axis=0)
-        named = np.union1d(np.flatnonzero(shared > 0), first)
-        orders = [np.argsort(-order, kind="stable")[:k] for order in (chains.start, chains.second, chains.third)]
-        ranked = self._ranker.order({"second": chains.second, "third": chains.third})
+        known, rows = searched.evidence, searched.evidence.rows
         depths = f"{self.walk_depth} of the walk, {self.dense_depth} by cosine and {self.bm25_depth} by BM25"
-        return (
-            step("candidate", "not retrieved", f"not among the first {depths}", rows),
-            step(
-                "named", "entity not linked", f"no naming word in common with the {self.sources} likeliest", rows[named]
-            ),
-            step("in a chain", "pruned", f"below {k} alone, as second and as third passage", rows[np.unique(orders)]),
-            step("ordered", "ranked below k", f"below {k} in the sum", rows[np.argsort(-ranked, kind="stable")[:k]]),
-        )
+        steps = [step("candidate", "not retrieved", f"not among the first {depths}", rows)]
+        if searched.chains is not None:
+            first = np.argsort(-searched.start, kind="stable")[: self.sources]
+            shared = np.maximum(known.shared_word, known.title_words)[first].max(axis=0)
+            named = np.union1d(np.flatnonzero(shared > 0), first)
+            why = f"no naming word in common with the {self.sources} likeliest"
+            steps.append(step("named", "entity not linked", why, rows[named]))
+            orders = [np.argsort(-level, kind="stable")[:k] for level in searched.levels.values()]
+            why = f"below {k} alone, and as second, third and fourth passage"
+            steps.append(step("in a chain", "pruned", why, rows[np.unique(orders)]))
+        ordered = rows[np.argsort(-searched.scores, kind="stable")[:k]]
+        return (*steps, step("ordered", "ranked below k", f"below {k} in the sum", ordered))

@@ -7,7 +7,7 @@ leaves open. Our own, after MaxSim (ColBERT) and the condensed query of Baleen (
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -36,6 +36,7 @@ class Evidence:
     alone : the start signals, (m,) each.
     phrase_cosines : (p, m) of the sub-phrases with the candidates; of the question itself where it has no sub-phrase.
     shared_word, title_words : (m, m), see `NamingWords.shared`.
+    n_phrases : sub-phrases of the question. n_titles : titles that it names, of those with a candidate.
     max_sim, weights : (m, t) and (t,), see `tokens`; None where the encoder gives no token vectors.
     """
 
@@ -44,6 +45,8 @@ class Evidence:
     phrase_cosines: FloatArray
     shared_word: FloatArray
     title_words: FloatArray
+    n_phrases: int
+    n_titles: int
     max_sim: FloatArray | None = None
     weights: FloatArray | None = None
 
@@ -60,11 +63,19 @@ def evidence(
         "dense_rank": reciprocal_rank(found.cosine, rows, found.allowed),
     }
     cosines, index = all_cosines(phrases, kb.vectors[rows]), token_index(kb)
+    known = Evidence(rows, alone, cosines, shared, title, len(found.phrases), n_titles(kb, text, rows))
     if tokens is None or index is None:
-        return Evidence(rows, alone, cosines, shared, title)
+        return known
     similarities = index.max_sim(tokens, rows)
     alone["tokens"] = weighted(similarities, tokens.weights)
-    return Evidence(rows, alone, cosines, shared, title, similarities, tokens.weights)
+    return replace(known, max_sim=similarities, weights=tokens.weights)
+
+
+def n_titles(kb: KnowledgeBase, text: str, rows: IntArray) -> int:
+    """How many titles a question names, of those with a passage in `rows`."""
+    table = kb.mentions
+    titles = [key for key in table.named_in(text) if table.pages[key]]
+    return sum(bool(np.isin(table.pages_of(key), rows).any()) for key in titles)
 
 
 def relative(scores: FloatArray, rows: IntArray, allowed: IntArray) -> FloatArray:

@@ -20,6 +20,7 @@ def test_a_linear_model_is_intercept_and_sum() -> None:
     model = Linear({"a": 2.0, "b": -1.5}, 0.25)
     assert model({"a": np.array([1.0, 0.0]), "b": np.array([0.0, 1.0])}).tolist() == [2.25, -1.25]
     assert model.formula == "2 · a + (0 - 1.5) · b + 0.25"
+    assert Linear({"start": 1.0, "second": 0.0}).formula == "start"
 
 
 def test_the_packages_coefficients_say_on_what_they_were_fitted() -> None:
@@ -44,8 +45,8 @@ def test_a_file_that_is_written_again_is_read_again(tmp_path: Path) -> None:
     import os
 
     os.utime(file, ns=(1, 1))
-    assert before.order.coefficients["third"] == 0.5
-    assert read_coefficients(str(file)).ranker(tokens=True).order.coefficients["third"] == 0.75
+    assert before.orders["one_chain"].coefficients["third"] == 0.5
+    assert read_coefficients(str(file)).ranker(tokens=True).orders["one_chain"].coefficients["third"] == 0.75
 
 
 @pytest.mark.parametrize(
@@ -55,7 +56,7 @@ def test_a_file_that_is_written_again_is_read_again(tmp_path: Path) -> None:
         (("format = 1", "format = "), "not TOML"),
         (("[with_tokens.start]", "[with_tokens.begin]"), r"no table \[with_tokens.start\]"),
         (("bm25 = ", "bm26 = "), r"\[with_tokens.start\] has 'bm26'. Known: intercept, bm25, walk_gap"),
-        (("third = 0.5", ""), r"third in \[with_tokens.order\] must be a finite number, not None"),
+        (("third = 0.5\n", ""), r"third in \[order.one_chain\] must be a finite number, not None"),
         (("third = 0.5", "third = nan"), "third in .* must be a finite number, not nan"),
         (("third = 0.5", "third = true"), "third in .* must be a finite number, not True"),
     ],

@@ -30,7 +30,7 @@ WITHOUT_MUSIQUE_100 = Path(__file__).parents[3] / "eval/coefficients/mention_cha
 
 def test_the_second_passage_is_named_by_the_first_and_the_path_says_so(kb_of: Build) -> None:
     kb = kb_of(*FILMS)
-    ranking = MentionChains(kb, dense_depth=3).retrieve(QUESTION, k=5)
+    ranking = MentionChains(kb, chain_phrases=0).retrieve(QUESTION, k=5)
     assert ranking.passage_ids[0] == "p0"
     assert ["Ed Wood -[mentions]-> Tim Burton"] in [[str(triple) for triple in hit.path] for hit in ranking]
     assert any(chain.startswith("Ed Wood + Tim Burton") for chain in ranking.metadata["chains"])
@@ -47,7 +47,7 @@ def test_with_token_vectors_every_score_follows_from_its_parts(kb: KnowledgeBase
         assert "note" not in ranking.metadata
         for hit in ranking:
             assert worked_out(ranking, hit) == pytest.approx(hit.score, rel=1e-6)
-            assert hit.stage == "dense" or {"tokens", "start", "second", "third"} <= set(hit.score_parts)
+            assert hit.stage == "dense" or {"tokens", "start"} <= set(hit.score_parts)
 
 
 def test_with_token_vectors_a_batch_equals_its_queries_bit_for_bit(kb: KnowledgeBase) -> None:
@@ -79,13 +79,25 @@ def test_below_the_candidates_follow_the_nearest_others(kb_of: Build) -> None:
 
 def test_a_trace_says_where_a_passage_was_lost(kb_of: Build) -> None:
     kb = kb_of(*FILMS, *((f"Page {i}", f"words of no use, number {i}") for i in range(30)))
-    trace = MentionChains(kb, walk_depth=2, dense_depth=2, bm25_depth=2).trace_batch([Query("q", QUESTION)], 2)[0]
+    system = MentionChains(kb, walk_depth=2, dense_depth=4, bm25_depth=2, chain_phrases=0)
+    trace = system.trace_batch([Query("q", QUESTION)], 2)[0]
     assert [step.name for step in trace.steps] == ["candidate", "named", "in a chain", "ordered"]
     lost = trace.lost_by(20)
     assert lost is not None
     assert (lost.name, lost.lost_at) == ("candidate", "not retrieved")
-    assert "the first 2 of the walk, 2 by cosine and 2 by BM25" in lost.why
+    assert "the first 2 of the walk, 4 by cosine and 2 by BM25" in lost.why
     assert {trace.lost_by(row) for row in trace.ranking.rows.tolist()} == {None}
+
+
+def test_a_question_of_few_sub_phrases_asks_for_one_passage(kb_of: Build) -> None:
+    ranking = MentionChains(kb_of(*FILMS)).retrieve(QUESTION, k=5)  # "Ed Wood born", "director of Ed Wood born"
+    assert (ranking.metadata["question"], ranking.metadata["score"]["chains"]) == ("one_passage", "start")
+    assert ranking.scores.tolist() == ranking.score_parts["start"].tolist()
+
+
+def test_a_question_that_names_two_titles_asks_for_two_chains(kb_of: Build) -> None:
+    ranking = MentionChains(kb_of(*FILMS), chain_phrases=0).retrieve("Was Tim Burton born in Paris?", k=5)
+    assert (ranking.metadata["question"], ranking.metadata["score"]["chains"]) == ("two_chains", "fourth")
 
 
 def test_phrases_lead_the_walk(kb_of: Build) -> None:

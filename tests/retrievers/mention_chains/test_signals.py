@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.retrievers.mention_chains.naming import naming_index, naming_words, rarity
 from kg2rag.retrievers.mention_chains.signals import (
     Evidence,
+    n_titles,
     reciprocal_rank,
     relative,
     step_signals,
@@ -78,6 +80,13 @@ def test_max_sim_is_the_best_cosine_of_each_wordpiece() -> None:
     assert weighted(found, question.weights).tolist() == pytest.approx([1, 0.5 * 64 / 127, 0], abs=1e-6)
 
 
+def test_titles_count_once_and_only_those_of_candidates(kb_of: Build) -> None:
+    kb = kb_of(("Ed Wood", "A film."), ("Big Fish", "Another."), ("Big Eyes", "A third."), ("", "A fourth."))
+    asked = "Are Ed Wood and Big Fish, or Ed Wood and Big Eyes, alike?"
+    assert n_titles(kb, asked, np.array([0, 1, 2])) == 3
+    assert n_titles(kb, asked, np.array([0, 3])) == 1
+
+
 def evidence(**changes: np.ndarray) -> Evidence:
     """Three candidates, two sub-phrases, two wordpieces."""
     given = {
@@ -87,7 +96,7 @@ def evidence(**changes: np.ndarray) -> Evidence:
         "max_sim": np.array([[1.0, 0.0], [0.2, 0.6], [0.4, 0.1]]),
         "weights": np.array([0.25, 0.75]),
     }
-    return Evidence(np.arange(3), {}, **(given | changes))
+    return Evidence(np.arange(3), {}, n_phrases=2, n_titles=0, **(given | changes))
 
 
 def test_a_step_asks_what_the_first_passage_leaves_open() -> None:
@@ -110,8 +119,7 @@ def test_a_set_covers_what_any_of_its_members_covers() -> None:
 
 
 def test_without_token_vectors_their_signal_is_left_out() -> None:
-    blind = evidence()
-    blind = Evidence(blind.rows, {}, blind.phrase_cosines, blind.shared_word, blind.title_words)
+    blind = replace(evidence(), max_sim=None, weights=None)
     assert "tokens_joint" not in step_signals(blind, np.zeros(3), np.array([[0]]), 0.05)
 
 
