@@ -17,9 +17,7 @@ from kg2rag.types.rankings import Ranking, best, rank
 class BM25(Retriever):
     """BM25 over title and text. A passage that shares no term with the query is no hit, so a ranking may be short.
 
-    Parameters
-    ----------
-    k1, b, variant, stemmer, stop_words : see `kg2rag.knowledge.indexes.lexical.LexicalSettings`.
+    `k1`, `b`, `variant`, `stemmer`, `stop_words`: see `kg2rag.knowledge.indexes.lexical.LexicalSettings`.
     """
 
     kb: KnowledgeBase = field(repr=False)

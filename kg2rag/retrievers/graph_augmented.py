@@ -57,11 +57,8 @@ class GraphAugment(Stage):
         masks = self.kb.candidates(queries)
         return [
             self._augment(ranking, links, mask)
-            for ranking, links, mask in zip(rankings, self._link(queries), masks, strict=True)
+            for ranking, links, mask in zip(rankings, chain(self.kb).link_batch(queries), masks, strict=True)
         ]
-
-    def _link(self, queries: Sequence[Query]) -> list[list[Link]]:
-        return chain(self.kb).link_batch(queries)
 
     def _augment(self, ranking: Ranking, links: Sequence[Link], mask: IntArray | None) -> Ranking:
         reached = self._reached([link.entity for link in links])
@@ -78,6 +75,11 @@ class GraphAugment(Stage):
             if near := nearest.get(row):
                 about[:, at] = near.weight, near.hop, kg.mention_counts[near.entity]
         parts = {"hybrid": text, "graph": graph, **dict(zip(("strength", "hop", "mentions"), about, strict=True))}
+        said: dict[str, object] = {"entities": tuple(kg.names[link.entity] for link in links)}
+        if not links:
+            said["note"] = "no entity of the graph was recognised: the graph adds nothing"
+        formula = f"{number(1 - self.graph_weight)} · hybrid + {number(self.graph_weight)} · graph"
+        looked = {"hybrid": " and ".join(dict.fromkeys(sources(ranking).values())), "graph": "graph"}
         return rank(
             ranking.query_id,
             np.array(rows, dtype=np.int64),
@@ -88,14 +90,8 @@ class GraphAugment(Stage):
             stage_codes=np.array([row not in hybrid for row in rows], dtype=np.int8),
             score_parts={**widened(ranking, len(rows) - len(hybrid)), **parts},
             paths=first_of(TriplePaths(kg, nearest, attrgetter("path")), ranking.paths),
-            metadata=with_notes(ranking, _entities([kg.names[link.entity] for link in links]))
-            | self._arithmetic(ranking),
+            metadata=with_notes(ranking, said) | arithmetic(formula, looked),
         )
-
-    def _arithmetic(self, ranking: Ranking) -> dict[str, object]:
-        formula = f"{number(1 - self.graph_weight)} · hybrid + {number(self.graph_weight)} · graph"
-        looked = " and ".join(dict.fromkeys(sources(ranking).values()))
-        return arithmetic(formula, {"hybrid": looked, "graph": "graph"})
 
     def _reached(self, entities: Sequence[int]) -> dict[int, tuple[float, Neighbour]]:
         """Corpus row -> its best graph score, and the neighbour that gives it."""
@@ -118,7 +114,7 @@ class GraphAugment(Stage):
         joined = Components.of_graph(self.kb.graph)
         unread = f"not among the first {self.depth} hits, and "
         traces = []
-        for after, links in zip(self.apply(queries, read), self._link(queries), strict=True):
+        for after, links in zip(self.apply(queries, read), chain(self.kb).link_batch(queries), strict=True):
             entities = [link.entity for link in links]
             linked, reached = joined.rows_with(entities), list(self._reached(entities))
             none = "no entity of the query leads to it" if entities else "no entity of the graph was recognised"
@@ -129,11 +125,6 @@ class GraphAugment(Stage):
             )
             traces.append(Trace(after, steps))
         return traces
-
-
-def _entities(names: Sequence[str]) -> dict[str, object]:
-    note = {} if names else {"note": "no entity of the graph was recognised: the graph adds nothing"}
-    return {"entities": tuple(names), **note}
 
 
 def graph_augmented(

@@ -73,10 +73,8 @@ NAMES_IN_PROSE: SideWeights = (0.03, 0.03, 0.0, 0.94)  # chosen on questions of 
 class RuleAnalyser:
     """The first rule that fits decides; its reasoning names the rule and the words it matched.
 
-    Parameters
-    ----------
-    vocabulary : the names and words of the corpus (`KnowledgeBase.trigram`); without it, a misspelt name counts as
-        a name, and words that spell one together as a plain question.
+    `vocabulary`: the names and words of the corpus (`KnowledgeBase.trigram`); without it, a misspelt name counts as a
+    name, and words that spell one together as a plain question.
     """
 
     vocabulary: TrigramIndex | None = field(default=None, repr=False)

@@ -83,7 +83,9 @@ class HippoRAG2(PhraseWalk):
         """The facts that pass the filter, and their phrases by mean score · specificity."""
         table = memory.phrases(self.kb)
         if self.fact_filter is not None:
-            kept = self._filtered(query.text, facts)
+            kept = list(dict.fromkeys(self.fact_filter(query.text, list(map(table.fact, facts.tolist())))))
+            if strangers := [at for at in kept if not 0 <= at < len(facts)]:
+                raise ValueError(f"fact_filter kept fact {strangers[0]} of {len(facts)}; positions count from 0.")
             facts, scores = facts[kept], scores[kept]
         sums: dict[int, list[float]] = {}
         for fact, score in zip(facts.tolist(), scores.tolist(), strict=True):
@@ -98,15 +100,6 @@ class HippoRAG2(PhraseWalk):
             "phrases": tuple(zip((table.phrases[phrase] for phrase in kept_phrases), weights, strict=True)),
         }
         return Linked(np.array(kept_phrases, dtype=np.int64), np.array(weights, dtype=np.float64), metadata)
-
-    def _filtered(self, text: str, facts: IntArray) -> list[int]:
-        assert self.fact_filter is not None
-        kept = list(
-            dict.fromkeys(self.fact_filter(text, [memory.phrases(self.kb).fact(fact) for fact in facts.tolist()]))
-        )
-        if strangers := [at for at in kept if not 0 <= at < len(facts)]:
-            raise ValueError(f"fact_filter kept fact {strangers[0]} of {len(facts)}; positions count from 0.")
-        return kept
 
     def restarts(self, queries: Sequence[Query], links: Sequence[Linked]) -> tuple[FloatArray, FloatArray]:
         """Where the walks start, (n_queries, n_nodes), not scaled; every passage's cosine, (n_queries, n_passages)."""

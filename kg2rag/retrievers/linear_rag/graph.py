@@ -124,9 +124,7 @@ class Activation(NamedTuple):
 def bridged_paths(kb: KnowledgeBase, active: Mapping[int, Activation], rows: IntArray) -> dict[int, tuple[Triple, ...]]:
     """The path of each passage that mentions an activated entity: how the most activated was reached, and its mention.
 
-    Parameters
-    ----------
-    active : entity -> how it was reached. rows : the passages that need a path.
+    `active`: entity -> how it was reached. `rows`: the passages that need a path.
     """
     corpus, names = kb.corpus, kb.mentions.names
     bridging: dict[int, int] = {}

@@ -101,10 +101,8 @@ class LinearRAG(VectorRetriever):
     ) -> dict[int, Activation]:
         """Semantic bridging: entity -> activation · cosine of a sentence -> the entities of that sentence.
 
-        Parameters
-        ----------
-        query : (dim,). sentences : over `kb.sentence_vectors`.
-        mask : the passages whose sentences may be followed; None for all.
+        `query`: (dim,). `sentences`: over `kb.sentence_vectors`. `mask`: the passages whose sentences may be followed;
+        None for all.
         """
         graph = tri_graph(self.kb)
         rows = graph.sentence_rows

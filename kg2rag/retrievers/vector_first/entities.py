@@ -21,9 +21,7 @@ from kg2rag.types.passages import Query
 class OfTypes:
     """The first `limit` entities that a linker finds of some types.
 
-    Parameters
-    ----------
-    types : case and punctuation do not matter; None for all types.
+    `types`: case and punctuation do not matter; None for all types.
     """
 
     linker: Linker
@@ -87,9 +85,7 @@ def related_documents(
 ) -> dict[str, Related]:
     """Documents that name a related entity and have no passage retrieved -> the entity that led there.
 
-    Parameters
-    ----------
-    retrieved : rows of the corpus. mask : the rows that may count; None for all.
+    `retrieved`: rows of the corpus. `mask`: the rows that may count; None for all.
     """
     doc_ids = kb.corpus.doc_ids
     known = {doc_ids[row] for row in retrieved.tolist()}

@@ -36,9 +36,7 @@ def select(
 ) -> list[Selection]:
     """The passages of each query, at most `context`.
 
-    Parameters
-    ----------
-    scores : of each plan's trees. texts : of every passage of the corpus, as the reranker reads it.
+    `scores`: of each plan's trees. `texts`: of every passage of the corpus, as the reranker reads it.
     """
     chosen = [from_trees(plan, found, switches, context) for plan, found in zip(plans, scores, strict=True)]
     remaining = [_to_rerank(plan, by, switches, context) for plan, by in zip(plans, chosen, strict=True)]

@@ -25,11 +25,8 @@ def iteration_trees(
 ) -> list[list[int]]:
     """The facts of each component's maximum spanning tree, the component of most vertices first.
 
-    Parameters
-    ----------
-    edges, weights : (n_facts,) the two vertices and the weight of each fact.
-    mentioned : vertices that edges of weight 0 join, pair by pair; they may be new. Such an edge is in no list, so a
-        list may be empty.
+    `edges`, `weights`: (n_facts,) the two vertices and the weight of each fact. `mentioned`: vertices that edges of
+    weight 0 join, pair by pair; they may be new. Such an edge is in no list, so a list may be empty.
     """
     if not edges and len(mentioned) < 2:
         return []
@@ -78,10 +75,8 @@ def tree_text(
 ) -> str:
     """The passages of a tree as the reranker reads them: one after the other, nothing between.
 
-    Parameters
-    ----------
-    facts : after every passage, the first three triples of it and of all before it.
-    limit : characters; None for all. Strings grow with the square of the tree, and rerankers read the beginning.
+    `facts`: after every passage, the first three triples of it and of all before it. `limit`: characters; None for all.
+    Strings grow with the square of the tree, and rerankers read the beginning.
     """
     text, relational = "", ""
     for row in rows:
