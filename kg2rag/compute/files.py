@@ -74,8 +74,7 @@ def remove_leftovers(folder: Path) -> int:
         maker = partial.name.split("-")[1]
         if not maker.isdigit() or _alive(int(maker)):
             continue
-        files = [partial] if partial.is_file() else [file for file in partial.rglob("*") if file.is_file()]
-        freed += sum(file.stat().st_size for file in files)
+        freed += sum(file.stat().st_size for file in (partial, *partial.rglob("*")) if file.is_file())
         if partial.is_dir():
             shutil.rmtree(partial, ignore_errors=True)
         else:

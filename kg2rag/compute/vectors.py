@@ -49,16 +49,12 @@ class VectorCache:
         distinct, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
         vectors = np.empty((len(distinct), self.dim), dtype=np.float32)
         missing = np.ones(len(distinct), dtype=bool)
-        for shard in self.store.existing(self._stage):
+        for shard in self.store.existing(f"vectors-{self.encoder}"):
             _fill(shard, distinct, vectors, missing)
         if missing.any():
             for shard in self._encode([texts[i] for i in first[missing].tolist()]):
                 _fill(shard, distinct, vectors, missing)
         return vectors[inverse]
-
-    @property
-    def _stage(self) -> str:
-        return f"vectors-{self.encoder}"
 
     def _encode(self, texts: list[str]) -> Iterator[Path]:
         from tqdm.auto import tqdm
@@ -80,7 +76,8 @@ class VectorCache:
                     np.save(folder / "keys.npy", _hashes(chosen).view(np.uint8).reshape(-1, 16))
 
                 texts_hash = hashlib.sha256(_hashes(chosen).tobytes()).hexdigest()
-                yield self.store.entry(self._stage, {"encoder": self.encoder, "texts": texts_hash}, build)
+                key = {"encoder": self.encoder, "texts": texts_hash}
+                yield self.store.entry(f"vectors-{self.encoder}", key, build)
 
     def _side_by_side(self, texts: list[str], batches: list[slice]) -> Iterator[Matrix]:
         """The vectors of every batch, in order; one thread per batch, so that threads change no bit."""

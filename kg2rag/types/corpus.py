@@ -113,8 +113,7 @@ class Corpus(Sequence[Passage]):
     @cached_property
     def doc_ids(self) -> list[str]:
         """The document of every passage, by row."""
-        found: list[str] = self.table["doc_id"].to_pylist()
-        return found
+        return list(self.table["doc_id"].to_pylist())
 
     @cached_property
     def contents(self) -> list[str]:

@@ -6,18 +6,10 @@ that names a part which the hit lacks is left out. Every hit's score can thus be
 
 >>> import numpy as np
 >>> from kg2rag.types.rankings import rank
->>> formula = {"vector": "cosine", "graph": "cosine · strength / 10"}
->>> ranking = rank(
-...     "q",
-...     np.array([0, 1]),
-...     np.array([0.9, 0.28]),
-...     ["fastapi", "starlette"],
-...     k=5,
-...     stages=("vector", "graph"),
-...     stage_codes=np.array([0, 1]),
-...     score_parts={"cosine": np.array([0.9, 0.4]), "strength": np.array([np.nan, 7.0])},
-...     metadata=arithmetic(formula, {"vector": "dense", "graph": "graph"}),
-... )
+>>> parts = {"cosine": np.array([0.9, 0.4]), "strength": np.array([np.nan, 7.0])}
+>>> found = {"stages": ("vector", "graph"), "stage_codes": np.array([0, 1]), "score_parts": parts}
+>>> sums = arithmetic({"vector": "cosine", "graph": "cosine · strength / 10"}, {"vector": "dense", "graph": "graph"})
+>>> ranking = rank("q", np.array([0, 1]), np.array([0.9, 0.28]), ["fastapi", "starlette"], k=5, **found, metadata=sums)
 >>> print(ranking.explain(), end="")
  1  fastapi  0.9  vector, from dense
     = 0.9 (cosine)

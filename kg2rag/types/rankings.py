@@ -168,11 +168,8 @@ def rescored(
 ) -> Ranking:
     """Some hits of a ranking, the best `k` first by their new scores; each keeps stage, path and score parts.
 
-    Parameters
-    ----------
-    rows, scores : (n,) each; rows of the ranking's hits, each once.
-    formula : of the new scores. score_parts : (n,) each; replace parts of the same name.
-    paths : replace those of the same rows. notes : added to the metadata, see `with_notes`.
+    `rows`, of the ranking's hits, each once, `scores` and each of `score_parts` are (n,). Parts replace those of the
+    same name, `paths` those of the same rows; `notes` are added to the metadata, see `with_notes`.
     """
     order = np.argsort(ranking.rows)
     kept = ranking.select(order[np.searchsorted(ranking.rows, rows, sorter=order)])
