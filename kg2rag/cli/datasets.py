@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-from kg2rag.cli.options import DataOptions, Limit, Seed, spread
-from kg2rag.cli.tables import commas, readable, show
+from kg2rag.cli.options import DataOptions, Limit, Seed, commas, readable, show, spread
 
 datasets_app = typer.Typer(help="What can be loaded, what is in it, what is odd about it.", no_args_is_help=True)
 

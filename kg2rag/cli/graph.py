@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-from kg2rag.cli.options import DataOptions, Graph, Limit, Seed, split_names, spread
-from kg2rag.cli.tables import table
+from kg2rag.cli.options import DataOptions, Graph, Limit, Seed, split_names, spread, table
 
 
 @spread()
@@ -39,13 +38,8 @@ def report_graph(
     if shuffle:
         kb = KnowledgeBase.build(questions.corpus, kb.graph.perturb(shuffle=True, seed=seed))
     report = graph_report(kb, questions, hops=hops, seed=seed)
-    for frame in (
-        report.graph.sizes.reset_index(),
-        report.graph.hubs,
-        report.graph.relations,
-        report.reach,
-        report.chains,
-    ):
+    about = report.graph
+    for frame in (about.sizes.reset_index(), about.hubs, about.relations, report.reach, report.chains):
         rows = (
             [f"{one:.3f}" if isinstance(one, float) else str(one) for one in row]
             for row in frame.itertuples(index=False)

@@ -1,4 +1,4 @@
-"""The options that several commands share, each declared once: a data set, systems and what they run on.
+"""What commands share: options, each declared once (a data set, systems and what they run on), and tables.
 
 A group of options is a frozen dataclass; a command takes one as a parameter, and `spread` turns the group's fields into
 options of the command, so that `--help` lists each.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 import typer
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from kg2rag.knowledge.base import KnowledgeBase
     from kg2rag.retrievers.contract import Retriever
     from kg2rag.types.corpus import Corpus
@@ -124,3 +126,35 @@ def parse_settings(given: Sequence[str]) -> dict[str, dict[str, object]]:
         except json.JSONDecodeError:
             settings.setdefault(system, {})[parameter] = value
     return settings
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    """A table whose first column is never cut: it holds the names one types."""
+    from rich import box
+    from rich.table import Table
+
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for i, column in enumerate(columns):
+        made.add_column(column, no_wrap=i == 0, overflow="fold")
+    for row in rows:
+        made.add_row(*row)
+    return made
+
+
+def show(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table."""
+    from rich.console import Console
+
+    Console().print(table(columns, rows))
+
+
+def readable(value: object) -> str:
+    """A value as one reads it: counts by name, lists without brackets, nothing for None."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}: {count}" for name, count in value.items())
+    return "" if value is None else commas(value)
+
+
+def commas(values: object) -> str:
+    """The members of a list, separated by commas; anything else as text."""
+    return ", ".join(map(str, values)) if isinstance(values, tuple | list) else str(values)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from kg2rag.cli.tables import show
+from kg2rag.cli.options import show
 
 store_app = typer.Typer(help="The cache of vectors, indexes and graphs.", no_args_is_help=True)
 

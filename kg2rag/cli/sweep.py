@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kg2rag.cli.tables import show
+from kg2rag.cli.options import show
 
 if TYPE_CHECKING:
     from kg2rag.experiments.sweep import SweepResult

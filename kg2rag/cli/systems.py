@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from kg2rag.cli.options import DataOptions, Limit, Seed, SystemOptions, spread
-from kg2rag.cli.tables import show, table
+from kg2rag.cli.options import DataOptions, Limit, Seed, SystemOptions, show, spread, table
 
 
 def list_systems() -> None:

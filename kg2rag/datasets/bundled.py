@@ -66,9 +66,8 @@ def load(options: LoadOptions) -> QADataset:
         _question(record, corpus, known, firsts, f"{path.name}, line {number} ({record.id!r})")
         for number, record in enumerate(files.records(path, BundledQuestion), start=1)
     )
-    return QADataset(
-        "bundled", corpus, questions, source={"files": files.checksums, "notes": {}}, graph_files=find_graph_files(root)
-    )
+    source = {"files": files.checksums, "notes": {}}
+    return QADataset("bundled", corpus, questions, source=source, graph_files=find_graph_files(root))
 
 
 def _corpus(rows: list[BundledPassage]) -> Corpus:

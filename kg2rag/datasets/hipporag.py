@@ -31,7 +31,13 @@ def load(options: LoadOptions) -> QADataset:
     """Read questions and corpus."""
     files = Files()
     questions_path, corpus_path = find(options.path or Path())
-    schema = schema_of(files.text(questions_path), questions_path.name)
+    keys = first_keys(files.text(questions_path))
+    schema = next((schema for field, schema in SCHEMAS.items() if field in keys), None)
+    if schema is None:
+        known = ", ".join(SCHEMAS)
+        raise DataError(
+            f"{questions_path.name}: its records have the fields {keys}; one of {known} identifies their schema."
+        )
     pool = schema.pool()
     read_corpus(files, corpus_path, pool)
     questions = schema.questions(files.records(questions_path, schema.record), pool, questions_path.name)
@@ -51,15 +57,6 @@ def find(path: Path) -> tuple[Path, Path]:
     return locate(
         corpus.parent, [f"{stem}.json", f"{stem}.jsonl", "questions.jsonl"], f"questions for {corpus.name}"
     ), corpus
-
-
-def schema_of(text: str, name: str) -> Schema[Any]:
-    """The schema whose field the first record has; ValueError lists the fields that are known."""
-    keys = first_keys(text)
-    for field, schema in SCHEMAS.items():
-        if field in keys:
-            return schema
-    raise DataError(f"{name}: its records have the fields {keys}; one of {', '.join(SCHEMAS)} identifies their schema.")
 
 
 DATASET = DatasetSpec(

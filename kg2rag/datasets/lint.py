@@ -41,11 +41,7 @@ class Finding:
 
 
 def lint(data: QADataset, examples: int = 3) -> list[Finding]:
-    """Every check that found something, in the order of `CHECKS`; an empty list is the best answer.
-
-    Parameters
-    ----------
-    examples : how many ids a finding shows.
+    """Every check that found something, in the order of `CHECKS`, with the first few ids; an empty list is best.
 
     Notes
     -----

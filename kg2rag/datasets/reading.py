@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -55,6 +55,7 @@ class Record(BaseModel):
 
 
 R = TypeVar("R", bound=Record)
+T = TypeVar("T")
 
 
 class Files:
@@ -77,7 +78,11 @@ class Files:
     def records(self, path: Path, model: type[R]) -> list[R]:
         """Every record of a JSON list or, by the name's ending `.jsonl`, of a file with one object a line."""
         text = self.text(path)
-        rows = _parse_lines(text, model, path.name) if path.suffix == ".jsonl" else _parse_list(text, model, path.name)
+        if path.suffix == ".jsonl":
+            one, lines = TypeAdapter(model).validate_json, enumerate(text.split("\n"), start=1)
+            rows = [_checked(one, line, path.name, number) for number, line in lines if line.strip()]
+        else:
+            rows = _checked(TypeAdapter(list[model]).validate_json, text, path.name)  # type: ignore[valid-type]
         if not rows:
             raise DataError(f"{path.name}: no record in it.")
         return unique(rows, path.name)
@@ -102,10 +107,7 @@ class Files:
 
 def check(rows: Sequence[object], model: type[R], where: str) -> list[R]:
     """Rows that are Python objects already (from the hub, from a DataFrame) as records."""
-    try:
-        return unique(TypeAdapter(list[model]).validate_python(list(rows)), where)  # type: ignore[valid-type]
-    except ValidationError as error:
-        raise _complaint(error, where, rows) from None
+    return unique(_checked(TypeAdapter(list[model]).validate_python, list(rows), where), where)  # type: ignore[valid-type]
 
 
 def unique(rows: list[R], where: str) -> list[R]:
@@ -148,36 +150,21 @@ def first_keys(text: str) -> list[str]:
     return list(first)
 
 
-def _parse_list(text: str, model: type[R], where: str) -> list[R]:
+def _checked(validate: Callable[[Any], T], raw: Any, where: str, line_number: int | None = None) -> T:
     try:
-        return TypeAdapter(list[model]).validate_json(text)  # type: ignore[valid-type]
+        return validate(raw)
     except ValidationError as error:
-        raise _complaint(error, where, text) from None
+        raise _complaint(error, where, raw, line_number) from None
 
 
-def _parse_lines(text: str, model: type[R], where: str) -> list[R]:
-    adapter = TypeAdapter(model)
-    rows = []
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            rows.append(adapter.validate_json(line))
-        except ValidationError as error:
-            raise _complaint(error, where, line, line_number=number) from None
-    return rows
-
-
-def _complaint(error: ValidationError, where: str, raw: Any, line_number: int | None = None) -> DataError:
+def _complaint(error: ValidationError, where: str, raw: Any, line_number: int | None) -> DataError:
     """The first thing wrong, in our words."""
     first = error.errors(include_url=False)[0]
     line = f", line {line_number}" if line_number else ""
     if first["type"] == "json_invalid":
-        reason = (
-            first["ctx"]["error"]
-            if line_number is None
-            else first["ctx"]["error"].replace(" at line 1 column", " at column")
-        )
+        reason = first["ctx"]["error"]
+        if line_number is not None:
+            reason = reason.replace(" at line 1 column", " at column")
         return DataError(f"{where}{line}: not valid JSON: {reason}. Is the file complete?")
     rows = parse_json(raw, where) if isinstance(raw, str) else raw
     path = list(first["loc"])

@@ -60,13 +60,8 @@ def load(options: LoadOptions) -> QADataset:
     )
     known = set(corpus.ids)
     questions = tuple(_question(record, known) for record in records)
-    return QADataset(
-        "2wiki-kg",
-        corpus,
-        questions,
-        source={"files": files.checksums, "split": split, "notes": {}},
-        graph_files=graphs,
-    )
+    source = {"files": files.checksums, "split": split, "notes": {}}
+    return QADataset("2wiki-kg", corpus, questions, source=source, graph_files=graphs)
 
 
 def _question(record: ChunkQuestion, known: set[str]) -> Question:

@@ -98,13 +98,8 @@ def load(options: LoadOptions) -> QADataset:
             raise DataError(f"{folder / name}: sha256 {found}, but {MANIFEST} says {expected}. Generate it again.")
     questions = tuple(_question(record) for record in Files().records(folder / "questions.jsonl", WorldQuestion))
     source = {"synthetic": True, "controls": manifest.controls, "files": manifest.sha256}
-    return QADataset(
-        "synthetic world",
-        _corpus(folder / "corpus.jsonl"),
-        questions,
-        source=source,
-        graph_files=find_graph_files(folder),
-    )
+    corpus, graphs = _corpus(folder / "corpus.jsonl"), find_graph_files(folder)
+    return QADataset("synthetic world", corpus, questions, source=source, graph_files=graphs)
 
 
 def _corpus(path: Path) -> Corpus:

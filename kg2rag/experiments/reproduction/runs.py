@@ -32,7 +32,6 @@ NUMBERS = ("theirs", "ours", "difference", "tolerance")
 STYLES = {"ok": "green", "close": "yellow", "off": "bold red", "not comparable": "dim", "not run": "dim"}
 SIZE = "passages"
 """The metric that counts hits."""
-_Base = tuple[object, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +152,7 @@ def _run_all(runs: Sequence[Ours], root: Path, *, progress: bool) -> dict[str, d
     from tqdm.auto import tqdm
 
     found: dict[str, dict[str, float]] = {}
-    shared: dict[_Base, list[Ours]] = {}
+    shared: dict[tuple[object, ...], list[Ours]] = {}
     for ours in runs:
         shared.setdefault(_base(ours), []).append(ours)
     with tqdm(total=len(runs), desc="reproducing", unit="run", disable=None if progress else True, leave=False) as bar:
@@ -188,7 +187,7 @@ def _measure(ours: Ours, data: QADataset, kb: KnowledgeBase) -> dict[str, float]
     return {SIZE: size, **{metric: float(scores[metric].mean()) for metric in wanted}}
 
 
-def _base(ours: Ours) -> _Base:
+def _base(ours: Ours) -> tuple[object, ...]:
     """What runs must share to share a knowledge base."""
     return (ours.data, ours.folder, ours.split, ours.setting, ours.passages, ours.titles, ours.graph, ours.dtype)
 

@@ -46,10 +46,6 @@ class Configuration:
         """The parameters as JSON, by name."""
         return json.dumps(dict(self.parameters), sort_keys=True, ensure_ascii=False)
 
-    def __str__(self) -> str:
-        given = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
-        return f"{self.system}({given}) on {self.graph}, {self.encoder}, {self.setting}"
-
 
 @dataclass(frozen=True)
 class DatasetRef:

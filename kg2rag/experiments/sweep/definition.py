@@ -46,11 +46,6 @@ class SweptSystem:
     encoder: str
     number: int
 
-    @property
-    def name(self) -> str:
-        """Unique in its sweep."""
-        return f"{self.number + 1} {self.system} {self.graph} {self.encoder} {self.setting}"
-
 
 @dataclass(frozen=True, eq=False)
 class SweepDefinition:

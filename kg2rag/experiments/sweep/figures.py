@@ -34,8 +34,11 @@ def effects(result: SweepTables, system: str) -> pd.DataFrame:
 
     frame, score = _of(result, system), f"dev {result.objective}"
     rows = []
-    for parameter in _varied(result, frame):
-        groups = frame.groupby(frame[parameter].map(_text), sort=False)[score].agg(["size", "mean", "min", "max"])
+    for parameter in [*result.parameters.columns, "setting", "graph", "encoder"]:
+        values = frame[parameter].map(_text)
+        if values.nunique() < 2:
+            continue
+        groups = frame.groupby(values, sort=False)[score].agg(["size", "mean", "min", "max"])
         order = sorted(groups.index, key=partial(_key, frame, parameter))
         spread = groups["mean"].max() - groups["mean"].min()
         rows += [(parameter, value, *groups.loc[value], spread) for value in order]
@@ -159,12 +162,6 @@ def _of(result: SweepTables, system: str) -> pd.DataFrame:
         known = ", ".join(dict.fromkeys(frame["system"]))
         raise ValueError(f"The sweep has no results of system {system!r}. It has: {known or 'none'}.")
     return part
-
-
-def _varied(result: SweepTables, part: pd.DataFrame) -> list[str]:
-    """Parameters, and setting, graph, encoder, of which a system has several values."""
-    names = [*result.parameters.columns, "setting", "graph", "encoder"]
-    return [name for name in names if len(set(part[name].map(_text))) > 1]
 
 
 def _text(value: Any) -> str:

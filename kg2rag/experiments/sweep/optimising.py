@@ -37,7 +37,8 @@ def optimise(runner: Runner) -> None:
     storage = f"sqlite:///{(runner.folder.path / STUDY).resolve()}"
     for swept in runner.sweep.swept:
         spaces = hashlib.sha256(repr(sorted(swept.spaces.items())).encode()).hexdigest()[:8]
-        name = f"{swept.name} {spaces}"  # another space is another study
+        place = f"{swept.graph} {swept.encoder} {swept.setting}"
+        name = f"{swept.number + 1} {swept.system} {place} {spaces}"  # another space is another study
         kept = optuna.create_study(storage=storage, study_name=name, direction="maximize", load_if_exists=True)
         _optimise(runner, swept, kept)
 

@@ -62,43 +62,6 @@ def top(result: SweepTables) -> pd.DataFrame:
     return table.reset_index()
 
 
-def markdown(result: SweepTables) -> str:
-    """The chosen configurations, what failed, and the best on dev."""
-    lines = [f"# {result.name}", "", _headline(result), ""]
-    if not result.numbers:
-        return "\n".join([*lines, *_failures(result)])
-    lines += [*pipe_table(HEADER, chosen(result)), "", note(result), ""]
-    lines += _failures(result)
-    best = top(result)
-    lines += ["## Best on dev", "", *pipe_table(list(best.columns), best.astype(str).to_numpy().tolist())]
-    for system in dict.fromkeys(result.to_frame()["system"]):
-        table = figures.effects(result, system)
-        if len(table):
-            shown = table.assign(**{name: 100 * table[name] for name in ("mean", "low", "high", "spread")}).round(1)
-            rows = shown.astype(str).to_numpy().tolist()
-            lines += ["", f"## What the parameters of {system} do on dev", "", *pipe_table(list(table.columns), rows)]
-    return "\n".join([*lines, ""])
-
-
-def page(result: SweepTables) -> str:
-    """One file that loads nothing from elsewhere, fit for screen (light or dark) and paper."""
-    best = top(result) if result.numbers else None
-    return render(
-        "sweep.html.j2",
-        name=result.name,
-        headline=_headline(result),
-        header=HEADER,
-        chosen=chosen(result) if result.numbers else [],
-        note=note(result) if result.numbers else "",
-        figures=_figures(result) if result.numbers else {},
-        objective=result.objective,
-        failed=result.failed.to_dict("records"),
-        columns=[] if best is None else list(best.columns),
-        best=[] if best is None else best.astype(str).to_numpy().tolist(),
-        config=json.dumps(result.config, indent=1, ensure_ascii=False),
-    )
-
-
 def _figures(result: SweepTables) -> Mapping[str, Mapping[str, str]]:
     drawn: dict[str, Mapping[str, str]] = {"": {"pareto": plots.to_svg(figures.pareto(result), "pareto")}}
     for number, system in enumerate(dict.fromkeys(result.to_frame()["system"])):
@@ -142,12 +105,44 @@ class SweepResult(SweepTables):
         return cls(pd.read_parquet(out / RESULTS), timings, config["objective"], config)
 
     def to_markdown(self) -> str:
-        """The report as Markdown."""
-        return markdown(self)
+        """The report as Markdown: the chosen configurations, what failed, and the best on dev."""
+        lines = [f"# {self.name}", "", _headline(self), ""]
+        if not self.numbers:
+            return "\n".join([*lines, *_failures(self)])
+        lines += [*pipe_table(HEADER, chosen(self)), "", note(self), ""]
+        lines += _failures(self)
+        best = top(self)
+        lines += ["## Best on dev", "", *pipe_table(list(best.columns), best.astype(str).to_numpy().tolist())]
+        for system in dict.fromkeys(self.to_frame()["system"]):
+            table = figures.effects(self, system)
+            if len(table):
+                shown = table.assign(**{name: 100 * table[name] for name in ("mean", "low", "high", "spread")}).round(1)
+                rows = shown.astype(str).to_numpy().tolist()
+                lines += [
+                    "",
+                    f"## What the parameters of {system} do on dev",
+                    "",
+                    *pipe_table(list(table.columns), rows),
+                ]
+        return "\n".join([*lines, ""])
 
     def to_html(self) -> str:
-        """The report as one self-contained page."""
-        return page(self)
+        """The report as one page that loads nothing from elsewhere, fit for screen (light or dark) and paper."""
+        best = top(self) if self.numbers else None
+        return render(
+            "sweep.html.j2",
+            name=self.name,
+            headline=_headline(self),
+            header=HEADER,
+            chosen=chosen(self) if self.numbers else [],
+            note=note(self) if self.numbers else "",
+            figures=_figures(self) if self.numbers else {},
+            objective=self.objective,
+            failed=self.failed.to_dict("records"),
+            columns=[] if best is None else list(best.columns),
+            best=[] if best is None else best.astype(str).to_numpy().tolist(),
+            config=json.dumps(self.config, indent=1, ensure_ascii=False),
+        )
 
     def save_report(self, out: str | Path) -> Path:
         """Write report.md and report.html; the path of the latter."""

@@ -38,12 +38,8 @@ Rows = NDArray[np.int32]
 class Outcome:
     """The result of a configuration.
 
-    Attributes
-    ----------
-    rows : for each data set of the bench (n_questions, k) corpus rows, best first, -1 where a ranking ends.
-    ms_per_query : over all questions, without building and encoding; NaN where it failed.
-    seconds : of everything.
-    error : type and message, empty where it succeeded.
+    `rows` has for each data set of the bench (n_questions, k) corpus rows, best first, -1 where a ranking ends;
+    `ms_per_query` is without building and encoding, `seconds` is everything; `error` is empty where it succeeded.
     """
 
     id: str
