@@ -27,61 +27,20 @@ from kg2rag.knowledge.base import KnowledgeBase
 from kg2rag.knowledge.indexes.lexical import LexicalSettings
 from kg2rag.retrievers.dense import VectorRetriever
 from kg2rag.retrievers.mention_chains.candidates import Found, phrase_restarts
-from kg2rag.retrievers.mention_chains.chains import LEAST, Beam, Chains, chains_of
+from kg2rag.retrievers.mention_chains.chains import LEAST, Beam, chains_of
 from kg2rag.retrievers.mention_chains.paths import ChainPaths
 from kg2rag.retrievers.mention_chains.phrases import sub_phrases
-from kg2rag.retrievers.mention_chains.ranker import DEFAULT, Linear, read_coefficients
+from kg2rag.retrievers.mention_chains.ranker import DEFAULT, read_coefficients
+from kg2rag.retrievers.mention_chains.searched import Searched
 from kg2rag.retrievers.mention_chains.signals import Evidence, evidence
 from kg2rag.retrievers.mention_chains.tokens import QuestionTokens, question_tokens, token_index
 from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
 from kg2rag.retrievers.mention_ppr.walks import WalkedPaths, at_once, walked_paths, walks
 from kg2rag.types.arrays import FloatArray, IntArray, Matrix
-from kg2rag.types.formulas import arithmetic
 from kg2rag.types.parameters import Count, Damping, Natural, Weight, above
 from kg2rag.types.passages import Query
 from kg2rag.types.rankings import Ranking, rank
-from kg2rag.types.trace import Step, Trace, step
-
-WITHOUT_TOKENS = "the encoder gives no token vectors that the coefficients know: ranked without them"
-SHOWN = 3  # pairs in a ranking's metadata
-
-
-@dataclass(frozen=True)
-class Searched:
-    """A query's candidates: what is known of them, their order, and the paths that the walk took to them.
-
-    Attributes
-    ----------
-    kind : one of `ranker.KINDS`. order : its sum. start : (m,) log-odds that a candidate is needed, by itself.
-    chains : None for the kind "one_passage".
-    """
-
-    found: Found
-    evidence: Evidence
-    kind: str
-    order: Linear
-    start: FloatArray
-    chains: Chains | None
-    walked: WalkedPaths
-
-    @property
-    def levels(self) -> dict[str, FloatArray]:
-        """What the order may add up, (m,) each."""
-        return {"start": self.start, **(self.chains.levels if self.chains else {})}
-
-    @property
-    def scores(self) -> FloatArray:
-        """(m,) what candidates are ordered by."""
-        return self.order(self.levels)
-
-    @property
-    def continued(self) -> dict[int, int]:
-        """Corpus row of a candidate -> that of the passage that it continues."""
-        if self.chains is None:
-            return {}
-        rows, source = self.evidence.rows, self.chains.source
-        at = np.flatnonzero(source >= 0)
-        return dict(zip(rows[at].tolist(), rows[source[at]].tolist(), strict=True))
+from kg2rag.types.trace import Trace
 
 
 @dataclass(frozen=True)
@@ -260,41 +219,13 @@ class MentionChains(VectorRetriever):
                 "place": np.concatenate([none, place]),
             },
             paths=ChainPaths(searched.walked, searched.continued),
-            metadata=self._metadata(searched),
+            metadata=searched.metadata(self.kb.corpus, self.beam_temperature),
         )
-
-    def _metadata(self, searched: Searched) -> dict[str, object]:
-        """The arithmetic, what the question is taken to ask for, and the best pairs by title with their shares."""
-        formulas = {"chains": searched.order.formula, "dense": "least score - place"}
-        metadata = arithmetic(formulas, {"chains": "graph", "dense": "dense"}) | {"question": searched.kind}
-        if searched.chains is not None:
-            corpus, rows, pairs = self.kb.corpus, searched.evidence.rows, searched.chains.pairs
-            shares = pairs.shares(self.beam_temperature)[:SHOWN].tolist()
-            named = [[corpus.titles[row] or corpus.ids[row] for row in rows[pair].tolist()] for pair in pairs.members]
-            metadata["chains"] = tuple(f"{a} + {b} ({share:.2f})" for (a, b), share in zip(named, shares, strict=False))
-        if searched.evidence.max_sim is None:
-            metadata["note"] = WITHOUT_TOKENS
-        return metadata
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
         """Which passages are candidates, which of them may continue a chain, and which the chains put first."""
-        traces = []
-        for query, each in zip(queries, self.searched(queries), strict=True):
-            traces.append(Trace(self._ranking(query, each, k), () if each is None else self._steps(each, k)))
-        return traces
-
-    def _steps(self, searched: Searched, k: int) -> tuple[Step, ...]:
-        known, rows = searched.evidence, searched.evidence.rows
         depths = f"{self.walk_depth} of the walk, {self.dense_depth} by cosine and {self.bm25_depth} by BM25"
-        steps = [step("candidate", "not retrieved", f"not among the first {depths}", rows)]
-        if searched.chains is not None:
-            first = np.argsort(-searched.start, kind="stable")[: self.sources]
-            shared = np.maximum(known.shared_word, known.title_words)[first].max(axis=0)
-            named = np.union1d(np.flatnonzero(shared > 0), first)
-            why = f"no naming word in common with the {self.sources} likeliest"
-            steps.append(step("named", "entity not linked", why, rows[named]))
-            orders = [np.argsort(-level, kind="stable")[:k] for level in searched.levels.values()]
-            why = f"below {k} alone, and as second, third and fourth passage"
-            steps.append(step("in a chain", "pruned", why, rows[np.unique(orders)]))
-        ordered = rows[np.argsort(-searched.scores, kind="stable")[:k]]
-        return (*steps, step("ordered", "ranked below k", f"below {k} in the sum", ordered))
+        return [
+            Trace(self._ranking(query, each, k), each.steps(k, depths, self.sources) if each else ())
+            for query, each in zip(queries, self.searched(queries), strict=True)
+        ]
