@@ -11,10 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 from hindsight import simplex
 
-from kg2rag.knowledge.indexes.trigram import TrigramIndex
+from kg2rag.knowledge import TrigramIndex
 from kg2rag.retrievers.dynamic_hybrid.learned import LearnedAnalyser, features_of, fingerprint
-from kg2rag.types.arrays import FloatArray, IntArray
-from kg2rag.types.passages import Query
+from kg2rag.types import FloatArray, IntArray, Query
 
 ALPHAS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 

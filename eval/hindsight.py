@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kg2rag.retrievers.dynamic_hybrid.analysis import SIDES, QueryAnalysis, blend
-from kg2rag.types.arrays import FloatArray
-from kg2rag.types.rankings import Ranking
+from kg2rag.types import FloatArray, Ranking
 
 Runs = Mapping[str, Sequence[Ranking]]
 Score = Callable[[Sequence[Ranking]], FloatArray]

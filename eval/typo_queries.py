@@ -12,8 +12,7 @@ import numpy as np
 
 from kg2rag.datasets.world.build import one_typo
 from kg2rag.text.identifiers import definitions, key, split
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.questions import QADataset, Question
+from kg2rag.types import Corpus, QADataset, Question
 
 SHORTEST = 6
 """Letters of the shortest name that is edited: two edits leave nothing of a shorter one to recognise."""

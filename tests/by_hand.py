@@ -7,14 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kg2rag.compute.encoder import Role
-from kg2rag.compute.store import Store
+from kg2rag.compute import Role, Store
 from kg2rag.extraction import Extraction
-from kg2rag.knowledge.base import KnowledgeBase
-from kg2rag.knowledge.graph import KnowledgeGraph
-from kg2rag.types.arrays import Matrix
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage
+from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph
+from kg2rag.types import Corpus, Matrix, Passage
 
 
 @dataclass(frozen=True)

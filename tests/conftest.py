@@ -9,12 +9,10 @@ from pathlib import Path
 import pytest
 from word_embedder import WordEmbedder
 
-from kg2rag.compute.store import Store
+from kg2rag.compute import Store
 from kg2rag.extraction import Extraction
-from kg2rag.knowledge.base import KnowledgeBase
-from kg2rag.knowledge.graph import KnowledgeGraph
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage, Triple
+from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph
+from kg2rag.types import Corpus, Passage, Triple
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # the encoder comes from the offline package
 

@@ -9,8 +9,7 @@ import json
 import re
 from pathlib import Path
 
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage, Triple
+from kg2rag.types import Corpus, Passage, Triple
 
 _FACT = re.compile(r"(\w+) (knows|lives in) (\w+)\.")
 _NAME = re.compile(r"(?:Ann|Bob|Cairo)\d+")

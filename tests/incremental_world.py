@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from word_embedder import WordEmbedder
 
 from kg2rag.extraction import Entity, Extraction, Mention
-from kg2rag.knowledge.base import KnowledgeBase
-from kg2rag.types.passages import Passage, Triple
+from kg2rag.knowledge import KnowledgeBase
+from kg2rag.types import Passage, Triple
 
 WORDS = WordEmbedder()  # its axes are given out as words come: both sides of a comparison must share them
 NAMES = ("Ann Abbott", "Bridge", "Bridge (film)", "Clara", "Dahl", "Ed Wood")

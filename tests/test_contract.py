@@ -8,7 +8,7 @@ from functools import wraps
 import pytest
 
 from kg2rag import systems
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.testing import check_retriever
 from kg2rag.testing.processes import differing

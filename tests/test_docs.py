@@ -13,9 +13,9 @@ import pytest
 
 import kg2rag
 from kg2rag import systems
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers import linking, rerankers
-from kg2rag.types.passages import Query
+from kg2rag.types import Query
 
 DOCS = Path(__file__).parent.parent / "docs"
 

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kg2rag.compute.encoder import Role
-from kg2rag.compute.store import Store
+from kg2rag.compute import Role, Store
 from kg2rag.text.normalisation import normalise
-from kg2rag.types.arrays import Matrix
+from kg2rag.types import Matrix
 
 DIM = 512
 

@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 import kg2rag
-from kg2rag.compute.hardware import processor
+from kg2rag.compute import processor
 from kg2rag.knowledge.graph.pagerank import pagerank
 from kg2rag.retrievers.hipporag.hipporag2 import HippoRAG2
 from kg2rag.retrievers.hipporag.memory import phrase_graph

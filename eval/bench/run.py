@@ -21,8 +21,8 @@ from rich.console import Console
 from rich.table import Table
 
 import kg2rag
-from kg2rag.compute.hardware import processor, threads
-from kg2rag.knowledge.indexes.lexical import LexicalSettings
+from kg2rag.compute import processor, threads
+from kg2rag.knowledge import LexicalSettings
 from kg2rag.retrievers.mention_ppr.graph import mention_graph
 
 

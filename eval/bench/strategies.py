@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 import kg2rag
-from kg2rag.compute.hardware import processor, threads
+from kg2rag.compute import processor, threads
 from kg2rag.retrievers.systems import build, names
 
 BATCH = 100

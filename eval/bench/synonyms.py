@@ -40,7 +40,7 @@ def main(
     from rich.console import Console
     from rich.table import Table
 
-    from kg2rag.compute.hardware import processor
+    from kg2rag.compute import processor
 
     table = Table(
         "work",
@@ -86,9 +86,8 @@ def edges(names: int, threshold: float) -> dict:
 def resolution(names: int) -> dict:
     """All methods but the vectors' on a graph of made names."""
     from kg2rag.extraction import Entity, Extraction, Mention
-    from kg2rag.knowledge.graph import KnowledgeGraph
-    from kg2rag.types.corpus import Corpus
-    from kg2rag.types.passages import Passage
+    from kg2rag.knowledge import KnowledgeGraph
+    from kg2rag.types import Corpus, Passage
 
     made = invented(names)
     passages = [Passage(f"p{i}", "", "text", f"p{i}", 0) for i in range(max(names // 10, 1))]

@@ -10,10 +10,10 @@ import pandas as pd
 
 from kg2rag.answers.answer_metrics import AnswerScore, Rules, check_rules, joint, score_answer, score_supporting
 from kg2rag.answers.reader import Answers
-from kg2rag.compute.llm import Failure
+from kg2rag.compute import Failure
 from kg2rag.evaluation.sentences import Sentence
 from kg2rag.evaluation.significance import bootstrap_interval
-from kg2rag.types.questions import QADataset, Question
+from kg2rag.types import QADataset, Question
 
 _PREFIXES = ("", "support_", "joint_")
 

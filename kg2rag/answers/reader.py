@@ -13,8 +13,8 @@ from pathlib import Path
 from string import Formatter
 from typing import TYPE_CHECKING
 
-from kg2rag.compute.llm import ChatModel, Completion, Failure, Usage
-from kg2rag.types.passages import Query
+from kg2rag.compute import ChatModel, Completion, Failure, Usage
+from kg2rag.types import Query
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,9 +13,9 @@ import typer
 from kg2rag.cli.options import DataOptions, spread
 
 if TYPE_CHECKING:
-    from kg2rag.compute.llm import ChatModel
+    from kg2rag.compute import ChatModel
     from kg2rag.extraction.prompted import ExtractionRun, PromptedTriples
-    from kg2rag.types.corpus import Corpus
+    from kg2rag.types import Corpus
 
 SOME_FAILED = 3
 INTERRUPTED = 130
@@ -42,7 +42,7 @@ class ModelOptions:
 
     def open(self, extractor: str) -> ChatModel:
         """The model's endpoint; ValueError where it is not named."""
-        from kg2rag.compute.llm import ChatModel
+        from kg2rag.compute import ChatModel
 
         if self.base_url is None or self.model is None:
             raise ValueError(f"--extractor {extractor} asks a language model: give --base-url and --model.")
@@ -128,7 +128,7 @@ def build(
 
 def _ask(source: PromptedTriples, corpus: Corpus, *, retry_failed: bool) -> ExtractionRun:
     """Run; a polite end (SIGTERM, as schedulers send it) is an interrupt: answers on their way are waited for."""
-    from kg2rag.compute.llm import CompletionError
+    from kg2rag.compute import CompletionError
 
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:

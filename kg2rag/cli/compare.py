@@ -31,7 +31,7 @@ def compare(
     """Compare retrieval systems on a question set: a table here, everything else in --out."""
     from rich.console import Console
 
-    from kg2rag.compute.tokens import counter_of
+    from kg2rag.compute import counter_of
     from kg2rag.evaluation import compare as run
     from kg2rag.evaluation.metric_names import DEFAULT_METRICS
     from kg2rag.extraction.sources import takes_file

@@ -26,7 +26,7 @@ def report_graph(
     from rich.console import Console
 
     from kg2rag.evaluation.graph_report import graph_report
-    from kg2rag.knowledge.base import KnowledgeBase
+    from kg2rag.knowledge import KnowledgeBase
 
     questions = data.load(limit, seed)
     kb = KnowledgeBase.build(questions.corpus, graph)
@@ -64,7 +64,7 @@ def compare_graphs(
     from rich.console import Console
 
     from kg2rag.evaluation import compare
-    from kg2rag.knowledge.base import KnowledgeBase
+    from kg2rag.knowledge import KnowledgeBase
     from kg2rag.retrievers.systems import build
 
     questions = data.load(limit, seed)

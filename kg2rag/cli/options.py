@@ -19,10 +19,9 @@ import typer
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from kg2rag.knowledge.base import KnowledgeBase
+    from kg2rag.knowledge import KnowledgeBase
     from kg2rag.retrievers.contract import Retriever
-    from kg2rag.types.corpus import Corpus
-    from kg2rag.types.questions import QADataset
+    from kg2rag.types import Corpus, QADataset
 
 GRAPHS = (
     "mentions, cooccurrence (no LLM); openie:, subkgs:, triples:, graphml:FILE; graph:, lightrag:, msgraphrag:FOLDER; "
@@ -66,8 +65,8 @@ class SystemOptions:
 
     def build(self, corpus: Corpus) -> tuple[KnowledgeBase, dict[str, Retriever]]:
         """The knowledge base over a corpus, and the systems by name."""
-        from kg2rag.compute.encoder import DEFAULT_MODEL, SentenceEncoder
-        from kg2rag.knowledge.base import KnowledgeBase
+        from kg2rag.compute import DEFAULT_MODEL, SentenceEncoder
+        from kg2rag.knowledge import KnowledgeBase
         from kg2rag.retrievers.systems import CORE, build_all
 
         encoder = SentenceEncoder(self.embedder or DEFAULT_MODEL, dtype=self.dtype)

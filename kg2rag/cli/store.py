@@ -15,7 +15,7 @@ store_app = typer.Typer(help="The cache of vectors, indexes and graphs.", no_arg
 @store_app.command("ls")
 def list_store() -> None:
     """What the store holds, by stage: entries, size, age of the oldest."""
-    from kg2rag.compute.store import Entry, Store
+    from kg2rag.compute import Entry, Store
 
     store = Store()
     stages: dict[str, list[Entry]] = {}
@@ -33,7 +33,7 @@ def list_store() -> None:
 @store_app.command("verify")
 def verify_store() -> None:
     """Read every byte and compare it with the manifests. Exit code 1 where something is damaged."""
-    from kg2rag.compute.store import Store
+    from kg2rag.compute import Store
 
     damaged = Store().verify()
     for place, damage in damaged.items():
@@ -47,7 +47,7 @@ def prune_store(
     older_than_days: Annotated[float, typer.Option(min=0, help="Entries at least so old; 0 takes all.")] = 30.0,
 ) -> None:
     """Delete old entries, and what killed builds left behind."""
-    from kg2rag.compute.store import Store
+    from kg2rag.compute import Store
 
     entries, size = Store().prune(older_than_days)
     typer.echo(f"Deleted: {entries} {'entry' if entries == 1 else 'entries'}, {size / 1e6:.1f} MB.")

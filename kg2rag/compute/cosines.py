@@ -10,7 +10,7 @@ import numba
 import numpy as np
 
 from kg2rag.compute.hardware import limit_numba
-from kg2rag.types.arrays import FloatArray, Matrix
+from kg2rag.types import FloatArray, Matrix
 
 limit_numba()
 

@@ -23,8 +23,7 @@ from kg2rag.compute.hardware import processor
 from kg2rag.compute.store import Store
 from kg2rag.compute.vectors import ROWS, VectorCache
 from kg2rag.text.records import sha256
-from kg2rag.types.arrays import IntArray, Matrix
-from kg2rag.types.parameters import at_least, check, one_of
+from kg2rag.types import IntArray, Matrix, at_least, check, one_of
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

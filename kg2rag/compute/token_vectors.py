@@ -10,7 +10,7 @@ from kg2rag.compute.encoder import Role, SentenceEncoder, well_formed
 from kg2rag.compute.hardware import threads
 from kg2rag.compute.store import Store
 from kg2rag.compute.vectors import batches_of
-from kg2rag.types.arrays import IntArray, Matrix
+from kg2rag.types import IntArray, Matrix
 
 Reduced = TypeVar("Reduced")
 

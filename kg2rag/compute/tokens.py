@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from kg2rag.compute.encoder import Embedder, SentenceEncoder
-from kg2rag.types.rankings import Ranking
+from kg2rag.types import Ranking
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from kg2rag.compute.hardware import threads
 from kg2rag.compute.store import Store
-from kg2rag.types.arrays import Matrix
+from kg2rag.types import Matrix
 
 ROWS = 32  # texts in a batch
 SHARD = 2048  # texts in a shard

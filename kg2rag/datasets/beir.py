@@ -13,9 +13,7 @@ from kg2rag.datasets.graph_files import find_graph_files
 from kg2rag.datasets.reading import Files, Identifier, Record, Text, locate
 from kg2rag.datasets.spec import DatasetSpec, LoadOptions
 from kg2rag.text.records import DataError
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage
-from kg2rag.types.questions import QADataset, Question
+from kg2rag.types import Corpus, Passage, QADataset, Question
 
 HEADER = ("query-id", "corpus-id", "score")
 

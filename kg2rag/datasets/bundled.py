@@ -18,9 +18,7 @@ from kg2rag.datasets.reading import Files, Identifier, Record, SentenceName, Tex
 from kg2rag.datasets.spec import DatasetSpec, LoadOptions
 from kg2rag.text.normalisation import split_sentences
 from kg2rag.text.records import DataError
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage
-from kg2rag.types.questions import QADataset, Question
+from kg2rag.types import Corpus, Passage, QADataset, Question
 
 _HERE = Path(__file__).resolve().parent
 

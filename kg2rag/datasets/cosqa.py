@@ -14,9 +14,7 @@ from kg2rag.datasets.layout import patterns
 from kg2rag.datasets.reading import Files, Record, Text, locate
 from kg2rag.datasets.spec import DatasetSpec, LoadOptions
 from kg2rag.text.records import DataError, parse_json, quote
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage
-from kg2rag.types.questions import QADataset, Question
+from kg2rag.types import Corpus, Passage, QADataset, Question
 
 MAP = "code_idx_map.txt"
 FILES = {"validation": ("cosqa-retrieval-dev*.json",), "test": ("cosqa-retrieval-test*.json",)}

@@ -9,9 +9,7 @@ from pydantic import Field, StrictInt
 
 from kg2rag.datasets.reading import Record, Text, check
 from kg2rag.text.records import DataError
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage
-from kg2rag.types.questions import QADataset, Question
+from kg2rag.types import Corpus, Passage, QADataset, Question
 
 if TYPE_CHECKING:
     import pandas as pd

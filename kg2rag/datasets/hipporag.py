@@ -16,7 +16,7 @@ from kg2rag.datasets.pool import Schema, read_corpus
 from kg2rag.datasets.reading import Files, first_keys, locate
 from kg2rag.datasets.spec import DatasetSpec, LoadOptions
 from kg2rag.text.records import DataError
-from kg2rag.types.questions import QADataset
+from kg2rag.types import QADataset
 
 # The first whose field a record has; 2WikiMultihopQA is HotpotQA with evidences, so it is tried first.
 SCHEMAS: dict[str, Schema[Any]] = {

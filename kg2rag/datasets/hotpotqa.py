@@ -17,7 +17,7 @@ from kg2rag.datasets.pool import Pool, Schema
 from kg2rag.datasets.reading import Fact, Identifier, Record, SentenceName, Text
 from kg2rag.datasets.spec import DatasetSpec, HubCopy, LoadOptions
 from kg2rag.text.records import DataError
-from kg2rag.types.questions import QADataset, Question
+from kg2rag.types import QADataset, Question
 
 FILES = {
     "validation": ("hotpot_dev_distractor*.json",),

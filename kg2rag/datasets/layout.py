@@ -16,7 +16,7 @@ from kg2rag.datasets.graph_files import find_graph_files
 from kg2rag.datasets.pool import Schema, read_corpus
 from kg2rag.datasets.reading import Files, R, check, locate
 from kg2rag.datasets.spec import LoadOptions
-from kg2rag.types.questions import QADataset
+from kg2rag.types import QADataset
 
 CORPUS = "_corpus.json"
 Row = Mapping[str, object]

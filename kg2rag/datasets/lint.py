@@ -12,7 +12,7 @@ import numpy as np
 from kg2rag.datasets.near_duplicates import THRESHOLD, near_duplicates
 from kg2rag.datasets.registry import names, resolve
 from kg2rag.text.normalisation import normalise
-from kg2rag.types.questions import QADataset, Question
+from kg2rag.types import QADataset, Question
 
 Severity = Literal["warning", "note"]
 Check = Callable[[QADataset], Iterator[str]]

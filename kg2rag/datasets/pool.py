@@ -18,9 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 from kg2rag.datasets.reading import Files, R, Record, Text
 from kg2rag.datasets.spec import Granularity
 from kg2rag.text.records import DataError
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage
-from kg2rag.types.questions import Question
+from kg2rag.types import Corpus, Passage, Question
 
 
 class Pool:

@@ -15,7 +15,7 @@ from kg2rag.datasets import beir, bundled, cosqa, hipporag, hotpotqa, musique, t
 from kg2rag.datasets.spec import DatasetSpec
 from kg2rag.text import plugins
 from kg2rag.text.nearest import unknown
-from kg2rag.types.questions import QADataset
+from kg2rag.types import QADataset
 
 DATASETS: Mapping[str, DatasetSpec] = {
     "2wiki-kg": twowiki_kg.DATASET,

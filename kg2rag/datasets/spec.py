@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast
 
-from kg2rag.types.questions import QADataset
+from kg2rag.types import QADataset
 
 Setting = Literal["pooled", "distractor"]
 Granularity = Literal["paragraph", "sentence"]

@@ -19,7 +19,7 @@ from kg2rag.datasets.pool import Pool, Schema
 from kg2rag.datasets.reading import Fact, Files, Identifier, Record, Text, first_keys, locate
 from kg2rag.datasets.spec import DatasetSpec, HubCopy, LoadOptions
 from kg2rag.text.records import DataError
-from kg2rag.types.questions import QADataset, Question
+from kg2rag.types import QADataset, Question
 
 FILES = {
     "validation": ("dev.json",),

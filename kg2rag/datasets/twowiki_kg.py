@@ -16,9 +16,7 @@ from kg2rag.datasets.reading import Fact, Files, Identifier, R, Record, Text, lo
 from kg2rag.datasets.spec import DatasetSpec, LoadOptions
 from kg2rag.datasets.twowiki import CITATION
 from kg2rag.text.records import DataError
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage
-from kg2rag.types.questions import QADataset, Question
+from kg2rag.types import Corpus, Passage, QADataset, Question
 
 
 class Chunk(Record):

@@ -12,10 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kg2rag.compute.tokens import EncoderTokens, TokenCounter
-from kg2rag.types.arrays import IntArray
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.rankings import Ranking
+from kg2rag.compute import EncoderTokens, TokenCounter
+from kg2rag.types import Corpus, IntArray, Ranking
 
 LARGER = 1.10
 """A system is `larger` above this ratio of its hits or tokens to the median of the others."""

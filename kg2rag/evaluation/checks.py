@@ -6,10 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kg2rag.types.parameters import called
-from kg2rag.types.passages import Query
-from kg2rag.types.questions import QADataset
-from kg2rag.types.rankings import Ranking
+from kg2rag.types import QADataset, Query, Ranking, called
 
 
 def check_rankings(rankings: Sequence[Ranking], data: QADataset, *, k: int | None = None, name: str = "") -> None:

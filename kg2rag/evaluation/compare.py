@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from kg2rag.compute.tokens import TokenCounter
+from kg2rag.compute import TokenCounter
 from kg2rag.evaluation import provenance
 from kg2rag.evaluation.budgets import PassageTokens, returned_sizes
 from kg2rag.evaluation.comparison import Comparison, Inputs
@@ -22,12 +22,10 @@ from kg2rag.evaluation.metric_names import DEFAULT_METRICS, Metric, Metrics, own
 from kg2rag.evaluation.metrics import checked_scores
 from kg2rag.evaluation.running import System, check_systems, run
 from kg2rag.evaluation.score_table import per_query_table, score_table
-from kg2rag.types.parameters import at_least, require
-from kg2rag.types.questions import GoldUnit, QADataset, require_dataset
-from kg2rag.types.rankings import Ranking
+from kg2rag.types import GoldUnit, QADataset, Ranking, at_least, require, require_dataset
 
 if TYPE_CHECKING:
-    from kg2rag.knowledge.base import KnowledgeBase
+    from kg2rag.knowledge import KnowledgeBase
 
 
 def compare(

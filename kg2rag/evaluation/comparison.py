@@ -18,11 +18,11 @@ from kg2rag.evaluation.budgets import against_others, larger_sets
 from kg2rag.evaluation.metric_names import Metrics
 from kg2rag.evaluation.pairs import pair_table
 from kg2rag.evaluation.score_table import ABOUT, GROUPS, Group, grouped_means, largest_differences, says_anything
-from kg2rag.types.rankings import Ranking
+from kg2rag.types import Ranking
 
 if TYPE_CHECKING:
     from kg2rag.evaluation.diagnosis.fates import Formatter
-    from kg2rag.types.questions import QADataset
+    from kg2rag.types import QADataset
 
 PAIRS_IN_REPORT = 10
 """The most systems for which the report tests every pair; `pairs` does it for any number."""

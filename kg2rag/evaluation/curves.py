@@ -9,9 +9,7 @@ import pandas as pd
 
 from kg2rag.evaluation.budgets import PassageTokens
 from kg2rag.evaluation.metrics import as_numbers, score
-from kg2rag.types.arrays import FloatArray, IntArray
-from kg2rag.types.questions import GoldUnit, QADataset
-from kg2rag.types.rankings import Ranking
+from kg2rag.types import FloatArray, GoldUnit, IntArray, QADataset, Ranking
 
 DEPTHS = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000)
 """Where the recall curve is measured: about evenly spaced on a log axis."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from kg2rag.retrievers.adapters import trec
-from kg2rag.types.rankings import Ranking
+from kg2rag.types import Ranking
 
 if TYPE_CHECKING:
     import ranx

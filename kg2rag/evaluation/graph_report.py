@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.components import Flags, connected, entity_hops, passage_hops
 from kg2rag.knowledge.graph.report import GraphReport
 from kg2rag.retrievers.linking.linkers import ChainLinker, EmbeddingLinker, Linker, NGramLinker
-from kg2rag.types.arrays import IntArray
-from kg2rag.types.questions import QADataset
+from kg2rag.types import IntArray, QADataset
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

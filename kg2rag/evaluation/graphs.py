@@ -10,11 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from kg2rag.evaluation.running import require_mapping
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
-from kg2rag.types.passages import Query
-from kg2rag.types.rankings import Ranking
-from kg2rag.types.trace import Trace
+from kg2rag.types import Query, Ranking, Trace
 
 Strategy = Callable[[KnowledgeBase], Any]
 """Makes a system from a knowledge base: a class such as `HippoRAG2`, or any function."""

@@ -15,9 +15,7 @@ import numpy as np
 
 from kg2rag.text import plugins
 from kg2rag.text.nearest import nearest
-from kg2rag.types.arrays import FloatArray
-from kg2rag.types.parameters import called
-from kg2rag.types.rankings import Ranking
+from kg2rag.types import FloatArray, Ranking, called
 
 MetricFunction = Callable[[Ranking, Mapping[str, int]], float]
 """(ranking, gold id -> grade) -> score; the ids of both name what is judged, passages or documents."""

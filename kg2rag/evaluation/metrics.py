@@ -19,9 +19,7 @@ from kg2rag.evaluation.budgets import PassageTokens
 from kg2rag.evaluation.checks import check_rankings
 from kg2rag.evaluation.metric_names import SUPPORT, Metric, Metrics, function_scores, parse_metrics
 from kg2rag.evaluation.sentences import supporting_sentences
-from kg2rag.types.arrays import FloatArray
-from kg2rag.types.questions import GoldUnit, QADataset
-from kg2rag.types.rankings import Ranking
+from kg2rag.types import FloatArray, GoldUnit, QADataset, Ranking
 
 
 def evaluate(

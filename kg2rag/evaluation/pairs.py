@@ -24,7 +24,7 @@ from kg2rag.evaluation.significance import (
     paired_tests,
     win_tie_loss,
 )
-from kg2rag.types.arrays import FloatArray
+from kg2rag.types import FloatArray
 
 _PER_PAIR = 100
 """Resamples per pair: a drawn p is at least 2 / resamples, which times the number of pairs must be below the level."""

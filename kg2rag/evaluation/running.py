@@ -10,10 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from kg2rag.evaluation.checks import check_candidates, check_rankings
-from kg2rag.types.parameters import called
-from kg2rag.types.passages import Query
-from kg2rag.types.questions import QADataset
-from kg2rag.types.rankings import Ranking
+from kg2rag.types import QADataset, Query, Ranking, called
 
 T = TypeVar("T")
 

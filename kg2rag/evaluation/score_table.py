@@ -14,8 +14,7 @@ import pandas as pd
 
 from kg2rag.evaluation.pairs import corrected, detectable_difference, p_of_best, randomised_pairs, t_test
 from kg2rag.evaluation.significance import RESAMPLES, bootstrap_interval, win_tie_loss
-from kg2rag.types.arrays import FloatArray
-from kg2rag.types.questions import QADataset
+from kg2rag.types import FloatArray, QADataset
 
 Group = Literal["type", "hops", "gold"]
 GROUPS: tuple[Group, ...] = get_args(Group)

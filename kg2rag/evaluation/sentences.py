@@ -12,9 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow.compute as pc
 
-from kg2rag.types.arrays import IntArray
-from kg2rag.types.questions import QADataset
-from kg2rag.types.rankings import Ranking
+from kg2rag.types import IntArray, QADataset, Ranking
 
 Sentence = tuple[str, int]
 

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kg2rag.types.arrays import FloatArray, IntArray
+from kg2rag.types import FloatArray, IntArray
 
 EQUAL = 1e-9
 """Scores that differ by no more than this are a tie."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from kg2rag.compute.files import remove_leftovers, write
+from kg2rag.compute import remove_leftovers, write
 from kg2rag.evaluation.score_table import COUNTS, TESTS
 from kg2rag.retrievers.adapters import trec
 

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from kg2rag.extraction import Extraction, Extractor
 from kg2rag.text.normalisation import entity_key
-from kg2rag.types.corpus import Corpus
+from kg2rag.types import Corpus
 
 
 @dataclass(frozen=True)

@@ -26,9 +26,7 @@ from typing import Literal
 from kg2rag.extraction import Extraction
 from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.text.normalisation import normalise, without_brackets
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.parameters import at_least, check
-from kg2rag.types.passages import Triple
+from kg2rag.types import Corpus, Triple, at_least, check
 
 VERSION = 1  # raise it when the rules change, so that stored graphs are rebuilt
 

@@ -21,8 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kg2rag.extraction import Extraction, Mention
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Triple
+from kg2rag.types import Corpus, Triple
 
 VERSION = 1  # raise it when the rules change, so that stored graphs are rebuilt
 

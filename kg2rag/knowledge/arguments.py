@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from kg2rag.compute.encoder import Embedder, SentenceEncoder
-from kg2rag.compute.store import Store
+from kg2rag.compute import Embedder, SentenceEncoder, Store
 from kg2rag.extraction import Extraction, Extractor
 from kg2rag.extraction.sources import parse
 from kg2rag.knowledge.graph import KnowledgeGraph
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.parameters import called, fits, refused
-from kg2rag.types.questions import QADataset
+from kg2rag.types import Corpus, QADataset, called, fits, refused
 
 
 def checked_corpus(corpus: object) -> Corpus:

@@ -14,8 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from kg2rag.compute.encoder import Embedder, Role
-from kg2rag.compute.store import Store
+from kg2rag.compute import Embedder, Role, Store
 from kg2rag.extraction import Extraction, Extractor
 from kg2rag.extraction.mentions.table import VERSION, MentionTable, find_mentions, mention_sentences
 from kg2rag.knowledge.arguments import checked_corpus, checked_embedder, checked_source, checked_store
@@ -28,9 +27,7 @@ from kg2rag.knowledge.indexes.dense import DenseIndex
 from kg2rag.knowledge.indexes.lexical import LexicalIndex, LexicalSettings
 from kg2rag.knowledge.indexes.trigram import TrigramIndex
 from kg2rag.text.lexicon import Lexicon
-from kg2rag.types.arrays import IntArray, Matrix
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage, Query
+from kg2rag.types import Corpus, IntArray, Matrix, Passage, Query
 
 Part = TypeVar("Part")
 

@@ -21,8 +21,7 @@ from kg2rag.extraction import Extraction, Extractor
 from kg2rag.extraction.combined import CombinedExtractor, GivenExtraction, joined, without
 from kg2rag.knowledge.graph import KnowledgeGraph
 from kg2rag.knowledge.graph.editing import edited
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage
+from kg2rag.types import Corpus, Passage
 
 
 @dataclass(frozen=True)

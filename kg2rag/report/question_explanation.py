@@ -16,10 +16,7 @@ from rich.text import Text
 from kg2rag.report.page import HtmlPage
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.text.templates import render
-from kg2rag.types.explanation import Explanation, side_by_side
-from kg2rag.types.passages import Query
-from kg2rag.types.questions import QADataset, Question
-from kg2rag.types.rankings import Ranking
+from kg2rag.types import Explanation, QADataset, Query, Question, Ranking, side_by_side
 
 EXCERPT = 160  # characters of a passage that are shown
 NARROWEST = 48  # columns of a terminal that an explanation needs beside another

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kg2rag.knowledge.base import KnowledgeBase
-from kg2rag.knowledge.indexes.lexical import LexicalSettings
+from kg2rag.knowledge import KnowledgeBase, LexicalSettings
 from kg2rag.retrievers.contract import Retriever
-from kg2rag.types.formulas import arithmetic
-from kg2rag.types.passages import Query
-from kg2rag.types.rankings import Ranking, best, rank
+from kg2rag.types import Query, Ranking, arithmetic, best, rank
 
 
 @dataclass(frozen=True)

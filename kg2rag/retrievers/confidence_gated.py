@@ -24,8 +24,7 @@ from typing import Literal
 
 import numpy as np
 
-from kg2rag.knowledge.base import KnowledgeBase
-from kg2rag.knowledge.graph import Neighbour
+from kg2rag.knowledge import KnowledgeBase, Neighbour
 from kg2rag.knowledge.graph.components import Components
 from kg2rag.knowledge.graph.neighbourhood import Hops
 from kg2rag.knowledge.graph.paths import TriplePaths
@@ -33,12 +32,20 @@ from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.linking.linkers import Link, PhraseLinker
-from kg2rag.types.arrays import FloatArray, IntArray
-from kg2rag.types.formulas import arithmetic
-from kg2rag.types.parameters import Count, ParameterError, Share, check
-from kg2rag.types.passages import Query
-from kg2rag.types.rankings import Ranking, rank
-from kg2rag.types.trace import Trace, step
+from kg2rag.types import (
+    Count,
+    FloatArray,
+    IntArray,
+    ParameterError,
+    Query,
+    Ranking,
+    Share,
+    Trace,
+    arithmetic,
+    check,
+    rank,
+    step,
+)
 
 # Of the text hits: stage, part of the score, source, formula
 VECTOR = ("vector", "cosine", "dense", "cosine")

@@ -14,10 +14,7 @@ from functools import wraps
 from typing import Any
 
 from kg2rag.retrievers.display import as_html
-from kg2rag.types.parameters import at_least, called, check, require
-from kg2rag.types.passages import Query
-from kg2rag.types.rankings import Ranking
-from kg2rag.types.trace import Trace
+from kg2rag.types import Query, Ranking, Trace, at_least, called, check, require
 
 Batch = Callable[[Any, Sequence[Query], int], list[Ranking]]
 

@@ -9,11 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
-from kg2rag.types.formulas import arithmetic
-from kg2rag.types.passages import Query
-from kg2rag.types.rankings import Ranking, rank
+from kg2rag.types import Query, Ranking, arithmetic, rank
 
 BLOCK = 64  # queries walked together, so that their (n_queries, n_nodes) arrays stay small
 Start = TypeVar("Start")

@@ -14,18 +14,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.neighbourhood import Hops, Strength
 from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.fusion import fuse_rankings
 from kg2rag.retrievers.linking.linkers import chain
-from kg2rag.types.formulas import arithmetic
-from kg2rag.types.parameters import Count, Natural
-from kg2rag.types.passages import Query
-from kg2rag.types.rankings import Ranking, rank
-from kg2rag.types.trace import Trace, step
+from kg2rag.types import Count, Natural, Query, Ranking, Trace, arithmetic, rank, step
 
 
 class Expansion(NamedTuple):

@@ -14,12 +14,25 @@ from typing import Annotated
 import numpy as np
 
 from kg2rag.retrievers.contract import Retriever
-from kg2rag.types.arrays import FloatArray
-from kg2rag.types.formulas import FORMULA, SOURCE, arithmetic, number, sources
-from kg2rag.types.parameters import Count, Weight, called, check, one_of
-from kg2rag.types.passages import Query, first_of
-from kg2rag.types.rankings import Ranking, rank
-from kg2rag.types.trace import Trace, step
+from kg2rag.types import (
+    FORMULA,
+    SOURCE,
+    Count,
+    FloatArray,
+    Query,
+    Ranking,
+    Trace,
+    Weight,
+    arithmetic,
+    called,
+    check,
+    first_of,
+    number,
+    one_of,
+    rank,
+    sources,
+    step,
+)
 
 METHODS = ("max", "rrf", "sum")
 

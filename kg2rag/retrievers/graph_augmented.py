@@ -12,8 +12,7 @@ from operator import attrgetter
 
 import numpy as np
 
-from kg2rag.knowledge.base import KnowledgeBase
-from kg2rag.knowledge.graph import Neighbour, graph_score
+from kg2rag.knowledge import KnowledgeBase, Neighbour, graph_score
 from kg2rag.knowledge.graph.components import Components
 from kg2rag.knowledge.graph.neighbourhood import Hops
 from kg2rag.knowledge.graph.paths import TriplePaths
@@ -22,12 +21,23 @@ from kg2rag.retrievers.contract import Pipeline, Stage
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.fusion import fuse
 from kg2rag.retrievers.linking.linkers import Link, chain
-from kg2rag.types.arrays import IntArray
-from kg2rag.types.formulas import arithmetic, number, sources
-from kg2rag.types.parameters import Count, Natural, Share
-from kg2rag.types.passages import Query, first_of
-from kg2rag.types.rankings import Ranking, rank, widened, with_notes
-from kg2rag.types.trace import Trace, step
+from kg2rag.types import (
+    Count,
+    IntArray,
+    Natural,
+    Query,
+    Ranking,
+    Share,
+    Trace,
+    arithmetic,
+    first_of,
+    number,
+    rank,
+    sources,
+    step,
+    widened,
+    with_notes,
+)
 
 
 @dataclass(frozen=True)

@@ -17,17 +17,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.csr import gather
 from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import walk_or_dense
-from kg2rag.types.arrays import FloatArray, IntArray
-from kg2rag.types.formulas import arithmetic, number
-from kg2rag.types.parameters import Count, Share
-from kg2rag.types.passages import Query
-from kg2rag.types.rankings import Ranking, best, rank
-from kg2rag.types.trace import Trace, step
+from kg2rag.types import Count, FloatArray, IntArray, Query, Ranking, Share, Trace, arithmetic, best, number, rank, step
 
 Chain = tuple[int, ...]  # triples, each sharing an entity with the one before
 
@@ -136,7 +131,7 @@ class PathSearch(Retriever):
         return ". ".join(f"{triple.head} {triple.relation} {triple.tail}" for triple in triples)
 
     def _walk(self, queries: Sequence[Query], _: Sequence[bool], k: int) -> list[Ranking]:
-        from kg2rag.compute.cosines import all_cosines
+        from kg2rag.compute import all_cosines
 
         similar = self._similar(queries)
         chains = self.search(queries, similar)
@@ -177,7 +172,7 @@ class PathSearch(Retriever):
 
     def _similar(self, queries: Sequence[Query]) -> FloatArray:
         """(n_queries, n_triples) cosines of the queries and the triples; -inf where a candidate does not state it."""
-        from kg2rag.compute.cosines import all_cosines
+        from kg2rag.compute import all_cosines
 
         similar = all_cosines(self.kb.encode_queries(queries), self.kb.triple_vectors.vectors)
         for row, mask in zip(similar, self.kb.candidates(queries), strict=True):

@@ -20,19 +20,30 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.components import Components
 from kg2rag.knowledge.graph.csr import gather
 from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers.dense import Dense, VectorRetriever, walk_or_dense
 from kg2rag.retrievers.fusion import fuse_rankings
 from kg2rag.retrievers.linking.linkers import NGramLinker, phrases_beside
-from kg2rag.types.arrays import FloatArray, IntArray, Matrix
-from kg2rag.types.formulas import SOURCE
-from kg2rag.types.parameters import Cosine, Count, Natural, ParameterError, Weight, check
-from kg2rag.types.passages import Query
-from kg2rag.types.rankings import Ranking, rank
-from kg2rag.types.trace import Trace, step
+from kg2rag.types import (
+    SOURCE,
+    Cosine,
+    Count,
+    FloatArray,
+    IntArray,
+    Matrix,
+    Natural,
+    ParameterError,
+    Query,
+    Ranking,
+    Trace,
+    Weight,
+    check,
+    rank,
+    step,
+)
 
 WEIGHTS = ("passage_weight", "entity_weight", "relation_weight")
 

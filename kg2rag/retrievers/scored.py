@@ -7,11 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
-from kg2rag.types.formulas import arithmetic
-from kg2rag.types.passages import Passage, Query
-from kg2rag.types.rankings import Ranking, best, rank
+from kg2rag.types import Passage, Query, Ranking, arithmetic, best, rank
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, get_args
 
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers import linking, rerankers
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.confidence_gated import ConfidenceGated
@@ -32,7 +32,7 @@ from kg2rag.retrievers.practical import PracticalGraphRAG
 from kg2rag.retrievers.rerankers.stage import Rerank
 from kg2rag.retrievers.vector_first.retriever import VectorFirst
 from kg2rag.text import plugins
-from kg2rag.types.parameters import ParameterError, annotations_of, check_types
+from kg2rag.types import ParameterError, annotations_of, check_types
 
 
 def hybrid(

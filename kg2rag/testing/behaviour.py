@@ -6,12 +6,11 @@ import dataclasses
 import pickle
 from collections.abc import Iterator, Sequence
 
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.dense import Dense
 from kg2rag.testing.trial import Trial, difference, named
-from kg2rag.types.formulas import FORMULA, SOURCE
-from kg2rag.types.rankings import Ranking
+from kg2rag.types import FORMULA, SOURCE, Ranking
 
 SHALLOW = 7
 

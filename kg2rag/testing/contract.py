@@ -12,7 +12,7 @@ from kg2rag.testing.trial import Trial
 from kg2rag.testing.variants import Builder
 from kg2rag.testing.worlds import knowledge_bases, queries_for
 from kg2rag.text.nearest import unknown
-from kg2rag.types.passages import Query
+from kg2rag.types import Query
 
 K = 20
 IN_EVERY_WORLD: Mapping[str, Promise] = {

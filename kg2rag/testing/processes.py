@@ -13,8 +13,7 @@ from pathlib import Path
 
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.testing.trial import facts, named
-from kg2rag.types.passages import Query
-from kg2rag.types.rankings import Ranking
+from kg2rag.types import Query, Ranking
 
 UNKNOWN_CLASS = 3  # the exit code of a process that cannot import a system's class
 

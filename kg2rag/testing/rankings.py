@@ -9,9 +9,7 @@ import numpy as np
 from kg2rag.testing.trial import Trial, named
 from kg2rag.testing.working_out import worked_out
 from kg2rag.testing.worlds import is_ordinary
-from kg2rag.types.formulas import FORMULA, for_stage
-from kg2rag.types.passages import Query
-from kg2rag.types.rankings import Ranking
+from kg2rag.types import FORMULA, Query, Ranking, for_stage
 
 Promise = Callable[[Trial], Iterator[str]]
 

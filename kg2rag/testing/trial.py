@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
-from kg2rag.types.passages import Query
-from kg2rag.types.rankings import Ranking
+from kg2rag.types import Query, Ranking
 
 
 @dataclass(frozen=True)

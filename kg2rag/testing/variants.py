@@ -14,8 +14,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.testing.trial import Trial, difference, named
 from kg2rag.testing.worlds import is_ordinary
-from kg2rag.types.parameters import annotations_of, fits
-from kg2rag.types.rankings import Ranking
+from kg2rag.types import Ranking, annotations_of, fits
 
 Builder = Callable[..., Retriever]
 _LISTED = re.compile(r"(?:one of|Known:) ([^:]+?)(?:, not .*|\.)")

@@ -8,8 +8,7 @@ import re
 from collections.abc import Mapping
 from functools import cache
 
-from kg2rag.types.passages import Hit
-from kg2rag.types.rankings import Ranking
+from kg2rag.types import Hit, Ranking
 
 OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
 

@@ -16,15 +16,11 @@ from pathlib import Path
 
 import numpy as np
 
-from kg2rag.compute.encoder import Embedder, Role
-from kg2rag.compute.store import Store
+from kg2rag.compute import Embedder, Role, Store
 from kg2rag.extraction import Extraction, Mention
-from kg2rag.knowledge.base import KnowledgeBase
-from kg2rag.knowledge.graph import KnowledgeGraph
+from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph
 from kg2rag.text.normalisation import normalise
-from kg2rag.types.arrays import Matrix
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage, Query, Triple
+from kg2rag.types import Corpus, Matrix, Passage, Query, Triple
 
 N_PASSAGES = 300
 FIRST = "random facts"

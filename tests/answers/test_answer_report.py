@@ -11,12 +11,9 @@ from hypothesis import strategies as st
 from kg2rag.answers.answer_metrics import AnswerScore, joint, normalise_answer, score_answer, score_supporting
 from kg2rag.answers.answer_report import score_answers
 from kg2rag.answers.reader import Answer, Answers
-from kg2rag.compute.llm import Failure
+from kg2rag.compute import Failure
 from kg2rag.evaluation.sentences import returned_sentences
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage
-from kg2rag.types.questions import QADataset, Question
-from kg2rag.types.rankings import rank
+from kg2rag.types import Corpus, Passage, QADataset, Question, rank
 
 DOWN = Failure("server", "HTTP 500: down", 3)
 

@@ -14,12 +14,10 @@ from hypothesis import strategies as st
 
 from kg2rag.answers.context import Citation, ContextFormatter, Dropped, FormattedContext
 from kg2rag.answers.context.inverses import inverse
-from kg2rag.compute.store import Store
-from kg2rag.compute.tokens import EncoderTokens, TokenCounter
+from kg2rag.compute import EncoderTokens, Store, TokenCounter
 from kg2rag.extraction import Entity, Extraction
-from kg2rag.knowledge.base import KnowledgeBase
-from kg2rag.types.passages import Passage, Triple
-from kg2rag.types.rankings import Ranking, rank
+from kg2rag.knowledge import KnowledgeBase
+from kg2rag.types import Passage, Ranking, Triple, rank
 
 NOWHERE = Store("/nonexistent")  # nothing here is encoded or built, so nothing is stored
 

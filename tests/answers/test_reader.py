@@ -8,9 +8,8 @@ import pytest
 from llm_server import ChatServer, at_random, first, serving
 
 from kg2rag.answers.reader import REASONED, SHORT, Answer, Answers, Reader, ReaderPrompt
-from kg2rag.compute.llm import ChatModel, Failure, Usage
-from kg2rag.compute.store import Store
-from kg2rag.types.passages import Query
+from kg2rag.compute import ChatModel, Failure, Store, Usage
+from kg2rag.types import Query
 
 ROME = Query("q1", "What is the capital of Italy?")
 PARIS = Query("q2", "What is the capital of France?")

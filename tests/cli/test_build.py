@@ -27,10 +27,9 @@ from llm_server import (
     wait_until,
 )
 
-from kg2rag.compute.store import Store
+from kg2rag.compute import Store
 from kg2rag.extraction.importers.saved import SavedGraph, read_about
-from kg2rag.knowledge.base import KnowledgeBase
-from kg2rag.knowledge.graph import KnowledgeGraph
+from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph
 
 # The same back-off as in earnest, 25 times faster.
 DRIVER = """

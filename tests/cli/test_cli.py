@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from kg2rag.cli import app, main
 from kg2rag.cli.options import parse_settings
-from kg2rag.compute.store import Store
+from kg2rag.compute import Store
 
 COMPARE = (
     "compare bundled --systems bm25,dense,graph_augmented,mention_ppr --limit 30 --metrics recall@5,mrr@10 "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kg2rag.compute.cosines import all_cosines
+from kg2rag.compute import all_cosines
 
 
 @pytest.mark.parametrize("dim", [3, 8, 384, 385])

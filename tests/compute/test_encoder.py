@@ -12,13 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kg2rag.compute import DEFAULT_MODEL, SentenceEncoder, Store, processor
 from kg2rag.compute import encoder as embedding
-from kg2rag.compute.encoder import DEFAULT_MODEL, PROBE, SentenceEncoder
-from kg2rag.compute.hardware import processor
-from kg2rag.compute.store import Store
+from kg2rag.compute.encoder import PROBE
 from kg2rag.compute.vectors import VectorCache
-from kg2rag.knowledge.base import KnowledgeBase
-from kg2rag.types.arrays import Matrix
+from kg2rag.knowledge import KnowledgeBase
+from kg2rag.types import Matrix
 
 TEXTS = [
     "",

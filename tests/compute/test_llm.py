@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 from llm_server import FAULTS, ChatServer, at_random, first, serving, wait_until
 from pydantic import BaseModel
 
-from kg2rag.compute.llm import ChatModel, Completion, CompletionError, Failure, Usage
+from kg2rag.compute import ChatModel, Completion, CompletionError, Failure, Store, Usage
 from kg2rag.compute.llm.json_text import json_in, without_reasoning
-from kg2rag.compute.store import DamagedEntryWarning, Store
+from kg2rag.compute.store import DamagedEntryWarning
 
 PATIENCE = (600.0, 0.5)  # seconds: for an answer that will come, and for one that will not
 KEY = "sk-test-0123456789abcdef"

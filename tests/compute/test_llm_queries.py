@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from llm_server import serving
 from pydantic import BaseModel
 
-from kg2rag.compute.llm import ChatModel, CompletionError
+from kg2rag.compute import ChatModel, CompletionError, Store
 from kg2rag.compute.llm.json_text import json_in
 from kg2rag.compute.llm.queries import ask_each, name_of, quoted, unusable
-from kg2rag.compute.store import Store
-from kg2rag.types.passages import Query
+from kg2rag.types import Query
 
 
 class City(BaseModel):

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 from llm_server import first, serving
 
-from kg2rag.compute.llm import ChatModel
+from kg2rag.compute import ChatModel, Store
 from kg2rag.compute.llm.connection import RateLimit, limit_of
-from kg2rag.compute.store import Store
 
 
 class Clock:

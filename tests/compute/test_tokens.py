@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg2rag.compute.encoder import SentenceEncoder
-from kg2rag.compute.tokens import EncoderTokens, counter_of, cut
-from kg2rag.types.rankings import rank
+from kg2rag.compute import EncoderTokens, SentenceEncoder, counter_of, cut
+from kg2rag.types import rank
 
 COUNTER = EncoderTokens()
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kg2rag.compute import Store, vectors
 from kg2rag.compute import store as stores
-from kg2rag.compute import vectors
-from kg2rag.compute.store import DamagedEntryWarning, Store
+from kg2rag.compute.store import DamagedEntryWarning
 from kg2rag.compute.vectors import ROWS, VectorCache
-from kg2rag.types.arrays import Matrix
+from kg2rag.types import Matrix
 
 DIM = 8
 

@@ -7,8 +7,7 @@ from rapidfuzz.distance import OSA
 from typo_queries import KINDS, typo_queries
 
 from kg2rag.text.identifiers import key
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage
+from kg2rag.types import Corpus, Passage
 
 NAMES = ["parse_header", "writeBoolean", "load_settings", "openDocument", "merge_frames", "drawOutline"]
 

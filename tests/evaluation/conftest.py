@@ -8,10 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage, Query
-from kg2rag.types.questions import QADataset, Question
-from kg2rag.types.rankings import Ranking
+from kg2rag.types import Corpus, Passage, QADataset, Query, Question, Ranking
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,7 @@ from kg2rag.evaluation import compare, evaluate
 from kg2rag.evaluation.budgets import PassageTokens, against_others, larger_sets, returned_sizes
 from kg2rag.evaluation.curves import token_curve
 from kg2rag.evaluation.metric_names import parse_metrics
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage
-from kg2rag.types.questions import QADataset, Question
-from kg2rag.types.rankings import Ranking
+from kg2rag.types import Corpus, Passage, QADataset, Question, Ranking
 
 
 class Words:

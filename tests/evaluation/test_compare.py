@@ -12,10 +12,7 @@ import numpy as np
 import pytest
 
 from kg2rag.evaluation import Comparison, compare
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage
-from kg2rag.types.questions import QADataset, Question
-from kg2rag.types.rankings import rank
+from kg2rag.types import Corpus, Passage, QADataset, Question, rank
 
 MODULE = sys.modules["kg2rag.evaluation.compare"]  # the name itself is the function
 METRICS = ["recall@2", "mrr@10"]

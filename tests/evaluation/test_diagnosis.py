@@ -13,20 +13,16 @@ import pytest
 
 import kg2rag
 from kg2rag.answers.context import ContextFormatter
-from kg2rag.compute.store import Store
+from kg2rag.compute import Store
 from kg2rag.evaluation import Comparison, compare
 from kg2rag.evaluation.diagnosis import Waterfall, oracle_ladder, waterfall
 from kg2rag.evaluation.diagnosis.seed_oracles import seeded_with_gold
 from kg2rag.extraction import Extraction
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.kg2rag.expand import Expand
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage, Query, Triple
-from kg2rag.types.questions import QADataset, Question
-from kg2rag.types.rankings import Ranking, rank
-from kg2rag.types.trace import LOST_AT, Trace, step
+from kg2rag.types import LOST_AT, Corpus, Passage, QADataset, Query, Question, Ranking, Trace, Triple, rank, step
 
 EVIL = "<script>alert('x')</script> & <b>bold</b>"
 

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from kg2rag.cli import app
-from kg2rag.compute.store import Store
+from kg2rag.compute import Store
 
 DIAGNOSE = "diagnose bundled --limit 20 --systems bm25 --k 1"
 

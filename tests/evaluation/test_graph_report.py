@@ -9,14 +9,11 @@ import pytest
 from word_embedder import WordEmbedder
 
 import kg2rag
-from kg2rag.compute.store import Store
+from kg2rag.compute import Store
 from kg2rag.extraction import Extraction, Mention
-from kg2rag.knowledge.base import KnowledgeBase
-from kg2rag.knowledge.graph import KnowledgeGraph
+from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph
 from kg2rag.knowledge.graph.components import connected, entity_hops, passage_hops
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage, Triple
-from kg2rag.types.questions import QADataset, Question
+from kg2rag.types import Corpus, Passage, QADataset, Question, Triple
 
 # Ed -p0- Rome -p1- Bonn -p2- Oslo; p3 names Ed alone, p4 nothing.
 CORPUS = Corpus.from_passages([Passage(f"p{i}", "", f"text {i}", f"d{i // 2}", i % 2) for i in range(5)])

@@ -10,10 +10,7 @@ from hypothesis import strategies as st
 
 from kg2rag.evaluation.metric_names import CUT, Metric, parse_metrics
 from kg2rag.evaluation.metrics import evaluate, score
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage
-from kg2rag.types.questions import QADataset, Question
-from kg2rag.types.rankings import Ranking
+from kg2rag.types import Corpus, Passage, QADataset, Question, Ranking
 
 
 def scores_of(frame, metric):

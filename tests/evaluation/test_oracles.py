@@ -9,9 +9,9 @@ import pytest
 from kg2rag import systems
 from kg2rag.evaluation.diagnosis.oracles import gold_entities, gold_rerank
 from kg2rag.evaluation.diagnosis.seed_oracles import gold_seeds
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.dense import Dense
-from kg2rag.types.passages import Query, Triple
+from kg2rag.types import Query, Triple
 
 Build = Callable[..., KnowledgeBase]
 FRUIT = (("", "red apple"), ("", "red car"), ("", "blue red apple sky"), ("", "blue sky"))

@@ -12,7 +12,7 @@ import pytest
 
 from kg2rag.evaluation import Comparison, compare, evaluate
 from kg2rag.evaluation.metric_names import parse_metrics
-from kg2rag.types.questions import Question
+from kg2rag.types import Question
 
 
 def first_is_gold(ranking, gold):

@@ -14,9 +14,8 @@ from kg2rag.extraction.cooccurrence import Cooccurrence
 from kg2rag.extraction.importers.hipporag import HippoRAGOpenIE
 from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.extraction.sources import parse
-from kg2rag.knowledge.graph import KnowledgeGraph
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage, Triple
+from kg2rag.knowledge import KnowledgeGraph
+from kg2rag.types import Corpus, Passage, Triple
 
 CORPUS = Corpus.from_passages([Passage("p0", "Ed Wood", "A film.", "d", 0), Passage("p1", "Ann", "Ed Wood.", "e", 0)])
 

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from kg2rag.extraction import Extractor, Mention
 from kg2rag.extraction.cooccurrence import Cooccurrence, strengths_of
-from kg2rag.knowledge.graph import KnowledgeGraph
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage
+from kg2rag.knowledge import KnowledgeGraph
+from kg2rag.types import Corpus, Passage
 
 
 def corpus(*texts: str, titles: tuple[str, ...] = ()) -> Corpus:

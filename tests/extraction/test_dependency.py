@@ -13,8 +13,7 @@ import pytest
 
 from kg2rag.extraction.dependency import DependencyTriples, Token, facts
 from kg2rag.extraction.sources import parse
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage
+from kg2rag.types import Corpus, Passage
 
 
 def parsed(*rows: str) -> list[Token]:

@@ -13,12 +13,11 @@ import pytest
 from word_embedder import WordEmbedder
 
 import kg2rag
-from kg2rag.compute.store import Store
+from kg2rag.compute import Store
 from kg2rag.extraction import Extractor, sources
 from kg2rag.extraction.combined import CombinedExtractor
-from kg2rag.knowledge.base import KnowledgeBase
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage, Triple
+from kg2rag.knowledge import KnowledgeBase
+from kg2rag.types import Corpus, Passage, Triple
 
 PAGE = (Path(__file__).parents[2] / "docs" / "add_a_graph_source.md").read_text(encoding="utf-8")
 MODULE, LINE = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)

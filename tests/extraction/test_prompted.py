@@ -16,13 +16,11 @@ from hypothesis import strategies as st
 from llm_server import ChatServer, Fault, last_message, never, serving
 from pydantic import ValidationError
 
-from kg2rag.compute.llm import ChatModel
-from kg2rag.compute.store import Store
+from kg2rag.compute import ChatModel, Store
 from kg2rag.extraction import Extractor, Mention
 from kg2rag.extraction.prompted import STYLES, ExtractionError, PromptedTriples, PromptStep, PromptStyle
 from kg2rag.extraction.prompted.answers import Entities, Facts, clean_facts, clean_names
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage, Triple
+from kg2rag.types import Corpus, Passage, Triple
 
 
 class Words:

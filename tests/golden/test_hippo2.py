@@ -20,15 +20,14 @@ import pandas as pd
 import pytest
 
 import kg2rag
-from kg2rag.compute.encoder import SentenceEncoder
+from kg2rag.compute import SentenceEncoder
 from kg2rag.extraction import Extractor
 from kg2rag.extraction.importers.hipporag import HippoRAGOpenIE
 from kg2rag.extraction.importers.triples import TriplesFile
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.hipporag.hipporag2 import HippoRAG2
 from kg2rag.retrievers.hipporag.memory import phrase_graph
-from kg2rag.types.questions import QADataset
-from kg2rag.types.rankings import Ranking
+from kg2rag.types import QADataset, Ranking
 
 SETS = {"musique": "hipporag2_musique100.json", "2wiki-kg": "hipporag2_2wiki_test100.json"}
 # Three quarters of the texts are MuSiQue's: minutes on two cores, unless an earlier run has left them in the store.

@@ -17,17 +17,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from kg2rag.compute.encoder import SentenceEncoder
+from kg2rag.compute import SentenceEncoder
 from kg2rag.datasets import load
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.kg2rag.official import KG2RAGOfficial
 from kg2rag.retrievers.kg2rag.official.plan import QueryPlan
 from kg2rag.retrievers.kg2rag.official.selection import select
 from kg2rag.retrievers.rerankers.scoring import BiEncoder
-from kg2rag.types.arrays import FloatArray
-from kg2rag.types.passages import Query
-from kg2rag.types.questions import QADataset
-from kg2rag.types.rankings import Ranking
+from kg2rag.types import FloatArray, QADataset, Query, Ranking
 
 pytestmark = [pytest.mark.realdata, pytest.mark.slow]
 

@@ -21,24 +21,19 @@ from llm_server import last_message, serving
 from word_embedder import DIM
 
 from kg2rag import systems
-from kg2rag.compute.encoder import Role
-from kg2rag.compute.llm import ChatModel
-from kg2rag.compute.store import Store
+from kg2rag.compute import ChatModel, Role, Store
 from kg2rag.compute.vectors import VectorCache
 from kg2rag.extraction import Extraction, Mention
 from kg2rag.extraction.prompted import PromptedTriples
-from kg2rag.knowledge.base import KnowledgeBase
-from kg2rag.knowledge.graph import KnowledgeGraph
-from kg2rag.knowledge.indexes.lexical import LexicalIndex, LexicalSettings
+from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph, LexicalSettings
+from kg2rag.knowledge.indexes.lexical import LexicalIndex
 from kg2rag.retrievers.hipporag.memory import phrase_graph, phrases
 from kg2rag.retrievers.kg2rag.official.plan import stated_triples
 from kg2rag.retrievers.linear_rag.graph import tri_graph
 from kg2rag.retrievers.mention_ppr.graph import mention_graph
 from kg2rag.testing import worlds
 from kg2rag.testing.trial import facts
-from kg2rag.types.arrays import Matrix
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage, Query, Triple
+from kg2rag.types import Corpus, Matrix, Passage, Query, Triple
 
 QUERIES = [Query("q1", "Who built the Bridge that Clara saw?"), Query("q2", "Was Dahl in Ely?"), Query("q3", "")]
 

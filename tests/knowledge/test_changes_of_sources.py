@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from incremental_world import BY_HAND, THREE, WORDS, passage
 
-from kg2rag.compute.store import Store
+from kg2rag.compute import Store
 from kg2rag.datasets import load
 from kg2rag.extraction import Extraction
 from kg2rag.extraction.combined import CombinedExtractor, GivenExtraction, joined, without
@@ -18,12 +18,10 @@ from kg2rag.extraction.importers.hipporag import HippoRAGOpenIE
 from kg2rag.extraction.importers.saved import SavedGraph
 from kg2rag.extraction.importers.triples import TriplesFile
 from kg2rag.extraction.mentions.extractor import Mentions
-from kg2rag.knowledge.base import KnowledgeBase
-from kg2rag.knowledge.graph import KnowledgeGraph
+from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph
 from kg2rag.knowledge.graph.folder import write_graph
 from kg2rag.text.normalisation import entity_key
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage, Triple
+from kg2rag.types import Corpus, Passage, Triple
 
 KINDS = ("entities", "relations", "triples", "mentions", "passages")
 

@@ -12,17 +12,11 @@ import networkx
 import numpy as np
 import pytest
 
-from kg2rag.compute.encoder import SentenceEncoder
-from kg2rag.compute.store import Store
+from kg2rag.compute import SentenceEncoder, Store
 from kg2rag.extraction import Extraction, Mention
-from kg2rag.knowledge.base import KnowledgeBase
-from kg2rag.knowledge.graph import KnowledgeGraph
-from kg2rag.knowledge.indexes.lexical import LexicalSettings
+from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph, LexicalSettings
 from kg2rag.retrievers.kg2rag.official.plan import dense_over, stated_triples
-from kg2rag.types.arrays import Matrix
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage, Query, Triple
-from kg2rag.types.questions import QADataset, Question
+from kg2rag.types import Corpus, Matrix, Passage, QADataset, Query, Question, Triple
 
 PASSAGES = [
     Passage("p0", "Ed Wood", "Ed Wood is a film by Tim Burton.", "d0", 0),

@@ -7,8 +7,8 @@ import pickle
 import pytest
 
 from kg2rag import systems
-from kg2rag.knowledge.base import KnowledgeBase
-from kg2rag.types.passages import Query
+from kg2rag.knowledge import KnowledgeBase
+from kg2rag.types import Query
 
 ASKED = [Query(f"q{i}", f"Which bridge did {name} build?") for i, name in enumerate(("Anna Abbott", "Hugo Dahl"))]
 READ_THE_GRAPH = (

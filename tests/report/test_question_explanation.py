@@ -13,10 +13,7 @@ from rich.console import Console
 
 from kg2rag.report.question_explanation import NARROWEST, QuestionExplanation, explain
 from kg2rag.retrievers.contract import Retriever
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage, Query
-from kg2rag.types.questions import QADataset, Question
-from kg2rag.types.rankings import Ranking, rank
+from kg2rag.types import Corpus, Passage, QADataset, Query, Question, Ranking, rank
 
 IDS = ["p0", "p1", "p2", "p3"]
 

@@ -19,10 +19,7 @@ from kg2rag.evaluation.comparison import Comparison
 from kg2rag.report.widgets import browse
 from kg2rag.report.widgets.questions import PAGE
 from kg2rag.retrievers.contract import Retriever
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage, Query, Triple
-from kg2rag.types.questions import QADataset, Question
-from kg2rag.types.rankings import Ranking, rank
+from kg2rag.types import Corpus, Passage, QADataset, Query, Question, Ranking, Triple, rank
 
 NASTY = 'a&b<script>alert("x")</script>'
 IDS = [f"p{i}" for i in range(10)]

@@ -9,14 +9,13 @@ import pytest
 from by_hand import knowledge_base, passages
 
 import kg2rag
-from kg2rag.compute.store import Store
+from kg2rag.compute import Store
 from kg2rag.extraction import Extraction, Mention
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.confidence_gated import ConfidenceGated, confidence
 from kg2rag.retrievers.dense import Dense
-from kg2rag.types.passages import Query, Triple
-from kg2rag.types.rankings import Ranking
+from kg2rag.types import Query, Ranking, Triple
 
 NAMED = "How does Auth Service check a token?"  # 36 characters
 UNNAMED = "how is a token checked by the login?"  # 36 characters, no capital

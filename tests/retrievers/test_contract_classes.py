@@ -11,8 +11,7 @@ import pytest
 
 from kg2rag.retrievers.contract import Pipeline, Retriever, Stage
 from kg2rag.retrievers.fusion import fuse
-from kg2rag.types.passages import Query
-from kg2rag.types.rankings import Ranking, rank
+from kg2rag.types import Query, Ranking, rank
 
 IDS = [f"p{i}" for i in range(100)]
 

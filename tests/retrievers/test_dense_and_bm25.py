@@ -7,10 +7,10 @@ from math import log
 
 import pytest
 
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.dense import Dense
-from kg2rag.types.passages import Query
+from kg2rag.types import Query
 
 Build = Callable[..., KnowledgeBase]
 PAGES = (("", "red apple"), ("", "red red car"), ("Apple", "green pear"), ("", "blue sky"))

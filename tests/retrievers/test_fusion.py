@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.fusion import METHODS, Fusion, fuse, fuse_rankings
 from kg2rag.testing.working_out import worked_out
-from kg2rag.types.passages import Query, Triple
-from kg2rag.types.rankings import Ranking, rank
+from kg2rag.types import Query, Ranking, Triple, rank
 
 IDS = [f"p{i}" for i in range(10)]
 FACT, OTHER = Triple("a", "r", "b", "p1"), Triple("c", "r", "d", "p1")

@@ -10,11 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.graph_augmented import GraphAugment
 from kg2rag.retrievers.systems import build
-from kg2rag.types.passages import Query, Triple
-from kg2rag.types.rankings import Ranking, rank
+from kg2rag.types import Query, Ranking, Triple, rank
 
 Build = Callable[..., KnowledgeBase]
 PAGES = tuple((f"Page {i}", "Nothing to see.") for i in range(8))

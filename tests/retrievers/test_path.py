@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.path import PathSearch
-from kg2rag.types.passages import Query, Triple
+from kg2rag.types import Query, Triple
 
 Build = Callable[..., KnowledgeBase]
 PAGES = (("", "Ada wrote these."), ("", "What they describe."), ("", "Apes in a zoo."), ("", "Engine without a fact."))

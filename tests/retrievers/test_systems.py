@@ -8,7 +8,7 @@ from inspect import Parameter
 import pytest
 
 from kg2rag import systems
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.linking.linkers import PhraseLinker
 from kg2rag.retrievers.vector_first.retriever import VectorFirst

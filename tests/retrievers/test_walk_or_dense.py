@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.dense import BLOCK, Dense, walk_or_dense
-from kg2rag.types.passages import Query
-from kg2rag.types.rankings import Ranking, rank
+from kg2rag.types import Query, Ranking, rank
 
 Build = Callable[..., KnowledgeBase]
 PAGES = (("Apple", "red"), ("Pear", "green"))

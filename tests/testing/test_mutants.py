@@ -11,14 +11,10 @@ import numpy as np
 import pytest
 
 from kg2rag import BM25, Dense
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Retriever, Stage
 from kg2rag.testing import ContractError, check_retriever
-from kg2rag.types.formulas import arithmetic
-from kg2rag.types.parameters import at_least, between, check
-from kg2rag.types.passages import Query
-from kg2rag.types.rankings import Ranking, rank
-from kg2rag.types.trace import Trace
+from kg2rag.types import Query, Ranking, Trace, arithmetic, at_least, between, check, rank
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import Dense
 from kg2rag.testing.processes import differing
-from kg2rag.types.passages import Query
-from kg2rag.types.rankings import Ranking
+from kg2rag.types import Query, Ranking
 
 ASKED = [Query("1", "Which bridge did Anna Abbott know?"), Query("2", "")]
 BY_CHANCE = """

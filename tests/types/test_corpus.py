@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg2rag.types.corpus import SCHEMA, Corpus
-from kg2rag.types.passages import Passage, Query, Triple
-from kg2rag.types.questions import QADataset, Question, gold_triples
+from kg2rag.types import Corpus, Passage, QADataset, Query, Question, Triple
+from kg2rag.types.corpus import SCHEMA
+from kg2rag.types.questions import gold_triples
 
 PASSAGES = [
     Passage("a#0", "Ed Wood", "Ed Wood is a film. It is in black and white.", "a", 0),

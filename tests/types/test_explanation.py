@@ -3,9 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kg2rag.types.formulas import arithmetic, sources
-from kg2rag.types.passages import Triple
-from kg2rag.types.rankings import Ranking, rank
+from kg2rag.types import Ranking, Triple, arithmetic, rank, sources
 
 STEP = Triple("FastAPI", "built on", "Starlette", "fastapi", strength=9)
 

@@ -8,17 +8,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import pytest
 
-from kg2rag.types.parameters import (
-    ParameterError,
-    above,
-    at_least,
-    at_most,
-    below,
-    between,
-    check,
-    check_types,
-    one_of,
-)
+from kg2rag.types import ParameterError, above, at_least, at_most, below, between, check, check_types, one_of
 
 
 class Scorer(Protocol):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from kg2rag.retrievers.fusion import fuse_rankings
-from kg2rag.types.passages import Paths, Triple, first_of
-from kg2rag.types.rankings import Ranking, rank, rescored
+from kg2rag.types import Ranking, Triple, first_of, rank, rescored
+from kg2rag.types.passages import Paths
 
 FACT, OTHER = Triple("a", "r", "b", "p2"), Triple("c", "r", "d", "p0")
 

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kg2rag.types.passages import Triple
-from kg2rag.types.rankings import Ranking, rank, rescored, widened, with_notes
+from kg2rag.types import Ranking, Triple, rank, rescored, widened, with_notes
 
 FACT, OTHER = Triple("a", "r", "b", "p2"), Triple("c", "r", "d", "p0")
 

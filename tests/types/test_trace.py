@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from kg2rag import systems
-from kg2rag.compute.store import Store
+from kg2rag.compute import Store
 from kg2rag.extraction import Extraction
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Retriever, Stage
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.fusion import fuse
@@ -21,9 +21,7 @@ from kg2rag.retrievers.graph_augmented import GraphAugment
 from kg2rag.retrievers.kg2rag.expand import Expand
 from kg2rag.retrievers.kg2rag.organise import Organise
 from kg2rag.testing import worlds
-from kg2rag.types.passages import Query, Triple
-from kg2rag.types.rankings import Ranking, rank
-from kg2rag.types.trace import LOST_AT, Trace, step
+from kg2rag.types import LOST_AT, Query, Ranking, Trace, Triple, rank, step
 
 IDS = [f"p{row}" for row in range(10)]
 ASKED = Query("q", "?")

@@ -9,10 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage, Query, Triple
-from kg2rag.types.questions import QADataset
-from kg2rag.types.rankings import Ranking, best, rank
+from kg2rag.types import Corpus, Passage, QADataset, Query, Ranking, Triple, best, rank
 
 IDS = [f"p{i}" for i in range(10)]
 FACT = Triple("Ed Wood", "directed by", "Tim Burton", "p1")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
-from kg2rag.compute.tokens import TokenCounter
+from kg2rag.compute import TokenCounter
 
 Written = TypeVar("Written")
 

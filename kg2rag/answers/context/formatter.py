@@ -7,12 +7,10 @@ from dataclasses import dataclass, field
 
 from kg2rag.answers.context.budget import BudgetedText, Dropped, fit
 from kg2rag.answers.context.graph_block import GraphLines, one_line, titled
-from kg2rag.compute.tokens import TokenCounter, counter_of
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.compute import TokenCounter, counter_of
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.text.normalisation import normalise
-from kg2rag.types.parameters import at_least, check
-from kg2rag.types.passages import Hit, Triple
-from kg2rag.types.rankings import Ranking
+from kg2rag.types import Hit, Ranking, Triple, at_least, check
 
 HEADER = "## Knowledge Graph Context"
 BETWEEN = "\n\n---\n\n"

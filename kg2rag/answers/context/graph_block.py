@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kg2rag.answers.context.inverses import inverse
-from kg2rag.knowledge.graph import KnowledgeGraph
+from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.text.normalisation import normalise
-from kg2rag.types.corpus import Corpus
+from kg2rag.types import Corpus
 
 UNSTATED = 5.0  # the strength of a triple whose source states none
 

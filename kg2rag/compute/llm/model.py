@@ -22,7 +22,7 @@ from kg2rag.compute.llm.connection import Reply, api_key, ask, connect
 from kg2rag.compute.llm.exchange import Prompt, Structured, demand, messages_of, read
 from kg2rag.compute.llm.outcomes import Completion, CompletionError, Failure, Outcome, Usage
 from kg2rag.compute.store import Store
-from kg2rag.types.parameters import Count, Natural, above, check
+from kg2rag.types import Count, Natural, above, check
 
 if TYPE_CHECKING:
     import openai

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from kg2rag.compute.llm.model import ChatModel
 from kg2rag.compute.llm.outcomes import Completion, CompletionError, Failure
-from kg2rag.types.passages import Query
+from kg2rag.types import Query
 
 Schema = TypeVar("Schema", bound=BaseModel)
 

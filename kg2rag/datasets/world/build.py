@@ -16,9 +16,7 @@ import numpy as np
 from kg2rag.datasets.world.facts import KINDS, WorldFacts
 from kg2rag.datasets.world.schema import RELATIONS, Relation, notice, page
 from kg2rag.text.identifiers import key
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage, Triple
-from kg2rag.types.questions import QADataset, Question
+from kg2rag.types import Corpus, Passage, QADataset, Question, Triple
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 ATTEMPTS = 200

@@ -16,14 +16,13 @@ import pyarrow as pa
 import pyarrow.json
 from pydantic import Field, StrictInt, ValidationError
 
-from kg2rag.compute.files import new_folder, remove_leftovers
+from kg2rag.compute import new_folder, remove_leftovers
 from kg2rag.datasets.graph_files import find_graph_files
 from kg2rag.datasets.reading import Files, Identifier, Record, Text
 from kg2rag.datasets.spec import DatasetSpec, LoadOptions
 from kg2rag.datasets.world.build import World
 from kg2rag.text.records import DataError, check_depth, sha256
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.questions import QADataset, Question
+from kg2rag.types import Corpus, QADataset, Question
 
 MANIFEST = "world.json"
 README = """# A synthetic world

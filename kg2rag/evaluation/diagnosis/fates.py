@@ -13,11 +13,7 @@ import pandas as pd
 
 from kg2rag.evaluation.diagnosis.waterfall_view import Waterfall
 from kg2rag.retrievers.contract import Retriever
-from kg2rag.types.parameters import at_least, require
-from kg2rag.types.passages import Query
-from kg2rag.types.questions import QADataset, Question, require_dataset
-from kg2rag.types.rankings import Ranking
-from kg2rag.types.trace import LOST_AT, LostAt, Trace
+from kg2rag.types import LOST_AT, LostAt, QADataset, Query, Question, Ranking, Trace, at_least, require, require_dataset
 
 DEEPEST = 10_000
 """The most hits requested to find a rank: in larger corpora, gold below counts as "not retrieved"."""

@@ -18,7 +18,7 @@ from kg2rag.evaluation.diagnosis.oracles import gold_entities, gold_rerank
 from kg2rag.evaluation.diagnosis.seed_oracles import gold_seeds, seeded_with_gold
 from kg2rag.evaluation.metric_names import Metrics, parse_metrics
 from kg2rag.evaluation.metrics import evaluate
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.report import plots, text_table
 from kg2rag.report.page import HtmlPage
 from kg2rag.retrievers.contract import Pipeline, Retriever
@@ -26,7 +26,7 @@ from kg2rag.retrievers.kg2rag.expand import Expand
 from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
 from kg2rag.text.normalisation import normalise
 from kg2rag.text.templates import render
-from kg2rag.types.questions import QADataset, require_dataset
+from kg2rag.types import QADataset, require_dataset
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -13,9 +13,7 @@ from rich.text import Text
 from kg2rag.report.page import HtmlPage
 from kg2rag.report.question_explanation import check_same_questions, excerpts
 from kg2rag.text.templates import render
-from kg2rag.types.explanation import GOLD, Explanation, side_by_side
-from kg2rag.types.questions import QADataset, Question
-from kg2rag.types.rankings import Ranking
+from kg2rag.types import GOLD, Explanation, QADataset, Question, Ranking, side_by_side
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -15,13 +15,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from kg2rag.evaluation.diagnosis.oracles import Gold, as_tuples, gold_of, marked
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Pipeline, Retriever
 from kg2rag.retrievers.dense import dense_fallback
 from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
-from kg2rag.types.arrays import FloatArray, IntArray
-from kg2rag.types.passages import Query
-from kg2rag.types.rankings import Ranking, rank
+from kg2rag.types import FloatArray, IntArray, Query, Ranking, rank
 
 
 def gold_seeds(kb: KnowledgeBase, gold: Gold, *, own_starts: bool = False, **settings: float) -> OracleGoldSeeds:

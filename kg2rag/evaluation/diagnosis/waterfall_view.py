@@ -12,7 +12,7 @@ from rich.table import Table
 from kg2rag.report import plots, text_table
 from kg2rag.report.page import HtmlPage
 from kg2rag.text.templates import render
-from kg2rag.types.trace import LOST_AT, LostAt
+from kg2rag.types import LOST_AT, LostAt
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.mention_chains.retriever import MentionChains
 from kg2rag.retrievers.mention_chains.signals import Evidence
-from kg2rag.types.questions import QADataset
+from kg2rag.types import QADataset
 
 BLOCK = 32  # questions between two updates of the progress bar
 

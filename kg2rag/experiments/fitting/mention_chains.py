@@ -16,12 +16,11 @@ from itertools import combinations
 import numpy as np
 
 from kg2rag.experiments.fitting.examples import Example, examples_of, folds_of
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.mention_chains.ranker import FORMAT, ORDER, WITH, WITHOUT, Linear, names_of
 from kg2rag.retrievers.mention_chains.retriever import MentionChains
 from kg2rag.retrievers.mention_chains.signals import step_signals
-from kg2rag.types.arrays import FloatArray
-from kg2rag.types.questions import QADataset
+from kg2rag.types import FloatArray, QADataset
 
 ORDERS: Mapping[str, Mapping[str, float]] = {
     "one_passage": {"start": 1.0},

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kg2rag.compute.encoder import SentenceEncoder
+from kg2rag.compute import SentenceEncoder
 from kg2rag.datasets import load
 from kg2rag.experiments.reproduction.ledger import Ledger, Ours, Published
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.report.markup import pipe_table
 from kg2rag.retrievers.systems import build
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.questions import QADataset
+from kg2rag.types import Corpus, QADataset
 
 if TYPE_CHECKING:
     import pandas as pd

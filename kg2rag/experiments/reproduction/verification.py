@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kg2rag.compute.hardware import threads
+from kg2rag.compute import threads
 
 UNEQUAL = ("config.json", "report.html")
 """Files that hold timings and dates, and so differ."""

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from kg2rag.compute.encoder import Embedder
+from kg2rag.compute import Embedder
 from kg2rag.extraction import Extractor
-from kg2rag.knowledge.graph import KnowledgeGraph
-from kg2rag.types.questions import QADataset
+from kg2rag.knowledge import KnowledgeGraph
+from kg2rag.types import QADataset
 
 GraphSource = str | Extractor | KnowledgeGraph
 

@@ -15,9 +15,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from kg2rag.compute.encoder import Embedder
-from kg2rag.compute.hardware import processor
-from kg2rag.compute.store import Store
+from kg2rag.compute import Embedder, Store, processor
 from kg2rag.evaluation.metric_names import Metric, Metrics, own_functions, parse_metrics
 from kg2rag.experiments.sweep import resources
 from kg2rag.experiments.sweep.configuration import Bench, Configuration, DatasetRef
@@ -25,9 +23,9 @@ from kg2rag.experiments.sweep.space import Space, draws, grid
 from kg2rag.experiments.sweep.split import Split
 from kg2rag.experiments.sweep.workbench import loaded
 from kg2rag.extraction import Extractor
-from kg2rag.knowledge.graph import KnowledgeGraph
+from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.retrievers import systems
-from kg2rag.types.questions import QADataset
+from kg2rag.types import QADataset
 
 Search = Literal["grid", "random", "optuna"]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
-from kg2rag.compute.hardware import threads
+from kg2rag.compute import threads
 from kg2rag.experiments.sweep.configuration import Configuration
 from kg2rag.experiments.sweep.definition import SweepDefinition
 from kg2rag.experiments.sweep.resources import each_value_once

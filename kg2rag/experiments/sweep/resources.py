@@ -8,18 +8,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from kg2rag.compute.encoder import DEFAULT_MODEL, Embedder, SentenceEncoder
+from kg2rag.compute import DEFAULT_MODEL, Embedder, SentenceEncoder
 from kg2rag.experiments.sweep.configuration import GraphSource
 from kg2rag.experiments.sweep.space import Choice, Space, read
 from kg2rag.extraction import Extractor
 from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.extraction.sources import parse, takes_file
-from kg2rag.knowledge.base import KnowledgeBase
-from kg2rag.knowledge.graph import KnowledgeGraph
+from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph
 from kg2rag.retrievers import systems as catalogue
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage
-from kg2rag.types.questions import QADataset
+from kg2rag.types import Corpus, Passage, QADataset
 
 SystemSpaces = tuple[str, Mapping[str, Space]]
 """A system's name, and the space of each parameter that is set."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kg2rag.compute.files import write
+from kg2rag.compute import write
 from kg2rag.experiments.sweep import figures
 from kg2rag.experiments.sweep.storage import ABOUT, RESULTS, TIMINGS
 from kg2rag.experiments.sweep.tables import SweepTables

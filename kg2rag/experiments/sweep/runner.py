@@ -16,16 +16,14 @@ from math import ceil
 import numpy as np
 import pyarrow as pa
 
-from kg2rag.compute.tokens import counter_of
+from kg2rag.compute import counter_of
 from kg2rag.evaluation.metrics import checked_scores
 from kg2rag.experiments.sweep.configuration import Configuration
 from kg2rag.experiments.sweep.definition import SweepDefinition
 from kg2rag.experiments.sweep.storage import ResultsFolder, schema
 from kg2rag.experiments.sweep.workbench import Outcome, Rows
 from kg2rag.experiments.sweep.workers import Batch, outcomes
-from kg2rag.types.arrays import IntArray
-from kg2rag.types.questions import QADataset
-from kg2rag.types.rankings import Ranking
+from kg2rag.types import IntArray, QADataset, Ranking
 
 SECONDS = 5.0  # between two writings of the one file
 LARGEST = 8  # configurations in a batch; a killed sweep loses the batches that were being run

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kg2rag.types.questions import QADataset, Question
+from kg2rag.types import QADataset, Question
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kg2rag.compute.files import remove_leftovers, write
+from kg2rag.compute import remove_leftovers, write
 
 RESULTS, TIMINGS, ABOUT = "results.parquet", "timings.csv", "sweep.json"
 COLUMNS = (

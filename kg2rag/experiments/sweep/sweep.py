@@ -9,8 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from kg2rag.compute.hardware import threads
-from kg2rag.compute.store import Store
+from kg2rag.compute import Store, threads
 from kg2rag.evaluation import provenance
 from kg2rag.experiments.sweep.definition import SweepDefinition
 from kg2rag.experiments.sweep.planning import Plan, plan

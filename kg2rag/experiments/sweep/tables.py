@@ -12,7 +12,7 @@ import numpy as np
 
 from kg2rag.evaluation.significance import bootstrap_interval, paired_test
 from kg2rag.experiments.sweep.storage import COLUMNS
-from kg2rag.types.arrays import FloatArray
+from kg2rag.types import FloatArray
 
 if TYPE_CHECKING:
     import pandas as pd

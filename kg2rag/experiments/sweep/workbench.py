@@ -17,16 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kg2rag.compute.encoder import Embedder, Role
-from kg2rag.compute.store import Store
+from kg2rag.compute import Embedder, Role, Store
 from kg2rag.evaluation.checks import check_candidates, check_rankings
 from kg2rag.experiments.sweep.configuration import Bench, Configuration, DatasetRef
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers import systems
 from kg2rag.retrievers.contract import Pipeline, Retriever
-from kg2rag.types.arrays import Matrix
-from kg2rag.types.questions import QADataset
-from kg2rag.types.rankings import Ranking
+from kg2rag.types import Matrix, QADataset, Ranking
 
 REMEMBERED = 4
 """Pipelines whose rankings a worker keeps; a deep expansion of a thousand queries is large."""

@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager
 from functools import cache
 from importlib.util import find_spec
 
-from kg2rag.compute.hardware import threads
+from kg2rag.compute import threads
 from kg2rag.experiments.sweep.configuration import Bench, Configuration
 from kg2rag.experiments.sweep.workbench import Outcome, opened, run
 

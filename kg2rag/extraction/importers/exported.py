@@ -18,8 +18,7 @@ from typing import TypeVar
 from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.text.normalisation import normalise
 from kg2rag.text.records import DataError
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Triple
+from kg2rag.types import Corpus, Triple
 
 DEFAULT_STRENGTH = 5.0
 LEAST = 0.1  # the strength of a relation whose weight is 0 or below

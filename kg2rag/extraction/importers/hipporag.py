@@ -15,8 +15,7 @@ from typing import ClassVar
 from kg2rag.extraction import Extraction, Mention
 from kg2rag.extraction.importers.file_source import FileSource
 from kg2rag.text.records import DataError, Record, read_json, text, wrong
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Triple
+from kg2rag.types import Corpus, Triple
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from kg2rag.extraction.importers.exported import Relation, extraction_of, match_
 from kg2rag.extraction.importers.file_source import FileSource, Row, unquoted
 from kg2rag.extraction.importers.networkx_graph import read_graphml
 from kg2rag.text.records import DataError, existing, read_json, text, wrong
-from kg2rag.types.corpus import Corpus
+from kg2rag.types import Corpus
 
 GRAPH = "graph_chunk_entity_relation.graphml"
 CHUNKS = "kv_store_text_chunks.json"

@@ -19,7 +19,7 @@ from kg2rag.extraction import Entity, Extraction
 from kg2rag.extraction.importers.exported import Relation, extraction_of, match_chunks
 from kg2rag.extraction.importers.file_source import FileSource, Row, unquoted
 from kg2rag.text.records import DataError, existing, read_parquet, wrong
-from kg2rag.types.corpus import Corpus
+from kg2rag.types import Corpus
 
 TABLES = ("entities", "relationships", "text_units")
 OLD = "create_final_"

@@ -17,8 +17,7 @@ from xml.etree.ElementTree import ParseError
 from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.extraction.importers.file_source import FileSource
 from kg2rag.text.records import DataError
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Triple
+from kg2rag.types import Corpus, Triple
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -18,8 +18,7 @@ from pydantic import BaseModel, ValidationError
 
 from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.text.records import DataError, file_fingerprint, read_json, read_jsonl, sha256
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Triple
+from kg2rag.types import Corpus, Triple
 
 ABOUT = "build.json"
 FAILED = "failed.jsonl"

@@ -32,9 +32,7 @@ from kg2rag.extraction import Extraction, TripleTexts
 from kg2rag.extraction.importers.file_source import FileSource
 from kg2rag.text.normalisation import normalise
 from kg2rag.text.records import DataError, Record, read_jsonl, text, wrong
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.parameters import at_least, check
-from kg2rag.types.passages import Triple
+from kg2rag.types import Corpus, Triple, at_least, check
 
 _WORDS = tomllib.loads(Path(__file__).with_name("subkgs.toml").read_text(encoding="utf-8"))
 _LABEL = re.compile(r"^\s*(?:text|triplets?)\s*:\s*", re.IGNORECASE)

@@ -28,8 +28,7 @@ from kg2rag.text.records import (
     read_parquet,
     wrong,
 )
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Triple
+from kg2rag.types import Corpus, Triple
 
 if TYPE_CHECKING:
     import pandas as pd

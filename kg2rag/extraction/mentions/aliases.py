@@ -20,7 +20,7 @@ import numpy as np
 from kg2rag.extraction.mentions.table import MentionTable
 from kg2rag.text.lexicon import FUNCTION_WORDS, NAME, Lexicon, is_date_or_number
 from kg2rag.text.normalisation import normalise
-from kg2rag.types.corpus import Corpus
+from kg2rag.types import Corpus
 
 VERSION = 2  # raise it when the rules change, so that stored graphs are rebuilt
 

@@ -11,8 +11,7 @@ from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.extraction.mentions.aliases import VERSION as ALIASES
 from kg2rag.extraction.mentions.aliases import find_aliases
 from kg2rag.extraction.mentions.table import VERSION, MentionTable, find_mentions
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Triple
+from kg2rag.types import Corpus, Triple
 
 
 @dataclass(frozen=True)

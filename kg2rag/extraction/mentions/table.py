@@ -26,8 +26,7 @@ from numpy.typing import NDArray
 
 from kg2rag.text.lexicon import CALENDAR, FUNCTION_WORDS, NAME, Lexicon
 from kg2rag.text.normalisation import normalise, without_brackets
-from kg2rag.types.arrays import IntArray
-from kg2rag.types.corpus import Corpus
+from kg2rag.types import Corpus, IntArray
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,12 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 
-from kg2rag.compute.llm import ChatModel, Usage
-from kg2rag.compute.tokens import EncoderTokens, TokenCounter
+from kg2rag.compute import ChatModel, EncoderTokens, TokenCounter, Usage
 from kg2rag.extraction import Extraction
 from kg2rag.extraction.prompted.outcome import Collected, ExtractionError, ExtractionRun, Settled, settle
 from kg2rag.extraction.prompted.plan import ExtractionPlan, Progress, StepPlan, look
 from kg2rag.extraction.prompted.style import STYLES, PromptStyle
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.parameters import at_least, check
+from kg2rag.types import Corpus, at_least, check
 
 VERSION = 1  # raise it when cleaning changes, so that stored graphs are rebuilt
 

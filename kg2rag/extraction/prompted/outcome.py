@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 
-from kg2rag.compute.llm import ChatModel, Completion, Failure, Usage
+from kg2rag.compute import ChatModel, Completion, Failure, Usage
 from kg2rag.compute.llm.outcomes import Outcome
 from kg2rag.extraction import Extraction, Mention
 from kg2rag.extraction.prompted.answers import Entities, Facts, RawTriple, clean_facts, clean_names
 from kg2rag.extraction.prompted.style import Excerpt, Messages, PromptStep
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Triple
+from kg2rag.types import Corpus, Triple
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
-from kg2rag.compute.llm import ChatModel, Completion
-from kg2rag.compute.tokens import TokenCounter
+from kg2rag.compute import ChatModel, Completion, TokenCounter
 from kg2rag.extraction.prompted.answers import Entities, clean_names
 from kg2rag.extraction.prompted.outcome import latest, unusable
 from kg2rag.extraction.prompted.style import Excerpt, Messages, PromptStep

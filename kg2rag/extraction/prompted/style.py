@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kg2rag.extraction.prompted.answers import Entities, Facts
-from kg2rag.types.corpus import Corpus
+from kg2rag.types import Corpus
 
 Messages = list[dict[str, str]]
 

@@ -16,8 +16,7 @@ from kg2rag.extraction import Entity, Extraction
 from kg2rag.knowledge.graph.csr import Incidence, frozen, incidence
 from kg2rag.knowledge.graph.tables import TripleTable
 from kg2rag.text.normalisation import entity_key
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Triple
+from kg2rag.types import Corpus, Triple
 
 SMALLEST = float(np.finfo(np.float32).tiny)
 

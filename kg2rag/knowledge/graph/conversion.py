@@ -21,7 +21,7 @@ from kg2rag.knowledge.graph.data import Graph, GraphData
 from kg2rag.knowledge.graph.tables import TripleTable
 from kg2rag.text.lexicon import FUNCTION_WORDS, Lexicon
 from kg2rag.text.normalisation import normalise
-from kg2rag.types.corpus import Corpus
+from kg2rag.types import Corpus
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kg2rag.types.arrays import IntArray
+from kg2rag.types import IntArray
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 Codes = NDArray[np.int32]

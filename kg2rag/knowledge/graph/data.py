@@ -20,9 +20,7 @@ from kg2rag.knowledge.graph.build import collect
 from kg2rag.knowledge.graph.csr import Codes, Incidence, Offsets, offsets
 from kg2rag.knowledge.graph.tables import Adjacency, Labels, TripleTable, adjacency
 from kg2rag.text.normalisation import entity_key, normalise
-from kg2rag.types.arrays import IntArray
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Triple
+from kg2rag.types import Corpus, IntArray, Triple
 
 Graph = TypeVar("Graph", bound="GraphData")
 

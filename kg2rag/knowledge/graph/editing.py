@@ -19,8 +19,7 @@ from kg2rag.knowledge.graph.csr import frozen, incidence
 from kg2rag.knowledge.graph.data import Graph
 from kg2rag.knowledge.graph.tables import first_seen
 from kg2rag.text.normalisation import entity_key
-from kg2rag.types.arrays import IntArray
-from kg2rag.types.corpus import Corpus
+from kg2rag.types import Corpus, IntArray
 
 Flags = NDArray[np.bool_]
 

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 
-from kg2rag.compute.files import new_file, new_folder, remove_leftovers
+from kg2rag.compute import new_file, new_folder, remove_leftovers
 from kg2rag.extraction import Extraction, Extractor
 from kg2rag.extraction.importers.saved import ABOUT, FAILED, About, CorpusMark, read_about, write_jsonl, write_tables
 from kg2rag.knowledge.graph.knowledge import KnowledgeGraph
 from kg2rag.text.records import sha256
-from kg2rag.types.corpus import Corpus
+from kg2rag.types import Corpus
 
 
 def check_free(directory: Path, extractor: Extractor, corpus: Corpus) -> None:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kg2rag.types.arrays import IntArray
+from kg2rag.types import IntArray
 
 
 class Tree(NamedTuple):

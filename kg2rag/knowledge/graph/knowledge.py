@@ -15,7 +15,7 @@ from kg2rag.knowledge.graph.perturbation import perturbed
 from kg2rag.knowledge.graph.report import describe, report
 from kg2rag.knowledge.graph.resolution.resolving import resolve
 from kg2rag.knowledge.graph.strength import corroborated, damped, with_synonyms
-from kg2rag.types.corpus import Corpus
+from kg2rag.types import Corpus
 
 if TYPE_CHECKING:
     import networkx as nx

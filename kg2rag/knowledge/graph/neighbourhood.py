@@ -16,8 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from kg2rag.knowledge.graph.csr import gather, run_starts
 from kg2rag.knowledge.graph.data import Graph, GraphData
 from kg2rag.knowledge.graph.editing import induced
-from kg2rag.types.arrays import FloatArray, IntArray
-from kg2rag.types.parameters import at_least, between, require
+from kg2rag.types import FloatArray, IntArray, at_least, between, require
 
 Hops = Annotated[int, between(1, 3)]
 Strength = Annotated[float, between(0, 10)]

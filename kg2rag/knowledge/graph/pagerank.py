@@ -22,10 +22,9 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from kg2rag.compute.hardware import limit_numba
+from kg2rag.compute import limit_numba
 from kg2rag.knowledge.graph.csr import Codes, gather, offsets, owners
-from kg2rag.types.arrays import FloatArray, IntArray
-from kg2rag.types.parameters import above, below, require
+from kg2rag.types import FloatArray, IntArray, above, below, require
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from kg2rag.knowledge.graph.csr import gather
 from kg2rag.knowledge.graph.data import GraphData
-from kg2rag.types.arrays import IntArray
-from kg2rag.types.passages import Triple
+from kg2rag.types import IntArray, Triple
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,7 @@ from kg2rag.extraction.mentions.table import MentionTable
 from kg2rag.knowledge.graph.csr import Incidence, frozen, incidence
 from kg2rag.knowledge.graph.data import Graph
 from kg2rag.knowledge.graph.tables import TripleTable
-from kg2rag.types.arrays import IntArray
-from kg2rag.types.parameters import at_least, between, require
+from kg2rag.types import IntArray, at_least, between, require
 
 GROUP = 4  # labels swap within so many nodes of neighbouring degree
 _ROUNDS = 100

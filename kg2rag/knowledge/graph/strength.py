@@ -18,8 +18,7 @@ from kg2rag.knowledge.graph.csr import frozen
 from kg2rag.knowledge.graph.data import Graph
 from kg2rag.knowledge.graph.synonyms import synonyms
 from kg2rag.knowledge.graph.tables import TripleTable
-from kg2rag.types.arrays import FloatArray, Matrix
-from kg2rag.types.parameters import at_least, one_of, require
+from kg2rag.types import FloatArray, Matrix, at_least, one_of, require
 
 SYNONYM = "is a synonym of"
 LETTERS = 3  # names of fewer letters and digits have no synonyms, as in HippoRAG

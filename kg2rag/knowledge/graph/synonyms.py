@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kg2rag.compute.hardware import threads
-from kg2rag.types.arrays import FloatArray, IntArray, Matrix
-from kg2rag.types.parameters import above, at_most, require
+from kg2rag.compute import threads
+from kg2rag.types import FloatArray, IntArray, Matrix, above, at_most, require
 
 if TYPE_CHECKING:
     import faiss

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kg2rag.knowledge.graph.csr import Codes, Offsets, frozen, offsets
 from kg2rag.text.normalisation import entity_key
-from kg2rag.types.arrays import IntArray
+from kg2rag.types import IntArray
 
 Weights = NDArray[np.float32]
 

@@ -10,8 +10,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from kg2rag.compute.hardware import limit_numba
-from kg2rag.types.arrays import FloatArray, IntArray, Matrix
+from kg2rag.compute import limit_numba
+from kg2rag.types import FloatArray, IntArray, Matrix
 
 limit_numba()
 

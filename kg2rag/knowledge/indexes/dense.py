@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from kg2rag.compute.hardware import threads
-from kg2rag.types.arrays import FloatArray, IntArray, Matrix
+from kg2rag.compute import threads
+from kg2rag.types import FloatArray, IntArray, Matrix
 
 MARGIN = 32  # candidates beyond k requested from FAISS; more where they do not absorb its rounding at the cut
 

@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from kg2rag.types.arrays import FloatArray
-from kg2rag.types.parameters import at_least, between, check, one_of
+from kg2rag.types import FloatArray, at_least, between, check, one_of
 
 VARIANTS = ("atire", "bm25+", "bm25l", "lucene", "robertson")
 STEMMERS = ("none", "porter", "snowball")

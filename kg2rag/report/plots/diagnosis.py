@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kg2rag.report.plots.style import GREY, INK, PALETTE, PAPER, bare, figure
-from kg2rag.types.trace import LOST_AT
+from kg2rag.types import LOST_AT
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kg2rag.report.widgets.questions import Board, Choice, Compared
 from kg2rag.text.templates import render
-from kg2rag.types.questions import QADataset
+from kg2rag.types import QADataset
 
 if TYPE_CHECKING:
     from kg2rag.report.widgets.panel import Panel

@@ -14,8 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 from kg2rag.report.question_explanation import QuestionExplanation, check_same_questions, explain_rankings
-from kg2rag.types.questions import QADataset
-from kg2rag.types.rankings import Ranking
+from kg2rag.types import QADataset, Ranking
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,10 +14,7 @@ from typing import Any
 import numpy as np
 
 from kg2rag.retrievers.contract import Retriever
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.parameters import at_least, require
-from kg2rag.types.passages import Hit, Passage, Query
-from kg2rag.types.rankings import Ranking, rank
+from kg2rag.types import Corpus, Hit, Passage, Query, Ranking, at_least, rank, require
 
 
 @dataclass(frozen=True)

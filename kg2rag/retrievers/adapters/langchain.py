@@ -16,7 +16,7 @@ from langchain_core.retrievers import BaseRetriever
 
 from kg2rag.retrievers.adapters.bridge import ForeignRetriever, Ours
 from kg2rag.retrievers.contract import Retriever
-from kg2rag.types.corpus import Corpus
+from kg2rag.types import Corpus
 
 
 class KG2RAGRetriever(BaseRetriever):

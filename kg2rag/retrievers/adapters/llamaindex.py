@@ -14,7 +14,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 from kg2rag.retrievers.adapters.bridge import ForeignRetriever, Ours
 from kg2rag.retrievers.contract import Retriever
-from kg2rag.types.corpus import Corpus
+from kg2rag.types import Corpus
 
 
 class KG2RAGRetriever(BaseRetriever):  # type: ignore[misc]

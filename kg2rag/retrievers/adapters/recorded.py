@@ -11,9 +11,7 @@ import numpy as np
 
 from kg2rag.retrievers.adapters import trec
 from kg2rag.retrievers.contract import Retriever
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Query
-from kg2rag.types.rankings import Ranking
+from kg2rag.types import Corpus, Query, Ranking
 
 if TYPE_CHECKING:
     import pandas as pd

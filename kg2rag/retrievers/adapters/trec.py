@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote
 
 import numpy as np
 
-from kg2rag.types.rankings import Ranking
+from kg2rag.types import Ranking
 
 _UNSAFE = re.compile(r"[%\s]")
 

@@ -11,11 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from kg2rag.knowledge.indexes.trigram import TrigramIndex
+from kg2rag.knowledge import TrigramIndex
 from kg2rag.retrievers.dynamic_hybrid.signals import Signals, read
 from kg2rag.retrievers.fusion import fuse_rankings
-from kg2rag.types.passages import Query
-from kg2rag.types.rankings import Ranking
+from kg2rag.types import Query, Ranking
 
 SIDES = ("dense", "sparse", "pattern", "graph")
 """The four kinds of retrieval, in the order of every table and vector of weights."""

@@ -15,11 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from kg2rag.knowledge.indexes.trigram import TrigramIndex
+from kg2rag.knowledge import TrigramIndex
 from kg2rag.retrievers.dynamic_hybrid.analysis import SIDES, QueryAnalysis, RuleAnalyser
 from kg2rag.retrievers.dynamic_hybrid.signals import FEATURES, read
-from kg2rag.types.arrays import FloatArray
-from kg2rag.types.passages import Query
+from kg2rag.types import FloatArray, Query
 
 FORMAT = 1
 

@@ -13,10 +13,10 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from kg2rag.compute.llm import ChatModel
+from kg2rag.compute import ChatModel
 from kg2rag.compute.llm.queries import ask_each, name_of, quoted, unusable
 from kg2rag.retrievers.dynamic_hybrid.analysis import QueryAnalysis
-from kg2rag.types.passages import Query
+from kg2rag.types import Query
 
 NEARLY = 0.1
 """How far from 1 (or 100) the weights may sum and still be rescaled."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated
 
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import Dense
@@ -19,10 +19,7 @@ from kg2rag.retrievers.expansion_queries import ExpansionQueries
 from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
 from kg2rag.retrievers.pattern.retriever import Pattern
 from kg2rag.text.nearest import unknown
-from kg2rag.types.formulas import SOURCE, sources
-from kg2rag.types.parameters import Count, ParameterError, Weight, check, one_of
-from kg2rag.types.passages import Query
-from kg2rag.types.rankings import Ranking
+from kg2rag.types import SOURCE, Count, ParameterError, Query, Ranking, Weight, check, one_of, sources
 
 GRAPH_SIDES: Mapping[str, Callable[[KnowledgeBase], Retriever]] = {
     "expansion_queries": ExpansionQueries,

@@ -15,15 +15,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.hipporag import memory
 from kg2rag.retrievers.hipporag.walk import Linked, PhraseWalk
 from kg2rag.retrievers.linking.linkers import NGramLinker, phrases
-from kg2rag.types.arrays import FloatArray, IntArray
-from kg2rag.types.parameters import Count, Damping, Threshold
-from kg2rag.types.passages import Query
-from kg2rag.types.rankings import Ranking
-from kg2rag.types.trace import Trace, step
+from kg2rag.types import Count, Damping, FloatArray, IntArray, Query, Ranking, Threshold, Trace, step
 
 
 @dataclass(frozen=True)

@@ -17,13 +17,10 @@ from typing import Protocol
 
 import numpy as np
 
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.hipporag import memory
 from kg2rag.retrievers.hipporag.walk import Linked, PhraseWalk
-from kg2rag.types.arrays import FloatArray, IntArray
-from kg2rag.types.parameters import Count, Damping, Threshold, Weight
-from kg2rag.types.passages import Query
-from kg2rag.types.rankings import Ranking, best
+from kg2rag.types import Count, Damping, FloatArray, IntArray, Query, Ranking, Threshold, Weight, best
 
 
 class FactFilter(Protocol):
@@ -103,7 +100,7 @@ class HippoRAG2(PhraseWalk):
 
     def restarts(self, queries: Sequence[Query], links: Sequence[Linked]) -> tuple[FloatArray, FloatArray]:
         """Where the walks start, (n_queries, n_nodes), not scaled; every passage's cosine, (n_queries, n_passages)."""
-        from kg2rag.compute.cosines import all_cosines
+        from kg2rag.compute import all_cosines
 
         n_phrases = self.graph.n_phrases
         cosines = all_cosines(self.kb.encode_queries(queries), self.kb.vectors)

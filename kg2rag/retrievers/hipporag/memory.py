@@ -17,14 +17,12 @@ from functools import cached_property
 
 import numpy as np
 
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import DenseIndex, KnowledgeBase
 from kg2rag.knowledge.graph.components import Components
 from kg2rag.knowledge.graph.pagerank import UndirectedGraph
 from kg2rag.knowledge.graph.synonyms import Synonyms, synonyms
-from kg2rag.knowledge.indexes.dense import DenseIndex
 from kg2rag.retrievers.hipporag.phrases import VERSION, PhraseTable, synonym_ends
-from kg2rag.types.arrays import FloatArray, IntArray
-from kg2rag.types.trace import Step, step
+from kg2rag.types import FloatArray, IntArray, Step, step
 
 
 @dataclass(frozen=True, eq=False)

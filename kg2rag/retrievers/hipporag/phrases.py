@@ -20,9 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kg2rag.knowledge.graph.csr import Incidence, incidence
-from kg2rag.types.arrays import FloatArray, IntArray
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Triple
+from kg2rag.types import Corpus, FloatArray, IntArray, Triple
 
 VERSION = 1  # raise it when the rules change, so that stored tables are rebuilt
 

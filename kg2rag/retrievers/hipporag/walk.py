@@ -14,16 +14,12 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.csr import gather
 from kg2rag.retrievers.dense import VectorRetriever, walk_or_dense
 from kg2rag.retrievers.hipporag import memory
 from kg2rag.retrievers.hipporag.memory import PhraseGraph
-from kg2rag.types.arrays import FloatArray, IntArray
-from kg2rag.types.formulas import arithmetic
-from kg2rag.types.passages import Query, Triple
-from kg2rag.types.rankings import Ranking, rank
-from kg2rag.types.trace import Trace
+from kg2rag.types import FloatArray, IntArray, Query, Ranking, Trace, Triple, arithmetic, rank
 
 SYNONYM = "synonym of"
 MAX_STEPS = 3  # edges from a start to the passage; the rank of a passage farther away has other causes

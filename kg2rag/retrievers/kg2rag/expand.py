@@ -13,15 +13,23 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.paths import Surroundings, TriplePaths, surroundings
 from kg2rag.retrievers.contract import Stage
-from kg2rag.types.arrays import IntArray, Matrix
-from kg2rag.types.formulas import arithmetic, sources
-from kg2rag.types.parameters import Count
-from kg2rag.types.passages import Query, first_of
-from kg2rag.types.rankings import Ranking, rank, widened
-from kg2rag.types.trace import Trace, step
+from kg2rag.types import (
+    Count,
+    IntArray,
+    Matrix,
+    Query,
+    Ranking,
+    Trace,
+    arithmetic,
+    first_of,
+    rank,
+    sources,
+    step,
+    widened,
+)
 
 SUBGRAPH = "subgraph"
 """Where `Expand` leaves the triples of Eq. 4, as codes of the graph, for `Organise` to find."""

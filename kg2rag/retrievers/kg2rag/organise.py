@@ -17,17 +17,13 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.forest import Tree, spanning_trees
 from kg2rag.knowledge.graph.paths import TriplePaths, stated_by
 from kg2rag.retrievers.kg2rag.expand import SUBGRAPH
 from kg2rag.retrievers.rerankers.scoring import Reranker, score_batches
 from kg2rag.retrievers.rerankers.stage import RerankingStage
-from kg2rag.types.arrays import FloatArray, IntArray, Matrix
-from kg2rag.types.parameters import Count
-from kg2rag.types.passages import Query
-from kg2rag.types.rankings import Ranking, rescored
-from kg2rag.types.trace import Trace, step
+from kg2rag.types import Count, FloatArray, IntArray, Matrix, Query, Ranking, Trace, rescored, step
 
 
 class TreeChoice(NamedTuple):

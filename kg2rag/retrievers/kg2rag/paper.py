@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, Literal, TypeVar, get_type_hints
 
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Pipeline
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.kg2rag.expand import Expand

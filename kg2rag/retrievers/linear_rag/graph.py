@@ -19,13 +19,10 @@ from typing import NamedTuple
 import numpy as np
 
 from kg2rag.extraction.mentions.table import MentionTable, mention_sentences
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import DenseIndex, KnowledgeBase
 from kg2rag.knowledge.graph.csr import Incidence, incidence, ranges
 from kg2rag.knowledge.graph.pagerank import UndirectedGraph
-from kg2rag.knowledge.indexes.dense import DenseIndex
-from kg2rag.types.arrays import FloatArray, IntArray
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Triple
+from kg2rag.types import Corpus, FloatArray, IntArray, Triple
 
 
 @dataclass(frozen=True, eq=False)

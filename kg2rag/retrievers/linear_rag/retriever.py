@@ -21,18 +21,28 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import DenseIndex, KnowledgeBase
 from kg2rag.knowledge.graph.components import Components
-from kg2rag.knowledge.indexes.dense import DenseIndex
 from kg2rag.retrievers.dense import VectorRetriever, walk_or_dense
 from kg2rag.retrievers.linear_rag.graph import Activation, bridged_paths, name_vectors, tri_graph
 from kg2rag.retrievers.linking.linkers import phrases_beside
-from kg2rag.types.arrays import FloatArray, IntArray, Matrix
-from kg2rag.types.formulas import arithmetic
-from kg2rag.types.parameters import Count, Damping, Natural, Threshold, Weight
-from kg2rag.types.passages import Query
-from kg2rag.types.rankings import Ranking, best, rank
-from kg2rag.types.trace import Trace, step
+from kg2rag.types import (
+    Count,
+    Damping,
+    FloatArray,
+    IntArray,
+    Matrix,
+    Natural,
+    Query,
+    Ranking,
+    Threshold,
+    Trace,
+    Weight,
+    arithmetic,
+    best,
+    rank,
+    step,
+)
 
 Columns = Mapping[str, FloatArray]  # named numbers of every passage, (n_passages,) each
 
@@ -132,7 +142,7 @@ class LinearRAG(VectorRetriever):
         return active
 
     def _walk(self, queries: Sequence[Query], seeds: Sequence[Mapping[int, float]], k: int) -> list[Ranking]:
-        from kg2rag.compute.cosines import all_cosines
+        from kg2rag.compute import all_cosines
 
         kb, masks = self.kb, self.kb.candidates(queries)
         vectors, sentences = kb.encode_queries(queries), DenseIndex(kb.sentence_vectors)

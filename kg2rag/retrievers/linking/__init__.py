@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.linking.linkers import EmbeddingLinker, Linker, NGramLinker, PhraseLinker, chain
 from kg2rag.text import plugins
 

@@ -16,13 +16,10 @@ from typing import Annotated, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from kg2rag.knowledge.base import KnowledgeBase
-from kg2rag.knowledge.indexes.lexical import LexicalSettings
+from kg2rag.knowledge import KnowledgeBase, LexicalSettings
 from kg2rag.text.lexicon import FUNCTION_WORDS
 from kg2rag.text.normalisation import normalise
-from kg2rag.types.parameters import Cosine, Count, check, one_of
-from kg2rag.types.passages import Query
-from kg2rag.types.rankings import best
+from kg2rag.types import Cosine, Count, Query, best, check, one_of
 
 _WORD = re.compile(r"\w[\w'’\-]*")
 _WORDS = re.compile(r"\w+")

@@ -14,14 +14,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, create_model
 
-from kg2rag.compute.llm import ChatModel
+from kg2rag.compute import ChatModel
 from kg2rag.compute.llm.queries import ask_each, name_of, quoted
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.linking.linkers import Link
 from kg2rag.text.lexicon import Lexicon
 from kg2rag.text.normalisation import entity_key, normalise
-from kg2rag.types.parameters import Count, Threshold, check
-from kg2rag.types.passages import Query
+from kg2rag.types import Count, Query, Threshold, check
 
 _PROMPT = (files(__package__) / "prompt.txt").read_text(encoding="utf-8").rstrip("\n")
 _NAME = '"name", its usual full name'

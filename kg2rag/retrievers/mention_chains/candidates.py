@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kg2rag.knowledge.base import KnowledgeBase
-from kg2rag.types.arrays import FloatArray, IntArray, Matrix
-from kg2rag.types.rankings import best
+from kg2rag.knowledge import KnowledgeBase
+from kg2rag.types import FloatArray, IntArray, Matrix, best
 
 
 @dataclass(frozen=True)

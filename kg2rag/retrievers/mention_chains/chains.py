@@ -14,7 +14,7 @@ import numpy as np
 
 from kg2rag.retrievers.mention_chains.ranker import Ranker
 from kg2rag.retrievers.mention_chains.signals import Evidence, step_signals
-from kg2rag.types.arrays import FloatArray, IntArray
+from kg2rag.types import FloatArray, IntArray
 
 LEAST = 5  # candidates: as many as the longest chain and one to continue it
 NO_SOURCE = -30.0  # second of the only source, which continues none

@@ -11,11 +11,11 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.csr import gather, offsets
 from kg2rag.text.lexicon import FUNCTION_WORDS
 from kg2rag.text.normalisation import normalise
-from kg2rag.types.arrays import FloatArray, IntArray
+from kg2rag.types import FloatArray, IntArray
 
 _WORD = re.compile(r"[^\W_]+")
 LEAST_TITLE = 0.05  # a title's words weigh at least this much together, so that one of common words says little

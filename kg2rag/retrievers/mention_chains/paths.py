@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kg2rag.retrievers.mention_ppr.walks import WalkedPaths
-from kg2rag.types.passages import Triple
+from kg2rag.types import Triple
 
 
 @dataclass(frozen=True)

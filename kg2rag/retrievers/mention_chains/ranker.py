@@ -16,9 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from kg2rag.retrievers.mention_chains.signals import OF_TOKENS, START, STEP, Signals
-from kg2rag.types.arrays import FloatArray
-from kg2rag.types.formulas import number
-from kg2rag.types.parameters import ParameterError
+from kg2rag.types import FloatArray, ParameterError, number
 
 DEFAULT = "default"
 FORMAT = 1

@@ -22,9 +22,8 @@ from typing import Annotated
 
 import numpy as np
 
-from kg2rag.compute.cosines import all_cosines
-from kg2rag.knowledge.base import KnowledgeBase
-from kg2rag.knowledge.indexes.lexical import LexicalSettings
+from kg2rag.compute import all_cosines
+from kg2rag.knowledge import KnowledgeBase, LexicalSettings
 from kg2rag.retrievers.dense import VectorRetriever
 from kg2rag.retrievers.mention_chains.candidates import Found, phrase_restarts
 from kg2rag.retrievers.mention_chains.chains import LEAST, Beam, chains_of
@@ -36,11 +35,20 @@ from kg2rag.retrievers.mention_chains.signals import Evidence, evidence
 from kg2rag.retrievers.mention_chains.tokens import QuestionTokens, question_tokens, token_index
 from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
 from kg2rag.retrievers.mention_ppr.walks import WalkedPaths, at_once, walked_paths, walks
-from kg2rag.types.arrays import FloatArray, IntArray, Matrix
-from kg2rag.types.parameters import Count, Damping, Natural, Weight, above
-from kg2rag.types.passages import Query
-from kg2rag.types.rankings import Ranking, rank
-from kg2rag.types.trace import Trace
+from kg2rag.types import (
+    Count,
+    Damping,
+    FloatArray,
+    IntArray,
+    Matrix,
+    Natural,
+    Query,
+    Ranking,
+    Trace,
+    Weight,
+    above,
+    rank,
+)
 
 
 @dataclass(frozen=True)

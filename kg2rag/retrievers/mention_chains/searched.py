@@ -11,10 +11,7 @@ from kg2rag.retrievers.mention_chains.chains import Chains
 from kg2rag.retrievers.mention_chains.ranker import Linear
 from kg2rag.retrievers.mention_chains.signals import Evidence
 from kg2rag.retrievers.mention_ppr.walks import WalkedPaths
-from kg2rag.types.arrays import FloatArray
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.formulas import arithmetic
-from kg2rag.types.trace import Step, step
+from kg2rag.types import Corpus, FloatArray, Step, arithmetic, step
 
 WITHOUT_TOKENS = "the encoder gives no token vectors that the coefficients know: ranked without them"
 SHOWN = 3  # pairs in a ranking's metadata

@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kg2rag.compute.cosines import all_cosines
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.compute import all_cosines
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.mention_chains.candidates import Found
 from kg2rag.retrievers.mention_chains.naming import naming_index
 from kg2rag.retrievers.mention_chains.tokens import QuestionTokens, token_index
-from kg2rag.types.arrays import FloatArray, IntArray, Matrix
+from kg2rag.types import FloatArray, IntArray, Matrix
 
 LEAST_GAP = -10.0
 START = ("bm25", "walk_gap", "dense_rank", "tokens")

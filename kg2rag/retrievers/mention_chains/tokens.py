@@ -19,11 +19,10 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from kg2rag.compute.encoder import SentenceEncoder
-from kg2rag.compute.token_vectors import encode_tokens
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.compute import SentenceEncoder, encode_tokens
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.mention_chains.naming import rarity
-from kg2rag.types.arrays import FloatArray, IntArray, Matrix
+from kg2rag.types import FloatArray, IntArray, Matrix
 
 VERSION = 1  # of what the store holds
 SCALE = 127

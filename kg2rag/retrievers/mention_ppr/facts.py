@@ -14,12 +14,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kg2rag.knowledge.base import KnowledgeBase
-from kg2rag.knowledge.graph import KnowledgeGraph
+from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph
 from kg2rag.knowledge.graph.csr import gather, offsets
 from kg2rag.retrievers.mention_ppr.graph import MentionGraph, mention_graph
-from kg2rag.types.arrays import FloatArray, IntArray, Matrix
-from kg2rag.types.passages import Triple
+from kg2rag.types import FloatArray, IntArray, Matrix, Triple
 
 MENTION, TRIPLE = 3, 4  # kinds of edges, beside those of a mention graph
 

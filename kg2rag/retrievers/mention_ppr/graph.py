@@ -10,11 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg2rag.extraction.mentions.table import MentionTable, mention_sentences
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.csr import gather, offsets, owners, run_starts
-from kg2rag.types.arrays import FloatArray, IntArray
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Triple
+from kg2rag.types import Corpus, FloatArray, IntArray, Triple
 
 LINK, BACKWARD, NAME = 0, 1, 2  # kinds of edges
 

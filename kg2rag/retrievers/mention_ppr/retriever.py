@@ -16,17 +16,26 @@ from typing import Annotated
 
 import numpy as np
 
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.dense import Dense, VectorRetriever
 from kg2rag.retrievers.mention_ppr.facts import FactGraph, mention_facts
 from kg2rag.retrievers.mention_ppr.graph import MentionGraph, mention_graph
 from kg2rag.retrievers.mention_ppr.walks import allowed_nodes, at_once, walked_paths, walks
-from kg2rag.types.arrays import FloatArray, IntArray
-from kg2rag.types.formulas import arithmetic
-from kg2rag.types.parameters import Damping, Natural, Weight, above
-from kg2rag.types.passages import Query
-from kg2rag.types.rankings import Ranking, best, rank
-from kg2rag.types.trace import Trace, step
+from kg2rag.types import (
+    Damping,
+    FloatArray,
+    IntArray,
+    Natural,
+    Query,
+    Ranking,
+    Trace,
+    Weight,
+    above,
+    arithmetic,
+    best,
+    rank,
+    step,
+)
 
 NEAR = 2
 """Mentions, walked either way, that a trace calls near: the passage names, or shares a name with, one of the start."""

@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg2rag.retrievers.mention_ppr.graph import BACKWARD, MentionGraph
-from kg2rag.types.arrays import FloatArray, IntArray, Matrix
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Triple
+from kg2rag.types import Corpus, FloatArray, IntArray, Matrix, Triple
 
 MEMORY = 256 * 2**20
 """Bytes that the arrays of the walks made at once may take together; one walk is made whatever it takes."""

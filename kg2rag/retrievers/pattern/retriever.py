@@ -18,16 +18,12 @@ from typing import Annotated
 
 import numpy as np
 
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.pattern.scoreboard import Scoreboard, Term
 from kg2rag.text.identifiers import WHOLE, key, looks_like_name, surfaces
 from kg2rag.text.lexicon import FUNCTION_WORDS
-from kg2rag.types.arrays import IntArray
-from kg2rag.types.formulas import arithmetic
-from kg2rag.types.parameters import Threshold, above
-from kg2rag.types.passages import Query
-from kg2rag.types.rankings import Ranking, rank
+from kg2rag.types import IntArray, Query, Ranking, Threshold, above, arithmetic, rank
 
 NEAR = 0.85
 """How similar a match must be to a word that the corpus knows, and to words written together: neither is a typo."""

@@ -8,11 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from kg2rag.knowledge.indexes.trigram import Similar, TrigramIndex
-from kg2rag.types.arrays import FloatArray, IntArray
-from kg2rag.types.formulas import arithmetic, number
-from kg2rag.types.passages import Query
-from kg2rag.types.rankings import Ranking, best, rank
+from kg2rag.knowledge import Similar, TrigramIndex
+from kg2rag.types import FloatArray, IntArray, Query, Ranking, arithmetic, best, number, rank
 
 DEFINES, VERBATIM = 0.01, 0.02
 """Added to the strength of a term that the passage defines, and of one in the query's very spelling; tie-breakers."""

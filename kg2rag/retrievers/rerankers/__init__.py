@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.rerankers.scoring import BiEncoder, CrossEncoder, PairReranker, Reranker
 from kg2rag.text import plugins
 from kg2rag.text.nearest import unknown

@@ -20,11 +20,10 @@ from typing import Annotated
 import numpy as np
 from pydantic import BaseModel
 
-from kg2rag.compute.llm import ChatModel
+from kg2rag.compute import ChatModel
 from kg2rag.compute.llm.queries import ask_each, quoted, unusable
 from kg2rag.text.normalisation import normalise
-from kg2rag.types.arrays import FloatArray
-from kg2rag.types.parameters import Count, at_least, between, check
+from kg2rag.types import Count, FloatArray, at_least, between, check
 
 _PROMPT = (files(__package__) / "prompt.txt").read_text(encoding="utf-8").rstrip("\n")
 

@@ -14,11 +14,9 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from kg2rag.compute.hardware import threads
-from kg2rag.knowledge.base import KnowledgeBase
-from kg2rag.types.arrays import FloatArray
-from kg2rag.types.parameters import Count, check
-from kg2rag.types.passages import Query
+from kg2rag.compute import threads
+from kg2rag.knowledge import KnowledgeBase
+from kg2rag.types import Count, FloatArray, Query, check
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder as Network

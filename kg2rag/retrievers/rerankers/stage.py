@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Stage
 from kg2rag.retrievers.rerankers import default_reranker
 from kg2rag.retrievers.rerankers.scoring import BiEncoder, Reranker, score_batches
-from kg2rag.types.parameters import Count
-from kg2rag.types.passages import Query
-from kg2rag.types.rankings import Ranking, rescored
+from kg2rag.types import Count, Query, Ranking, rescored
 
 
 class RerankingStage(Stage):

@@ -9,12 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kg2rag.knowledge.base import KnowledgeBase
-from kg2rag.knowledge.graph import KnowledgeGraph
+from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph
 from kg2rag.retrievers.linking.linkers import Link, Linker
 from kg2rag.text.normalisation import entity_key
-from kg2rag.types.arrays import IntArray
-from kg2rag.types.passages import Query
+from kg2rag.types import IntArray, Query
 
 
 @dataclass(frozen=True)

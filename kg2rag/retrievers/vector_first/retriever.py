@@ -21,8 +21,8 @@ from typing import Literal
 
 import numpy as np
 
-from kg2rag.compute.tokens import counter_of, cut
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.compute import counter_of, cut
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.components import Components
 from kg2rag.knowledge.graph.neighbourhood import Hops
 from kg2rag.knowledge.graph.paths import TriplePaths
@@ -35,12 +35,20 @@ from kg2rag.retrievers.vector_first.entities import (
     rows_of,
     why_none,
 )
-from kg2rag.types.arrays import FloatArray, IntArray
-from kg2rag.types.formulas import arithmetic, number
-from kg2rag.types.parameters import Count, Weight, check
-from kg2rag.types.passages import Query
-from kg2rag.types.rankings import Ranking, rank
-from kg2rag.types.trace import Trace, step
+from kg2rag.types import (
+    Count,
+    FloatArray,
+    IntArray,
+    Query,
+    Ranking,
+    Trace,
+    Weight,
+    arithmetic,
+    check,
+    number,
+    rank,
+    step,
+)
 
 EVERY_LINK = 1_000  # more than a query names: the limit applies to what is left after the types
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from word_embedder import WordEmbedder
 
-from kg2rag.compute.store import Store
+from kg2rag.compute import Store
 from kg2rag.experiments.sweep import Sweep
 from kg2rag.testing import worlds
-from kg2rag.types.questions import QADataset, Question
+from kg2rag.types import QADataset, Question
 
 
 @pytest.fixture(scope="session")

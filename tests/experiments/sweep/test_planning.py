@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from kg2rag.compute.store import Store
+from kg2rag.compute import Store
 from kg2rag.experiments.sweep import Sweep
 
 Make = Callable[..., Sweep]

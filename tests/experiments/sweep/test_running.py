@@ -14,15 +14,14 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from kg2rag.compute.store import Store
+from kg2rag.compute import Store
 from kg2rag.evaluation import evaluate
 from kg2rag.experiments.sweep import Sweep, SweepResult, runner, workbench
 from kg2rag.experiments.sweep.workbench import Opened, Outcome
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.systems import build
-from kg2rag.types.questions import QADataset
-from kg2rag.types.rankings import Ranking
+from kg2rag.types import QADataset, Ranking
 
 Make = Callable[..., Sweep]
 

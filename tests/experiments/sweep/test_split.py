@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from kg2rag.experiments.sweep.split import Split
-from kg2rag.types.questions import QADataset
+from kg2rag.types import QADataset
 
 
 def test_each_type_gives_its_share(data: QADataset) -> None:

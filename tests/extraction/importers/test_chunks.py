@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from kg2rag.extraction.importers.exported import ChunkMap, match_chunks
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage
+from kg2rag.types import Corpus, Passage
 
 ONE = "Ed Wood is a film by Tim Burton about a director."
 TWO = "Tim Burton was born in Burbank and draws in his spare time."

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from kg2rag.extraction import Entity, Extraction, Extractor, Mention
 from kg2rag.extraction.importers.networkx_graph import GraphMLFile, extraction_of_networkx
-from kg2rag.knowledge.graph import KnowledgeGraph
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage, Triple
+from kg2rag.knowledge import KnowledgeGraph
+from kg2rag.types import Corpus, Passage, Triple
 
 CORPUS = Corpus.from_passages([Passage(f"p{i}", "", "Text.", f"d{i}", 0) for i in range(3)])
 

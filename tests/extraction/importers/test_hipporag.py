@@ -9,9 +9,8 @@ import pytest
 
 from kg2rag.extraction import Extractor, Mention
 from kg2rag.extraction.importers.hipporag import HippoRAGOpenIE
-from kg2rag.knowledge.graph import KnowledgeGraph
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage, Triple
+from kg2rag.knowledge import KnowledgeGraph
+from kg2rag.types import Corpus, Passage, Triple
 
 CORPUS = Corpus.from_passages(
     [Passage("p0", "Ed Wood", "A film by Tim Burton.", "d", 0), Passage("p1", "Burbank", "A city.", "d", 1)]

@@ -10,8 +10,7 @@ import pytest
 
 from kg2rag.extraction import Entity, Extractor, Mention
 from kg2rag.extraction.importers.lightrag import LightRAG
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage, Triple
+from kg2rag.types import Corpus, Passage, Triple
 
 CORPUS = Corpus.from_passages(
     [

@@ -12,9 +12,9 @@ from kg2rag.extraction.importers.saved import SavedGraph, read_about
 from kg2rag.extraction.importers.triples import TriplesFile
 from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.extraction.sources import parse
-from kg2rag.knowledge.graph import KnowledgeGraph
+from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.knowledge.graph.folder import check_free, write_failures, write_graph
-from kg2rag.types.passages import Triple
+from kg2rag.types import Triple
 
 FOUND = Extraction(
     (*triples(3), Triple("ann0", "Knows\tof", "“Zoë”", "p2", strength=0.1, confidence=0.3)),

@@ -10,8 +10,7 @@ import pytest
 
 from kg2rag.extraction import Extractor
 from kg2rag.extraction.importers.subkgs import Cleaning, KG2RAGSubgraphs, clean
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage, Triple
+from kg2rag.types import Corpus, Passage, Triple
 
 DEFAULT = Cleaning()
 PREAMBLE = "ere are the extracted triplets:\n\n"

@@ -10,9 +10,8 @@ import pytest
 
 from kg2rag.extraction import Entity, Extractor
 from kg2rag.extraction.importers.triples import TriplesFile
-from kg2rag.knowledge.graph import KnowledgeGraph
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage, Triple
+from kg2rag.knowledge import KnowledgeGraph
+from kg2rag.types import Corpus, Passage, Triple
 
 CORPUS = Corpus.from_passages([Passage(id_, "", "Text.", id_, 0) for id_ in ("p0", "p1")])
 ROWS = [

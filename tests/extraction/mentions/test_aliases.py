@@ -8,8 +8,7 @@ from kg2rag.extraction import Extraction
 from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.extraction.mentions.table import find_mentions
 from kg2rag.text.lexicon import is_date_or_number
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage
+from kg2rag.types import Corpus, Passage
 
 
 def extracted(*pages: tuple[str, str], aliases: bool = True) -> Extraction:

@@ -14,8 +14,7 @@ import pytest
 from kg2rag.extraction import Mention
 from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.extraction.mentions.table import MentionTable, find_mentions
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage
+from kg2rag.types import Corpus, Passage
 
 
 def corpus(*pages: tuple[str, str]) -> Corpus:

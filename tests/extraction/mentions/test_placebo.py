@@ -7,8 +7,7 @@ import pytest
 
 from kg2rag.extraction.mentions.table import MentionTable, find_mentions
 from kg2rag.knowledge.graph.perturbation import shuffled_mentions
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage
+from kg2rag.types import Corpus, Passage
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from kg2rag.extraction import Entity, Extraction, Mention
-from kg2rag.knowledge.graph import KnowledgeGraph
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage, Triple
+from kg2rag.knowledge import KnowledgeGraph
+from kg2rag.types import Corpus, Passage, Triple
 
 CORPUS = Corpus.from_passages([Passage(id_, id_.upper(), f"About {id_}.", id_, 0) for id_ in ("p0", "p1", "p2")])
 

@@ -12,14 +12,12 @@ import pytest
 from hypothesis import given, settings
 from incremental_world import BY_HAND, CHANGES, NAMES, STARTS, THREE, WORDS, changed, passage
 
-from kg2rag.compute.store import Store
+from kg2rag.compute import Store
 from kg2rag.extraction import Entity, Extraction, Mention
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph
 from kg2rag.knowledge.changes import joined, without
-from kg2rag.knowledge.graph import KnowledgeGraph
 from kg2rag.knowledge.graph.editing import edited
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage, Triple
+from kg2rag.types import Corpus, Passage, Triple
 
 
 def as_extraction(graph: KnowledgeGraph) -> Extraction:

@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kg2rag.extraction import Entity, Extraction
-from kg2rag.knowledge.graph import KnowledgeGraph, Neighbour, graph_score
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage, Triple
+from kg2rag.knowledge import KnowledgeGraph, Neighbour, graph_score
+from kg2rag.types import Corpus, Passage, Triple
 
 CORPUS = Corpus.from_passages([Passage("p", "", "Text.", "p", 0)])
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kg2rag.knowledge.graph.pagerank import UndirectedGraph, pagerank, pagerank_within
-from kg2rag.types.arrays import FloatArray
+from kg2rag.types import FloatArray
 
 Edge = tuple[int, int, float]
 

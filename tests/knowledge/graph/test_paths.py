@@ -8,10 +8,9 @@ from operator import itemgetter
 import pytest
 
 from kg2rag.extraction import Extraction
-from kg2rag.knowledge.graph import KnowledgeGraph
+from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.knowledge.graph.paths import TriplePaths
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage, Triple
+from kg2rag.types import Corpus, Passage, Triple
 
 FACTS = (Triple("Ada", "wrote", "Notes", "a"), Triple("Notes", "on", "Engine", "b"))
 

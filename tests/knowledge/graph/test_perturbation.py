@@ -12,11 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kg2rag.extraction import Entity, Extraction, Mention
-from kg2rag.knowledge.graph import KnowledgeGraph
+from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.knowledge.graph.components import Components
 from kg2rag.knowledge.graph.perturbation import swapped
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage, Triple
+from kg2rag.types import Corpus, Passage, Triple
 
 N_PASSAGES = 40
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from kg2rag.extraction import Extraction, Mention
-from kg2rag.knowledge.graph import KnowledgeGraph
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage, Triple
+from kg2rag.knowledge import KnowledgeGraph
+from kg2rag.types import Corpus, Passage, Triple
 
 CORPUS = Corpus.from_passages([Passage(f"p{i}", "", "text", f"d{i}", 0) for i in range(4)])
 

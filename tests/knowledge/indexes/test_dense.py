@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kg2rag.knowledge.indexes.dense import DenseIndex
-from kg2rag.types.arrays import IntArray, Matrix
+from kg2rag.knowledge import DenseIndex
+from kg2rag.types import IntArray, Matrix
 
 
 def unit(n: int, dim: int = 24, seed: int = 0) -> Matrix:

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kg2rag.knowledge.indexes.lexical import VARIANTS, LexicalIndex, LexicalSettings
+from kg2rag.knowledge import LexicalSettings
+from kg2rag.knowledge.indexes.lexical import VARIANTS, LexicalIndex
 
 PLAIN = LexicalSettings(stemmer="none", stop_words=False)
 TEXTS = [

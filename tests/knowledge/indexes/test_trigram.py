@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 
-from kg2rag.knowledge.indexes.trigram import TrigramIndex
+from kg2rag.knowledge import TrigramIndex
 
 TEXTS = ["class StreamingTextResponse", "streaming_text_response = 1", "useChat hook", "json json", "plain prose"]
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kg2rag.retrievers.adapters import trec
-from kg2rag.types.rankings import Ranking
+from kg2rag.types import Ranking
 
 
 def ranking(query_id: str, ids: list[str], scores: list[float]) -> Ranking:

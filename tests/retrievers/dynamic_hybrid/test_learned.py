@@ -13,9 +13,7 @@ from hindsight import grid_scores, regret, simplex
 
 from kg2rag.retrievers.dynamic_hybrid.analysis import QueryAnalysis, blend
 from kg2rag.retrievers.dynamic_hybrid.learned import LearnedAnalyser
-from kg2rag.types.arrays import FloatArray
-from kg2rag.types.passages import Query
-from kg2rag.types.rankings import Ranking, rank
+from kg2rag.types import FloatArray, Query, Ranking, rank
 
 IDS = ("other", "gold")  # the gold loses ties
 HOW = [Query(f"h{i}", f"how do we feed animal number {i} well") for i in range(20)]

@@ -10,15 +10,13 @@ import pytest
 from llm_server import ChatServer, at_random, first, serving
 from word_embedder import WordEmbedder
 
-from kg2rag.compute.llm import ChatModel, CompletionError
-from kg2rag.compute.store import Store
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.compute import ChatModel, CompletionError, Store
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.dynamic_hybrid.analysis import SIDES
 from kg2rag.retrievers.dynamic_hybrid.llm import LLMAnalyser
 from kg2rag.retrievers.dynamic_hybrid.retriever import DynamicHybrid
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage, Query
+from kg2rag.types import Corpus, Passage, Query
 
 SHARES = '{"dense": 0.1, "sparse": 0.2, "pattern": 0.6, "graph": 0.1}'
 GOOD = f'{{"query_type": "fuzzy", "weights": {SHARES}, "reasoning": "typo"}}'

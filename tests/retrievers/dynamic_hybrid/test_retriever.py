@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 from word_embedder import WordEmbedder
 
-from kg2rag.compute.store import Store
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.compute import Store
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.dynamic_hybrid.analysis import SIDES, QueryAnalysis
 from kg2rag.retrievers.dynamic_hybrid.retriever import DynamicHybrid
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage, Query
+from kg2rag.types import Corpus, Passage, Query
 
 TEXTS = {
     "handler": "an async handler that streams text and sends the response",

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from kg2rag.knowledge.indexes.trigram import TrigramIndex
+from kg2rag.knowledge import TrigramIndex
 from kg2rag.retrievers.dynamic_hybrid.analysis import SIDES, QueryAnalysis, RuleAnalyser
-from kg2rag.types.passages import Query
+from kg2rag.types import Query
 
 TEXTS = ["class StreamingTextResponse", "the useChat hook is used by components of a React app", "stream AI responses"]
 

@@ -11,8 +11,7 @@ from kg2rag.knowledge.graph.synonyms import Synonyms
 from kg2rag.retrievers.hipporag.memory import PhraseGraph
 from kg2rag.retrievers.hipporag.phrases import PhraseTable, phrase_of, synonym_ends
 from kg2rag.retrievers.hipporag.walk import PhrasePaths
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage, Triple
+from kg2rag.types import Corpus, Passage, Triple
 
 CORPUS = Corpus.from_passages([Passage(f"p{i}", "", f"text {i}", f"d{i}", 0) for i in range(4)])
 FACTS = (

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.hipporag.hipporag1 import HippoRAG
-from kg2rag.types.passages import Query, Triple
+from kg2rag.types import Query, Triple
 
 Build = Callable[..., KnowledgeBase]
 PAGES = (("Notes", "ada wrote"), ("Charles", "knew her"), ("Tea", "is hot"))

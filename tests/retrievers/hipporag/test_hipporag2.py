@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.hipporag.hipporag2 import HippoRAG2
-from kg2rag.types.passages import Query, Triple
+from kg2rag.types import Query, Triple
 
 Build = Callable[..., KnowledgeBase]
 PAGES = (("Notes", "ada wrote"), ("Charles", "knew her"))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.kg2rag.paper import kg2rag, kg2rag_official
-from kg2rag.types.passages import Query
+from kg2rag.types import Query
 
 QUERY = Query("q", "Who knows the bridge and the castle?")
 

@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 from by_hand import knowledge_base, passages
 
-from kg2rag.compute.store import Store
+from kg2rag.compute import Store
 from kg2rag.extraction import Extraction
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.kg2rag.expand import SUBGRAPH, Expand
-from kg2rag.types.passages import Query, Triple
-from kg2rag.types.rankings import Ranking
+from kg2rag.types import Query, Ranking, Triple
 
 A_B = Triple("A", "r", "B", "p0")
 C_D = Triple("C", "s", "D", "p1")

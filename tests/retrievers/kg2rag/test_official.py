@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from word_embedder import WordEmbedder
 
-from kg2rag.compute.store import Store
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.compute import Store
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.kg2rag.expand import Expand
 from kg2rag.retrievers.kg2rag.official import KG2RAGOfficial, Switches
@@ -25,8 +25,7 @@ from kg2rag.retrievers.kg2rag.official.trees import depth_first_trees, iteration
 from kg2rag.retrievers.kg2rag.organise import Organise
 from kg2rag.retrievers.kg2rag.paper import kg2rag_official
 from kg2rag.testing import worlds
-from kg2rag.types.arrays import FloatArray
-from kg2rag.types.passages import Query, Triple
+from kg2rag.types import FloatArray, Query, Triple
 
 RELEASED = Switches()
 

@@ -7,12 +7,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from kg2rag.knowledge.base import KnowledgeBase
-from kg2rag.knowledge.indexes.dense import DenseIndex
+from kg2rag.knowledge import DenseIndex, KnowledgeBase
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.linear_rag.graph import Activation, tri_graph
 from kg2rag.retrievers.linear_rag.retriever import LinearRAG
-from kg2rag.types.passages import Query
+from kg2rag.types import Query
 
 Build = Callable[..., KnowledgeBase]
 FILMS = (

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 from word_embedder import WordEmbedder
 
-from kg2rag.compute.store import Store
+from kg2rag.compute import Store
 from kg2rag.extraction import Entity, Extraction, Mention
-from kg2rag.knowledge.base import KnowledgeBase
-from kg2rag.knowledge.graph import KnowledgeGraph
+from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph
 from kg2rag.retrievers.linking.linkers import (
     ChainLinker,
     EmbeddingLinker,
@@ -24,8 +23,7 @@ from kg2rag.retrievers.linking.linkers import (
     phrases_beside,
 )
 from kg2rag.text.normalisation import entity_key
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage, Query
+from kg2rag.types import Corpus, Passage, Query
 
 CORPUS = Corpus.from_passages([Passage("p", "P", "Text.", "d", 0)])
 CITIES = ("New York", "New York City", "York", "Saint-Étienne", "run_in_threadpool", "It", "C++")

@@ -11,16 +11,13 @@ import pytest
 from llm_server import ChatServer, serving
 from word_embedder import WordEmbedder
 
-from kg2rag.compute.llm import ChatModel, CompletionError
-from kg2rag.compute.store import Store
+from kg2rag.compute import ChatModel, CompletionError, Store
 from kg2rag.extraction import Entity, Extraction
-from kg2rag.knowledge.base import KnowledgeBase
-from kg2rag.knowledge.graph import KnowledgeGraph
+from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph
 from kg2rag.retrievers.linking.linkers import ChainLinker, Link, NGramLinker
 from kg2rag.retrievers.linking.llm import LLMLinker, UnknownNameWarning
 from kg2rag.retrievers.vector_first.retriever import VectorFirst
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage, Query, Triple
+from kg2rag.types import Corpus, Passage, Query, Triple
 
 ENTITIES = (
     Entity("New York City", "Place", aliases=("NYC",)),

@@ -10,7 +10,7 @@ import pytest
 
 from kg2rag.retrievers.mention_chains.ranker import DEFAULT, Linear, read_coefficients
 from kg2rag.retrievers.mention_chains.signals import START, STEP
-from kg2rag.types.parameters import ParameterError
+from kg2rag.types import ParameterError
 
 TEXT = (files("kg2rag.retrievers.mention_chains") / "coefficients.toml").read_text(encoding="utf-8")
 ROOT = Path(__file__).parents[3]

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.mention_chains.naming import naming_index, naming_words, rarity
 from kg2rag.retrievers.mention_chains.signals import (
     Evidence,

@@ -9,12 +9,11 @@ import pytest
 
 from kg2rag.extraction import Extraction, Mention
 from kg2rag.extraction.mentions.table import find_mentions
-from kg2rag.knowledge.graph import KnowledgeGraph
+from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.retrievers.mention_ppr.facts import MENTION, TRIPLE, FactGraph, with_facts
 from kg2rag.retrievers.mention_ppr.graph import MentionGraph, build
 from kg2rag.retrievers.mention_ppr.walks import allowed_nodes, walks
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage, Triple
+from kg2rag.types import Corpus, Passage, Triple
 
 PAGES = (("Ed Wood", "Tim Burton made it."), ("Tim Burton", "An artist."), ("", "Nothing."))
 CORPUS = Corpus.from_passages([Passage(f"p{i}", title, text, f"d{i}", 0) for i, (title, text) in enumerate(PAGES)])

@@ -10,8 +10,7 @@ import pytest
 from kg2rag.extraction.mentions.table import MentionTable, find_mentions, mention_sentences
 from kg2rag.retrievers.mention_ppr.graph import BACKWARD, LINK, NAME, MentionGraph, build
 from kg2rag.retrievers.mention_ppr.walks import walked_paths
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage
+from kg2rag.types import Corpus, Passage
 
 PAGES = (
     ("Ed Wood", "A film. Tim Burton made it with Johnny Depp."),

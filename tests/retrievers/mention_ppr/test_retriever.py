@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
 from kg2rag.retrievers.mention_ppr.walks import at_once
 from kg2rag.testing.working_out import worked_out
-from kg2rag.types.passages import Query, Triple
+from kg2rag.types import Query, Triple
 
 Build = Callable[..., KnowledgeBase]
 FILMS = (

@@ -7,13 +7,12 @@ from pathlib import Path
 import pytest
 from typo_queries import typo_queries
 
-from kg2rag.compute.store import Store
+from kg2rag.compute import Store
 from kg2rag.datasets import load
 from kg2rag.evaluation.metrics import evaluate
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.pattern.retriever import Pattern
-from kg2rag.types.corpus import Corpus
-from kg2rag.types.passages import Passage, Query
+from kg2rag.types import Corpus, Passage, Query
 
 TEXTS = {
     "class": "class StreamingTextResponse: sends pieces of text as they are made",

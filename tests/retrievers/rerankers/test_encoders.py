@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 from by_hand import knowledge_base, passages
 
-from kg2rag.compute.store import Store
+from kg2rag.compute import Store
 from kg2rag.extraction import Extraction
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.rerankers import named
 from kg2rag.retrievers.rerankers.scoring import BiEncoder, CrossEncoder, score_batches
 from kg2rag.retrievers.rerankers.stage import Rerank
-from kg2rag.types.arrays import FloatArray
-from kg2rag.types.passages import Query
+from kg2rag.types import FloatArray, Query
 
 PAIRS = [("who built it", "the bridge"), ("who built it", "the bridge was built by anna near the river"), ("a", "b")]
 

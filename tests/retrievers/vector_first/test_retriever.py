@@ -10,14 +10,12 @@ import pytest
 from by_hand import knowledge_base, passages
 
 import kg2rag
-from kg2rag.compute.store import Store
+from kg2rag.compute import Store
 from kg2rag.extraction import Entity, Extraction, Mention
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.linking.linkers import Link
 from kg2rag.retrievers.vector_first.retriever import VectorFirst
-from kg2rag.types.passages import Query, Triple
-from kg2rag.types.questions import QADataset, Question
-from kg2rag.types.rankings import Ranking
+from kg2rag.types import QADataset, Query, Question, Ranking, Triple
 
 ASKED = "what runs on the server"
 NOBODY = "what runs on it"

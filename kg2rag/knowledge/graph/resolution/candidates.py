@@ -22,7 +22,7 @@ from kg2rag.knowledge.graph.resolution.spellings import (
 )
 from kg2rag.knowledge.graph.synonyms import synonyms
 from kg2rag.text.normalisation import entity_key, normalise, without_brackets
-from kg2rag.types.arrays import IntArray, Matrix
+from kg2rag.types import IntArray, Matrix
 
 NEIGHBOURS = 16  # similar vectors looked at for each name
 

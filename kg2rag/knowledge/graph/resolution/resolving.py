@@ -23,7 +23,7 @@ import numpy as np
 from kg2rag.knowledge.graph.data import Graph, GraphData
 from kg2rag.knowledge.graph.editing import merged
 from kg2rag.knowledge.graph.resolution.candidates import METHODS, Clusters, Pair
-from kg2rag.types.arrays import IntArray, Matrix
+from kg2rag.types import IntArray, Matrix
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,7 +17,7 @@ from math import ceil, floor
 from pathlib import Path
 
 from kg2rag.text.normalisation import entity_key
-from kg2rag.types.parameters import between, require
+from kg2rag.types import between, require
 
 _ARTICLES = frozenset(("the", "a", "an"))
 _LINK_WORDS = frozenset("a an and at by de di du for in la of on the to und with y".split())

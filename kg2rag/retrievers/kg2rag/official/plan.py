@@ -12,14 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import DenseIndex, KnowledgeBase
 from kg2rag.knowledge.graph.paths import surroundings
-from kg2rag.knowledge.indexes.dense import DenseIndex
 from kg2rag.retrievers.kg2rag.official.switches import Switches
 from kg2rag.retrievers.kg2rag.official.titles import QuestionText, TitlePool, Titles, by_titles, mentioned_names, tally
 from kg2rag.retrievers.kg2rag.official.trees import depth_first_trees, iteration_trees, tree_text
-from kg2rag.types.arrays import IntArray, Matrix
-from kg2rag.types.passages import Query, Triple
+from kg2rag.types import IntArray, Matrix, Query, Triple
 
 
 def dense_over(kb: KnowledgeBase, separator: str) -> DenseIndex:

@@ -14,18 +14,14 @@ from typing import Literal
 
 import numpy as np
 
-from kg2rag.knowledge.base import KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.kg2rag.official.plan import Planner, QueryPlan, joined_texts
 from kg2rag.retrievers.kg2rag.official.selection import Selection, select
 from kg2rag.retrievers.kg2rag.official.switches import Switches
 from kg2rag.retrievers.rerankers import default_reranker
 from kg2rag.retrievers.rerankers.scoring import BiEncoder, Reranker, score_batches
-from kg2rag.types.formulas import arithmetic
-from kg2rag.types.parameters import Count
-from kg2rag.types.passages import Query, Triple
-from kg2rag.types.rankings import Ranking, rank
-from kg2rag.types.trace import Trace, step
+from kg2rag.types import Count, Query, Ranking, Trace, Triple, arithmetic, rank, step
 
 RELEASED = Switches()
 

@@ -10,8 +10,7 @@ import numpy as np
 from kg2rag.retrievers.kg2rag.official.plan import QueryPlan
 from kg2rag.retrievers.kg2rag.official.switches import Switches
 from kg2rag.retrievers.rerankers.scoring import Reranker, score_batches
-from kg2rag.types.arrays import FloatArray
-from kg2rag.types.passages import Query
+from kg2rag.types import FloatArray, Query
 
 NO_TREES = "no triple among the passages: ordered by the reranker"
 NO_TREES_FILLED = "no triple among the passages: ordered by similarity"

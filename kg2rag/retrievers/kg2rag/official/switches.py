@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Literal
 
-from kg2rag.types.parameters import check
+from kg2rag.types import check
 
 
 @dataclass(frozen=True)

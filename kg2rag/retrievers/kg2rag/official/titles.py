@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 
 from kg2rag.retrievers.kg2rag.official.switches import Switches
-from kg2rag.types.arrays import IntArray
-from kg2rag.types.passages import Triple
+from kg2rag.types import IntArray, Triple
 
 LONGEST = 3  # characters of an n-gram
 SMOOTHING = 0.01

@@ -13,8 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from kg2rag.knowledge.graph.forest import spanning_forest, spanning_trees
-from kg2rag.types.arrays import FloatArray, IntArray
-from kg2rag.types.passages import Triple
+from kg2rag.types import FloatArray, IntArray, Triple
 
 QUERY_EDGE = -1
 Edge = tuple[str, str]

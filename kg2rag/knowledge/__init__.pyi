@@ -1,0 +1,10 @@
+"""What the room offers to the rooms above it."""
+
+from .base import KnowledgeBase as KnowledgeBase
+from .graph import KnowledgeGraph as KnowledgeGraph
+from .graph import Neighbour as Neighbour
+from .graph import graph_score as graph_score
+from .indexes.dense import DenseIndex as DenseIndex
+from .indexes.lexical import LexicalSettings as LexicalSettings
+from .indexes.trigram import Similar as Similar
+from .indexes.trigram import TrigramIndex as TrigramIndex
