@@ -10,7 +10,9 @@ import pytest
 from kg2rag import systems
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
+from kg2rag.retrievers.linking import LINKERS
 from kg2rag.retrievers.linking.linkers import PhraseLinker
+from kg2rag.retrievers.rerankers import RERANKERS
 from kg2rag.retrievers.vector_first.retriever import VectorFirst
 
 
@@ -86,9 +88,14 @@ def test_parameters_of_a_system_that_is_not_compared_are_refused(kb: KnowledgeBa
     ("system", "parameter", "value", "message"),
     [
         ("bm25", "stop_words", 1, "System 'bm25': stop_words must be True or False, not 1"),
-        ("vector_first", "fallback", "llm", r"Unknown linker 'llm'\. Known: chain, embedding, n-gram, phrase"),
+        ("vector_first", "fallback", "llm", rf"Unknown linker 'llm'\. Known: {', '.join(sorted(LINKERS))}"),
         ("vector_first", "fallback", 3, r"fallback must be a Linker \(an object with link_batch\) or None, not 3"),
-        ("rerank", "reranker", "llm", r"Unknown reranker 'llm'\. Known: bi-encoder\. A cross-encoder is given as"),
+        (
+            "rerank",
+            "reranker",
+            "llm",
+            rf"Known: {', '.join(sorted(RERANKERS))}\. A cross-encoder is given as",
+        ),
         ("rerank", "retriever", "bm52", r"Unknown system 'bm52'\. Known: .*Did you mean 'bm25'\?"),
         ("hippo2", "fact_filter", "llm", "fact_filter must be a"),
     ],
