@@ -13,6 +13,7 @@ from kg2rag.compute.vectors import batches_of
 from kg2rag.types import IntArray, Matrix
 
 Reduced = TypeVar("Reduced")
+FEW = 1000  # texts, such as questions, that take no progress bar
 
 
 def encode_tokens(
@@ -34,6 +35,7 @@ def encode_tokens(
     from tqdm.auto import tqdm
 
     about = encoder.describe(store)
+    hidden = None if len(texts) > FEW else True  # None: shown in a terminal or notebook
     prompted = [about["prompts"][role] + well_formed(text) for text in texts]
     lengths = encoder.padded_lengths(prompted) if prompted else []
     order = sorted(range(len(prompted)), key=lambda i: (-lengths[i], i))
@@ -46,7 +48,7 @@ def encode_tokens(
     results: dict[int, tuple[IntArray, Reduced]] = {}
     with (
         ThreadPoolExecutor(min(threads(), len(batches)) or 1) as pool,
-        tqdm(total=len(texts), desc="encoding tokens", unit="text", disable=None, leave=False) as bar,
+        tqdm(total=len(texts), desc="encoding tokens", unit="text", disable=hidden, leave=False) as bar,
     ):
         for batch, found in zip(batches, pool.map(encoded, batches), strict=True):
             results.update(zip(batch, found, strict=True))
