@@ -22,7 +22,7 @@ from kg2rag.evaluation.metric_names import DEFAULT_METRICS, Metric, Metrics, own
 from kg2rag.evaluation.metrics import checked_scores
 from kg2rag.evaluation.running import System, check_systems, run
 from kg2rag.evaluation.score_table import per_query_table, score_table
-from kg2rag.types import GoldUnit, QADataset, Ranking, at_least, require, require_dataset
+from kg2rag.types import GoldUnit, QADataset, Ranking, at_least, require, require_dataset, require_k
 
 if TYPE_CHECKING:
     from kg2rag.knowledge import KnowledgeBase
@@ -71,7 +71,7 @@ def compare(
     """
     started, begin, load = datetime.now(UTC), time.perf_counter(), provenance.load_average()
     require_dataset(data)
-    require("k", k, int, at_least(1))
+    require_k(k)
     require("batch_size", batch_size, int, at_least(1))
     repeated = check_systems(systems if graphs is None else over_graphs(systems, graphs))
     if baseline is None:

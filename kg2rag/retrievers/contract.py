@@ -14,7 +14,7 @@ from functools import wraps
 from typing import Any
 
 from kg2rag.retrievers.display import as_html
-from kg2rag.types import Query, Ranking, Trace, at_least, called, check, require
+from kg2rag.types import Query, Ranking, Trace, called, check, require_k
 
 Batch = Callable[[Any, Sequence[Query], int], list[Ranking]]
 
@@ -29,7 +29,7 @@ def _with_checked_arguments(retrieve_batch: Batch) -> Batch:
         for at, query in enumerate(queries):
             if not isinstance(query, Query):
                 raise TypeError(f"queries[{at}] must be a Query, not {called(query)}: write Query('q{at}', 'Who?').")
-        require("k", k, int, at_least(1))
+        require_k(k)
         return retrieve_batch(self, queries, k)
 
     return checked

@@ -34,6 +34,7 @@ from .parameters import fits as fits
 from .parameters import one_of as one_of
 from .parameters import refused as refused
 from .parameters import require as require
+from .parameters import require_k as require_k
 from .passages import Hit as Hit
 from .passages import Passage as Passage
 from .passages import Query as Query

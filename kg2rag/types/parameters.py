@@ -109,6 +109,12 @@ def require(name: str, value: object, annotation: Any, rule: Rule) -> None:
     _keep(name, value, rule)
 
 
+def require_k(k: object) -> None:
+    """The check of a number of hits, which every ranking makes: a plain number in range takes no further call."""
+    if type(k) is not int or k < 1:
+        require("k", k, int, at_least(1))
+
+
 def check_types(owner: Callable[..., object], values: Mapping[str, object]) -> None:
     """Compare values with the annotations of a class's fields or a function's parameters."""
     annotations = annotations_of(owner)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from kg2rag.types.arrays import FloatArray, IntArray
 from kg2rag.types.explanation import Explanation
 from kg2rag.types.formulas import FORMULA
-from kg2rag.types.parameters import at_least, require
+from kg2rag.types.parameters import require_k
 from kg2rag.types.passages import Hit, Paths, first_of
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class Ranking:
 
     def top(self, k: int) -> Ranking:
         """The first `k` hits; ValueError if `k` is below 1."""
-        require("k", k, int, at_least(1))
+        require_k(k)
         return self if k >= len(self) else self.select(slice(k))
 
     def select(self, index: slice | NDArray[np.integer] | NDArray[np.bool_]) -> Ranking:
@@ -112,7 +112,7 @@ def best(scores: NDArray[np.floating], k: int) -> IntArray:
 
     Linear in `len(scores)`, unlike a full sort. ValueError if `k` is below 1.
     """
-    require("k", k, int, at_least(1))
+    require_k(k)
     if k >= len(scores):
         return np.arange(len(scores), dtype=np.int64)
     threshold = np.partition(scores, len(scores) - k)[len(scores) - k]
@@ -137,7 +137,7 @@ def rank(
     `rows`, each once, `scores`, `stage_codes` and each of `score_parts` are (n,). ValueError if `k` is below 1, rows
     and scores differ in number, a score is not finite, or a row is given twice or is outside the corpus.
     """
-    require("k", k, int, at_least(1))
+    require_k(k)
     found: IntArray = np.asarray(rows, dtype=np.int64)
     values: FloatArray = np.asarray(scores, dtype=np.float64)
     _check(query_id, found, values, ids)

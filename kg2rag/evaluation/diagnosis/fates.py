@@ -13,7 +13,7 @@ import pandas as pd
 
 from kg2rag.evaluation.diagnosis.waterfall_view import Waterfall
 from kg2rag.retrievers.contract import Retriever
-from kg2rag.types import LOST_AT, LostAt, QADataset, Query, Question, Ranking, Trace, at_least, require, require_dataset
+from kg2rag.types import LOST_AT, LostAt, QADataset, Query, Question, Ranking, Trace, require_dataset, require_k
 
 DEEPEST = 10_000
 """The most hits requested to find a rank: in larger corpora, gold below counts as "not retrieved"."""
@@ -64,7 +64,7 @@ def waterfall(
     TypeError : the system cannot be traced.
     """
     require_dataset(data)
-    require("k", k, int, at_least(1))
+    require_k(k)
     if not callable(getattr(system, "trace_batch", None)):
         raise TypeError(f"System {name!r} has no trace_batch(queries, k). Derive it from kg2rag.Retriever.")
     queries, records, returned = data.queries, [], {}
