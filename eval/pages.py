@@ -8,19 +8,26 @@ from __future__ import annotations
 
 import re
 import sys
+import tomllib
 from pathlib import Path
 
 import pandas as pd
+import scaling
 from matplotlib import rc_context
 
 from kg2rag import plots
 from kg2rag.report import stars
 
 ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "eval" / "results"
+MEASURED = RESULTS / "scale" / "measurements.jsonl"
+COEFFICIENTS = ROOT / "kg2rag" / "retrievers" / "mention_chains" / "coefficients.toml"
 SETS = {"musique-100": "MuSiQue", "hotpotqa-300": "HotpotQA", "2wiki-1000": "2WikiMultihopQA"}
 SHOWN = ("recall@5", "all_recall@5")
 METRICS = ("recall@2", "recall@5", "recall@10", "all_recall@5", "mrr@10")
-MARKED = re.compile(r"<!-- (results|systems|graphs) ?(\S*) -->\n.*?<!-- / -->", re.DOTALL)
+MARKED = re.compile(
+    r"<!-- (results|systems|graphs|ablation|overlap|coefficients|scale|static) ?(\S*) -->\n.*?<!-- / -->", re.DOTALL
+)
 BASELINE = "dense"
 
 
@@ -34,18 +41,23 @@ def main() -> None:
         page.write_text(new, encoding="utf-8")
     if "--check" not in sys.argv:
         figure()
+        scaling.figure(scaling.read(MEASURED), ROOT / "docs" / "scale.svg")
 
 
 def filled(marker: re.Match[str]) -> str:
     """A marker with the table it asks for."""
     kind, folder = marker.groups()
-    table = first() if kind == "results" else {"systems": systems, "graphs": graphs}[kind](scores(folder))
+    whole = {"results": first, "ablation": ablation, "overlap": overlap, "coefficients": coefficients, "static": static}
+    if kind == "scale":
+        table = {"parts": scaling.parts, "systems": scaling.systems}[folder](scaling.read(MEASURED))
+    else:
+        table = whole[kind]() if kind in whole else {"systems": systems, "graphs": graphs}[kind](scores(folder))
     return f"<!-- {kind}{' ' * bool(folder)}{folder} -->\n{table}<!-- / -->"
 
 
 def scores(folder: str) -> pd.DataFrame:
     """The committed scores of one comparison."""
-    return pd.read_csv(ROOT / "eval" / "results" / folder / "scores.csv")
+    return pd.read_csv(RESULTS / folder / "scores.csv")
 
 
 def first() -> str:
@@ -64,6 +76,25 @@ def systems(frame: pd.DataFrame) -> str:
     return table("system", METRICS, {name: [cell(wide.loc[name, metric]) for metric in METRICS] for name in names})
 
 
+def static() -> str:
+    """One row a system and encoder, recall with its interval, two columns a set."""
+    parts = {label: RESULTS / f"static-{name}" / "scores.csv" for name, label in SETS.items()}
+    frames = {
+        label: pd.read_csv(file).set_index(["system", "metric"]) for label, file in parts.items() if file.is_file()
+    }
+    shown = ("recall@5", "recall@10")
+    names = dict.fromkeys(name for frame in frames.values() for name, _ in frame.index)
+    rows = {
+        name: [
+            f"{cell(row)} ({100 * row['ci_low']:.1f}–{100 * row['ci_high']:.1f})"
+            for frame in frames.values()
+            for row in (frame.loc[name, metric] for metric in shown)
+        ]
+        for name in names
+    }
+    return table("system and encoder", [f"{label} {metric}" for label in frames for metric in shown], rows)
+
+
 def graphs(frame: pd.DataFrame) -> str:
     """One row a strategy, a column a graph: recall@5, and beside it that of the shuffled graph (mean over seeds)."""
     means = frame[frame["metric"] == "recall@5"].set_index("system")
@@ -79,6 +110,49 @@ def graphs(frame: pd.DataFrame) -> str:
     head = [column for kind in kinds for column in (kind, "shuffled")]
     alone = 100 * means.loc[BASELINE, "mean"]
     return table("strategy", head, rows) + f"\n`{BASELINE}`, which reads no graph: {alone:.1f}.\n"
+
+
+def ablation() -> str:
+    """One row a change, a column a set: the difference of recall@5 in points, bold where significant (Holm)."""
+    frame = pd.read_csv(RESULTS / "ablation.csv", keep_default_na=False, na_values={"p_holm": [""]})
+    frame = frame[frame["metric"] == "recall@5"]
+    full = frame[frame["changed"] == ""].set_index("set")["mean"]
+    rows = {"everything": [f"{100 * mean:.1f}" for mean in full]}
+    for changed, part in frame[frame["changed"] != ""].groupby("changed", sort=False):
+        rows[str(changed)] = [point(row) for _, row in part.set_index("set").loc[full.index].iterrows()]
+    return table("left out or changed", list(full.index), rows)
+
+
+def point(row: pd.Series) -> str:
+    """A difference in points with its interval."""
+    text = f"{100 * row['difference']:+.1f}"
+    shown = f"**{text}**" if row["p_holm"] < 0.05 else text
+    return f"{shown} ({100 * row['low']:.1f} to {100 * row['high']:.1f})"
+
+
+def overlap() -> str:
+    """One row a reported and a training set that share anything."""
+    frame = pd.read_csv(RESULTS / "overlap.csv")
+    counts = ["same_id", "near_duplicates", "shared_gold", "shared_hop"]
+    found = frame[frame[counts].sum(axis=1) > 0]
+    rows = {
+        f"{row['reported']}, {row['training']}": [str(int(row[name])) for name in ("questions", "fitted", *counts)]
+        for _, row in found.iterrows()
+    }
+    head = ["questions", "fitted on", "same id", "nearly the same text", "shared gold passage", "shared single hop"]
+    return table("reported, training", head, rows)
+
+
+def coefficients() -> str:
+    """One row a signal of each model: its coefficient, and per standard deviation of the signal."""
+    record = tomllib.loads(COEFFICIENTS.read_text(encoding="utf-8"))
+    models, standard = record["with_tokens"], record["standardised"]["with_tokens"]
+    rows = {
+        f"{model}: {signal}": [f"{models[model][signal]:.2f}", f"{value:.2f}"]
+        for model in ("start", "step")
+        for signal, value in standard[model].items()
+    }
+    return table("model: signal", ["coefficient", "per standard deviation"], rows)
 
 
 def table(corner: str, head: tuple[str, ...] | list[str], rows: dict[str, list[str]]) -> str:

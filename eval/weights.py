@@ -1,7 +1,7 @@
 """How far the weights of `dynamic_hybrid` are from the best in hindsight, by rules and as learned.
 
     python eval/weights.py musique --path FOLDER
-    python eval/weights.py hotpotqa --path FOLDER --setting pooled
+    python eval/weights.py hotpotqa --path FOLDER --setting pooled --graph mention_chains
 
 recall@5 with each side alone; with the rules' weights; with those of a ridge regression that saw neither a question nor
 an equal one (nested five-fold cross-validation); with the one point of the grid that is best on average over these
@@ -25,6 +25,7 @@ from rich.table import Table
 import kg2rag
 from kg2rag.evaluation import evaluate
 from kg2rag.evaluation.significance import bootstrap_interval
+from kg2rag.retrievers.dynamic_hybrid.analysis import reconsidered
 
 METRIC = "recall@5"
 
@@ -34,17 +35,20 @@ def main(
     path: Annotated[Path | None, typer.Option()] = None,
     setting: Annotated[str | None, typer.Option()] = None,
     seed: Annotated[int, typer.Option()] = 0,
+    graph: Annotated[str, typer.Option(help="The fourth side.")] = kg2rag.DynamicHybrid.graph,
+    coefficients: Annotated[str, typer.Option(help="Of mention_chains.")] = kg2rag.DynamicHybrid.coefficients,
     save: Annotated[Path | None, typer.Option(help="Write the analyser fitted on all questions.")] = None,
 ) -> None:
     """Measure on one data set."""
     data = kg2rag.load(dataset, path=path, setting=setting)
-    hybrid = kg2rag.DynamicHybrid(kg2rag.KnowledgeBase.build(data.corpus))
+    hybrid = kg2rag.DynamicHybrid(kg2rag.KnowledgeBase.build(data.corpus), graph=graph, coefficients=coefficients)
 
     def score(rankings: Sequence[kg2rag.Ranking]) -> np.ndarray:
         return evaluate(rankings, data, [METRIC])[METRIC].to_numpy()
 
     runs = {side: retriever.retrieve_batch(data.queries, 100) for side, retriever in hybrid.sides().items()}
-    rules = regret(hybrid.analyse(data.queries), runs, score)
+    analyses = [reconsidered(*pair) for pair in zip(hybrid.analyse(data.queries), runs["graph"], strict=True)]
+    rules = regret(analyses, runs, score)
     scores = grid_scores(runs, score, simplex())
     learned = cross_validate(data.queries, scores, seed=seed)
     if save is not None:

@@ -48,6 +48,12 @@ def test_building_a_knowledge_base_object_loads_no_torch() -> None:
     assert loaded_after(code).isdisjoint({"torch", "matplotlib", "ranx"})
 
 
+def test_a_comparison_loads_no_torch_and_of_ranx_its_metrics_alone() -> None:
+    code = "import kg2rag; data = kg2rag.load('bundled'); kb = kg2rag.KnowledgeBase.build(data.corpus)"
+    code += "; kg2rag.compare({'bm25': kg2rag.BM25(kb)}, data)"
+    assert loaded_after(code).isdisjoint({"torch", "ranx", "seaborn", "ir_datasets", "transformers"})
+
+
 def test_the_public_names_are_sorted_and_each_stands_once() -> None:
     assert list(kg2rag.__all__) == sorted(set(kg2rag.__all__))
 

@@ -115,15 +115,14 @@ def mention_walk(kb: kg2rag.KnowledgeBase, data: kg2rag.QADataset, _: int) -> Re
     """Personalised PageRank over the mention graph, query-aware weights switched off, against networkx."""
     import networkx as nx
 
-    from kg2rag.knowledge.graph.walks import query_aware_walks
+    from kg2rag.knowledge.graph.walks import NodeWeights
 
     graph = mention_graph(kb, backward=0.3, name_weight=0.03, max_mentions=50)
     queries = data.queries[:10]
     vectors, n = kb.encode_queries(queries), graph.n_nodes
-    restarts = np.zeros((len(queries), n))
-    for i, ranking in enumerate(kg2rag.Dense(kb).retrieve_batch(queries, 10)):
-        restarts[i, ranking.rows] = np.maximum(ranking.scores, 0.01)
-    allowed, flat = np.ones((len(queries), n), dtype=bool), 1e12
+    hits = kg2rag.Dense(kb).retrieve_batch(queries, 10)
+    restarts = [NodeWeights.of(ranking.rows, np.maximum(ranking.scores, 0.01)) for ranking in hits]
+    settings = {"damping": 0.5, "temperature": 1e12, "iterations": 50}
     network = nx.DiGraph()
     network.add_nodes_from(range(n))
     for source, target, weight in zip(graph.sources.tolist(), graph.targets.tolist(), graph.weights, strict=True):
@@ -131,11 +130,11 @@ def mention_walk(kb: kg2rag.KnowledgeBase, data: kg2rag.QADataset, _: int) -> Re
         network.add_edge(source, target, weight=known + weight)
 
     def ours() -> np.ndarray:
-        edges = (graph.indptr, graph.targets, graph.weights, graph.sentence_ptr, graph.sentences, kb.sentence_vectors)
-        return query_aware_walks(edges, vectors, restarts, allowed, 0.5, flat, 50)[0]
+        found = graph.walked.walks(kb.sentence_vectors, vectors, restarts, **settings)
+        return np.stack([walk.dense(n) for walk in found])
 
     def plain() -> np.ndarray:
-        starts = [{int(node): row[node] for node in np.flatnonzero(row)} for row in restarts]
+        starts = [dict(zip(start.nodes.tolist(), start.weights.tolist(), strict=True)) for start in restarts]
         ranks = [nx.pagerank(network, alpha=0.5, personalization=start, tol=1e-12) for start in starts]
         return np.array([[rank[node] for node in range(n)] for rank in ranks])
 

@@ -9,13 +9,14 @@ from typing import Annotated
 
 import typer
 
-from kg2rag.cli.options import DataOptions, Limit, Seed, SystemOptions, split_names, spread
+from kg2rag.cli.options import DataOptions, Limit, Seed, SystemOptions, WorkerOptions, split_names, spread
 
 
 @spread(dataset="bundled")
 def compare(
     data: DataOptions,
     on: SystemOptions,
+    by: WorkerOptions,
     limit: Limit = None,
     metrics: Annotated[
         str | None,
@@ -47,16 +48,17 @@ def compare(
         if file.stem in systems:
             raise ValueError(f"--runs {file}: {file.stem!r} is the name of another system. Rename the file.")
         systems[file.stem] = Recorded.from_trec(file, questions.corpus)
-    result = run(
-        systems,
-        questions,
-        metrics=names,
-        k=k,
-        baseline=baseline,
-        seed=seed,
-        command=shlex.join(["kg2rag", *sys.argv[1:]]),
-        counter=counter_of(kb.embedder),
-    )
+    with by.open():
+        result = run(
+            systems,
+            questions,
+            metrics=names,
+            k=k,
+            baseline=baseline,
+            seed=seed,
+            command=shlex.join(["kg2rag", *sys.argv[1:]]),
+            counter=counter_of(kb.embedder),
+        )
     folder = out or Path("reports") / data.dataset
     result.save(folder)
     console = Console()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
@@ -27,9 +28,12 @@ GRAPHS = (
     "mentions, cooccurrence (no LLM); openie:, subkgs:, triples:, graphml:FILE; graph:, lightrag:, msgraphrag:FOLDER; "
     "dependency[:MODEL]; joined by + for their union."
 )
+EMBEDDERS = "A sentence-transformers model, or static:MODEL (distilled from it once, much faster); MiniLM otherwise."
 Graph = Annotated[str, typer.Option(help=GRAPHS)]
 Limit = Annotated[int | None, typer.Option(min=1, help="Draw so many questions; the corpus stays whole.")]
 Seed = Annotated[int, typer.Option(help="Of the draw, the bootstrap and the randomisation test.")]
+Backend = Annotated[str, typer.Option(help="loky (processes on this machine), dask or ray.")]
+Cluster = Annotated[str | None, typer.Option(help="Address of a running Dask or Ray; a local one otherwise.")]
 
 
 @dataclass(frozen=True)
@@ -54,22 +58,39 @@ class DataOptions:
 
 
 @dataclass(frozen=True)
+class WorkerOptions:
+    """The options that say by whom independent pieces of work are done; they change no result."""
+
+    jobs: Annotated[int | None, typer.Option(min=0, help="Processes; 0: as many as processors. One otherwise.")] = None
+    backend: Backend = "loky"
+    cluster: Cluster = None
+
+    def open(self) -> AbstractContextManager[int]:
+        """`kg2rag.compute.workers`: this process alone where nothing is asked for."""
+        from kg2rag.compute import workers
+
+        alone = self.backend == "loky" and self.cluster is None
+        return workers((1 if alone else 0) if self.jobs is None else self.jobs, self.backend, self.cluster)
+
+
+@dataclass(frozen=True)
 class SystemOptions:
     """The options that name systems and what they run on."""
 
     graph: Graph = "mentions"
-    embedder: Annotated[str | None, typer.Option(help="A sentence-transformers model; MiniLM otherwise.")] = None
-    dtype: Annotated[str, typer.Option(help="auto, bfloat16 or float32.")] = "auto"
-    systems: Annotated[str, typer.Option(help="core (six of them), all, or names separated by commas.")] = "core"
+    embedder: Annotated[str | None, typer.Option(help=EMBEDDERS)] = None
+    dtype: Annotated[str, typer.Option(help="auto, bfloat16 or float32; on a GPU also float16.")] = "auto"
+    device: Annotated[str, typer.Option(help="cpu, cuda (every GPU), auto, or such as cuda:0,cuda:1.")] = "cpu"
+    systems: Annotated[str, typer.Option(help="core (seven of them), all, or names separated by commas.")] = "core"
     settings: Annotated[list[str] | None, typer.Option("--set", help="system.parameter=value; may be repeated.")] = None
 
     def build(self, corpus: Corpus) -> tuple[KnowledgeBase, dict[str, Retriever]]:
         """The knowledge base over a corpus, and the systems by name."""
-        from kg2rag.compute import DEFAULT_MODEL, SentenceEncoder
+        from kg2rag.compute import DEFAULT_MODEL, embedder_named
         from kg2rag.knowledge import KnowledgeBase
         from kg2rag.retrievers.systems import CORE, build_all
 
-        encoder = SentenceEncoder(self.embedder or DEFAULT_MODEL, dtype=self.dtype)
+        encoder = embedder_named(self.embedder or DEFAULT_MODEL, dtype=self.dtype, device=self.device)
         kb = KnowledgeBase.build(corpus, self.graph, embedder=encoder)
         named = {"core": CORE, "all": None}
         wanted = named[self.systems] if self.systems in named else split_names(self.systems)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kg2rag.cli.options import show
+from kg2rag.cli.options import Backend, Cluster, show
 
 if TYPE_CHECKING:
     from kg2rag.experiments.sweep import SweepResult
@@ -21,7 +21,8 @@ def sweep(
     resume: Annotated[bool, typer.Option("--resume", help="Run those that are not finished.")] = False,
     report: Annotated[bool, typer.Option("--report", help="Report on those that are finished.")] = False,
     jobs: Annotated[int, typer.Option(min=0, help="Processes; 0: as many as there are processors.")] = 0,
-    backend: Annotated[str, typer.Option(help="loky (this machine), dask or ray.")] = "loky",
+    backend: Backend = "loky",
+    cluster: Cluster = None,
     out: Annotated[Path | None, typer.Option(help="Where the results go; reports/sweeps/NAME otherwise.")] = None,
 ) -> None:
     """Sweep over configurations: choose on dev questions, judge on test questions."""
@@ -38,7 +39,7 @@ def sweep(
         result = SweepResult.load(folder)
     else:
         try:
-            result = wanted.run(folder, jobs=jobs, resume=resume, backend=backend)
+            result = wanted.run(folder, jobs=jobs, resume=resume, backend=backend, cluster=cluster)
         except KeyboardInterrupt:
             typer.echo(f"\nInterrupted. What is finished lies in {folder}; go on with --resume.", err=True)
             raise typer.Exit(130) from None

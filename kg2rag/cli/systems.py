@@ -12,13 +12,13 @@ from kg2rag.cli.options import DataOptions, Limit, Seed, SystemOptions, show, sp
 
 def list_systems() -> None:
     """The named systems and the parameters that --set can change."""
-    from kg2rag.retrievers.systems import names, parameters
+    from kg2rag.retrievers.systems import TRAINED, names, parameters
 
     show(
         ("system", "parameters"),
         (
             (name, ", ".join(f"{key}={value!r}" for key, value in parameters(name).items()) or "none")
-            for name in names()
+            for name in (*names(), *TRAINED)
         ),
     )
 

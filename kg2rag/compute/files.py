@@ -11,6 +11,10 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 def write(path: Path, content: bytes) -> None:
@@ -55,6 +59,13 @@ def new_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
             raise
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def mapped(path: Path) -> NDArray[Any]:
+    """The array of an `.npy` file, read-only; what is used of it is read when it is used."""
+    import numpy as np
+
+    return np.asarray(np.load(path, mmap_mode="r"))
 
 
 def remove_folder(path: Path) -> None:

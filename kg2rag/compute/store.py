@@ -1,8 +1,10 @@
 """A content-addressed cache on disk: (stage, parameters, inputs) -> a directory of files, built once.
 
 An entry is written whole (see `compute.files`) with a manifest of sizes and checksums, which a process checks when it
-first opens the entry. If two processes build the same entry, one copy is kept. A damaged entry is reported and rebuilt,
-never used. Contents are Parquet, Arrow, `.npy` and JSON; nothing is ever unpickled.
+first opens the entry; a large file whose size and time of modification are the manifest's is not read for that, so that
+gigabytes open as fast as kilobytes (`Store.verify` reads every byte). If two processes build the same entry, one copy
+is kept. A damaged entry is reported and rebuilt, never used. Contents are Parquet, Arrow, `.npy` and JSON; nothing is
+ever unpickled.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import json
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -23,6 +25,9 @@ from kg2rag.text.records import sha256
 MANIFEST = "manifest.json"
 _CHECKOUT = Path(__file__).resolve().parents[2]
 verified: set[Path] = set()
+LARGE = 8 << 20
+"""Bytes from which a file is not read as long as size and time agree. Writing so many takes longer than a tick of the
+file system's clock, so no later change has the same time."""
 
 
 class DamagedEntryWarning(UserWarning):
@@ -93,7 +98,7 @@ class Store:
             with new_folder(path) as partial:
                 build(partial)
                 found = sorted(file for file in partial.rglob("*") if file.is_file())
-                files = {str(f.relative_to(partial)): {"size": f.stat().st_size, "sha256": sha256(f)} for f in found}
+                files = {str(file.relative_to(partial)): _state(file) for file in found}
                 manifest = {"stage": stage, "key": key, "created": time.time(), "files": files}
                 (partial / MANIFEST).write_text(json.dumps(manifest, indent=1, ensure_ascii=False), encoding="utf-8")
             verified.add(path)
@@ -102,34 +107,37 @@ class Store:
                 raise
 
     def _sound(self, path: Path, then: str) -> bool:
-        """Whether an entry is intact; a damaged one is reported and deleted."""
-        if (damage := self._damage(path)) is not None:
+        """Whether an entry is intact; a damaged one is reported and deleted, not one that another process deletes."""
+        if (damage := self._damage(path)) is not None and path.is_dir():
             warnings.warn(f"{path}: {damage}; {then}.", DamagedEntryWarning, stacklevel=3)
             remove_folder(path)
         return damage is None
 
-    def _damage(self, path: Path) -> str | None:
-        """What is wrong with an entry, or None. Checksums are verified once per process and entry."""
-        if path in verified:
+    def _damage(self, path: Path, *, thorough: bool = False) -> str | None:
+        """What is wrong with an entry, or None. Checked once per process and entry; `thorough`: large files too."""
+        if path in verified and not thorough:
             return None
         try:
             files = _read_manifest(path)[2]
         except (OSError, ValueError) as error:
             return f"its manifest cannot be read ({error})"
-        for name, (size, checksum) in files.items():
+        for name, (size, checksum, modified) in files.items():
             file = path / name
             if not file.is_file():
                 return f"{name} is missing"
-            if file.stat().st_size != size:
-                return f"{name} has {file.stat().st_size} bytes instead of {size}"
-            if sha256(file) != checksum:
+            found = file.stat()
+            if found.st_size != size:
+                return f"{name} has {found.st_size} bytes instead of {size}"
+            unread = size >= LARGE and found.st_mtime_ns == modified and not thorough
+            if not unread and sha256(file) != checksum:
                 return f"{name} does not match its checksum"
         verified.add(path)
         return None
 
-    def existing(self, stage: str) -> list[Path]:
-        """The intact entries of a stage, by name; damaged ones are reported and deleted."""
-        paths = [manifest.parent for manifest in sorted((self.root / stage).glob(f"[!.]*/{MANIFEST}"))]
+    def existing(self, stage: str, known: Collection[Path] = ()) -> list[Path]:
+        """The intact entries of a stage but the known ones, by name; damaged ones are reported and deleted."""
+        folder = self.root / stage
+        paths = [path for path in sorted(folder.glob("[!.]*")) if path not in known and (path / MANIFEST).is_file()]
         return [path for path in paths if self._sound(path, "its contents will be rebuilt")]
 
     def entries(self) -> Iterator[Entry]:
@@ -143,12 +151,17 @@ class Store:
             size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
             yield Entry(path, path.parent.name, size, created, key)
 
+    def remove(self, path: Path) -> None:
+        """Delete an entry, if it is there."""
+        verified.discard(path)
+        remove_folder(path)
+
     def verify(self) -> dict[Path, str]:
         """Damaged entries and what is wrong with them; reads every byte of the store."""
         damaged = {}
         for entry in self.entries():
             verified.discard(entry.path)
-            if (damage := self._damage(entry.path)) is not None:
+            if (damage := self._damage(entry.path, thorough=True)) is not None:
                 damaged[entry.path] = damage
         return damaged
 
@@ -158,8 +171,7 @@ class Store:
         entries = size = 0
         for entry in list(self.entries()):
             if entry.created <= limit:
-                remove_folder(entry.path)
-                verified.discard(entry.path)
+                self.remove(entry.path)
                 entries, size = entries + 1, size + entry.size
         size += sum(remove_leftovers(folder) for folder in self.root.glob("*/"))
         return entries, size
@@ -171,16 +183,25 @@ def entry_name(key: Mapping[str, object]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def _read_manifest(path: Path) -> tuple[dict[str, object], float, dict[str, tuple[int, str]]]:
-    """The key of an entry, when it was made, and its files: name -> (bytes, sha256).
+def _state(file: Path) -> dict[str, int | str]:
+    """What the manifest notes of a file."""
+    status = file.stat()
+    return {"size": status.st_size, "sha256": sha256(file), "modified_ns": status.st_mtime_ns}
+
+
+def _read_manifest(path: Path) -> tuple[dict[str, object], float, dict[str, tuple[int, str, object]]]:
+    """The key of an entry, when it was made, and its files: name -> (bytes, sha256, time of modification or None).
 
     ValueError if the manifest is malformed or its key is not that of the directory.
     """
     record = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
     try:
-        files = {name: (int(file["size"]), str(file["sha256"])) for name, file in record["files"].items()}
+        files = {
+            name: (int(file["size"]), str(file["sha256"]), file.get("modified_ns"))
+            for name, file in record["files"].items()
+        }
         key, created = dict(record["key"]), float(record["created"])
-    except (AttributeError, KeyError, TypeError) as error:
+    except (AttributeError, KeyError, OverflowError, TypeError) as error:
         raise ValueError(f"{type(error).__name__}: {error}") from error
     if entry_name(key) != path.name:
         raise ValueError("its key is not the one that names the entry")

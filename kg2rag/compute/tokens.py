@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from kg2rag.compute.encoder import Embedder, SentenceEncoder
+from kg2rag.compute.static_encoder import StaticEncoder
 from kg2rag.types import Ranking
 
 if TYPE_CHECKING:
@@ -50,7 +51,9 @@ class EncoderTokens:
 
 
 def counter_of(embedder: Embedder) -> TokenCounter:
-    """The tokenizer of a `SentenceEncoder`; that of the default encoder for any other embedder."""
+    """The tokenizer of a `SentenceEncoder`, or of a static one's teacher; the default encoder's for other embedders."""
+    if isinstance(embedder, StaticEncoder):
+        return EncoderTokens(embedder.teacher)
     return EncoderTokens(embedder) if isinstance(embedder, SentenceEncoder) else EncoderTokens()
 
 

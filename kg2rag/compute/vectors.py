@@ -1,7 +1,9 @@
 """(encoder, text) -> vector, kept in the store: no text is encoded twice.
 
 The vectors of an encoder are stored in immutable shards, each an entry that is written when it is full, so that an
-interruption costs at most one shard.
+interruption costs at most one shard. What a process has seen of them it keeps as a sorted index of their keys, so that
+looking up n texts among N costs O(n log N), however many shards there are. Single questions leave small shards; where
+there are `MANY`, they are joined.
 """
 
 from __future__ import annotations
@@ -10,18 +12,26 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kg2rag.compute.hardware import threads
-from kg2rag.compute.store import Store
+from kg2rag.compute.pieces import has_workers, run_pieces
+from kg2rag.compute.store import Store, verified
 from kg2rag.types import Matrix
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
 
 ROWS = 32  # texts in a batch
 SHARD = 2048  # texts in a shard
+WORTH_SENDING = 256  # texts; fewer, such as questions, are encoded sooner than a worker has opened the model
+MANY = 64  # small shards: questions asked one by one since the last joining
 
 
 @dataclass(frozen=True)
@@ -32,7 +42,8 @@ class VectorCache:
     ----------
     encoder : fingerprint of the encoder; equal fingerprints mean equal vectors.
     lengths : texts -> the padded length of each, in tokens. A batch holds texts of one length.
-    forward : at most `ROWS` texts of equal length -> (n, dim) unit vectors; called from several threads at once.
+    forward : the texts of a batch -> (n, dim) unit vectors; called from several threads at once.
+    batches : the lengths of a shard, longest first -> its batches; `batches_of`, where not given.
     """
 
     store: Store
@@ -40,6 +51,18 @@ class VectorCache:
     dim: int
     lengths: Callable[[Sequence[str]], list[int]]
     forward: Callable[[Sequence[str]], Matrix]
+    batches: Callable[[Sequence[int]], Iterable[slice]] | None = None
+
+    def lacking(self, texts: Sequence[str]) -> list[str]:
+        """The distinct texts that are in no shard."""
+        if not texts:
+            return []
+        distinct, first = np.unique(_hashes(texts), return_index=True)
+        missing = np.ones(len(distinct), dtype=bool)
+        _shards(self.store.root, self.encoder).look_up(
+            distinct, np.empty((len(distinct), self.dim), dtype=np.float32), missing
+        )
+        return [texts[i] for i in np.sort(first[missing]).tolist()]
 
     def of(self, texts: Sequence[str]) -> Matrix:
         """(n_texts, dim), in the given order; texts that are in no shard are encoded and stored."""
@@ -49,43 +72,190 @@ class VectorCache:
         distinct, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
         vectors = np.empty((len(distinct), self.dim), dtype=np.float32)
         missing = np.ones(len(distinct), dtype=bool)
-        for shard in self.store.existing(f"vectors-{self.encoder}"):
-            _fill(shard, distinct, vectors, missing)
+        shards = _shards(self.store.root, self.encoder)
+        shards.look_up(distinct, vectors, missing)
         if missing.any():
             for shard in self._encode([texts[i] for i in first[missing].tolist()]):
                 _fill(shard, distinct, vectors, missing)
+            shards.join(SHARD)
         return vectors[inverse]
 
     def _encode(self, texts: list[str]) -> Iterator[Path]:
+        """The shards of texts, each as soon as it is stored: by the workers of `compute.workers`, or threads here."""
         from tqdm.auto import tqdm
 
         lengths = self.lengths(texts)
         order = sorted(range(len(texts)), key=lambda i: (-lengths[i], i))  # longest first: the estimate only improves
+        parts = [order[start : start + SHARD] for start in range(0, len(order), SHARD)]
+        shards = ([(texts[i], lengths[i]) for i in part] for part in parts)
         with tqdm(total=len(texts), desc="encoding", unit="text", disable=None, leave=False) as bar:
-            for start in range(0, len(order), SHARD):
-                shard = order[start : start + SHARD]
-                chosen = [texts[i] for i in shard]
-                batches = list(batches_of([lengths[i] for i in shard]))
+            if self.batches is None and has_workers() and len(texts) >= WORTH_SENDING:
+                for number, vectors in run_pieces(partial(_forwarded, self.forward), shards, _described):
+                    bar.update(len(vectors))
+                    yield self._stored([texts[i] for i in parts[number]], [vectors])
+                return
+            for shard in shards:
+                batches = _side_by_side(self.forward, shard, self.batches or batches_of)
+                yield self._stored([text for text, _ in shard], _ticking(bar, batches))
 
-                def build(folder: Path, chosen: list[str] = chosen, batches: list[slice] = batches) -> None:
-                    vectors = np.empty((len(chosen), self.dim), dtype=np.float32)
-                    for batch, found in zip(batches, self._side_by_side(chosen, batches), strict=True):
-                        vectors[batch] = found
-                        bar.update(batch.stop - batch.start)
-                    np.save(folder / "vectors.npy", vectors)
-                    np.save(folder / "keys.npy", _hashes(chosen).view(np.uint8).reshape(-1, 16))
+    def _stored(self, texts: Sequence[str], batches: Iterable[Matrix]) -> Path:
+        hashes = _hashes(texts)
 
-                texts_hash = hashlib.sha256(_hashes(chosen).tobytes()).hexdigest()
-                key = {"encoder": self.encoder, "texts": texts_hash}
-                yield self.store.entry(f"vectors-{self.encoder}", key, build)
+        def build(folder: Path) -> None:
+            _write(folder, hashes, np.concatenate(list(batches), dtype=np.float32))
 
-    def _side_by_side(self, texts: list[str], batches: list[slice]) -> Iterator[Matrix]:
-        """The vectors of every batch, in order; one thread per batch, so that threads change no bit."""
-        pool = ThreadPoolExecutor(min(threads(), len(batches)))
-        try:
-            yield from pool.map(self.forward, [texts[batch] for batch in batches])
-        finally:
-            pool.shutdown(cancel_futures=True)
+        return self.store.entry(_stage(self.encoder), _key(self.encoder, hashes), build)
+
+
+Shard = Sequence[tuple[str, int]]  # texts and their padded lengths
+
+
+def _forwarded(forward: Callable[[Sequence[str]], Matrix], shard: Shard) -> Matrix:
+    """(n_texts, dim) the vectors of a shard."""
+    return np.concatenate(list(_side_by_side(forward, shard, batches_of)), dtype=np.float32)
+
+
+def _side_by_side(
+    forward: Callable[[Sequence[str]], Matrix], shard: Shard, split: Callable[[Sequence[int]], Iterable[slice]]
+) -> Iterator[Matrix]:
+    """The vectors of every batch, in order; one thread per batch, so that threads change no bit."""
+    texts, batches = [text for text, _ in shard], list(split([length for _, length in shard]))
+    pool = ThreadPoolExecutor(min(threads(), len(batches)))
+    try:
+        yield from pool.map(forward, [texts[batch] for batch in batches])
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _ticking(bar: tqdm[None], batches: Iterable[Matrix]) -> Iterator[Matrix]:
+    for batch in batches:
+        bar.update(len(batch))
+        yield batch
+
+
+def _described(shard: Shard) -> str:
+    return f"{len(shard)} texts to encode, the first {shard[0][0][:60]!r}"
+
+
+class _Shards:
+    """The shards of one encoder in one store, as far as this process has seen them; safe to share between threads.
+
+    Attributes
+    ----------
+    paths : the shards of the index.
+    starts : (n_keys,) the first eight bytes of every key as a number, ascending.
+    keys : (n_keys,) the keys in that order. places : (n_keys, 2) the shard of each, among `paths`, and its row there.
+    """
+
+    def __init__(self, root: Path, encoder: str) -> None:
+        self.store, self.encoder, self.lock = Store(root), encoder, Lock()
+        self._forget()
+
+    def _forget(self) -> None:
+        self.paths: list[Path] = []
+        self.known: frozenset[Path] = frozenset()
+        self.starts, self.keys = np.empty(0, np.uint64), np.empty(0, "V16")
+        self.places = np.empty((0, 2), dtype=np.int64)
+
+    def look_up(self, wanted: NDArray[np.void], vectors: Matrix, missing: NDArray[np.bool_]) -> None:
+        """Copy the vectors of wanted keys that the store has, and clear their `missing` flags."""
+        with self.lock:
+            if not self.known <= verified:  # one was deleted, or is to be checked again
+                self._forget()
+            self._copy(wanted, vectors, missing)
+            if missing.any() and self._see_new():
+                self._copy(wanted, vectors, missing)
+
+    def _see_new(self) -> bool:
+        """Add the shards that this and other processes have written since; whether there are any."""
+        found: list[tuple[Path, NDArray[np.void]]] = []
+        for path in self.store.existing(_stage(self.encoder), self.known):
+            try:
+                found.append((path, _keys(path)))
+            except FileNotFoundError:  # joined by another process at this moment; the joined one is listed next time
+                continue
+        if not found:
+            return False
+        places = [
+            np.stack([np.full(len(keys), number), np.arange(len(keys))], axis=1)
+            for number, (_, keys) in enumerate(found, start=len(self.paths))
+        ]
+        keys = np.concatenate([self.keys, *(keys for _, keys in found)])
+        starts = _starts(keys)
+        order = np.argsort(starts, kind="stable")
+        self.starts, self.keys, self.places = starts[order], keys[order], np.concatenate([self.places, *places])[order]
+        self.paths += [path for path, _ in found]
+        self.known = frozenset(self.paths)
+        return True
+
+    def _copy(self, wanted: NDArray[np.void], vectors: Matrix, missing: NDArray[np.bool_]) -> None:
+        sought = np.flatnonzero(missing)
+        at, starts = np.searchsorted(self.starts, _starts(wanted[sought])), _starts(wanted[sought])
+        found, where = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        while True:  # once more only where two keys share their first eight bytes
+            alike = np.flatnonzero(at < len(self.starts))
+            alike = alike[self.starts[at[alike]] == starts[alike]]
+            if not len(alike):
+                break
+            same = alike[self.keys[at[alike]] == wanted[sought[alike]]]
+            found.append(sought[same])
+            where.append(at[same])
+            rest = np.setdiff1d(alike, same)
+            sought, at, starts = sought[rest], at[rest] + 1, starts[rest]
+        rows, places = np.concatenate(found), self.places[np.concatenate(where)]
+        for number in np.unique(places[:, 0]).tolist():
+            here = places[:, 0] == number
+            try:
+                stored = np.load(self.paths[number] / "vectors.npy", mmap_mode="r")
+            except FileNotFoundError:  # joined or pruned by another process
+                verified.discard(self.paths[number])
+                continue
+            vectors[rows[here]] = stored[places[here, 1]]
+            missing[rows[here]] = False
+
+    def join(self, size: int) -> None:
+        """Write the shards of fewer than `size` texts anew, in shards of that size, where there are `MANY`.
+
+        A kill in between leaves vectors that are stored twice, which changes no result.
+        """
+        with self.lock:
+            self._see_new()
+            small = [path for path in self.paths if path in verified and len(_keys(path)) < size]
+            if len(small) < MANY:
+                return
+            try:
+                keys = np.concatenate([_keys(path) for path in small])
+                vectors = np.concatenate([np.load(path / "vectors.npy") for path in small])
+            except FileNotFoundError:  # another process joins them
+                return
+            for start in range(0, len(keys), size):
+                part = slice(start, start + size)
+
+                def build(folder: Path, part: slice = part) -> None:
+                    _write(folder, keys[part], vectors[part])
+
+                self.store.entry(_stage(self.encoder), _key(self.encoder, keys[part]), build)
+            for path in small:
+                self.store.remove(path)
+            self._forget()
+
+
+@lru_cache(maxsize=64)
+def _shards(root: Path, encoder: str) -> _Shards:
+    return _Shards(root, encoder)
+
+
+def _stage(encoder: str) -> str:
+    return f"vectors-{encoder}"
+
+
+def _key(encoder: str, keys: NDArray[np.void]) -> dict[str, object]:
+    return {"encoder": encoder, "texts": hashlib.sha256(keys.tobytes()).hexdigest()}
+
+
+def _write(folder: Path, keys: NDArray[np.void], vectors: Matrix) -> None:
+    np.save(folder / "vectors.npy", vectors)
+    np.save(folder / "keys.npy", keys.view(np.uint8).reshape(-1, 16))
 
 
 def _fill(shard: Path, wanted: NDArray[np.void], vectors: Matrix, missing: NDArray[np.bool_]) -> None:
@@ -93,9 +263,8 @@ def _fill(shard: Path, wanted: NDArray[np.void], vectors: Matrix, missing: NDArr
     keys = _keys(shard)
     at = np.minimum(np.searchsorted(wanted, keys), len(wanted) - 1)
     found = np.flatnonzero(wanted[at] == keys)
-    if len(found):
-        vectors[at[found]] = np.load(shard / "vectors.npy", mmap_mode="r")[found]
-        missing[at[found]] = False
+    vectors[at[found]] = np.load(shard / "vectors.npy", mmap_mode="r")[found]
+    missing[at[found]] = False
 
 
 @lru_cache(maxsize=8192)
@@ -103,6 +272,11 @@ def _keys(shard: Path) -> NDArray[np.void]:
     """The keys of a shard; read once per process, since shards never change."""
     keys: NDArray[np.void] = np.load(shard / "keys.npy").view("V16").ravel()
     return keys
+
+
+def _starts(keys: NDArray[np.void]) -> NDArray[np.uint64]:
+    """The first eight bytes of each key."""
+    return np.ascontiguousarray(keys).view(np.uint64).reshape(-1, 2)[:, 0].copy()
 
 
 def batches_of(lengths: Sequence[int]) -> Iterator[slice]:

@@ -50,7 +50,8 @@ class PassageTokens:
         context, `tokens.cut`, passes over it and tries the next.)
         """
         self.count(rankings)
-        kept = [int(np.searchsorted(np.cumsum(self.of(r)), budget, side="right")) for r in rankings]
+        counts = self._counts
+        kept = [int(np.searchsorted(np.cumsum(counts[r.rows]), budget, side="right")) for r in rankings]
         return [Ranking(r.query_id, r.rows[:n], r.scores[:n], r.ids) for r, n in zip(rankings, kept, strict=True)]
 
 

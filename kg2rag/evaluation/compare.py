@@ -20,7 +20,7 @@ from kg2rag.evaluation.curves import depth_curve, depths_below, token_curve
 from kg2rag.evaluation.graphs import Strategy, over_graphs
 from kg2rag.evaluation.metric_names import DEFAULT_METRICS, Metric, Metrics, own_functions, parse_metrics
 from kg2rag.evaluation.metrics import checked_scores
-from kg2rag.evaluation.running import System, check_systems, run
+from kg2rag.evaluation.running import System, check_systems, remarks, run
 from kg2rag.evaluation.score_table import per_query_table, score_table
 from kg2rag.types import GoldUnit, QADataset, Ranking, at_least, require, require_dataset, require_k
 
@@ -104,6 +104,7 @@ def compare(
             },
             "systems": {name: repr(alike[0]) for name, alike in repeated.items()},
             "seeds": {name: list(map(repr, alike)) for name, alike in repeated.items() if len(alike) > 1},
+            "remarks": remarks({name: alike[0] for name, alike in repeated.items()}),
             "metrics": [metric.name for metric in parsed],
             **own_functions(parsed),
             "k": k,

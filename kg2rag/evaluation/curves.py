@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from kg2rag.evaluation.budgets import PassageTokens
-from kg2rag.evaluation.metrics import as_numbers, score
+from kg2rag.evaluation.gold import as_numbers
+from kg2rag.evaluation.metrics import score
 from kg2rag.types import FloatArray, GoldUnit, IntArray, QADataset, Ranking
 
 DEPTHS = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000)
@@ -69,11 +70,12 @@ def _recall(
     width = max(1, *(len(ranking) for ranking in rankings))
     # Padded to one length with numbers of no passage, which do not change recall: ranx takes queries of one shape.
     filler = list(range(-1, -width - 1, -1))
-    ranked, gold = [], []
+    ranked: list[list[int]] = []
+    gold: list[Mapping[int, int]] = []
     for budget in budgets:
         found, wanted = as_numbers(tokens.cut(rankings, budget), data, unit)
         ranked += [hits + filler[len(hits) :] for hits in found]
-        gold += wanted * (len(rankings) // len(wanted))
+        gold += [*wanted] * (len(rankings) // len(wanted))
     recall: FloatArray = score(gold, ranked, ["recall"])["recall"]
     means: FloatArray = recall.reshape(len(budgets), -1).mean(axis=1)
     return means

@@ -1,4 +1,4 @@
-"""Rankings + gold -> one score per query and metric; the only module that calls ranx.
+"""Rankings + gold -> one score per query and metric; the only module that scores by ranx, see `formulas_of_ranx`.
 
 ranx [1] computes every named metric; added here are its missing checks, two definitions that it lacks (`all_recall@k`,
 1 where every gold passage is in the top k, and HotpotQA's supporting sentences in `sentences.py`), and functions of the
@@ -17,6 +17,8 @@ import pandas as pd
 
 from kg2rag.evaluation.budgets import PassageTokens
 from kg2rag.evaluation.checks import check_rankings
+from kg2rag.evaluation.formulas_of_ranx import formula
+from kg2rag.evaluation.gold import as_numbers, lifted
 from kg2rag.evaluation.metric_names import SUPPORT, Metric, Metrics, function_scores, parse_metrics
 from kg2rag.evaluation.sentences import supporting_sentences
 from kg2rag.types import FloatArray, GoldUnit, QADataset, Ranking
@@ -102,57 +104,7 @@ def _own(
     if not wanted:
         return {}
     judged, gold = lifted(rankings, data, unit)
-    return {metric.name: function_scores(metric, judged, gold) for metric in wanted}
-
-
-def as_numbers(
-    rankings: Sequence[Ranking], data: QADataset, unit: GoldUnit
-) -> tuple[list[list[int]], list[dict[int, int]]]:
-    """Hits and gold as numbers of passages or documents."""
-    judged, gold = lifted(rankings, data, unit)
-    number = data.corpus.row if unit == "passage" else _document_numbers(data).__getitem__
-    ranked = [ranking.rows.tolist() for ranking in judged]
-    return ranked, [{number(id_): grade for id_, grade in grades.items()} for grades in gold]
-
-
-def lifted(
-    rankings: Sequence[Ranking], data: QADataset, unit: GoldUnit
-) -> tuple[Sequence[Ranking], list[Mapping[str, int]]]:
-    """Rankings and gold by the ids of what is judged; only here are passages lifted to documents.
-
-    A document has the rank and the score of its best passage, and the highest grade of its gold passages.
-    """
-    if unit not in ("passage", "document"):
-        raise ValueError(f"unit must be 'passage' or 'document', not {unit!r}.")
-    corpus = data.corpus
-    if unit == "passage":
-        if data.unit == "document":
-            raise ValueError(
-                f"{data.name}: the gold names documents, so passages cannot be judged. Use unit='document'."
-            )
-        return rankings, [question.gold for question in data.questions]
-    number = _document_numbers(data)
-    documents = list(number)
-    document = np.array([number[doc_id] for doc_id in corpus.doc_ids], dtype=np.int64)
-    judged = []
-    for ranking in rankings:
-        of_hits = document[ranking.rows]
-        first = np.sort(np.unique(of_hits, return_index=True)[1])
-        judged.append(Ranking(ranking.query_id, of_hits[first], ranking.scores[first], documents))
-    gold: list[Mapping[str, int]] = [question.gold for question in data.questions]
-    return judged, gold if data.unit == "document" else [_lifted_gold(grades, data) for grades in gold]
-
-
-def _document_numbers(data: QADataset) -> dict[str, int]:
-    return {doc_id: number for number, doc_id in enumerate(dict.fromkeys(data.corpus.doc_ids))}
-
-
-def _lifted_gold(gold: Mapping[str, int], data: QADataset) -> dict[str, int]:
-    grades: dict[str, int] = {}
-    for id_, grade in gold.items():
-        doc_id = data.corpus.doc_ids[data.corpus.row(id_)]
-        grades[doc_id] = max(grade, grades.get(doc_id, 0))
-    return grades
+    return {metric.name: function_scores(metric, judged, gold.by_id) for metric in wanted}
 
 
 def _supported(metrics: Sequence[Metric], rankings: Sequence[Ranking], data: QADataset) -> dict[str, FloatArray]:
@@ -179,25 +131,18 @@ def score(
     """
     from numba import get_num_threads, set_num_threads
 
-    with warnings.catch_warnings():  # an invalid escape in ranx/data_structures/report.py; older Pythons deprecate it
-        warnings.simplefilter("ignore", SyntaxWarning)
-        warnings.simplefilter("ignore", DeprecationWarning)
-        import ranx
-
-    computed = list(dict.fromkeys(metrics))
-    if len(computed) < 2:  # given one metric alone, ranx looks it up without its "@k" and raises KeyError
-        computed = list(dict.fromkeys([*metrics, "hits", "mrr"]))
-    scores = {name: np.zeros(len(gold)) for name in computed}
+    scores = {name: np.zeros(len(gold)) for name in metrics}
     threads = get_num_threads()
+    set_num_threads(1)  # waking the others takes longer than to score a thousand queries, and they spin meanwhile
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="unsafe cast from uint64 to int64")  # while ranx compiles
             for places, qrels, run in _arrays(gold, ranked):
-                for name, found in ranx.evaluate(qrels, run, computed, return_mean=False).items():
-                    scores[name][places] = found
+                for name, found in scores.items():
+                    found[places] = formula(name)(qrels, run)
     finally:
-        set_num_threads(threads)  # below ten queries ranx leaves numba with one thread
-    return {name: scores[name] for name in metrics}
+        set_num_threads(threads)
+    return scores
 
 
 def _arrays(

@@ -6,7 +6,7 @@ import dataclasses
 import re
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from kg2rag.evaluation.checks import check_candidates, check_rankings
@@ -98,6 +98,23 @@ def replicates(system: T, seeds: int | Iterable[int]) -> list[T]:
         raise ValueError(f"Several seeds need at least two, each once, not {chosen}.")
     replaceable: Any = system
     return [dataclasses.replace(replaceable, seed=seed) for seed in chosen]
+
+
+def remarks(systems: Mapping[str, object]) -> dict[str, str]:
+    """Name -> what a system, or a retriever that it is made of, says of its rankings; only those that say anything."""
+    said = {name: " ".join(dict.fromkeys(_remarks(system))) for name, system in systems.items()}
+    return {name: text for name, text in said.items() if text}
+
+
+def _remarks(system: object) -> Iterator[str]:
+    own = getattr(system, "remark", "")
+    if own:
+        yield str(own)
+    if dataclasses.is_dataclass(system):
+        for part in (getattr(system, field.name) for field in dataclasses.fields(system)):
+            for one in part if isinstance(part, tuple) else (part,):
+                if hasattr(one, "retrieve_batch"):
+                    yield from _remarks(one)
 
 
 def run(

@@ -5,7 +5,7 @@ An extractor depends on a corpus, not on graphs or retrievers; `knowledge.graph`
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
@@ -40,11 +40,11 @@ class Mention:
 class Extraction:
     """What an extractor found.
 
-    `notes` counts what was cleaned or dropped, by cause ("triples with an empty end": 12), so that nothing is lost
-    silently.
+    `triples` is a tuple, or the columns that a large file is read to (`kg2rag.extraction.columns`). `notes` counts what
+    was cleaned or dropped, by cause ("triples with an empty end": 12), so that nothing is lost silently.
     """
 
-    triples: tuple[Triple, ...] = ()
+    triples: Sequence[Triple] = ()
     mentions: tuple[Mention, ...] = ()
     entities: tuple[Entity, ...] = ()
     notes: Mapping[str, int] = field(default_factory=dict)

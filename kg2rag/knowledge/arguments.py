@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kg2rag.compute import Embedder, SentenceEncoder, Store
+from kg2rag.compute import Embedder, SentenceEncoder, Store, embedder_named
 from kg2rag.extraction import Extraction, Extractor
 from kg2rag.extraction.sources import parse
 from kg2rag.knowledge.graph import KnowledgeGraph
@@ -47,9 +47,13 @@ def checked_source(graph: object, corpus: Corpus) -> Extractor | KnowledgeGraph:
 def checked_embedder(embedder: object) -> Embedder:
     """An embedder, the one of that name, or the default for None."""
     if embedder is None or isinstance(embedder, str):
-        return SentenceEncoder() if embedder is None else SentenceEncoder(embedder)
+        return SentenceEncoder() if embedder is None else embedder_named(embedder)
     if isinstance(embedder, type) or not fits(embedder, Embedder):
-        raise refused("embedder", embedder, "the name of a sentence-transformers model, or such as SentenceEncoder()")
+        raise refused(
+            "embedder",
+            embedder,
+            "the name of a sentence-transformers model, 'static:NAME', or such as SentenceEncoder()",
+        )
     given: Embedder = embedder  # type: ignore[assignment]
     return given
 

@@ -10,19 +10,22 @@ import dataclasses
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
-from kg2rag.compute import Embedder, Role, Store
+from kg2rag.compute import Embedder, Role, Store, encoded
 from kg2rag.extraction import Extraction, Extractor
-from kg2rag.extraction.mentions.table import VERSION, MentionTable, find_mentions, mention_sentences
+from kg2rag.extraction.mentions.sentences import mention_sentences
+from kg2rag.extraction.mentions.table import FORMAT, VERSION, MentionTable
 from kg2rag.knowledge.arguments import checked_corpus, checked_embedder, checked_source, checked_store
 from kg2rag.knowledge.changes import Change, added, removed, replaced, source_after
-from kg2rag.knowledge.graph import KnowledgeGraph
+from kg2rag.knowledge.graph import KnowledgeGraph, mapped
 from kg2rag.knowledge.graph.conversion import entity_lexicon, triple_texts
 from kg2rag.knowledge.graph.perturbation import shuffled_mentions
-from kg2rag.knowledge.indexes import trigram
+from kg2rag.knowledge.indexes import lexical, trigram
+from kg2rag.knowledge.indexes.approximate import ApproximateIndex, IndexKind
 from kg2rag.knowledge.indexes.dense import DenseIndex
 from kg2rag.knowledge.indexes.lexical import LexicalIndex, LexicalSettings
 from kg2rag.knowledge.indexes.trigram import TrigramIndex
@@ -122,11 +125,11 @@ class KnowledgeBase:
         source, corpus = self.source, self.corpus
         if isinstance(source, KnowledgeGraph):
             return source
-        key = {"corpus": corpus.fingerprint, "source": source.fingerprint}
+        key = {"corpus": corpus.fingerprint, "source": source.fingerprint, "rules": mapped.VERSION}
         path = self.store.entry(
-            "graph", key, lambda folder: KnowledgeGraph.build(source.extract(corpus), corpus).save(folder)
+            "graph", key, lambda folder: mapped.write(KnowledgeGraph.build(source.extract(corpus), corpus), folder)
         )
-        return KnowledgeGraph.load(path, corpus)
+        return mapped.read(KnowledgeGraph, path, corpus)
 
     @cached_property
     def extraction(self) -> Extraction:
@@ -138,23 +141,30 @@ class KnowledgeBase:
 
     @cached_property
     def vectors(self) -> Matrix:
-        """(n_passages, dim): the contents of every passage, encoded."""
-        return self.encode(self.corpus.contents)
+        """(n_passages, dim): the contents of every passage, encoded; read-only."""
+        return self._encoded(self.corpus.streamed_contents, {"contents": self.corpus.fingerprint})
 
     @cached_property
     def dense(self) -> DenseIndex:
         """Exact cosine search over the passages."""
         return DenseIndex(self.vectors)
 
+    def nearest(self, index: IndexKind) -> DenseIndex:
+        """Cosine search over the passages by an index of that kind; "flat" is `dense`, the others are approximate."""
+        if index == "flat":
+            return self.dense
+        key = {"corpus": self.corpus.fingerprint, "encoder": self.embedder.fingerprint(self.store)}
+        return self.part(("nearest", index), lambda: ApproximateIndex.stored(self.vectors, index, self.store, key))
+
     @cached_property
     def entities(self) -> DenseIndex:
         """Exact cosine search over the names of the graph's entities."""
-        return DenseIndex(self.encode(self.graph.names))
+        return DenseIndex(self._encoded(self.graph.names, {"entities": self.graph.fingerprint}))
 
     @cached_property
     def triple_vectors(self) -> DenseIndex:
         """Exact cosine search over the graph's triples, each encoded as "head relation tail"."""
-        return DenseIndex(self.encode(triple_texts(self.graph)))
+        return DenseIndex(self._encoded(triple_texts(self.graph), {"triples": self.graph.fingerprint}))
 
     @cached_property
     def entity_lexicon(self) -> tuple[Lexicon, list[int]]:
@@ -170,31 +180,40 @@ class KnowledgeBase:
         """Which titles and names the passages mention; from the corpus alone, whatever the graph."""
         if self.mention_table is not None:
             return self.mention_table
-        key = {"corpus": self.corpus.fingerprint, "rules": VERSION}
-        path = self.store.entry("mentions", key, lambda folder: find_mentions(self.corpus).save(folder))
-        return MentionTable.load(path)
+        key = {"corpus": self.corpus.fingerprint, "rules": VERSION, "format": FORMAT}
+        return MentionTable.load(self.store.entry("mentions", key, self._find_mentions))
+
+    def _find_mentions(self, folder: Path) -> None:
+        # Compiled, and not needed where the table is in the store.
+        from kg2rag.extraction.mentions.finding import find_mentions
+
+        find_mentions(self.corpus, self.store).save(folder)
 
     @cached_property
     def sentence_vectors(self) -> Matrix:
         """(n_texts, dim): the sentences that mention something, encoded; rows as `mention_sentences` lists them."""
-        return self.encode(mention_sentences(self.mentions, self.corpus)[1])
+        texts = mention_sentences(self.mentions, self.corpus)[1]
+        if self.mention_table is not None:
+            return self.encode(texts)
+        return self._encoded(texts, {"sentences": self.corpus.fingerprint, "rules": VERSION})
 
     @cached_property
     def trigram(self) -> TrigramIndex:
         """The passages' names and words, found by similar spellings."""
         key = {"corpus": self.corpus.fingerprint, "rules": trigram.VERSION}
-        contents = self.corpus.contents
+        contents = self.corpus.streamed_contents
         return TrigramIndex(self.store.entry("trigram", key, lambda folder: TrigramIndex.write(folder, contents)))
 
     def lexical(self, settings: LexicalSettings) -> LexicalIndex:
         """BM25 over the passages, one index for each settings."""
-        return self._lexical("bm25", {"corpus": self.corpus.fingerprint}, self.corpus.contents, settings)
+        return self._lexical("bm25", {"corpus": self.corpus.fingerprint}, self.corpus.streamed_contents, settings)
 
     def _lexical(
         self, stage: str, source: Mapping[str, str], texts: Sequence[str], settings: LexicalSettings
     ) -> LexicalIndex:
         def build() -> LexicalIndex:
-            key, libraries = {**source, **dataclasses.asdict(settings)}, ("bm25s", "pystemmer")
+            rules, libraries = {"rules": lexical.VERSION}, ("bm25s", "pystemmer")
+            key = {**source, **rules, **dataclasses.asdict(settings)}
             path = self.store.entry(
                 stage, key, lambda folder: LexicalIndex.write(folder, texts, settings), libraries=libraries
             )
@@ -216,6 +235,10 @@ class KnowledgeBase:
     def encode(self, texts: Sequence[str], role: Role = "passage") -> Matrix:
         """(n_texts, dim) unit vectors, from the store where it has them."""
         return self.embedder.encode(texts, self.store, role)
+
+    def _encoded(self, texts: Sequence[str], key: Mapping[str, object]) -> Matrix:
+        """Vectors of texts that depend on `key` alone; of many, mapped."""
+        return encoded(self.embedder, texts, self.store, key)
 
     def encode_queries(self, queries: Sequence[Query]) -> Matrix:
         """(n_queries, dim); a text is encoded once for all strategies."""

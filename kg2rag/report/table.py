@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import pandas as pd
@@ -46,9 +47,16 @@ class Sheet:
 
     def scale(self, metric: str) -> float:
         """100 for metrics in [0, 1], which are shown in per cent, 1 for others."""
-        numbers = self.scores.loc[self.scores["metric"] == metric, ["mean", "ci_low", "ci_high"]].to_numpy()
-        share = ((numbers >= -EQUAL) & (numbers <= 1 + EQUAL)).all()
-        return 100.0 if share and metric.split("@")[0] not in _NOT_A_SHARE else 1.0
+        return self._scales[metric]
+
+    @cached_property
+    def _scales(self) -> dict[str, float]:
+        numbers = self.scores[["mean", "ci_low", "ci_high"]]
+        inside = ((numbers >= -EQUAL) & (numbers <= 1 + EQUAL)).all(axis=1).groupby(self.scores["metric"]).all()
+        return {
+            metric: 100.0 if inside[metric] and metric.split("@")[0] not in _NOT_A_SHARE else 1.0
+            for metric in self.metrics
+        }
 
     def digits(self, metric: str) -> int:
         """Decimals of a printed score: one in per cent, two elsewhere."""
@@ -166,6 +174,7 @@ def notes(sheet: Sheet) -> list[str]:
         *_detectable(sheet),
         *([seeds] if repeated else []),
         *(f"{LARGER} {name} returns {text}." for name, text in sheet.larger.items()),
+        *(f"{name}: {text}." for name, text in sheet.config.get("remarks", {}).items()),
     ]
 
 

@@ -1,4 +1,4 @@
-"""Query -> the passages whose vectors lie nearest, by cosine (exact).
+"""Query -> the passages whose vectors lie nearest, by cosine; exactly, if not asked for an approximate index.
 
 Strategies that search a graph from what a query names share `walk_or_dense`; other queries get the dense ranking.
 """
@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from kg2rag.knowledge import KnowledgeBase
+from kg2rag.knowledge import ApproximateIndex, IndexKind, KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.types import Query, Ranking, arithmetic, rank
 
@@ -31,16 +31,34 @@ class VectorRetriever(Retriever):
 
 @dataclass(frozen=True)
 class Dense(VectorRetriever):
-    """Cosine over normalised embeddings; the score of a hit is its cosine, in [-1, 1]."""
+    """Cosine over normalised embeddings; the score of a hit is its cosine, in [-1, 1].
+
+    Parameters
+    ----------
+    index : "flat" compares a query with every passage; "hnsw", "ivf" and "ivfpq" find candidates by FAISS, whose
+        cosines are then exact. Where a query names its candidates, all of these are compared.
+    """
 
     kb: KnowledgeBase = field(repr=False)
+    index: IndexKind = "flat"
+
+    @property
+    def remark(self) -> str:
+        """What an approximate index loses, as measured when it was built; empty for "flat"."""
+        index = self.kb.nearest(self.index)
+        return index.remark if isinstance(index, ApproximateIndex) else ""
+
+    def prepare(self, queries: Sequence[Query]) -> None:
+        """Open the index, or build it."""
+        self.kb.nearest(self.index)
+        super().prepare(queries)
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """One FAISS call for the batch."""
         if not queries:
             return []
         kb, ids, metadata = self.kb, self.kb.corpus.ids, arithmetic("cosine", "dense")
-        found = kb.dense.search(kb.encode_queries(queries), k, kb.candidates(queries))
+        found = kb.nearest(self.index).search(kb.encode_queries(queries), k, kb.candidates(queries))
         return [
             rank(query.id, rows, scores, ids, k, stages=("dense",), score_parts={"cosine": scores}, metadata=metadata)
             for query, (rows, scores) in zip(queries, found, strict=True)

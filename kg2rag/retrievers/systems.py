@@ -24,6 +24,8 @@ from kg2rag.retrievers.hipporag.hipporag1 import HippoRAG
 from kg2rag.retrievers.hipporag.hipporag2 import HippoRAG2
 from kg2rag.retrievers.kg2rag.paper import kg2rag, kg2rag_official
 from kg2rag.retrievers.linear_rag.retriever import LinearRAG
+from kg2rag.retrievers.mention_chains.cross import CrossOrder
+from kg2rag.retrievers.mention_chains.ranker import DEFAULT
 from kg2rag.retrievers.mention_chains.retriever import MentionChains
 from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
 from kg2rag.retrievers.path import PathSearch
@@ -49,6 +51,14 @@ def rerank(
     return build(retriever, kb) >> Rerank(kb, reranker=rerankers.named(reranker, kb), depth=depth)
 
 
+def mention_chains_cross(
+    kb: KnowledgeBase, *, coefficients: str = DEFAULT, weights: str = "", scored: int = 12, depth: int = 100
+) -> Pipeline:
+    """Chains whose first hits a cross-encoder orders, which `weights` names: see `CrossOrder`."""
+    chains = MentionChains(kb, coefficients=coefficients, depth=depth)
+    return chains >> CrossOrder(kb, weights=weights, scored=scored, depth=depth)
+
+
 SYSTEMS: Mapping[str, Callable[..., Retriever]] = {
     "bm25": BM25,
     "confidence_gated": ConfidenceGated,
@@ -72,7 +82,11 @@ SYSTEMS: Mapping[str, Callable[..., Retriever]] = {
 }
 
 
-CORE = ("bm25", "dense", "hybrid", "expansion_queries", "graph_augmented", "mention_ppr")
+TRAINED: Mapping[str, Callable[..., Retriever]] = {
+    "mention_chains+cross": mention_chains_cross,
+}
+"""Systems that need weights which `kg2rag fit` puts into the store: built where they are named, not among all."""
+CORE = ("bm25", "dense", "hybrid", "expansion_queries", "graph_augmented", "mention_ppr", "mention_chains")
 """The systems that a first comparison shows; they need no more than the passages' vectors and a graph."""
 GROUP = "kg2rag.systems"
 _NAMED: Mapping[Any, Callable[[str, KnowledgeBase], object]] = {
@@ -82,7 +96,7 @@ _NAMED: Mapping[Any, Callable[[str, KnowledgeBase], object]] = {
 
 
 def names() -> tuple[str, ...]:
-    """Every named system, those of installed packages included, sorted."""
+    """Every named system that needs no training, those of installed packages included, sorted."""
     return plugins.names(GROUP, SYSTEMS)
 
 
@@ -123,7 +137,7 @@ def build_all(
 
 
 def _builder(name: str) -> Callable[..., Retriever]:
-    return plugins.look_up("system", name, SYSTEMS, GROUP)
+    return plugins.look_up("system", name, {**SYSTEMS, **TRAINED}, GROUP)
 
 
 def _component(builder: Callable[..., Retriever], parameter: str, value: object, kb: KnowledgeBase) -> object:

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
 
-from kg2rag.text.normalisation import normalise
+from kg2rag.text.normalisation import normalise, plain
 
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
 # Words that begin sentences but not names; they are removed from the front of a capitalised phrase.
@@ -77,8 +77,7 @@ def words_of(text: str) -> tuple[list[str], list[tuple[int, int]]]:
         return [match.group().lower() for match in matches], [match.span() for match in matches]
     folded, origin = [], []
     for at, char in enumerate(text):
-        plain = "".join(part for part in unicodedata.normalize("NFKD", char) if not unicodedata.combining(part))
-        for part in plain.casefold():
+        for part in plain(char):
             folded.append(part)
             origin.append(at)
     words, spans = [], []

@@ -11,6 +11,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9\"'`(\[])")
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(])(?:Mr|Mrs|Ms|Dr|St|Sr|Jr|Prof|Gen|Col|Lt|Sgt|Capt|Rev|Hon|No|vs|c|ca|b|d|cf|[A-Z])\.$"
 )
+_LONGEST_ABBREVIATION = len(" Prof.")
 _BRACKETED = re.compile(r"\s*\([^()]*\)\s*$")
 
 
@@ -20,9 +21,19 @@ def normalise(name: str) -> str:
     >>> normalise("  Saint-Étienne (Loire) ")
     'saint etienne loire'
     """
-    decomposed = unicodedata.normalize("NFKD", name)
-    plain = "".join(char for char in decomposed if not unicodedata.combining(char))
-    return _NOT_WORD.sub(" ", plain.casefold()).strip()
+    return _NOT_WORD.sub(" ", plain(name)).strip()
+
+
+def plain(text: str) -> str:
+    """A text without case and accents; each character gives any number of them, whatever stands beside it.
+
+    >>> [plain(char) for char in "Éß½"]
+    ['e', 'ss', '1⁄2']
+    """
+    if text.isascii():
+        return text.lower()
+    decomposed = unicodedata.normalize("NFKD", text)
+    return "".join(char for char in decomposed if not unicodedata.combining(char)).casefold()
 
 
 def entity_key(name: str) -> str:
@@ -51,7 +62,8 @@ def split_sentences(text: str) -> list[str]:
     """
     sentences: list[str] = []
     for piece in _SENTENCE_END.split(text.strip()):
-        if sentences and _ABBREVIATION.search(sentences[-1]):
+        # Looking at the end alone: a search reads all of what it is given.
+        if sentences and _ABBREVIATION.search(sentences[-1], max(0, len(sentences[-1]) - _LONGEST_ABBREVIATION)):
             sentences[-1] = f"{sentences[-1]} {piece}"
         elif piece:
             sentences.append(piece)

@@ -12,9 +12,11 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kg2rag.text.normalisation import split_sentences
 from kg2rag.types.arrays import IntArray
+from kg2rag.types.columns import AT_ONCE, INK, Contents, add_column
 from kg2rag.types.passages import Passage
 
 _TEXTS = dict.fromkeys(("id", "title", "text", "doc_id"), pa.string())
@@ -49,7 +51,9 @@ class Corpus(Sequence[Passage]):
         if len(self._row_of) < len(self.ids):
             twice = next(id_ for row, id_ in enumerate(self.ids) if self._row_of[id_] != row)
             raise ValueError(f"Passage id {twice!r} is in the corpus twice. Ids must be unique.")
-        for row, text in enumerate(self.table["text"].to_pylist()):
+        inked = pc.fill_null(pc.match_substring_regex(self.table["text"], INK), False)
+        for row in np.flatnonzero(~inked.to_numpy()).tolist():
+            text = self.table["text"][row].as_py()
             if not (text and text.strip()):
                 raise ValueError(f"Passage {self.ids[row]!r} (row {row}) has no text. Drop it or give it text.")
 
@@ -83,7 +87,7 @@ class Corpus(Sequence[Passage]):
         return Passage(**record)
 
     def __iter__(self) -> Iterator[Passage]:
-        for batch in self.table.drop_columns("sentences").to_batches(max_chunksize=10_000):
+        for batch in self.table.drop_columns("sentences").to_batches(max_chunksize=AT_ONCE):
             yield from (Passage(**record) for record in batch.to_pylist())
 
     def __contains__(self, id_: object) -> bool:
@@ -120,6 +124,11 @@ class Corpus(Sequence[Passage]):
         """The indexed and encoded text of every passage, by row: title, line break, text."""
         return self.joined("\n")
 
+    @property
+    def streamed_contents(self) -> Contents:
+        """`contents`, of which only those are in memory that are being read: for one pass over millions."""
+        return Contents(self.table)
+
     def joined(self, separator: str) -> list[str]:
         """Title, separator and text of every passage, by row; only the text where there is no title."""
         texts = self.table["text"].to_pylist()
@@ -134,9 +143,8 @@ class Corpus(Sequence[Passage]):
     def fingerprint(self) -> str:
         """sha256 over ids, titles, texts, documents and sentence splits: equal corpora have equal fingerprints."""
         digest = hashlib.sha256()
-        for batch in self.table.to_batches(max_chunksize=10_000):
-            for record in batch.to_pylist():
-                digest.update(repr(tuple(record.values())).encode())
+        for name in SCHEMA.names:
+            add_column(digest, self.table[name].chunks)
         return digest.hexdigest()
 
     def with_passages(self, passages: Iterable[Passage]) -> Corpus:

@@ -34,6 +34,17 @@ def test_a_run_file_called_as_a_system_is_refused(tmp_path: Path) -> None:
         run("compare", *COMMON, "--systems", "dense", "--runs", str(tmp_path / "dense.trec"))
 
 
+def test_workers_change_no_score(tmp_path: Path) -> None:
+    for name, workers in {"here": (), "spread": ("--jobs", "2")}.items():
+        run("compare", *COMMON, "--systems", "bm25", *workers, "--out", str(tmp_path / name))
+    assert (tmp_path / "spread" / "scores.csv").read_bytes() == (tmp_path / "here" / "scores.csv").read_bytes()
+
+
+def test_a_backend_that_is_not_known_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"Unknown backend 'spark'\. Known: dask, loky, ray\."):
+        run("compare", *COMMON, "--systems", "bm25", "--backend", "spark", "--out", str(tmp_path))
+
+
 def test_graphs_and_their_placebos_stand_side_by_side(tmp_path: Path) -> None:
     out = tmp_path / "out"
     run("compare-graphs", *COMMON, "--systems", "expansion_queries", "--placebo", "2", "--out", str(out))

@@ -8,9 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from kg2rag.compute import DEFAULT_MODEL, SentenceEncoder, Store, processor
 from kg2rag.compute import encoder as embedding
@@ -106,6 +109,43 @@ def test_a_text_is_cut_at_the_token_limit(encoder: SentenceEncoder, session_stor
     long = "river " * 300
     first, second = encoder.encode([long, long + "an orchestra played"], session_store)
     assert np.array_equal(first, second)
+
+
+@pytest.fixture(scope="session")
+def short(encoder: SentenceEncoder) -> SentenceEncoder:
+    """An encoder that keeps eight tokens: the beginning of a text is looked for from 128 characters on."""
+    return replace(encoder, max_tokens=8)
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    st.lists(st.sampled_from(["a", "bridge", " ", "\n", ".", "é", "東", "\u0301", "\u200b"]), max_size=300).map("".join)
+)
+@example("x" * 500)
+@example(" " * 300 + "the bridge near the river of the old castle was built")
+@example("bridge" * 100 + " of the old castle" * 30)
+def test_the_beginning_of_a_text_has_the_tokens_that_are_kept_of_it(short: SentenceEncoder, text: str) -> None:
+    assert text.startswith(short.beginning(text))
+    whole = short.network.tokenizer([text], truncation=True, max_length=8, padding="max_length")["input_ids"]
+    assert short.tokenised([text], 8)["input_ids"].tolist() == whole
+
+
+def test_no_more_of_a_long_text_is_read_than_its_tokens_need(
+    encoder: SentenceEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text, read = "The bridge near the river. " * 40_000, []
+    backend = encoder.network.tokenizer
+    monkeypatch.setattr(type(backend), "_encode_plus", _counting(read, type(backend)._encode_plus))
+    encoder.forward([text], "float32")
+    assert 0 < sum(map(len, read)) < 30_000  # a few times 16 characters for each of 256 tokens
+
+
+def _counting(read: list[str], encode: Any) -> Any:
+    def counted(self: object, text: Any, *arguments: object, **options: object) -> Any:
+        read.extend([text] if isinstance(text, str) else text)
+        return encode(self, text, *arguments, **options)
+
+    return counted
 
 
 def test_a_lone_surrogate_is_encoded_as_a_replacement_character(encoder: SentenceEncoder, session_store: Store) -> None:

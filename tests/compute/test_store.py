@@ -291,6 +291,57 @@ def test_entries_say_stage_size_key_and_time(store: Store, build: Counted) -> No
     assert before <= entry.created <= time.time()
 
 
+def flip_at(file: Path, *, as_if_untouched: bool) -> None:
+    status, content = file.stat(), bytearray(file.read_bytes())
+    content[-1] ^= 1
+    file.write_bytes(content)
+    if as_if_untouched:
+        os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+    else:
+        os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
+
+
+@pytest.mark.parametrize("untouched", [True, False])
+def test_a_large_file_is_read_when_it_was_written_to_and_always_by_verify(
+    store: Store, build: Counted, monkeypatch: pytest.MonkeyPatch, untouched: bool
+) -> None:
+    monkeypatch.setattr(stores, "LARGE", 1)
+    path = store.entry("thing", KEY, build)
+    file = max(
+        (file for file in path.rglob("*") if file.name != MANIFEST and file.is_file()), key=lambda f: f.stat().st_size
+    )
+    flip_at(file, as_if_untouched=untouched)
+    forget()
+    assert (store.find("thing", KEY) is None) is not untouched
+    assert store.verify() == {path: f"{file.relative_to(path)} does not match its checksum"}
+
+
+def test_an_entry_made_before_times_were_noted_is_read_whole(
+    store: Store, build: Counted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stores, "LARGE", 1)
+    path = store.entry("thing", KEY, build)
+    record = json.loads((path / MANIFEST).read_text())
+    for each in record["files"].values():
+        del each["modified_ns"]
+    (path / MANIFEST).write_text(json.dumps(record))
+    forget()
+    assert store.find("thing", KEY) == path
+    flip_at(next(file for file in path.rglob("*") if file.name in record["files"]), as_if_untouched=True)
+    forget()
+    assert store.find("thing", KEY) is None
+
+
+def test_a_size_beyond_all_numbers_is_damage(store: Store, build: Counted) -> None:
+    path = store.entry("thing", KEY, build)
+    manifest = (path / MANIFEST).read_text()
+    (path / MANIFEST).write_text(manifest.replace('"size": ', '"size": 1e345, "was": ', 1))
+    forget()
+    with pytest.warns(DamagedEntryWarning, match="its manifest cannot be read"):
+        store.entry("thing", KEY, build)
+    assert build.calls == 2
+
+
 def test_an_empty_store_has_no_entries(store: Store) -> None:
     assert list(store.entries()) == []
     assert store.verify() == {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kg2rag.compute import Store, vectors
+from kg2rag.compute import Store, vectors, workers
 from kg2rag.compute import store as stores
 from kg2rag.compute.store import DamagedEntryWarning
 from kg2rag.compute.vectors import ROWS, VectorCache
@@ -167,6 +168,78 @@ def test_a_flipped_bit_in_a_shard_is_reported_and_only_its_texts_are_encoded_aga
     assert len(again.texts) == lost < 100
 
 
+def test_questions_asked_one_by_one_leave_few_shards_and_are_encoded_once(
+    store: Store, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors, "MANY", 8)
+    cache = encoder.cache(store)
+    for text in TEXTS:
+        assert np.array_equal(cache.of([text]), expected([text]))
+    assert len(store.existing("vectors-stand-in")) <= 8
+    assert store.verify() == {}
+    again = Encoder()
+    vectors._shards.cache_clear()  # as another process starts
+    assert np.array_equal(again.cache(store).of(TEXTS), expected(TEXTS))
+    assert again.texts == []
+
+
+def test_full_shards_are_not_written_anew_when_small_ones_are_joined(
+    store: Store, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors, "SHARD", 20)
+    monkeypatch.setattr(vectors, "MANY", 8)
+    cache = encoder.cache(store)
+    cache.of(TEXTS[:40])
+    full = set(store.existing("vectors-stand-in"))
+    for text in TEXTS[40:70]:
+        cache.of([text])
+    assert len(full) == 2
+    assert full < set(store.existing("vectors-stand-in"))
+
+
+def test_a_text_that_this_process_has_seen_is_found_without_listing_the_shards(
+    store: Store, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = encoder.cache(store)
+    cache.of(TEXTS)
+    cache.of(TEXTS[:1])
+    monkeypatch.setattr(Store, "existing", lambda *_: pytest.fail("listed"))
+    assert np.array_equal(cache.of(TEXTS[7:9]), expected(TEXTS[7:9]))
+
+
+def test_what_another_process_encodes_and_joins_meanwhile_is_found(
+    store: Store, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors, "MANY", 8)
+    ours = encoder.cache(store)
+    for text in TEXTS[:5]:
+        ours.of([text])
+    seen = vectors._shards(store.root, "stand-in")
+    vectors._shards.cache_clear()
+    theirs = Encoder().cache(store)
+    for text in TEXTS[5:12]:
+        theirs.of([text])
+    known, missing = np.empty((12, DIM), dtype=np.float32), np.ones(12, dtype=bool)
+    sought = np.sort(vectors._hashes(TEXTS[:12]))
+    seen.look_up(sought, known, missing)
+    assert not missing.any()
+
+
+def test_keys_that_begin_alike_are_told_apart(store: Store, encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = vectors._hashes
+
+    def alike(texts: Sequence[str]) -> np.ndarray:
+        keys = plain(texts).view(np.uint8).reshape(-1, 16).copy()
+        keys[:, :8] = 7
+        return keys.reshape(-1).view("V16")
+
+    monkeypatch.setattr(vectors, "_hashes", alike)
+    cache = encoder.cache(store)
+    cache.of(TEXTS[:50])
+    assert np.array_equal(cache.of(TEXTS), expected(TEXTS))
+    assert len(encoder.texts) == 100
+
+
 def test_an_encoding_killed_again_and_again_ends_in_the_same_bytes(tmp_path: Path) -> None:
     script = [sys.executable, "-c", ENCODER]
     subprocess.run([*script, str(tmp_path / "whole"), str(tmp_path / "whole.npy"), "0"], check=True)
@@ -180,3 +253,27 @@ def test_an_encoding_killed_again_and_again_ends_in_the_same_bytes(tmp_path: Pat
     subprocess.run([*script, str(broken), str(result), "0"], check=True)
     assert result.read_bytes() == (tmp_path / "whole.npy").read_bytes()
     assert Store(broken).verify() == {}
+
+
+def test_workers_store_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def forward(texts: Sequence[str]) -> Matrix:
+        (seen / str(os.getpid())).touch()
+        return np.stack([np.random.default_rng(list(text.encode())).normal(size=8).astype("f4") for text in texts])
+
+    def lengths(texts: Sequence[str]) -> list[int]:
+        return [len(text) for text in texts]
+
+    monkeypatch.setattr(vectors, "SHARD", 100)
+    seen, texts = tmp_path / "seen", [f"text {'x' * (i % 7)} {i}" for i in range(400)]
+    seen.mkdir()
+    found = []
+    for name, jobs in (("here", 1), ("spread", 2)):
+        with workers(jobs):
+            found.append(VectorCache(Store(tmp_path / name), "slow", 8, lengths, forward).of(texts).tobytes())
+    assert found[0] == found[1]
+    assert len(list(seen.iterdir())) > 1  # this process and a worker at least
+    here, spread = (
+        {path.relative_to(tmp_path / name): path.read_bytes() for path in (tmp_path / name).rglob("*.npy")}
+        for name in ("here", "spread")
+    )
+    assert here == spread

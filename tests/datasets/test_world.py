@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kg2rag
-from kg2rag.datasets.world import World, write
+from kg2rag.datasets.world import World, files, write
 from kg2rag.datasets.world.facts import Names, root, roots
 from kg2rag.datasets.world.schema import RELATIONS
 from kg2rag.text.normalisation import normalise
@@ -117,6 +117,17 @@ def test_the_folder_reads_back_as_the_world_in_memory(tmp_path: Path) -> None:
     assert loaded.corpus.fingerprint == made.corpus.fingerprint
     assert loaded.questions == made.questions
     assert "synthetic" in loaded.name
+
+
+def test_a_large_corpus_is_parsed_once_and_then_mapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KG2RAG_STORE", str(tmp_path / "store"))
+    folder = write(World(passages=300, questions=5), tmp_path / "w", progress=False)
+    parsed = kg2rag.load("world", path=folder)
+    monkeypatch.setattr(files, "LARGE", 0)
+    stored = kg2rag.load("world", path=folder)
+    monkeypatch.setattr(files, "_parsed", lambda path: pytest.fail(f"{path} parsed again"))
+    mapped = kg2rag.load("world", path=folder)
+    assert parsed.corpus.fingerprint == stored.corpus.fingerprint == mapped.corpus.fingerprint
 
 
 def test_its_triples_are_a_graph_over_its_corpus(tmp_path: Path) -> None:

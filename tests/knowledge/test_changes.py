@@ -24,6 +24,7 @@ from kg2rag import systems
 from kg2rag.compute import ChatModel, Role, Store
 from kg2rag.compute.vectors import VectorCache
 from kg2rag.extraction import Extraction, Mention
+from kg2rag.extraction.mentions.sentences import SentenceTexts
 from kg2rag.extraction.prompted import PromptedTriples
 from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph, LexicalSettings
 from kg2rag.knowledge.indexes.lexical import LexicalIndex
@@ -74,6 +75,8 @@ def _scores(index: LexicalIndex, texts: Sequence[str]) -> list[list[float]]:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, SentenceTexts):
+        return list(value)
     return value.tolist() if isinstance(value, np.ndarray | pa.Array) else value
 
 

@@ -113,3 +113,14 @@ def test_groups_put_the_best_system_on_top_and_frame_the_best_of_each_group():
 def test_groups_without_the_baseline_name_what_there_is():
     with pytest.raises(ValueError, match=r"Unknown baseline 'bm25'\. Known: dense"):
         plots.heat_map(pd.DataFrame({"dense": [0.5]}, index=["x"]), "bm25")
+
+
+def test_differences_stand_on_the_row_of_their_name_and_are_filled_where_the_interval_leaves_out_none():
+    rows = [("A", "x", 0.1, 0.05, 0.2), ("A", "y", -0.1, -0.2, 0.1), ("B", "y", 0.3, 0.2, 0.4)]
+    figure = plots.difference_plot(pd.DataFrame(rows, columns=["group", "name", "difference", "low", "high"]))
+    first, second = figure.axes
+    points = [axis.collections[1] for axis in (first, second)]
+    assert [points[0].get_offsets().tolist(), points[1].get_offsets().tolist()] == [[[10, 0], [-10, 1]], [[30, 1]]]
+    filled, empty = points[0].get_facecolors()
+    assert (filled != empty).any()
+    assert [label.get_text() for label in first.get_yticklabels()] == ["x", "y"]

@@ -45,11 +45,6 @@ def test_an_unknown_parameter_is_answered_with_the_known_ones(kb: KnowledgeBase)
         systems.build("bm25", kb, k2=1)
 
 
-def test_a_system_without_parameters_says_so(kb: KnowledgeBase) -> None:
-    with pytest.raises(ValueError, match=r"no parameter 'k1'\. Known: none"):
-        systems.build("dense", kb, k1=1)
-
-
 @pytest.mark.parametrize(
     ("system", "parameter", "value"),
     [

@@ -308,3 +308,30 @@ def test_a_frame_has_one_row_a_question(many: QADataset) -> None:
 def test_gold_triples_have_full_strength() -> None:
     question = Question("q", "Who?", {"a": 1}, triples=(("Ed Wood", "directed by", "Tim Burton"),))
     assert gold_triples(question, "a") == (Triple("Ed Wood", "directed by", "Tim Burton", "a", 10, 1),)
+
+
+def test_streamed_contents_are_the_contents() -> None:
+    corpus = Corpus.from_passages([*PASSAGES, Passage("untitled", "", "Only text.", "d", 0)])
+    streamed = corpus.streamed_contents
+    assert list(streamed) == corpus.contents
+    assert [streamed[i] for i in range(-len(corpus), len(corpus))] == corpus.contents * 2
+    assert (streamed[1:3], streamed[::-2], streamed[5:2]) == (corpus.contents[1:3], corpus.contents[::-2], [])
+    with pytest.raises(IndexError):
+        streamed[len(corpus)]
+
+
+@pytest.mark.parametrize(
+    "blank", ["", " ", "\t\n\x0b\x0c\r", "\x1c\x1d\x1e\x1f", "\x85\xa0\u1680\u2003\u2028\u2029\u202f\u205f\u3000"]
+)
+def test_a_text_that_is_blank_in_any_script_is_none(blank: str) -> None:
+    with pytest.raises(ValueError, match="Passage 'b' \\(row 1\\) has no text"):
+        Corpus.from_passages([Passage("a", "", "\u200b", "a", 0), Passage("b", "", blank, "b", 0)])
+
+
+def test_what_moves_between_neighbouring_fields_changes_the_fingerprint() -> None:
+    prints = {
+        Corpus.from_passages([Passage("a", *fields, "a", 0)], sentences=[split]).fingerprint
+        for fields in (("xy", "z"), ("x", "yz"))
+        for split in (["yz"], ["y", "z"], [], None)
+    }
+    assert len(prints) == 8

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.json
 from pydantic import Field, StrictInt, ValidationError
 
-from kg2rag.compute import new_folder, remove_leftovers
+from kg2rag.compute import Store, new_folder, remove_leftovers
 from kg2rag.datasets.graph_files import find_graph_files
 from kg2rag.datasets.reading import Files, Identifier, Record, Text
 from kg2rag.datasets.spec import DatasetSpec, LoadOptions
@@ -25,6 +25,11 @@ from kg2rag.text.records import DataError, check_depth, sha256
 from kg2rag.types import Corpus, QADataset, Question
 
 MANIFEST = "world.json"
+PARSED = "corpus.arrow"
+LARGE = 64 << 20
+"""Bytes of passages from which parsing takes a second and more."""
+VERSION = 1
+"""Part of the parsed corpus's key in the store: raise it where lines are read in another way."""
 README = """# A synthetic world
 
 Everything in this folder is invented: the people, the towns, the books and every sentence about them. It was generated
@@ -102,6 +107,14 @@ def load(options: LoadOptions) -> QADataset:
 
 
 def _corpus(path: Path) -> Corpus:
+    """The passages; of a large file, parsed once, kept in the store and mapped."""
+    if path.stat().st_size < LARGE:
+        return _parsed(path)
+    key = {"corpus.jsonl": sha256(path), "rules": VERSION}
+    return Corpus.open(Store().entry("world", key, lambda folder: _parsed(path).save(folder / PARSED)) / PARSED)
+
+
+def _parsed(path: Path) -> Corpus:
     check_depth(path)  # Arrow's reader overflows the stack on 30,000 brackets
     parsing = pa.json.ParseOptions(
         explicit_schema=pa.schema([(name, pa.string()) for name in ("id", "title", "text")]),

@@ -16,6 +16,7 @@ import numpy as np
 
 from kg2rag.evaluation.diagnosis.oracles import Gold, as_tuples, gold_of, marked
 from kg2rag.knowledge import KnowledgeBase
+from kg2rag.knowledge.graph.walks import NodeWeights
 from kg2rag.retrievers.contract import Pipeline, Retriever
 from kg2rag.retrievers.dense import dense_fallback
 from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
@@ -54,14 +55,13 @@ class _WalkFrom(MentionPPR):
     starts: Mapping[str, IntArray] = field(default_factory=dict, repr=False, hash=False)
     own_starts: bool = False
 
-    def restart(self, query: Query, dense: Ranking) -> FloatArray:
-        restart = np.zeros(self.graph.n_nodes)
+    def restart(self, query: Query, dense: Ranking) -> NodeWeights:
         rows = self.starts[query.id]
-        restart[rows] = 1.0 / len(rows)
-        if self.own_starts:
-            own = super().restart(query, dense)
-            restart += own / (own.sum() or 1.0)
-        return restart
+        given = NodeWeights.of(rows, np.full(len(rows), 1.0 / len(rows)))
+        if not self.own_starts:
+            return given
+        own = super().restart(query, dense)
+        return given.plus(NodeWeights(own.nodes, own.weights / (own.weights.sum() or 1.0)))
 
 
 @dataclass(frozen=True)

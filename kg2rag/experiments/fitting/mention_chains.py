@@ -16,10 +16,12 @@ from itertools import combinations
 import numpy as np
 
 from kg2rag.experiments.fitting.examples import Example, examples_of, folds_of
+from kg2rag.experiments.fitting.toml import toml_text
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.mention_chains.ranker import FORMAT, ORDER, WITH, WITHOUT, Linear, names_of
 from kg2rag.retrievers.mention_chains.retriever import MentionChains
-from kg2rag.retrievers.mention_chains.signals import step_signals
+from kg2rag.retrievers.mention_chains.signals import START, STEP, step_signals
+from kg2rag.text.nearest import unknown
 from kg2rag.types import FloatArray, QADataset
 
 ORDERS: Mapping[str, Mapping[str, float]] = {
@@ -30,6 +32,7 @@ ORDERS: Mapping[str, Mapping[str, float]] = {
 REGULARISATION = 0.1  # scikit-learn's C
 FOLDS = 5
 MOST_TAKEN = 2
+SIGNALS = tuple(dict.fromkeys((*START, *STEP)))
 Sets = Mapping[str, Sequence[Example]]
 
 
@@ -41,39 +44,53 @@ class Fitted:
     standardised: Mapping[str, float]
 
 
-def fit_mention_chains(sets: Mapping[str, QADataset], *, leave_out: Collection[str] = (), seed: int = 0) -> str:
-    """The text of a file that `MentionChains(kb, coefficients=FILE)` reads.
+def fit_mention_chains(
+    sets: Mapping[str, QADataset], *, leave_out: Collection[str] = (), without: Sequence[str] = (), seed: int = 0
+) -> dict[str, str]:
+    """Texts of files that `MentionChains(kb, coefficients=FILE)` reads: "" -> the fit with all signals.
 
     Parameters
     ----------
     sets : name -> training questions over a corpus of their own.
     leave_out : ids of questions that are not fitted on, such as those of a report.
+    without : signals, for each of which there is one more text, under its name: the fit without it, which has 0 for it.
 
     Raises
     ------
-    ValueError : no question of a set is left that has gold among its candidates and another candidate beside it.
+    ValueError : no question of a set is left that has gold among its candidates and another candidate beside it; a
+        signal is unknown.
     """
+    for signal in without:
+        if signal not in SIGNALS:
+            raise ValueError(unknown("signal", signal, SIGNALS))
     examples = {}
     for name, data in sets.items():
         examples[name] = examples_of(data, leave_out)
         if not any(0 < each.gold.sum() < len(each.gold) for each in examples[name]):
             raise ValueError(f"{name}: none of {len(examples[name])} questions has gold among its candidates.")
+    provenance = _provenance(sets, examples, seed)
+    return {left: _text(examples, left, provenance, seed) for left in ("", *without)}
+
+
+def _text(examples: Sets, without: str, provenance: Mapping[str, object], seed: int) -> str:
     models = {
-        section: dict(zip(("start", "step"), fit(examples, tokens=section == WITH, seed=seed), strict=True))
+        section: dict(
+            zip(("start", "step"), fit(examples, tokens=section == WITH, without=without, seed=seed), strict=True)
+        )
         for section in (WITH, WITHOUT)
     }
-    return _toml(models, _provenance(sets, examples, seed))
+    return _toml(models, {**provenance, **({"without": without} if without else {})})
 
 
-def fit(sets: Sets, *, tokens: bool, seed: int) -> tuple[Fitted, Fitted]:
+def fit(sets: Sets, *, tokens: bool, without: str = "", seed: int) -> tuple[Fitted, Fitted]:
     """The models of start and step; the step's reads the start's from models of the other folds."""
-    folds, names = folds_of(sets, FOLDS, seed), names_of("step", tokens=tokens)
+    folds, names = folds_of(sets, FOLDS, seed), _kept("step", tokens, without)
     crossed: dict[str, list[FloatArray]] = {name: [np.empty(0)] * len(each) for name, each in sets.items()}
     for fold in range(FOLDS):
         others = {
             name: [one for one, at in zip(each, folds[name], strict=True) if at != fold] for name, each in sets.items()
         }
-        model = fit_start(others, tokens=tokens).model
+        model = fit_start(others, tokens=tokens, without=without).model
         for name, each in sets.items():
             for i in np.flatnonzero(folds[name] == fold).tolist():
                 crossed[name][i] = model(each[i].evidence.alone)
@@ -81,12 +98,16 @@ def fit(sets: Sets, *, tokens: bool, seed: int) -> tuple[Fitted, Fitted]:
         [list(_blocks(one, start, names)) for one, start in zip(each, crossed[name], strict=True)]
         for name, each in sets.items()
     ]
-    return fit_start(sets, tokens=tokens), _fit_step(blocks, names)
+    return fit_start(sets, tokens=tokens, without=without), fit_pairs(blocks, names)
 
 
-def fit_start(sets: Sets, *, tokens: bool) -> Fitted:
+def _kept(model: str, tokens: bool, without: str) -> tuple[str, ...]:
+    return tuple(name for name in names_of(model, tokens=tokens) if name != without)
+
+
+def fit_start(sets: Sets, *, tokens: bool, without: str = "") -> Fitted:
     """The model of a candidate alone."""
-    names = names_of("start", tokens=tokens)
+    names = _kept("start", tokens, without)
     every = [(one, len(each)) for each in sets.values() for one in each]
     signals = np.concatenate([np.stack([one.evidence.alone[name] for name in names], axis=1) for one, _ in every])
     gold = np.concatenate([one.gold for one, _ in every])
@@ -98,7 +119,7 @@ def fit_start(sets: Sets, *, tokens: bool) -> Fitted:
 
 
 @dataclass(frozen=True)
-class _Block:
+class Block:
     """The candidates outside a set of gold ones: signals (n, n_signals), gold (n,), the weight within its question."""
 
     signals: FloatArray
@@ -106,18 +127,18 @@ class _Block:
     weight: float
 
 
-def _blocks(example: Example, start: FloatArray, names: Sequence[str]) -> Iterator[_Block]:
+def _blocks(example: Example, start: FloatArray, names: Sequence[str]) -> Iterator[Block]:
     held = np.flatnonzero(example.gold).tolist()
     taken = [some for size in range(1, MOST_TAKEN + 1) if size < len(held) for some in combinations(held, size)]
     temperature = MentionChains.gain_temperature
     for some in taken:
         signals = step_signals(example.evidence, start, np.array([some]), temperature)
         kept = np.delete(np.arange(len(start)), some)
-        yield _Block(np.stack([signals[name][0] for name in names], axis=1)[kept], example.gold[kept], 1 / len(taken))
+        yield Block(np.stack([signals[name][0] for name in names], axis=1)[kept], example.gold[kept], 1 / len(taken))
 
 
-def _fit_step(sets: Sequence[Sequence[Sequence[_Block]]], names: Sequence[str]) -> Fitted:
-    """The model of a continuation, from the blocks of each question of each set."""
+def fit_pairs(sets: Sequence[Sequence[Sequence[Block]]], names: Sequence[str]) -> Fitted:
+    """The model that orders the gold of each block first, from the blocks of each question of each set."""
     every = [(block, len(questions)) for questions in sets for blocks in questions for block in blocks]
     weights = np.concatenate([np.full(len(each.gold), each.weight / (len(each.gold) * n)) for each, n in every])
     mean, deviation = _spread(np.concatenate([each.signals for each, _ in every]), weights)
@@ -170,38 +191,25 @@ def _provenance(sets: Mapping[str, QADataset], examples: Sets, seed: int) -> dic
         "folds": FOLDS,
         "seed": seed,
         "questions": {name: len(each) for name, each in examples.items()},
-        "files": {f"{name}/{file}": digest for name, data in sets.items() for file, digest in _files(data).items()},
+        "files": {f"{name}/{file}": digest for name, data in sets.items() for file, digest in files_of(data).items()},
     }
 
 
-def _files(data: QADataset) -> Mapping[str, str]:
+def files_of(data: QADataset) -> Mapping[str, str]:
+    """Name -> sha256 of the files that a set was read from."""
     files = data.source.get("files")
     return files if isinstance(files, Mapping) else {}
 
 
 def _toml(models: Mapping[str, Mapping[str, Fitted]], provenance: Mapping[str, object]) -> str:
-    lines = [
-        "# Written by `kg2rag fit mention_chains`: score = intercept + sum of coefficient · signal.",
-        f"format = {FORMAT}",
-    ]
-    tables: dict[str, Mapping[str, object]] = {
-        "fitted": {k: v for k, v in provenance.items() if not isinstance(v, Mapping)}
-    }
-    tables |= {f"fitted.{k}": v for k, v in provenance.items() if isinstance(v, Mapping)}
+    what = "score = intercept + sum of coefficient · signal."
+    head = [f"# Written by `kg2rag fit mention_chains`: {what}", f"format = {FORMAT}"]
+    tables: dict[str, Mapping[str, object]] = {"fitted": provenance}
     for section, fitted in models.items():
         for name, each in fitted.items():
-            tables[f"{section}.{name}"] = {"intercept": each.model.intercept, **each.model.coefficients}
+            zeros = dict.fromkeys(names_of(name, tokens=section == WITH), 0.0)
+            tables[f"{section}.{name}"] = {"intercept": each.model.intercept, **zeros, **each.model.coefficients}
             tables[f"standardised.{section}.{name}"] = each.standardised
     for kind, weights in ORDERS.items():
         tables[f"order.{kind}"] = {"intercept": 0.0, **dict.fromkeys(ORDER, 0.0), **weights}
-    for table, values in tables.items():
-        lines += ["", f"[{table}]", *(f"{_key(key)} = {_value(value)}" for key, value in values.items())]
-    return "\n".join([*lines, ""])
-
-
-def _key(key: str) -> str:
-    return key if key.replace("_", "").isalnum() else f'"{key}"'
-
-
-def _value(value: object) -> str:
-    return f'"{value}"' if isinstance(value, str) else repr(value)
+    return toml_text(head, tables)

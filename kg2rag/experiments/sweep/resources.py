@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from kg2rag.compute import DEFAULT_MODEL, Embedder, SentenceEncoder
+from kg2rag.compute import DEFAULT_MODEL, Embedder, embedder_named
 from kg2rag.experiments.sweep.configuration import GraphSource
 from kg2rag.experiments.sweep.space import Choice, Space, read
 from kg2rag.extraction import Extractor
@@ -108,14 +108,19 @@ def graphs(given: Graphs, beside: Mapping[str, Path]) -> dict[str, Extractor | K
 
 
 def embedders(given: Encoders) -> dict[str, Embedder]:
-    """Label -> encoder; a model's label is the last part of its name."""
+    """Label -> encoder; a model's label is the last part of its name, after "static-" for a static encoder."""
     named: Mapping[str, str | Embedder] = _by_label(DEFAULT_MODEL if given in (None, "") else given, "encoder")
     found = {
-        label.split("/")[-1]: SentenceEncoder(one) if isinstance(one, str) else one for label, one in named.items()
+        _encoder_label(label): embedder_named(one) if isinstance(one, str) else one for label, one in named.items()
     }
     if len(found) < len(named) or not found:
         raise ValueError(f"encoders = {list(named)}: give each a label of its own, as label = model.")
     return found
+
+
+def _encoder_label(name: str) -> str:
+    static = "static-" if name.startswith("static:") else ""
+    return static + name.split("/")[-1].removeprefix("static:")
 
 
 def _by_label(given: Any, label: str) -> Mapping[str, Any]:

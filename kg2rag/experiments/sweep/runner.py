@@ -16,7 +16,7 @@ from math import ceil
 import numpy as np
 import pyarrow as pa
 
-from kg2rag.compute import counter_of
+from kg2rag.compute import counter_of, has_workers
 from kg2rag.evaluation.metrics import checked_scores
 from kg2rag.experiments.sweep.configuration import Configuration
 from kg2rag.experiments.sweep.definition import SweepDefinition
@@ -92,12 +92,11 @@ def _rankings(rows: Rows, data: QADataset) -> list[Ranking]:
 
 @dataclass
 class Runner:
-    """Runs configurations and keeps their outcomes."""
+    """Runs configurations and keeps their outcomes; `jobs` of them at a time."""
 
     sweep: SweepDefinition
     folder: ResultsFolder
     jobs: int
-    backend: str
     progress: bool
 
     def __post_init__(self) -> None:
@@ -112,9 +111,9 @@ class Runner:
         by_id = {configuration.id: configuration for configuration in wanted}
         quiet = not (self.progress and sys.stderr.isatty())
         with tqdm(total=len(wanted), desc=self.sweep.name, unit="configuration", disable=quiet, file=sys.stderr) as bar:
-            for pilots, jobs in _phases(wanted, self.jobs):
-                batches = _batches(self.sweep, pilots, jobs)
-                with closing(outcomes(batches, self.sweep.k, jobs, self.backend)) as found:  # type: ignore[type-var]
+            for group, here in _phases(wanted, spread=has_workers()):
+                batches = _batches(self.sweep, group, self.jobs)
+                with closing(outcomes(batches, self.sweep.k, here=here)) as found:  # type: ignore[type-var]
                     for batch in found:
                         for outcome in batch:
                             self.keep(by_id[outcome.id], outcome)
@@ -128,24 +127,24 @@ class Runner:
         self.folder.add(self.judge.table(configuration, outcome), outcome.ms_per_query, outcome.seconds)
 
 
-def _phases(wanted: Sequence[Configuration], jobs: int) -> Iterable[tuple[list[Configuration], int]]:
-    """Groups of configurations to run in order, each with its number of processes.
+def _phases(wanted: Sequence[Configuration], *, spread: bool) -> Iterable[tuple[list[Configuration], bool]]:
+    """Groups of configurations to run in order, and whether by this process.
 
-    One configuration of each system is run first, with all threads: it fills the store, from which the others read.
-    Otherwise every process would encode the same texts.
+    Before workers run the rest, one configuration of each system is run here, with all threads: it fills the store,
+    from which the others read. Otherwise every process would encode the same texts.
     """
     pilots: list[Configuration] = []
-    if jobs > 1:
+    if spread:
         for _, group in groupby(wanted, key=lambda one: (one.setting, one.graph, one.encoder)):
             same = list(group)
             first = {one.system: one for one in reversed(same)}
             pilots += [one for one in same if first[one.system] is one]
     if pilots:
-        yield pilots, 1
+        yield pilots, True
     ids = {one.id for one in pilots}
     rest = [one for one in wanted if one.id not in ids]
     if rest:
-        yield rest, min(jobs, len(rest))
+        yield rest, not spread
 
 
 def _batches(sweep: SweepDefinition, wanted: Sequence[Configuration], jobs: int) -> list[Batch]:

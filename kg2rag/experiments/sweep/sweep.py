@@ -9,14 +9,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from kg2rag.compute import Store, threads
+from kg2rag.compute import Store, workers
 from kg2rag.evaluation import provenance
 from kg2rag.experiments.sweep.definition import SweepDefinition
 from kg2rag.experiments.sweep.planning import Plan, plan
 from kg2rag.experiments.sweep.results import SweepResult
 from kg2rag.experiments.sweep.runner import Runner
 from kg2rag.experiments.sweep.storage import ResultsFolder, schema
-from kg2rag.experiments.sweep.workers import check_backend
 
 KEYS = ("encoders", "graphs", "k", "metrics", "name", "objective", "samples", "search", "seed", "split", "systems")
 DATA_KEYS = ("limit", "name", "passages", "revision", "setting")
@@ -53,7 +52,14 @@ class Sweep(SweepDefinition):
         return plan(self, Path(out), jobs)
 
     def run(
-        self, out: str | Path, *, jobs: int = 0, resume: bool = False, backend: str = "loky", progress: bool = True
+        self,
+        out: str | Path,
+        *,
+        jobs: int = 0,
+        resume: bool = False,
+        backend: str = "loky",
+        cluster: str | None = None,
+        progress: bool = True,
     ) -> SweepResult:
         """Run what is not finished and return all results; resuming one that was interrupted ends in the same file.
 
@@ -61,18 +67,22 @@ class Sweep(SweepDefinition):
         ----------
         jobs : processes; 0 for as many as there are processors. Each has its share of threads.
         resume : go on with what the folder holds: finished configurations stay, failed ones are run again.
-        backend : "loky" (processes on this machine), "dask" or "ray" where installed.
+        backend, cluster : as `kg2rag.compute.workers` takes them; a cluster reads the data and the store under the same
+            paths.
 
         Raises
         ------
         FileExistsError : the folder holds results, and `resume` is not set.
-        ValueError : an error in the sweep, or results of another sweep in the folder.
+        ValueError : an error in the sweep or in jobs and backend, or results of another sweep in the folder.
+        ConnectionError : nobody answers at `cluster`.
+        WorkerDiedError : a batch of configurations ended its worker every time.
         """
-        check_backend(backend)
-        if jobs < 0:
-            raise ValueError(f"jobs must be at least 0 (all processors), not {jobs}.")
+        with workers(jobs, backend, cluster) as jobs:
+            return self._run(Path(out), jobs, backend, resume=resume, progress=progress)
+
+    def _run(self, out: Path, jobs: int, backend: str, *, resume: bool, progress: bool) -> SweepResult:
         wanted = self.configurations
-        folder = ResultsFolder(Path(out), schema(self.scored_metrics), self.identity)
+        folder = ResultsFolder(out, schema(self.scored_metrics), self.identity)
         folder.open()
         if folder.errors and not resume:
             raise FileExistsError(
@@ -86,7 +96,6 @@ class Sweep(SweepDefinition):
                 f"{folder.path} holds {len(strangers)} configurations that the sweep does not have (first: "
                 f"{strangers[0]}). Was the sweep, or the code of a system, changed? Give another folder (--out)."
             )
-        jobs = jobs or threads()
         folder.begin(
             {
                 "name": self.name,
@@ -98,7 +107,7 @@ class Sweep(SweepDefinition):
                 **provenance.environment(),
             }
         )
-        runner = Runner(self, folder, jobs, backend, progress)
+        runner = Runner(self, folder, jobs, progress)
         try:
             if self.search == "optuna":
                 from kg2rag.experiments.sweep.optimising import optimise

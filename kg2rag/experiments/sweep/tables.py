@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kg2rag.evaluation.significance import bootstrap_interval, paired_test
+from kg2rag.evaluation.significance import bootstrap_interval, holm, paired_test
 from kg2rag.experiments.sweep.storage import COLUMNS
+from kg2rag.text.nearest import unknown
 from kg2rag.types import FloatArray
 
 if TYPE_CHECKING:
@@ -130,6 +131,62 @@ class SweepTables:
             row = dict(zip(by, group, strict=True)) | {"number": number, "tried": len(part)}
             rows.append(row | {"parameters": self._written(number)} | self._judged(number, part, seed))
         return pd.DataFrame(rows).sort_values("dev", ascending=False, kind="stable").reset_index(drop=True)
+
+    def against(self, number: int, metric: str | None = None, *, seed: int = 0) -> pd.DataFrame:
+        """Every configuration against one of them, on all questions: what each change is worth, as in an ablation.
+
+        Dev and test questions count alike, for nothing is chosen here; who then chooses by it needs other questions.
+
+        Parameters
+        ----------
+        number : of the configuration that the others are compared with.
+        metric : one of `metrics`; None for the objective.
+        seed : of the bootstrap and of the tests.
+
+        Returns
+        -------
+        One row a configuration, in the order of the sweep: number, system, changed (the parameters in which it differs,
+        "" for the one compared with), mean, difference (its mean minus the other's), low, high (95 %, paired bootstrap
+        over questions) and p_holm (paired randomisation tests, corrected over all rows; blank for the one itself).
+
+        Raises
+        ------
+        ValueError : no finished configuration has the number, or there is no such metric.
+        """
+        import pandas as pd
+
+        metric = metric or self.objective
+        if metric not in self.metrics:
+            raise ValueError(unknown("metric", metric, self.metrics))
+        if number not in self.numbers:
+            raise ValueError(f"No finished configuration has the number {number}. There are {self.numbers}.")
+        wide = self.scored.pivot_table(index="number", columns="query_id", values=metric, sort=False)
+        scores = wide.loc[self.numbers].to_numpy(dtype=np.float64)
+        reference = scores[self.numbers.index(number)]
+        low, high = bootstrap_interval((scores - reference).T, seed=seed)
+        others = [at for at, one in enumerate(self.numbers) if one != number]
+        p_holm = np.full(len(scores), np.nan)
+        p_holm[others] = holm([float(paired_test(scores[at], reference, seed)) for at in others])
+        system = self.scored.drop_duplicates("number")["system"]
+        return pd.DataFrame(
+            {
+                "number": self.numbers,
+                "system": system.to_numpy(),
+                "changed": [self._changed(one, number) for one in self.numbers],
+                "mean": scores.mean(axis=1),
+                "difference": (scores - reference).mean(axis=1),
+                "low": low,
+                "high": high,
+                "p_holm": p_holm,
+            }
+        )
+
+    def _changed(self, number: int, reference: int) -> str:
+        """The parameters in which a configuration differs from another; "default" where it does not set one."""
+        rows = [self.parameters.loc[one] for one in (number, reference)]
+        mine, other = ({key: value for key, value in row.items() if not _blank(value)} for row in rows)
+        names = [name for name in dict.fromkeys([*mine, *other]) if mine.get(name) != other.get(name)]
+        return ", ".join(f"{name}={mine.get(name, 'default')}" for name in names)
 
     def _written(self, number: int) -> str:
         row = self.parameters.loc[number]

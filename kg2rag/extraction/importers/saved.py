@@ -8,21 +8,27 @@ order: the graph in the same folder is built of them. `triples:FOLDER/extraction
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property
+from itertools import starmap
 from pathlib import Path
 from typing import Any, ClassVar
 
 from pydantic import BaseModel, ValidationError
 
 from kg2rag.extraction import Entity, Extraction, Mention
+from kg2rag.extraction.columns import TripleColumns
 from kg2rag.text.records import DataError, file_fingerprint, read_json, read_jsonl, sha256
 from kg2rag.types import Corpus, Triple
 
 ABOUT = "build.json"
 FAILED = "failed.jsonl"
-TABLES = ("extraction/triples.jsonl", "extraction/mentions.jsonl", "extraction/entities.jsonl")
+TABLES: Mapping[str, type[Any]] = {
+    "extraction/triples.jsonl": Triple,
+    "extraction/mentions.jsonl": Mention,
+    "extraction/entities.jsonl": Entity,
+}
 
 
 class CorpusMark(BaseModel):
@@ -121,21 +127,31 @@ class SavedGraph:
             file = self.directory / name
             if not file.is_file() or sha256(file) != checksum:
                 raise DataError(f"{file} was changed or removed since `kg2rag build` wrote it. Build it again.")
-        triples, mentions, entities = ([record for _, record in read_jsonl(self.directory / name)] for name in TABLES)
+        triples, mentions, entities = (_rows(self.directory / name, kind) for name, kind in TABLES.items())
         return Extraction(
-            tuple(Triple(**record) for record in triples),  # type: ignore[arg-type]
-            tuple(Mention(**record) for record in mentions),  # type: ignore[arg-type]
-            tuple(Entity(**{**record, "aliases": tuple(record["aliases"])}) for record in entities),  # type: ignore[arg-type]
+            TripleColumns.of_rows(triples),
+            tuple(starmap(Mention, mentions)),
+            tuple(Entity(name, type_, about, tuple(aliases)) for name, type_, about, aliases in entities),
             notes=self.about.notes,
         )
+
+
+def _rows(file: Path, kind: type[Any]) -> Iterator[tuple[Any, ...]]:
+    """The fields of each record of a table, in their order."""
+    names = [field.name for field in fields(kind)]
+    for number, record in read_jsonl(file):
+        if missing := [name for name in names if name not in record]:
+            raise DataError(f"{file}, line {number}: no {missing[0]}. It needs: {', '.join(names)}. Build it again.")
+        yield tuple(record[name] for name in names)
 
 
 def write_tables(extraction: Extraction, directory: Path) -> None:
     """Write the three tables of an extraction into a folder."""
     (directory / "extraction").mkdir(parents=True, exist_ok=True)
     tables: tuple[Sequence[Any], ...] = (extraction.triples, extraction.mentions, extraction.entities)
-    for name, rows in zip(TABLES, tables, strict=True):
-        write_jsonl((asdict(row) for row in rows), directory / name)
+    for (name, kind), rows in zip(TABLES.items(), tables, strict=True):
+        names = [field.name for field in fields(kind)]
+        write_jsonl(({name: getattr(row, name) for name in names} for row in rows), directory / name)
 
 
 def write_jsonl(records: Iterable[Mapping[str, object]], file: Path) -> None:

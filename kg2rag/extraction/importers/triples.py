@@ -1,56 +1,32 @@
 """A table of triples (TSV, CSV, Parquet, JSON Lines or a DataFrame) -> triples of the corpus, entities and all.
 
-Columns go by any of the names in `COLUMNS`. An `entities.jsonl` in the same folder is read for types, descriptions and
-aliases; where triples name their ends by entity id, the ends take that entity's name, so that resolved spellings meet.
+Columns go by any of the names in `triple_rows.COLUMNS`. An `entities.jsonl` in the same folder is read for types,
+descriptions and aliases; where triples name their ends by entity id, the ends take that entity's name, so that resolved
+spellings meet.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from kg2rag.extraction import Entity, Extraction
-from kg2rag.extraction.importers.file_source import Row
-from kg2rag.text.normalisation import entity_key
-from kg2rag.text.records import (
-    DataError,
-    Record,
-    existing,
-    file_fingerprint,
-    read_delimited,
-    read_jsonl,
-    read_parquet,
-    wrong,
-)
-from kg2rag.types import Corpus, Triple
+from kg2rag.extraction.columns import Codes, Numbering, TripleColumns
+from kg2rag.extraction.importers.entity_file import EntityFile
+from kg2rag.extraction.importers.triple_rows import BLANK, DOUBTED, OUTSIDE, REQUIRED, TEXTS, TripleRows, read_rows
+from kg2rag.text.records import DataError, existing, file_fingerprint, wrong
+from kg2rag.types import Corpus
 
 if TYPE_CHECKING:
     import pandas as pd
-COLUMNS: Mapping[str, tuple[str, ...]] = {
-    "head": ("head", "subject", "subj", "h"),
-    "relation": ("relation", "predicate", "rel", "r"),
-    "tail": ("tail", "object", "obj", "t"),
-    "passage_id": ("passage_id", "chunk_id", "passage", "chunk"),
-    "strength": ("strength", "weight"),
-    "confidence": ("confidence", "llm_confidence"),
-    "head_type": ("head_type", "subject_type", "subj_type"),
-    "tail_type": ("tail_type", "object_type", "obj_type"),
-    "head_id": ("head_id", "subject_id", "subj_id"),
-    "tail_id": ("tail_id", "object_id", "obj_id"),
-}
-REQUIRED = ("head", "relation", "tail", "passage_id")
 FORMATS = (".tsv", ".csv", ".parquet", ".jsonl")
-ONE_LINE = tuple(name for names in COLUMNS.values() for name in names)
-"""Columns of a CSV whose cells hold no line break."""
-OUTSIDE = "triples of passages outside the corpus"
-# The greatest value, and the one taken where none is given.
-_RANGES = {"strength": (10.0, 5.0), "confidence": (1.0, 1.0)}
 
 
 @dataclass(frozen=True)
@@ -112,122 +88,76 @@ class TriplesFile:
         ValueError : a column is missing, a value is of the wrong type or out of range, a passage is unknown (unless
             `partial`), or every passage is.
         """
-        described = EntityFile(self.entities)
-        entities: dict[str, Entity] = {}
-        triples: list[Triple] = []
-        notes: Counter[str] = Counter()
-        for row in self._rows(frozenset(corpus.ids), notes):
-            head, tail = (described.entity(row.text(end), row.text(f"{end}_id")) for end in ("head", "tail"))
-            weights = row.ranged("strength"), row.ranged("confidence")
-            triples.append(Triple(head.name, row.text("relation"), tail.name, row.text("passage_id"), *weights))
-            for entity, end in ((head, "head"), (tail, "tail")):
-                if entity.name not in entities or not entities[entity.name].type:
-                    entities[entity.name] = replace(entity, type=entity.type or row.text(f"{end}_type"))
-        if notes[OUTSIDE] and not triples:
+        known = frozenset(corpus.ids)
+        rows = read_rows(self.path or self.table, known)
+        notes, kept = self._sorted_out(rows, known)
+        if notes.get(OUTSIDE) and not len(kept):
             raise DataError(f"{self.path or 'DataFrame'}: none of its {notes[OUTSIDE]} passages is in the corpus.")
-        return Extraction(tuple(triples), entities=tuple(entities.values()), notes=dict(notes))
+        ends = np.stack([_pairs(rows, end)[kept] for end in ("head", "tail")], axis=1).reshape(-1)
+        types = np.stack([rows.codes[f"{end}_type"][kept] for end in ("head", "tail")], axis=1).reshape(-1)
+        found, at = np.unique(ends, return_inverse=True)
+        ids, names = rows.texts["id"], rows.texts["name"]
+        described = EntityFile(self.entities)
+        entities = [described.entity(names[pair // len(ids)], ids[pair % len(ids)]) for pair in found.tolist()]
+        numbering = Numbering[str]()
+        named = numbering.codes(entity.name for entity in entities)[at].reshape(-1, 2)
+        columns = TripleColumns(
+            names=numbering.values,
+            relations=rows.texts["relation"],
+            passage_ids=rows.texts["passage"],
+            heads=named[:, 0],
+            tails=named[:, 1],
+            relation_codes=rows.codes["relation"][kept],
+            passage_codes=rows.codes["passage_id"][kept],
+            strengths=rows.weights["strength"][kept],
+            confidences=rows.weights["confidence"][kept],
+        )
+        return Extraction(columns, entities=_typed(entities, at, types, rows.texts["type"]), notes=notes)
 
-    def _rows(self, known: frozenset[str], notes: Counter[str]) -> Iterator[_TripleRow]:
-        for number, record in self._records():
-            row = _TripleRow(str(self.path or "DataFrame"), number, record)
-            cause = row.fault(known)
-            if cause == OUTSIDE and not self.partial:
-                allowed = "a passage of the corpus (or partial=True)"
-                wrong(row.file, number, "passage_id", row.text("passage_id"), allowed)
-            if cause is None:
-                yield row
-            else:
-                notes[cause] += 1
-
-    def _records(self) -> Iterator[tuple[int, Record]]:
-        if self.path is None:
-            assert self.table is not None
-            return enumerate(self.table.to_pylist(), start=1)
-        if self.path.suffix == ".parquet":
-            return enumerate(read_parquet(self.path).to_pylist(), start=1)
-        if self.path.suffix == ".jsonl":
-            return read_jsonl(self.path)
-        return read_delimited(self.path, "\t" if self.path.suffix == ".tsv" else ",", ONE_LINE)
-
-
-@dataclass(frozen=True)
-class _TripleRow(Row):
-    """One record, its fields by our names."""
-
-    def fault(self, known: frozenset[str]) -> str | None:
-        """Why the record is left out, or None. Raises where it is malformed."""
-        parts = [self.text(part) for part in REQUIRED]
-        if not all(parts[:3]):
-            return "triples with a blank part"
-        if self.ranged("confidence") == 0:
-            return "triples of confidence 0"
-        return OUTSIDE if parts[3] and parts[3] not in known else None
-
-    def text(self, field_name: str) -> str:
-        """A field as a stripped string; "" where it is null, or optional and missing."""
-        if field_name in REQUIRED and not any(name in self.record for name in COLUMNS[field_name]):
-            given, allowed = ", ".join(self.record) or "none", ", ".join(COLUMNS[field_name])
-            raise DataError(
-                f"{self.file}, record {self.number}: no {field_name}. Columns: {given}; it may be called {allowed}."
-            )
-        return self.string(*COLUMNS[field_name]).strip()
-
-    def ranged(self, field_name: str) -> float:
-        """A field as a number in its range; its default where it is null or missing. Confidence may be 0 here."""
-        greatest, default = _RANGES[field_name]
-        value = self.value(*COLUMNS[field_name])
-        if value is None or value == "":
-            return default
-        try:
-            number = float(value)  # type: ignore[arg-type]
-        except (TypeError, ValueError):
-            wrong(self.file, self.number, field_name, value, "a number")
-        if not (0 < number <= greatest or (field_name == "confidence" and number == 0)):
-            wrong(self.file, self.number, field_name, value, f"above 0, at most {greatest:g}")
-        return number
+    def _sorted_out(self, rows: TripleRows, known: frozenset[str]) -> tuple[dict[str, int], NDArray[np.int64]]:
+        """How many rows are left out, by cause, and the others."""
+        blank = np.zeros(len(rows.numbers), dtype=bool)
+        for part in REQUIRED[:3]:
+            texts = rows.texts[TEXTS[part]]
+            blank |= np.array([not text for text in texts], dtype=bool)[rows.codes[part]]
+        doubted = ~blank & (rows.weights["confidence"] == 0)
+        foreign = np.array([bool(id_) and id_ not in known for id_ in rows.texts["passage"]], dtype=bool)
+        outside = ~blank & ~doubted & foreign[rows.codes["passage_id"]]
+        if outside.any() and not self.partial:
+            row = int(np.argmax(outside))
+            id_ = rows.texts["passage"][rows.codes["passage_id"][row]]
+            allowed = "a passage of the corpus (or partial=True)"
+            wrong(str(self.path or "DataFrame"), int(rows.numbers[row]), "passage_id", id_, allowed)
+        counts = {BLANK: blank, DOUBTED: doubted, OUTSIDE: outside}
+        met = sorted((int(np.argmax(where)), cause) for cause, where in counts.items() if where.any())
+        notes = {cause: int(counts[cause].sum()) for _, cause in met}
+        return notes, np.flatnonzero(~(blank | doubted | outside))
 
 
-NAMES = ("name", "canonical_name")
-IDS = ("id", "entity_id")
+def _pairs(rows: TripleRows, end: str) -> NDArray[np.int64]:
+    """(n_rows,) name and id of an end as one number: ends of one number are one entity."""
+    return rows.codes[end].astype(np.int64) * len(rows.texts["id"]) + rows.codes[f"{end}_id"]
 
 
-class EntityFile:
-    """The entities of a JSON Lines file: name, and optionally id, type, description, aliases.
+def _typed(entities: Sequence[Entity], at: NDArray[np.int64], types: Codes, texts: Sequence[str]) -> tuple[Entity, ...]:
+    """The entities at the ends, each name once, in the order of their first appearance.
 
-    Aliases are strings, or objects whose `surface` is one. Where two records have the same name, the first describes
-    it. No file, no entities.
+    Of several records of one name, the first that has a type describes it, else the last.
+
+    Parameters
+    ----------
+    at : (2 * n_triples,) the entity of each end, in the order in which they are read.
+    types : (2 * n_triples,) the type that it is given there.
     """
-
-    def __init__(self, file: Path | None) -> None:
-        self._by_id: dict[str, Entity] = {}
-        self._by_name: dict[str, Entity] = {}
-        for number, record in read_jsonl(file) if file else ():
-            entity = _entity(Row(str(file), number, record))
-            self._by_name.setdefault(entity_key(entity.name), entity)
-            for column in IDS:
-                if isinstance(id_ := record.get(column), str):
-                    self._by_id[id_] = entity
-
-    def entity(self, name: str, id_: str = "") -> Entity:
-        """The entity of that id, else one of that name; else a bare one."""
-        if id_ in self._by_id:
-            return self._by_id[id_]
-        known = self._by_name.get(entity_key(name))
-        return known or Entity(name)
-
-
-def _entity(row: Row) -> Entity:
-    name = row.string(*NAMES)
-    if not name.strip():
-        wrong(row.file, row.number, " or ".join(NAMES), row.value(*NAMES), "a string that is not blank")
-    given = row.value("aliases") or []
-    if not isinstance(given, list):
-        wrong(row.file, row.number, "aliases", given, "a list")
-    aliases: dict[str, None] = {}
-    for item in given:
-        alias = item.get("surface") if isinstance(item, dict) else item
-        if not isinstance(alias, str):
-            wrong(row.file, row.number, "aliases", item, "strings, or objects with a surface")
-        if alias != name:
-            aliases[alias] = None
-    return Entity(name.strip(), row.string("type"), row.string("description"), tuple(aliases))
+    kinds = at.astype(np.int64) * len(texts) + types
+    seen, first = np.unique(kinds, return_index=True)
+    last = len(kinds) - 1 - np.unique(kinds[::-1], return_index=True)[1]
+    described: dict[str, tuple[bool, int, Entity]] = {}
+    for index in np.argsort(first).tolist():
+        number, type_ = divmod(int(seen[index]), len(texts))
+        entity = entities[number]
+        typed = entity.type or texts[type_]
+        better = (True, -int(first[index])) if typed else (False, int(last[index]))
+        if entity.name not in described or better > described[entity.name][:2]:
+            described[entity.name] = *better, replace(entity, type=typed) if typed != entity.type else entity
+    return tuple(entity for _, _, entity in described.values())

@@ -10,7 +10,7 @@ from math import log
 from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.extraction.mentions.aliases import VERSION as ALIASES
 from kg2rag.extraction.mentions.aliases import find_aliases
-from kg2rag.extraction.mentions.table import VERSION, MentionTable, find_mentions
+from kg2rag.extraction.mentions.table import VERSION, MentionTable
 from kg2rag.types import Corpus, Triple
 
 
@@ -39,6 +39,9 @@ class Mentions:
 
         `notes` counts what the aliases joined and left out.
         """
+        # Compiled, and not needed where a graph is read from the store.
+        from kg2rag.extraction.mentions.finding import find_mentions
+
         table, titles = find_mentions(corpus), corpus.titles
         others: dict[str, tuple[str, ...]] = {}
         notes: dict[str, int] = {}

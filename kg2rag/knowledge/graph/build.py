@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from kg2rag.extraction import Entity, Extraction
-from kg2rag.knowledge.graph.csr import Incidence, frozen, incidence
-from kg2rag.knowledge.graph.tables import TripleTable
+from kg2rag.extraction.columns import TripleColumns
+from kg2rag.knowledge.graph.csr import Codes, Incidence, frozen, incidence
+from kg2rag.knowledge.graph.tables import TripleTable, first_seen
 from kg2rag.text.normalisation import entity_key
-from kg2rag.types import Corpus, Triple
+from kg2rag.types import Corpus
 
 SMALLEST = float(np.finfo(np.float32).tiny)
 
@@ -49,6 +50,10 @@ class _Entities:
             self.aliases.append(())
         return code
 
+    def codes_of(self, names: Iterable[str]) -> Codes:
+        """The codes of several names."""
+        return np.array([self.code(name) for name in names], dtype=np.int32)
+
     def describe(self, entity: Entity) -> None:
         """Add a record of a source; of several records of one entity the first type and description are kept."""
         code = self.code(entity.name)
@@ -63,8 +68,7 @@ def collect(extraction: Extraction, corpus: Corpus) -> dict[str, Any]:
     for entity in extraction.entities:
         entities.describe(entity)
     repeated = len(extraction.entities) - len(entities.names)
-    relations: dict[str, int] = {}
-    triples = _triple_table(extraction.triples, entities, relations, corpus)
+    triples, relations = _triple_table(TripleColumns.of(extraction.triples), entities, corpus)
     pairs = [
         (entities.code(mention.entity), _row(corpus, mention.passage_id, "mention of", mention.entity))
         for mention in extraction.mentions
@@ -78,32 +82,42 @@ def collect(extraction: Extraction, corpus: Corpus) -> dict[str, Any]:
             notes[cause] = notes.get(cause, 0) + count
     return {
         **{name: tuple(getattr(entities, name)) for name in ("names", "types", "descriptions", "aliases")},
-        "relations": tuple(relations),
+        "relations": relations,
         "triples": triples,
         "mentions": _mentions(pairs, triples, len(entities.names)),
         "notes": notes,
     }
 
 
-def _triple_table(
-    triples: Iterable[Triple], entities: _Entities, relations: dict[str, int], corpus: Corpus
-) -> TripleTable:
-    rows: dict[tuple[int, int, int, int], tuple[float, float]] = {}
-    for triple in triples:
-        passage = _row(corpus, triple.passage_id, "triple", triple) if triple.passage_id else -1
-        key = (
-            entities.code(triple.head),
-            relations.setdefault(triple.relation, len(relations)),
-            entities.code(triple.tail),
-            passage,
-        )
-        # A fact that a passage states twice is as strong, and as sure, as its best statement.
-        strength, confidence = rows.get(key, (0.0, 0.0))
-        rows[key] = max(strength, triple.strength, SMALLEST), max(confidence, triple.confidence, SMALLEST)
-    codes = np.array(list(rows), dtype=np.int32).reshape(-1, 4)
-    weights = np.array(list(rows.values()), dtype=np.float32).reshape(-1, 2)
-    columns = [frozen(np.ascontiguousarray(column)) for column in (*codes.T, *weights.T)]
-    return TripleTable(*columns)
+def _triple_table(given: TripleColumns, entities: _Entities, corpus: Corpus) -> tuple[TripleTable, tuple[str, ...]]:
+    """The distinct triples, and the relations in order of appearance."""
+    passages = _rows_of(given, corpus)
+    ends, names = first_seen(np.stack([given.heads, given.tails], axis=1).reshape(-1))
+    relations, labels = first_seen(given.relation_codes)
+    codes = entities.codes_of([given.names[name] for name in names.tolist()])[ends].reshape(-1, 2)
+    # A fact that a passage states twice is as strong, and as sure, as its best statement.
+    table = TripleTable(
+        heads=np.ascontiguousarray(codes[:, 0]),
+        relations=relations,
+        tails=np.ascontiguousarray(codes[:, 1]),
+        passages=passages,
+        strengths=np.maximum(given.strengths, SMALLEST).astype(np.float32),
+        confidences=np.maximum(given.confidences, SMALLEST).astype(np.float32),
+    ).distinct()
+    for name in TripleTable.__dataclass_fields__:
+        frozen(getattr(table, name))
+    return table, tuple(given.relations[label] for label in labels.tolist())
+
+
+def _rows_of(given: TripleColumns, corpus: Corpus) -> Codes:
+    """(n_triples,) the corpus row of each; -1 where no passage states it."""
+    known = frozenset(corpus.ids)
+    unknown = np.array([bool(id_) and id_ not in known for id_ in given.passage_ids], dtype=bool)
+    if (foreign := unknown[given.passage_codes]).any():
+        triple = given[int(np.argmax(foreign))]
+        _row(corpus, triple.passage_id, "triple", triple)
+    rows = [corpus.row(id_) if id_ in known else -1 for id_ in given.passage_ids]
+    return np.array(rows, dtype=np.int32)[given.passage_codes]
 
 
 def _mentions(pairs: list[tuple[int, int]], triples: TripleTable, n_entities: int) -> Incidence:

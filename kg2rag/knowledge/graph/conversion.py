@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kg2rag.knowledge.graph.csr import Codes, frozen, incidence
@@ -130,7 +131,7 @@ def load(kind: type[Graph], directory: Path, corpus: Corpus) -> Graph:
     names = tuple(entities["name"].to_pylist())
     owners = _codes(mentions, "entity", names, directory / FILES[2])
     rows = _codes(mentions, "passage_id", corpus.ids, directory / FILES[2])
-    relations = tuple(dict.fromkeys(triples["relation"].to_pylist()))
+    relations = tuple(pc.unique(triples["relation"]).to_pylist())
     coded = {"head": names, "relation": relations, "tail": names, "passage_id": corpus.ids}
     columns = [_codes(triples, column, values, directory / FILES[1]) for column, values in coded.items()]
     weights = [np.array(triples[column].to_numpy()) for column in ("strength", "confidence")]
@@ -149,14 +150,13 @@ def load(kind: type[Graph], directory: Path, corpus: Corpus) -> Graph:
 
 def _codes(table: pa.Table, column: str, values: Sequence[str], file: Path) -> Codes:
     """The place of every cell of a column in `values`; -1 for null."""
-    codes: dict[str | None, int] = {value: code for code, value in enumerate(values)}
-    codes[None] = -1
-    cells = table[column].to_pylist()
-    try:
-        return np.array([codes[cell] for cell in cells], dtype=np.int32)
-    except KeyError as unknown:
+    cells = table[column].cast(pa.string())
+    places = pc.index_in(cells, value_set=pa.array(values, pa.string()))
+    unknown = pc.and_(pc.is_null(places), pc.is_valid(cells))
+    if pc.any(unknown).as_py():
         where = "corpus" if column == "passage_id" else "entity table"
         raise ValueError(
-            f"{file}: column {column!r} names {unknown.args[0]!r}, which the {where} lacks. "
+            f"{file}: column {column!r} names {cells.filter(unknown)[0].as_py()!r}, which the {where} lacks. "
             "Load a graph over the corpus it was built on."
-        ) from None
+        )
+    return np.array(pc.fill_null(places, -1).to_numpy(), dtype=np.int32)

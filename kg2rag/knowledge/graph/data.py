@@ -105,8 +105,13 @@ class GraphData:
     # Lookup
 
     @cached_property
+    def keys(self) -> tuple[str, ...]:
+        """(n_entities,) the key of each name, which all its spellings share."""
+        return tuple(map(entity_key, self.names))
+
+    @cached_property
     def _codes(self) -> dict[str, int]:
-        codes = {entity_key(name): code for code, name in enumerate(self.names)}
+        codes = {key: code for code, key in enumerate(self.keys)}
         for code, aliases in enumerate(self.aliases):
             for alias in aliases:
                 codes.setdefault(entity_key(alias), code)

@@ -93,6 +93,8 @@ class UndirectedGraph:
 limit_numba()
 
 LANES = 8  # queries solved side by side: eight float64 are one cache line, so a gather brings all of them
+FEW = 2  # so many queries are solved one after another: less work than a group of lanes that are mostly empty
+MANY_ENTRIES = 200_000  # from here on, a single query's step is worth the waking of other threads
 TOLERANCE = 1e-12
 
 
@@ -137,11 +139,14 @@ def pagerank(graph: UndirectedGraph, restarts: FloatArray, damping: float, toler
         raise ValueError("Restart weights must be finite and at least 0.")
     alone = np.diff(graph.indptr) == 0
     relaxations = _relaxations(damping, tolerance)
-    # A few queries keep one thread busy; waking the others would cost more than the walk.
-    solve = _chebyshev if len(restarts) > LANES else _chebyshev_alone
-    scores: FloatArray = solve(
-        graph.indptr, graph.neighbours, graph.flows, alone, np.ascontiguousarray(restarts), damping, relaxations
-    )
+    # Unsigned indices spare the compiled loops a test for negative ones.
+    rows = (graph.indptr.astype(np.uint64), graph.neighbours.astype(np.uint32, copy=False), graph.flows, alone)
+    given = np.ascontiguousarray(restarts)
+    if len(given) <= FEW:
+        solve = _alone_parallel if len(graph.neighbours) >= MANY_ENTRIES else _alone
+        return np.stack([solve(*rows, restart, damping, relaxations) for restart in given]) if len(given) else given
+    # One group of lanes keeps one thread busy.
+    scores: FloatArray = (_side_by_side if len(given) > LANES else _group)(*rows, given, damping, relaxations)
     return scores
 
 
@@ -198,6 +203,30 @@ def _step(
             before[node, lane] = old + relaxation * (damping * sums[lane] + start[node, lane] - old)
 
 
+def _solve_one(
+    indptr: IntArray,
+    neighbours: Codes,
+    flows: FloatArray,
+    alone: NDArray[np.bool_],
+    restart: FloatArray,
+    damping: float,
+    relaxations: FloatArray,
+) -> FloatArray:
+    """As `_solve` for one query, to the bit: every node's sum is its own, in the order of its neighbours."""
+    start = np.zeros(restart.shape[0])
+    _fill(start, restart, alone, damping)
+    here, before = start.copy(), np.zeros(restart.shape[0])
+    for step in range(relaxations.shape[0]):
+        for node in numba.prange(restart.shape[0]):
+            total = 0.0
+            for at in range(indptr[node], indptr[node + 1]):
+                total += flows[at] * here[neighbours[at]]
+            old = before[node]
+            before[node] = old + relaxations[step] * (damping * total + start[node] - old)
+        here, before = before, here
+    return np.maximum(here, 0.0)  # what underflows the tolerance may be below 0
+
+
 def _solve(
     indptr: IntArray,
     neighbours: Codes,
@@ -224,5 +253,7 @@ def _solve(
     return scores
 
 
-_chebyshev = numba.njit(cache=True, parallel=True)(_solve)
-_chebyshev_alone = numba.njit(cache=True)(_solve)
+_side_by_side = numba.njit(cache=True, parallel=True)(_solve)
+_group = numba.njit(cache=True)(_solve)
+_alone_parallel = numba.njit(cache=True, parallel=True)(_solve_one)
+_alone = numba.njit(cache=True)(_solve_one)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from kg2rag.knowledge.graph.csr import Codes, Offsets, frozen, offsets
+from kg2rag.knowledge.graph.csr import Codes, Offsets, frozen, offsets, run_starts
 from kg2rag.text.normalisation import entity_key
 from kg2rag.types import IntArray
 
@@ -50,16 +50,17 @@ class TripleTable:
 
     def distinct(self) -> TripleTable:
         """Each triple once, at its first place, with the greatest strength and confidence among its duplicates."""
-        statements = np.stack([self.heads, self.relations, self.tails, self.passages], axis=1)
-        _, first, inverse = np.unique(statements, axis=0, return_index=True, return_inverse=True)
-        if len(first) == len(self):
+        # Two numbers of 64 bits are sorted several times as fast as rows of four of 32; a passage may be -1.
+        facts = (self.heads.astype(np.int64) << 32) | self.tails
+        places = (self.relations.astype(np.int64) << 32) | (self.passages + 1)
+        order = np.lexsort((places, facts))  # stable: the first of equal statements leads them
+        starts = np.flatnonzero(run_starts(facts[order], places[order]))
+        if len(starts) == len(self):
             return self
-        strengths, confidences = np.zeros(len(first), np.float32), np.zeros(len(first), np.float32)
-        np.maximum.at(strengths, inverse.reshape(-1), self.strengths)
-        np.maximum.at(confidences, inverse.reshape(-1), self.confidences)
-        order = np.argsort(first)
-        kept = self.take(first[order])
-        return replace(kept, strengths=frozen(strengths[order]), confidences=frozen(confidences[order]))
+        best = {name: np.maximum.reduceat(getattr(self, name)[order], starts) for name in ("strengths", "confidences")}
+        places_kept = np.argsort(order[starts])
+        kept = self.take(order[starts][places_kept])
+        return replace(kept, **{name: frozen(values[places_kept]) for name, values in best.items()})
 
 
 def first_seen(values: Codes) -> tuple[Codes, IntArray]:

@@ -1,160 +1,233 @@
-"""Random walks with restart, compiled: the kernels behind the PageRank strategies.
+"""Random walks with restart over edges that weigh more the better their sentence fits the query.
 
+A walk of so many steps costs what it touches: `walk_steps` holds the compiled loops, `walk_weights` the edges' weights.
 Every query is walked on its own, in a fixed order of additions, so that a batch gives the same bits as its queries one
 by one, with any number of threads.
+
+**Ending early.** With `certain` = k, a node that holds at most ε for each of its edges is not left. One step maps
+shares h ≥ 0 to d · Pᵀh + (1 - d + d · stuck(h)) · s, which never falls where h rises, so by induction the shares a that
+such a walk finds are at most those of the whole walk, p, at every node. Both are at least 0, and p sums to 1. Hence
+0 ≤ p(v) - a(v) ≤ Σ (p - a) = 1 - Σ a =: m for every v, and a(u) > a(v) + m implies p(u) ≥ a(u) > a(v) + m ≥ p(v). So
+where each of the first k leads the next by more than m, they are the first k of the whole walk, in its order. Until
+that is so, the walk is made again with a smaller ε, the last time with 0, which is the whole walk. The test adds to m
+more than the sums can round by.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from kg2rag.compute import limit_numba
+from kg2rag.knowledge.graph.csr import frozen
+from kg2rag.knowledge.graph.walk_steps import walk_each
+from kg2rag.knowledge.graph.walk_weights import Codes, Edges, Scratch, Settings, every_cosine
 from kg2rag.types import FloatArray, IntArray, Matrix
 
 limit_numba()
 
-Edges = tuple[IntArray, IntArray, FloatArray, IntArray, IntArray, Matrix]
+TOGETHER = 8  # queries from which comparing all of them with every sentence costs less than doing so one by one
 
 
-@numba.njit(cache=True)
-def _cosine(left: Matrix, right: Matrix) -> float:
-    """Dot product in eight interleaved sums: quick, and the order of additions is part of the source."""
-    sums = np.zeros(8, dtype=np.float32)
-    dim = left.shape[0]
-    for start in range(0, dim - 7, 8):
-        for lane in range(8):
-            sums[lane] += left[start + lane] * right[start + lane]
-    total = 0.0
-    for lane in range(8):
-        total += sums[lane]
-    for at in range(dim - dim % 8, dim):
-        total += left[at] * right[at]
-    return total
+@dataclass(frozen=True, eq=False)
+class NodeWeights:
+    """Nodes that weigh more than 0; all others weigh 0.
 
-
-@numba.njit(cache=True)
-def _best_fit(
-    edge: int, sentence_ptr: IntArray, sentences: IntArray, vectors: Matrix, query: Matrix, fits: FloatArray
-) -> float:
-    """The highest cosine of the query with a sentence of the edge; 1 where it has none.
-
-    `fits`, (n_sentences,), keeps the cosines once computed (NaN before): several edges share a sentence, at least those
-    of both directions.
-    """
-    first, last = sentence_ptr[edge], sentence_ptr[edge + 1]
-    if first == last:
-        return 1.0
-    highest = -1.0
-    for at in range(first, last):
-        sentence = sentences[at]
-        if np.isnan(fits[sentence]):
-            fits[sentence] = _cosine(vectors[sentence], query)
-        highest = max(highest, fits[sentence])
-    return highest
-
-
-@numba.njit(cache=True)
-def _weigh(
-    node: int,
-    edges: Edges,
-    query: Matrix,
-    allowed: NDArray[np.bool_],
-    temperature: float,
-    fits: FloatArray,
-    transition: FloatArray,
-) -> float:
-    """Fill in the query-aware weights of a node's edges; their sum."""
-    indptr, targets, weights, sentence_ptr, sentences, vectors = edges
-    total = 0.0
-    for edge in range(indptr[node], indptr[node + 1]):
-        if allowed[targets[edge]]:
-            fit = _best_fit(edge, sentence_ptr, sentences, vectors, query, fits)
-            transition[edge] = weights[edge] * np.exp((fit - 1.0) / temperature)
-            total += transition[edge]
-    return total
-
-
-@numba.njit(cache=True)
-def query_aware_walk(
-    edges: Edges,
-    query: Matrix,
-    restart: FloatArray,
-    allowed: NDArray[np.bool_],
-    damping: float,
-    temperature: float,
-    iterations: int,
-) -> tuple[FloatArray, IntArray]:
-    """Personalised PageRank over edges that weigh more the better their sentence fits the query.
-
-    An edge's weight is multiplied by exp((cos - 1) / temperature), where cos is the cosine of the query with the best
-    of the edge's sentences; the weights out of a node are then scaled to sum 1. A node without a way out returns its
-    mass to the restart distribution. Weights are computed only for the nodes that the walk reaches.
-
-    Parameters
+    Attributes
     ----------
-    edges : the graph in CSR form, as (indptr, targets, weights, sentence_ptr, sentences, vectors). Edge e has the
-        sentences `sentences[sentence_ptr[e]:sentence_ptr[e + 1]]`, rows of `vectors`, (n_sentences, dim).
-    restart : (n_nodes,), at least 0; scaled to sum 1.
-    allowed : (n_nodes,); the walk enters no other node.
-
-    Returns
-    -------
-    scores : (n_nodes,), summing to 1; all zero where `restart` is.
-    via : (n_nodes,) the edge that brought most into a node in the last step; -1 where none did.
+    nodes : (n,) ascending. weights : (n,).
     """
-    indptr, targets = edges[0], edges[1]
-    n_nodes = indptr.shape[0] - 1
-    via = np.full(n_nodes, -1, dtype=np.int64)
-    total = restart.sum()
-    if total <= 0.0:
-        return np.zeros(n_nodes), via
-    start = restart / total
-    transition = np.zeros(targets.shape[0])
-    fits = np.full(edges[5].shape[0], np.nan)
-    leaving = np.full(n_nodes, -1.0)  # the sum of the weights out of a node; -1 until it is first reached
-    here = start.copy()
-    most = np.zeros(n_nodes)
-    for step in range(iterations):
-        there = np.zeros(n_nodes)
-        stuck = 0.0
-        for node in range(n_nodes):
-            if here[node] == 0.0:
-                continue
-            if leaving[node] < 0.0:
-                leaving[node] = _weigh(node, edges, query, allowed, temperature, fits, transition)
-            if leaving[node] == 0.0:
-                stuck += here[node]
-                continue
-            share = damping * here[node] / leaving[node]
-            for edge in range(indptr[node], indptr[node + 1]):
-                flow = share * transition[edge]
-                there[targets[edge]] += flow
-                if step == iterations - 1 and flow > most[targets[edge]]:
-                    most[targets[edge]] = flow
-                    via[targets[edge]] = edge
-        back = 1.0 - damping + damping * stuck
-        for node in range(n_nodes):
-            here[node] = there[node] + back * start[node]
-    return here, via
+
+    nodes: IntArray
+    weights: FloatArray
+
+    @classmethod
+    def of(cls, nodes: IntArray, weights: FloatArray) -> NodeWeights:
+        """Weights of nodes in any order; those of a repeated node are added in the order given."""
+        distinct, which = np.unique(np.asarray(nodes, dtype=np.int64), return_inverse=True)
+        sums = np.bincount(which, weights=weights, minlength=len(distinct)).astype(np.float64)
+        return cls(distinct[sums > 0], sums[sums > 0])
+
+    def at(self, nodes: IntArray) -> FloatArray:
+        """(n,) the weights of some nodes."""
+        if not len(self.nodes):
+            return np.zeros(len(nodes))
+        places = np.minimum(np.searchsorted(self.nodes, nodes), len(self.nodes) - 1)
+        return np.where(self.nodes[places] == nodes, self.weights[places], 0.0)
+
+    def plus(self, other: NodeWeights) -> NodeWeights:
+        """The sum of both."""
+        return NodeWeights.of(np.concatenate([self.nodes, other.nodes]), np.concatenate([self.weights, other.weights]))
+
+    def within(self, n: int) -> NodeWeights:
+        """Those of the first `n` nodes alone."""
+        end = int(np.searchsorted(self.nodes, n))
+        return NodeWeights(self.nodes[:end], self.weights[:end])
+
+    def dense(self, n_nodes: int) -> FloatArray:
+        """(n_nodes,) the weights of all nodes."""
+        every = np.zeros(n_nodes)
+        every[self.nodes] = self.weights
+        return every
 
 
-@numba.njit(cache=True, parallel=True)
-def query_aware_walks(
-    edges: Edges,
-    queries: Matrix,
-    restarts: FloatArray,
-    allowed: NDArray[np.bool_],
-    damping: float,
-    temperature: float,
-    iterations: int,
-) -> tuple[FloatArray, IntArray]:
-    """`query_aware_walk` for each row of `queries`, `restarts` and `allowed`, in parallel."""
-    scores = np.zeros(restarts.shape)
-    via = np.zeros(restarts.shape, dtype=np.int64)
-    for i in numba.prange(queries.shape[0]):
-        walked, edge = query_aware_walk(edges, queries[i], restarts[i], allowed[i], damping, temperature, iterations)
-        for node in range(restarts.shape[1]):  # by element: numba compiles an assigned row two seconds longer
-            scores[i, node], via[i, node] = walked[node], edge[node]
-    return scores, via
+@dataclass(frozen=True, eq=False)
+class Walk(NodeWeights):
+    """Where one query's walk ended: the nodes it reached and the share of it that each holds, 1 in all.
+
+    Attributes
+    ----------
+    via : (n,) the edge that brought most into each node in the last step; -1 where none did.
+    left_out : by how much the shares may be too small, and by how much they are in all; 0 for a whole walk.
+    """
+
+    via: IntArray
+    left_out: float = 0.0
+
+    def came_by(self, nodes: IntArray) -> IntArray:
+        """(n,) `via` of some nodes; -1 also where the walk did not reach one."""
+        if not len(self.nodes):
+            return np.full(len(nodes), -1, dtype=np.int64)
+        places = np.minimum(np.searchsorted(self.nodes, nodes), len(self.nodes) - 1)
+        return np.where(self.nodes[places] == nodes, self.via[places], -1)
+
+
+@dataclass(frozen=True, eq=False)
+class WalkGraph:
+    """A directed graph as the compiled walks read it, and the arrays they write to, kept from one call to the next.
+
+    Attributes
+    ----------
+    indptr, targets, weights : (n_nodes + 1,), (n_edges,), (n_edges,) in CSR form.
+    sentence_ptr, sentences : edge e has the sentences `sentences[sentence_ptr[e]:sentence_ptr[e + 1]]`.
+    n_ranked : how many nodes, the first ones, are ranked; these alone need permission and have an order.
+    """
+
+    indptr: NDArray[np.integer]
+    targets: NDArray[np.integer]
+    weights: FloatArray
+    sentence_ptr: NDArray[np.integer]
+    sentences: NDArray[np.integer]
+    n_ranked: int
+    _unused: list[Scratch] = field(default_factory=list, repr=False)
+
+    @cached_property
+    def _unsigned(self) -> tuple[NDArray[np.uint64], Codes, NDArray[np.uint64], Codes]:
+        """`indptr`, `targets`, `sentence_ptr` and `sentences` as the compiled loops index by them."""
+        return (
+            _unwritten(self.indptr, np.int64).view(np.uint64),
+            _unwritten(self.targets, np.int32).view(np.uint32),
+            _unwritten(self.sentence_ptr, np.int64).view(np.uint64),
+            _unwritten(self.sentences, np.int32).view(np.uint32),
+        )
+
+    @property
+    def n_nodes(self) -> int:
+        """Ranked and other nodes."""
+        return len(self.indptr) - 1
+
+    def walks(
+        self,
+        sentence_vectors: Matrix,
+        queries: Matrix,
+        starts: Sequence[NodeWeights],
+        masks: Sequence[IntArray | None] | None = None,
+        *,
+        damping: float,
+        temperature: float,
+        iterations: int,
+        certain: int = 0,
+        weights: FloatArray | None = None,
+    ) -> list[Walk]:
+        """One walk a query, in parallel: personalised PageRank by power iteration.
+
+        An edge's weight is multiplied by exp((cos - 1) / temperature), where cos is the cosine of the query with the
+        best of the edge's sentences, 1 where it has none; the weights out of a node are then scaled to sum 1. A node
+        without a way out returns its mass to where the walk starts.
+
+        Parameters
+        ----------
+        sentence_vectors : (n_sentences, dim) float32, of norm 1. queries : (n_queries, dim), likewise.
+        starts : where each walk starts; scaled to sum 1. Nothing is reached from an empty start.
+        masks : the ranked nodes that each query's walk may enter; None for all.
+        damping : probability of following an edge, in (0, 1).
+        temperature : above 0. iterations : steps, at least 1.
+        certain : 0 for the whole walk, else how many ranked nodes are to be first in the whole walk's order; see the
+            module.
+        weights : (n_edges,) in place of the graph's.
+        """
+        masks = masks or [None] * len(queries)
+        vectors = _unwritten(sentence_vectors, np.float32)
+        indptr, targets, sentence_ptr, sentences = self._unsigned
+        edges = Edges(
+            indptr,
+            targets,
+            _unwritten(self.weights if weights is None else weights, np.float64),
+            sentence_ptr,
+            sentences,
+            vectors,
+        )
+        # Few sentences are needed by a walk among candidates, or by one that ends early.
+        all_needed = len(queries) >= TOGETHER and not certain and all(mask is None for mask in masks)
+        cosines = every_cosine(np.ascontiguousarray(queries.T), vectors) if all_needed else _none_of(queries)
+        found = tuple(np.empty((len(queries), self.n_nodes), dtype=kind) for kind in (np.int64, np.float64, np.int64))
+        scratch = self._scratch(len(queries), len(vectors))
+        rows: list[Any] = [array[: len(queries)] for array in scratch]
+        counts, left_out = walk_each(
+            edges,
+            _unwritten(queries, np.float32),
+            _joined(starts),
+            cosines,
+            _masks(masks),
+            self.n_ranked,
+            Settings(damping, temperature, iterations, certain),
+            Scratch(*rows),
+            found,
+        )
+        self._unused.append(scratch)
+        return [
+            Walk(nodes[:n].copy(), shares[:n].copy(), via[:n].copy(), float(missing))
+            for nodes, shares, via, n, missing in zip(*found, counts.tolist(), left_out.tolist(), strict=True)
+        ]
+
+    def _scratch(self, n_queries: int, n_sentences: int) -> Scratch:
+        """Arrays for as many walks as there are threads; for one, where there is but one query."""
+        rows = min(numba.get_num_threads(), n_queries)
+        try:
+            scratch = self._unused.pop()
+        except IndexError:
+            scratch = None
+        if scratch is None or len(scratch.here) < rows or scratch.factors.shape[1] < n_sentences:
+            return Scratch.of(rows, self.n_nodes, len(self.targets), n_sentences)
+        return scratch
+
+
+def _unwritten(array: NDArray[Any], kind: type[np.generic]) -> NDArray[Any]:
+    """The array as the compiled loops take it, read-only whether it is or not, so that they are compiled once."""
+    return frozen(np.ascontiguousarray(array, dtype=kind).view())
+
+
+def _none_of(queries: Matrix) -> FloatArray:
+    return np.empty((len(queries), 0))
+
+
+def _joined(starts: Sequence[NodeWeights]) -> tuple[IntArray, IntArray, FloatArray]:
+    """Offsets, nodes and weights, one query after another."""
+    ends = np.cumsum([0, *(len(start.nodes) for start in starts)])
+    nothing = np.empty(0, dtype=np.int64)
+    nodes = np.concatenate([nothing, *(start.nodes for start in starts)])
+    return ends, nodes, np.concatenate([np.empty(0), *(start.weights for start in starts)])
+
+
+def _masks(masks: Sequence[IntArray | None]) -> tuple[IntArray, IntArray, NDArray[np.bool_]]:
+    """Offsets and rows, one query after another, and which queries have no mask."""
+    nothing = np.empty(0, dtype=np.int64)
+    given = [nothing if mask is None else mask for mask in masks]
+    free = np.array([mask is None for mask in masks], dtype=bool)
+    return np.cumsum([0, *map(len, given)]), np.concatenate([nothing, *given]).astype(np.int64), free

@@ -7,8 +7,6 @@ batch and a single query differently, and a ranking must not depend on what it w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -22,16 +20,7 @@ class DenseIndex:
     """Exact cosine search over `vectors`, (n_rows, dim), rows of norm 1."""
 
     def __init__(self, vectors: Matrix) -> None:
-        self.vectors = np.ascontiguousarray(vectors, dtype=np.float32)
-
-    @cached_property
-    def _faiss(self) -> Any:
-        import faiss
-
-        faiss.omp_set_num_threads(threads())
-        index = faiss.IndexFlatIP(self.vectors.shape[1])
-        index.add(self.vectors)
-        return index
+        self.vectors = np.ascontiguousarray(vectors, dtype=np.float32)  # a mapped array stays one
 
     def search(
         self, queries: Matrix, k: int, candidates: Sequence[IntArray | None] | None = None
@@ -41,7 +30,7 @@ class DenseIndex:
         Parameters
         ----------
         queries : (n_queries, dim), rows of norm 1.
-        candidates : the rows each query may return; None for all.
+        candidates : the rows each query may return, every one of which is then scored; None for all.
 
         Returns
         -------
@@ -52,16 +41,27 @@ class DenseIndex:
         masks = candidates or [None] * len(queries)
         free = [i for i, mask in enumerate(masks) if mask is None]
         found: list[IntArray] = [np.empty(0, dtype=np.int64) if mask is None else mask for mask in masks]
-        depth = k + MARGIN
-        while free and len(self.vectors):
+        if free and len(self.vectors):
+            for i, rows in zip(free, self._near(np.ascontiguousarray(queries[free], dtype=np.float32), k), strict=True):
+                found[i] = rows
+        return [self._ordered(query, rows, k) for query, rows in zip(queries, found, strict=True)]
+
+    def _near(self, queries: Matrix, k: int) -> list[IntArray]:
+        """The rows among which the `k` nearest of each query are, by products with the vectors where they lie."""
+        import faiss
+
+        faiss.omp_set_num_threads(threads())
+        found: list[IntArray] = [np.empty(0, dtype=np.int64)] * len(queries)
+        free, depth = list(range(len(queries))), k + MARGIN
+        while free:
             depth = min(depth, len(self.vectors))
-            scores, rows = self._faiss.search(queries[free], depth)
+            scores, rows = faiss.knn(queries[free], self.vectors, depth, metric=faiss.METRIC_INNER_PRODUCT)
             for i, nearest in zip(free, rows, strict=True):
                 found[i] = nearest
             floors: list[float] = scores[:, -1].tolist()
             free = [i for i, floor in zip(free, floors, strict=True) if self._open(queries[i], found[i], k, floor)]
             depth *= 4
-        return [self._ordered(query, rows, k) for query, rows in zip(queries, found, strict=True)]
+        return found
 
     def _open(self, query: Matrix, rows: IntArray, k: int, floor: float) -> bool:
         """Whether a row that FAISS left out, scored at most `floor` by it, may belong to the `k` nearest."""

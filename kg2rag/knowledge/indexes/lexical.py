@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kg2rag.types import FloatArray, at_least, between, check, one_of
 
+VERSION = 1
+"""Part of the index's key in the store: raise it where the terms of a text, or what is stored of them, change."""
 VARIANTS = ("atire", "bm25+", "bm25l", "lucene", "robertson")
 STEMMERS = ("none", "porter", "snowball")
 _WORD = re.compile(r"\w+", re.UNICODE)
@@ -64,17 +68,17 @@ class LexicalIndex:
 
         self.settings = settings
         empty = folder / _NO_TERMS
-        self._index = None if empty.is_file() else bm25s.BM25.load(folder, mmap=False, show_progress=False)
+        self._index = None if empty.is_file() else bm25s.BM25.load(folder, mmap=True, show_progress=False)
         self._n_rows: int = json.loads(empty.read_text()) if self._index is None else self._index.scores["num_docs"]
 
     @staticmethod
-    def write(folder: Path, contents: Sequence[str], settings: LexicalSettings) -> None:
-        """Index `contents`, one text a row, into `folder`."""
+    def write(folder: Path, contents: Iterable[str], settings: LexicalSettings) -> None:
+        """Index `contents`, one text a row, into `folder`; each text is read once, and only its terms' codes kept."""
         import bm25s
 
-        terms = [settings.terms(text) for text in contents]
-        if not any(terms):
-            (folder / _NO_TERMS).write_text(json.dumps(len(terms)))
+        terms = _CodedTerms.of(contents, settings)
+        if not terms.vocab:
+            (folder / _NO_TERMS).write_text(json.dumps(len(terms.ids)))
             return
         index = bm25s.BM25(k1=settings.k1, b=settings.b, method=settings.variant)
         index.index(terms, show_progress=False)
@@ -92,6 +96,57 @@ class LexicalIndex:
             scores[scores <= absent[ids].sum().astype(scores.dtype)] = 0
         found: FloatArray = scores.astype(np.float64)
         return found
+
+
+class _Codes(dict[str, int]):
+    """Word -> the code of its term, -1 for a stop word; each word is looked at once."""
+
+    def __init__(self, settings: LexicalSettings) -> None:
+        super().__init__()
+        self.terms: dict[str, int] = {}
+        self._stop = _stop_words() if settings.stop_words else frozenset()
+        self._stemmer = _stemmer(settings.stemmer)
+
+    def __missing__(self, word: str) -> int:
+        if word in self._stop:
+            code = -1
+        else:
+            term = word if self._stemmer is None else self._stemmer.stemWord(word)
+            code = self.terms.setdefault(term, len(self.terms))
+        self[word] = code
+        return code
+
+
+class _Rows(Sequence[list[int]]):
+    """The codes of each row, out of one array: a list of lists of numbers takes ten times the memory."""
+
+    def __init__(self, codes: NDArray[np.int32], ends: NDArray[np.int64]) -> None:
+        self.codes, self.ends = codes, ends
+
+    def __len__(self) -> int:
+        return len(self.ends) - 1
+
+    def __getitem__(self, row: int) -> list[int]:  # type: ignore[override]  # bm25s reads whole rows
+        codes: list[int] = self.codes[self.ends[row] : self.ends[row + 1]].tolist()
+        return codes
+
+    def __iter__(self) -> Iterator[list[int]]:
+        return (self[row] for row in range(len(self)))
+
+
+class _CodedTerms(NamedTuple):
+    """What `bm25s.BM25.index` takes: the codes of the terms of each text, and term -> code in order of appearance."""
+
+    ids: _Rows
+    vocab: dict[str, int]
+
+    @classmethod
+    def of(cls, contents: Iterable[str], settings: LexicalSettings) -> _CodedTerms:
+        known, codes, ends = _Codes(settings), array("i"), array("q", [0])
+        for text in contents:
+            codes.extend(code for word in _WORD.findall(text.lower()) if (code := known[word]) >= 0)
+            ends.append(len(codes))
+        return cls(_Rows(np.array(codes, dtype=np.int32), np.array(ends, dtype=np.int64)), known.terms)
 
 
 @cache

@@ -6,7 +6,7 @@ Figures are made without pyplot: nothing is displayed or kept by the library. Th
 from kg2rag.report.plots.curves import recall_curve, token_curve
 from kg2rag.report.plots.diagnosis import oracle_ladder, waterfall
 from kg2rag.report.plots.networks import network
-from kg2rag.report.plots.panels import bar_chart, graph_reach, heat_map
+from kg2rag.report.plots.panels import bar_chart, difference_plot, graph_reach, heat_map
 from kg2rag.report.plots.style import GREY, INK, PALETTE, PAPER, colours, to_svg
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "PAPER",
     "bar_chart",
     "colours",
+    "difference_plot",
     "graph_reach",
     "heat_map",
     "network",

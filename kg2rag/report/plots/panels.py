@@ -62,6 +62,34 @@ def _bar_panel(axis: Axes, part: pd.DataFrame, metric: str, factor: float, basel
     axis.axvline(float(mean[systems.index(baseline)]), color=GREY, linewidth=0.8, linestyle=(0, (2, 3)), zorder=0)
 
 
+def difference_plot(table: pd.DataFrame, scale: float = 100.0) -> Figure:
+    """One panel per group: differences as points with their intervals, on the same rows; a line at none.
+
+    A point is filled where the interval leaves out 0.
+
+    Parameters
+    ----------
+    table : columns group, name, difference, low, high; a name that a group lacks has an empty row there.
+    scale : factor of the numbers shown; 100 for points of a metric in [0, 1].
+    """
+    groups, names = (list(dict.fromkeys(table[column])) for column in ("group", "name"))
+    made, axes = panels(groups, min(3, len(groups)), 0.62 + 0.24 * len(names))
+    for axis, group in zip(axes, groups, strict=True):
+        part = table[table["group"] == group]
+        places = np.array([names.index(name) for name in part["name"]])
+        middle, low, high = (part[column].to_numpy(dtype=float) * scale for column in ("difference", "low", "high"))
+        axis.axvline(0, color=GREY, linewidth=0.8, zorder=0)
+        axis.hlines(places, low, high, color=PALETTE[0], linewidth=1.6)
+        filled = np.where((low > 0) | (high < 0), PALETTE[0], PAPER)
+        axis.scatter(middle, places, s=26, c=filled, edgecolors=PALETTE[0], linewidths=1.2, zorder=3)
+        axis.set_title(group, loc="left", fontsize=10, color=INK, fontweight="bold", pad=6, parse_math=False)
+        axis.set_yticks(range(len(names)), names, parse_math=False)
+        axis.set_ylim(len(names) - 0.5, -0.5)
+        bare(axis)
+        axis.grid(axis="x", color=GREY, alpha=0.25, linewidth=0.7)
+    return made
+
+
 def heat_map(means: pd.DataFrame, baseline: str) -> Figure:
     """One row per system, one column per group, best systems on top; a cell shows its mean in per cent.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from urllib.parse import quote, unquote
 
@@ -21,11 +22,11 @@ _UNSAFE = re.compile(r"[%\s]")
 def dump(rankings: Iterable[Ranking], system: str) -> str:
     """The text of a run file."""
     tag = _encode(system)
-    lines = []
+    lines, encoded = [], _Encoded()
     for ranking in rankings:
         query = _encode(ranking.query_id)
         hits = zip(ranking.passage_ids, ranking.scores.tolist(), strict=True)
-        lines += [f"{query} Q0 {_encode(id_)} {rank} {score:.9g} {tag}\n" for rank, (id_, score) in enumerate(hits, 1)]
+        lines += [f"{query} Q0 {encoded[id_]} {rank} {score:.9g} {tag}\n" for rank, (id_, score) in enumerate(hits, 1)]
     return "".join(lines)
 
 
@@ -96,5 +97,18 @@ def _fields(path: Path, names: str) -> Iterator[tuple[int, list[str]]]:
             yield number, fields
 
 
+class _Encoded(dict[str, str]):
+    """Id -> how it is written; each worked out once, for a run names a passage many times."""
+
+    def __missing__(self, id_: str) -> str:
+        self[id_] = _encode(id_)
+        return self[id_]
+
+
 def _encode(name: str) -> str:
-    return _UNSAFE.sub(lambda match: quote(match[0], safe=""), name)
+    return _UNSAFE.sub(lambda match: _quoted(match[0]), name)
+
+
+@cache
+def _quoted(character: str) -> str:
+    return quote(character, safe="")

@@ -66,6 +66,7 @@ CODE_PATTERN: SideWeights = (0.0, 0.2, 0.7, 0.1)
 SPELLED: SideWeights = (0.2, 0.5, 0.2, 0.1)
 QUESTION_WITH_NAME: SideWeights = (0.4, 0.35, 0.15, 0.1)  # halfway between conceptual and identifier
 NAMES_IN_PROSE: SideWeights = (0.03, 0.03, 0.0, 0.94)  # chosen on questions of MuSiQue's train split
+NAMES_NOTHING = "names nothing: its meaning counts"
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,18 @@ def _decide(found: Signals) -> QueryAnalysis:
         return _analysis("conceptual", CONCEPTUAL, "a how or why question: its meaning counts")
     if found.phrases:
         return _analysis("relationship", NAMES_IN_PROSE, "a question about things named in prose: who mentions whom")
-    return _analysis("conceptual", CONCEPTUAL, "names nothing: its meaning counts")
+    return _analysis("conceptual", CONCEPTUAL, NAMES_NOTHING)
+
+
+def reconsidered(analysis: QueryAnalysis, graph: Ranking | None) -> QueryAnalysis:
+    """The analysis once `mention_chains` has searched: a question that names nothing may still ask for a chain.
+
+    Another side's ranking, whose metadata name no kind of question, changes nothing.
+    """
+    kind = graph.metadata.get("question") if graph is not None else None
+    if analysis.reasoning != NAMES_NOTHING or kind not in ("one_chain", "two_chains"):
+        return analysis
+    return _analysis("relationship", NAMES_IN_PROSE, "names nothing, but the passages found name one another")
 
 
 def _about_names(found: Signals) -> QueryAnalysis:

@@ -14,8 +14,17 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import Dense
-from kg2rag.retrievers.dynamic_hybrid.analysis import SIDES, Analyser, QueryAnalysis, RuleAnalyser, blend
+from kg2rag.retrievers.dynamic_hybrid.analysis import (
+    SIDES,
+    Analyser,
+    QueryAnalysis,
+    RuleAnalyser,
+    blend,
+    reconsidered,
+)
 from kg2rag.retrievers.expansion_queries import ExpansionQueries
+from kg2rag.retrievers.mention_chains.ranker import DEFAULT, read_coefficients
+from kg2rag.retrievers.mention_chains.retriever import MentionChains
 from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
 from kg2rag.retrievers.pattern.retriever import Pattern
 from kg2rag.text.nearest import unknown
@@ -23,6 +32,7 @@ from kg2rag.types import SOURCE, Count, ParameterError, Query, Ranking, Weight, 
 
 GRAPH_SIDES: Mapping[str, Callable[[KnowledgeBase], Retriever]] = {
     "expansion_queries": ExpansionQueries,
+    "mention_chains": MentionChains,
     "mention_ppr": MentionPPR,
 }
 
@@ -37,9 +47,10 @@ class DynamicHybrid(Retriever):
     Parameters
     ----------
     analyser : "rules", or any object with `analyse(queries)`, such as `LLMAnalyser` and `LearnedAnalyser`.
-    graph : the fourth side, one of `GRAPH_SIDES`.
+    graph : the fourth side, one of `GRAPH_SIDES`. `mention_chains` tells a chain from a question that names nothing.
     depth : hits read from each side, whatever `k` is.
     constant : of the reciprocal rank fusion; 60 in the design.
+    coefficients : of `mention_chains` as the fourth side, see `MentionChains`; no other side reads them.
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -47,11 +58,13 @@ class DynamicHybrid(Retriever):
     graph: Annotated[str, one_of(GRAPH_SIDES)] = "mention_ppr"
     depth: Count = 100
     constant: Weight = 60.0
+    coefficients: str = DEFAULT
 
     def __post_init__(self) -> None:
         if isinstance(self.analyser, str) and self.analyser != "rules":
             raise ParameterError(unknown("analyser", self.analyser, ["rules"]) + " Or pass an analyser object.")
         check(self)
+        read_coefficients(self.coefficients)
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """Analyse the batch, run each side on the queries that weigh it, fuse."""
@@ -63,7 +76,8 @@ class DynamicHybrid(Retriever):
             for i, ranking in zip(weighed, rankings, strict=True):
                 found[i][side] = _named(ranking, side)
         rankings = []
-        for sides, chosen in zip(found, analyses, strict=True):
+        for sides, analysis in zip(found, analyses, strict=True):
+            chosen = reconsidered(analysis, sides.get("graph"))
             fused = blend(sides, chosen.weights, k, self.constant)
             notes = {"query_type": chosen.query_type, "weights": dict(chosen.weights), "reasoning": chosen.reasoning}
             rankings.append(replace(fused, metadata={**fused.metadata, **notes}))
@@ -83,7 +97,10 @@ class DynamicHybrid(Retriever):
 
     def sides(self) -> dict[str, Retriever]:
         """The four retrievers, by side."""
-        retrievers = (Dense(self.kb), BM25(self.kb), Pattern(self.kb), GRAPH_SIDES[self.graph](self.kb))
+        graph = GRAPH_SIDES[self.graph](self.kb)
+        if isinstance(graph, MentionChains):
+            graph = replace(graph, coefficients=self.coefficients)
+        retrievers = (Dense(self.kb), BM25(self.kb), Pattern(self.kb), graph)
         return dict(zip(SIDES, retrievers, strict=True))
 
 

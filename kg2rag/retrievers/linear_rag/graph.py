@@ -11,14 +11,15 @@ order means nothing, so it is not done here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from kg2rag.extraction.mentions.table import MentionTable, mention_sentences
+from kg2rag.extraction.mentions.sentences import mention_sentences
+from kg2rag.extraction.mentions.table import MentionTable
 from kg2rag.knowledge import DenseIndex, KnowledgeBase
 from kg2rag.knowledge.graph.csr import Incidence, incidence, ranges
 from kg2rag.knowledge.graph.pagerank import UndirectedGraph
@@ -118,21 +119,37 @@ class Activation(NamedTuple):
     sentence: int = -1
 
 
-def bridged_paths(kb: KnowledgeBase, active: Mapping[int, Activation], rows: IntArray) -> dict[int, tuple[Triple, ...]]:
-    """The path of each passage that mentions an activated entity: how the most activated was reached, and its mention.
+class BridgedPaths(Mapping[int, tuple[Triple, ...]]):
+    """Corpus row -> how its most activated entity was reached, and its mention; made when looked up.
 
-    `active`: entity -> how it was reached. `rows`: the passages that need a path.
+    Parameters
+    ----------
+    active : entity -> how it was reached; of equally activated ones, the first counts.
+    rows : the passages that have a path if they mention an activated entity.
     """
-    corpus, names = kb.corpus, kb.mentions.names
-    bridging: dict[int, int] = {}
-    for entity in sorted(active, key=lambda entity: -active[entity].score):
-        for row in np.intersect1d(tri_graph(kb).occurrences.of(entity)[0], rows).tolist():
-            bridging.setdefault(row, entity)
-    paths = {}
-    for row, entity in bridging.items():
-        title = corpus.titles[row] or corpus.ids[row]
-        paths[row] = (*_bridge(kb, active, entity), Triple(title, "mentions", names[entity], corpus.ids[row]))
-    return paths
+
+    def __init__(self, kb: KnowledgeBase, active: Mapping[int, Activation], rows: IntArray) -> None:
+        self._kb, self._active, self._rows = kb, active, rows
+
+    def __getitem__(self, row: int) -> tuple[Triple, ...]:
+        kb, entity = self._kb, self._bridging[row]
+        title, name = kb.corpus.titles[row] or kb.corpus.ids[row], kb.mentions.names[entity]
+        return (*_bridge(kb, self._active, entity), Triple(title, "mentions", name, kb.corpus.ids[row]))
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._bridging)
+
+    def __len__(self) -> int:
+        return len(self._bridging)
+
+    @cached_property
+    def _bridging(self) -> dict[int, int]:
+        """Row -> the entity that it is reached by."""
+        active, occurrences, bridging = self._active, tri_graph(self._kb).occurrences, dict[int, int]()
+        for entity in sorted(active, key=lambda entity: -active[entity].score):
+            for row in np.intersect1d(occurrences.of(entity)[0], self._rows).tolist():
+                bridging.setdefault(row, entity)
+        return bridging
 
 
 def _bridge(kb: KnowledgeBase, active: Mapping[int, Activation], entity: int) -> tuple[Triple, ...]:

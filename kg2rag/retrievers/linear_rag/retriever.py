@@ -24,7 +24,7 @@ import numpy as np
 from kg2rag.knowledge import DenseIndex, KnowledgeBase
 from kg2rag.knowledge.graph.components import Components
 from kg2rag.retrievers.dense import VectorRetriever, walk_or_dense
-from kg2rag.retrievers.linear_rag.graph import Activation, bridged_paths, name_vectors, tri_graph
+from kg2rag.retrievers.linear_rag.graph import Activation, BridgedPaths, name_vectors, tri_graph
 from kg2rag.retrievers.linking.linkers import phrases_beside
 from kg2rag.types import (
     Count,
@@ -196,7 +196,7 @@ class LinearRAG(VectorRetriever):
             k,
             stages=("pagerank",),
             score_parts={name: column[rows] for name, column in columns.items()},
-            paths=bridged_paths(self.kb, active, rows),
+            paths=BridgedPaths(self.kb, active, rows),
             metadata={
                 **arithmetic("pagerank", "graph"),
                 "entities": tuple((names[e], found.score, found.iteration) for e, found in active.items()),

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kg2rag.knowledge import KnowledgeBase
+from kg2rag.knowledge.graph.walks import NodeWeights
 from kg2rag.types import FloatArray, IntArray, Matrix, best
 
 
@@ -50,14 +51,13 @@ def phrase_restarts(
     kb: KnowledgeBase,
     vectors: Sequence[Matrix],
     masks: Sequence[IntArray | None],
-    n_nodes: int,
     *,
     seeds: int,
     weight: float,
     temperature: float,
     fit_temperature: float,
-) -> FloatArray:
-    """(n_queries, n_nodes) what sub-phrases add to where the walks start.
+) -> list[NodeWeights]:
+    """What sub-phrases add to where each walk starts.
 
     The `seeds` passages nearest to a phrase share weight · exp((best cosine - 1) / fit_temperature) by softmax of their
     cosines / temperature.
@@ -66,13 +66,13 @@ def phrase_restarts(
     ----------
     vectors : (n_phrases, dim) of each query's phrases. masks : the rows that each query may return.
     """
-    restarts = np.zeros((len(vectors), n_nodes))
+    starts: list[list[tuple[IntArray, FloatArray]]] = [[] for _ in vectors]
     owner = np.repeat(np.arange(len(vectors)), [len(each) for each in vectors])
-    if not len(owner):
-        return restarts
-    nearest = kb.dense.search(np.concatenate(vectors), seeds, [masks[i] for i in owner.tolist()])
+    masked = [masks[i] for i in owner.tolist()]
+    nearest = kb.dense.search(np.concatenate(vectors), seeds, masked) if len(owner) else []
     for i, (rows, cosines) in zip(owner.tolist(), nearest, strict=True):
         if len(rows):
             share = np.exp((cosines - cosines[0]) / temperature)
-            restarts[i, rows] += weight * np.exp((cosines[0] - 1) / fit_temperature) * share / share.sum()
-    return restarts
+            starts[i].append((rows, weight * np.exp((cosines[0] - 1) / fit_temperature) * share / share.sum()))
+    nothing = (np.empty(0, dtype=np.int64), np.empty(0))
+    return [NodeWeights.of(*map(np.concatenate, zip(nothing, *found, strict=True))) for found in starts]

@@ -1,5 +1,7 @@
 """Query -> passages, ordered by the chains of shared names that cover most of the question. No LLM, no key.
 
+The system we recommend.
+
 1. The question's sub-phrases are encoded as queries of their own (`phrases`).
 2. `mention_ppr`'s walk starts also at the passages nearest to them; its first passages, the nearest ones and BM25's are
    the candidates (`candidates`).
@@ -7,7 +9,8 @@
    that the question lacks, by the phrases and words that the set leaves open (`signals`, `ranker`).
 4. A beam finds the best sets of two, three and four (`chains`). How well a passage continues them orders it where the
    question names less than two titles, the sets of four alone where it names two and so two chains; where it has few
-   sub-phrases, and so asks for one passage, the first model orders.
+   sub-phrases, and so asks for one passage, the first model orders. Where neither the question nor the likeliest
+   passages name anything, as in a search for code, there is nothing to follow: the nearest come first.
 
 Ours. The coefficients are fitted on training questions alone (`coefficients.toml`, `kg2rag fit mention_chains`). After
 [1] MDR, [2] Baleen, [3] Beam Retrieval, [4] PropRAG, which do with trained encoders or an LLM what two sums do here.
@@ -24,13 +27,14 @@ import numpy as np
 
 from kg2rag.compute import all_cosines
 from kg2rag.knowledge import KnowledgeBase, LexicalSettings
+from kg2rag.knowledge.graph.walks import NodeWeights
 from kg2rag.retrievers.dense import VectorRetriever
 from kg2rag.retrievers.mention_chains.candidates import Found, phrase_restarts
 from kg2rag.retrievers.mention_chains.chains import LEAST, Beam, chains_of
 from kg2rag.retrievers.mention_chains.paths import ChainPaths
 from kg2rag.retrievers.mention_chains.phrases import sub_phrases
-from kg2rag.retrievers.mention_chains.ranker import DEFAULT, read_coefficients
-from kg2rag.retrievers.mention_chains.searched import Searched
+from kg2rag.retrievers.mention_chains.ranker import DEFAULT, Ranker, read_coefficients
+from kg2rag.retrievers.mention_chains.searched import NEAREST, UNLINKED, Searched
 from kg2rag.retrievers.mention_chains.signals import Evidence, evidence
 from kg2rag.retrievers.mention_chains.tokens import QuestionTokens, question_tokens, token_index
 from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
@@ -47,6 +51,7 @@ from kg2rag.types import (
     Trace,
     Weight,
     above,
+    best,
     rank,
 )
 
@@ -131,10 +136,10 @@ class MentionChains(VectorRetriever):
         kb, walker = self.kb, self._walker
         masks, vectors = kb.candidates(queries), kb.encode_queries(queries)
         cosines, phrases = all_cosines(vectors, kb.vectors), self._phrase_vectors(queries)
-        everything = np.arange(len(kb.corpus))
-        allowed = [everything if mask is None else mask for mask in masks]
+        n = len(kb.corpus)
+        allowed = [np.arange(n) if mask is None else mask for mask in masks]
         restarts = self._restarts(queries, walker, cosines, allowed, phrases)
-        walked, via = walks(
+        walked = walks(
             walker.graph,
             kb.sentence_vectors,
             vectors,
@@ -144,22 +149,24 @@ class MentionChains(VectorRetriever):
             temperature=self.temperature,
             iterations=self.iterations,
         )
-        lexical = kb.lexical(LexicalSettings())
+        lexical, coefficients = kb.lexical(LexicalSettings()), read_coefficients(self.coefficients)
         for i, (query, tokens) in enumerate(zip(queries, self._tokens(queries), strict=True)):
             if not len(allowed[i]):
                 yield None
                 continue
             scores = lexical.scores(query.text)
-            found = Found(allowed[i], walked[i, : len(everything)], cosines[i], scores, phrases[i])
+            found = Found(allowed[i], walked[i].within(n).dense(n), cosines[i], scores, phrases[i])
             rows = found.candidates(self.walk_depth, self.dense_depth, self.bm25_depth)
             known = evidence(kb, query.text, vectors[i], found, rows, tokens)
-            paths = walked_paths(rows, via[i], restarts[i], walker.graph, kb.corpus, walker.names)
-            yield self._searched(found, known, paths)
+            paths = walked_paths(rows, walked[i], restarts[i], walker.graph, kb.corpus, walker.names)
+            ranker = coefficients.ranker(tokens=known.max_sim is not None)
+            yield self._searched(found, known, paths, ranker)
 
-    def _searched(self, found: Found, known: Evidence, walked: WalkedPaths) -> Searched:
+    def _searched(self, found: Found, known: Evidence, walked: WalkedPaths, ranker: Ranker) -> Searched:
         """The chains among the candidates, where the question asks for one."""
-        ranker = read_coefficients(self.coefficients).ranker(tokens=known.max_sim is not None)
         start, kind = ranker.start(known.alone), "two_chains" if known.n_titles >= 2 else "one_chain"
+        if not known.n_names and not known.linked(np.argsort(-start, kind="stable")[: self.sources]):
+            return Searched(found, known, UNLINKED, NEAREST, start, None, walked)
         if known.n_phrases < self.chain_phrases or len(known.rows) < LEAST:
             return Searched(found, known, "one_passage", ranker.orders["one_passage"], start, None, walked)
         beam = Beam(self.sources, self.beam, self.beam_temperature, self.member_bonus, self.gain_temperature)
@@ -173,23 +180,24 @@ class MentionChains(VectorRetriever):
         cosines: FloatArray,
         allowed: Sequence[IntArray],
         phrases: Sequence[Matrix],
-    ) -> FloatArray:
-        """(n_queries, n_nodes) where the walks start: as `mention_ppr`'s, and at the sub-phrases' nearest passages."""
-        ids = self.kb.corpus.ids
+    ) -> list[NodeWeights]:
+        """Where the walks start: as `mention_ppr`'s, and at the sub-phrases' nearest passages."""
+        ids, first = self.kb.corpus.ids, self.dense_seeds
+        nearest = [rows[best(cosine[rows], first)] for cosine, rows in zip(cosines, allowed, strict=True)]
         dense = [
-            rank(query.id, rows, cosine[rows], ids, self.dense_seeds)
-            for query, cosine, rows in zip(queries, cosines, allowed, strict=True)
+            rank(query.id, rows, cosine[rows], ids, first)
+            for query, cosine, rows in zip(queries, cosines, nearest, strict=True)
         ]
-        return walker.restarts(queries, dense)[0] + phrase_restarts(
+        near = phrase_restarts(
             self.kb,
             phrases,
             self.kb.candidates(queries),
-            walker.graph.n_nodes,
             seeds=self.phrase_seeds,
             weight=self.phrase_weight,
             temperature=self.dense_temperature,
             fit_temperature=self.phrase_temperature,
         )
+        return [start.plus(more) for start, more in zip(walker.restarts(queries, dense)[0], near, strict=True)]
 
     def _phrase_vectors(self, queries: Sequence[Query]) -> list[Matrix]:
         """(n_phrases, dim) of each query; the phrases of all are encoded together."""

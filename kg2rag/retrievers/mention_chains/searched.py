@@ -15,6 +15,10 @@ from kg2rag.types import Corpus, FloatArray, Step, arithmetic, step
 
 WITHOUT_TOKENS = "the encoder gives no token vectors that the coefficients know: ranked without them"
 SHOWN = 3  # pairs in a ranking's metadata
+UNLINKED = "unlinked"
+"""The kind of a question that names nothing and whose likeliest passages name no other."""
+NEAREST = Linear({"cosine": 1.0})
+"""The order of that kind, which is that of `dense`."""
 
 
 @dataclass(frozen=True)
@@ -23,8 +27,9 @@ class Searched:
 
     Attributes
     ----------
-    kind : one of `ranker.KINDS`. order : its sum. start : (m,) log-odds that a candidate is needed, by itself.
-    chains : None for the kind "one_passage".
+    kind : one of `ranker.KINDS`, or `UNLINKED`. order : its sum.
+    start : (m,) log-odds that a candidate is needed, by itself.
+    chains : None for the kinds "one_passage" and `UNLINKED`.
     """
 
     found: Found
@@ -38,6 +43,8 @@ class Searched:
     @property
     def levels(self) -> dict[str, FloatArray]:
         """What the order may add up, (m,) each."""
+        if self.kind == UNLINKED:
+            return {"start": self.start, "cosine": self.found.cosine[self.evidence.rows]}
         return {"start": self.start, **(self.chains.levels if self.chains else {})}
 
     @property

@@ -19,6 +19,7 @@ from kg2rag.retrievers.mention_chains.tokens import QuestionTokens, token_index
 from kg2rag.types import FloatArray, IntArray, Matrix
 
 LEAST_GAP = -10.0
+LEAST_LINK = 0.5  # of a title, so that one common word of a long one is no link
 START = ("bm25", "walk_gap", "dense_rank", "tokens")
 STEP = ("start", "shared_word", "phrase_gain", "title_words", "tokens_joint")
 OF_TOKENS = ("tokens", "tokens_joint")
@@ -37,6 +38,7 @@ class Evidence:
     phrase_cosines : (p, m) of the sub-phrases with the candidates; of the question itself where it has no sub-phrase.
     shared_word, title_words : (m, m), see `NamingWords.shared`.
     n_phrases : sub-phrases of the question. n_titles : titles that it names, of those with a candidate.
+    n_names : titles of the corpus that it names, and names that it writes with a capital or a digit.
     max_sim, weights : (m, t) and (t,), see `tokens`; None where the encoder gives no token vectors.
     """
 
@@ -47,8 +49,15 @@ class Evidence:
     title_words: FloatArray
     n_phrases: int
     n_titles: int
+    n_names: int
     max_sim: FloatArray | None = None
     weights: FloatArray | None = None
+
+    def linked(self, sources: IntArray) -> bool:
+        """Whether passages at some positions name another candidate: a share `LEAST_LINK` of its `title_words`."""
+        shares = self.title_words[sources]
+        shares[np.arange(len(sources)), sources] = 0.0
+        return bool((shares >= LEAST_LINK).any())
 
 
 def evidence(
@@ -63,7 +72,7 @@ def evidence(
         "dense_rank": reciprocal_rank(found.cosine, rows, found.allowed),
     }
     cosines, index = all_cosines(phrases, kb.vectors[rows]), token_index(kb)
-    known = Evidence(rows, alone, cosines, shared, title, len(found.phrases), n_titles(kb, text, rows))
+    known = Evidence(rows, alone, cosines, shared, title, len(found.phrases), *named(kb, text, rows))
     if tokens is None or index is None:
         return known
     similarities = index.max_sim(tokens, rows)
@@ -71,11 +80,15 @@ def evidence(
     return replace(known, max_sim=similarities, weights=tokens.weights)
 
 
-def n_titles(kb: KnowledgeBase, text: str, rows: IntArray) -> int:
-    """How many titles a question names, of those with a passage in `rows`."""
+def named(kb: KnowledgeBase, text: str, rows: IntArray) -> tuple[int, int]:
+    """How many titles a question names, of those with a passage in `rows`; and how many titles and names at all.
+
+    A name in lower case is taken for a word, a title is not.
+    """
     table = kb.mentions
     titles = [key for key in table.named_in(text) if table.pages[key]]
-    return sum(bool(np.isin(table.pages_of(key), rows).any()) for key in titles)
+    names = {key for key, _ in table.lexicon.find(text) if not table.pages[key]}
+    return sum(bool(np.isin(table.pages_of(key), rows).any()) for key in titles), len(titles) + len(names)
 
 
 def relative(scores: FloatArray, rows: IntArray, allowed: IntArray) -> FloatArray:

@@ -8,7 +8,7 @@ a byte each; the weights of wordpieces by rarity are ours. Built once a corpus a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -19,13 +19,15 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from kg2rag.compute import SentenceEncoder, encode_tokens
+from kg2rag.compute import SentenceEncoder, encode_tokens, save_rows
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.mention_chains.naming import rarity
 from kg2rag.types import FloatArray, IntArray, Matrix
 
 VERSION = 1  # of what the store holds
 SCALE = 127
+KEPT = 10_000  # questions whose wordpieces a knowledge base keeps, about 50 MB
+BLOCK = 16_384  # passages whose vectors are in memory together
 BASIS = files(__package__) / "token_basis.npy"
 ENCODER_SHA256 = (
     "2c705a5e3279febcd4b210fc95a6231ced10be71e400e863ab41b623d5799508"  # its weights, to which the axes were fitted
@@ -68,7 +70,7 @@ def token_index(kb: KnowledgeBase) -> TokenVectors | None:
 
 
 def question_tokens(kb: KnowledgeBase, texts: Sequence[str]) -> list[QuestionTokens]:
-    """The wordpieces of some questions; a text is encoded once a process. Only where `token_index` is not None."""
+    """The wordpieces of some questions, of which the last `KEPT` are kept. Not where `token_index` is None."""
     index, encoder = token_index(kb), kb.embedder
     if index is None or not isinstance(encoder, SentenceEncoder):
         raise ValueError(f"{encoder!r} gives no token vectors.")
@@ -79,7 +81,10 @@ def question_tokens(kb: KnowledgeBase, texts: Sequence[str]) -> list[QuestionTok
         for text, (pieces, vectors) in zip(lacking, encoded, strict=True):
             weights = index.rarity[pieces]
             known[text] = QuestionTokens(vectors, weights / weights.sum() if len(weights) else weights)
-    return [known[text] for text in texts]
+    found = [known[text] for text in texts]
+    for text in list(known)[: max(len(known) - KEPT, 0)]:
+        del known[text]
+    return found
 
 
 def projected(vectors: Matrix) -> Matrix:
@@ -117,19 +122,26 @@ def _open(kb: KnowledgeBase) -> TokenVectors | None:
 
 
 def _write(folder: Path, encoder: SentenceEncoder, kb: KnowledgeBase) -> None:
-    """Encode every passage and save its vectors, and in how many passages each wordpiece is."""
-    found = encode_tokens(
-        encoder,
-        kb.corpus.contents,
-        kb.store,
-        reduce=lambda vectors: np.rint(SCALE * projected(vectors)).astype(np.int8),
-    )
-    frequency = np.zeros(len(encoder.network.tokenizer), dtype=np.int64)
-    for pieces, _ in found:
-        frequency[np.unique(pieces)] += 1
-    np.save(folder / "vectors.npy", np.concatenate([vectors for _, vectors in found]))
-    np.save(folder / "indptr.npy", np.cumsum([0, *(len(pieces) for pieces, _ in found)], dtype=np.int64))
+    """Encode the passages, a block at a time; save their vectors, and in how many passages each wordpiece is."""
+    frequency, lengths = np.zeros(len(encoder.network.tokenizer), dtype=np.int64), [0]
+    contents = kb.corpus.streamed_contents
+
+    def blocks() -> Iterator[Bytes]:
+        for start in range(0, len(contents), BLOCK):
+            found = encode_tokens(encoder, contents[start : start + BLOCK], kb.store, reduce=_as_bytes)
+            for pieces, _ in found:
+                frequency[np.unique(pieces)] += 1
+                lengths.append(len(pieces))
+            yield np.concatenate([vectors for _, vectors in found])
+
+    save_rows(folder / "vectors.npy", blocks())
+    np.save(folder / "indptr.npy", np.cumsum(lengths, dtype=np.int64))
     np.save(folder / "frequency.npy", frequency)
+
+
+def _as_bytes(vectors: Matrix) -> Bytes:
+    rounded: Bytes = np.rint(SCALE * projected(vectors)).astype(np.int8)
+    return rounded
 
 
 @numba.njit(cache=True)

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph
-from kg2rag.knowledge.graph.csr import gather, offsets
+from kg2rag.knowledge.graph.csr import frozen, gather, offsets
+from kg2rag.knowledge.graph.walks import NodeWeights
 from kg2rag.retrievers.mention_ppr.graph import MentionGraph, mention_graph
 from kg2rag.types import FloatArray, IntArray, Matrix, Triple
 
@@ -62,11 +63,11 @@ class FactGraph(MentionGraph):
         stated = self.facts.triples.passages
         return None if mask is None else np.flatnonzero((stated < 0) | np.isin(stated, mask))
 
-    def starting_at(self, triples: IntArray, shares: FloatArray) -> FloatArray:
-        """(n_nodes,) a restart in which the two ends of each triple have half of its share."""
+    def starting_at(self, triples: IntArray, shares: FloatArray) -> NodeWeights:
+        """A restart in which the two ends of each triple have half of its share."""
         table = self.facts.triples
         ends = self.first_entity + np.concatenate([table.heads[triples], table.tails[triples]])
-        return np.bincount(ends, weights=np.tile(shares / 2, 2), minlength=self.n_nodes).astype(np.float64)
+        return NodeWeights.of(ends, np.tile(shares / 2, 2))
 
 
 @dataclass(frozen=True)
@@ -105,11 +106,11 @@ def with_facts(
     triples = _triple_edges(facts, graph.n_nodes, triple_weight, first_triple)
     walked = _Edges(
         graph.sources,
-        graph.targets,
+        graph.targets.astype(np.int64),
         graph.weights,
         graph.kinds,
         np.diff(graph.sentence_ptr),
-        graph.sentences,
+        graph.sentences.astype(np.int64),
         np.full(len(graph.targets), -1, dtype=np.int64),
     )
     edges, order = _sorted([walked, mentions, triples])
@@ -117,12 +118,12 @@ def with_facts(
     first = np.concatenate([[0], np.cumsum(edges.lengths)])
     return FactGraph(
         n_passages=graph.n_passages,
-        indptr=offsets(edges.sources, n_nodes),
-        targets=edges.targets[order],
-        weights=edges.weights[order],
-        kinds=edges.kinds[order],
-        sentence_ptr=np.concatenate([[0], np.cumsum(edges.lengths[order])]).astype(np.int64),
-        sentences=edges.sentences[gather(first, order)[0]],
+        indptr=frozen(offsets(edges.sources, n_nodes)),
+        targets=frozen(edges.targets[order].astype(np.int32)),
+        weights=frozen(edges.weights[order]),
+        kinds=frozen(edges.kinds[order]),
+        sentence_ptr=frozen(np.concatenate([[0], np.cumsum(edges.lengths[order])]).astype(np.int64)),
+        sentences=frozen(edges.sentences[gather(first, order)[0]].astype(np.int32)),
         texts=graph.texts,
         facts=facts,
         stated_by=edges.stated_by[order],

@@ -1,4 +1,4 @@
-"""Query -> passages by personalised PageRank over who mentions whom. No LLM, no key; the system we recommend.
+"""Query -> passages by personalised PageRank over who mentions whom. No LLM, no key.
 
 Passages are joined where one names another's title, and through the names they share. The walk starts at the best
 dense hits and at what the query names, and prefers edges whose sentence fits the query. With a `triple_weight` it walks
@@ -17,6 +17,7 @@ from typing import Annotated
 import numpy as np
 
 from kg2rag.knowledge import KnowledgeBase
+from kg2rag.knowledge.graph.walks import NodeWeights, Walk
 from kg2rag.retrievers.dense import Dense, VectorRetriever
 from kg2rag.retrievers.mention_ppr.facts import FactGraph, mention_facts
 from kg2rag.retrievers.mention_ppr.graph import MentionGraph, mention_graph
@@ -59,6 +60,10 @@ class MentionPPR(VectorRetriever):
     title_weight : start weight of a page whose title the query names: title_weight / (pages · log2(2 + df)).
     query_name_weight : start weight of a name in the query, times ln(1 + N / df) / ln(1 + N).
     depth : passages ranked; those that the walk does not reach follow by cosine.
+    certain : 0 for the whole walk. Else a walk ends once it is certain that the first so many passages are those of the
+        whole walk in its order: `knowledge.graph.walks` has the proof. Shares are then too small by at most the
+        metadata's "left out", which passages further down may be out of order by. It pays where the first lead by far;
+        where they do not, attempts that prove nothing are added to the whole walk.
     triple_weight : weight of an edge between the two entities of a triple, times its strength / 10; 0 leaves the
         knowledge graph out.
     triple_seeds : how many of the triples nearest to the query the walk starts from; 0 for none.
@@ -78,6 +83,7 @@ class MentionPPR(VectorRetriever):
     title_weight: Weight = 2.0
     query_name_weight: Weight = 0.5
     depth: Annotated[int, above(0)] = 100
+    certain: Natural = 0
     triple_weight: Weight = 0.0
     triple_seeds: Natural = 5
     triple_seed_weight: Weight = 0.5
@@ -101,33 +107,35 @@ class MentionPPR(VectorRetriever):
 
     def _walked(self, queries: Sequence[Query], dense: Sequence[Ranking], k: int) -> list[Ranking]:
         graph, (restarts, matching) = self.graph, self.restarts(queries, dense)
-        vectors = graph.vectors if isinstance(graph, FactGraph) else self.kb.sentence_vectors
-        scores, via = walks(
+        found = walks(
             graph,
-            vectors,
+            graph.vectors if isinstance(graph, FactGraph) else self.kb.sentence_vectors,
             self.kb.encode_queries(queries),
             restarts,
             self.kb.candidates(queries),
             damping=self.damping,
             temperature=self.temperature,
             iterations=self.iterations,
+            certain=min(self.certain, self.depth),
         )
-        columns = zip(scores, via, restarts, dense, matching, strict=True)
-        return [self._ranking(*column, k) for column in columns]
+        columns = zip(found, restarts, dense, matching, strict=True)
+        return [self._ranking(graph, *column, k) for column in columns]
 
-    def restarts(self, queries: Sequence[Query], dense: Sequence[Ranking]) -> tuple[FloatArray, list[IntArray]]:
-        """Where the walks start, (n_queries, n_nodes), not scaled; and the triples nearest to each query.
+    def restarts(self, queries: Sequence[Query], dense: Sequence[Ranking]) -> tuple[list[NodeWeights], list[IntArray]]:
+        """Where the walks start, not scaled, and the triples nearest to each query.
 
         A query's triples are among those that one of its candidates, or no passage, states.
         """
-        restarts, graph = np.stack([self.restart(*given) for given in zip(queries, dense, strict=True)]), self.graph
+        graph, masks = self.graph, self.kb.candidates(queries)
+        restarts = [self.restart(*given) for given in zip(queries, dense, strict=True)]
         if not isinstance(graph, FactGraph) or not self.triple_seeds:
             return restarts, [np.empty(0, dtype=np.int64)] * len(queries)
-        within = [graph.triples_within(mask) for mask in self.kb.candidates(queries)]
+        within = [graph.triples_within(mask) for mask in masks]
         matching = self.kb.triple_vectors.search(self.kb.encode_queries(queries), self.triple_seeds, within)
-        for restart, (triples, cosines) in zip(restarts, matching, strict=True):
+        for i, (triples, cosines) in enumerate(matching):
             if len(triples):
-                restart += graph.starting_at(triples, self._shares(cosines, self.triple_seed_weight))
+                starting = graph.starting_at(triples, self._shares(cosines, self.triple_seed_weight))
+                restarts[i] = restarts[i].plus(starting)
         return restarts, [triples for triples, _ in matching]
 
     def _shares(self, cosines: FloatArray, weight: float) -> FloatArray:
@@ -136,72 +144,84 @@ class MentionPPR(VectorRetriever):
         shares: FloatArray = weight * share / share.sum()
         return shares
 
-    def restart(self, query: Query, dense: Ranking) -> FloatArray:
-        """(n_nodes,) what dense hits, titles and names add to where the walk of a query starts."""
-        table, graph = self.kb.mentions, self.graph
-        restart, n = np.zeros(graph.n_nodes), graph.n_passages
+    def restart(self, query: Query, dense: Ranking) -> NodeWeights:
+        """What dense hits, titles and names add to where the walk of a query starts."""
+        table, n, (mask,) = self.kb.mentions, len(self.kb.corpus), self.kb.candidates([query])
         seeds = dense.top(self.dense_seeds)
-        if len(seeds):
-            restart[seeds.rows] += self._shares(seeds.scores, self.dense_weight)
+        shares = self._shares(seeds.scores, self.dense_weight) if len(seeds) else seeds.scores
+        nodes, weights = [seeds.rows], [shares]
         for key in table.named_in(query.text):
             frequency, pages = float(table.document_frequency[key]), float(table.pages[key])
             if pages:
-                restart[table.pages_of(key)] += self.title_weight / (pages * np.log2(2 + frequency))
+                nodes.append(table.pages_of(key).astype(np.int64))
+                weight = self.title_weight / (pages * np.log2(2 + frequency))
             else:
-                rarity = np.log1p(n / frequency) / np.log1p(n)
-                restart[n + key - table.n_titles] += self.query_name_weight * rarity
-        restart[~allowed_nodes(self.kb.candidates([query])[0], graph)] = 0.0
-        return restart
+                nodes.append(np.array([n + key - table.n_titles], dtype=np.int64))
+                weight = self.query_name_weight * (np.log1p(n / frequency) / np.log1p(n))
+            weights.append(np.full(len(nodes[-1]), weight))
+        start = NodeWeights.of(np.concatenate(nodes), np.concatenate(weights))
+        if mask is None:
+            return start
+        entered = (start.nodes >= n) | np.isin(start.nodes, mask)
+        return NodeWeights(start.nodes[entered], start.weights[entered])
 
     def _ranking(
-        self, walk: FloatArray, via: IntArray, restart: FloatArray, dense: Ranking, triples: IntArray, k: int
+        self, graph: MentionGraph, walk: Walk, restart: NodeWeights, dense: Ranking, triples: IntArray, k: int
     ) -> Ranking:
         """Passages by their share of the walk; below them the dense hits that it did not reach."""
-        graph = self.graph
-        reached = best(walk[: graph.n_passages], self.depth)
-        reached = reached[walk[reached] > 0]
+        passages = walk.within(graph.n_passages)
+        first = best(passages.weights, self.depth)
+        reached, shares = passages.nodes[first], passages.weights[first]
         beyond = dense.rows[~np.isin(dense.rows, reached)]
-        floor = walk[reached].min() if len(reached) else 1.0
+        floor = shares.min() if len(reached) else 1.0
         rows = np.concatenate([reached, beyond])
         place = np.arange(1, len(beyond) + 1)
-        scores = np.concatenate([walk[reached], floor / (1.0 + place)])
         blank = np.full(len(reached), np.nan)
-        said = arithmetic({"walk": "walk", "dense": "least walk / (1 + place)"}, {"walk": "graph", "dense": "dense"})
-        if isinstance(graph, FactGraph):
-            said["triples"] = tuple(str(graph.facts.triple(index)) for index in triples.tolist())
         return rank(
             dense.query_id,
             rows,
-            scores,
+            np.concatenate([shares, floor / (1.0 + place)]),
             dense.ids,
             min(k, self.depth),
             stages=("walk", "dense"),
             stage_codes=np.concatenate([np.zeros(len(reached)), np.ones(len(beyond))]),
             score_parts={
-                "restart": restart[rows],
-                "walk": walk[rows],
+                "restart": restart.at(rows),
+                "walk": walk.at(rows),
                 "least walk": np.concatenate([blank, np.full(len(beyond), floor)]),
                 "place": np.concatenate([blank, place]),
             },
-            paths=walked_paths(reached, via, restart, graph, self.kb.corpus, self.names),
-            metadata=said,
+            paths=walked_paths(reached, walk, restart, graph, self.kb.corpus, self._names(graph)),
+            metadata=self._said(graph, walk, triples),
         )
+
+    def _said(self, graph: MentionGraph, walk: Walk, triples: IntArray) -> dict[str, object]:
+        """The formula, the triples that the walk began at, and what a walk that ended early left out."""
+        said = arithmetic({"walk": "walk", "dense": "least walk / (1 + place)"}, {"walk": "graph", "dense": "dense"})
+        if isinstance(graph, FactGraph):
+            said["triples"] = tuple(str(graph.facts.triple(index)) for index in triples.tolist())
+        if self.certain:
+            said["left out"] = walk.left_out
+        return said
 
     @property
     def names(self) -> list[str]:
         """Of the nodes that are no passages."""
-        table, graph = self.kb.mentions, self.graph
+        return self._names(self.graph)
+
+    def _names(self, graph: MentionGraph) -> list[str]:
+        table = self.kb.mentions
         entities = graph.facts.names if isinstance(graph, FactGraph) else ()
         return self.kb.part(("node_names", bool(entities)), lambda: [*table.names[table.n_titles :], *entities])
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
         """Which passages are connected with the walk's start, which the walk reached, and how near they are to it."""
-        graph, whole = self.graph, replace(self, depth=max(len(self.kb.corpus), 1))
+        graph, whole = self.graph, replace(self, certain=0, depth=max(len(self.kb.corpus), 1))
         rankings, runs = self.retrieve_batch(queries, self.depth), whole.retrieve_batch(queries, whole.depth)
         far, traces = f"the walk reached it, over more than {NEAR} mentions, and below the first k", []
         for query, mask, ranking, every in zip(queries, self.kb.candidates(queries), rankings, runs, strict=True):
             restart = self.restarts([query], self._dense([query]))[0][0]
-            away = graph.distances(np.flatnonzero(restart), allowed_nodes(mask, graph))[: graph.n_passages]
+            away = graph.distances(restart.nodes, allowed_nodes(mask, graph))[: graph.n_passages]
             walked = every.rows[every.score_parts["walk"] > 0]
             steps = (
                 step("joined", "entity not linked", _UNLINKED, np.flatnonzero(away >= 0), walked),

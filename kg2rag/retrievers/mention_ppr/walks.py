@@ -8,57 +8,59 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from kg2rag.knowledge.graph.walks import NodeWeights, Walk
 from kg2rag.retrievers.mention_ppr.graph import BACKWARD, MentionGraph
 from kg2rag.types import Corpus, FloatArray, IntArray, Matrix, Triple
 
 MEMORY = 256 * 2**20
 """Bytes that the arrays of the walks made at once may take together; one walk is made whatever it takes."""
-_A_NODE = 8 + 8 + 1 + 8 + 8  # bytes a query and node: restart (twice while they are stacked), allowed, score, via
+_A_NODE = 2 * (8 + 8 + 8)  # bytes a query and node: node, share and edge, twice while they are cut to what was reached
+_A_SENTENCE = 8  # its cosine
 
 
 def at_once(graph: MentionGraph) -> int:
     """How many queries to walk at once, at least 1."""
-    return max(1, MEMORY // (_A_NODE * max(graph.n_nodes, 1)))
+    return max(1, MEMORY // (_A_NODE * max(graph.n_nodes, 1) + _A_SENTENCE * len(graph.texts)))
 
 
 def walks(
     graph: MentionGraph,
     texts: Matrix,
     queries: Matrix,
-    restarts: FloatArray,
+    restarts: Sequence[NodeWeights],
     masks: Sequence[IntArray | None],
     *,
     damping: float,
     temperature: float,
     iterations: int,
-) -> tuple[FloatArray, IntArray]:
-    """One compiled walk a query, in parallel; see `kg2rag.knowledge.graph.walks.query_aware_walk`.
+    certain: int = 0,
+) -> list[Walk]:
+    """One compiled walk a query, in parallel; see `kg2rag.knowledge.graph.walks.WalkGraph.walks`.
 
     Parameters
     ----------
     texts : (n_texts, dim) vectors that the graph's sentences are rows of.
-    queries, restarts : (n_queries, dim) and (n_queries, n_nodes).
+    queries : (n_queries, dim). restarts : where each walk starts, not scaled.
     masks : the passages that each query's walk may enter; None for all.
-
-    Returns
-    -------
-    scores, via : (n_queries, n_nodes) each; the share of the walk, and the edge that brought most into a node or -1.
+    certain : 0 for whole walks, else how many passages must be first in the order of a whole walk.
     """
-    from kg2rag.knowledge.graph.walks import query_aware_walks
 
-    allowed = np.stack([allowed_nodes(mask, graph) for mask in masks])
-
-    def walk(part: slice, weights: FloatArray) -> tuple[FloatArray, IntArray]:
-        edges = (graph.indptr, graph.targets, weights, graph.sentence_ptr, graph.sentences, texts)
-        found: tuple[FloatArray, IntArray] = query_aware_walks(
-            edges, queries[part], restarts[part], allowed[part], damping, temperature, iterations
+    def walk(part: slice, weights: FloatArray | None) -> list[Walk]:
+        return graph.walked.walks(
+            texts,
+            queries[part],
+            restarts[part],
+            masks[part],
+            damping=damping,
+            temperature=temperature,
+            iterations=iterations,
+            certain=certain,
+            weights=weights,
         )
-        return found
 
     if all(mask is None for mask in masks) or not graph.masks_edges:
-        return walk(slice(None), graph.weights)
-    each = [walk(slice(i, i + 1), graph.weights_within(mask)) for i, mask in enumerate(masks)]
-    return np.concatenate([scores for scores, _ in each]), np.concatenate([via for _, via in each])
+        return walk(slice(None), None)
+    return [walk(slice(i, i + 1), graph.weights_within(mask))[0] for i, mask in enumerate(masks)]
 
 
 def allowed_nodes(mask: IntArray | None, graph: MentionGraph) -> NDArray[np.bool_]:
@@ -97,7 +99,7 @@ class WalkedPaths(Mapping[int, tuple[Triple, ...]]):
         stated = graph.fact(edge)
         if stated is not None:
             return stated
-        source, target = int(graph.sources[edge]), int(graph.targets[edge])
+        source, target = int(graph.sources_of(np.array(edge))), int(graph.targets[edge])
         if graph.kinds[edge] == BACKWARD or source >= graph.n_passages:
             source, target = target, source
         strength = float(np.clip(10 * graph.weights[edge], 0.001, 10))
@@ -111,8 +113,8 @@ class WalkedPaths(Mapping[int, tuple[Triple, ...]]):
 
 def walked_paths(
     rows: IntArray,
-    via: IntArray,
-    restart: FloatArray,
+    walk: Walk,
+    restart: NodeWeights,
     graph: MentionGraph,
     corpus: Corpus,
     names: list[str],
@@ -123,20 +125,19 @@ def walked_paths(
     Parameters
     ----------
     rows : corpus rows; those where the walk itself began have no path.
-    via, restart : (n_nodes,) of one query.
+    walk, restart : of one query.
     names : of the nodes that are no passages.
     longest : edges followed back at most.
     """
-    paths: dict[int, tuple[int, ...]] = {}
-    for row in rows.tolist():
-        node, edges, seen = row, list[int](), {row}
-        while restart[node] == 0 and via[node] >= 0 and len(edges) < longest:
-            edge = int(via[node])
-            node = int(graph.sources[edge])
-            if node in seen:  # two nodes may each receive most from the other
-                break
-            seen.add(node)
-            edges.append(edge)
-        if edges:
-            paths[row] = tuple(reversed(edges))
-    return WalkedPaths(graph, corpus, names, paths)
+    seen, edges = [np.asarray(rows, dtype=np.int64)], list[IntArray]()
+    going = np.ones(len(rows), dtype=bool)
+    while len(edges) < longest and going.any():
+        via = walk.came_by(seen[-1])
+        going = going & (via >= 0) & (restart.at(seen[-1]) == 0)
+        before = graph.sources_of(np.maximum(via, 0))
+        going &= ~np.any([before == node for node in seen], axis=0)  # two nodes may each receive most from the other
+        edges.append(np.where(going, via, -1))
+        seen.append(np.where(going, before, -1))
+    back = np.stack(edges[::-1], axis=1).tolist() if edges else []
+    paths = {row: tuple(edge for edge in way if edge >= 0) for row, way in zip(rows.tolist(), back, strict=False)}
+    return WalkedPaths(graph, corpus, names, {row: path for row, path in paths.items() if path})

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 
 from kg2rag.compute import threads
+from kg2rag.compute.encoder import well_formed
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.types import Count, FloatArray, Query, check
+from kg2rag.types import Count, FloatArray, IntArray, Query, check
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder as Network
@@ -114,12 +115,21 @@ class CrossEncoder:
         """
         if not pairs:
             return np.empty(0)
+        pairs = _well_formed(pairs)
         # Neighbours of like length need little padding; the longest first, so that no thread ends long after the rest.
         distinct = sorted(dict.fromkeys(pairs), key=lambda pair: -len(pair[0]) - len(pair[1]))
         batches = [distinct[at : at + self.batch_size] for at in range(0, len(distinct), self.batch_size)]
         found = np.concatenate(self._side_by_side(batches))
         by_pair = dict(zip(distinct, found.tolist(), strict=True))
         return np.array([by_pair[pair] for pair in pairs])
+
+    def lengths(self, pairs: Sequence[tuple[str, str]]) -> IntArray:
+        """(n_pairs,) tokens of each pair before it is cut, those that the model adds included."""
+        if not pairs:
+            return np.empty(0, dtype=np.int64)
+        questions, texts = map(list, zip(*_well_formed(pairs), strict=True))
+        encoded = self._network.tokenizer(questions, texts, truncation=False, verbose=False)
+        return np.array([len(ids) for ids in encoded["input_ids"]], dtype=np.int64)
 
     def _side_by_side(self, batches: list[list[tuple[str, str]]]) -> list[FloatArray]:
         # The first batch is scored alone: it sets the tokenizer's padding and truncation, which threads must not do.
@@ -152,3 +162,7 @@ class CrossEncoder:
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_network"}
+
+
+def _well_formed(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    return [(well_formed(query), well_formed(text)) for query, text in pairs]

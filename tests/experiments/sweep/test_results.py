@@ -53,6 +53,26 @@ BY_HAND = [
 ]
 
 
+def test_every_configuration_is_compared_with_one_on_all_questions() -> None:
+    table = result(BY_HAND).against(1).set_index("number")
+    assert table["changed"].to_dict() == {1: "", 2: "k1=1.5", 3: "k1=default"}
+    assert table["mean"].tolist() == pytest.approx([0.75, 0.5, 0.45])
+    assert table["difference"].tolist() == pytest.approx([0.0, -0.25, -0.3])
+    assert (table["low"] <= table["difference"]).all()
+    assert (table["difference"] <= table["high"]).all()
+    assert table.loc[1, ["low", "high"]].tolist() == [0.0, 0.0]
+    # Of the 16 signs of four differences, 10 give as large a sum as .5, .3, -1, -.8 and 2 as -.3, -.1, -.4, -.4.
+    assert np.isnan(table.loc[1, "p_holm"])
+    assert table.loc[[2, 3], "p_holm"].tolist() == pytest.approx([10 / 16, 2 * 2 / 16])
+
+
+def test_a_comparison_with_what_is_not_there_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"the number 9. There are \[1, 2, 3\]"):
+        result(BY_HAND).against(9)
+    with pytest.raises(ValueError, match=r"Unknown metric 'recall@6'\. Known: recall@5"):
+        result(BY_HAND).against(1, "recall@6")
+
+
 def test_the_best_is_chosen_on_dev_whatever_it_does_on_test() -> None:
     best = result(BY_HAND).best().set_index("system")
     assert best.loc["bm25", "number"] == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,14 @@ def test_a_file_changed_since_is_refused_by_name(folder: Path, file: str) -> Non
     with (folder / file).open("ab") as stream:
         stream.write(b"\n")
     with pytest.raises(ValueError, match=rf"{file} was changed or removed"):
+        SavedGraph(folder).extract(corpus(3))
+
+
+def test_a_record_without_a_field_is_named(folder: Path) -> None:
+    about = json.loads((folder / "build.json").read_text())
+    (folder / "build.json").write_text(json.dumps({**about, "files": {}}))
+    (folder / "extraction" / "triples.jsonl").write_text('{"head": "a"}\n')
+    with pytest.raises(ValueError, match=r"triples\.jsonl, line 1: no relation\. It needs: head, relation, tail"):
         SavedGraph(folder).extract(corpus(3))
 
 

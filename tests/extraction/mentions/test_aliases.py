@@ -6,7 +6,7 @@ import pytest
 
 from kg2rag.extraction import Extraction
 from kg2rag.extraction.mentions.extractor import Mentions
-from kg2rag.extraction.mentions.table import find_mentions
+from kg2rag.extraction.mentions.finding import find_mentions
 from kg2rag.text.lexicon import is_date_or_number
 from kg2rag.types import Corpus, Passage
 

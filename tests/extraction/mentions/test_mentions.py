@@ -13,7 +13,8 @@ import pytest
 
 from kg2rag.extraction import Mention
 from kg2rag.extraction.mentions.extractor import Mentions
-from kg2rag.extraction.mentions.table import MentionTable, find_mentions
+from kg2rag.extraction.mentions.finding import find_mentions
+from kg2rag.extraction.mentions.table import MentionTable
 from kg2rag.types import Corpus, Passage
 
 
@@ -168,7 +169,7 @@ import hashlib
 from kg2rag.datasets import load
 from kg2rag.extraction.cooccurrence import Cooccurrence
 from kg2rag.extraction.mentions.extractor import Mentions
-from kg2rag.extraction.mentions.table import find_mentions
+from kg2rag.extraction.mentions.finding import find_mentions
 corpus = load("bundled").corpus
 table, extraction = find_mentions(corpus), (Mentions().extract(corpus), Cooccurrence().extract(corpus))
 parts = (table.keys, table.names, table.key.tolist(), table.row.tolist(), table.sentence.tolist(), extraction)

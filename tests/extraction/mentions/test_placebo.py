@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kg2rag.extraction.mentions.table import MentionTable, find_mentions
+from kg2rag.extraction.mentions.finding import find_mentions
+from kg2rag.extraction.mentions.table import MentionTable
 from kg2rag.knowledge.graph.perturbation import shuffled_mentions
 from kg2rag.types import Corpus, Passage
 

@@ -78,6 +78,18 @@ def test_a_batch_has_the_bits_of_its_queries_one_by_one(size: int) -> None:
         assert together[i].tobytes() == pagerank(graph, restarts[i : i + 1], 0.5)[0].tobytes()
 
 
+@pytest.mark.parametrize("size", [1, 2, 9])
+def test_a_large_graph_gives_one_query_on_all_threads_the_bits_of_a_batch(
+    size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random = np.random.default_rng(size)
+    edges = [(int(a), int(b), float(w)) for a, b, w in random.random((200, 3)) * [50, 50, 3]]
+    graph, restarts = graph_of(edges, 50), random.random((9, 50))
+    batch = pagerank(graph, restarts, 0.5)
+    monkeypatch.setattr("kg2rag.knowledge.graph.pagerank.MANY_ENTRIES", 1)
+    assert pagerank(graph, restarts[:size], 0.5).tobytes() == batch[:size].tobytes()
+
+
 def test_no_restart_is_no_score() -> None:
     assert not pagerank(graph_of([(0, 1, 1.0)], 2), np.zeros((1, 2)), 0.5).any()
 

@@ -1,4 +1,4 @@
-"""The compiled walk against power iteration on a dense matrix, and against networkx."""
+"""The compiled walk against plain loops, power iteration on a dense matrix, and networkx; its early end."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg2rag.knowledge.graph.walks import query_aware_walk, query_aware_walks
+from kg2rag.knowledge.graph.walk_weights import cosine
+from kg2rag.knowledge.graph.walks import TOGETHER, NodeWeights, Walk, WalkGraph
 
 N, DIM = 9, 11  # eleven axes: one full stride of the kernel's dot product, and a rest
 
@@ -33,6 +34,76 @@ class Graph:
             np.array([sentence for *_, s in edges for sentence in s], dtype=np.int64),
             self.vectors,
         )
+
+
+def sparse(weights: np.ndarray) -> NodeWeights:
+    return NodeWeights(np.flatnonzero(weights), weights[weights > 0])
+
+
+def dense(walk: Walk, n_nodes: int = N) -> tuple[np.ndarray, np.ndarray]:
+    return walk.dense(n_nodes), walk.came_by(np.arange(n_nodes))
+
+
+def quick_walk(
+    graph: Graph,
+    query: np.ndarray,
+    restart: np.ndarray,
+    allowed: np.ndarray,
+    damping: float,
+    temperature: float,
+    iterations: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The compiled walk of one query; shares and edges of all nodes."""
+    *arrays, vectors = graph.arrays()
+    (found,) = WalkGraph(*arrays, n_ranked=N).walks(
+        vectors,
+        query[None],
+        [sparse(restart)],
+        None if allowed.all() else [np.flatnonzero(allowed)],
+        damping=damping,
+        temperature=temperature,
+        iterations=iterations,
+    )
+    return dense(found)
+
+
+def plain_walk(
+    graph: Graph,
+    query: np.ndarray,
+    restart: np.ndarray,
+    allowed: np.ndarray,
+    damping: float,
+    temperature: float,
+    iterations: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The same walk over all nodes and edges in their order: the additions that its bits come from."""
+    indptr, targets, weights, sentence_ptr, sentences, vectors = graph.arrays()
+    transition = np.zeros(len(targets))
+    for edge in np.flatnonzero(allowed[targets]).tolist():
+        own = sentences[sentence_ptr[edge] : sentence_ptr[edge + 1]].tolist()
+        fit = max((cosine(vectors[sentence], query) for sentence in own), default=1.0)
+        transition[edge] = weights[edge] * np.exp((max(fit, -1.0) - 1.0) / temperature)
+    via = np.full(N, -1)
+    if not restart.sum():
+        return np.zeros(N), via
+    start = restart / sum(restart.tolist())
+    here, most = start.copy(), np.zeros(N)
+    for step in range(iterations):
+        there, stuck = np.zeros(N), 0.0
+        for node in np.flatnonzero(here).tolist():
+            own = range(indptr[node], indptr[node + 1])
+            leaving = sum(transition[own].tolist())
+            if leaving == 0.0:
+                stuck += here[node]
+                continue
+            share = damping * here[node] / leaving
+            for edge in own:
+                flow, target = share * transition[edge], targets[edge]
+                there[target] += flow
+                if step == iterations - 1 and flow > most[target]:
+                    most[target], via[target] = flow, edge
+        here = there + (1.0 - damping + damping * stuck) * start
+    return here, via
 
 
 def slow_walk(
@@ -78,7 +149,7 @@ MASK = st.lists(st.sampled_from([True, True, False]), min_size=N, max_size=N).ma
 
 @settings(deadline=None)
 @given(EDGES, WEIGHTS, MASK, st.sampled_from([0.3, 0.5, 0.85]), st.sampled_from([0.1, 0.25, 1.0]), st.integers(1, 12))
-def test_the_walk_equals_power_iteration_on_a_dense_matrix(
+def test_the_walk_has_the_bits_of_plain_loops_and_equals_power_iteration_on_a_dense_matrix(
     edges: tuple[tuple[int, int, float, tuple[int, ...]], ...],
     restart: np.ndarray,
     allowed: np.ndarray,
@@ -87,7 +158,10 @@ def test_the_walk_equals_power_iteration_on_a_dense_matrix(
     iterations: int,
 ) -> None:
     graph, query = Graph(edges, unit(6, 1)), unit(1, 2)[0]
-    scores, _ = query_aware_walk(graph.arrays(), query, restart, allowed, damping, temperature, iterations)
+    scores, via = quick_walk(graph, query, restart, allowed, damping, temperature, iterations)
+    shares, edges_in = plain_walk(graph, query, restart, allowed, damping, temperature, iterations)
+    assert scores.tolist() == shares.tolist()
+    assert via.tolist() == edges_in.tolist()
     expected = slow_walk(graph, query, restart, allowed, damping, temperature, iterations)
     np.testing.assert_allclose(scores, expected, atol=1e-6)
     assert scores.sum() == pytest.approx(1.0 if restart.sum() else 0.0)
@@ -107,22 +181,71 @@ def test_without_sentences_it_is_the_pagerank_of_networkx(
     personalization = dict(enumerate(restart.tolist()))
     expected = nx.pagerank(other, alpha=damping, personalization=personalization, tol=1e-12, max_iter=500)
     everywhere = np.ones(N, dtype=bool)
-    scores, _ = query_aware_walk(graph.arrays(), unit(1, 2)[0], restart, everywhere, damping, 0.25, 300)
+    scores, _ = quick_walk(graph, unit(1, 2)[0], restart, everywhere, damping, 0.25, 300)
     np.testing.assert_allclose(scores, [expected[node] for node in range(N)], atol=1e-9)
 
 
 @settings(deadline=None, max_examples=20)
-@given(EDGES, st.lists(st.tuples(WEIGHTS, MASK), min_size=1, max_size=5))
+@given(EDGES, st.lists(st.tuples(WEIGHTS, MASK), min_size=1, max_size=TOGETHER + 2), st.booleans())
 def test_a_batch_gives_the_bits_of_its_queries_one_by_one(
-    edges: tuple[tuple[int, int, float, tuple[int, ...]], ...], rows: list[tuple[np.ndarray, np.ndarray]]
+    edges: tuple[tuple[int, int, float, tuple[int, ...]], ...], rows: list[tuple[np.ndarray, np.ndarray]], free: bool
 ) -> None:
-    arrays, queries = Graph(edges, unit(6, 1)).arrays(), unit(len(rows), 3)
-    restarts, masks = np.stack([row[0] for row in rows]), np.stack([row[1] for row in rows])
-    scores, via = query_aware_walks(arrays, queries, restarts, masks, 0.5, 0.25, 10)
-    for i in range(len(rows)):
-        alone, edges_in = query_aware_walk(arrays, queries[i], restarts[i], masks[i], 0.5, 0.25, 10)
-        np.testing.assert_array_equal(scores[i], alone)
-        np.testing.assert_array_equal(via[i], edges_in)
+    graph, queries = Graph(edges, unit(6, 1)), unit(len(rows), 3)
+    *arrays, vectors = graph.arrays()
+    masks = [None if free else np.flatnonzero(allowed) for _, allowed in rows]
+    starts, walked = [sparse(restart) for restart, _ in rows], WalkGraph(*arrays, n_ranked=N)
+    together = walked.walks(vectors, queries, starts, masks, damping=0.5, temperature=0.25, iterations=10)
+    for i, (restart, allowed) in enumerate(rows):
+        entered = np.ones(N, dtype=bool) if free else allowed
+        alone, edges_in = quick_walk(graph, queries[i], restart, entered, 0.5, 0.25, 10)
+        assert together[i].dense(N).tolist() == alone.tolist()
+        assert together[i].came_by(np.arange(N)).tolist() == edges_in.tolist()
+
+
+def hubs(seed: int, n_nodes: int = 300) -> WalkGraph:
+    """A random graph in which few nodes have most of the edges, and weights differ by orders of magnitude."""
+    random = np.random.default_rng(seed)
+    ends = (n_nodes * random.random((2, 4 * n_nodes)) ** [[1], [4]]).astype(np.int64)
+    sources, targets = np.concatenate([ends, ends[::-1]], axis=1)
+    order = np.argsort(sources, kind="stable")
+    weights, sentences = 10 ** random.uniform(-4, 0, len(order)), random.integers(0, 6, len(order))
+    indptr = np.searchsorted(sources[order], np.arange(n_nodes + 1))
+    return WalkGraph(
+        indptr, targets[order], weights, np.arange(len(order) + 1), sentences, n_ranked=n_nodes - n_nodes // 4
+    )
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 10**6), st.integers(1, 40), st.sampled_from([0.3, 0.5, 0.85]), st.integers(1, 20))
+def test_the_first_k_of_a_walk_that_ends_early_are_those_of_the_whole_walk_in_its_order(
+    seed: int, k: int, damping: float, iterations: int
+) -> None:
+    graph, random = hubs(seed), np.random.default_rng(seed)
+    start = NodeWeights.of(random.integers(0, graph.n_nodes, 4), random.random(4))
+    given_ = (unit(6, 1), unit(1, 2), [start])
+    settings_ = {"damping": damping, "temperature": 0.25, "iterations": iterations}
+    (whole,), (early,) = (graph.walks(*given_, **settings_, certain=certain) for certain in (0, k))
+    missing = whole.dense(graph.n_nodes) - early.dense(graph.n_nodes)
+    assert missing.min() >= -1e-15
+    assert missing.max() <= early.left_out + 1e-12
+    assert missing.sum() == pytest.approx(early.left_out, abs=1e-12)
+    first, expected = (
+        np.lexsort((np.arange(graph.n_ranked), -walk.dense(graph.n_nodes)[: graph.n_ranked]))[:k]
+        for walk in (early, whole)
+    )
+    assert first.tolist() == expected.tolist()
+
+
+def test_a_walk_ends_early_where_the_first_are_far_ahead_and_goes_on_where_two_are_equal() -> None:
+    graph, start = hubs(3, 3000), NodeWeights(np.array([7]), np.ones(1))
+    settings_ = {"damping": 0.5, "temperature": 0.25, "iterations": 15}
+    (whole,), (early,) = (graph.walks(unit(6, 1), unit(1, 2), [start], **settings_, certain=c) for c in (0, 1))
+    assert whole.left_out == 0 < early.left_out
+    assert len(early.nodes) < len(whole.nodes)
+    pair = WalkGraph([0, 2, 3, 4], [1, 2, 0, 0], np.ones(4), np.zeros(5), [], n_ranked=3)
+    walks = [pair.walks(unit(6, 1), unit(1, 2), [NodeWeights(np.array([0]), np.ones(1))], **settings_, certain=2)[0]]
+    assert walks[0].left_out == 0
+    assert walks[0].weights[1] == walks[0].weights[2]
 
 
 def walk(graph: Graph, start: int, *, barred: tuple[int, ...] = (), iterations: int = 2) -> tuple[np.ndarray, ...]:
@@ -131,7 +254,7 @@ def walk(graph: Graph, start: int, *, barred: tuple[int, ...] = (), iterations: 
     restart[start] = 1
     allowed[list(barred)] = False
     query = graph.vectors[0]
-    return query_aware_walk(graph.arrays(), query, restart, allowed, 0.5, 0.25, iterations)
+    return quick_walk(graph, query, restart, allowed, 0.5, 0.25, iterations)
 
 
 def test_two_steps_of_a_chain_by_hand() -> None:
@@ -171,7 +294,20 @@ def test_a_node_without_a_way_out_returns_its_mass_to_the_start() -> None:
 
 
 def test_an_empty_restart_gives_nothing() -> None:
-    arrays = Graph(((0, 1, 1.0, ()),), unit(1, 1)).arrays()
-    scores, via = query_aware_walk(arrays, unit(1, 2)[0], np.zeros(N), np.ones(N, dtype=bool), 0.5, 0.25, 5)
+    graph = Graph(((0, 1, 1.0, ()),), unit(1, 1))
+    scores, via = quick_walk(graph, unit(1, 2)[0], np.zeros(N), np.ones(N, dtype=bool), 0.5, 0.25, 5)
     assert not scores.any()
     assert set(via.tolist()) == {-1}
+
+
+def test_weights_of_a_repeated_node_are_added_and_nodes_of_no_weight_left_out() -> None:
+    found = NodeWeights.of(np.array([5, 2, 5, 3]), np.array([1.0, 2.0, 0.5, 0.0]))
+    assert (found.nodes.tolist(), found.weights.tolist()) == ([2, 5], [2.0, 1.5])
+    assert found.plus(NodeWeights.of(np.array([5, 9]), np.array([1.0, 4.0]))).dense(10)[[2, 5, 9]].tolist() == [
+        2,
+        2.5,
+        4,
+    ]
+    assert found.at(np.array([5, 0, 2, 9])).tolist() == [1.5, 0, 2.0, 0]
+    assert found.within(5).nodes.tolist() == [2]
+    assert NodeWeights.of(np.empty(0, dtype=np.int64), np.empty(0)).at(np.array([1])).tolist() == [0]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -83,3 +85,13 @@ def test_no_queries_find_nothing() -> None:
 def test_queries_of_another_dimension_are_refused() -> None:
     with pytest.raises(ValueError, match="Queries have 12 dimensions, the index has 24"):
         DenseIndex(unit(5)).search(unit(1, 12), 3)
+
+
+def test_mapped_vectors_are_searched_where_they_lie(tmp_path: Path) -> None:
+    np.save(tmp_path / "vectors.npy", unit(400))
+    mapped = np.load(tmp_path / "vectors.npy", mmap_mode="r")
+    index, queries = DenseIndex(mapped), unit(3, seed=1)
+    assert np.shares_memory(index.vectors, mapped)
+    found, expected = index.search(queries, 5), DenseIndex(unit(400)).search(queries, 5)
+    assert [rows.tolist() for rows, _ in found] == [rows.tolist() for rows, _ in expected]
+    assert np.shares_memory(index.vectors, mapped)

@@ -13,8 +13,10 @@ from kg2rag.compute import Store
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.dynamic_hybrid.analysis import SIDES, QueryAnalysis
 from kg2rag.retrievers.dynamic_hybrid.retriever import DynamicHybrid
-from kg2rag.types import Corpus, Passage, Query
+from kg2rag.retrievers.mention_chains.retriever import MentionChains
+from kg2rag.types import Corpus, ParameterError, Passage, Query
 
+WITHOUT_MUSIQUE_100 = Path(__file__).parents[3] / "eval/coefficients/mention_chains_without_musique100.toml"
 TEXTS = {
     "handler": "an async handler that streams text and sends the response",
     "processor": "a processor of streaming responses with text",
@@ -52,6 +54,14 @@ def test_the_guide_is_ranked_first_as_in_the_designs_second_test_case(kb: Knowle
     ranking = DynamicHybrid(kb).retrieve("How do I implement real-time AI chat in React?")
     assert ranking.passage_ids[0] == "chat"
     assert ranking.metadata["weights"] == {"dense": 0.7, "sparse": 0.2, "pattern": 0.0, "graph": 0.1}
+
+
+def test_chains_may_be_the_fourth_side_under_coefficients_of_their_own(kb: KnowledgeBase) -> None:
+    hybrid = DynamicHybrid(kb, graph="mention_chains", coefficients=str(WITHOUT_MUSIQUE_100))
+    assert hybrid.sides()["graph"] == MentionChains(kb, coefficients=str(WITHOUT_MUSIQUE_100))
+    assert "graph" in hybrid.retrieve("how to fold the butter").metadata["weights"]
+    with pytest.raises(ParameterError, match=r"written by `kg2rag fit mention_chains`, not 'none\.toml'"):
+        DynamicHybrid(kb, coefficients="none.toml")
 
 
 def test_a_typo_finds_the_class(kb: KnowledgeBase) -> None:
@@ -94,7 +104,7 @@ def test_a_batch_equals_its_queries_one_by_one(kb: KnowledgeBase) -> None:
     ("settings", "message"),
     [
         ({"analyser": "oracle"}, "Unknown analyser 'oracle'"),
-        ({"graph": "web"}, "graph must be one of expansion_queries, mention_ppr, not 'web'"),
+        ({"graph": "web"}, "graph must be one of expansion_queries, mention_chains, mention_ppr, not 'web'"),
         ({"depth": 0}, "depth must be at least 1, not 0"),
     ],
 )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from kg2rag.knowledge import TrigramIndex
-from kg2rag.retrievers.dynamic_hybrid.analysis import SIDES, QueryAnalysis, RuleAnalyser
-from kg2rag.types import Query
+from kg2rag.retrievers.dynamic_hybrid.analysis import SIDES, QueryAnalysis, RuleAnalyser, reconsidered
+from kg2rag.types import Query, Ranking, rank
 
 TEXTS = ["class StreamingTextResponse", "the useChat hook is used by components of a React app", "stream AI responses"]
 
@@ -96,3 +97,23 @@ def test_weights_that_are_no_weights_are_refused(weights: dict[str, float], mess
 def test_a_type_that_is_not_known_is_refused() -> None:
     with pytest.raises(ValueError, match=r"Unknown query type 'odd'\. Known: conceptual"):
         QueryAnalysis("odd", dict.fromkeys(SIDES, 0.25), "")
+
+
+def ranked(**metadata: object) -> Ranking:
+    return rank("q", np.empty(0, np.int64), np.empty(0), [], 5, metadata=metadata)
+
+
+def test_what_names_nothing_asks_for_a_chain_only_where_the_passages_found_make_one(rules: RuleAnalyser) -> None:
+    nothing, how_to, named = rules.analyse(
+        [
+            Query("q", "which person leads the band that played on the boat"),
+            Query("q", "How do I stream the responses?"),
+            Query("q", "Find the StreamingTextResponse class"),
+        ]
+    )
+    for kind, query_type in (("one_chain", "relationship"), ("two_chains", "relationship"), ("unlinked", "conceptual")):
+        assert reconsidered(nothing, ranked(question=kind)).query_type == query_type
+    assert reconsidered(nothing, ranked()) is nothing  # of another side
+    assert reconsidered(nothing, None) is nothing
+    assert reconsidered(how_to, ranked(question="one_chain")) is how_to
+    assert reconsidered(named, ranked(question="one_chain")) is named

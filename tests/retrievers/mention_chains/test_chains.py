@@ -17,7 +17,7 @@ from kg2rag.retrievers.mention_chains.signals import STEP, Evidence
 def toy(shared: list[list[float]], start: list[float]) -> tuple[Evidence, np.ndarray, Ranker]:
     """Candidates whose step is the shared word, with their log-odds alone."""
     m = len(start)
-    evidence = Evidence(np.arange(m), {}, np.zeros((1, m)), np.array(shared), np.zeros((m, m)), 4, 0)
+    evidence = Evidence(np.arange(m), {}, np.zeros((1, m)), np.array(shared), np.zeros((m, m)), 4, 0, 0)
     return evidence, np.array(start), Ranker(Linear({}), Linear({"shared_word": 1.0}), {})
 
 
@@ -102,7 +102,7 @@ def test_the_chains_equal_a_plain_reference(seed: int, m: int, sources: int, wid
     random = np.random.default_rng(seed)
     square = random.random((2, m, m))
     phrases, similar = random.random((3, m)), random.random((m, 4))
-    evidence = Evidence(np.arange(m), {}, phrases, square[0], square[1], 3, 0, similar, np.full(4, 0.25))
+    evidence = Evidence(np.arange(m), {}, phrases, square[0], square[1], 3, 0, 0, similar, np.full(4, 0.25))
     model = Linear(dict(zip(STEP, random.normal(size=len(STEP)).tolist(), strict=True)), 0.3)
     start, ranker, beam = random.normal(size=m), Ranker(Linear({}), model, {}), Beam(sources, width, 2.0, 1.0, 0.05)
     found, by_hand = chains_of(evidence, start, ranker, beam).levels, slowly(evidence, start, ranker, beam)

@@ -96,6 +96,27 @@ def test_a_question_of_few_sub_phrases_asks_for_one_passage(kb_of: Build) -> Non
     assert ranking.scores.tolist() == ranking.score_parts["start"].tolist()
 
 
+CODE = tuple(
+    ("", f"def {name}({', '.join('abc'[:i])}): words of use") for i, name in enumerate(("read", "write", "sum"))
+)
+
+
+def test_where_nothing_is_named_the_nearest_come_first(kb_of: Build) -> None:
+    kb = kb_of(*CODE)
+    for asked in ("how to read words", "how to write the words that the sum of words of use has read"):
+        ranking = MentionChains(kb).retrieve(asked, k=5)
+        assert (ranking.metadata["question"], ranking.metadata["score"]["chains"]) == ("unlinked", "cosine")
+        assert ranking.passage_ids == Dense(kb).retrieve(asked, 5).passage_ids
+        assert ranking.scores.tolist() == ranking.score_parts["cosine"].tolist()
+
+
+def test_a_question_that_names_something_is_no_search_for_the_nearest(kb_of: Build) -> None:
+    kb = kb_of(*CODE, ("", "By Ada Lovelace."), ("", "Of Ada Lovelace."))
+    assert MentionChains(kb).retrieve("what did Ada Lovelace read", 5).metadata["question"] == "one_passage"
+    linked = kb_of(*CODE, ("Ada Lovelace", "A read of words"), ("", "Words of Ada Lovelace to read"))
+    assert MentionChains(linked).retrieve("how to read words", 5).metadata["question"] == "one_passage"
+
+
 def test_a_question_that_names_two_titles_asks_for_two_chains(kb_of: Build) -> None:
     ranking = MentionChains(kb_of(*FILMS), chain_phrases=0).retrieve("Was Tim Burton born in Paris?", k=5)
     assert (ranking.metadata["question"], ranking.metadata["score"]["chains"]) == ("two_chains", "fourth")

@@ -12,7 +12,7 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.mention_chains.naming import naming_index, naming_words, rarity
 from kg2rag.retrievers.mention_chains.signals import (
     Evidence,
-    n_titles,
+    named,
     reciprocal_rank,
     relative,
     step_signals,
@@ -83,8 +83,14 @@ def test_max_sim_is_the_best_cosine_of_each_wordpiece() -> None:
 def test_titles_count_once_and_only_those_of_candidates(kb_of: Build) -> None:
     kb = kb_of(("Ed Wood", "A film."), ("Big Fish", "Another."), ("Big Eyes", "A third."), ("", "A fourth."))
     asked = "Are Ed Wood and Big Fish, or Ed Wood and Big Eyes, alike?"
-    assert n_titles(kb, asked, np.array([0, 1, 2])) == 3
-    assert n_titles(kb, asked, np.array([0, 3])) == 1
+    assert named(kb, asked, np.array([0, 1, 2])) == (3, 3)
+    assert named(kb, asked, np.array([0, 3])) == (1, 3)
+
+
+def test_a_name_counts_with_a_capital_and_a_title_without(kb_of: Build) -> None:
+    kb = kb_of(("Ed Wood", "By Check Corp."), ("", "Of Check Corp."))
+    for asked, names in (("did ed wood know check corp?", 1), ("Did Check Corp know?", 1), ("how to check", 0)):
+        assert named(kb, asked, np.array([0, 1]))[1] == names, asked
 
 
 def evidence(**changes: np.ndarray) -> Evidence:
@@ -96,7 +102,12 @@ def evidence(**changes: np.ndarray) -> Evidence:
         "max_sim": np.array([[1.0, 0.0], [0.2, 0.6], [0.4, 0.1]]),
         "weights": np.array([0.25, 0.75]),
     }
-    return Evidence(np.arange(3), {}, n_phrases=2, n_titles=0, **(given | changes))
+    return Evidence(np.arange(3), {}, n_phrases=2, n_titles=0, n_names=0, **(given | changes))
+
+
+def test_candidates_are_linked_where_a_source_names_half_of_a_title_that_is_not_its_own() -> None:
+    assert evidence().linked(np.array([0]))
+    assert not evidence().linked(np.array([1, 2]))  # .2 of the title of 0; its own does not count
 
 
 def test_a_step_asks_what_the_first_passage_leaves_open() -> None:

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from kg2rag.extraction import Extraction, Mention
-from kg2rag.extraction.mentions.table import find_mentions
+from kg2rag.extraction.mentions.finding import find_mentions
 from kg2rag.knowledge import KnowledgeGraph
+from kg2rag.knowledge.graph.walks import NodeWeights
 from kg2rag.retrievers.mention_ppr.facts import MENTION, TRIPLE, FactGraph, with_facts
 from kg2rag.retrievers.mention_ppr.graph import MentionGraph, build
 from kg2rag.retrievers.mention_ppr.walks import allowed_nodes, walks
@@ -116,7 +117,8 @@ def test_a_mask_shuts_the_triples_of_other_passages_and_leaves_those_of_none(gra
 
 
 def test_triples_share_a_start_between_their_ends(graph: FactGraph) -> None:
-    assert graph.starting_at(np.array([0, 2]), np.array([0.6, 0.2])).tolist() == [0, 0, 0, 0.5, 0.3, 0]
+    start = graph.starting_at(np.array([0, 2]), np.array([0.6, 0.2]))
+    assert start.dense(graph.n_nodes).tolist() == [0, 0, 0, 0.5, 0.3, 0]
 
 
 def test_an_empty_knowledge_graph_adds_nothing(mentions: MentionGraph) -> None:
@@ -135,14 +137,15 @@ def test_an_empty_mention_graph_can_be_joined() -> None:
 
 
 def test_a_walk_under_a_mask_has_the_bits_of_one_alone(graph: FactGraph) -> None:
-    restarts = np.zeros((3, graph.n_nodes))
-    restarts[:, BURTON] = 1.0
+    restarts = [NodeWeights(np.array([BURTON]), np.ones(1))] * 3
     masks = [None, np.array([1, 2]), np.array([0])]
     queries = np.tile(VECTORS[1], (3, 1))
     settings = {"damping": 0.5, "temperature": 0.25, "iterations": 5}
-    scores, via = walks(graph, graph.vectors, queries, restarts, masks, **settings)
+    together = walks(graph, graph.vectors, queries, restarts, masks, **settings)
+    scores = [walk.dense(graph.n_nodes) for walk in together]
     for i, mask in enumerate(masks):
-        alone = walks(graph, graph.vectors, queries[:1], restarts[:1], [mask], **settings)
-        assert (scores[i].tolist(), via[i].tolist()) == (alone[0][0].tolist(), alone[1][0].tolist())
+        (alone,) = walks(graph, graph.vectors, queries[:1], restarts[:1], [mask], **settings)
+        assert scores[i].tolist() == alone.dense(graph.n_nodes).tolist()
+        assert together[i].via.tolist() == alone.via.tolist()
         assert not scores[i][~allowed_nodes(mask, graph)].any()
-    assert scores[0, ED_WOOD] > scores[1, ED_WOOD] > 0  # under the mask over the artist alone
+    assert scores[0][ED_WOOD] > scores[1][ED_WOOD] > 0  # under the mask over the artist alone

@@ -13,7 +13,7 @@ from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
 from kg2rag.retrievers.mention_ppr.walks import at_once
 from kg2rag.testing.working_out import worked_out
-from kg2rag.types import Query, Triple
+from kg2rag.types import FloatArray, Query, Triple
 
 Build = Callable[..., KnowledgeBase]
 FILMS = (
@@ -41,6 +41,12 @@ def test_a_path_may_have_several_steps(kb_of: Build) -> None:
     assert paths["p4"] == ["Ed Wood -[mentions]-> Tim Burton", "Tim Burton -[mentions]-> Burbank"]
 
 
+def start_of(system: MentionPPR, query: Query) -> FloatArray:
+    """The weight of every node."""
+    (restart,), _ = system.restarts([query], [Dense(system.kb).retrieve(query)])
+    return restart.dense(system.graph.n_nodes)
+
+
 def test_the_restart_by_hand(kb_of: Build) -> None:
     kb = kb_of(
         ("Rebecca (film)", "A film."),
@@ -50,7 +56,7 @@ def test_the_restart_by_hand(kb_of: Build) -> None:
     )
     system = MentionPPR(kb, dense_weight=0, title_weight=2.0, query_name_weight=0.5)
     query = Query("q", "rebecca or max winter")
-    restart = system.restart(query, Dense(kb).retrieve(query))
+    restart = start_of(system, query)
     title = 2 / (2 * np.log2(2 + 1))  # two pages, one passage names them
     name = 0.5 * np.log(1 + 4 / 2) / np.log(1 + 4)  # two of four passages name him
     assert restart.tolist() == pytest.approx([title, title, 0, 0, name])
@@ -60,7 +66,7 @@ def test_dense_hits_share_the_start_by_softmax(kb_of: Build) -> None:
     kb = kb_of(("", "red apple"), ("", "red car"), ("", "blue sky"))
     system = MentionPPR(kb, dense_seeds=2, dense_temperature=0.5, dense_weight=0.7)
     query = Query("q", "red apple")  # cosines 1 and ½
-    restart = system.restart(query, Dense(kb).retrieve(query))
+    restart = start_of(system, query)
     assert restart.tolist() == pytest.approx([0.7 / (1 + np.exp(-1)), 0.7 * np.exp(-1) / (1 + np.exp(-1)), 0])
 
 
@@ -195,7 +201,7 @@ def test_the_ends_of_the_nearest_triples_share_the_start(kb_of: Build) -> None:
     )
     query = Query("q", "married Lena Gieseke lives")
     # "tim burton married lena gieseke": 3 / √(4 · 5); "lena gieseke lives in rome": 3 / √(4 · 5): equal shares
-    (restart,), (triples,) = system.restarts([query], [Dense(kb).retrieve(query)])
+    restart, (triples,) = start_of(system, query), system.restarts([query], [Dense(kb).retrieve(query)])[1]
     assert triples.tolist() == [0, 1]
     assert dict(zip(kb.graph.names, restart[-kb.graph.n_entities :].tolist(), strict=True)) == pytest.approx(
         {"Tim Burton": 0.15, "Lena Gieseke": 0.3, "Rome": 0.15}
@@ -225,3 +231,12 @@ def test_a_graph_that_says_nothing_of_the_query_is_walked_all_the_same(kb_of: Bu
     ranking = system.retrieve(QUESTION, 2)
     assert ranking.passage_ids == ["p0", "p1"]
     assert len(ranking.metadata["triples"]) == len(facts)  # type: ignore[arg-type]
+
+
+def test_a_walk_that_ends_early_ranks_the_first_as_the_whole_walk_and_says_what_it_left_out(kb_of: Build) -> None:
+    kb = kb_of(*FILMS)
+    whole, early = (MentionPPR(kb, certain=n).retrieve(QUESTION, 5) for n in (0, 2))
+    assert early.rows.tolist()[:2] == whole.rows.tolist()[:2]
+    assert "left out" not in whole.metadata
+    assert 0 <= early.metadata["left out"] < 1  # type: ignore[operator]
+    assert [worked_out(early, hit) for hit in early] == early.scores.tolist()

@@ -94,6 +94,12 @@ def test_a_cross_encoder_works_on_as_many_batches_at_once_as_there_are_threads(
     assert len(model.scores([("a", "b " * n) for n in range(1, 8)])) == 7  # the first alone, then twice three
 
 
+def test_a_lone_surrogate_is_scored_as_a_replacement_character(tmp_path: Path) -> None:
+    model = CrossEncoder(tiny(tmp_path))
+    assert model.scores([("who \ud800", "a")]).tolist() == model.scores([("who \ufffd", "a")]).tolist()
+    assert model.lengths([("who \ud800", "a")]).tolist() == [5]  # [CLS] who [SEP] a [SEP]: BERT drops U+FFFD
+
+
 def test_a_classifier_is_no_reranker(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="3 outputs"):
         CrossEncoder(tiny(tmp_path, labels=3)).scores(PAIRS)

@@ -88,9 +88,11 @@ class KG2RAGOfficial(Retriever):
         rows = self._grouped(selection.rows) if self.switches.group_titles else selection.rows
         seeds = set(list(plan.nodes)[: plan.n_seeds])
         paths: dict[int, tuple[Triple, ...]] = {}
+        chosen = set(rows)
         for tree in plan.trees:
             for i in tree:
-                paths[plan.rows[i]] = (*paths.get(plan.rows[i], ()), plan.facts[i])
+                if (row := plan.rows[i]) in chosen:
+                    paths[row] = (*paths.get(row, ()), plan.facts[i])
         by = selection.chosen_by
         places = np.arange(1, len(rows) + 1, dtype=np.float64)
         return rank(
@@ -107,7 +109,7 @@ class KG2RAGOfficial(Retriever):
                 "tree": np.array([by[row][0] if row in by else np.nan for row in rows]),
                 "reranker": np.array([by[row][1] if row in by else np.nan for row in rows]),
             },
-            paths={row: paths[row] for row in rows if row in paths},
+            paths=paths,
             metadata={
                 **arithmetic("1 / place", {"seed": "dense", "expand": "graph"}),
                 "expanded": len(plan.nodes) - plan.n_seeds,

@@ -1,0 +1,63 @@
+"""What each signal and each step of `mention_chains` is worth, on every public set.
+
+    python eval/ablation.py DATA                 writes eval/results/ablation.csv
+    python eval/ablation.py DATA --only cosqa-500
+
+Runs the sweep `eval/sweeps/mention_chains.toml` on each set (finished configurations in reports/sweeps are kept) and
+compares every configuration with the first on all questions. Run it from the root of the repository.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import pandas as pd
+import typer
+from public_sets import REPORTED, reported
+
+from kg2rag.experiments.sweep import read_sweep
+
+ROOT = Path(__file__).resolve().parent.parent
+SWEEP = ROOT / "eval" / "sweeps" / "mention_chains.toml"
+RESULTS = ROOT / "eval" / "results" / "ablation.csv"
+METRICS = ("recall@5", "all_recall@5")
+FULL = 1  # the number of the first configuration
+
+
+def main(
+    data: Annotated[Path, typer.Argument(help="The folder of the public sets.")],
+    only: Annotated[list[str] | None, typer.Option(help="Run these sets; the others keep their rows.")] = None,
+    jobs: Annotated[int, typer.Option(help="Processes; 0: as many as there are processors.")] = 0,
+) -> None:
+    """Run, compare and write."""
+    parts = dict(tuple(pd.read_csv(RESULTS).groupby("set", sort=False))) if RESULTS.is_file() else {}
+    for folder in only or REPORTED:
+        parts[folder] = rows(data, folder, jobs)
+        pd.concat([parts[name] for name in REPORTED if name in parts]).to_csv(RESULTS, index=False)
+    typer.echo(f"Written to {RESULTS}.")
+
+
+def rows(data: Path, folder: str, jobs: int) -> pd.DataFrame:
+    """One row a metric and configuration of one set."""
+    out = ROOT / "reports" / "sweeps" / f"mention_chains-{folder}"
+    result = replace(read_sweep(SWEEP), data=reported(data, folder)).run(out, jobs=jobs, resume=out.is_dir())
+    if len(result.failed):
+        raise SystemExit(f"{folder}: {result.failed['error'].iloc[0]}")
+    tables = {metric: result.against(FULL, metric) for metric in METRICS}
+    for metric, table in tables.items():
+        table.insert(0, "metric", metric)
+    found = pd.concat(tables.values()).drop(columns=["number", "system"])
+    found["changed"] = [named(changed) for changed in found["changed"]]
+    found.insert(0, "set", folder)
+    return found
+
+
+def named(changed: str) -> str:
+    """A file of coefficients by what it lacks: without_bm25.toml is "without bm25"; a parameter as it is."""
+    return Path(changed.partition("=")[2]).stem.replace("_", " ", 1) if "without_" in changed else changed
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,136 @@
+"""Triples as columns: every text once, and numbers in its place, so that millions of triples are a few arrays.
+
+`TripleColumns` is a sequence of `Triple` like any other; the objects are made when they are read.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kg2rag.types import FloatArray, Triple
+
+Codes = NDArray[np.int32]
+Value = TypeVar("Value", bound=Hashable)
+
+
+class Numbering(Generic[Value]):
+    """Different values, numbered by first appearance, after those that are given.
+
+    >>> numbering = Numbering[str]()
+    >>> numbering.codes(["b", "a", "b"]).tolist(), numbering.values
+    ([0, 1, 0], ['b', 'a'])
+    """
+
+    def __init__(self, *given: Value) -> None:
+        self._codes: dict[Value, int] = {value: code for code, value in enumerate(given)}
+
+    def codes(self, values: Iterable[Value]) -> Codes:
+        """The number of each value; those that are new take the next ones."""
+        known = self._codes
+        return np.array([known.setdefault(value, len(known)) for value in values], dtype=np.int32)
+
+    @property
+    def values(self) -> list[Value]:
+        """The values, by number."""
+        return list(self._codes)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TripleColumns(Sequence[Triple]):
+    """Triples, (n,) of each column.
+
+    Attributes
+    ----------
+    names, relations, passage_ids : the texts that occur, in any order, each once.
+    heads, tails : codes into `names`. relation_codes, passage_codes : into `relations` and `passage_ids`.
+    strengths, confidences : in the ranges of `Triple`, which whoever makes the columns has checked.
+    """
+
+    names: Sequence[str]
+    relations: Sequence[str]
+    passage_ids: Sequence[str]
+    heads: Codes
+    relation_codes: Codes
+    tails: Codes
+    passage_codes: Codes
+    strengths: FloatArray
+    confidences: FloatArray
+
+    @classmethod
+    def of(cls, triples: Sequence[Triple]) -> TripleColumns:
+        """The same triples as columns."""
+        if isinstance(triples, cls):
+            return triples
+        return cls.of_rows(
+            (each.head, each.relation, each.tail, each.passage_id, each.strength, each.confidence) for each in triples
+        )
+
+    @classmethod
+    def of_rows(cls, rows: Iterable[tuple[str, str, str, str, float, float]]) -> TripleColumns:
+        """Triples given by their fields, which are read one after another; ValueError for one that is no `Triple`."""
+        names: dict[str, int] = {}
+        relations: dict[str, int] = {}
+        passages: dict[str, int] = {}
+        codes, weights = array("i"), array("d")
+        for head, relation, tail, passage, strength, confidence in rows:
+            codes.append(names.setdefault(head, len(names)))
+            codes.append(relations.setdefault(relation, len(relations)))
+            codes.append(names.setdefault(tail, len(names)))
+            codes.append(passages.setdefault(passage, len(passages)))
+            weights.append(strength)
+            weights.append(confidence)
+        heads, labels, tails, places = np.array(codes, dtype=np.int32).reshape(-1, 4).T
+        strengths, confidences = np.array(weights, dtype=np.float64).reshape(-1, 2).T
+        texts = list(names), list(relations), list(passages)
+        made = cls(*texts, heads, labels, tails, places, strengths, confidences)
+        wrong = ~((strengths > 0) & (strengths <= 10) & (confidences > 0) & (confidences <= 1))
+        if wrong.any():
+            made[int(np.argmax(wrong))]  # raises, and says which and why
+        return made
+
+    def __len__(self) -> int:
+        return len(self.heads)
+
+    @overload
+    def __getitem__(self, index: int) -> Triple: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Triple, ...]: ...
+    def __getitem__(self, index: int | slice) -> Triple | tuple[Triple, ...]:
+        if isinstance(index, slice):
+            return tuple(self._made(index))
+        number = range(len(self))[index]
+        return next(self._made(slice(number, number + 1)))
+
+    def __iter__(self) -> Iterator[Triple]:
+        for start in range(0, len(self), 10_000):
+            yield from self._made(slice(start, start + 10_000))
+
+    def _made(self, rows: slice) -> Iterator[Triple]:
+        texts = (
+            [known[code] for code in codes[rows].tolist()]
+            for known, codes in (
+                (self.names, self.heads),
+                (self.relations, self.relation_codes),
+                (self.names, self.tails),
+                (self.passage_ids, self.passage_codes),
+            )
+        )
+        return map(Triple, *texts, self.strengths[rows].tolist(), self.confidences[rows].tolist())
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, tuple | TripleColumns):
+            return NotImplemented
+        return len(self) == len(other) and all(mine == theirs for mine, theirs in zip(self, other, strict=True))
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        # As the tuple of the same triples: what depends on an extraction's text does not depend on how it is held.
+        return repr(tuple(self))

@@ -1,0 +1,84 @@
+"""The mention table of many passages at once is that of the rules, one sentence after another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mentions_one_by_one import as_reference, found_one_by_one
+
+from kg2rag.compute import Store, workers
+from kg2rag.datasets import load
+from kg2rag.extraction.mentions import reading
+from kg2rag.extraction.mentions.finding import find_mentions
+from kg2rag.extraction.mentions.reading import mentions_in
+from kg2rag.types import Corpus, Passage
+
+WORDS = """Ed Wood Tim Burton tim burton. The the of Émile Zola's ½ 1984 May iPhone (film) Sweeney-Todd é\u0301 _x_ !
+¿""".split()
+TEXT = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)
+
+
+@st.composite
+def corpora(draw: st.DrawFn) -> Corpus:
+    """A few passages that share words, some without a title, some with sentences of their own."""
+    pages = draw(st.lists(st.tuples(TEXT, TEXT.filter(str.strip)), min_size=1, max_size=6))
+    passages = [Passage(f"p{i}", title, text, f"d{i}", 0) for i, (title, text) in enumerate(pages)]
+    given = draw(st.lists(st.none() | st.lists(TEXT, max_size=3), min_size=len(pages), max_size=len(pages)))
+    return Corpus.from_passages(passages, given)  # type: ignore[arg-type]
+
+
+@settings(deadline=None, max_examples=40)  # the first example compiles
+@given(corpora(), st.integers(15, 80))
+def test_the_table_is_that_of_the_rules_whatever_the_shards(corpus: Corpus, size: int) -> None:
+    expected = found_one_by_one(corpus)
+    assert as_reference(find_mentions(corpus)) == expected
+    assert as_reference(find_mentions(corpus, size=size)) == expected
+
+
+@pytest.mark.parametrize("name", ["bundled"])
+def test_the_table_of_the_teaching_set_is_that_of_the_rules(name: str) -> None:
+    corpus = load(name).corpus
+    assert as_reference(find_mentions(corpus, size=20_000)) == found_one_by_one(corpus)
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize(("name", "folder"), [("musique", "musique-100"), ("cosqa", "cosqa-500")])
+def test_the_table_of_public_texts_is_that_of_the_rules(name: str, folder: str, shared_data: Path) -> None:
+    corpus = load(name, path=shared_data / folder).corpus
+    assert as_reference(find_mentions(corpus, size=1 << 18)) == found_one_by_one(corpus)
+
+
+def test_two_processes_find_what_one_finds(tmp_path: Path) -> None:
+    corpus = load("bundled").corpus
+    with workers(2):
+        table = find_mentions(corpus, Store(tmp_path), size=20_000)
+    assert as_reference(table) == as_reference(find_mentions(corpus))
+
+
+def test_an_interrupted_search_goes_on_where_it_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus, store, read = load("bundled").corpus, Store(tmp_path), list[int]()
+
+    def interrupted_after(shards: int) -> Callable[..., reading.ShardMentions]:
+        def counted(shard: reading.Shard, *given: object) -> reading.ShardMentions:
+            if shards == 0 or len(read) == shards:
+                raise KeyboardInterrupt
+            read.append(shard.first)
+            return mentions_in(shard, *given)  # type: ignore[arg-type]
+
+        return counted
+
+    monkeypatch.setattr(reading, "mentions_in", interrupted_after(2))
+    with pytest.raises(KeyboardInterrupt):
+        find_mentions(corpus, store, size=20_000)
+    begun = list(read)
+    monkeypatch.setattr(reading, "mentions_in", interrupted_after(10_000))
+    table = find_mentions(corpus, store, size=20_000)
+    assert len(begun) == 2
+    assert len(read) == len(set(read)) == 3
+    assert as_reference(table) == as_reference(find_mentions(corpus))
+    monkeypatch.setattr(reading, "mentions_in", interrupted_after(0))
+    assert as_reference(find_mentions(corpus, store, size=20_000)) == as_reference(table)
