@@ -7,6 +7,7 @@ ends with the first worker that dies.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import sys
@@ -110,7 +111,6 @@ def _end_with(parent: int) -> None:
 def _dask(stack: ExitStack, jobs: int, cluster: str | None) -> Pool:
     import dask
     from distributed import Client, KilledWorker, LocalCluster, get_client
-    from distributed.client import FutureCancelledError
 
     if cluster is None:
         try:
@@ -130,8 +130,14 @@ def _dask(stack: ExitStack, jobs: int, cluster: str | None) -> Pool:
         except (OSError, ValueError) as error:
             raise ConnectionError(f"No Dask cluster with workers answers at {cluster!r}: {error}") from error
     slots = sum(client.ncores().values())
-    executor = client.get_executor(pure=False)
-    return Pool(min(jobs or slots, slots), executor.submit, _cancel, (KilledWorker, FutureCancelledError))
+    loop = client.loop.asyncio_loop
+
+    def submit(function: Callable[[Any], Any], piece: object) -> Future[Any]:
+        # Not by the client's own executor: its futures wait for ever where a worker dies between the end of a piece and
+        # the fetching of its result, and the piece then fails when it is run again.
+        return asyncio.run_coroutine_threadsafe(_settled(client.submit(function, piece, pure=False)), loop)
+
+    return Pool(min(jobs or slots, slots), submit, _cancel, (KilledWorker, _LostError))
 
 
 def _ray(stack: ExitStack, jobs: int, cluster: str | None) -> Pool:
@@ -180,6 +186,23 @@ def _ray(stack: ExitStack, jobs: int, cluster: str | None) -> Pool:
 
 def _called(function: Callable[[Any], Any], piece: object) -> object:
     return function(piece)
+
+
+class _LostError(RuntimeError):
+    """Dask gave a piece up, because the worker that held it or its result is gone."""
+
+
+async def _settled(running: Any) -> object:
+    """The result of a Dask future; cancelled with this coroutine."""
+    from distributed.client import FutureCancelledError
+
+    try:
+        return await running
+    except FutureCancelledError as error:  # counts as a cancellation of whoever awaits it
+        raise _LostError(str(error)) from error
+    except asyncio.CancelledError:
+        await running.cancel()
+        raise
 
 
 def _cancel(futures: Iterable[Future[Any]]) -> None:

@@ -65,7 +65,7 @@ def mapped(path: Path) -> NDArray[Any]:
     """The array of an `.npy` file, read-only; what is used of it is read when it is used."""
     import numpy as np
 
-    return np.asarray(np.load(path, mmap_mode="r"))
+    return np.asarray(np.load(path, mmap_mode="r"))  # as a memmap every look-up would be slower
 
 
 def remove_folder(path: Path) -> None:

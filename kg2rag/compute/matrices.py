@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg2rag.compute.encoder import Embedder
+from kg2rag.compute.files import mapped
 from kg2rag.compute.store import Store
 from kg2rag.types import Matrix
 
@@ -34,7 +35,7 @@ def encoded(embedder: Embedder, texts: Sequence[str], store: Store, key: Mapping
         return embedder.encode(list(texts), store)
     full = {**key, "encoder": embedder.fingerprint(store)}
     path = store.entry("matrix", full, lambda folder: _write(folder / FILE, embedder, texts, store))
-    return np.asarray(np.load(path / FILE, mmap_mode="r"))
+    return mapped(path / FILE)
 
 
 def _write(path: Path, embedder: Embedder, texts: Sequence[str], store: Store) -> None:

@@ -19,6 +19,7 @@ import numpy as np
 
 from kg2rag.compute import distillation
 from kg2rag.compute.encoder import DEFAULT_MODEL, Role, SentenceEncoder, well_formed
+from kg2rag.compute.files import mapped
 from kg2rag.compute.hardware import processor, threads
 from kg2rag.compute.store import Store
 from kg2rag.compute.wordpieces import WordTokens
@@ -91,7 +92,7 @@ class StaticEncoder:
         if store.root not in opened:
             folder = self._folder(store)
             tokens = WordTokens(Tokenizer.from_file(str(folder / TOKENIZER)))
-            opened[store.root] = np.load(folder / TABLE, mmap_mode="r"), tokens
+            opened[store.root] = mapped(folder / TABLE), tokens
         return opened[store.root]
 
     def _folder(self, store: Store) -> Path:

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kg2rag.compute.files import mapped
 from kg2rag.knowledge.graph.csr import Incidence
 from kg2rag.knowledge.graph.data import Graph, GraphData
 from kg2rag.knowledge.graph.tables import Adjacency, TripleTable
@@ -73,7 +74,7 @@ def read(kind: type[Graph], folder: Path, corpus: Corpus) -> Graph:
         "fingerprint": about["fingerprint"],
         "adjacency": tables["adjacency"],
         "mentioned": tables["mentioned"],
-        "stated": (_mapped(folder / "stated.indptr.npy"), _mapped(folder / "stated.triples.npy")),
+        "stated": (mapped(folder / "stated.indptr.npy"), mapped(folder / "stated.triples.npy")),
     }
     vars(graph).update(known)  # in place of what the cached properties would work out
     return graph
@@ -81,12 +82,7 @@ def read(kind: type[Graph], folder: Path, corpus: Corpus) -> Graph:
 
 def _columns(folder: Path, name: str, table: type[Any]) -> Iterator[tuple[str, np.ndarray]]:
     for column in fields(table):
-        yield column.name, _mapped(folder / f"{name}.{column.name}.npy")
-
-
-def _mapped(file: Path) -> np.ndarray:
-    array: np.ndarray = np.load(file, mmap_mode="r").view(np.ndarray)  # a memmap makes every look-up slower
-    return array
+        yield column.name, mapped(folder / f"{name}.{column.name}.npy")
 
 
 def _texts(column: pa.ChunkedArray) -> tuple[str, ...]:

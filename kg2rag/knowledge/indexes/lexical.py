@@ -69,6 +69,11 @@ class LexicalIndex:
         self.settings = settings
         empty = folder / _NO_TERMS
         self._index = None if empty.is_file() else bm25s.BM25.load(folder, mmap=True, show_progress=False)
+        if self._index is not None:  # as plain arrays over the same files: every slice of a memmap makes another one
+            self._index.scores = {
+                name: np.asarray(part) if isinstance(part, np.memmap) else part
+                for name, part in self._index.scores.items()
+            }
         self._n_rows: int = json.loads(empty.read_text()) if self._index is None else self._index.scores["num_docs"]
 
     @staticmethod

@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kg2rag.compute.files import mapped
 from kg2rag.knowledge.graph.csr import gather, offsets, run_starts
 from kg2rag.text.identifiers import LONGEST, definitions, key, surfaces, variants
 from kg2rag.types import FloatArray, IntArray
@@ -55,7 +56,7 @@ class TrigramIndex:
     """
 
     def __init__(self, folder: Path) -> None:
-        arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in _ARRAYS}
+        arrays = {name: mapped(folder / f"{name}.npy") for name in _ARRAYS}
         self.key_ptr, self.key_df, self.posting_ptr = arrays["key_ptr"], arrays["key_df"], arrays["posting_ptr"]
         self.rows, self.defines = arrays["rows"], arrays["defines"]
         self._codes, self._code_ptr, self._code_keys = arrays["codes"], arrays["code_ptr"], arrays["code_keys"]

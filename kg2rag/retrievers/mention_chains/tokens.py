@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg2rag.compute import SentenceEncoder, encode_tokens, save_rows
+from kg2rag.compute.files import mapped
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.mention_chains.naming import rarity
 from kg2rag.types import FloatArray, IntArray, Matrix
@@ -115,7 +116,7 @@ def _open(kb: KnowledgeBase) -> TokenVectors | None:
     folder = store.entry("tokens", key, lambda folder: _write(folder, encoder, kb))
     frequency = np.load(folder / "frequency.npy")
     return TokenVectors(
-        np.asarray(np.load(folder / "vectors.npy", mmap_mode="r")),
+        mapped(folder / "vectors.npy"),
         np.load(folder / "indptr.npy"),
         rarity(len(corpus), frequency),
     )
