@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -15,10 +16,12 @@ import pyarrow.parquet as pq
 import pytest
 from word_embedder import WordEmbedder
 
-from kg2rag.compute import Role, Store
+from kg2rag.compute import Role, SentenceEncoder, Store, counter_of
 from kg2rag.evaluation import evaluate
 from kg2rag.experiments.sweep import Sweep, SweepResult, runner, workbench
+from kg2rag.experiments.sweep.configuration import Bench, DatasetRef
 from kg2rag.experiments.sweep.workbench import Opened, Outcome
+from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.systems import build
@@ -290,6 +293,19 @@ def test_stages_whose_parameters_did_not_change_are_not_run_again(sweep: Make, m
     for context in (2, 3, 4):
         one.retrieve(build("kg2rag", one.kb, seeds=4, context=context), 10)
     assert calls.count(40) == 1
+
+
+@pytest.mark.parametrize("system", ["dense", "mention_chains", "dynamic_hybrid"])
+def test_the_sentence_encoder_is_itself_to_every_system(data: QADataset, kb: KnowledgeBase, system: str) -> None:
+    few = replace(data, questions=data.questions[:4])
+    bench = Bench("encoder", (DatasetRef("few", {}, few),), Mentions(), SentenceEncoder(), str(kb.store.root))
+    on = Opened(bench.datasets[0], bench)
+    assert counter_of(on.kb.embedder) == counter_of(kb.embedder)
+    by_hand = KnowledgeBase.build(few.corpus, Mentions(), embedder=SentenceEncoder(), store=kb.store)
+    rankings, _ = on.retrieve(build(system, on.kb), 10)
+    for own, direct in zip(rankings, build(system, by_hand).retrieve_batch(few.queries, 10), strict=True):
+        assert own.passage_ids == direct.passage_ids
+        assert own.scores.tobytes() == direct.scores.tobytes()
 
 
 def test_a_function_of_ones_own_is_a_metric_and_an_objective(sweep: Make, tmp_path: Path) -> None:
