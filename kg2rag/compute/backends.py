@@ -119,7 +119,12 @@ def _dask(stack: ExitStack, jobs: int, cluster: str | None) -> Pool:
             jobs = jobs or threads()
             stack.enter_context(dask.config.set(_LOCAL_DASK))
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kg2rag-dask-", ignore_cleanup_errors=True))
-            options = {"host": "127.0.0.1", "dashboard_address": None, "memory_limit": None, "silence_logs": 50}
+            options = {
+                "host": "127.0.0.1",
+                "dashboard_address": "127.0.0.1:0",
+                "memory_limit": None,
+                "silence_logs": 50,
+            }
             local = LocalCluster(jobs, threads_per_worker=1, env=_limits(jobs), local_directory=folder, **options)
             client = Client(stack.enter_context(local), set_as_default=False)
             stack.enter_context(client)

@@ -115,7 +115,7 @@ def test_scores_are_those_of_bm25s_given_the_terms(index: Index, variant: str, s
 
 def test_the_arrays_of_an_index_are_mapped_not_read(index: Index) -> None:
     scores = index()._index.scores
-    assert all(isinstance(scores[name], np.memmap) for name in ("data", "indices", "indptr"))
+    assert all(isinstance(scores[name].base, np.memmap) for name in ("data", "indices", "indptr"))
 
 
 def test_an_index_is_read_from_its_folder_alone(index: Index, tmp_path: Path) -> None:

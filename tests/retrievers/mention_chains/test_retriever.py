@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
-import kg2rag
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.mention_chains.retriever import MentionChains
@@ -26,7 +24,6 @@ FILMS = (
     ("Burbank", "A city of California."),
 )
 QUESTION = "Where was the director of Ed Wood born?"
-WITHOUT_MUSIQUE_100 = Path(__file__).parents[3] / "eval/coefficients/mention_chains_without_musique100.toml"
 
 
 def test_the_second_passage_is_named_by_the_first_and_the_path_says_so(kb_of: Build) -> None:
@@ -133,12 +130,3 @@ def test_the_token_vectors_are_opened_from_the_store(kb: KnowledgeBase, monkeypa
     again = KnowledgeBase.build(kb.corpus, kb.graph, store=kb.store)
     monkeypatch.setattr("kg2rag.retrievers.mention_chains.tokens._write", None)
     assert MentionChains(again).retrieve("Who built the bridge?", 5).passage_ids
-
-
-@pytest.mark.realdata
-@pytest.mark.slow
-def test_musique_100_far_above_mention_ppr_by_coefficients_fitted_without_it(shared_data: Path) -> None:
-    data = kg2rag.load("musique", path=shared_data / "musique-100")
-    system = MentionChains(KnowledgeBase.build(data.corpus), coefficients=str(WITHOUT_MUSIQUE_100))
-    found = kg2rag.compare({"chains": system}, data, metrics=["recall@5"], progress=False)
-    assert found.scores["mean"][0] >= 0.80
