@@ -25,9 +25,17 @@ COEFFICIENTS = ROOT / "kg2rag" / "retrievers" / "mention_chains" / "coefficients
 SETS = {"musique-100": "MuSiQue", "hotpotqa-300": "HotpotQA", "2wiki-1000": "2WikiMultihopQA"}
 SHOWN = ("recall@5", "all_recall@5")
 METRICS = ("recall@2", "recall@5", "recall@10", "all_recall@5", "mrr@10")
-MARKED = re.compile(
-    r"<!-- (results|systems|graphs|ablation|overlap|coefficients|scale|static) ?(\S*) -->\n.*?<!-- / -->", re.DOTALL
+LEDGER = ROOT / "eval" / "ledger"
+PUBLISHED = (
+    ("hipporag2", "NV-Embed-v2 (7B)"),
+    ("gfmrag", "GFM-RAG"),
+    ("hipporag2", "HippoRAG 2 without the LLM filter"),
+    ("hipporag2", "HippoRAG 2"),
+    ("proprag", "PropRAG"),
 )
+OURS = ("dense", "mention_ppr", "mention_chains")
+KINDS = "results|systems|graphs|ablation|overlap|coefficients|scale|static|hops|published"
+MARKED = re.compile(rf"<!-- ({KINDS}) ?(\S*) -->\n.*?<!-- / -->", re.DOTALL)
 BASELINE = "dense"
 
 
@@ -40,14 +48,22 @@ def main() -> None:
             sys.exit(f"{page.name}: a table is not that of eval/results. Run: python eval/pages.py")
         page.write_text(new, encoding="utf-8")
     if "--check" not in sys.argv:
-        figure()
+        figures()
         scaling.figure(scaling.read(MEASURED), ROOT / "docs" / "scale.svg")
 
 
 def filled(marker: re.Match[str]) -> str:
     """A marker with the table it asks for."""
     kind, folder = marker.groups()
-    whole = {"results": first, "ablation": ablation, "overlap": overlap, "coefficients": coefficients, "static": static}
+    whole = {
+        "results": first,
+        "ablation": ablation,
+        "overlap": overlap,
+        "coefficients": coefficients,
+        "static": static,
+        "hops": hops,
+        "published": published,
+    }
     if kind == "scale":
         table = {"parts": scaling.parts, "systems": scaling.systems}[folder](scaling.read(MEASURED))
     else:
@@ -130,6 +146,33 @@ def point(row: pd.Series) -> str:
     return f"{shown} ({100 * row['low']:.1f} to {100 * row['high']:.1f})"
 
 
+def hops() -> str:
+    """One row a system, two columns a number of hops."""
+    frame = pd.read_csv(RESULTS / "hops.csv").set_index(["hops", "system"])
+    groups = {number: int(part["n"].iloc[0]) for number, part in frame.groupby(level="hops")}
+    rows = {
+        name: [f"{100 * frame.loc[(number, name), metric]:.1f}" for number in groups for metric in SHOWN]
+        for name in frame.index.get_level_values("system").unique()
+    }
+    head = [f"{number} hops ({questions}): {metric}" for number, questions in groups.items() for metric in SHOWN]
+    return table("system", head, rows)
+
+
+def published() -> str:
+    """Recall@5 as papers print it, and ours on what is at hand: fewer questions over fewer passages."""
+    rows = {}
+    for name, system in PUBLISHED:
+        record = tomllib.loads((LEDGER / f"{name}.toml").read_text(encoding="utf-8"))
+        [values] = [row["values"] for row in record["published"] if row["system"] == system]
+        rows[system] = [f"{values[known]['recall@5']:.1f}" for known in ("musique", "hotpotqa", "2wiki")]
+    for system in OURS:
+        found = [scores(name).set_index(["system", "metric"]).loc[system, "recall@5"] for name in SETS]
+        rows[f"{system}, here"] = [
+            f"{100 * row['mean']:.1f} ({100 * row['ci_low']:.1f}–{100 * row['ci_high']:.1f})" for row in found
+        ]
+    return table("system", list(SETS.values()), rows)
+
+
 def overlap() -> str:
     """One row a reported and a training set that share anything."""
     frame = pd.read_csv(RESULTS / "overlap.csv")
@@ -167,12 +210,15 @@ def cell(row: pd.Series) -> str:
     return f"**{text}**" if row["p_best"] < 0.05 else text
 
 
-def figure() -> None:
-    """Recall@5 with 95 % intervals, one panel a set."""
+def figures() -> None:
+    """Recall@5 with 95 % intervals, one panel a set; what each part of `mention_chains` is worth, one panel a set."""
     parts = [scores(name).query("metric == 'recall@5'").assign(metric=label) for name, label in SETS.items()]
     drawn = plots.bar_chart(pd.concat(parts), BASELINE, dict.fromkeys(SETS.values(), 100.0))
+    left_out = pd.read_csv(RESULTS / "ablation.csv").query("metric == 'recall@5'").dropna(subset="changed")
+    worth = plots.difference_plot(left_out.rename(columns={"set": "group", "changed": "name"}))
     with rc_context({"svg.hashsalt": "kg2rag"}):  # ids are drawn at random otherwise
         drawn.savefig(ROOT / "docs" / "results.svg", metadata={"Date": None})
+        worth.savefig(ROOT / "docs" / "ablation.svg", metadata={"Date": None})
 
 
 if __name__ == "__main__":
