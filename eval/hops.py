@@ -32,7 +32,7 @@ def main(folder: Annotated[Path, typer.Argument(help="The folder of musique-100.
     systems = {
         "dense": Dense(kb),
         "mention_ppr": MentionPPR(kb),
-        "no chains": MentionChains(kb, coefficients=str(COEFFICIENTS), chain_phrases=NO_CHAINS),
+        "no_chains": MentionChains(kb, coefficients=str(COEFFICIENTS), chain_phrases=NO_CHAINS),
         "mention_chains": chains,
     }
     table = kg2rag.compare(systems, data, metrics=list(METRICS), progress=False).compare_by("hops").reset_index()

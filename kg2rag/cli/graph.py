@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from kg2rag.cli.options import DataOptions, Graph, Limit, Seed, split_names, spread, table
+from kg2rag.cli.options import DataOptions, Graph, Limit, Seed, Settings, parse_settings, split_names, spread, table
 
 
 @spread()
@@ -55,6 +55,7 @@ def compare_graphs(
     limit: Limit = None,
     graph: Annotated[list[str] | None, typer.Option("--graph", help="NAME=SOURCE; may be repeated.")] = None,
     systems: Annotated[str, typer.Option(help="Names separated by commas.")] = "graph_augmented,expansion_queries",
+    settings: Settings = None,
     placebo: Annotated[int, typer.Option(min=0, help="Seeds under which each graph is shuffled, too.")] = 3,
     metrics: Annotated[str, typer.Option(help="As in compare.")] = "recall@2,recall@5,recall@10,all_recall@5",
     seed: Seed = 0,
@@ -65,7 +66,7 @@ def compare_graphs(
 
     from kg2rag.evaluation import compare
     from kg2rag.knowledge import KnowledgeBase
-    from kg2rag.retrievers.systems import build
+    from kg2rag.retrievers.systems import build, build_all
 
     questions = data.load(limit, seed)
     sources = {}
@@ -76,9 +77,10 @@ def compare_graphs(
         sources[name] = source
     kbs = {name: KnowledgeBase.build(questions.corpus, source) for name, source in sources.items()}
     shuffled = {f"{name}-shuffled": [kb.placebo(seed) for seed in range(placebo)] for name, kb in kbs.items()}
-    dense = build("dense", next(iter(kbs.values())))
+    first, changes = next(iter(kbs.values())), parse_settings(settings or [])
+    wanted = build_all(first, split_names(systems), changes)  # refuses what it does not know before any work
     result = compare(
-        {"dense": dense, **{name: partial(build, name) for name in split_names(systems)}},
+        {"dense": build("dense", first), **{name: partial(build, name, **changes.get(name, {})) for name in wanted}},
         questions,
         graphs={**kbs, **(shuffled if placebo else {})},
         metrics=split_names(metrics),

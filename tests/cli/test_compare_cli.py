@@ -60,3 +60,14 @@ def test_graphs_and_their_placebos_stand_side_by_side(tmp_path: Path) -> None:
 def test_a_graph_without_a_name_is_refused() -> None:
     with pytest.raises(ValueError, match="write NAME=SOURCE"):
         run("compare-graphs", *COMMON, "--graph", "mentions")
+
+
+def test_settings_reach_the_systems_over_every_graph(tmp_path: Path) -> None:
+    asked = ("--graph", "mentions=mentions", "--systems", "mention_ppr", "--placebo", "1")
+    run("compare-graphs", *COMMON, *asked, "--set", "mention_ppr.damping=0.3", "--out", str(tmp_path / "set"))
+    run("compare-graphs", *COMMON, *asked, "--out", str(tmp_path / "default"))
+    found = [pd.read_csv(tmp_path / name / "scores.csv").set_index("system") for name in ("set", "default")]
+    for name in ("mention_ppr.mentions", "mention_ppr.mentions-shuffled"):
+        assert found[0].loc[name].to_numpy().tolist() != found[1].loc[name].to_numpy().tolist()
+    with pytest.raises(ValueError, match=r"mention_pr"):
+        run("compare-graphs", *COMMON, *asked, "--set", "mention_pr.damping=0.3", "--out", str(tmp_path / "none"))
