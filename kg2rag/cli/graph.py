@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -77,7 +77,8 @@ def compare_graphs(
         sources[name] = source
     kbs = {name: KnowledgeBase.build(questions.corpus, source) for name, source in sources.items()}
     shuffled = {f"{name}-shuffled": [kb.placebo(seed) for seed in range(placebo)] for name, kb in kbs.items()}
-    first, changes = next(iter(kbs.values())), parse_settings(settings or [])
+    first = next(iter(kbs.values()))
+    changes: dict[str, dict[str, Any]] = parse_settings(settings or [])
     wanted = build_all(first, split_names(systems), changes)  # refuses what it does not know before any work
     result = compare(
         {"dense": build("dense", first), **{name: partial(build, name, **changes.get(name, {})) for name in wanted}},
