@@ -28,6 +28,7 @@ from kg2rag.types import FloatArray, IntArray, Matrix
 VERSION = 1  # of what the store holds
 SCALE = 127
 KEPT = 10_000  # questions whose wordpieces a knowledge base keeps, about 50 MB
+WIDTH, STRIDE = 8, 4  # wordpieces of a question side by side, and axes summed at once
 BLOCK = 16_384  # passages whose vectors are in memory together
 BASIS = files(__package__) / "token_basis.npy"
 ENCODER_SHA256 = (
@@ -147,20 +148,29 @@ def _as_bytes(vectors: Matrix) -> Bytes:
 
 @numba.njit(cache=True)
 def _max_sim(vectors: Bytes, indptr: IntArray, rows: IntArray, question: Matrix) -> FloatArray:
-    """See `TokenVectors.max_sim`; `question` is (t, 64), and the sums have one order, whatever the batch."""
+    """See `TokenVectors.max_sim`; `question` is (t, dim), dim a multiple of `STRIDE`.
+
+    Each cosine is summed axis by axis, whatever the batch and the width.
+    """
     n_question, dim = question.shape
-    turned = np.ascontiguousarray(question.T)
+    width = -(-n_question // WIDTH) * WIDTH
+    turned = np.zeros((dim, width), dtype=np.float32)
+    turned[:, :n_question] = question.T
     found = np.zeros((rows.shape[0], n_question))
-    sums = np.empty(n_question, dtype=np.float32)
+    best, sums = np.empty(width, dtype=np.float32), np.empty(width, dtype=np.float32)
     for i in range(rows.shape[0]):
-        for token in range(indptr[rows[i]], indptr[rows[i] + 1]):
+        begin, end = indptr[rows[i]], indptr[rows[i] + 1]
+        best[:] = -np.inf
+        for token in range(begin, end):
             sums[:] = 0.0
-            for axis in range(dim):
-                value = np.float32(vectors[token, axis])
-                for piece in range(n_question):
-                    sums[piece] += value * turned[axis, piece]
-            first = token == indptr[rows[i]]
-            for piece in range(n_question):
-                if first or sums[piece] > found[i, piece]:
-                    found[i, piece] = sums[piece]
+            for axis in range(0, dim, STRIDE):
+                a, b = np.float32(vectors[token, axis]), np.float32(vectors[token, axis + 1])
+                c, d = np.float32(vectors[token, axis + 2]), np.float32(vectors[token, axis + 3])
+                for piece in range(width):
+                    two = (sums[piece] + a * turned[axis, piece]) + b * turned[axis + 1, piece]
+                    sums[piece] = (two + c * turned[axis + 2, piece]) + d * turned[axis + 3, piece]
+            for piece in range(width):
+                best[piece] = max(best[piece], sums[piece])
+        if begin < end:
+            found[i] = best[:n_question]
     return found
