@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 import pandas as pd
@@ -27,7 +28,7 @@ COMPARE = (
 def kg2rag(arguments: str, store: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """One command in a process of its own."""
     return subprocess.run(
-        [sys.executable, "-c", "from kg2rag.cli import main; main()", *arguments.split()],
+        [sys.executable, "-m", "kg2rag", *arguments.split()],
         env={**os.environ, "KG2RAG_STORE": str(store), "COLUMNS": "100", **environment},
         capture_output=True,
         text=True,
@@ -235,9 +236,12 @@ def test_the_store_is_listed_verified_and_pruned(invoke, tmp_path: Path) -> None
 
 
 def test_the_version_is_that_of_the_package(invoke) -> None:  # type: ignore[no-untyped-def]
-    from importlib.metadata import version
-
     assert invoke("--version") == f"{version('kg2rag')}\n[0]"
+
+
+def test_python_runs_the_package_as_a_command() -> None:
+    done = subprocess.run([sys.executable, "-m", "kg2rag", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == version("kg2rag")
 
 
 @pytest.mark.parametrize("command", ["build", "compare", "compare-graphs", "diagnose", "explain", "graph"])
