@@ -4,8 +4,8 @@
 
 `kg2rag/retrievers/mention_chains/token_basis.npy` holds 64 axes of all-MiniLM-L6-v2's token vectors, near those on
 which they vary most; the sample that they were computed from was not recorded. Printed is the share of the squared
-length of the token vectors that they keep, and that the best 64 axes of these passages would keep: their principal axes,
-uncentred. One passage in `--every` is encoded.
+length of the token vectors that they keep, and that the best 64 axes of these passages would keep (principal axes,
+uncentred). One passage in `--every` is encoded.
 """
 
 from __future__ import annotations
