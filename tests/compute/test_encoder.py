@@ -168,17 +168,18 @@ def test_bfloat16_stays_within_a_thousandth_of_float32(encoder: SentenceEncoder)
         assert np.einsum("ij,ij->i", exact, fast).min() >= 0.999
 
 
-def test_auto_takes_float32_where_the_processor_lacks_bfloat16(
-    encoder: SentenceEncoder, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("flags", ["avx2", "avx2 avx512f avx512_bf16"])
+def test_auto_takes_float32_where_the_processor_has_no_matrix_units_for_bfloat16(
+    encoder: SentenceEncoder, monkeypatch: pytest.MonkeyPatch, flags: str
 ) -> None:
-    monkeypatch.setattr(embedding, "processor", lambda: "x86_64 avx2")
+    monkeypatch.setattr(embedding, "processor", lambda: f"x86_64 {flags}")
     assert encoder.settled_dtype() == ("float32", 1.0)
 
 
 def test_auto_takes_float32_where_bfloat16_strays_too_far(
     encoder: SentenceEncoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embedding, "processor", lambda: "x86_64 avx512_bf16")
+    monkeypatch.setattr(embedding, "processor", lambda: "x86_64 amx_bf16")
     strayed = {"float32": np.array([[1.0, 0.0]]), "bfloat16": np.array([[0.99, 0.1]])}
     monkeypatch.setattr(SentenceEncoder, "forward", lambda _self, _texts, dtype: strayed[dtype])
     assert encoder.settled_dtype() == ("float32", 1.0)
@@ -188,7 +189,7 @@ def test_auto_takes_float32_where_bfloat16_strays_too_far(
 def test_auto_takes_bfloat16_where_it_is_supported_and_near_enough(
     encoder: SentenceEncoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embedding, "processor", lambda: "x86_64 avx512_bf16")
+    monkeypatch.setattr(embedding, "processor", lambda: "x86_64 amx_bf16")
     monkeypatch.setattr(SentenceEncoder, "forward", lambda _self, _texts, _dtype: np.array([[1.0, 0.0]]))
     assert encoder.settled_dtype() == ("bfloat16", 1.0)
 
