@@ -63,7 +63,7 @@ def _bar_panel(axis: Axes, part: pd.DataFrame, metric: str, factor: float, basel
 
 
 def difference_plot(table: pd.DataFrame, scale: float = 100.0) -> Figure:
-    """One panel per group: differences as points with their intervals, on the same rows; a line at none.
+    """One panel per group: differences as points with their intervals, on the same rows and scale; a line at none.
 
     A point is filled where the interval leaves out 0.
 
@@ -74,7 +74,9 @@ def difference_plot(table: pd.DataFrame, scale: float = 100.0) -> Figure:
     """
     groups, names = (list(dict.fromkeys(table[column])) for column in ("group", "name"))
     made, axes = panels(groups, min(3, len(groups)), 0.62 + 0.24 * len(names))
+    least, most = (scale * min(0, table["low"].min()), scale * max(0, table["high"].max()))
     for axis, group in zip(axes, groups, strict=True):
+        axis.set_xlim(least - 0.05 * (most - least), most + 0.05 * (most - least))
         part = table[table["group"] == group]
         places = np.array([names.index(name) for name in part["name"]])
         middle, low, high = (part[column].to_numpy(dtype=float) * scale for column in ("difference", "low", "high"))
