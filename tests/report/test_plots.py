@@ -123,4 +123,5 @@ def test_differences_stand_on_the_row_of_their_name_and_are_filled_where_the_int
     assert [points[0].get_offsets().tolist(), points[1].get_offsets().tolist()] == [[[10, 0], [-10, 1]], [[30, 1]]]
     filled, empty = points[0].get_facecolors()
     assert (filled != empty).any()
+    assert first.get_xlim() == second.get_xlim()
     assert [label.get_text() for label in first.get_yticklabels()] == ["x", "y"]
