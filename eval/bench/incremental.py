@@ -61,10 +61,10 @@ class CountedEncoder(kg2rag.SentenceEncoder):
 
     passed: list[int] = field(default_factory=list, repr=False, compare=False)
 
-    def forward(self, texts, dtype):
+    def forward(self, texts, dtype, role="passage"):
         """Vectors of texts; their number is noted."""
         self.passed.append(len(texts))
-        return super().forward(texts, dtype)
+        return super().forward(texts, dtype, role)
 
 
 def main(

@@ -1,8 +1,9 @@
 """Texts -> unit vectors, by any sentence-transformers model.
 
-A text's vector does not depend on the other texts of its batch: a batch has a fixed number of rows, one of a few
-lengths, and one thread. The same matrix shapes, and on a CPU the same bits, thus result for any order, batch and number
-of threads, and a build that is interrupted, resumed or extended ends in the same vectors.
+A text's vector does not depend on the other texts of its batch: a batch has one of a few lengths, a number of rows that
+its length fixes, and one thread. The same matrix shapes, and on a CPU the same bits, thus result for any order, batch
+and number of threads, and a build that is interrupted, resumed or extended ends in the same vectors. Batches of queries
+are small, so that one question alone takes milliseconds, and those of passages large.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import numpy as np
 from kg2rag.compute.accelerator import CPU, Accelerator, opened, targets
 from kg2rag.compute.hardware import processor
 from kg2rag.compute.store import Store
-from kg2rag.compute.vectors import ROWS, VectorCache
+from kg2rag.compute.vectors import ROWS, VectorCache, batches_of
 from kg2rag.text.records import sha256
 from kg2rag.types import IntArray, Matrix, at_least, check, one_of
 
@@ -42,7 +43,8 @@ DTYPES = ("auto", "bfloat16", "float32")
 FASTER_IN_HALF = ("amx_bf16", "bf16")  # with avx512_bf16 alone a batch takes half as long again as in float32
 HALF = "float16"  # of GPUs, where it is the fastest and keeps more digits than bfloat16
 CHARACTERS = 16  # for each token of the limit: where a text is cut before it is tokenised, first
-LENGTH_STEP = 16  # tokens; a text is padded to the next multiple
+LENGTH_STEP: dict[Role, int] = {"passage": 16, "query": 8}  # tokens; a text is padded to the next multiple
+QUERY_TOKENS = 32  # in a batch of queries, or those of one query where it has more
 MIN_COSINE = 0.999
 _TOKENISER = threading.Lock()
 """A tokeniser stores padding and truncation as its state, which a call in another thread would change midway."""
@@ -117,8 +119,15 @@ class SentenceEncoder:
         """(n_texts, dim) float32, rows of norm 1, in the given order; only texts that the store lacks are encoded."""
         about = self.describe(store)
         prompted = [about["prompts"][role] + well_formed(text) for text in texts]
-        forward = partial(self.forward, dtype=about["dtype"])
-        cache = VectorCache(store, self.fingerprint(store), about["dim"], self.padded_lengths, forward)
+        forward = partial(self.forward, dtype=about["dtype"], role=role)
+        cache = VectorCache(
+            store,
+            self.fingerprint(store) + ("-queries" if role == "query" else ""),  # other batches, other last bits
+            about["dim"],
+            partial(self.padded_lengths, role=role),
+            forward,
+            partial(batches_of, rows=partial(rows_of, role)),
+        )
         devices = targets(self.device)
         return cache.of(prompted) if devices == [CPU] else self._accelerated(cache, prompted, devices, about["dtype"])
 
@@ -127,7 +136,7 @@ class SentenceEncoder:
         if lacking:
             with opened(self._cast(dtype), devices, len(lacking)) as accelerator:
                 lengths, forward, batches = accelerator.lengths, accelerator.forward, accelerator.batches
-                replace(cache, lengths=lengths, forward=forward, batches=batches).of(lacking)
+                replace(cache, lengths=lengths, forward=forward, batches=batches, sent=False).of(lacking)
         return cache.of(texts)
 
     def _cast(self, dtype: str) -> SentenceTransformer:
@@ -156,11 +165,11 @@ class SentenceEncoder:
         """The model, loaded on first use."""
         return _network(self.source, self.revision, targets(self.device)[0], self.max_tokens)
 
-    def padded_lengths(self, texts: Sequence[str]) -> list[int]:
+    def padded_lengths(self, texts: Sequence[str], role: Role = "passage") -> list[int]:
         """The tokens of each text after cutting, rounded up to a multiple of `LENGTH_STEP`."""
-        limit = self.network.max_seq_length
+        limit, step = self.network.max_seq_length, LENGTH_STEP[role]
         ids = self._cut_tokens([self.beginning(text) for text in texts])
-        return [min(-(-len(tokens) // LENGTH_STEP) * LENGTH_STEP, limit) for tokens in ids]
+        return [min(-(-len(tokens) // step) * step, limit) for tokens in ids]
 
     def beginning(self, text: str) -> str:
         """As much of a text as has all the tokens that are kept of it: a tokeniser reads what it will cut off, too.
@@ -196,30 +205,31 @@ class SentenceEncoder:
                 beginnings, padding="max_length", max_length=length, truncation=True, return_tensors="pt"
             )
 
-    def forward(self, texts: Sequence[str], dtype: str) -> Matrix:
-        """Unit vectors of at most `ROWS` texts, in one batch of fixed shape."""
-        vectors = self._outputs(texts, dtype)[1]["sentence_embedding"].float()
+    def forward(self, texts: Sequence[str], dtype: str, role: Role = "passage") -> Matrix:
+        """Unit vectors of as many texts as `rows_of` allows, in one batch of fixed shape."""
+        vectors = self._outputs(texts, dtype, role)[1]["sentence_embedding"].float()
         return self._unit(vectors)[: len(texts)]
 
-    def forward_tokens(self, texts: Sequence[str], dtype: str) -> list[tuple[IntArray, Matrix]]:
-        """Wordpieces (n_tokens,) and their unit vectors (n_tokens, dim) of at most `ROWS` texts of one padded length.
+    def forward_tokens(self, texts: Sequence[str], dtype: str, role: Role = "passage") -> list[tuple[IntArray, Matrix]]:
+        """Wordpieces (n_tokens,) and their unit vectors (n_tokens, dim) of the texts of one batch.
 
         Without the tokens that a model adds before and after a text.
         """
-        batch, outputs = self._outputs(texts, dtype)
+        batch, outputs = self._outputs(texts, dtype, role)
         vectors, tokenizer = outputs["token_embeddings"].float(), self.network.tokenizer
         added = [tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.pad_token_id]
         pieces = batch["input_ids"][: len(texts)].cpu().numpy()
         kept = [np.flatnonzero(~np.isin(row, [id_ for id_ in added if id_ is not None])) for row in pieces]
         return [(row[at], self._unit(vectors[i][at])) for i, (row, at) in enumerate(zip(pieces, kept, strict=True))]
 
-    def _outputs(self, texts: Sequence[str], dtype: str) -> tuple[BatchEncoding, dict[str, Any]]:
+    def _outputs(self, texts: Sequence[str], dtype: str, role: Role) -> tuple[BatchEncoding, dict[str, Any]]:
         """A batch of fixed shape and what the model makes of it."""
         import torch
 
-        batch = self.tokenised(texts, max(self.padded_lengths(texts)))
+        length = max(self.padded_lengths(texts, role))
+        batch = self.tokenised(texts, length)
         for name, rows in batch.items():  # the first text again, up to the fixed number of rows
-            batch[name] = torch.cat([rows, rows[:1].expand(ROWS - len(rows), -1)])
+            batch[name] = torch.cat([rows, rows[:1].expand(rows_of(role, length) - len(rows), -1)])
         batch = batch.to(self.network.device)
         torch.set_num_threads(1)  # batches run side by side instead; see `VectorCache`
         mixed = torch.autocast(self.network.device.type, dtype=torch.bfloat16, enabled=dtype == "bfloat16")
@@ -285,6 +295,11 @@ def _network(source: str, revision: str | None, device: str, max_tokens: int | N
     if max_tokens is not None:
         network.max_seq_length = max_tokens
     return network
+
+
+def rows_of(role: Role, length: int) -> int:
+    """The rows of a batch of texts of one padded length."""
+    return ROWS if role == "passage" else max(1, QUERY_TOKENS // length)
 
 
 def well_formed(text: str) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TypeVar
 
-from kg2rag.compute.encoder import Role, SentenceEncoder, well_formed
+from kg2rag.compute.encoder import Role, SentenceEncoder, rows_of, well_formed
 from kg2rag.compute.hardware import threads
 from kg2rag.compute.store import Store
 from kg2rag.compute.vectors import batches_of
@@ -37,12 +38,13 @@ def encode_tokens(
     about = encoder.describe(store)
     hidden = None if len(texts) > FEW else True  # None: shown in a terminal or notebook
     prompted = [about["prompts"][role] + well_formed(text) for text in texts]
-    lengths = encoder.padded_lengths(prompted) if prompted else []
+    lengths = encoder.padded_lengths(prompted, role) if prompted else []
     order = sorted(range(len(prompted)), key=lambda i: (-lengths[i], i))
-    batches = [order[batch] for batch in batches_of([lengths[i] for i in order])]
+    rows = partial(rows_of, role)
+    batches = [order[batch] for batch in batches_of([lengths[i] for i in order], rows)]
 
     def encoded(batch: list[int]) -> list[tuple[IntArray, Reduced]]:
-        found = encoder.forward_tokens([prompted[i] for i in batch], about["dtype"])
+        found = encoder.forward_tokens([prompted[i] for i in batch], about["dtype"], role)
         return [(pieces, reduce(vectors)) for pieces, vectors in found]
 
     results: dict[int, tuple[IntArray, Reduced]] = {}

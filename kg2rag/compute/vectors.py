@@ -28,10 +28,21 @@ from kg2rag.types import Matrix
 if TYPE_CHECKING:
     from tqdm import tqdm
 
-ROWS = 32  # texts in a batch
+ROWS = 32  # texts in a batch of passages
 SHARD = 2048  # texts in a shard
 WORTH_SENDING = 256  # texts; fewer, such as questions, are encoded sooner than a worker has opened the model
 MANY = 64  # small shards: questions asked one by one since the last joining
+
+Split = Callable[[Sequence[int]], Iterable[slice]]
+
+
+def batches_of(lengths: Sequence[int], rows: Callable[[int], int] = lambda _: ROWS) -> Iterator[slice]:
+    """Runs of neighbours of equal length, at most `rows` of that length."""
+    start = 0
+    for end in range(1, len(lengths) + 1):
+        if end == len(lengths) or lengths[end] != lengths[start] or end - start == rows(lengths[start]):
+            yield slice(start, end)
+            start = end
 
 
 @dataclass(frozen=True)
@@ -43,7 +54,8 @@ class VectorCache:
     encoder : fingerprint of the encoder; equal fingerprints mean equal vectors.
     lengths : texts -> the padded length of each, in tokens. A batch holds texts of one length.
     forward : the texts of a batch -> (n, dim) unit vectors; called from several threads at once.
-    batches : the lengths of a shard, longest first -> its batches; `batches_of`, where not given.
+    batches : the lengths of a shard, longest first -> its batches.
+    sent : whether workers may encode, to whom `forward` and `batches` are then sent.
     """
 
     store: Store
@@ -51,7 +63,8 @@ class VectorCache:
     dim: int
     lengths: Callable[[Sequence[str]], list[int]]
     forward: Callable[[Sequence[str]], Matrix]
-    batches: Callable[[Sequence[int]], Iterable[slice]] | None = None
+    batches: Split = batches_of
+    sent: bool = True
 
     def lacking(self, texts: Sequence[str]) -> list[str]:
         """The distinct texts that are in no shard."""
@@ -89,13 +102,13 @@ class VectorCache:
         parts = [order[start : start + SHARD] for start in range(0, len(order), SHARD)]
         shards = ([(texts[i], lengths[i]) for i in part] for part in parts)
         with tqdm(total=len(texts), desc="encoding", unit="text", disable=None, leave=False) as bar:
-            if self.batches is None and has_workers() and len(texts) >= WORTH_SENDING:
-                for number, vectors in run_pieces(partial(_forwarded, self.forward), shards, _described):
+            if self.sent and has_workers() and len(texts) >= WORTH_SENDING:
+                for number, vectors in run_pieces(partial(_forwarded, self.forward, self.batches), shards, _described):
                     bar.update(len(vectors))
                     yield self._stored([texts[i] for i in parts[number]], [vectors])
                 return
             for shard in shards:
-                batches = _side_by_side(self.forward, shard, self.batches or batches_of)
+                batches = _side_by_side(self.forward, shard, self.batches)
                 yield self._stored([text for text, _ in shard], _ticking(bar, batches))
 
     def _stored(self, texts: Sequence[str], batches: Iterable[Matrix]) -> Path:
@@ -110,14 +123,12 @@ class VectorCache:
 Shard = Sequence[tuple[str, int]]  # texts and their padded lengths
 
 
-def _forwarded(forward: Callable[[Sequence[str]], Matrix], shard: Shard) -> Matrix:
+def _forwarded(forward: Callable[[Sequence[str]], Matrix], split: Split, shard: Shard) -> Matrix:
     """(n_texts, dim) the vectors of a shard."""
-    return np.concatenate(list(_side_by_side(forward, shard, batches_of)), dtype=np.float32)
+    return np.concatenate(list(_side_by_side(forward, shard, split)), dtype=np.float32)
 
 
-def _side_by_side(
-    forward: Callable[[Sequence[str]], Matrix], shard: Shard, split: Callable[[Sequence[int]], Iterable[slice]]
-) -> Iterator[Matrix]:
+def _side_by_side(forward: Callable[[Sequence[str]], Matrix], shard: Shard, split: Split) -> Iterator[Matrix]:
     """The vectors of every batch, in order; one thread per batch, so that threads change no bit."""
     texts, batches = [text for text, _ in shard], list(split([length for _, length in shard]))
     pool = ThreadPoolExecutor(min(threads(), len(batches)))
@@ -277,15 +288,6 @@ def _keys(shard: Path) -> NDArray[np.void]:
 def _starts(keys: NDArray[np.void]) -> NDArray[np.uint64]:
     """The first eight bytes of each key."""
     return np.ascontiguousarray(keys).view(np.uint64).reshape(-1, 2)[:, 0].copy()
-
-
-def batches_of(lengths: Sequence[int]) -> Iterator[slice]:
-    """Runs of at most `ROWS` neighbours of equal length."""
-    start = 0
-    for end in range(1, len(lengths) + 1):
-        if end == len(lengths) or lengths[end] != lengths[start] or end - start == ROWS:
-            yield slice(start, end)
-            start = end
 
 
 def _hashes(texts: Iterable[str]) -> NDArray[np.void]:

@@ -28,7 +28,7 @@ from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.text.normalisation import normalise, without_brackets
 from kg2rag.types import Corpus, Triple, at_least, check
 
-VERSION = 1  # raise it when the rules change, so that stored graphs are rebuilt
+VERSION = 2  # raise it when the rules change, so that stored graphs are rebuilt
 
 RELATION = "co-occurs with"
 Window = Literal["sentence", "passage"]

@@ -8,14 +8,14 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
 
-from kg2rag.text.normalisation import normalise, plain
+from kg2rag.text.normalisation import WORD, normalise, plain
 
-_WORD = re.compile(r"[^\W_]+", re.UNICODE)
 # Words that begin sentences but not names; they are removed from the front of a capitalised phrase.
 FUNCTION_WORDS = frozenset(files("kg2rag.text").joinpath("function_words.txt").read_text("utf-8").split())
 _LINK_WORDS = "of|the|de|da|di|del|der|des|du|van|von|la|le|al|el|bin|ibn|y"
+_REST = r"[\w'’\-]*(?:[+#]++(?!\w))?"  # of a word; see `normalisation.WORD`
 _CAPITAL = "[" + "".join(chr(code) for code in range(0x250) if chr(code).isupper()) + "]"  # Latin, accents included
-NAME = re.compile(rf"\b{_CAPITAL}[\w'’\-]*(?:\s+(?:(?:{_LINK_WORDS})\s+){{0,2}}{_CAPITAL}[\w'’\-]*)*")
+NAME = re.compile(rf"\b{_CAPITAL}{_REST}(?:\s+(?:(?:{_LINK_WORDS})\s+){{0,2}}{_CAPITAL}{_REST})*")
 CALENDAR = frozenset(
     """january february march april may june july august september october november december monday tuesday wednesday
     thursday friday saturday sunday""".split()
@@ -73,7 +73,7 @@ def _stands_out(surface: str) -> bool:
 def words_of(text: str) -> tuple[list[str], list[tuple[int, int]]]:
     """The words of `normalise(text)` and their (start, end) in `text`."""
     if text.isascii():
-        matches = list(_WORD.finditer(text))
+        matches = list(WORD.finditer(text))
         return [match.group().lower() for match in matches], [match.span() for match in matches]
     folded, origin = [], []
     for at, char in enumerate(text):
@@ -81,7 +81,7 @@ def words_of(text: str) -> tuple[list[str], list[tuple[int, int]]]:
             folded.append(part)
             origin.append(at)
     words, spans = [], []
-    for match in _WORD.finditer("".join(folded)):
+    for match in WORD.finditer("".join(folded)):
         end = origin[match.end() - 1] + 1
         while end < len(text) and unicodedata.combining(text[end]):
             end += 1

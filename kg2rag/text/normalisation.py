@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
-_NOT_WORD = re.compile(r"[\W_]+", re.UNICODE)
+WORD = re.compile(r"[^\W_]+(?:[+#]++(?![^\W_]))?")
+"""Letters and digits, and plus and number signs that end them: "C", "C++" and "C#" are three names, "a+b" is two."""
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9\"'`(\[])")
 # Titles, initials and abbreviations of encyclopaedic prose, after which a full stop ends no sentence.
 _ABBREVIATION = re.compile(
@@ -18,10 +19,10 @@ _BRACKETED = re.compile(r"\s*\([^()]*\)\s*$")
 def normalise(name: str) -> str:
     """A name without case, accents, punctuation and extra spaces: the key that spellings of one entity share.
 
-    >>> normalise("  Saint-Étienne (Loire) ")
-    'saint etienne loire'
+    >>> normalise("  Saint-Étienne (Loire) "), normalise("C++/C#")
+    ('saint etienne loire', 'c++ c#')
     """
-    return _NOT_WORD.sub(" ", plain(name)).strip()
+    return " ".join(WORD.findall(plain(name)))
 
 
 def plain(text: str) -> str:
@@ -40,7 +41,7 @@ def entity_key(name: str) -> str:
     """The key under which a graph knows an entity: the normalised name, or the stripped one where nothing is left.
 
     >>> entity_key("C++ (language)"), entity_key(" ++ ")
-    ('c language', '++')
+    ('c++ language', '++')
     """
     return normalise(name) or name.strip()
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from kg2rag.text.normalisation import plain
 
 SEPARATOR = "\0"
+_SIGNS = "+#"  # that belong to the word they end; see `normalisation.WORD`
 Codes = NDArray[np.uint8] | NDArray[np.uint32]
 Places = NDArray[np.int64]
 
@@ -80,7 +81,9 @@ class JoinedTexts:
         """The words of the normal forms: `normalise` gives them joined by spaces."""
         pieces = {ord(char): plain(char) for char in self.characters}
         folded, origins = _folded(self.codes, pieces)
-        starts, ends = _runs(_where(folded, "".join(pieces.values()), str.isalnum))
+        parts = "".join(pieces.values())
+        inside, signs = (_where(folded, parts, kind) for kind in (str.isalnum, _SIGNS.__contains__))
+        starts, ends = _runs(_with_signs(inside, signs))
         strings = _strings(folded, starts, ends)
         left, right = (starts, ends) if origins is None else (origins[starts], origins[ends - 1] + 1)
         torn = np.zeros(len(left), dtype=bool)
@@ -156,6 +159,18 @@ def _runs(marked: NDArray[np.bool_]) -> tuple[Places, Places]:
     """Where each run of marked places begins, and where it ends."""
     edges = np.flatnonzero(np.diff(marked, prepend=False, append=False))
     return edges[::2], edges[1::2]
+
+
+def _with_signs(inside: NDArray[np.bool_], signs: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Words with the signs that follow them directly, where no other word follows those."""
+    starts, ends = _runs(signs)
+    edged = np.pad(inside, 1)
+    kept = edged[starts] & ~edged[ends + 1]
+    steps = np.zeros(len(inside) + 1, dtype=np.int8)
+    steps[starts[kept]] += 1
+    steps[ends[kept]] -= 1
+    found: NDArray[np.bool_] = inside | np.cumsum(steps[:-1], dtype=np.int8).astype(bool)
+    return found
 
 
 def _strings(codes: Codes, starts: Places, ends: Places) -> pa.StringArray:

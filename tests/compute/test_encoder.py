@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from transformers import BatchEncoding
 
 from kg2rag.compute import DEFAULT_MODEL, SentenceEncoder, Store, processor
 from kg2rag.compute import encoder as embedding
-from kg2rag.compute.encoder import PROBE
+from kg2rag.compute.encoder import PROBE, rows_of
 from kg2rag.compute.vectors import VectorCache
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.types import Matrix
@@ -91,6 +92,44 @@ def test_the_number_of_threads_changes_no_bit(
     found = fresh.cache.of(TEXTS)
     apart = np.abs(found - together).max(axis=1)
     assert np.array_equal(found, together), f"{(apart > 0).sum()} rows differ, by at most {apart.max():.1e}"
+
+
+QUESTIONS = [*(f"{'the old bridge ' * n}near the river?" for n in (0, 0, 1, 1, 2, 5, 9, 100)), *PROBE, *"abcd"]
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_a_question_has_the_same_bits_alone_and_among_others(
+    encoder: SentenceEncoder, tmp_path: Path, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kg2rag.compute.vectors.threads", lambda: threads)
+    together = encoder.encode(QUESTIONS, Store(tmp_path / "together"), "query")
+    alone = [encoder.encode([text], Store(tmp_path / "alone"), "query")[0] for text in QUESTIONS]
+    assert np.array_equal(together, alone)
+
+
+def test_questions_go_through_the_network_a_few_tokens_at_a_time(
+    encoder: SentenceEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shapes = []
+
+    class Noting(SentenceEncoder):
+        def tokenised(self, texts: Sequence[str], length: int) -> BatchEncoding:
+            shapes.append((len(texts), length))
+            return super().tokenised(texts, length)
+
+    Noting().encode(["a", "b", "c", "d", "e", "bridge " * 9, "bridge " * 20], Store(tmp_path), "query")
+    assert sorted(shapes) == [(1, 8), (1, 16), (1, 24), (4, 8)]
+    assert [rows_of("query", length) for length in (8, 16, 24, 40)] == [4, 2, 1, 1]
+
+
+def test_a_text_is_kept_apart_as_question_and_as_passage(encoder: SentenceEncoder, tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    question = encoder.encode(["the old bridge"], store, "query")
+    passage = encoder.encode(["the old bridge"], store)
+    assert np.array_equal(encoder.encode(["the old bridge"], store, "query"), question)
+    assert np.array_equal(encoder.encode(["the old bridge"], store), passage)
+    assert len(list(tmp_path.glob("vectors-*"))) == 2
+    assert np.allclose(question, passage, atol=1e-5)
 
 
 def test_a_corpus_that_grew_by_ten_passages_encodes_ten(fresh: Counting, together: Matrix) -> None:

@@ -20,6 +20,9 @@ from kg2rag.text.normalisation import normalise, split_sentences, without_bracke
         ("ﬁlm №5", "film no5"),
         ("東京", "東京"),
         ("O'Neill & Sons, Ltd.", "o neill sons ltd"),
+        ("C, C++, C#", "c c++ c#"),
+        ("Notepad++-like a+b #1 C++x", "notepad++ like a b 1 c x"),
+        ("C++_", "c++"),
         ("++", ""),
         ("", ""),
     ],
@@ -29,10 +32,10 @@ def test_case_accents_punctuation_and_spacing_are_folded(name: str, folded: str)
 
 
 @given(st.text())
-def test_a_normalised_name_has_single_spaces_and_no_punctuation(name: str) -> None:
+def test_a_normalised_name_has_single_spaces_and_no_punctuation_but_signs(name: str) -> None:
     folded = normalise(name)
     assert folded == " ".join(folded.split())
-    assert all(char == " " or (char.isalnum() or char.isidentifier() or f"a{char}".isidentifier()) for char in folded)
+    assert all(char in " +#" or (char.isalnum() or char.isidentifier() or f"a{char}".isidentifier()) for char in folded)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from kg2rag.text.lexicon import words_of
 from kg2rag.text.normalisation import normalise
 from kg2rag.text.words import JoinedTexts, normalise_all
 
-ODD = st.text(alphabet="abAB éÉ½™_-\u0301. ßİ1\0ﬁ², ", max_size=20)
+ODD = st.text(alphabet="abAB éÉ½™_-\u0301. ßİ1\0ﬁ², ++##⁺", max_size=20)
 TEXTS = st.lists(ODD | st.text(max_size=20), max_size=6)
 
 

@@ -23,7 +23,7 @@ from kg2rag.text.lexicon import FUNCTION_WORDS, NAME, is_date_or_number
 from kg2rag.text.normalisation import normalise
 from kg2rag.types import Corpus
 
-VERSION = 2  # raise it when the rules change, so that stored graphs are rebuilt
+VERSION = 3  # raise it when the rules change, so that stored graphs are rebuilt
 
 _ACRONYM = r"(?:[A-Z]\.?){2,7}s?"
 _LONG_SHORT = re.compile(rf"\(\s*({_ACRONYM})\s*[),;]")

@@ -90,5 +90,5 @@ class MentionTable:
         return cls(keys, names, n_titles, *mapped(folder / "pages.npy"), *mapped(folder / "mentions.npy"))
 
 
-VERSION = 2  # raise it when the rules change, so that stored tables are rebuilt
+VERSION = 3  # raise it when the rules change, so that stored tables are rebuilt
 FORMAT = 2  # and this one when the files do

@@ -22,7 +22,7 @@ from kg2rag.knowledge.graph.data import Graph, GraphData
 from kg2rag.knowledge.graph.tables import Adjacency, TripleTable
 from kg2rag.types import Corpus
 
-VERSION = 2  # raise it when the files, or what a graph is built of, change, so that stored graphs are built anew
+VERSION = 3  # raise it when the files, or what a graph is built of, change, so that stored graphs are built anew
 TABLES: dict[str, type[Any]] = {
     "triples": TripleTable,
     "mentions": Incidence,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,16 +13,15 @@ from numpy.typing import NDArray
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.csr import gather, offsets
 from kg2rag.text.lexicon import FUNCTION_WORDS
-from kg2rag.text.normalisation import normalise
+from kg2rag.text.normalisation import WORD, normalise
 from kg2rag.types import FloatArray, IntArray
 
-_WORD = re.compile(r"[^\W_]+")
 LEAST_TITLE = 0.05  # a title's words weigh at least this much together, so that one of common words says little
 
 
 def naming_words(text: str) -> list[str]:
     """Capitalised words of two letters or more and numbers of three digits or more, normalised, sorted, each once."""
-    return sorted({key for word in set(_WORD.findall(text)) if (key := _naming_key(word))})
+    return sorted({key for word in set(WORD.findall(text)) if (key := _naming_key(word))})
 
 
 @lru_cache(maxsize=1 << 16)
@@ -68,7 +66,7 @@ class NamingWords:
           rarity, that the row's text has; the weights of a title count as at least `LEAST_TITLE`.
         """
         weights = self.rarity.copy()
-        asked = (self.code.get(normalise(word)) for word in _WORD.findall(question))
+        asked = (self.code.get(normalise(word)) for word in WORD.findall(question))
         weights[[code for code in asked if code is not None]] = 0.0
         at, which = gather(self.indptr, rows)
         title_at, title_which = gather(self.title_indptr, rows)

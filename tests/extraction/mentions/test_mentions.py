@@ -41,6 +41,13 @@ FILMS = (
 )
 
 
+def test_c_with_signs_is_a_name_of_its_own() -> None:
+    languages = (("C", "A language of Unix."), ("C++", "A language with classes."), ("C#", "A language by Microsoft."))
+    found = mentioned(*languages, ("Bjarne Stroustrup", "Bjarne Stroustrup made C++ of C."), ("Mono", "Mono runs C#."))
+    assert {name for row, _, name in found if row == 3} == {"C++", "C"}
+    assert {name for row, _, name in found if row == 4} == {"C#"}
+
+
 def test_titles_are_found_where_other_passages_name_them_and_nowhere_else() -> None:
     assert mentioned(*FILMS) == {
         (0, 0, "Alfred Hitchcock"),
