@@ -74,14 +74,15 @@ def one_by_one(name: str, kb: kg2rag.KnowledgeBase, queries: list[kg2rag.Query],
         return "", ""
     encoder, counted = kb.embedder, []
     apart = copy.copy(encoder)
+    plain = apart.encode
     with tempfile.TemporaryDirectory() as folder:
         own = Store(folder)
 
         def encode(texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
             if role == "passage":
-                return encoder.encode(texts, store, role)
+                return plain(texts, store, role)
             counted.extend(texts)
-            return encoder.encode(texts, own, role)
+            return plain(texts, own, role)
 
         object.__setattr__(apart, "encode", encode)
         fresh = kg2rag.KnowledgeBase.build(kb.corpus, kb.graph, embedder=apart, store=kb.store)

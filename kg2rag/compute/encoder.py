@@ -45,7 +45,9 @@ HALF = "float16"  # of GPUs, where it is the fastest and keeps more digits than 
 CHARACTERS = 16  # for each token of the limit: where a text is cut before it is tokenised, first
 LENGTH_STEP: dict[Role, int] = {"passage": 16, "query": 8}  # tokens; a text is padded to the next multiple
 QUERY_TOKENS = 32  # in a batch of queries, or those of one query where it has more
+RECENT = 1024  # queries, about 20 MB
 MIN_COSINE = 0.999
+KEPT = ("network", "_casts", "_cuts_at_blanks", "_recent")  # of an encoder, in one process alone
 _TOKENISER = threading.Lock()
 """A tokeniser stores padding and truncation as its state, which a call in another thread would change midway."""
 PROBE = (
@@ -66,6 +68,15 @@ class Embedder(Protocol):
     def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
         """(n_texts, dim) rows of norm 1."""
         ...
+
+
+@dataclass(frozen=True, eq=False)
+class _Output:
+    """Of one text: `pieces` (n,) its wordpieces, padding included, `tokens` (n, dim), and `vector` (dim,)."""
+
+    pieces: Tensor
+    tokens: Tensor
+    vector: Tensor
 
 
 @dataclass(frozen=True)
@@ -207,23 +218,47 @@ class SentenceEncoder:
 
     def forward(self, texts: Sequence[str], dtype: str, role: Role = "passage") -> Matrix:
         """Unit vectors of as many texts as `rows_of` allows, in one batch of fixed shape."""
-        vectors = self._outputs(texts, dtype, role)[1]["sentence_embedding"].float()
-        return self._unit(vectors)[: len(texts)]
+        import torch
+
+        return self._unit(torch.stack([row.vector for row in self._outputs(texts, dtype, role)]))
 
     def forward_tokens(self, texts: Sequence[str], dtype: str, role: Role = "passage") -> list[tuple[IntArray, Matrix]]:
         """Wordpieces (n_tokens,) and their unit vectors (n_tokens, dim) of the texts of one batch.
 
         Without the tokens that a model adds before and after a text.
         """
-        batch, outputs = self._outputs(texts, dtype, role)
-        vectors, tokenizer = outputs["token_embeddings"].float(), self.network.tokenizer
+        tokenizer = self.network.tokenizer
         added = [tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.pad_token_id]
-        pieces = batch["input_ids"][: len(texts)].cpu().numpy()
-        kept = [np.flatnonzero(~np.isin(row, [id_ for id_ in added if id_ is not None])) for row in pieces]
-        return [(row[at], self._unit(vectors[i][at])) for i, (row, at) in enumerate(zip(pieces, kept, strict=True))]
+        added = [id_ for id_ in added if id_ is not None]
+        found = []
+        for row in self._outputs(texts, dtype, role):
+            pieces = row.pieces.cpu().numpy()
+            kept = np.flatnonzero(~np.isin(pieces, added))
+            found.append((pieces[kept], self._unit(row.tokens[kept])))
+        return found
 
-    def _outputs(self, texts: Sequence[str], dtype: str, role: Role) -> tuple[BatchEncoding, dict[str, Any]]:
-        """A batch of fixed shape and what the model makes of it."""
+    def _outputs(self, texts: Sequence[str], dtype: str, role: Role) -> list[_Output]:
+        """What the model makes of each text of a batch; of queries the last `RECENT` are kept.
+
+        So a question's tokens need no second pass, and its bits are those that any other batch would have given it.
+        """
+        if role == "passage":
+            return self._batch(texts, dtype, role)
+        known = self._recent
+        found = [output for text in texts if (output := known.get((text, dtype)))]
+        if len(found) < len(texts):
+            found = self._batch(texts, dtype, role)
+            known.update(zip(((text, dtype) for text in texts), found, strict=True))
+            for key in list(known)[: max(len(known) - RECENT, 0)]:
+                known.pop(key, None)
+        return found
+
+    @cached_property
+    def _recent(self) -> dict[tuple[str, str], _Output]:
+        return {}
+
+    def _batch(self, texts: Sequence[str], dtype: str, role: Role) -> list[_Output]:
+        """What the model makes of a batch of fixed shape."""
         import torch
 
         length = max(self.padded_lengths(texts, role))
@@ -234,7 +269,9 @@ class SentenceEncoder:
         torch.set_num_threads(1)  # batches run side by side instead; see `VectorCache`
         mixed = torch.autocast(self.network.device.type, dtype=torch.bfloat16, enabled=dtype == "bfloat16")
         with torch.inference_mode(), mixed:
-            return batch, self.network(dict(batch))
+            found = self.network(dict(batch))
+        vectors, tokens = found["sentence_embedding"].float(), found["token_embeddings"].float()
+        return [_Output(batch["input_ids"][i], tokens[i], vectors[i]) for i in range(len(texts))]
 
     @staticmethod
     def _unit(vectors: Tensor) -> Matrix:
@@ -279,9 +316,7 @@ class SentenceEncoder:
         (folder / "encoder.json").write_text(json.dumps(description, indent=1))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {
-            name: value for name, value in self.__dict__.items() if name not in ("network", "_casts", "_cuts_at_blanks")
-        }
+        return {name: value for name, value in self.__dict__.items() if name not in KEPT}
 
 
 @lru_cache(maxsize=1)

@@ -16,7 +16,8 @@ import time
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from importlib.metadata import version
+from functools import cache
+from importlib import metadata
 from pathlib import Path
 
 from kg2rag.compute.files import new_folder, remove_folder, remove_leftovers
@@ -43,6 +44,12 @@ def default_root() -> Path:
     from platformdirs import user_cache_path
 
     return user_cache_path("kg2rag")
+
+
+@cache
+def version(library: str) -> str:
+    """The installed version of a library, looked up once: its description is a file that is parsed."""
+    return metadata.version(library)
 
 
 @dataclass(frozen=True, slots=True)

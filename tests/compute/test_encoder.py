@@ -6,7 +6,7 @@ import pickle
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from transformers import BatchEncoding
 
-from kg2rag.compute import DEFAULT_MODEL, SentenceEncoder, Store, processor
+from kg2rag.compute import DEFAULT_MODEL, SentenceEncoder, Store, encode_tokens, processor
 from kg2rag.compute import encoder as embedding
 from kg2rag.compute.encoder import PROBE, rows_of
 from kg2rag.compute.vectors import VectorCache
@@ -99,27 +99,43 @@ QUESTIONS = [*(f"{'the old bridge ' * n}near the river?" for n in (0, 0, 1, 1, 2
 
 @pytest.mark.parametrize("threads", [1, 4])
 def test_a_question_has_the_same_bits_alone_and_among_others(
-    encoder: SentenceEncoder, tmp_path: Path, threads: int, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("kg2rag.compute.vectors.threads", lambda: threads)
-    together = encoder.encode(QUESTIONS, Store(tmp_path / "together"), "query")
-    alone = [encoder.encode([text], Store(tmp_path / "alone"), "query")[0] for text in QUESTIONS]
+    together = SentenceEncoder().encode(QUESTIONS, Store(tmp_path / "together"), "query")
+    alone = [SentenceEncoder().encode([text], Store(tmp_path / "alone"), "query")[0] for text in QUESTIONS]
     assert np.array_equal(together, alone)
 
 
-def test_questions_go_through_the_network_a_few_tokens_at_a_time(
-    encoder: SentenceEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shapes = []
+class Noting(SentenceEncoder):
+    """Notes (rows, tokens) of what goes through the network."""
 
-    class Noting(SentenceEncoder):
-        def tokenised(self, texts: Sequence[str], length: int) -> BatchEncoding:
-            shapes.append((len(texts), length))
-            return super().tokenised(texts, length)
+    @cached_property
+    def shapes(self) -> list[tuple[int, int]]:
+        return []
 
-    Noting().encode(["a", "b", "c", "d", "e", "bridge " * 9, "bridge " * 20], Store(tmp_path), "query")
-    assert sorted(shapes) == [(1, 8), (1, 16), (1, 24), (4, 8)]
+    def tokenised(self, texts: Sequence[str], length: int) -> BatchEncoding:
+        self.shapes.append((len(texts), length))
+        return super().tokenised(texts, length)
+
+
+def test_questions_go_through_the_network_a_few_tokens_at_a_time(tmp_path: Path) -> None:
+    encoder = Noting()
+    encoder.encode(["a", "b", "c", "d", "e", "bridge " * 9, "bridge " * 20], Store(tmp_path), "query")
+    assert sorted(encoder.shapes) == [(1, 8), (1, 16), (1, 24), (4, 8)]
     assert [rows_of("query", length) for length in (8, 16, 24, 40)] == [4, 2, 1, 1]
+
+
+def test_the_tokens_of_a_question_that_was_just_encoded_need_no_second_pass(tmp_path: Path) -> None:
+    encoder, store, texts = Noting(), Store(tmp_path), ["the old bridge", "a", "b", "near the river " * 9]
+    vectors = encoder.encode(texts, store, "query")
+    passes = len(encoder.shapes)
+    tokens = encode_tokens(encoder, texts, store, "query", reduce=lambda vectors: vectors)
+    assert len(encoder.shapes) == passes
+    again = encode_tokens(Noting(), texts, store, "query", reduce=lambda vectors: vectors)
+    assert all(map(np.array_equal, *([each for pair in found for each in pair] for found in (tokens, again))))
+    assert [len(pieces) for pieces, _ in tokens] == [3, 1, 1, 27]
+    assert vectors[1] @ tokens[1][1].sum(axis=0) > 0.5
 
 
 def test_a_text_is_kept_apart_as_question_and_as_passage(encoder: SentenceEncoder, tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ class MentionChains(VectorRetriever):
     def prepare(self, queries: Sequence[Query]) -> None:
         """Encode the queries, their phrases and their tokens, then build what is shared by them with the first."""
         if queries:
-            self._phrase_vectors(queries)
+            self._encode(queries)
             self._tokens(queries)
         super().prepare(queries)
 
@@ -134,6 +134,7 @@ class MentionChains(VectorRetriever):
 
     def _block(self, queries: Sequence[Query]) -> Iterator[Searched | None]:
         kb, walker = self.kb, self._walker
+        self._encode(queries)
         masks, vectors = kb.candidates(queries), kb.encode_queries(queries)
         cosines, phrases = all_cosines(vectors, kb.vectors), self._phrase_vectors(queries)
         n = len(kb.corpus)
@@ -199,8 +200,13 @@ class MentionChains(VectorRetriever):
         )
         return [start.plus(more) for start, more in zip(walker.restarts(queries, dense)[0], near, strict=True)]
 
+    def _encode(self, queries: Sequence[Query]) -> None:
+        """Encode the queries and all their phrases together, side by side."""
+        phrases = [phrase for query in queries for phrase in sub_phrases(query.text, self.max_phrases)]
+        self.kb.encode_once([*(query.text for query in queries), *phrases], "query")
+
     def _phrase_vectors(self, queries: Sequence[Query]) -> list[Matrix]:
-        """(n_phrases, dim) of each query; the phrases of all are encoded together."""
+        """(n_phrases, dim) of each query."""
         phrases = [sub_phrases(query.text, self.max_phrases) for query in queries]
         vectors = self.kb.encode_once([phrase for each in phrases for phrase in each], "query")
         return np.split(vectors, np.cumsum([len(each) for each in phrases])[:-1])
