@@ -25,7 +25,7 @@ from kg2rag.knowledge.graph.walk_weights import (
 from kg2rag.types import FloatArray, IntArray, Matrix
 
 ROUNDING = 1e-12  # more than the sums of a walk round by
-FLOORS = (1e-5, 1e-6, 1e-7, 1e-8, 0.0)  # of one attempt after another, until the first nodes are certain
+FLOORS = (1e-5, 1e-6, 1e-7, 1e-8, 0.0)  # of one attempt after another, where the first nodes are to be certain
 DENSE = 16  # where more than 1 / DENSE of the nodes are new, a sweep over all of them is quicker than sorting
 
 
@@ -238,15 +238,15 @@ def walk(
     if total <= 0.0:
         forget(scratch, row)
         return 0, 0.0
-    for floor in FLOORS:
-        if floor > 0.0 and settings.certain == 0:
+    for each in FLOORS:
+        last = each == 0.0
+        if not (last or settings.certain):
             continue
+        floor = settings.floor if last else each
         here, reached = attempt(edges, asked, settings, floor, total, scratch, row), scratch.frontier[row]
-        reached, left_out = reached[: scratch.counts[row, REACHED]], 0.0
-        if floor == 0.0:
-            break
-        left_out = missing(here, reached)
-        if is_certain(here, reached, asked.n_ranked, settings.certain, left_out + ROUNDING):
+        reached = reached[: scratch.counts[row, REACHED]]
+        left_out = missing(here, reached) if floor > 0.0 else 0.0
+        if last or is_certain(here, reached, asked.n_ranked, settings.certain, left_out + ROUNDING):
             break
         for node in reached:
             here[node], scratch.most[row, node] = 0.0, 0.0

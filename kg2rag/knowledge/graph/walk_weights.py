@@ -93,6 +93,7 @@ class Settings(NamedTuple):
     temperature: float
     iterations: int
     certain: int
+    floor: float
 
 
 @numba.njit(cache=True)

@@ -11,6 +11,10 @@ such a walk finds are at most those of the whole walk, p, at every node. Both ar
 where each of the first k leads the next by more than m, they are the first k of the whole walk, in its order. Until
 that is so, the walk is made again with a smaller ε, the last time with 0, which is the whole walk. The test adds to m
 more than the sums can round by.
+
+**Cut.** With a `floor` there is one attempt, with that ε, and no test: every share is too small by at most m, which is
+the walk's `left_out`. What it touches is then bounded by the floor, however large the graph: in a step, the nodes that
+are left have less than 1 / ε edges together.
 """
 
 from __future__ import annotations
@@ -143,6 +147,7 @@ class WalkGraph:
         temperature: float,
         iterations: int,
         certain: int = 0,
+        floor: float = 0.0,
         weights: FloatArray | None = None,
     ) -> list[Walk]:
         """One walk a query, in parallel: personalised PageRank by power iteration.
@@ -159,7 +164,7 @@ class WalkGraph:
         damping : probability of following an edge, in (0, 1).
         temperature : above 0. iterations : steps, at least 1.
         certain : 0 for the whole walk, else how many ranked nodes are to be first in the whole walk's order; see the
-            module.
+            module. floor : a node that holds at most so much for each of its edges is not left, where `certain` is 0.
         weights : (n_edges,) in place of the graph's.
         """
         masks = masks or [None] * len(queries)
@@ -174,7 +179,7 @@ class WalkGraph:
             vectors,
         )
         # Few sentences are needed by a walk among candidates, or by one that ends early.
-        all_needed = len(queries) >= TOGETHER and not certain and all(mask is None for mask in masks)
+        all_needed = len(queries) >= TOGETHER and not (certain or floor) and all(mask is None for mask in masks)
         cosines = every_cosine(np.ascontiguousarray(queries.T), vectors) if all_needed else _none_of(queries)
         found = tuple(np.empty((len(queries), self.n_nodes), dtype=kind) for kind in (np.int64, np.float64, np.int64))
         scratch = self._scratch(len(queries), len(vectors))
@@ -186,7 +191,7 @@ class WalkGraph:
             cosines,
             _masks(masks),
             self.n_ranked,
-            Settings(damping, temperature, iterations, certain),
+            Settings(damping, temperature, iterations, certain, 0.0 if certain else float(floor)),
             Scratch(*rows),
             found,
         )

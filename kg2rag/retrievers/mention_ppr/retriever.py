@@ -16,7 +16,7 @@ from typing import Annotated
 
 import numpy as np
 
-from kg2rag.knowledge import KnowledgeBase
+from kg2rag.knowledge import IndexKind, KnowledgeBase
 from kg2rag.knowledge.graph.walks import NodeWeights, Walk
 from kg2rag.retrievers.dense import Dense, VectorRetriever
 from kg2rag.retrievers.mention_ppr.facts import FactGraph, mention_facts
@@ -27,6 +27,7 @@ from kg2rag.types import (
     FloatArray,
     IntArray,
     Natural,
+    ParameterError,
     Query,
     Ranking,
     Trace,
@@ -64,6 +65,10 @@ class MentionPPR(VectorRetriever):
         whole walk in its order: `knowledge.graph.walks` has the proof. Shares are then too small by at most the
         metadata's "left out", which passages further down may be out of order by. It pays where the first lead by far;
         where they do not, attempts that prove nothing are added to the whole walk.
+    floor : 0 for the whole walk. Else a node that holds at most so much of the walk for each of its edges is not left:
+        what a query costs then follows the floor and not the corpus, and shares are too small by at most the metadata's
+        "left out". Not together with `certain`.
+    index : how the nearest passages are found, see `Dense`.
     triple_weight : weight of an edge between the two entities of a triple, times its strength / 10; 0 leaves the
         knowledge graph out.
     triple_seeds : how many of the triples nearest to the query the walk starts from; 0 for none.
@@ -84,9 +89,24 @@ class MentionPPR(VectorRetriever):
     query_name_weight: Weight = 0.5
     depth: Annotated[int, above(0)] = 100
     certain: Natural = 0
+    floor: Weight = 0.0
+    index: IndexKind = "flat"
     triple_weight: Weight = 0.0
     triple_seeds: Natural = 5
     triple_seed_weight: Weight = 0.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.certain and self.floor:
+            raise ParameterError(
+                f"certain={self.certain} and floor={self.floor}: a walk that is to be certain chooses its floors "
+                "itself. Leave one of them at 0."
+            )
+
+    @property
+    def remark(self) -> str:
+        """What an approximate index loses, as measured when it was built; empty for "flat"."""
+        return Dense(self.kb, self.index).remark
 
     @property
     def graph(self) -> MentionGraph:
@@ -103,7 +123,7 @@ class MentionPPR(VectorRetriever):
         return [ranking for block in blocks for ranking in self._walked(block, self._dense(block), k)]
 
     def _dense(self, queries: Sequence[Query]) -> list[Ranking]:
-        return Dense(self.kb).retrieve_batch(queries, max(self.depth, self.dense_seeds))
+        return Dense(self.kb, self.index).retrieve_batch(queries, max(self.depth, self.dense_seeds))
 
     def _walked(self, queries: Sequence[Query], dense: Sequence[Ranking], k: int) -> list[Ranking]:
         graph, (restarts, matching) = self.graph, self.restarts(queries, dense)
@@ -117,6 +137,7 @@ class MentionPPR(VectorRetriever):
             temperature=self.temperature,
             iterations=self.iterations,
             certain=min(self.certain, self.depth),
+            floor=self.floor,
         )
         columns = zip(found, restarts, dense, matching, strict=True)
         return [self._ranking(graph, *column, k) for column in columns]
@@ -200,7 +221,7 @@ class MentionPPR(VectorRetriever):
         said = arithmetic({"walk": "walk", "dense": "least walk / (1 + place)"}, {"walk": "graph", "dense": "dense"})
         if isinstance(graph, FactGraph):
             said["triples"] = tuple(str(graph.facts.triple(index)) for index in triples.tolist())
-        if self.certain:
+        if self.certain or self.floor:
             said["left out"] = walk.left_out
         return said
 
@@ -216,7 +237,7 @@ class MentionPPR(VectorRetriever):
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
         """Which passages are connected with the walk's start, which the walk reached, and how near they are to it."""
-        graph, whole = self.graph, replace(self, certain=0, depth=max(len(self.kb.corpus), 1))
+        graph, whole = self.graph, replace(self, certain=0, floor=0.0, depth=max(len(self.kb.corpus), 1))
         rankings, runs = self.retrieve_batch(queries, self.depth), whole.retrieve_batch(queries, whole.depth)
         far, traces = f"the walk reached it, over more than {NEAR} mentions, and below the first k", []
         for query, mask, ranking, every in zip(queries, self.kb.candidates(queries), rankings, runs, strict=True):

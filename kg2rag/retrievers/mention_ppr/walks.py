@@ -34,6 +34,7 @@ def walks(
     temperature: float,
     iterations: int,
     certain: int = 0,
+    floor: float = 0.0,
 ) -> list[Walk]:
     """One compiled walk a query, in parallel; see `kg2rag.knowledge.graph.walks.WalkGraph.walks`.
 
@@ -43,6 +44,7 @@ def walks(
     queries : (n_queries, dim). restarts : where each walk starts, not scaled.
     masks : the passages that each query's walk may enter; None for all.
     certain : 0 for whole walks, else how many passages must be first in the order of a whole walk.
+    floor : 0 for whole walks, else the share for each of its edges up to which a node is not left.
     """
 
     def walk(part: slice, weights: FloatArray | None) -> list[Walk]:
@@ -55,6 +57,7 @@ def walks(
             temperature=temperature,
             iterations=iterations,
             certain=certain,
+            floor=floor,
             weights=weights,
         )
 

@@ -236,6 +236,34 @@ def test_the_first_k_of_a_walk_that_ends_early_are_those_of_the_whole_walk_in_it
     assert first.tolist() == expected.tolist()
 
 
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 10**6), st.sampled_from([1e-2, 1e-3, 1e-5]), st.sampled_from([0.3, 0.5, 0.85]))
+def test_a_walk_with_a_floor_lacks_at_most_what_it_says_and_leaves_few_edges(
+    seed: int, floor: float, damping: float
+) -> None:
+    graph, random = hubs(seed), np.random.default_rng(seed)
+    starts = [NodeWeights.of(random.integers(0, graph.n_nodes, 4), random.random(4)) for _ in range(9)]
+    given_ = (unit(6, 1), np.repeat(unit(1, 2), 9, axis=0), starts)
+    settings_ = {"damping": damping, "temperature": 0.25, "iterations": 12}
+    pairs = zip(graph.walks(*given_, **settings_), graph.walks(*given_, **settings_, floor=floor), strict=True)
+    for (whole, cut), start in zip(pairs, starts, strict=True):
+        missing = whole.dense(graph.n_nodes) - cut.dense(graph.n_nodes)
+        assert missing.min() >= -1e-15
+        assert missing.max() <= cut.left_out + 1e-12
+        assert missing.sum() == pytest.approx(cut.left_out, abs=1e-12)
+        assert len(cut.nodes) <= len(start.nodes) + 12 / floor
+        (alone,) = graph.walks(*given_[:1], given_[1][:1], [start], **settings_, floor=floor)
+        assert (alone.nodes.tolist(), alone.weights.tolist()) == (cut.nodes.tolist(), cut.weights.tolist())
+
+
+def test_a_floor_above_every_share_leaves_the_walk_where_it_starts() -> None:
+    graph, start = hubs(3), NodeWeights(np.array([7, 9]), np.array([3.0, 1.0]))
+    (cut,) = graph.walks(unit(6, 1), unit(1, 2), [start], damping=0.5, temperature=0.25, iterations=15, floor=1.0)
+    assert cut.nodes.tolist() == [7, 9]
+    assert cut.weights.tolist() == pytest.approx([0.375, 0.125])
+    assert cut.left_out == pytest.approx(0.5)
+
+
 def test_a_walk_ends_early_where_the_first_are_far_ahead_and_goes_on_where_two_are_equal() -> None:
     graph, start = hubs(3, 3000), NodeWeights(np.array([7]), np.ones(1))
     settings_ = {"damping": 0.5, "temperature": 0.25, "iterations": 15}

@@ -13,7 +13,7 @@ from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
 from kg2rag.retrievers.mention_ppr.walks import at_once
 from kg2rag.testing.working_out import worked_out
-from kg2rag.types import FloatArray, Query, Triple
+from kg2rag.types import FloatArray, ParameterError, Query, Triple
 
 Build = Callable[..., KnowledgeBase]
 FILMS = (
@@ -240,3 +240,22 @@ def test_a_walk_that_ends_early_ranks_the_first_as_the_whole_walk_and_says_what_
     assert "left out" not in whole.metadata
     assert 0 <= early.metadata["left out"] < 1  # type: ignore[operator]
     assert [worked_out(early, hit) for hit in early] == early.scores.tolist()
+
+
+def test_a_walk_with_a_floor_says_what_it_left_out_and_a_floor_of_nearly_nothing_changes_nothing(kb_of: Build) -> None:
+    kb = kb_of(*FILMS)
+    whole, same, cut = (MentionPPR(kb, floor=floor).retrieve(QUESTION, 5) for floor in (0.0, 1e-15, 0.2))
+    assert same.rows.tolist() == whole.rows.tolist()
+    assert same.scores.tolist() == pytest.approx(whole.scores.tolist())
+    assert 0 <= same.metadata["left out"] < 1e-9 < cut.metadata["left out"] < 1  # type: ignore[operator]
+    assert [worked_out(cut, hit) for hit in cut] == cut.scores.tolist()
+    with pytest.raises(ParameterError, match=r"certain=3 and floor=0\.1: a walk that is to be certain"):
+        MentionPPR(kb, certain=3, floor=0.1)
+
+
+def test_the_nearest_passages_may_be_found_by_an_approximate_index(kb_of: Build) -> None:
+    kb = kb_of(*FILMS)
+    exact, approximate = MentionPPR(kb), MentionPPR(kb, index="hnsw")
+    assert approximate.retrieve(QUESTION, 5).scores.tolist() == exact.retrieve(QUESTION, 5).scores.tolist()
+    assert exact.remark == ""
+    assert "approximate search (HNSW32" in approximate.remark
