@@ -69,7 +69,7 @@ class Job:
 def main(
     passages: Annotated[str, typer.Option(help="Sizes, separated by commas.")] = "10000",
     parts: Annotated[str, typer.Option(help="Parts of the knowledge base, all, or none.")] = "all",
-    systems: Annotated[str, typer.Option(help="Systems by name, or none.")] = SYSTEMS,
+    systems: Annotated[str, typer.Option(help="Systems, also as 'NAME PARAMETER=VALUE', or none.")] = SYSTEMS,
     out: Annotated[Path, typer.Option(help="Where measurements.jsonl goes.")] = Path("reports/scale"),
     work: Annotated[Path, typer.Option(help="Where worlds and stores are kept.")] = Path("data/cache/scale"),
     encoder: Annotated[str, typer.Option(help="hashing, or what --embedder takes.")] = "hashing",
@@ -215,8 +215,8 @@ def system(kb: object, about: Mapping[str, object], folder: Path) -> dict[str, o
 
     records = map(json.loads, (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines())
     queries = [Query(record["id"], record["question"]) for record in records]
-    before, name = status("self", "VmHWM"), str(about["name"])
-    retriever = build(name, kb)
+    before, (name, *settings) = status("self", "VmHWM"), str(about["name"]).split()
+    retriever = build(name, kb, **{key: _value(text) for key, text in (each.split("=") for each in settings)})
     retriever.retrieve(queries[-1], DEPTH)
     times = {"first_answer_s": time.time() - float(str(about["begin"])), "first_answer_s_cpu": Clock.busy()}
     clock = Clock()
@@ -236,6 +236,14 @@ def system(kb: object, about: Mapping[str, object], folder: Path) -> dict[str, o
         times[f"{asked}_ms"], times[f"{asked}_ms_cpu"] = (1000 * value / len(of) for value in spent)
     rounded = {name: round(value, 3) for name, value in times.items()}
     return {**rounded, "queries": len(queries), "input_gb": round(before, 3)}
+
+
+def _value(text: str) -> object:
+    """A number, or a word as it stands."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
 
 
 class Clock:

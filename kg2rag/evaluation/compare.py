@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from kg2rag.compute import TokenCounter
-from kg2rag.evaluation import provenance
+from kg2rag.evaluation import described, provenance
 from kg2rag.evaluation.budgets import PassageTokens, returned_sizes
 from kg2rag.evaluation.comparison import Comparison, Inputs
 from kg2rag.evaluation.curves import depth_curve, depths_below, token_curve
@@ -79,46 +79,52 @@ def compare(
     if baseline not in repeated:
         raise ValueError(f"Unknown baseline {baseline!r}. Known: {', '.join(repeated)}.")
     parsed = parse_metrics(metrics, k)
-    runs: dict[str, list[list[Ranking]]] = {}
+    first = {name: alike[0] for name, alike in repeated.items()}
+    encodings, runs = described.encodings(first), dict[str, list[list[Ranking]]]()
     ms_per_query: dict[str, float] = {}
     for name, alike in repeated.items():
         done = [run(name, system, data, k, batch_size, progress=progress) for system in alike]
         runs[name] = [rankings for rankings, _ in done]
         ms_per_query[name] = round(sum(ms for _, ms in done) / len(done), 3)
     tokens, judged = PassageTokens(data.corpus, counter), unit or data.unit
+    tables = _tables(runs, data, parsed, k=k, unit=judged, baseline=baseline, seed=seed, tokens=tokens)
+    config = {
+        "data": {
+            "name": data.name,
+            "setting": data.setting,
+            "unit": judged,
+            "questions": len(data),
+            "passages": len(data.corpus),
+            "corpus_fingerprint": data.corpus.fingerprint,
+            "questions_sha256": described.questions(data),
+            "source": dict(data.source),
+        },
+        "systems": {name: repr(system) for name, system in first.items()},
+        "parameters": described.parameters(first),
+        "knowledge": described.knowledge(first, encodings),
+        "seeds": {name: list(map(repr, alike)) for name, alike in repeated.items() if len(alike) > 1},
+        "remarks": remarks(first),
+        "metrics": [metric.name for metric in parsed],
+        **own_functions(parsed),
+        "k": k,
+        "baseline": baseline,
+        "seed": seed,
+        "batch_size": batch_size,
+        "tokens": repr(tokens.counter),
+        "command": command,
+        "started": started.isoformat(timespec="seconds"),
+        "seconds": round(time.perf_counter() - begin, 3),
+        "ms_per_query": {name: None if ms != ms else ms for name, ms in ms_per_query.items()},
+        "load_average": {"start": load, "end": provenance.load_average()},
+        **provenance.environment(),
+    }
     return Comparison(
         rankings={name: alike[0] for name, alike in runs.items()},
         ms_per_query=ms_per_query,
         baseline=baseline,
-        **_tables(runs, data, parsed, k=k, unit=judged, baseline=baseline, seed=seed, tokens=tokens),
-        inputs=Inputs({name: alike[0] for name, alike in repeated.items()}, data),
-        config={
-            "data": {
-                "name": data.name,
-                "setting": data.setting,
-                "unit": judged,
-                "questions": len(data),
-                "passages": len(data.corpus),
-                "corpus_fingerprint": data.corpus.fingerprint,
-                "source": dict(data.source),
-            },
-            "systems": {name: repr(alike[0]) for name, alike in repeated.items()},
-            "seeds": {name: list(map(repr, alike)) for name, alike in repeated.items() if len(alike) > 1},
-            "remarks": remarks({name: alike[0] for name, alike in repeated.items()}),
-            "metrics": [metric.name for metric in parsed],
-            **own_functions(parsed),
-            "k": k,
-            "baseline": baseline,
-            "seed": seed,
-            "batch_size": batch_size,
-            "tokens": repr(tokens.counter),
-            "command": command,
-            "started": started.isoformat(timespec="seconds"),
-            "seconds": round(time.perf_counter() - begin, 3),
-            "ms_per_query": {name: None if ms != ms else ms for name, ms in ms_per_query.items()},
-            "load_average": {"start": load, "end": provenance.load_average()},
-            **provenance.environment(),
-        },
+        **tables,
+        inputs=Inputs(first, data),
+        config={**config, "fingerprint": described.fingerprint(config)},
     )
 
 

@@ -10,6 +10,8 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from kg2rag.compute import processor
+
 LIBRARIES = (
     "kg2rag bm25s datasets faiss-cpu networkx numba numpy pandas pyarrow ranx scikit-learn scipy sentence-transformers "
     "torch transformers"
@@ -19,10 +21,11 @@ _CHECKOUT = Path(__file__).resolve().parents[2]
 
 
 def environment() -> dict[str, object]:
-    """Versions, platform, threads and commit, as JSON values; None where unknown."""
+    """Versions, platform, processor, threads and commit, as JSON values; None where unknown."""
     return {
         "python": platform.python_version(),
         "platform": platform.platform(),
+        "processor": processor(),
         "versions": {name: _version(name) for name in LIBRARIES},
         "threads": threads(),
         "commit": commit(),

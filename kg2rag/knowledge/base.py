@@ -33,6 +33,7 @@ from kg2rag.text.lexicon import Lexicon
 from kg2rag.types import Corpus, IntArray, Matrix, Passage, Query
 
 Part = TypeVar("Part")
+ENCODINGS = ("encodings",)  # how often vectors were asked for
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,12 +233,45 @@ class KnowledgeBase:
         part: Part = self._memory[key]
         return part
 
+    def described(self, *, encoder: bool = True) -> dict[str, Any]:
+        """What its parts depend on, as JSON values: passages, the graph's source, and the encoder.
+
+        Parameters
+        ----------
+        encoder : whether to describe its weights, too, for which it may have to be opened.
+        """
+        about: dict[str, Any] = {"encoder": repr(self.embedder)}
+        if encoder:
+            describe = getattr(self.embedder, "describe", None)
+            about |= {
+                "fingerprint": self.embedder.fingerprint(self.store),
+                **(describe(self.store) if describe else {}),
+            }
+        return {
+            "corpus": self.corpus.fingerprint,
+            "passages": len(self.corpus),
+            "shuffled": self.mention_table is not None,
+            "graph": {"source": repr(self.source), "fingerprint": self.source.fingerprint},
+            "encoder": about,
+        }
+
+    @property
+    def encodings(self) -> int:
+        """How often vectors were asked for."""
+        count: int = self._memory.get(ENCODINGS, 0)
+        return count
+
+    def _count_encoding(self) -> None:
+        self._memory[ENCODINGS] = self.encodings + 1
+
     def encode(self, texts: Sequence[str], role: Role = "passage") -> Matrix:
         """(n_texts, dim) unit vectors, from the store where it has them."""
+        self._count_encoding()
         return self.embedder.encode(texts, self.store, role)
 
     def _encoded(self, texts: Sequence[str], key: Mapping[str, object]) -> Matrix:
         """Vectors of texts that depend on `key` alone; of many, mapped."""
+        self._count_encoding()
         return encoded(self.embedder, texts, self.store, key)
 
     def encode_queries(self, queries: Sequence[Query]) -> Matrix:
@@ -246,6 +280,7 @@ class KnowledgeBase:
 
     def encode_once(self, texts: Sequence[str], role: Role = "passage") -> Matrix:
         """(n_texts, dim) as `encode`, and kept in memory; for texts made at query time."""
+        self._count_encoding()
         if not texts:
             return self.encode([], role)
         known: dict[str, np.ndarray] = self._memory.setdefault(("encoded", role), {})

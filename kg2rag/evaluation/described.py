@@ -1,0 +1,96 @@
+"""Systems -> what their results depend on, as JSON values: classes, parameters, files, graphs, encoders."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+from kg2rag.knowledge import KnowledgeBase
+from kg2rag.text.records import sha256
+from kg2rag.types import QADataset
+
+NO_DIFFERENCE = (
+    "started seconds ms_per_query load_average command batch_size threads fingerprint"  # of a configuration
+).split()
+
+
+def parameters(value: object) -> Any:
+    """A system's class and parameters, those of the systems in it included; what is no JSON value as its `repr`.
+
+    A parameter that is the path of a file comes with the file's checksum. Knowledge bases are left out: see
+    `knowledge`.
+
+    >>> parameters((1, "a", None))
+    [1, 'a', None]
+    """
+    if is_dataclass(value) and not isinstance(value, type):
+        kind = type(value)
+        given = {one.name: getattr(value, one.name) for one in fields(value) if not one.name.startswith("_")}
+        kept = {name: parameters(one) for name, one in given.items() if not isinstance(one, KnowledgeBase)}
+        return {"class": f"{kind.__module__}.{kind.__qualname__}", **kept}
+    if isinstance(value, Mapping):
+        return {str(key): parameters(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [parameters(one) for one in value]
+    if isinstance(value, (str, Path)) and _is_file(value):
+        return {"file": str(value), "sha256": sha256(Path(value))}
+    return value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)
+
+
+def encodings(systems: Mapping[str, object]) -> dict[int, int]:
+    """How often each knowledge base of some systems was asked for vectors, by its identity."""
+    return {id(kb): kb.encodings for system in systems.values() for kb in knowledge_bases(system)}
+
+
+def knowledge(systems: Mapping[str, object], before: Mapping[int, int]) -> list[dict[str, Any]]:
+    """Each knowledge base that some systems read, with their names; see `KnowledgeBase.described`.
+
+    Parameters
+    ----------
+    before : `encodings` before the systems were run. An encoder that was asked for nothing is not opened.
+    """
+    found: dict[int, tuple[KnowledgeBase, list[str]]] = {}
+    for name, system in systems.items():
+        for kb in {id(kb): kb for kb in knowledge_bases(system)}.values():
+            found.setdefault(id(kb), (kb, []))[1].append(name)
+    return [{"systems": names, **kb.described(encoder=kb.encodings > before[id(kb)])} for kb, names in found.values()]
+
+
+def knowledge_bases(value: object) -> Iterator[KnowledgeBase]:
+    """The knowledge bases of a system and of the systems in it."""
+    if isinstance(value, KnowledgeBase):
+        yield value
+    elif is_dataclass(value) and not isinstance(value, type):
+        for one in fields(value):
+            yield from knowledge_bases(getattr(value, one.name))
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            yield from knowledge_bases(each)
+    elif isinstance(value, Mapping):
+        for each in value.values():
+            yield from knowledge_bases(each)
+
+
+def questions(data: QADataset) -> str:
+    """A checksum of all questions: ids, texts, gold, candidates and answers."""
+    digest = hashlib.sha256()
+    for question in data.questions:
+        digest.update(repr(question).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+def fingerprint(config: Mapping[str, Any]) -> str:
+    """Of a configuration: two that are equal were to give equal numbers; time, load and speed do not count."""
+    kept = {name: value for name, value in config.items() if name not in NO_DIFFERENCE}
+    return hashlib.sha256(json.dumps(kept, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
+def _is_file(value: str | Path) -> bool:
+    try:
+        return Path(value).is_file()
+    except (OSError, ValueError):  # a name that no file can have
+        return False

@@ -1,0 +1,121 @@
+"""What a comparison's numbers depend on is in its configuration, and changes its fingerprint."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg2rag import BM25, Dense, KnowledgeBase, MentionChains, MentionPPR, QADataset, SentenceEncoder, compare, load
+from kg2rag.compute import Store
+from kg2rag.evaluation import described
+from kg2rag.retrievers.fusion import fuse
+
+Little = Callable[..., dict[str, object]]
+
+
+@pytest.fixture(scope="module")
+def data() -> QADataset:
+    return load("bundled")
+
+
+@pytest.fixture(scope="module")
+def kb(data: QADataset, session_store: Store) -> KnowledgeBase:
+    return KnowledgeBase.build(data.corpus, store=session_store)
+
+
+@pytest.fixture(scope="module")
+def config(kb: KnowledgeBase, data: QADataset) -> Little:
+    """The configuration of a comparison on three questions of the teaching set."""
+    few = replace(data, questions=data.questions[:3])
+
+    def of(*systems: object, data: QADataset = few, **given: object) -> dict[str, object]:
+        named = {f"s{number}": system for number, system in enumerate(systems or (Dense(kb), BM25(kb)))}
+        return dict(compare(named, data, metrics=["recall@5"], k=5, progress=False, **given).config)  # type: ignore[arg-type]
+
+    return of
+
+
+def test_graph_encoder_and_parameters_are_in_it_as_values(config: Little, kb: KnowledgeBase) -> None:
+    system = MentionPPR(kb, damping=0.6)
+    found = json.loads(json.dumps(config(system, fuse(Dense(kb), system))))
+    assert found["parameters"]["s0"]["class"].endswith(".MentionPPR")
+    assert found["parameters"]["s0"]["damping"] == 0.6
+    assert [one["class"].split(".")[-1] for one in found["parameters"]["s1"]["retrievers"]] == ["Dense", "MentionPPR"]
+    (knowledge,) = found["knowledge"]
+    assert knowledge["systems"] == ["s0", "s1"]
+    assert knowledge["corpus"] == kb.corpus.fingerprint
+    assert knowledge["graph"]["fingerprint"] == kb.source.fingerprint
+    assert knowledge["encoder"]["weights_sha256"]
+    assert knowledge["encoder"]["dtype"] in ("float32", "bfloat16")
+    assert found["processor"]
+
+
+def test_what_nothing_has_read_is_not_opened_to_be_described(data: QADataset, session_store: Store) -> None:
+    fresh = KnowledgeBase.build(data.corpus, store=session_store)
+    before = described.encodings({"bm25": BM25(fresh)})
+    BM25(fresh).retrieve("Who?", 2)
+    assert described.knowledge({"bm25": BM25(fresh)}, before) == [
+        {
+            "systems": ["bm25"],
+            "corpus": data.corpus.fingerprint,
+            "passages": len(data.corpus),
+            "shuffled": False,
+            "graph": {"source": repr(fresh.source), "fingerprint": fresh.source.fingerprint},
+            "encoder": {"encoder": repr(fresh.embedder)},
+        }
+    ]
+    Dense(fresh).retrieve("Who?", 2)
+    (read,) = described.knowledge({"dense": Dense(fresh)}, before)
+    assert read["encoder"]["dim"] == 384
+
+
+def test_a_file_that_a_system_reads_counts_by_its_bytes(tmp_path: Path, kb: KnowledgeBase) -> None:
+    file = tmp_path / "coefficients.toml"
+    text = Path("kg2rag/retrievers/mention_chains/coefficients.toml").read_text(encoding="utf-8")
+    prints = []
+    for more in ("", "# fitted again\n"):
+        file.write_text(text + more, encoding="utf-8")
+        prints.append(described.parameters(MentionChains(kb, coefficients=str(file)))["coefficients"]["sha256"])
+    assert prints[0] != prints[1]
+    assert described.parameters(MentionChains(kb))["coefficients"] == "default"
+
+
+def test_whatever_may_change_a_number_changes_the_fingerprint(
+    config: Little, kb: KnowledgeBase, data: QADataset
+) -> None:
+    few, first = replace(data, questions=data.questions[:3]), data.questions[0]
+    other_answer = replace(few, questions=[replace(first, answers=(*first.answers, "another")), *few.questions[1:]])
+    float32 = replace(kb, embedder=SentenceEncoder(dtype="float32", max_tokens=64), _memory={})
+    configs = [
+        config(Dense(kb), BM25(kb)),
+        config(Dense(kb), BM25(kb, k1=1.2)),
+        config(BM25(kb), Dense(kb)),
+        config(Dense(kb), BM25(kb), seed=1),
+        config(Dense(kb), BM25(kb), baseline="s1"),
+        config(Dense(kb), BM25(kb), unit="document"),
+        config(Dense(kb), BM25(kb), data=replace(data, questions=data.questions[:2])),
+        config(Dense(kb), BM25(kb), data=other_answer),
+        config(MentionPPR(kb), BM25(kb)),
+        config(MentionPPR(kb.placebo(0)), BM25(kb)),
+        config(MentionPPR(kb.placebo(1)), BM25(kb)),
+        config(Dense(float32), BM25(kb)),
+    ]
+    prints = [each["fingerprint"] for each in configs]
+    assert len(set(prints)) == len(prints)
+    assert config(Dense(kb), BM25(kb), batch_size=1, command="again")["fingerprint"] == prints[0]
+
+
+@given(
+    st.dictionaries(st.text(max_size=5), st.integers() | st.text(max_size=5) | st.lists(st.booleans()), max_size=4),
+    st.dictionaries(st.text(max_size=5), st.integers() | st.text(max_size=5) | st.lists(st.booleans()), max_size=4),
+)
+def test_fingerprints_are_equal_only_for_equal_configurations(one: dict[str, object], other: dict[str, object]) -> None:
+    alike = json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+    assert (described.fingerprint(one) == described.fingerprint(other)) == alike
+    assert described.fingerprint({**one, "seconds": 1.5}) == described.fingerprint({**one, "started": "now"})
