@@ -34,7 +34,7 @@ PUBLISHED = (
     ("proprag", "PropRAG"),
 )
 OURS = ("dense", "mention_ppr", "mention_chains")
-KINDS = "results|systems|graphs|ablation|overlap|coefficients|scale|static|hops|published"
+KINDS = "results|systems|graphs|ablation|overlap|coefficients|scale|static|hops|published|floors"
 MARKED = re.compile(rf"<!-- ({KINDS}) ?(\S*) -->\n.*?<!-- / -->", re.DOTALL)
 BASELINE = "dense"
 
@@ -63,6 +63,7 @@ def filled(marker: re.Match[str]) -> str:
         "static": static,
         "hops": hops,
         "published": published,
+        "floors": floors,
     }
     if kind == "scale":
         table = {"parts": scaling.parts, "systems": scaling.systems}[folder](scaling.read(MEASURED))
@@ -156,6 +157,21 @@ def hops() -> str:
     }
     head = [f"{number} hops ({questions}): {metric}" for number, questions in groups.items() for metric in SHOWN]
     return table("system", head, rows)
+
+
+def floors() -> str:
+    """One row a floor; recall@5, questions that won or lost, and rankings that stayed the same, a set each."""
+    frame = pd.read_csv(RESULTS / "floors.csv", dtype={"floor": str}).set_index(["set", "floor"])
+    sets, rows = list(frame.index.unique("set")), {}
+    for floor in frame.index.unique("floor"):
+        rows[floor] = []
+        for name in sets:
+            row = frame.loc[(name, floor)]
+            changed = "" if floor == "whole" else f" (+{int(row['wins'])} −{int(row['losses'])})"  # noqa: RUF001
+            rows[floor] += [f"{100 * row['mean']:.1f}{changed}", f"{100 * row['same_first']:.0f}"]
+        rows[floor].append(f"{100 * frame.xs(floor, level='floor')['left_out'].mean():.2f}")
+    head = [f"{name} {what}" for name in sets for what in ("recall@5", "same first ten")]
+    return table("floor", [*head, "left out"], rows)
 
 
 def published() -> str:

@@ -62,7 +62,7 @@ class MentionChains(VectorRetriever):
 
     Parameters
     ----------
-    damping, iterations, temperature, backward, name_weight, max_mentions : of the walk, see `MentionPPR`.
+    damping, iterations, temperature, backward, name_weight, max_mentions, floor : of the walk, see `MentionPPR`.
     dense_seeds, dense_temperature, title_weight, query_name_weight : of the walk's start, see `MentionPPR`.
     max_phrases : sub-phrases of a question, the shortest first; 0 for none.
     phrase_seeds, phrase_weight, phrase_temperature : the walk starts also at each phrase's nearest passages; they share
@@ -84,6 +84,7 @@ class MentionChains(VectorRetriever):
     backward: Weight = 0.3
     name_weight: Weight = 0.03
     max_mentions: Natural = 50
+    floor: Weight = 0.0
     dense_seeds: Count = 10
     dense_temperature: Annotated[float, above(0)] = 0.03
     title_weight: Weight = 2.0
@@ -149,6 +150,7 @@ class MentionChains(VectorRetriever):
             damping=self.damping,
             temperature=self.temperature,
             iterations=self.iterations,
+            floor=self.floor,
         )
         lexical, coefficients = kb.lexical(LexicalSettings()), read_coefficients(self.coefficients)
         for i, (query, tokens) in enumerate(zip(queries, self._tokens(queries), strict=True)):
