@@ -9,7 +9,10 @@ from __future__ import annotations
 import re
 import sys
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import pandas as pd
 import scaling
@@ -26,6 +29,7 @@ SETS = {"musique-100": "MuSiQue", "hotpotqa-300": "HotpotQA", "2wiki-1000": "2Wi
 SHOWN = ("recall@5", "all_recall@5")
 METRICS = ("recall@2", "recall@5", "recall@10", "all_recall@5", "mrr@10")
 LEDGER = ROOT / "eval" / "ledger"
+REGISTER = ROOT / "eval" / "tuning.toml"
 PUBLISHED = (
     ("hipporag2", "NV-Embed-v2 (7B)"),
     ("gfmrag", "GFM-RAG"),
@@ -34,7 +38,7 @@ PUBLISHED = (
     ("proprag", "PropRAG"),
 )
 OURS = ("dense", "mention_ppr", "mention_chains")
-KINDS = "results|systems|graphs|ablation|overlap|coefficients|scale|static|hops|published|floors"
+KINDS = "results|systems|graphs|ablation|overlap|coefficients|scale|static|hops|published|floors|tuning"
 MARKED = re.compile(rf"<!-- ({KINDS}) ?(\S*) -->\n.*?<!-- / -->", re.DOTALL)
 BASELINE = "dense"
 
@@ -64,11 +68,12 @@ def filled(marker: re.Match[str]) -> str:
         "hops": hops,
         "published": published,
         "floors": floors,
+        "tuning": tuning,
     }
     if kind == "scale":
         table = {"parts": scaling.parts, "systems": scaling.systems}[folder](scaling.read(MEASURED))
     else:
-        table = whole[kind]() if kind in whole else {"systems": systems, "graphs": graphs}[kind](scores(folder))
+        table = whole[kind]() if kind in whole else {"systems": systems, "graphs": graphs}[kind](folder)
     return f"<!-- {kind}{' ' * bool(folder)}{folder} -->\n{table}<!-- / -->"
 
 
@@ -82,15 +87,49 @@ def first() -> str:
     parts = [scores(name).set_index(["system", "metric"]) for name in SETS]
     names = parts[0].xs("recall@5", level="metric")["mean"].sort_values(kind="stable").index
     head = [f"{label} {metric}" for label in SETS.values() for metric in SHOWN]
-    rows = {name: [cell(part.loc[name, metric]) for part in parts for metric in SHOWN] for name in names}
+    marks = [seen(folder) for folder in SETS]
+    rows = {
+        name: [
+            cell(part.loc[name, metric]) + marked.get(name, "")
+            for part, marked in zip(parts, marks, strict=True)
+            for metric in SHOWN
+        ]
+        for name in names
+    }
     return table("system", head, rows)
 
 
-def systems(frame: pd.DataFrame) -> str:
+def register() -> list[dict[str, Any]]:
+    """What was chosen by looking at questions."""
+    numbers: list[dict[str, Any]] = tomllib.loads(REGISTER.read_text(encoding="utf-8"))["number"]
+    return numbers
+
+
+def seen(folder: str) -> dict[str, str]:
+    """The systems of which a number was fitted or chosen with questions of a set in view -> the sign for it.
+
+    A comparison's folder may have something before the name of its set: all-musique-100.
+    """
+    return {row["system"]: " †" for row in register() if any(folder.endswith(name) for name in row["sets"])}
+
+
+def tuning() -> str:
+    """One row a number that was chosen by looking at questions."""
+    rows = [
+        f"| `{row['system']}` | {row['what']} | {row['kind']} | {', '.join(row['training']) or '–'} | "
+        f"{', '.join(row['sets']) or '–'} |"
+        for row in register()
+    ]
+    lines = ["| system | what | how | training questions | reported sets in view |", "|---|---|---|---|---|"]
+    return "\n".join([*lines, *rows]) + "\n"
+
+
+def systems(folder: str) -> str:
     """One row a system, best recall@5 first."""
-    wide = frame.set_index(["system", "metric"])
+    wide, marks = scores(folder).set_index(["system", "metric"]), seen(folder)
     names = wide.xs("recall@5", level="metric")["mean"].sort_values(ascending=False, kind="stable").index
-    return table("system", METRICS, {name: [cell(wide.loc[name, metric]) for metric in METRICS] for name in names})
+    rows = {name: [cell(wide.loc[name, metric]) for metric in METRICS] for name in names}
+    return table("system", METRICS, rows, marks)
 
 
 def static() -> str:
@@ -112,9 +151,9 @@ def static() -> str:
     return table("system and encoder", [f"{label} {metric}" for label in frames for metric in shown], rows)
 
 
-def graphs(frame: pd.DataFrame) -> str:
+def graphs(folder: str) -> str:
     """One row a strategy, a column a graph: recall@5, and beside it that of the shuffled graph (mean over seeds)."""
-    means = frame[frame["metric"] == "recall@5"].set_index("system")
+    means = scores(folder).query("metric == 'recall@5'").set_index("system")
     split = [name.split(".", 1) for name in means.index if "." in name]
     kinds = list(dict.fromkeys(graph for _, graph in split if not graph.endswith("-shuffled")))
     rows: dict[str, list[str]] = {}
@@ -126,7 +165,7 @@ def graphs(frame: pd.DataFrame) -> str:
             rows[strategy] += [f"{100 * real['mean']:.1f}", spread]
     head = [column for kind in kinds for column in (kind, "shuffled")]
     alone = 100 * means.loc[BASELINE, "mean"]
-    return table("strategy", head, rows) + f"\n`{BASELINE}`, which reads no graph: {alone:.1f}.\n"
+    return table("strategy", head, rows, seen(folder)) + f"\n`{BASELINE}`, which reads no graph: {alone:.1f}.\n"
 
 
 def ablation() -> str:
@@ -167,7 +206,7 @@ def floors() -> str:
         rows[floor] = []
         for name in sets:
             row = frame.loc[(name, floor)]
-            changed = "" if floor == "whole" else f" (+{int(row['wins'])} −{int(row['losses'])})"  # noqa: RUF001
+            changed = "" if floor == "whole" else f" (+{int(row['wins'])} −{int(row['losses'])})"
             rows[floor] += [f"{100 * row['mean']:.1f}{changed}", f"{100 * row['same_first']:.0f}"]
         rows[floor].append(f"{100 * frame.xs(floor, level='floor')['left_out'].mean():.2f}")
     head = [f"{name} {what}" for name in sets for what in ("recall@5", "same first ten")]
@@ -184,7 +223,9 @@ def published() -> str:
     for system in OURS:
         found = [scores(name).set_index(["system", "metric"]).loc[system, "recall@5"] for name in SETS]
         rows[f"{system}, here"] = [
-            f"{100 * row['mean']:.1f} ({100 * row['ci_low']:.1f}–{100 * row['ci_high']:.1f})" for row in found
+            f"{100 * row['mean']:.1f} ({100 * row['ci_low']:.1f}–{100 * row['ci_high']:.1f})"
+            + seen(folder).get(system, "")
+            for folder, row in zip(SETS, found, strict=True)
         ]
     return table("system", list(SETS.values()), rows)
 
@@ -214,10 +255,20 @@ def coefficients() -> str:
     return table("model: signal", ["coefficient", "per standard deviation"], rows)
 
 
-def table(corner: str, head: tuple[str, ...] | list[str], rows: dict[str, list[str]]) -> str:
-    """A pipe table with names in code type."""
+def table(
+    corner: str,
+    head: tuple[str, ...] | list[str],
+    rows: dict[str, list[str]],
+    marks: Mapping[str, str] = MappingProxyType({}),
+) -> str:
+    """A pipe table with names in code type, behind them their marks."""
     lines = [f"| {corner} | {' | '.join(head)} |", "|---|" + "--:|" * len(head)]
-    return "\n".join([*lines, *(f"| `{name}` | {' | '.join(cells)} |" for name, cells in rows.items())]) + "\n"
+    return (
+        "\n".join(
+            [*lines, *(f"| `{name}`{marks.get(name, '')} | {' | '.join(cells)} |" for name, cells in rows.items())]
+        )
+        + "\n"
+    )
 
 
 def cell(row: pd.Series) -> str:
