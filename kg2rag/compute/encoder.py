@@ -44,6 +44,7 @@ FASTER_IN_HALF = ("amx_bf16", "bf16")  # with avx512_bf16 alone a batch takes ha
 HALF = "float16"  # of GPUs, where it is the fastest and keeps more digits than bfloat16
 CHARACTERS = 16  # for each token of the limit: where a text is cut before it is tokenised, first
 LENGTH_STEP: dict[Role, int] = {"passage": 16, "query": 8}  # tokens; a text is padded to the next multiple
+FEW = 64  # queries encoded together that are not worth a shard
 QUERY_TOKENS = 32  # in a batch of queries, or those of one query where it has more
 RECENT = 1024  # queries, about 20 MB
 MIN_COSINE = 0.999
@@ -138,6 +139,7 @@ class SentenceEncoder:
             partial(self.padded_lengths, role=role),
             forward,
             partial(batches_of, rows=partial(rows_of, role)),
+            few=FEW if role == "query" else 0,
         )
         devices = targets(self.device)
         return cache.of(prompted) if devices == [CPU] else self._accelerated(cache, prompted, devices, about["dtype"])

@@ -2,15 +2,18 @@
 
 The vectors of an encoder are stored in immutable shards, each an entry that is written when it is full, so that an
 interruption costs at most one shard. What a process has seen of them it keeps as a sorted index of their keys, so that
-looking up n texts among N costs O(n log N), however many shards there are. Single questions leave small shards; where
-there are `MANY`, they are joined.
+looking up n texts among N costs O(n log N), however many shards there are. Single questions are not worth a shard each:
+a process holds their vectors until there are enough for one, or it ends. Where there are `MANY` small shards, they are
+joined.
 """
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -31,7 +34,8 @@ if TYPE_CHECKING:
 ROWS = 32  # texts in a batch of passages
 SHARD = 2048  # texts in a shard
 WORTH_SENDING = 256  # texts; fewer, such as questions, are encoded sooner than a worker has opened the model
-MANY = 64  # small shards: questions asked one by one since the last joining
+MANY = 64  # small shards, such as those that processes leave when they end
+HELD = 512  # texts; when a process holds as many, they are stored
 
 Split = Callable[[Sequence[int]], Iterable[slice]]
 
@@ -56,6 +60,7 @@ class VectorCache:
     forward : the texts of a batch -> (n, dim) unit vectors; called from several threads at once.
     batches : the lengths of a shard, longest first -> its batches.
     sent : whether workers may encode, to whom `forward` and `batches` are then sent.
+    few : so many texts, or fewer, are held in memory before they are stored, see the module.
     """
 
     store: Store
@@ -65,6 +70,7 @@ class VectorCache:
     forward: Callable[[Sequence[str]], Matrix]
     batches: Split = batches_of
     sent: bool = True
+    few: int = 0
 
     def lacking(self, texts: Sequence[str]) -> list[str]:
         """The distinct texts that are in no shard."""
@@ -87,7 +93,10 @@ class VectorCache:
         missing = np.ones(len(distinct), dtype=bool)
         shards = _shards(self.store.root, self.encoder)
         shards.look_up(distinct, vectors, missing)
-        if missing.any():
+        if 0 < missing.sum() <= self.few:
+            vectors[missing] = self._encode_few([texts[i] for i in first[missing].tolist()])
+            shards.hold(distinct[missing], vectors[missing])
+        elif missing.any():
             for shard in self._encode([texts[i] for i in first[missing].tolist()]):
                 _fill(shard, distinct, vectors, missing)
             shards.join(SHARD)
@@ -110,6 +119,15 @@ class VectorCache:
             for shard in shards:
                 batches = _side_by_side(self.forward, shard, self.batches)
                 yield self._stored([text for text, _ in shard], _ticking(bar, batches))
+
+    def _encode_few(self, texts: list[str]) -> Matrix:
+        """(n_texts, dim) in the given order; nothing is stored."""
+        lengths = self.lengths(texts)
+        order = sorted(range(len(texts)), key=lambda i: (-lengths[i], i))
+        vectors = np.empty((len(texts), self.dim), dtype=np.float32)
+        batches = _side_by_side(self.forward, [(texts[i], lengths[i]) for i in order], self.batches)
+        vectors[order] = np.concatenate(list(batches))
+        return vectors
 
     def _stored(self, texts: Sequence[str], batches: Iterable[Matrix]) -> Path:
         hashes = _hashes(texts)
@@ -156,11 +174,14 @@ class _Shards:
     paths : the shards of the index.
     starts : (n_keys,) the first eight bytes of every key as a number, ascending.
     keys : (n_keys,) the keys in that order. places : (n_keys, 2) the shard of each, among `paths`, and its row there.
+    held : key -> vector of what is not stored yet.
     """
 
     def __init__(self, root: Path, encoder: str) -> None:
         self.store, self.encoder, self.lock = Store(root), encoder, Lock()
+        self.held: dict[bytes, Matrix] = {}
         self._forget()
+        atexit.register(self._end)
 
     def _forget(self) -> None:
         self.paths: list[Path] = []
@@ -174,8 +195,32 @@ class _Shards:
             if not self.known <= verified:  # one was deleted, or is to be checked again
                 self._forget()
             self._copy(wanted, vectors, missing)
+            if self.held:
+                for i in np.flatnonzero(missing).tolist():
+                    vector = self.held.get(wanted[i].tobytes())
+                    if vector is not None:
+                        vectors[i], missing[i] = vector, False
             if missing.any() and self._see_new():
                 self._copy(wanted, vectors, missing)
+
+    def hold(self, keys: NDArray[np.void], vectors: Matrix) -> None:
+        """Keep vectors that are not stored; store all that are held where there are `HELD`."""
+        with self.lock:
+            self.held.update(zip((key.tobytes() for key in keys), vectors.copy(), strict=True))
+            if len(self.held) >= HELD:
+                self._store_held()
+
+    def _store_held(self) -> None:
+        keys = np.frombuffer(b"".join(self.held), dtype="V16")
+        vectors = np.stack(list(self.held.values()))
+        self.store.entry(_stage(self.encoder), _key(self.encoder, keys), lambda folder: _write(folder, keys, vectors))
+        self.held.clear()
+
+    def _end(self) -> None:
+        """Store what is held when the process ends, if its store is still there; it could be encoded again."""
+        with suppress(OSError):
+            if self.held and self.store.root.is_dir():
+                self._store_held()
 
     def _see_new(self) -> bool:
         """Add the shards that this and other processes have written since; whether there are any."""

@@ -139,13 +139,12 @@ def test_the_tokens_of_a_question_that_was_just_encoded_need_no_second_pass(tmp_
 
 
 def test_a_text_is_kept_apart_as_question_and_as_passage(encoder: SentenceEncoder, tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    question = encoder.encode(["the old bridge"], store, "query")
-    passage = encoder.encode(["the old bridge"], store)
-    assert np.array_equal(encoder.encode(["the old bridge"], store, "query"), question)
-    assert np.array_equal(encoder.encode(["the old bridge"], store), passage)
+    store, texts = Store(tmp_path), [f"text {i}" for i in range(embedding.FEW + 1)]  # enough to be stored at once
+    questions, passages = encoder.encode(texts, store, "query"), encoder.encode(texts, store)
+    assert np.array_equal(encoder.encode(texts, store, "query"), questions)
+    assert np.array_equal(encoder.encode(texts, store), passages)
     assert len(list(tmp_path.glob("vectors-*"))) == 2
-    assert np.allclose(question, passage, atol=1e-5)
+    assert np.allclose(questions, passages, atol=1e-5)
 
 
 def test_a_corpus_that_grew_by_ten_passages_encodes_ten(fresh: Counting, together: Matrix) -> None:

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -128,6 +129,44 @@ def test_a_batch_holds_texts_of_one_length_and_at_most_its_rows(store: Store, en
     assert [len(batch) for batch in encoder.batches] == [32, 32, 26, 10]
     assert all(len({len(text) for text in batch}) == 1 for batch in encoder.batches)
     assert max(map(len, encoder.batches)) == ROWS
+
+
+def test_a_few_texts_are_held_until_there_are_enough_for_a_shard(
+    store: Store, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors, "HELD", 5)
+    cache = replace(encoder.cache(store), few=2)
+    for texts in (["a"], ["b", "c"], ["a"], ["c", "b", "d"]):  # the last three lack one
+        assert np.array_equal(cache.of(texts), np.stack([vector(text) for text in texts]))
+    assert sorted(encoder.texts) == ["a", "b", "c", "d"]
+    assert not list(store.root.glob("vectors-*/*"))
+    cache.of(["e"])
+    assert len(list(store.root.glob("vectors-*/*"))) == 1
+    assert cache.lacking(["a", "e", "f"]) == ["f"]
+    cache.of(["f", "g", "h"])  # more than a few
+    assert len(list(store.root.glob("vectors-*/*"))) == 2
+
+
+def test_what_is_held_is_stored_when_the_process_ends(tmp_path: Path) -> None:
+    code = """
+import sys
+import numpy as np
+from kg2rag.compute import Store
+from kg2rag.compute.vectors import VectorCache
+
+def forward(texts):
+    print(len(texts))
+    return np.ones((len(texts), 4), np.float32)
+
+for text in "ab":
+    VectorCache(Store(sys.argv[1]), "held", 4, lambda texts: [1] * len(texts), forward, few=8).of([text])
+"""
+    runs = [
+        subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
+        for _ in range(2)
+    ]
+    assert [run.stdout.split() for run in runs] == [["1", "1"], []]
+    assert [run.stderr for run in runs] == ["", ""]
 
 
 def test_a_failing_network_keeps_the_shards_that_were_full(
