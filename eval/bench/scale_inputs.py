@@ -56,11 +56,11 @@ def hashing() -> object:
         def fingerprint(self, store: Store) -> str:  # noqa: ARG002
             return f"hashing{HASHED}"
 
-        def encode(self, texts: Sequence[str], store: Store, role: str = "passage") -> np.ndarray:  # noqa: ARG002
+        def encode(self, texts: Sequence[str], store: Store, role: str = "passage") -> np.ndarray:
+            kept = self.fingerprint(store) + "-queries" * (role == "query")  # apart, as a model's are
             cache = VectorCache(
-                store, self.fingerprint(store), HASHED, lambda texts: [1] * len(texts),
-                lambda batch: hasher.transform(batch).toarray(),
-            )  # fmt: skip
+                store, kept, HASHED, lambda texts: [1] * len(texts), lambda batch: hasher.transform(batch).toarray()
+            )
             return cache.of(list(texts))
 
     return Hashing()

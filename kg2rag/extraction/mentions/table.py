@@ -39,8 +39,9 @@ class MentionTable:
     @cached_property
     def document_frequency(self) -> NDArray[np.int64]:
         """(n_keys,) passages that mention each key."""
-        pairs = np.unique(self.key.astype(np.int64) << 32 | self.row)
-        return np.bincount(pairs >> 32, minlength=len(self.keys))
+        pairs = np.sort(self.key.astype(np.int64) << 32 | self.row)  # many times as fast as np.unique
+        distinct = pairs[np.flatnonzero(np.diff(pairs, prepend=-1))]
+        return np.bincount(distinct >> 32, minlength=len(self.keys))
 
     @cached_property
     def pages(self) -> NDArray[np.int64]:

@@ -196,3 +196,12 @@ def test_the_same_mentions_are_found_under_any_hash_seed() -> None:
         for seed in ("0", "1")
     }
     assert len(digests) == 1
+
+
+def test_a_key_counts_once_for_each_passage_that_mentions_it() -> None:
+    table = find_mentions(corpus(*FILMS, ("Psycho", "Alfred Hitchcock. Then Alfred Hitchcock again, and The Birds.")))
+    pairs = set(zip(table.key.tolist(), table.row.tolist(), strict=True))
+    assert table.document_frequency.tolist() == [
+        sum(key == found for found, _ in pairs) for key in range(len(table.keys))
+    ]
+    assert max(table.document_frequency) > 1
