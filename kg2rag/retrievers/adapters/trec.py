@@ -1,7 +1,11 @@
 """Rankings <-> TREC run files: `query_id Q0 passage_id rank score system`, one hit a line; gold <-> TREC qrels files.
 
 The format is separated by blanks, so blanks and per cent signs of ids and names are written as `%20`, `%25` and so on
-and read back. A query without hits has no line. Scores have nine significant digits; the rank is what counts.
+and read back. A query without hits has no line.
+
+trec_eval ignores the rank: it sorts by score, in single precision, and equal scores by id. So a score is written as the
+nearest single-precision number, and one that would not be below that of the hit before as the next smaller one: every
+tool then reads the hits in their order.
 """
 
 from __future__ import annotations
@@ -13,8 +17,9 @@ from pathlib import Path
 from urllib.parse import quote, unquote
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kg2rag.types import Ranking
+from kg2rag.types import FloatArray, Ranking
 
 _UNSAFE = re.compile(r"[%\s]")
 
@@ -25,9 +30,23 @@ def dump(rankings: Iterable[Ranking], system: str) -> str:
     lines, encoded = [], _Encoded()
     for ranking in rankings:
         query = _encode(ranking.query_id)
-        hits = zip(ranking.passage_ids, ranking.scores.tolist(), strict=True)
+        hits = zip(ranking.passage_ids, falling(ranking.scores).tolist(), strict=True)
         lines += [f"{query} Q0 {encoded[id_]} {rank} {score:.9g} {tag}\n" for rank, (id_, score) in enumerate(hits, 1)]
     return "".join(lines)
+
+
+def falling(scores: FloatArray) -> NDArray[np.float32]:
+    """(n,) in single precision and strictly falling, for scores that never rise.
+
+    >>> falling(np.array([0.5, 0.5, 0.25])).tolist()
+    [0.5, 0.4999999701976776, 0.25]
+    """
+    single = scores.astype(np.float32)
+    for at in (np.flatnonzero(np.diff(single) >= 0) + 1).tolist():
+        while at < len(single) and single[at] >= single[at - 1]:  # one that was lowered may meet the next
+            single[at] = np.nextafter(single[at - 1], np.float32(-np.inf))
+            at += 1
+    return single
 
 
 def load(path: Path) -> dict[str, list[tuple[str, float]]]:
