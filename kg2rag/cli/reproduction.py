@@ -1,4 +1,4 @@
-"""`kg2rag reproduce`: published numbers beside ours; `kg2rag verify`: a comparison twice, byte for byte."""
+"""`kg2rag reproduce`: published numbers beside ours; `kg2rag verify`: a comparison twice, or on other instructions."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+
+TOLERANCE = 0.5  # points; see docs/results.md for what was measured
 
 
 def reproduce(
@@ -36,6 +38,12 @@ def reproduce(
 def verify(
     context: typer.Context,
     fresh: Annotated[bool, typer.Option("--fresh", help="Build everything twice too, vectors included.")] = False,
+    across: Annotated[
+        bool, typer.Option("--across", help="Instead, under each instruction set of this processor, all built anew.")
+    ] = False,
+    tolerance: Annotated[
+        float, typer.Option(help="With --across: points by which a mean may change.", min=0)
+    ] = TOLERANCE,
 ) -> None:
     """Run `kg2rag compare …` twice, with other hash seeds and thread counts, and compare the bytes.
 
@@ -43,9 +51,31 @@ def verify(
     """
     from kg2rag.experiments.reproduction import verify as run
 
+    if across:
+        _across(context.args, tolerance)
+        return
     result = run(context.args, fresh=fresh)
     for name, (first, second) in result.checksums.items():
         typer.echo(f"{'equal    ' if first == second else 'DIFFERENT'}  {name}")
     count = len(result.checksums)
     typer.echo(f"{count - len(result.differing)} of {count} files equal ({' | '.join(result.conditions)}).")
     raise typer.Exit(0 if result else 1)
+
+
+def _across(arguments: list[str], tolerance: float) -> None:
+    """Show how far the instruction sets move a comparison; exit 1 where a mean or a star moves too far."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from kg2rag.experiments.reproduction import across
+
+    result = across(arguments)
+    table = Table("instructions", "largest change, points", "of", "questions, %", "first ten, %", "stars")
+    for row in result.frame.to_dict("records"):
+        of = f"{row['system']} {row['metric']}" if row["largest"] else ""
+        shares = f"{row['questions']:.2f}", f"{row['rankings']:.2f}"
+        table.add_row(str(row["setting"]), f"{row['largest']:.3f}", of, *shares, str(row["stars"]))
+    Console().print(table)
+    held = result.largest <= tolerance and not result.stars
+    typer.echo(f"Largest change {result.largest:.3f} points (tolerance {tolerance:g}), {result.stars} stars.")
+    raise typer.Exit(0 if held else 1)

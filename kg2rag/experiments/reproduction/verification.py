@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,7 +51,7 @@ def verify(arguments: Sequence[str], *, fresh: bool = False) -> Verification:
         for folder, setting in zip(folders, settings, strict=True):
             if fresh:
                 setting["KG2RAG_STORE"] = str(folder.with_suffix(".store"))
-            _run([*arguments, "--out", str(folder)], setting)
+            run_compare([*arguments, "--out", str(folder)], setting)
         first, second = map(_checksums, folders)
     names = sorted({*first, *second})
     return Verification(
@@ -60,7 +60,11 @@ def verify(arguments: Sequence[str], *, fresh: bool = False) -> Verification:
     )
 
 
-def _run(arguments: Sequence[str], setting: dict[str, str]) -> None:
+def run_compare(arguments: Sequence[str], setting: Mapping[str, str]) -> None:
+    """Run `kg2rag compare ARGUMENTS` in a process of its own under some environment variables.
+
+    RuntimeError: it failed; the message is its own.
+    """
     command = [sys.executable, "-c", "from kg2rag.cli import main; main()", "compare", *arguments]
     done = subprocess.run(command, env={**os.environ, **setting}, capture_output=True, text=True, check=False)  # noqa: S603
     if done.returncode:
