@@ -29,6 +29,16 @@ WHOLE = ("r-precision",)
 """Metrics that choose their depth themselves: ranx ignores a given one, so none is accepted."""
 SUPPORT = ("support_f1", "support_precision", "support_recall")
 """HotpotQA's supporting-sentence metrics, with or without `@k`, where k counts passages."""
+IR_MEASURES = {
+    "AP": "map",
+    "nDCG": "ndcg",
+    "P": "precision",
+    "R": "recall",
+    "RR": "mrr",
+    "Rprec": "r-precision",
+    "Success": "hit_rate",
+}
+"""What ir_measures calls a metric -> ranx's name of it, which heads the column; both are of the same formula."""
 FUNCTIONS: dict[str, MetricFunction] = {}
 """Name -> function, of metrics that ranx lacks; other packages add theirs by an entry point, see `GROUP`."""
 GROUP = "kg2rag.metrics"
@@ -55,7 +65,9 @@ class Metric:
 
     @classmethod
     def parse(cls, name: str) -> Metric:
-        """The metric of that name; ValueError lists the known ones."""
+        """The metric of that name, ranx's or ir_measures'; ValueError lists the known ones."""
+        called_there, at, cut = name.partition("@")
+        name = IR_MEASURES.get(called_there, called_there) + at + cut
         if re.fullmatch(r"rbp\.\d{1,2}", name) and float(name[3:]) > 0:
             return cls(name, name)
         match = re.fullmatch(r"([a-z0-9_-]+)(?:@([1-9]\d*)(tokens)?)?", name)
@@ -77,7 +89,10 @@ def known_metrics() -> str:
     """The names of all metrics, for messages and help texts."""
     cut = ", ".join(f"{base}[@k]" for base in sorted(CUT + SUPPORT))
     others = ", ".join((*WHOLE, *plugins.names(GROUP, FUNCTIONS)))
-    return f"{cut}, each also @Ntokens (as recall@500tokens), {others}, rbp.NN (persistence 0.NN)"
+    theirs = "/".join(sorted(IR_MEASURES))
+    return (
+        f"{cut}, each also @Ntokens (as recall@500tokens), {others}, rbp.NN (persistence 0.NN); {theirs} as ir_measures"
+    )
 
 
 def parse_metrics(metrics: Metrics, k: int | None = None) -> list[Metric]:
@@ -122,7 +137,16 @@ def _parsed(metrics: Metrics) -> Iterator[Metric]:
         elif name in (None, given):
             yield Metric.parse(given)
         else:
-            yield replace(Metric.parse(given), name=_own_name(name))
+            metric = Metric.parse(given)
+            yield replace(metric, name=name if _is(name, metric) else _own_name(name))
+
+
+def _is(name: str, metric: Metric) -> bool:
+    """Whether a heading is another name of the metric below it."""
+    try:
+        return name.partition("@")[0] in IR_MEASURES and Metric.parse(name) == metric
+    except ValueError:
+        return False
 
 
 def _of_function(function: MetricFunction, name: str | None) -> Metric:

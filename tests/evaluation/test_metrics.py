@@ -138,6 +138,25 @@ def test_the_door_agrees_with_the_qrels_and_run_of_ranx_where_scores_differ():
         assert found[name].tolist() == pytest.approx(list(expected[name]))
 
 
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ("nDCG@10", "ndcg@10"),
+        ("R@5", "recall@5"),
+        ("P@5", "precision@5"),
+        ("RR@10", "mrr@10"),
+        ("RR", "mrr"),
+        ("AP", "map"),
+        ("Success@5", "hit_rate@5"),
+        ("Rprec", "r-precision"),
+    ],
+)
+def test_the_names_of_ir_measures_are_understood(theirs, ours):
+    assert Metric.parse(theirs) == Metric.parse(ours)
+    with pytest.raises(ValueError, match="given twice"):
+        parse_metrics([theirs, ours])
+
+
 def test_an_unknown_metric_lists_the_known_ones():
     with pytest.raises(ValueError, match=r"Unknown metric 'recal@5'. Known: all_recall\[@k\], .*support_f1\[@k\]"):
         parse_metrics(["recal@5"])
