@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import atexit
 import hashlib
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -218,9 +218,11 @@ class _Shards:
 
     def _end(self) -> None:
         """Store what is held when the process ends, if its store is still there; it could be encoded again."""
-        with suppress(OSError):
+        try:
             if self.held and self.store.root.is_dir():
                 self._store_held()
+        except OSError as error:
+            warnings.warn(f"{len(self.held)} vectors of questions could not be stored: {error}", stacklevel=1)
 
     def _see_new(self) -> bool:
         """Add the shards that this and other processes have written since; whether there are any."""

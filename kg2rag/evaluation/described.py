@@ -9,6 +9,8 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.text.records import sha256
 from kg2rag.types import QADataset
@@ -21,8 +23,8 @@ NO_DIFFERENCE = (
 def parameters(value: object) -> Any:
     """A system's class and parameters, those of the systems in it included; what is no JSON value as its `repr`.
 
-    A parameter that is the path of a file comes with the file's checksum. Knowledge bases are left out: see
-    `knowledge`.
+    A parameter that is the path of a file comes with the file's checksum. Of what a `repr` hides, as a recorded run or
+    a prompt, there is a checksum alone. Knowledge bases are left out: see `knowledge`.
 
     >>> parameters((1, "a", None))
     [1, 'a', None]
@@ -30,15 +32,30 @@ def parameters(value: object) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         kind = type(value)
         given = {one.name: getattr(value, one.name) for one in fields(value) if not one.name.startswith("_")}
-        kept = {name: parameters(one) for name, one in given.items() if not isinstance(one, KnowledgeBase)}
-        return {"class": f"{kind.__module__}.{kind.__qualname__}", **kept}
+        given = {name: one for name, one in given.items() if not isinstance(one, KnowledgeBase)}
+        shown = {one.name for one in fields(value) if one.repr}
+        kept = {name: parameters(one) for name, one in given.items() if name in shown}
+        hidden = {name: _checksum(one) for name, one in given.items() if name not in shown}
+        sums = {name: {"sha256": one} for name, one in hidden.items() if one is not None}
+        return {"class": f"{kind.__module__}.{kind.__qualname__}", **kept, **sums}
     if isinstance(value, Mapping):
         return {str(key): parameters(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
         return [parameters(one) for one in value]
+    if isinstance(value, (set, frozenset)):
+        return sorted(map(str, value))
     if isinstance(value, (str, Path)) and _is_file(value):
         return {"file": str(value), "sha256": sha256(Path(value))}
     return value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)
+
+
+def _checksum(value: object) -> str | None:
+    """Of a text, a mapping or an array; None for an object that does not say what it holds."""
+    if isinstance(value, np.ndarray):
+        return hashlib.sha256(value.tobytes()).hexdigest()
+    if isinstance(value, (str, Mapping)):
+        return hashlib.sha256(repr(value).encode("utf-8", "surrogatepass")).hexdigest()
+    return None
 
 
 def encodings(systems: Mapping[str, object]) -> dict[int, int]:
@@ -57,7 +74,9 @@ def knowledge(systems: Mapping[str, object], before: Mapping[int, int]) -> list[
     for name, system in systems.items():
         for kb in {id(kb): kb for kb in knowledge_bases(system)}.values():
             found.setdefault(id(kb), (kb, []))[1].append(name)
-    return [{"systems": names, **kb.described(encoder=kb.encodings > before[id(kb)])} for kb, names in found.values()]
+    return [
+        {"systems": names, **kb.described(encoder=kb.encodings > before.get(id(kb), 0))} for kb, names in found.values()
+    ]
 
 
 def knowledge_bases(value: object) -> Iterator[KnowledgeBase]:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from kg2rag import BM25, Dense, KnowledgeBase, MentionChains, MentionPPR, QADataset, SentenceEncoder, compare, load
 from kg2rag.compute import Store
 from kg2rag.evaluation import described
+from kg2rag.retrievers.adapters.recorded import Recorded
 from kg2rag.retrievers.fusion import fuse
 
 Little = Callable[..., dict[str, object]]
@@ -84,6 +85,19 @@ def test_a_file_that_a_system_reads_counts_by_its_bytes(tmp_path: Path, kb: Know
         prints.append(described.parameters(MentionChains(kb, coefficients=str(file)))["coefficients"]["sha256"])
     assert prints[0] != prints[1]
     assert described.parameters(MentionChains(kb))["coefficients"] == "default"
+
+
+def test_of_a_recorded_run_there_is_a_checksum_and_not_the_run(data: QADataset) -> None:
+    ids = data.corpus.ids
+    found = [
+        described.parameters(Recorded(data.corpus, {"q001": [(ids[row], 1.0)]}, "theirs", frozenset("ba")))
+        for row in (0, 1)
+    ]
+    assert found[0]["name"] == "theirs"
+    assert set(found[0]) == {"class", "name", "run", "empty"}
+    assert found[0]["empty"] == ["a", "b"]
+    assert found[0]["run"] != found[1]["run"]
+    assert ids[0] not in json.dumps(found[0])
 
 
 def test_whatever_may_change_a_number_changes_the_fingerprint(
