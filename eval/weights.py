@@ -24,7 +24,7 @@ from rich.table import Table
 
 import kg2rag
 from kg2rag.evaluation import evaluate
-from kg2rag.evaluation.significance import bootstrap_interval
+from kg2rag.evaluation.intervals import interval_of_mean
 from kg2rag.retrievers.dynamic_hybrid.analysis import reconsidered
 
 METRIC = "recall@5"
@@ -57,7 +57,7 @@ def main(
     rows |= {"rules": rules.achieved, "learned, cross-validated": learned}
     rows |= {"best fixed weights (gold)": rules.fixed, "best weights per question (gold)": rules.best}
     table = Table("weights", METRIC, "95 %", "regret", title=repr(data))
-    low, high = bootstrap_interval(np.stack(list(rows.values()), axis=1), seed=seed)
+    low, high = interval_of_mean(np.stack(list(rows.values()), axis=1), seed=seed)
     for at, (name, values) in enumerate(rows.items()):
         lost = 100 * float((rules.best - values).mean())
         table.add_row(name, f"{100 * values.mean():.1f}", f"{100 * low[at]:.1f}–{100 * high[at]:.1f}", f"{lost:.1f}")

@@ -11,8 +11,8 @@ import pandas as pd
 from kg2rag.answers.answer_metrics import AnswerScore, Rules, check_rules, joint, score_answer, score_supporting
 from kg2rag.answers.reader import Answers
 from kg2rag.compute import Failure
+from kg2rag.evaluation.intervals import interval_of_mean
 from kg2rag.evaluation.sentences import Sentence
-from kg2rag.evaluation.significance import bootstrap_interval
 from kg2rag.types import QADataset, Question
 
 _PREFIXES = ("", "support_", "joint_")
@@ -119,7 +119,7 @@ def _scores(text: str, question: Question, rules: Rules, offered: Collection[Sen
 def _means(frame: pd.DataFrame, metrics: list[str], seed: int) -> pd.DataFrame:
     values = frame.loc[frame["failure"].isna(), metrics].to_numpy(dtype=float)
     if len(values):
-        mean, (low, high) = values.mean(axis=0), bootstrap_interval(values, seed=seed)
+        mean, (low, high) = values.mean(axis=0), interval_of_mean(values, seed=seed)
     else:
         mean = low = high = np.full(len(metrics), np.nan)  # without answers there is no mean, not a mean of 0
     return pd.DataFrame({"metric": metrics, "mean": mean, "ci_low": low, "ci_high": high, "n": len(values)})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -26,6 +26,11 @@ def compare(
     baseline: Annotated[str | None, typer.Option(help="Tested against; dense otherwise, or the first.")] = None,
     runs: Annotated[list[Path] | None, typer.Option(help="A TREC run file of another system; may be repeated.")] = None,
     pairs: Annotated[str | None, typer.Option(help="A metric in which every pair of systems is tested.")] = None,
+    margin: Annotated[
+        float | None, typer.Option(help="A loss that would not matter: which systems lose less, in the first metric?")
+    ] = None,
+    family: Annotated[Literal["metric", "all"], typer.Option(help="Tests corrected together.")] = "metric",
+    clustered: Annotated[bool, typer.Option("--clustered", help="Draw questions that share gold together.")] = False,
     seed: Seed = 0,
     out: Annotated[Path | None, typer.Option(help="Where the results go; reports/DATASET otherwise.")] = None,
 ) -> None:
@@ -36,7 +41,7 @@ def compare(
     from kg2rag.evaluation import compare as run
     from kg2rag.evaluation.metric_names import DEFAULT_METRICS
     from kg2rag.extraction.sources import takes_file
-    from kg2rag.report import pairs_table
+    from kg2rag.report import margin_table, pairs_table
     from kg2rag.retrievers.adapters import Recorded
 
     names = list(DEFAULT_METRICS) if metrics is None else split_names(metrics)
@@ -58,6 +63,8 @@ def compare(
             seed=seed,
             command=shlex.join(["kg2rag", *sys.argv[1:]]),
             counter=counter_of(kb.embedder),
+            family=family,
+            clustered=clustered,
         )
     folder = out or Path("reports") / data.dataset
     result.save(folder)
@@ -65,6 +72,8 @@ def compare(
     console.print(result)
     if pairs is not None:
         console.print(pairs_table(result.sheet, result.pairs(pairs), pairs))
+    if margin is not None:
+        console.print(margin_table(result.sheet, result.non_inferiority(margin), result.metrics[0], margin))
     graphs = [(name.partition(":")[0], file) for name, file in questions.graph_files.items()]
     offers = [f"  --graph {kind}:{file}" for kind, file in graphs if takes_file(kind)]
     if on.graph == "mentions" and offers:

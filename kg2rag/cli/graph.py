@@ -66,6 +66,7 @@ def compare_graphs(
 
     from kg2rag.evaluation import compare
     from kg2rag.knowledge import KnowledgeBase
+    from kg2rag.report import placebo_table
     from kg2rag.retrievers.systems import build, build_all
 
     questions = data.load(limit, seed)
@@ -92,4 +93,6 @@ def compare_graphs(
     result.save(folder)
     console = Console()
     console.print(result)
+    if placebo > 1:
+        console.print(placebo_table(result.sheet, result.against_placebo(), result.metrics[0]))
     console.print(f"Report: {folder / 'report.html'}", highlight=False, soft_wrap=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -21,8 +21,8 @@ from kg2rag.evaluation.graphs import Strategy, over_graphs
 from kg2rag.evaluation.metric_names import DEFAULT_METRICS, Metric, Metrics, own_functions, parse_metrics
 from kg2rag.evaluation.metrics import checked_scores
 from kg2rag.evaluation.running import System, check_systems, remarks, run
-from kg2rag.evaluation.score_table import per_query_table, score_table
-from kg2rag.types import GoldUnit, QADataset, Ranking, at_least, require, require_dataset, require_k
+from kg2rag.evaluation.score_table import FAMILIES, Family, per_query_table, score_table
+from kg2rag.types import GoldUnit, QADataset, Ranking, at_least, one_of, require, require_dataset, require_k
 
 if TYPE_CHECKING:
     from kg2rag.knowledge import KnowledgeBase
@@ -42,6 +42,8 @@ def compare(
     unit: GoldUnit | None = None,
     command: str | None = None,
     counter: TokenCounter | None = None,
+    family: Family = "metric",
+    clustered: bool = False,
 ) -> Comparison:
     """Run systems on the same questions and compare them with a baseline.
 
@@ -63,6 +65,10 @@ def compare(
     unit : judge "passage"s or "document"s; the data set's own unit where not given.
     command : what the user typed, for `config.json`.
     counter : counts tokens; `kg2rag.compute.tokens.counter_of(kb.embedder)`, or the default encoder's where not given.
+    family : of tests that Holm's correction runs over: the systems within each "metric", or "all" metrics together,
+        for a claim that rests on several.
+    clustered : resample questions that share gold together, for they are not independent: wider intervals, and
+        tests that take a shared passage for one piece of evidence.
 
     Raises
     ------
@@ -73,6 +79,7 @@ def compare(
     require_dataset(data)
     require_k(k)
     require("batch_size", batch_size, int, at_least(1))
+    require("family", family, str, one_of(FAMILIES))
     repeated = check_systems(systems if graphs is None else over_graphs(systems, graphs))
     if baseline is None:
         baseline = "dense" if "dense" in repeated else next(iter(repeated))
@@ -87,7 +94,12 @@ def compare(
         runs[name] = [rankings for rankings, _ in done]
         ms_per_query[name] = round(sum(ms for _, ms in done) / len(done), 3)
     tokens, judged = PassageTokens(data.corpus, counter), unit or data.unit
-    tables = _tables(runs, data, parsed, k=k, unit=judged, baseline=baseline, seed=seed, tokens=tokens)
+    scored = _score(runs, data, parsed, k=k, unit=judged, tokens=tokens)
+    names = [metric.name for metric in parsed]
+    frames = {name: sum(alike[1:], start=alike[0]) / len(alike) for name, alike in scored.items()}
+    per_query, per_seed = per_query_table(frames, data, names), _per_seed(scored, names)
+    together = {name: [ranking for run in alike for ranking in run] for name, alike in runs.items()}
+    read = sorted({metric.k or k for metric in parsed if metric.tokens is None})
     config = {
         "data": {
             "name": data.name,
@@ -109,6 +121,8 @@ def compare(
         "k": k,
         "baseline": baseline,
         "seed": seed,
+        "family": family,
+        "clustered": clustered,
         "batch_size": batch_size,
         "tokens": repr(tokens.counter),
         "command": command,
@@ -122,41 +136,32 @@ def compare(
         rankings={name: alike[0] for name, alike in runs.items()},
         ms_per_query=ms_per_query,
         baseline=baseline,
-        **tables,
+        per_query=per_query,
+        per_seed=per_seed,
+        scores=score_table(per_query, names, baseline, seed, per_seed, family=family, clustered=clustered),
+        curve=depth_curve(frames, k),
+        token_curve=token_curve(together, data, tokens, k, judged),
+        sizes=returned_sizes(together, tokens, read),
         inputs=Inputs(first, data),
         config={**config, "fingerprint": described.fingerprint(config)},
     )
 
 
-def _tables(
+def _score(
     runs: Mapping[str, Sequence[Sequence[Ranking]]],
     data: QADataset,
     metrics: Sequence[Metric],
     *,
     k: int,
     unit: GoldUnit,
-    baseline: str,
-    seed: int,
     tokens: PassageTokens,
-) -> dict[str, Any]:
-    """The tables of a `Comparison`; `runs` are the checked rankings of every seed."""
+) -> dict[str, list[pd.DataFrame]]:
+    """System -> the scores of each of its runs, by metric and of the recall at every depth of the curve."""
     names = [metric.name for metric in metrics]
     of_curve = [Metric.parse(f"recall@{depth}") for depth in depths_below(k) if f"recall@{depth}" not in names]
-    scored = {
+    return {
         name: [checked_scores(run, data, [*metrics, *of_curve], unit=unit, tokens=tokens) for run in alike]
         for name, alike in runs.items()
-    }
-    frames = {name: sum(alike[1:], start=alike[0]) / len(alike) for name, alike in scored.items()}
-    together = {name: [ranking for run in alike for ranking in run] for name, alike in runs.items()}
-    per_query, per_seed = per_query_table(frames, data, names), _per_seed(scored, names)
-    read = sorted({metric.k or k for metric in metrics if metric.tokens is None})
-    return {
-        "per_query": per_query,
-        "per_seed": per_seed,
-        "scores": score_table(per_query, names, baseline, seed, per_seed),
-        "curve": depth_curve(frames, k),
-        "token_curve": token_curve(together, data, tokens, k, unit),
-        "sizes": returned_sizes(together, tokens, read),
     }
 
 

@@ -15,10 +15,11 @@ import pandas as pd
 from kg2rag import report
 from kg2rag.evaluation import diagnosis, storage
 from kg2rag.evaluation.budgets import against_others, larger_sets
-from kg2rag.evaluation.metric_names import Metrics
-from kg2rag.evaluation.pairs import pair_table
+from kg2rag.evaluation.metric_names import Metrics, bounds
+from kg2rag.evaluation.pairs import non_inferiority, pair_table
+from kg2rag.evaluation.placebo import SUFFIX, against_placebo
 from kg2rag.evaluation.score_table import ABOUT, GROUPS, Group, grouped_means, largest_differences, says_anything
-from kg2rag.types import Ranking
+from kg2rag.types import FloatArray, IntArray, Ranking
 
 if TYPE_CHECKING:
     from kg2rag.evaluation.diagnosis.fates import Formatter
@@ -42,8 +43,8 @@ class Comparison:
     Attributes
     ----------
     rankings : system -> its rankings, in the order of the questions; of the first seed, where it ran under several.
-    per_query : one row per system and question: query_id, system, type, hops, gold (how many), question, one column per
-        metric; means over seeds, where a system ran under several.
+    per_query : one row per system and question: query_id, system, type, hops, gold (how many), cluster (questions that
+        share gold), question, one column per metric; means over seeds, where a system ran under several.
     scores : one row per system and metric: mean, interval, tests against the baseline; see `score_table`.
     curve : mean recall by depth (index `k`), one column per system.
     ms_per_query : system -> milliseconds, without the time to build indexes and encode queries where `prepare` does it.
@@ -128,6 +129,7 @@ class Comparison:
             groups={name: self.compare_by(name) for name in GROUPS if says_anything(self.per_query, name)},
             differences=self.differences(),
             pairs=self.pairs() if 1 < len(self.systems) <= PAIRS_IN_REPORT else None,
+            placebos=self.against_placebo() if self._has_placebos else None,
         )
 
     def pairs(self, metric: str | None = None) -> pd.DataFrame:
@@ -135,9 +137,35 @@ class Comparison:
 
         Holm's correction runs over all pairs, so p_holm is larger here than in `scores`, which makes fewer tests.
         """
+        return pair_table(
+            self._by_system(metric),
+            self.config.get("seed", 0),
+            bounds=bounds(self._metric(metric)),
+            groups=self._clusters(),
+        )
+
+    def non_inferiority(self, margin: float, metric: str | None = None) -> pd.DataFrame:
+        """Whether each system is worse than the baseline by less than a margin; see `pairs.non_inferiority`.
+
+        The margin is in the metric's own unit, .02 for two points of recall, and is chosen before the scores are seen.
+        """
+        return non_inferiority(self._by_system(metric), self.baseline, margin, self._clusters())
+
+    def against_placebo(self, metric: str | None = None) -> pd.DataFrame:
+        """What each graph brings beyond its shufflings, tested over questions and shufflings.
+
+        Of comparisons over graphs and placebos called "graph" and "graph-shuffled"; see `placebo.against_placebo`.
+        """
+        return against_placebo(self.per_query, self.per_seed, self._metric(metric))
+
+    def _by_system(self, metric: str | None) -> dict[str, FloatArray]:
         grouped = self.per_query.groupby("system", sort=False)[self._metric(metric)]
-        scores = {name: grouped.get_group(name).to_numpy(dtype=float) for name in self.systems}
-        return pair_table(scores, self.config.get("seed", 0))
+        return {name: grouped.get_group(name).to_numpy(dtype=float) for name in self.systems}
+
+    def _clusters(self) -> IntArray | None:
+        """The label of each question, where questions that share gold are to be resampled together."""
+        one = self.per_query.loc[self.per_query["system"] == self.systems[0], "cluster"]
+        return one.to_numpy() if self.config.get("clustered") else None
 
     def budgets(self) -> pd.DataFrame:
         """How much each system returns: `sizes`, beside the median of the others (hits_ratio, tokens_ratio, larger)."""
@@ -181,6 +209,11 @@ class Comparison:
         rankings = {name: self.rankings[_known("system", name, self.systems)] for name in (a, b)}
         data = self._inputs_of(a)[1] if data is None else data
         return diagnosis.compare_queries(rankings, self.per_query, data, metric=self._metric(metric), limit=limit)
+
+    @property
+    def _has_placebos(self) -> bool:
+        runs = set() if self.per_seed is None else set(self.per_seed["system"])
+        return any(f"{name}{SUFFIX}" in runs for name in self.systems)
 
     def _metric(self, name: str | None) -> str:
         return _known("metric", name or self.metrics[0], self.metrics)

@@ -27,6 +27,8 @@ CUT = tuple("all_recall dcg dcg_burges f1 hit_rate hits map mrr ndcg ndcg_burges
 """Metrics that take a depth, `@k`, or a budget, `@Ntokens`; without one they read the whole ranking."""
 WHOLE = ("r-precision",)
 """Metrics that choose their depth themselves: ranx ignores a given one, so none is accepted."""
+UNBOUNDED = ("dcg", "dcg_burges", "hits")
+"""Metrics that may exceed 1."""
 SUPPORT = ("support_f1", "support_precision", "support_recall")
 """HotpotQA's supporting-sentence metrics, with or without `@k`, where k counts passages."""
 IR_MEASURES = {
@@ -45,7 +47,7 @@ GROUP = "kg2rag.metrics"
 REPEATED = 10
 """So many questions are scored twice, to detect a metric that draws random numbers or remembers its calls."""
 _COLUMN = re.compile(r"[A-Za-z][A-Za-z0-9_.@+-]*")
-_RESERVED = ("query_id", "system", "type", "hops", "gold", "question", "ms_per_query")  # columns of result tables
+_RESERVED = "query_id system type hops gold cluster question ms_per_query".split()  # columns of result tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,15 @@ class Metric:
             raise ValueError(f"Unknown metric {name!r}. Known: {known_metrics()}; k and N count from 1.{_close(name)}")
         number = int(depth) if depth else None
         return cls(name, base, None, number) if tokens else cls(name, base, number)
+
+
+def bounds(name: str) -> tuple[float, float] | None:
+    """The range of a metric by its column name; None where it has none or it is not known, as of a function's."""
+    try:
+        metric = Metric.parse(name)
+    except ValueError:
+        return None
+    return None if metric.function or metric.base in UNBOUNDED else (0.0, 1.0)
 
 
 def known_metrics() -> str:

@@ -1,9 +1,6 @@
 """Scores of several systems -> every pair of them tested; and whether the best is better than all the others.
 
 All pairs are one family under Holm's correction, so that the chance of any false finding among them stays below 5 %.
-Power is that of the paired t-test, by statsmodels; the randomisation test's is about the same (Smucker, Allan &
-Carterette, CIKM 2007). Method: Cohen, "Statistical Power Analysis for the Behavioral Sciences", 2nd ed. (1988), Sec.
-2.3 to 2.5.
 """
 
 from __future__ import annotations
@@ -13,41 +10,43 @@ from itertools import combinations
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
+from kg2rag.evaluation.intervals import interval_of_mean
+from kg2rag.evaluation.per_question import EQUAL, by_group
+from kg2rag.evaluation.power import detectable_difference
 from kg2rag.evaluation.significance import (
-    RESAMPLES,
-    bootstrap_interval,
     effect_size,
     holm,
     paired_test,
     paired_tests,
+    resamples_for,
     win_tie_loss,
 )
-from kg2rag.types import FloatArray
-
-_PER_PAIR = 100
-"""Resamples per pair: a drawn p is at least 2 / resamples, which times the number of pairs must be below the level."""
-
-LEVEL = 0.05
-"""The chance of a false finding that is accepted within a family of tests."""
-POWER = 0.80
-"""The chance of seeing a difference that is there: the convention of Cohen (1988)."""
+from kg2rag.types import FloatArray, IntArray
 
 
-def pair_table(scores: Mapping[str, FloatArray], seed: int = 0, resamples: int | None = None) -> pd.DataFrame:
+def pair_table(
+    scores: Mapping[str, FloatArray],
+    seed: int = 0,
+    resamples: int | None = None,
+    *,
+    bounds: tuple[float, float] | None = None,
+    groups: IntArray | None = None,
+) -> pd.DataFrame:
     """Every pair of systems in one metric, in the order of the systems.
 
     Parameters
     ----------
     scores : system -> (n_queries,).
     resamples : of the randomisation test; 20 000, and more where the correction for many pairs needs it.
+    bounds : the range of the metric; None where it has none.
+    groups : (n_queries,) labels of questions that are resampled together, as those that share gold.
 
     Returns
     -------
-    One row per pair: a, b, difference (of the means, a - b), ci_low, ci_high (95 %, paired bootstrap), p and p_holm
-    (randomisation), p_t and p_t_holm (paired t-test), effect_size (Cohen's d_z), detectable (the smallest difference
-    seen with 80 % power), wins, ties, losses (of a).
+    One row per pair: a, b, difference (of the means, a - b), ci_low, ci_high (95 %, see `interval_of_mean`), p and
+    p_holm (randomisation), p_t and p_t_holm (paired t-test), effect_size (Cohen's d_z), detectable (the smallest
+    difference seen with 80 % power), wins, ties, losses (of a).
     """
     pairs = list(combinations(scores, 2))
     columns = ["a", "b", "difference", "ci_low", "ci_high", "p", "p_holm", "p_t", "p_t_holm"]
@@ -56,9 +55,12 @@ def pair_table(scores: Mapping[str, FloatArray], seed: int = 0, resamples: int |
         return pd.DataFrame(columns=columns)
     first = np.stack([scores[a] for a, _ in pairs], axis=1)
     second = np.stack([scores[b] for _, b in pairs], axis=1)
-    low, high = bootstrap_interval(first - second, seed=seed)
-    p = randomised_pairs({name: column[:, None] for name, column in scores.items()}, pairs, seed, resamples)[:, 0]
-    p_t, effect = t_test(first, second)
+    widest = None if bounds is None else (bounds[0] - bounds[1], bounds[1] - bounds[0])
+    low, high = interval_of_mean(first - second, bounds=widest, groups=groups, seed=seed)
+    drawn = resamples or resamples_for(len(pairs))
+    single = {name: column[:, None] for name, column in scores.items()}
+    p = randomised_pairs(single, pairs, seed, drawn, groups)[:, 0]
+    p_t, effect = t_test(first, second, groups)
     named = {"a": [a for a, _ in pairs], "b": [b for _, b in pairs], "difference": (first - second).mean(axis=0)}
     tested = {"ci_low": low, "ci_high": high, "p": p, "p_holm": holm(p), "p_t": p_t, "p_t_holm": corrected(p_t)}
     sizes = {"effect_size": effect, "detectable": detectable_difference(first, second, len(pairs))}
@@ -67,7 +69,11 @@ def pair_table(scores: Mapping[str, FloatArray], seed: int = 0, resamples: int |
 
 
 def randomised_pairs(
-    scores: Mapping[str, FloatArray], pairs: list[tuple[str, str]], seed: int, resamples: int | None = None
+    scores: Mapping[str, FloatArray],
+    pairs: list[tuple[str, str]],
+    seed: int,
+    resamples: int,
+    groups: IntArray | None = None,
 ) -> FloatArray:
     """Uncorrected p-values of the randomisation test of some pairs, in every metric.
 
@@ -80,8 +86,7 @@ def randomised_pairs(
     first = np.concatenate([names.index(a) * n_metrics + metrics for a, _ in pairs])
     second = np.concatenate([names.index(b) * n_metrics + metrics for _, b in pairs])
     table = np.concatenate([scores[name] for name in names], axis=1)
-    drawn = resamples or max(RESAMPLES, _PER_PAIR * len(pairs))
-    return paired_tests(table, first, second, seed, drawn).reshape(len(pairs), n_metrics)
+    return paired_tests(table, first, second, seed, resamples, groups).reshape(len(pairs), n_metrics)
 
 
 def p_of_best(scores: Mapping[str, FloatArray], pairs: list[tuple[str, str]], p: FloatArray) -> list[tuple[str, float]]:
@@ -109,51 +114,55 @@ def p_of_best(scores: Mapping[str, FloatArray], pairs: list[tuple[str, str]], p:
     return found
 
 
-def t_test(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """p-values of the paired t-test and effect sizes, (n_columns,) each; blank (NaN) for a single query."""
-    if len(a) < 2:
+def t_test(a: FloatArray, b: FloatArray, groups: IntArray | None = None) -> tuple[FloatArray, FloatArray]:
+    """p-values of the paired t-test and effect sizes, (n_columns,) each; blank (NaN) for a single query or group."""
+    if len(a) < 2 or (groups is not None and len(np.unique(groups)) < 2):
         blank = np.full(a.shape[1], np.nan)
         return blank, blank
-    return paired_test(a, b, method="t"), effect_size(a, b)
+    return paired_test(a, b, method="t", groups=groups), effect_size(a, b)
+
+
+def non_inferiority(
+    scores: Mapping[str, FloatArray], baseline: str, margin: float, groups: IntArray | None = None
+) -> pd.DataFrame:
+    """Whether each system is worse than a baseline by less than a margin, in one metric.
+
+    That two systems do not differ significantly does not say that they are as good; this does, below .05. The
+    hypothesis that a system is worse by `margin` or more is tested by a one-sided paired t-test, with Holm's correction
+    over the systems [Blackwelder, "Proving the Null Hypothesis in Clinical Trials", Control. Clin. Trials 3, 1982].
+
+    Parameters
+    ----------
+    scores : system -> (n_queries,), at least two queries.
+    margin : above 0, in the metric's own unit, chosen before the scores were seen.
+    groups : (n_queries,) labels of questions that are not independent.
+
+    Returns
+    -------
+    One row per system but the baseline: system, difference (of the means), low (one-sided, 95 %), p, p_holm.
+    """
+    from scipy.stats import ttest_1samp
+
+    if not margin > 0:
+        raise ValueError(f"margin must be above 0, not {margin}: the loss that would not matter, as .02.")
+    columns = ["system", "difference", "low", "p", "p_holm"]
+    others = [name for name in scores if name != baseline]
+    if not others:
+        return pd.DataFrame(columns=columns)
+    difference = np.stack([scores[name] - scores[baseline] for name in others])
+    together, counts = by_group(difference + margin, groups)
+    if len(counts) < 2:
+        raise ValueError("Non-inferiority needs at least two questions that are independent.")
+    size = difference.shape[1] / len(counts)  # queries a group, on average: sums of groups -> means of queries
+    # Without any spread the difference is as it is, above the margin or not.
+    p, low = np.where(together[:, 0] > 0, 0.0, 1.0), difference.mean(axis=1)
+    varied = np.ptp(together, axis=1) > EQUAL
+    test = ttest_1samp(together[varied], 0.0, axis=1, alternative="greater")
+    p[varied], low[varied] = test.pvalue, test.confidence_interval(0.95).low / size - margin
+    values = (others, difference.mean(axis=1), low, p, holm(p))
+    return pd.DataFrame(dict(zip(columns, values, strict=True)))
 
 
 def corrected(p: FloatArray) -> FloatArray:
     """Holm's correction, blank where there are no p-values."""
     return p if np.isnan(p).any() else holm(p)
-
-
-def detectable_effect(n_queries: int, tests: int = 1, *, level: float = LEVEL, power: float = POWER) -> float:
-    """The smallest effect (Cohen's d_z) that a two-sided paired t-test over `n_queries` sees with that power.
-
-    `tests` : in the family; the level is divided by it, as for the smallest p-value of Holm's correction.
-    Returns above 0; NaN where there are too few queries for statsmodels to find one (below about five).
-    """
-    from statsmodels.stats.power import TTestPower
-
-    if n_queries < 2:
-        return float("nan")
-    test, alpha = TTestPower(), level / max(tests, 1)
-    effect = float(test.solve_power(nobs=n_queries, alpha=alpha, power=power, alternative="two-sided"))
-    # Where its search fails, solve_power returns a bound of it as if it were the solution.
-    solved = abs(float(test.power(effect, n_queries, alpha)) - power) < 1e-3
-    return effect if solved else float("nan")
-
-
-def detectable_difference(a: ArrayLike, b: ArrayLike, tests: int = 1) -> FloatArray:
-    """The smallest difference of means that these questions would probably show, given how much a - b varies.
-
-    Parameters
-    ----------
-    a, b : (n_queries,) or (n_queries, n_columns).
-    tests : in the family, see `detectable_effect`.
-
-    Returns
-    -------
-    () or (n_columns,), in the metric's own unit; NaN where a and b never differ, for then nothing is known.
-    """
-    difference = np.asarray(a, dtype=np.float64) - np.asarray(b, dtype=np.float64)
-    if len(difference) < 2:
-        return np.full(difference.shape[1:], np.nan)
-    spread = difference.std(axis=0, ddof=1)
-    found: FloatArray = np.where(spread > 0, spread, np.nan) * detectable_effect(len(difference), tests)
-    return found

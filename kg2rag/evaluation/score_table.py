@@ -12,13 +12,18 @@ from typing import Literal, get_args
 import numpy as np
 import pandas as pd
 
-from kg2rag.evaluation.pairs import corrected, detectable_difference, p_of_best, randomised_pairs, t_test
-from kg2rag.evaluation.significance import RESAMPLES, bootstrap_interval, win_tie_loss
-from kg2rag.types import FloatArray, QADataset
+from kg2rag.evaluation.intervals import interval_of_mean
+from kg2rag.evaluation.metric_names import bounds
+from kg2rag.evaluation.pairs import corrected, p_of_best, randomised_pairs, t_test
+from kg2rag.evaluation.power import detectable_difference
+from kg2rag.evaluation.significance import resamples_for, win_tie_loss
+from kg2rag.types import FloatArray, IntArray, QADataset
 
 Group = Literal["type", "hops", "gold"]
 GROUPS: tuple[Group, ...] = get_args(Group)
-ABOUT = ("query_id", "system", "type", "hops", "gold", "question")
+Family = Literal["metric", "all"]
+FAMILIES: tuple[Family, ...] = get_args(Family)
+ABOUT = ("query_id", "system", "type", "hops", "gold", "cluster", "question")
 """The columns of `Comparison.per_query` that are not metrics."""
 MANY = 20
 """With more systems than this no best one is determined: it would need a test of every pair."""
@@ -28,13 +33,18 @@ TESTS = ("p_t_holm", "effect_size", "detectable", "p_best", "seed_sd")
 
 
 def per_query_table(frames: Mapping[str, pd.DataFrame], data: QADataset, metrics: Sequence[str]) -> pd.DataFrame:
-    """One row per system and question: query_id, system, type, hops, gold (how many), question, then the metrics."""
+    """One row per system and question.
+
+    Columns query_id, system, type, hops, gold (how many), cluster (a number that questions share where they share gold,
+    directly or through others), question, then the metrics.
+    """
     about = pd.DataFrame(
         {
             "query_id": [question.id for question in data.questions],
             "type": [question.type for question in data.questions],
             "hops": pd.array([question.hops for question in data.questions], dtype="Int64"),
             "gold": pd.array([len(question.gold) for question in data.questions], dtype="Int64"),
+            "cluster": sharing_gold(data),
             "question": [question.text for question in data.questions],
         }
     )
@@ -46,32 +56,54 @@ def per_query_table(frames: Mapping[str, pd.DataFrame], data: QADataset, metrics
     return pd.concat(parts, ignore_index=True)
 
 
+def sharing_gold(data: QADataset) -> IntArray:
+    """A number for each question, the same for two that have a gold passage in common, directly or through others."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    rows = np.repeat(np.arange(len(data)), [len(question.gold) for question in data.questions])
+    ids = [id_ for question in data.questions for id_ in question.gold]
+    _, columns = np.unique(np.array(ids, dtype=object), return_inverse=True)
+    member = csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(data), int(columns.max(initial=-1)) + 1))
+    number: IntArray = connected_components(member @ member.T, directed=False)[1]
+    return number
+
+
 def score_table(
-    per_query: pd.DataFrame, metrics: Sequence[str], baseline: str, seed: int, per_seed: pd.DataFrame | None = None
+    per_query: pd.DataFrame,
+    metrics: Sequence[str],
+    baseline: str,
+    seed: int,
+    per_seed: pd.DataFrame | None = None,
+    *,
+    family: Family = "metric",
+    clustered: bool = False,
 ) -> pd.DataFrame:
     """One row per system and metric.
 
-    Columns system, metric, mean, ci_low, ci_high (95 %, bootstrap over questions); then against the baseline, where
+    Columns system, metric, mean, ci_low, ci_high (95 %, see `interval_of_mean`); then against the baseline, where
     its own row is blank (NaN): p_holm (randomisation), wins, ties, losses, p_t_holm (paired t-test), effect_size
     (Cohen's d_z), detectable (the smallest difference seen with 80 % power); then p_best, for the best of a metric
     alone and among up to `MANY` systems (see `pairs.p_of_best`), and seed_sd, the standard deviation of the mean
     between seeds (see `replicates`).
 
-    Within a metric, Holm's correction runs over all systems but the baseline. Every metric is a family of its own: a
-    claim that rests on several should say so.
+    Holm's correction runs over all systems but the baseline, within a metric or, with `family="all"`, over all metrics
+    together: for a claim that rests on several. With `clustered`, questions that share gold are resampled together.
     """
     systems = list(dict.fromkeys(per_query["system"]))
     values = {
         name: per_query.loc[per_query["system"] == name, list(metrics)].to_numpy(dtype=np.float64) for name in systems
     }
-    low, high = bootstrap_interval(np.concatenate(list(values.values()), axis=1), seed=seed)
+    groups = per_query.loc[per_query["system"] == systems[0], "cluster"].to_numpy() if clustered else None
+    low, high = _intervals(values, metrics, seed, groups)
     frame = pd.DataFrame(product(systems, metrics), columns=["system", "metric"])
     frame = frame.assign(mean=np.concatenate([values[name].mean(axis=0) for name in systems]), ci_low=low, ci_high=high)
     everyone = 1 < len(systems) <= MANY
     others = [name for name in systems if name != baseline]
     pairs = list(combinations(systems, 2)) if everyone else [(baseline, name) for name in others]
-    p = randomised_pairs(values, pairs, seed, RESAMPLES) if pairs else np.empty((0, len(metrics)))
-    tests = _against(values, metrics, baseline, p[[baseline in pair for pair in pairs]])
+    drawn = resamples_for(len(others) * (len(metrics) if family == "all" else 1))
+    p = randomised_pairs(values, pairs, seed, drawn, groups) if pairs else np.empty((0, len(metrics)))
+    tests = _against(values, metrics, baseline, p[[baseline in pair for pair in pairs]], family, groups)
     frame = frame.merge(tests, on=["system", "metric"], how="left", sort=False)
     frame["p_best"] = np.nan
     for metric, (name, p_best) in zip(metrics, p_of_best(values, pairs, p) if everyone else [], strict=everyone):
@@ -80,7 +112,27 @@ def score_table(
     return frame.astype(dict.fromkeys(COUNTS, "Int64"))
 
 
-def _against(values: Mapping[str, FloatArray], metrics: Sequence[str], baseline: str, p: FloatArray) -> pd.DataFrame:
+def _intervals(
+    values: Mapping[str, FloatArray], metrics: Sequence[str], seed: int, groups: IntArray | None
+) -> tuple[FloatArray, FloatArray]:
+    """In the order (system, metric)."""
+    table = np.stack(list(values.values()), axis=1)  # (n_queries, n_systems, n_metrics)
+    found = [
+        interval_of_mean(table[:, :, at], bounds=bounds(name), groups=groups, seed=seed)
+        for at, name in enumerate(metrics)
+    ]
+    low, high = np.stack(found, axis=-1)
+    return low.ravel(), high.ravel()
+
+
+def _against(
+    values: Mapping[str, FloatArray],
+    metrics: Sequence[str],
+    baseline: str,
+    p: FloatArray,
+    family: Family,
+    groups: IntArray | None,
+) -> pd.DataFrame:
     """The tests of all systems but the baseline, one row per system and metric; `p`: uncorrected, a row per system."""
     columns = ["system", "metric", "p_holm", *COUNTS, *TESTS[:3]]
     others = [name for name in values if name != baseline]
@@ -88,19 +140,20 @@ def _against(values: Mapping[str, FloatArray], metrics: Sequence[str], baseline:
         return pd.DataFrame(columns=columns).astype(dict.fromkeys(columns[2:], float))
     first = np.concatenate([values[name] for name in others], axis=1)
     second = np.tile(values[baseline], len(others))
-    p_t, effect = t_test(first, second)
+    p_t, effect = t_test(first, second, groups)
     frame = pd.DataFrame(product(others, metrics), columns=columns[:2])
-    frame["p_holm"] = _within_metrics(p, len(metrics))
+    each = len(metrics) if family == "metric" else 1
+    frame["p_holm"] = _corrected(p.ravel(), each)
     frame[list(COUNTS)] = [win_tie_loss(first[:, i], second[:, i]) for i in range(first.shape[1])]
-    frame["p_t_holm"] = _within_metrics(p_t, len(metrics))
+    frame["p_t_holm"] = _corrected(p_t, each)
     frame["effect_size"] = effect
-    frame["detectable"] = detectable_difference(first, second, len(others))
+    frame["detectable"] = detectable_difference(first, second, first.shape[1] // each)
     return frame
 
 
-def _within_metrics(p: FloatArray, n_metrics: int) -> FloatArray:
-    """Holm's correction within every metric, of p-values in the order (system, metric)."""
-    return np.stack([corrected(family) for family in p.reshape(-1, n_metrics).T], axis=1).ravel()
+def _corrected(p: FloatArray, families: int) -> FloatArray:
+    """Holm's correction of p-values in the order (system, metric), within each metric or, of one family, over all."""
+    return np.stack([corrected(family) for family in p.reshape(-1, families).T], axis=1).ravel()
 
 
 def _spread(frame: pd.DataFrame, per_seed: pd.DataFrame | None) -> FloatArray:

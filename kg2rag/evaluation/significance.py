@@ -1,7 +1,7 @@
-"""Scores per query -> intervals, p-values, counts of wins; whole tables at once, by scipy and statsmodels.
+"""Scores per query -> p-values, effect sizes, counts of wins; whole tables at once, by scipy and statsmodels.
 
-References: Efron & Tibshirani, "An Introduction to the Bootstrap" (1993), ch. 13. Smucker, Allan & Carterette, "A
-Comparison of Statistical Significance Tests for Information Retrieval Evaluation", CIKM 2007 (why randomisation).
+References: Smucker, Allan & Carterette, "A Comparison of Statistical Significance Tests for Information Retrieval
+Evaluation", CIKM 2007 (why randomisation). Davison & Hinkley, "Bootstrap Methods and their Application" (1997), ch. 4.
 Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scand. J. Statist. 6 (1979). Lakens, "Calculating and
 Reporting Effect Sizes to Facilitate Cumulative Science", Front. Psychol. 4:863 (2013).
 """
@@ -9,20 +9,25 @@ Reporting Effect Sizes to Facilitate Cumulative Science", Front. Psychol. 4:863 
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from kg2rag.evaluation.per_question import EQUAL, by_group, columns
 from kg2rag.types import FloatArray, IntArray
 
-EQUAL = 1e-9
-"""Scores that differ by no more than this are a tie."""
 RESAMPLES = 20_000
+"""Of one test; a family of tests draws more, see `resamples_for`."""
 _CELLS = 2_000_000  # resampled scores in memory at once; 16 MB
 _NULL = 20_000_000  # resampled differences in memory at once; 160 MB
+_CHUNK = 40_000  # resamples drawn at once, whatever is tested, so that what is drawn does not depend on it
+_CERTAIN = 200  # resampled sums beyond the observed one at which a p-value is known to 7 % and no more are drawn
+_PER_TEST = 4_000  # twice what the smallest p of a family needs to stay below .001 when it is corrected for the others
+_EXACT = 2**52  # whole numbers up to here, and their sums, are exact in float64
+_DENOMINATORS = 2520  # divisible by 1 to 10: multiples of 1/3, 1/7 … are whole numbers of such units
 
 
 class Counts(NamedTuple):
@@ -33,45 +38,13 @@ class Counts(NamedTuple):
     losses: int
 
 
-def bootstrap_interval(
-    values: ArrayLike, level: float = 0.95, resamples: int = 10_000, seed: int = 0
-) -> tuple[FloatArray, FloatArray]:
-    """Percentile bootstrap interval of the mean over queries.
+def resamples_for(tests: int) -> int:
+    """How many times a family of tests is resampled, so that its smallest p can be below .001 after correction.
 
-    The percentile method, not BCa: BCa is undefined where all values are equal, common for metrics at 0 or 1, and its
-    correction is small for means of a hundred queries and more. The interval of a constant is that constant.
-
-    Parameters
-    ----------
-    values : (n_queries,) or (n_queries, n_columns). All columns see the same resampled queries, so columns may be
-        compared, and the interval of a column depends neither on the others nor on their order. For a difference of
-        two systems pass the differences: that is the paired bootstrap.
-    level : in (0, 1).
-
-    Returns
-    -------
-    low, high : () or (n_columns,) each.
+    >>> resamples_for(6), resamples_for(153)
+    (24000, 612000)
     """
-    from scipy.stats import bootstrap
-
-    if not 0 < level < 1:
-        raise ValueError(f"level must be between 0 and 1, not {level}.")
-    table, one = _columns(values)
-    if table.shape[1] == 1:  # scipy wants two observations; one has no spread to resample
-        low = high = table[:, 0]
-    else:
-        interval = bootstrap(
-            (table,),
-            np.mean,
-            n_resamples=resamples,
-            confidence_level=level,
-            method="percentile",
-            axis=-1,
-            batch=max(1, _CELLS // table.size),
-            rng=np.random.default_rng(seed),
-        ).confidence_interval
-        low, high = interval.low, interval.high
-    return (low[0], high[0]) if one else (low, high)
+    return max(RESAMPLES, _PER_TEST * tests)
 
 
 def paired_test(
@@ -81,19 +54,23 @@ def paired_test(
     *,
     resamples: int = RESAMPLES,
     method: Literal["randomisation", "t"] = "randomisation",
+    groups: ArrayLike | None = None,
 ) -> FloatArray:
     """Two-sided p-values of "a and b have the same mean", paired by query.
 
     The randomisation test swaps the two systems on each query at random, which flips the sign of the difference, and
-    counts how often the mean difference is at least as large as observed. With at most `resamples` ways to swap it
-    tries all of them, otherwise it draws and counts the observed one in, on either side: p is never below
-    2 / (resamples + 1).
+    counts how often the mean difference is at least as large as observed. With at most `resamples` ways to swap (and
+    40,000) it tries all of them, otherwise it draws and counts the observed one in, on either side: p is never below
+    2 / (resamples + 1). Drawing ends early where p is certain: with 200 sums beyond the observed one it is known to
+    7 % of itself [Besag & Clifford, "Sequential Monte Carlo p-values", Biometrika 78 (1991)]. Sums are of whole
+    numbers, so they are the same on every processor.
 
     Parameters
     ----------
     a, b : (n_queries,) or (n_queries, n_columns). All columns see the same swaps, so a p-value depends neither on the
         other columns nor on their order.
     method : "t" is Student's paired t-test.
+    groups : (n_queries,) labels; queries of one label are swapped together, for they are not independent.
 
     Returns
     -------
@@ -102,17 +79,23 @@ def paired_test(
     if method not in ("randomisation", "t"):
         raise ValueError(f"method must be 'randomisation' or 't', not {method!r}.")
     difference, one = _difference(a, b)
+    difference, _ = by_group(difference, groups)
     if method == "t":
         p, _ = _student(difference, "The t-test")
     else:
-        columns = np.arange(len(difference))
+        each = np.arange(len(difference))
         nothing = np.zeros((1, difference.shape[1]))  # a difference is tested against none
-        p = _randomisation(np.concatenate([difference, nothing]), columns, np.full_like(columns, -1), resamples, seed)
+        p = _randomisation(np.concatenate([difference, nothing]), each, np.full_like(each, -1), resamples, seed)
     return p[0] if one else p
 
 
 def paired_tests(
-    scores: FloatArray, first: IntArray, second: IntArray, seed: int = 0, resamples: int = RESAMPLES
+    scores: FloatArray,
+    first: IntArray,
+    second: IntArray,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+    groups: ArrayLike | None = None,
 ) -> FloatArray:
     """The randomisation test of many pairs of columns, the same p-values as `paired_test` gives them one by one.
 
@@ -123,41 +106,77 @@ def paired_tests(
     ----------
     scores : (n_queries, n_columns).
     first, second : (n_pairs,) columns.
+    groups : as for `paired_test`.
 
     Returns
     -------
     (n_pairs,)
     """
-    table, _ = _columns(scores)
-    step = max(1, _NULL // resamples)
+    table, _ = by_group(columns(scores)[0], groups)
+    step = max(1, _NULL // _CHUNK)
     blocks = [slice(at, at + step) for at in range(0, len(first), step)]
     return np.concatenate([_randomisation(table, first[block], second[block], resamples, seed) for block in blocks])
 
 
 def _randomisation(table: FloatArray, first: IntArray, second: IntArray, resamples: int, seed: int) -> FloatArray:
-    from scipy.stats import permutation_test
-
     n_queries = table.shape[1]
     if n_queries == 1:  # scipy wants two; of the two ways to swap one query both are as extreme as observed
         return np.ones(len(first))
+    whole, unit = in_units(table)
+    rng = np.random.default_rng(seed)
+    if 2**n_queries <= min(resamples, _CHUNK):
+        p: FloatArray = _swapped(whole, unit, first, second, _CHUNK, rng).pvalue
+        return p
+    extreme = np.ones((2, len(first)))  # resampled sums at least as large, and at most, the observed ones among them
+    drawn, open_ = np.ones(len(first)), np.arange(len(first))
+    for at in range(0, resamples, _CHUNK):
+        test = _swapped(whole, unit, first[open_], second[open_], min(_CHUNK, resamples - at), rng)
+        null, observed = test.null_distribution, test.statistic
+        extreme[:, open_] += [(null >= observed).sum(axis=0), (null <= observed).sum(axis=0)]
+        drawn[open_] += len(null)
+        open_ = open_[extreme[:, open_].min(axis=0) < _CERTAIN]
+        if not len(open_):
+            break
+    return np.minimum(1, 2 * extreme.min(axis=0) / drawn)
+
+
+def _swapped(
+    whole: FloatArray, unit: float, first: IntArray, second: IntArray, resamples: int, rng: np.random.Generator
+) -> Any:
+    """Scipy's permutation test of pairs of columns under drawn swaps, or under all where they are few."""
+    from scipy.stats import permutation_test
 
     def sums(signs: FloatArray, axis: int) -> FloatArray:  # noqa: ARG001 - scipy names the axis; it is the last
-        # The resampled thing is the signs, drawn once for all columns. einsum, not BLAS, whose result for one column
-        # depends on the others; rounded, so that equal sums stay equal whatever the order of addition.
-        found: FloatArray = np.einsum("...q,cq->...c", signs, table)
-        return (found[..., first] - found[..., second]).round(9)
+        # The resampled thing is the signs, drawn once for all columns. Rounded, so that sums of scores that are no
+        # whole numbers of units are equal where they should be.
+        found: FloatArray = signs @ whole.T
+        return ((found[..., first] - found[..., second]) * unit).round(9)
 
-    p: FloatArray = permutation_test(
-        (np.ones(n_queries),),
+    return permutation_test(
+        (np.ones(whole.shape[1]),),
         sums,
         permutation_type="samples",
         n_resamples=resamples,
         vectorized=True,
         axis=-1,
-        batch=max(1, _CELLS // n_queries),
-        rng=np.random.default_rng(seed),
-    ).pvalue
-    return p
+        batch=max(1, _CELLS // whole.shape[1]),
+        rng=rng,
+    )
+
+
+def in_units(table: FloatArray) -> tuple[FloatArray, float]:
+    """Scores as whole numbers of a unit, so small that their sums by any signs stay exact, and the unit.
+
+    Exact sums do not depend on the order of addition, so neither on the processor nor on other columns.
+
+    >>> whole, unit = in_units(np.array([[1 / 3, 1 / 3, 1 / 3, -1.0]]))
+    >>> float(whole.sum())
+    0.0
+    """
+    largest = float(np.abs(table).max(initial=0.0)) or 1.0
+    exponent = np.floor(np.log2(_EXACT / _DENOMINATORS / table.shape[1]) - np.log2(largest))
+    scale = _DENOMINATORS * 2.0**exponent
+    return np.rint(table * scale), 1 / scale
 
 
 def _student(difference: FloatArray, what: str) -> tuple[FloatArray, FloatArray]:
@@ -223,22 +242,10 @@ def win_tie_loss(a: ArrayLike, b: ArrayLike) -> Counts:
 
 def _difference(a: ArrayLike, b: ArrayLike) -> tuple[FloatArray, bool]:
     """The paired differences a - b as (n_columns, n_queries), ties exactly 0, and whether they were one column."""
-    first, one = _columns(a)
-    second, _ = _columns(b)
+    first, one = columns(a)
+    second, _ = columns(b)
     if first.shape != second.shape:
         raise ValueError(f"a and b must have the same shape, not {np.shape(a)} and {np.shape(b)}. Are they of one run?")
     difference = first - second
     difference[np.abs(difference) <= EQUAL] = 0.0
     return difference, one
-
-
-def _columns(values: ArrayLike) -> tuple[FloatArray, bool]:
-    """Values as (n_columns, n_queries), and whether they were a single column."""
-    table = np.asarray(values, dtype=np.float64)
-    if table.ndim not in (1, 2) or not len(table):
-        raise ValueError(
-            f"Scores must be (n_queries,) or (n_queries, n_columns) with at least one query, not {table.shape}."
-        )
-    if not np.isfinite(table).all():
-        raise ValueError("Scores must be finite: a missing score is no score of 0.")
-    return np.ascontiguousarray(table[None, :] if table.ndim == 1 else table.T), table.ndim == 1

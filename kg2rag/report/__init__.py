@@ -8,7 +8,7 @@ system, and a dagger where a system returns more than the others.
 from kg2rag.report.markup import latex, markdown
 from kg2rag.report.page import page, table_html
 from kg2rag.report.table import Cell, Row, Sheet, headline, notes, rows, stars
-from kg2rag.report.terminal import TerminalTable, pairs_table, text_table
+from kg2rag.report.terminal import TerminalTable, margin_table, pairs_table, placebo_table, text_table
 
 __all__ = [
     "Cell",
@@ -17,10 +17,12 @@ __all__ = [
     "TerminalTable",
     "headline",
     "latex",
+    "margin_table",
     "markdown",
     "notes",
     "page",
     "pairs_table",
+    "placebo_table",
     "rows",
     "stars",
     "table_html",

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from kg2rag.report import plots
-from kg2rag.report.table import Sheet, headline, notes, pair_rows, rows
+from kg2rag.report.table import Sheet, headline, notes, pair_rows, placebo_rows, rows
 from kg2rag.text.templates import render
 
 
@@ -49,6 +49,7 @@ def page(
     groups: Mapping[str, pd.DataFrame],
     differences: pd.DataFrame,
     pairs: pd.DataFrame | None,
+    placebos: pd.DataFrame | None,
 ) -> str:
     """The whole report: one file that loads nothing from elsewhere, fit for screen (light or dark) and paper.
 
@@ -58,6 +59,7 @@ def page(
     groups : "type", "hops" or "gold" -> index (group, system), column n, then means by metric.
     differences : columns query_id, question, system, score, baseline, difference.
     pairs : every pair of systems in the first metric, as `Comparison.pairs` has them; left out where None.
+    placebos : graphs against their shufflings in the first metric, as `Comparison.against_placebo` has them, or None.
     """
     config = sheet.config
     return render(
@@ -71,6 +73,7 @@ def page(
         groups={name: _breakdown(sheet, frame) for name, frame in groups.items()},
         differences=differences.to_dict("records"),
         pairs=[] if pairs is None else list(pair_rows(sheet, pairs, sheet.metrics[0])),
+        placebos=[] if placebos is None else list(placebo_rows(sheet, placebos, sheet.metrics[0])),
         config_text=json.dumps(dict(config), indent=2, ensure_ascii=False, default=str),
     )
 

@@ -52,6 +52,7 @@ class Sheet:
     @cached_property
     def _scales(self) -> dict[str, float]:
         numbers = self.scores[["mean", "ci_low", "ci_high"]]
+        numbers = numbers.T.fillna(numbers["mean"]).T  # an end that is not known
         inside = ((numbers >= -EQUAL) & (numbers <= 1 + EQUAL)).all(axis=1).groupby(self.scores["metric"]).all()
         return {
             metric: 100.0 if inside[metric] and metric.split("@")[0] not in _NOT_A_SHARE else 1.0
@@ -125,14 +126,19 @@ def _cell(record: Any, factor: float, digits: int) -> Cell:
     repeated = record.seed_sd == record.seed_sd
     return Cell(
         mean=f"{record.mean * factor:.{digits}f}",
-        low=f"{record.ci_low * factor:.{digits}f}",
-        high=f"{record.ci_high * factor:.{digits}f}",
+        low=_end(record.ci_low * factor, digits),
+        high=_end(record.ci_high * factor, digits),
         stars=stars(record.p_holm),
         counts=f"{record.wins}/{record.ties}/{record.losses}" if tested else "",
         p=p_text(record.p_holm),
         spread=f"± {record.seed_sd * factor:.{digits}f}" if repeated else "",
         bold=bool(record.p_best < _LEVEL),
     )
+
+
+def _end(value: float, digits: int) -> str:
+    """An end of an interval; a question mark where nothing is known of it."""
+    return "?" if value != value else f"{value:.{digits}f}"
 
 
 def pair_rows(sheet: Sheet, pairs: pd.DataFrame, metric: str) -> Iterator[tuple[str, ...]]:
@@ -144,6 +150,17 @@ def pair_rows(sheet: Sheet, pairs: pd.DataFrame, metric: str) -> Iterator[tuple[
         difference = f"{r.difference * factor:+.{digits}f}{stars(r.p_holm):<3}"
         texts = (difference, f"{low} to {high}", p_text(r.p_holm), f"{r.effect_size:+.2f}")
         yield (r.a, r.b, *(text.replace("-", "−") for text in texts), f"{r.wins}/{r.ties}/{r.losses}")
+
+
+def placebo_rows(sheet: Sheet, placebos: pd.DataFrame, metric: str) -> Iterator[tuple[str, ...]]:
+    """Graphs against their placebos as printed: strategy, graph, mean, placebo, gain and stars, interval, p."""
+    factor, digits = sheet.scale(metric), sheet.digits(metric)
+    records: Any = placebos.itertuples(index=False)
+    for r in records:
+        means = (f"{value * factor:.{digits}f}" for value in (r.mean, r.placebo))
+        low, high = (f"{value * factor:+.{digits}f}" for value in (r.ci_low, r.ci_high))
+        texts = (f"{r.gain * factor:+.{digits}f}{stars(r.p_holm):<3}", f"{low} to {high}", p_text(r.p_holm))
+        yield (r.strategy, r.graph, *means, *(text.replace("-", "−") for text in texts))
 
 
 def headline(config: Mapping[str, Any]) -> str:
@@ -167,10 +184,11 @@ def notes(sheet: Sheet) -> list[str]:
         f"Run under several seeds: {', '.join(repeated)}; each question's score is its mean over them, and ± the "
         "standard deviation of the mean between them. Intervals and tests are over questions."
     )
+    over = "over all metrics together" if sheet.config.get("family") == "all" else "within a metric"
     return [
-        f"Means in per cent with 95 % bootstrap intervals. Stars: differs from {sheet.baseline} (paired randomisation "
-        "test, Holm-corrected within a metric; * p < .05, ** p < .01, *** p < .001). Wins / ties / losses count "
-        f"questions. {bold}",
+        f"Means in per cent with 95 % intervals. Stars: differs from {sheet.baseline} (paired randomisation test, "
+        f"Holm-corrected {over}; * p < .05, ** p < .01, *** p < .001). Wins / ties / losses count questions. {bold}",
+        *(["Questions that share gold are resampled together."] if sheet.config.get("clustered") else []),
         *_detectable(sheet),
         *([seeds] if repeated else []),
         *(f"{LARGER} {name} returns {text}." for name, text in sheet.larger.items()),
@@ -190,5 +208,6 @@ def _detectable(sheet: Sheet) -> list[str]:
     among = f", divided by the {tests} tests of a metric" if tests > 1 else ""
     return [
         f"With {n:,} questions, differences from {sheet.baseline} under about these points would be missed more often "
-        f"than one time in five: {shown} (paired t-test, 80 % power, level .05{among}; median over systems)."
+        f"than one time in five: {shown} (simulated with the randomisation test, 80 % power, level .05{among}; median "
+        "over systems)."
     ]

@@ -16,7 +16,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from kg2rag.report.table import Cell, Sheet, headline, notes, pair_rows, rows
+from kg2rag.report.table import Cell, Sheet, headline, notes, p_text, pair_rows, placebo_rows, rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,6 +90,26 @@ def pairs_table(sheet: Sheet, pairs: pd.DataFrame, metric: str) -> Table:
         for a, b, difference, interval, *rest in pair_rows(sheet, pairs, metric)
     )
     return text_table(f"Every pair in {metric}", ("pair", "difference", "p", "d", "w/t/l"), rows)
+
+
+def placebo_table(sheet: Sheet, placebos: pd.DataFrame, metric: str) -> Table:
+    """Graphs against their shufflings, from the columns of `Comparison.against_placebo`."""
+    rows = (
+        (f"{strategy}.{graph}", *means, f"{gain}\n{interval}", p)
+        for strategy, graph, *means, gain, interval, p in placebo_rows(sheet, placebos, metric)
+    )
+    return text_table(f"Graphs against their placebos in {metric}", ("system", "graph", "shuffled", "gain", "p"), rows)
+
+
+def margin_table(sheet: Sheet, judged: pd.DataFrame, metric: str, margin: float) -> Table:
+    """Systems that are worse than the baseline by less than a margin, from `Comparison.non_inferiority`."""
+    factor, digits = sheet.scale(metric), sheet.digits(metric)
+    rows = (
+        (system, f"{difference * factor:+.{digits}f}", f"{low * factor:+.{digits}f}", p_text(p_holm))
+        for system, difference, low, _, p_holm in judged.itertuples(index=False)
+    )
+    title = f"Worse than {sheet.baseline} in {metric} by less than {margin * factor:.{digits}f}"
+    return text_table(title, ("system", "difference", "at least (95 %)", "p"), rows)
 
 
 def text_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[str]], left: Collection[str] = ()) -> Table:

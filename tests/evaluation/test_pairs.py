@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from scipy.stats import binom
 
 from kg2rag.evaluation import pairs as module
-from kg2rag.evaluation.pairs import p_of_best, pair_table, randomised_pairs
+from kg2rag.evaluation.pairs import non_inferiority, p_of_best, pair_table, randomised_pairs
 from kg2rag.evaluation.significance import holm, paired_test
 
 
@@ -118,24 +120,30 @@ def families(seed: int, means: tuple[float, ...] = (0, 0, 0, 0), n: int = 24):
         yield {f"s{i}": recall[:, i] for i in range(len(means))}
 
 
+def not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spare what these simulations do not read."""
+    monkeypatch.setattr(module, "interval_of_mean", lambda values, **_: (values[0], values[0]))
+    monkeypatch.setattr(module, "detectable_difference", lambda a, *_, **__: a[0])
+
+
 def rejected(column: str, seed: int) -> int:
     return sum(bool((pair_table(one, resamples=400)[column] < 0.05).any()) for one in families(seed))
 
 
 @pytest.mark.parametrize("column", ["p_holm", "p_t_holm"])
 def test_where_all_systems_are_equal_corrected_tests_reject_at_most_5_per_cent_of_families(column, monkeypatch):
-    monkeypatch.setattr(module, "bootstrap_interval", lambda values, **_: (values[0], values[0]))  # not looked at
+    not_looked_at(monkeypatch)
     assert rejected(column, seed=1) <= MOST
 
 
 @pytest.mark.parametrize("column", ["p", "p_t"])
 def test_the_simulation_finds_tests_out_that_are_not_corrected(column, monkeypatch):
-    monkeypatch.setattr(module, "bootstrap_interval", lambda values, **_: (values[0], values[0]))
+    not_looked_at(monkeypatch)
     assert rejected(column, seed=1) > MOST
 
 
 def test_the_simulation_finds_a_correction_out_that_takes_each_system_for_a_family(monkeypatch):
-    monkeypatch.setattr(module, "bootstrap_interval", lambda values, **_: (values[0], values[0]))
+    not_looked_at(monkeypatch)
     right = wrong = 0
     for one in families(2, means=(0,) * 8):
         table = pair_table(one, resamples=1500)
@@ -151,3 +159,41 @@ def test_a_winner_is_called_in_error_in_at_most_5_per_cent_of_families(means):
 
 def test_a_clear_winner_is_called():
     assert sum(best(one, 400)[1] < 0.05 for one in families(4, (2.5, 0, 0, 0))) > 0.8 * FAMILIES
+
+
+def test_non_inferiority_by_hand():
+    # Differences -1, 0, 1 and a margin of 2: mean 0 + 2, sd 1, t = 2 / (1 / sqrt 3) = 3.464, one-sided p of t(2).
+    table = non_inferiority({"base": np.zeros(3), "other": np.array([-1.0, 0, 1])}, "base", 2.0)
+    [row] = table.to_dict("records")
+    assert (row["system"], row["difference"]) == ("other", 0)
+    assert row["p"] == row["p_holm"] == pytest.approx(0.0742 / 2, abs=5e-5)
+    assert row["low"] == pytest.approx(-2.92 / math.sqrt(3), abs=1e-3)  # t(2) at .95 is 2.920
+
+
+def test_a_loss_as_large_as_the_margin_is_called_none_in_at_most_5_per_cent():
+    rng = np.random.default_rng(4)
+    wrong = sum(
+        non_inferiority({"base": np.zeros(30), "worse": rng.normal(-0.2, 0.5, 30)}, "base", 0.2)["p"].item() < 0.05
+        for _ in range(FAMILIES)
+    )
+    assert 0 < wrong <= MOST
+
+
+def test_systems_that_never_differ_are_not_worse_and_those_that_always_lose_the_margin_are():
+    table = non_inferiority({"base": np.ones(9), "same": np.ones(9), "worse": np.full(9, 0.5)}, "base", 0.1)
+    assert table["p"].tolist() == [0, 1]
+
+
+def test_a_margin_of_nothing_is_refused():
+    with pytest.raises(ValueError, match="margin must be above 0"):
+        non_inferiority({"a": np.zeros(3), "b": np.zeros(3)}, "a", 0.0)
+
+
+def test_sharing_questions_make_every_test_of_a_pair_more_careful():
+    a, b = np.repeat(np.random.default_rng(5).random((2, 30)), 3, axis=1)
+    alone, together = (
+        pair_table({"a": a + 0.1, "b": b}, groups=groups).iloc[0] for groups in (None, np.repeat(np.arange(30), 3))
+    )
+    assert together["p"] > alone["p"]
+    assert together["p_t"] > alone["p_t"]
+    assert together["ci_high"] - together["ci_low"] > 1.5 * (alone["ci_high"] - alone["ci_low"])

@@ -1,32 +1,19 @@
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from kg2rag.evaluation.significance import bootstrap_interval, effect_size, holm, paired_test, win_tie_loss
-
-
-def test_bootstrap_covers_about_as_far_as_the_normal_approximation():
-    values = np.random.default_rng(0).normal(size=400)
-    low, high = bootstrap_interval(values)
-    error = values.std() / 20
-    assert (low, high) == pytest.approx((values.mean() - 1.96 * error, values.mean() + 1.96 * error), abs=0.1 * error)
-
-
-def test_interval_of_a_constant_is_the_constant_without_a_warning():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert bootstrap_interval([1 / 3] * 7) == (1 / 3, 1 / 3)
-        assert bootstrap_interval([0.25]) == (0.25, 0.25)
-
-
-def test_interval_of_a_column_does_not_depend_on_the_other_columns():
-    table = np.random.default_rng(1).random((60, 5))
-    together = np.array(bootstrap_interval(table, resamples=500))
-    alone = np.array([bootstrap_interval(table[:, i], resamples=500) for i in (4, 3, 2, 1, 0)])[::-1].T
-    assert together == pytest.approx(alone, abs=1e-12)
+from kg2rag.evaluation.significance import (
+    effect_size,
+    holm,
+    in_units,
+    paired_test,
+    paired_tests,
+    resamples_for,
+    win_tie_loss,
+)
 
 
 def test_exact_randomisation_test_by_hand():
@@ -82,10 +69,10 @@ def test_wrong_significance_arguments_say_what_is_allowed():
         paired_test([1, 2], [1])
     with pytest.raises(ValueError, match="'randomisation' or 't'"):
         paired_test([1], [1], method="z")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="between 0 and 1"):
-        bootstrap_interval([1], level=95)
     with pytest.raises(ValueError, match="missing score"):
-        bootstrap_interval([np.nan])
+        paired_test([np.nan], [0])
+    with pytest.raises(ValueError, match="one label a query, 2"):
+        paired_test([1, 2], [0, 0], groups=[1])
     with pytest.raises(ValueError, match=r"\[0, 1\]"):
         holm([1.5])
 
@@ -152,16 +139,35 @@ def test_t_test_matches_scipy_on_random_data():
     assert paired_test(a, b, method="t").tolist() == pytest.approx(ttest_rel(a, b).pvalue.tolist())
 
 
-def test_bootstrap_interval_matches_scipy_on_random_data():
-    from scipy.stats import bootstrap
-
-    values = np.random.default_rng(9).exponential(size=80)
-    reference = bootstrap((values,), np.mean, n_resamples=10_000, method="percentile", rng=np.random.default_rng(1))
-    assert bootstrap_interval(values) == pytest.approx(tuple(reference.confidence_interval), abs=0.02)
+@pytest.mark.parametrize("tests", [1, 17, 153])
+def test_the_best_p_of_a_family_can_earn_three_stars(tests):
+    # the smallest p of drawn resamples is 2 / (resamples + 1); Holm multiplies it by the size of the family
+    assert tests * 2 / (resamples_for(tests) + 1) < 0.001
 
 
-def test_a_bootstrap_interval_covers_the_truth_about_95_times_in_100():
-    rng = np.random.default_rng(10)
-    values = rng.binomial(1, 0.4, (100, 400))  # 400 experiments of 100 questions
-    low, high = bootstrap_interval(values, resamples=1000)
-    assert 0.91 < ((low <= 0.4) & (high >= 0.4)).mean() < 0.98
+def test_questions_of_one_group_are_swapped_together():
+    # Differences 1, 2, 3, but the last two questions are one group: of 4 sign patterns, |1 +- 5| reaches 6 twice.
+    assert paired_test([1, 2, 3], [0, 0, 0], groups=["a", "b", "b"]) == 2 / 4
+    scores = np.array([[1.0, 0], [2, 0], [3, 0]])
+    assert paired_tests(scores, np.array([0]), np.array([1]), groups=[0, 1, 1]).tolist() == [2 / 4]
+
+
+def test_groups_of_one_change_nothing():
+    a, b = np.random.default_rng(3).random((2, 40))
+    assert paired_test(a, b) == paired_test(a, b, groups=np.arange(40))
+
+
+@given(
+    scores=st.lists(st.fractions(0, 1, max_denominator=10), min_size=2, max_size=60),
+    seed=st.integers(0, 2**16),
+)
+def test_sums_in_units_are_exact_in_any_order(scores, seed):
+    values = np.array([float(score) for score in scores])
+    signs = np.random.default_rng(seed).choice([-1, 1], len(values))
+    whole, unit = in_units(values[None, :])
+    order = np.random.default_rng(seed + 1).permutation(len(values))
+    assert (signs * whole[0]).sum() == (signs * whole[0])[order].sum()
+    exact = sum(int(sign) * score for sign, score in zip(signs, scores, strict=True))
+    assert (signs * whole[0]).sum() * unit == pytest.approx(float(exact), abs=1e-12)
+    if exact == 0:
+        assert (signs * whole[0]).sum() == 0

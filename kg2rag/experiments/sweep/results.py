@@ -27,11 +27,11 @@ def note(result: SweepTables) -> str:
     """How to read the table of selected configurations."""
     counts = {split: scores.shape[1] for split, scores in result.questions.items()}
     return (
-        f"{result.objective} in per cent with 95 % bootstrap intervals over {counts['dev']} dev and {counts['test']} "
+        f"{result.objective} in per cent with 95 % intervals over {counts['dev']} dev and {counts['test']} "
         "test questions. Configurations were chosen on dev alone; the test score is the one to quote. The gap is dev "
         "minus test: what choosing promised and did not keep, or dev questions that are easier; the system's defaults "
         "(dev, test), where the sweep has them, tell the two apart. p: chosen against defaults on the test questions, "
-        "paired randomisation test."
+        "paired randomisation test, Holm-corrected for the rows."
     )
 
 
@@ -43,7 +43,7 @@ def chosen(result: SweepTables) -> list[tuple[str, ...]]:
             "{:.1f} ({:.1f} to {:.1f})".format(*(100 * row[f"{name}{end}"] for end in ("", "_low", "_high")))
             for name in ("dev", "test", "gap")
         ]
-        defaults = (f"{100 * row['default_dev']:.1f}, {100 * row['default_test']:.1f}", f"{row['p']:.3f}")
+        defaults = (f"{100 * row['default_dev']:.1f}, {100 * row['default_test']:.1f}", f"{row['p_holm']:.3f}")
         judged = ("", "") if row["p"] != row["p"] else defaults
         rows.append((row["system"], f"{row['number']} of {row['tried']}", *means, *judged, row["parameters"]))
     return rows

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kg2rag.evaluation.significance import bootstrap_interval, holm, paired_test
+from kg2rag.evaluation.intervals import interval_of_mean
+from kg2rag.evaluation.metric_names import bounds
+from kg2rag.evaluation.significance import holm, paired_test
 from kg2rag.experiments.sweep.storage import COLUMNS
 from kg2rag.text.nearest import unknown
 from kg2rag.types import FloatArray
@@ -116,9 +118,10 @@ class SweepTables:
         Returns
         -------
         One row a group, best on dev first: the group, number, parameters, then of the objective: dev, dev_low,
-        dev_high, test, test_low, test_high, gap (dev - test), gap_low, gap_high (95 %, bootstrap over questions);
+        dev_high, test, test_low, test_high, gap (dev - test), gap_low, gap_high (95 %, see `interval_of_mean`);
         `tried`, the configurations it was chosen from; and against the system's defaults, where the sweep has them:
-        default_dev, default_test, and p, the paired randomisation test of the two on the test questions.
+        default_dev, default_test, p, the paired randomisation test of the two on the test questions, and p_holm, that
+        corrected for the groups of the table.
         """
         import pandas as pd
 
@@ -130,7 +133,11 @@ class SweepTables:
             number = int(order.sort_values(["score", "tokens"], kind="stable").index[0])
             row = dict(zip(by, group, strict=True)) | {"number": number, "tried": len(part)}
             rows.append(row | {"parameters": self._written(number)} | self._judged(number, part, seed))
-        return pd.DataFrame(rows).sort_values("dev", ascending=False, kind="stable").reset_index(drop=True)
+        table = pd.DataFrame(rows).sort_values("dev", ascending=False, kind="stable").reset_index(drop=True)
+        tested = table["p"].notna()
+        table["p_holm"] = np.nan
+        table.loc[tested, "p_holm"] = holm(table.loc[tested, "p"].to_numpy(dtype=np.float64))
+        return table
 
     def against(self, number: int, metric: str | None = None, *, seed: int = 0) -> pd.DataFrame:
         """Every configuration against one of them, on all questions: what each change is worth, as in an ablation.
@@ -163,7 +170,7 @@ class SweepTables:
         wide = self.scored.pivot_table(index="number", columns="query_id", values=metric, sort=False)
         scores = wide.loc[self.numbers].to_numpy(dtype=np.float64)
         reference = scores[self.numbers.index(number)]
-        low, high = bootstrap_interval((scores - reference).T, seed=seed)
+        low, high = interval_of_mean((scores - reference).T, bounds=_widest(metric), seed=seed)
         others = [at for at, one in enumerate(self.numbers) if one != number]
         p_holm = np.full(len(scores), np.nan)
         p_holm[others] = holm([float(paired_test(scores[at], reference, seed)) for at in others])
@@ -192,14 +199,14 @@ class SweepTables:
         row = self.parameters.loc[number]
         return ", ".join(f"{name}={value}" for name, value in row.items() if not _blank(value)) or "defaults"
 
-    def _judged(self, number: int, group: pd.DataFrame, seed: int) -> dict[str, object]:
+    def _judged(self, number: int, group: pd.DataFrame, seed: int) -> dict[str, float]:
         at = self.numbers.index(number)
-        judged: dict[str, object] = {}
+        judged: dict[str, float] = {}
         for split in PARTS:
             scores = self.questions[split][at]
-            low, high = bootstrap_interval(scores, seed=seed)
+            low, high = interval_of_mean(scores, bounds=bounds(self.objective), seed=seed)
             judged |= {split: scores.mean(), f"{split}_low": float(low), f"{split}_high": float(high)}
-        judged |= _gap(self.questions["dev"][at], self.questions["test"][at], seed)
+        judged |= _gap(judged)
         default = self.default(group)
         judged |= {"default_dev": np.nan, "default_test": np.nan, "p": np.nan}
         if default is not None:
@@ -221,21 +228,24 @@ class SweepTables:
         return None
 
 
-def _gap(dev: FloatArray, test: FloatArray, seed: int) -> dict[str, float]:
-    """Dev minus test, with the interval of a difference of two means over different questions."""
-    from scipy.stats import bootstrap
+def _gap(judged: Mapping[str, float]) -> dict[str, float]:
+    """Dev minus test, with an interval made of the two means' own, which are over different questions.
 
-    gap = float(dev.mean() - test.mean())
-    if min(len(dev), len(test)) < 2 or (np.ptp(dev) == 0 and np.ptp(test) == 0):
-        return {"gap": gap, "gap_low": gap, "gap_high": gap}
-    interval = bootstrap(
-        (dev, test),
-        lambda a, b, axis: a.mean(axis=axis) - b.mean(axis=axis),
-        method="percentile",
-        n_resamples=10_000,
-        rng=np.random.default_rng(seed),
-    ).confidence_interval
-    return {"gap": gap, "gap_low": float(interval.low), "gap_high": float(interval.high)}
+    By squares of the distances from each mean to its end [Zou & Donner, "Construction of Confidence Limits about Effect
+    Measures", Statistics in Medicine 27 (2008), Eq. 4].
+    """
+    (dev, dev_low, dev_high), (test, test_low, test_high) = (
+        [judged[f"{split}{end}"] for end in ("", "_low", "_high")] for split in PARTS
+    )
+    gap = dev - test
+    below, above = np.hypot(dev - dev_low, test_high - test), np.hypot(dev_high - dev, test - test_low)
+    return {"gap": gap, "gap_low": float(gap - below), "gap_high": float(gap + above)}
+
+
+def _widest(metric: str) -> tuple[float, float] | None:
+    """The range of differences of a metric."""
+    own = bounds(metric)
+    return None if own is None else (own[0] - own[1], own[1] - own[0])
 
 
 def _blank(value: object) -> bool:

@@ -1,0 +1,106 @@
+"""Intervals of means: known values, what they cover, and that they always have a width."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+from kg2rag.evaluation.intervals import interval_of_mean
+
+
+def covered(samples: np.ndarray, truth: float) -> float:
+    """The share of (n_samples, n_queries) samples whose interval holds the truth."""
+    low, high = interval_of_mean(samples.T, resamples=2000)
+    return float(((low <= truth) & (truth <= high)).mean())
+
+
+def test_the_bootstrap_covers_about_as_far_as_the_normal_approximation():
+    values = np.random.default_rng(0).normal(size=400)
+    low, high = interval_of_mean(values, bounds=None)
+    error = values.std() / 20
+    assert (low, high) == pytest.approx((values.mean() - 1.96 * error, values.mean() + 1.96 * error), abs=0.1 * error)
+
+
+def test_the_bootstrap_is_scipys():
+    from scipy.stats import bootstrap
+
+    values = np.random.default_rng(9).exponential(size=80)
+    reference = bootstrap((values,), np.mean, n_resamples=10_000, method="BCa", rng=np.random.default_rng(1))
+    assert interval_of_mean(values, bounds=None) == pytest.approx(tuple(reference.confidence_interval), abs=0.02)
+
+
+def test_a_proportion_has_wilsons_interval():
+    # Wilson by hand, 98 of 100, z = 1.96: (.98 + z2/200 +- z sqrt(.98 * .02 / 100 + z2/40000)) / (1 + z2/100)
+    z2 = 1.959964**2
+    middle, half = 0.98 + z2 / 200, math.sqrt(z2 * (0.98 * 0.02 / 100 + z2 / 40_000))
+    low, high = interval_of_mean([1] * 98 + [0] * 2)
+    assert (low, high) == pytest.approx(((middle - half) / (1 + z2 / 100), (middle + half) / (1 + z2 / 100)), abs=1e-6)
+    assert (round(float(low), 3), round(float(high), 3)) == (0.930, 0.994)
+
+
+@pytest.mark.parametrize("score", [0.0, 1 / 3, 1.0])
+def test_equal_scores_have_a_width_and_hold_their_mean(score):
+    # 0 of 40 questions differ; by Wilson at most z2 / (40 + z2) do, and they may score anything from 0 to 1
+    share = 1.959964**2 / (40 + 1.959964**2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        low, high = interval_of_mean([score] * 40)
+    assert (low, high) == pytest.approx((score - share * score, score + share * (1 - score)), abs=1e-6)
+
+
+def test_equal_differences_may_become_wins_or_losses():
+    low, high = interval_of_mean([0.0] * 40, bounds=(-1, 1))
+    assert -low == high == pytest.approx(1.959964**2 / (40 + 1.959964**2), abs=1e-6)
+
+
+def test_nothing_is_known_of_equal_scores_without_a_range():
+    assert np.isnan(interval_of_mean([3.0] * 9, bounds=None)).all()
+
+
+@pytest.mark.parametrize("share", [0.99, 0.95, 0.6])
+def test_proportions_are_covered_also_near_one(share):
+    # the percentile bootstrap covers .99 in 64 % of samples of 100 questions
+    samples = np.random.default_rng(10).binomial(1, share, (400, 100))
+    assert covered(samples, share) > 0.9
+
+
+@pytest.mark.parametrize(("half", "none"), [(0.02, 0.0), (0.02, 0.01), (0.3, 0.1)])
+def test_recalls_of_two_gold_passages_are_covered_also_near_one(half, none):
+    samples = np.random.default_rng(11).choice([1, 0.5, 0], p=[1 - half - none, half, none], size=(300, 100))
+    assert covered(samples, 1 - half / 2 - none) > 0.91
+
+
+def test_an_interval_does_not_depend_on_the_other_columns():
+    table = np.random.default_rng(1).random((60, 5))
+    table[:, 1], table[:, 2] = 1, table[:, 2] > 0.3
+    together = np.array(interval_of_mean(table, resamples=500))
+    alone = np.array([interval_of_mean(table[:, i], resamples=500) for i in (4, 3, 2, 1, 0)])[::-1].T
+    assert together == pytest.approx(alone, abs=1e-12)
+
+
+def test_questions_of_one_group_count_as_one_piece_of_evidence():
+    scores = np.random.default_rng(2).random(50)
+    low, high = interval_of_mean(np.repeat(scores, 4))
+    wider, higher = interval_of_mean(np.repeat(scores, 4), groups=np.repeat(np.arange(50), 4))
+    assert (wider, higher) == pytest.approx(interval_of_mean(scores), abs=1e-9)
+    assert higher - wider > 1.8 * (high - low)  # four times as many questions would halve it
+
+
+def test_groups_of_different_sizes_keep_the_mean_over_questions():
+    # one group of three questions, one of one: drawn both twice, the mean is (3 * 1 + 0) / 4
+    low, high = interval_of_mean([1, 1, 1, 0.2], groups=[7, 7, 7, 8], bounds=None)
+    assert 0.2 <= low <= 0.8 <= high <= 1
+
+
+def test_wrong_arguments_say_what_is_allowed():
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        interval_of_mean([1], level=95)
+    with pytest.raises(ValueError, match="missing score"):
+        interval_of_mean([np.nan])
+    with pytest.raises(ValueError, match="Pass the range of the metric"):
+        interval_of_mean([2.0, 3.0])
+    with pytest.raises(ValueError, match="one label a query, 2"):
+        interval_of_mean([0, 1], groups=[1, 2, 3])
