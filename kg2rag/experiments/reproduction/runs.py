@@ -14,7 +14,7 @@ from kg2rag.compute import SentenceEncoder
 from kg2rag.datasets import load
 from kg2rag.experiments.reproduction import verdicts
 from kg2rag.experiments.reproduction.ledger import Ledger, Ours, Published
-from kg2rag.experiments.reproduction.tables import COLUMNS, Reproduction
+from kg2rag.experiments.reproduction.tables import COLUMNS, TEXTS, Reproduction
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.systems import build
 from kg2rag.types import Corpus, QADataset
@@ -66,9 +66,10 @@ def reproduce(ledgers: Sequence[Ledger], data: Path | str, *, only: str = "", pr
     found = _run_all(runs, root, progress=progress)
     rows = [line for ledger, row, name in wanted for line in _rows(ledger, row, name, found)]
     frame = pd.DataFrame(rows, columns=list(COLUMNS))
-    texts = ["system", "why", "command"]
     questions = frame["questions"].astype("Int64")
-    return Reproduction(frame.assign(primary=frame["primary"].eq(True), questions=questions, **frame[texts].fillna("")))
+    return Reproduction(
+        frame.assign(primary=frame["primary"].eq(True), questions=questions, **frame[list(TEXTS)].fillna(""))
+    )
 
 
 def row_name(ledger: Ledger, row: Published, name: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -20,9 +21,27 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 COLUMNS = (
-    *("ledger", "against", "baseline", "published", "source", "set", "metric", "theirs", "ours", "difference", "sd"),
-    *("questions", "tolerance", "verdict", "system", "primary", "why", "command"),
+    "ledger",
+    "against",
+    "baseline",
+    "published",
+    "source",
+    "set",
+    "metric",
+    "theirs",
+    "ours",
+    "difference",
+    "sd",
+    "questions",
+    "tolerance",
+    "verdict",
+    "system",
+    "primary",
+    "why",
+    "command",
 )
+TEXTS = ("baseline", "source", "system", "why", "command")
+"""Columns that are empty where there is nothing to say."""
 JUDGED = (
     "ledger",
     "published",
@@ -55,6 +74,12 @@ class Reproduction:
 
     frame: pd.DataFrame
 
+    @classmethod
+    def load(cls, path: Path | str) -> Reproduction:
+        """What `kg2rag reproduce --out FILE.csv` wrote."""
+        frame = pd.read_csv(path, dtype={"questions": "Int64"})
+        return cls(frame.assign(**frame[list(TEXTS)].fillna("")))
+
     def summary(self) -> dict[str, dict[str, int]]:
         """The verdicts against published numbers, those on released code, and what has none -> kind -> rows."""
         counts = self.frame["verdict"].value_counts()
@@ -82,10 +107,13 @@ class Reproduction:
         return effects.effects(self.frame[both])
 
     def needs(self) -> pd.DataFrame:
-        """What was not run, by what it needs, most numbers first: columns `NEEDS`."""
-        grouped = self.of("not run").groupby(self.frame["why"].str.removeprefix("needs "), sort=False)
+        """What was not run, by the first thing it needs, most numbers first: columns `NEEDS`."""
+        first = self.frame["why"].str.removeprefix("needs ").str.partition(";")[0]
+        grouped = self.of("not run").groupby(first, sort=False)
         rows = [(need, len(part), ", ".join(dict.fromkeys(part["ledger"]))) for need, part in grouped]
-        return pd.DataFrame(rows, columns=list(NEEDS)).sort_values("numbers", ascending=False, kind="stable")
+        return pd.DataFrame(rows, columns=list(NEEDS)).sort_values(
+            "numbers", ascending=False, kind="stable", ignore_index=True
+        )
 
     def sections(self, *, every: bool = False) -> Iterator[tuple[str, pd.DataFrame]]:
         """Title and texts of each table that is not empty; `every` lists what was not run one by one."""
@@ -155,7 +183,8 @@ def texts(column: pd.Series, decimals: int) -> list[str]:
     name = str(column.name)
     digits = 2 if name in ("effect ratio", "tau") else decimals + (name == "tolerance")
     sign = "+" if name in SIGNED else ""
-    return ["" if value != value else f"{value:{sign}.{digits}f}" for value in column]
+    rounded = (round(value, digits) + 0.0 for value in column)  # adding 0 leaves no -0.0
+    return ["" if value != value else f"{value:{sign}.{digits}f}" for value in rounded]
 
 
 def _counted(counts: dict[str, int]) -> str:

@@ -55,7 +55,12 @@ def half_unit(value: float, decimals: int) -> float:
 
 
 def tolerance(sd: float, ours: int, theirs: int, sample: Sample, rounding: float) -> float:
-    """By how much chance and rounding move the means apart; `rounding` is half a unit of the last digit."""
+    """By how much chance and rounding move the means apart; `rounding` is half a unit of the last digit.
+
+    ValueError : one question alone, which has no standard deviation.
+    """
+    if ours < 2:
+        raise ValueError(f"{ours} questions have no standard deviation, and so no tolerance: two or more are needed.")
     return DEVIATIONS * standard_error(sd, ours, theirs, sample) + rounding
 
 

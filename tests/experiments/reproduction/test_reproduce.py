@@ -74,7 +74,7 @@ note = "another corpus"
 
 [[published]]
 system = "Oracle"
-needs = "a crystal ball"
+needs = "a crystal ball; and faith"
 values.a = {{ "recall@5" = 100 }}
 """
 
@@ -126,7 +126,7 @@ def test_what_is_not_comparable_has_no_other_verdict(result: Reproduction) -> No
 def test_what_cannot_be_run_is_blank_and_says_what_it_needs(result: Reproduction) -> None:
     blank = result.of("not run")
     assert blank["ours"].isna().all()
-    assert list(blank["why"]) == ["needs a reader", "needs the folder missing", "needs a crystal ball"]
+    assert list(blank["why"]) == ["needs a reader", "needs the folder missing", "needs a crystal ball; and faith"]
 
 
 def test_a_row_is_remade_by_its_command(ledger: Ledger, result: Reproduction, tmp_path: Path) -> None:
@@ -187,8 +187,11 @@ def test_the_effects_are_those_of_the_primary_runs(result: Reproduction) -> None
 
 
 def test_what_was_not_run_is_counted_by_what_it_needs_and_listed_where_asked(result: Reproduction) -> None:
+    assert list(result.needs()["needs"]) == ["a reader", "the folder missing", "a crystal ball"]
     assert "| a crystal ball | 1 | paper |" in result.to_markdown()
-    assert "| paper | Oracle | A | recall@5 | 100.0 | needs a crystal ball |" in result.to_markdown(every=True)
+    assert "| paper | Oracle | A | recall@5 | 100.0 | needs a crystal ball; and faith |" in result.to_markdown(
+        every=True
+    )
     assert "a crystal ball | 1" not in result.to_markdown(every=True)
 
 
@@ -208,7 +211,9 @@ def test_the_command_line_prints_the_tables_and_writes_every_row(ledger: Ledger,
     assert "Against published numbers" in done.output
     assert "Oracle" not in done.output
     assert "released: 0 same, 0 differs" in done.output
-    assert "Oracle" in set(pd.read_csv(tmp_path / "out.csv")["published"])
+    loaded = Reproduction.load(tmp_path / "out.csv")
+    assert "Oracle" in set(loaded.frame["published"])
+    assert loaded.to_markdown() == reproduce([ledger], tmp_path, progress=False).to_markdown()
     every = CliRunner().invoke(app, [*arguments, "--all"], env={"COLUMNS": "250"})
     assert "Oracle" in every.output
 

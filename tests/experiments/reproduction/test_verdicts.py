@@ -37,6 +37,11 @@ def test_the_tolerance_is_1_96_errors_and_the_rounding() -> None:
     assert tolerance(30.0, 75, 100, "subset", 0.05) == pytest.approx(1.96 * 3**0.5 + 0.05)
 
 
+def test_one_question_has_no_tolerance() -> None:
+    with pytest.raises(ValueError, match="1 questions have no standard deviation"):
+        tolerance(float("nan"), 1, 100, "subset", 0.05)
+
+
 @pytest.mark.parametrize(("sample", "shared"), [("subset", True), ("other", False)])
 def test_nineteen_of_twenty_differences_by_chance_are_within_the_tolerance(sample: Sample, shared: bool) -> None:
     """Drawn as the rule assumes: 60 of 200 questions, or 60 and 200 questions of a large number of them."""
