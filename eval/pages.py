@@ -14,6 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import ledger_pages
 import pandas as pd
 import scaling
 from matplotlib import rc_context
@@ -38,7 +39,7 @@ PUBLISHED = (
     ("proprag", "PropRAG"),
 )
 OURS = ("dense", "mention_ppr", "mention_chains")
-KINDS = "results|systems|graphs|ablation|overlap|coefficients|scale|static|hops|published|floors|tuning"
+KINDS = "results|systems|graphs|ablation|overlap|coefficients|scale|static|hops|published|floors|tuning|ledger"
 MARKED = re.compile(rf"<!-- ({KINDS}) ?(\S*) -->\n.*?<!-- / -->", re.DOTALL)
 BASELINE = "dense"
 
@@ -73,7 +74,11 @@ def filled(marker: re.Match[str]) -> str:
     if kind == "scale":
         table = {"parts": scaling.parts, "systems": scaling.systems}[folder](scaling.read(MEASURED))
     else:
-        table = whole[kind]() if kind in whole else {"systems": systems, "graphs": graphs}[kind](folder)
+        table = (
+            whole[kind]()
+            if kind in whole
+            else {"systems": systems, "graphs": graphs, "ledger": ledger_pages.table}[kind](folder)
+        )
     return f"<!-- {kind}{' ' * bool(folder)}{folder} -->\n{table}<!-- / -->"
 
 

@@ -14,13 +14,15 @@ def reproduce(
     ledgers: Annotated[list[Path], typer.Argument(help="Ledger files, or a folder of them such as eval/ledger.")],
     data: Annotated[Path, typer.Option(help="The folder below which the ledgers' data folders lie.")],
     only: Annotated[str, typer.Option(help="Rows whose ledger/system/set contains this.")] = "",
-    out: Annotated[Path | None, typer.Option(help="A .csv or .md file for the table.")] = None,
+    out: Annotated[Path | None, typer.Option(help="A .csv file for every row, or a .md file for the tables.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="List what cannot be run here one by one, too.")] = False,
 ) -> None:
-    """Run what can be run here of published results: ours, theirs, difference, verdict."""
+    """Run what can be run here of published results: ours, theirs, difference, tolerance, verdict."""
     from rich.console import Console
 
     from kg2rag.experiments.reproduction import Ledger
     from kg2rag.experiments.reproduction import reproduce as run
+    from kg2rag.experiments.reproduction.tables import terminal_tables
 
     if out is not None and out.suffix not in (".csv", ".md"):
         raise ValueError(f"--out {out}: the table is written as .csv or .md.")
@@ -28,10 +30,13 @@ def reproduce(
     if not files:
         raise FileNotFoundError(f"{', '.join(map(str, ledgers))}: no ledger (*.toml) there.")
     result = run([Ledger.read(file) for file in files], data, only=only)
-    Console().print(result)
-    typer.echo(", ".join(f"{verdict}: {count}" for verdict, count in result.summary().items()))
+    console = Console()
+    for table in terminal_tables(result, every=every):
+        console.print(table)
+    typer.echo(result.counts())
     if out is not None:
-        text = result.to_markdown() if out.suffix == ".md" else result.frame.to_csv(index=False, float_format="%.4f")
+        csv = result.frame.to_csv(index=False, float_format="%.4f")
+        text = result.to_markdown(every=every) if out.suffix == ".md" else csv
         out.write_text(text, encoding="utf-8")
 
 

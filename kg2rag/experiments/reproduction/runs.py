@@ -1,4 +1,4 @@
-"""Ledgers + a folder of data sets -> ours, theirs, difference and verdict, a row a published number.
+"""Ledgers + a folder of data sets -> ours, theirs, difference and verdict, a row a published number and run.
 
 Runs over the same data share one knowledge base. What cannot be run here is listed with what it needs: a number that
 is missing is blank, never zero.
@@ -9,64 +9,31 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import numpy as np
 
 from kg2rag.compute import SentenceEncoder
 from kg2rag.datasets import load
+from kg2rag.experiments.reproduction import verdicts
 from kg2rag.experiments.reproduction.ledger import Ledger, Ours, Published
+from kg2rag.experiments.reproduction.tables import COLUMNS, TEXTS, Reproduction
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.report.markup import pipe_table
 from kg2rag.retrievers.systems import build
 from kg2rag.types import Corpus, QADataset
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from rich.table import Table
-
-SHOWN = ("published", "set", "metric", "theirs", "ours", "difference", "tolerance", "verdict", "system", "why")
-COLUMNS = ("ledger", *SHOWN, "command")
-NUMBERS = ("theirs", "ours", "difference", "tolerance")
-STYLES = {"ok": "green", "close": "yellow", "off": "bold red", "not comparable": "dim", "not run": "dim"}
 SIZE = "passages"
 """The metric that counts hits."""
 
 
-@dataclass(frozen=True, eq=False)
-class Reproduction:
-    """One row a published number and run of ours, columns `COLUMNS`; see `verdict`."""
+@dataclass(frozen=True)
+class Measured:
+    """A metric over the questions of a run: its mean, the standard deviation between questions, and their number."""
 
-    frame: pd.DataFrame
+    mean: float
+    sd: float
+    questions: int
 
-    def summary(self) -> dict[str, int]:
-        """Verdict -> rows."""
-        return {str(verdict): int(count) for verdict, count in self.frame["verdict"].value_counts().items()}
 
-    def to_markdown(self) -> str:
-        """The table without the commands: one a ledger, under its name."""
-        lines = []
-        for name, part in self.frame.groupby("ledger", sort=False):
-            lines += [f"### {name}", "", *pipe_table(SHOWN, (_texts(row) for _, row in part.iterrows()), NUMBERS), ""]
-        return "\n".join(lines)
-
-    def __rich__(self) -> Table:
-        from rich import box
-        from rich.table import Table
-
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        for name in SHOWN:
-            table.add_column(name, justify="right" if name in NUMBERS else "left", overflow="fold")
-        for _, row in self.frame.iterrows():
-            table.add_row(*_texts(row), style=STYLES[str(row["verdict"])])
-        return table
-
-    def __repr__(self) -> str:
-        return f"Reproduction of {len(self.frame)} published numbers: {self.summary()}"
-
-    def _repr_html_(self) -> str:
-        html: str = self.frame.to_html(index=False, na_rep="", float_format="{:.1f}".format, escape=True)
-        return html
+Found = Mapping[str, Mapping[str, Measured]]
+"""Run -> our metric -> what was measured."""
 
 
 def reproduce(ledgers: Sequence[Ledger], data: Path | str, *, only: str = "", progress: bool = True) -> Reproduction:
@@ -98,7 +65,11 @@ def reproduce(ledgers: Sequence[Ledger], data: Path | str, *, only: str = "", pr
     runs = [ours for _, row, name in wanted for ours in runs_of(row, name) if (root / ours.folder).is_dir()]
     found = _run_all(runs, root, progress=progress)
     rows = [line for ledger, row, name in wanted for line in _rows(ledger, row, name, found)]
-    return Reproduction(pd.DataFrame(rows, columns=list(COLUMNS)))
+    frame = pd.DataFrame(rows, columns=list(COLUMNS))
+    questions = frame["questions"].astype("Int64")
+    return Reproduction(
+        frame.assign(primary=frame["primary"].eq(True), questions=questions, **frame[list(TEXTS)].fillna(""))
+    )
 
 
 def row_name(ledger: Ledger, row: Published, name: str) -> str:
@@ -107,50 +78,72 @@ def row_name(ledger: Ledger, row: Published, name: str) -> str:
 
 
 def runs_of(row: Published, name: str) -> list[Ours]:
-    """Our runs beside a published row on one set; a metric that `metrics` does not rename has the same name here."""
+    """Our runs beside a published row on one set; `metrics` of each says for every metric measured what it is here."""
     return [
-        ours.model_copy(update={"metrics": {metric: ours.metrics.get(metric, metric) for metric in row.values[name]}})
+        ours.model_copy(update={"metrics": ours.metrics or {metric: metric for metric in row.values[name]}})
         for ours in row.ours
         if ours.set == name
     ]
 
 
-def verdict(difference: float, ours: Ours) -> str:
-    """Return "ok" within the tolerance, "close" within twice that, "off" beyond; "not comparable" where noted so."""
-    if not ours.comparable:
-        return "not comparable"
-    # A difference of 3.4 is no more than a tolerance of 3.4, whatever binary fractions make of them.
-    excess = round(abs(difference) / ours.tolerance, 9)
-    return "ok" if excess <= 1 else "close" if excess <= 2 else "off"
-
-
-def _rows(ledger: Ledger, row: Published, name: str, found: Mapping[str, dict[str, float]]) -> list[tuple[object, ...]]:
+def _rows(ledger: Ledger, row: Published, name: str, found: Found) -> list[dict[str, object]]:
+    """The lines of a published row on one set: one a metric and run, or one a metric that nothing measures."""
     runs = runs_of(row, name)
     command = f'kg2rag reproduce eval/ledger/{ledger.name}.toml --only "{row_name(ledger, row, name)}" --data DATA'
-    lines: list[tuple[object, ...]] = []
+    lines: list[dict[str, object]] = []
     for metric, theirs in row.values[name].items():
-        about = (ledger.name, row.system, ledger.sets[name].name, metric, theirs)
-        if not runs:
-            lines.append((*about, np.nan, np.nan, np.nan, "not run", "", f"needs {row.needs}", ""))
-        for ours in runs:
-            label = ours.label or ours.system
-            if _key(ours) not in found:
-                why = f"needs the folder {ours.folder}"
-                lines.append((*about, np.nan, np.nan, ours.tolerance, "not run", label, why, command))
-                continue
-            measured = ours.metrics[metric]
-            value = found[_key(ours)][measured] * (1 if measured == SIZE else ledger.scale)
-            difference = value - theirs
-            judged = verdict(difference, ours)
-            lines.append((*about, value, difference, ours.tolerance, judged, label, ours.note, command))
+        about = {
+            "ledger": ledger.name,
+            "against": ledger.against,
+            "baseline": ledger.baseline,
+            "published": row.system,
+            "source": row.source,
+            "set": ledger.sets[name].name,
+            "metric": metric,
+            "theirs": theirs,
+        }
+        measuring = [ours for ours in runs if metric in ours.metrics]
+        if not measuring:
+            needed = [ledger.needs.get(metric, ""), "" if runs else row.needs]
+            lines.append(about | {"verdict": "not run", "why": f"needs {'; '.join(filter(None, needed))}"})
+        for ours in measuring:
+            one = found.get(_key(ours), {}).get(ours.metrics[metric])
+            ran = {"system": ours.name, "primary": ours.primary, "command": command}
+            if one is None:
+                lines.append(about | ran | {"verdict": "not run", "why": f"needs the folder {ours.folder}"})
+            else:
+                lines.append(about | ran | _compared(ledger, ours, metric, theirs, one))
     return lines
 
 
-def _run_all(runs: Sequence[Ours], root: Path, *, progress: bool) -> dict[str, dict[str, float]]:
-    """Run -> our metric -> its mean, for every distinct run."""
+def _compared(ledger: Ledger, ours: Ours, metric: str, theirs: float, one: Measured) -> dict[str, object]:
+    """Our number, its difference and the verdict, with what the verdict rests on."""
+    scale = 1.0 if ours.metrics[metric] == SIZE else ledger.scale
+    value, sd = one.mean * scale, one.sd * scale
+    line = {"ours": value, "difference": value - theirs, "sd": sd, "questions": one.questions, "why": ours.note}
+    published = ledger.sets[ours.set].questions
+    rounding = verdicts.half_unit(theirs, ledger.decimals)
+    if not ours.primary:
+        return line | {"verdict": "sensitivity"}
+    if not ours.comparable:
+        return line | {"verdict": "not comparable"}
+    if ledger.against == "released":
+        if published not in (None, one.questions):
+            raise ValueError(
+                f"{ledger.name}: {ours.name!r} ran {one.questions} questions, the released code {published}."
+            )
+        return line | {"tolerance": rounding, "verdict": verdicts.sameness(value - theirs, rounding)}
+    if published is None or ours.sample is None:
+        raise ValueError(f"{ledger.name}: {ours.name!r} is judged without the numbers of questions, or without sample.")
+    allowed = verdicts.tolerance(sd, one.questions, published, ours.sample, rounding)
+    return line | {"tolerance": allowed, "verdict": verdicts.verdict(value - theirs, allowed)}
+
+
+def _run_all(runs: Sequence[Ours], root: Path, *, progress: bool) -> Found:
+    """What every distinct run measures."""
     from tqdm.auto import tqdm
 
-    found: dict[str, dict[str, float]] = {}
+    found: dict[str, dict[str, Measured]] = {}
     shared: dict[tuple[object, ...], list[Ours]] = {}
     for ours in runs:
         shared.setdefault(_base(ours), []).append(ours)
@@ -175,15 +168,18 @@ def _open(ours: Ours, root: Path) -> tuple[QADataset, KnowledgeBase]:
     return data, KnowledgeBase.build(data.corpus, graph, embedder=SentenceEncoder(dtype=ours.dtype))
 
 
-def _measure(ours: Ours, data: QADataset, kb: KnowledgeBase) -> dict[str, float]:
+def _measure(ours: Ours, data: QADataset, kb: KnowledgeBase) -> dict[str, Measured]:
     from kg2rag.evaluation import evaluate
 
     system = build(ours.system, kb, **ours.parameters)
     rankings = system.retrieve_batch(data.queries, ours.k)
     wanted = sorted(set(ours.metrics.values()) - {SIZE})
     scores = evaluate(rankings, data, wanted, name=ours.system)
-    size = float(np.mean([len(ranking) for ranking in rankings]))
-    return {SIZE: size, **{metric: float(scores[metric].mean()) for metric in wanted}}
+    scores[SIZE] = [len(ranking) for ranking in rankings]
+    return {
+        str(metric): Measured(float(column.mean()), float(column.std()), len(column))
+        for metric, column in scores.items()
+    }
 
 
 def _base(ours: Ours) -> tuple[object, ...]:
@@ -194,14 +190,3 @@ def _base(ours: Ours) -> tuple[object, ...]:
 def _key(ours: Ours) -> str:
     """What a run's numbers depend on."""
     return repr((_base(ours), ours.system, sorted(ours.parameters.items()), ours.k, sorted(ours.metrics.items())))
-
-
-def _texts(row: pd.Series) -> list[str]:
-    """A row's texts; a number that is missing is blank."""
-    texts = []
-    for name in SHOWN:
-        sign = "+" if name == "difference" else ""
-        texts.append(
-            str(row[name]) if name not in NUMBERS else "" if row[name] != row[name] else f"{row[name]:{sign}.1f}"
-        )
-    return texts
