@@ -80,13 +80,12 @@ def _critical(sizes: FloatArray, level: float, seed: int) -> FloatArray:
     for block in np.array_split(null, np.ceil(draws * sizes.shape[1] / _CELLS)):  # views
         signs = rng.integers(0, 2, (len(block), sizes.shape[1]), dtype=np.int8)
         block[:] = np.abs((2.0 * signs - 1) @ sizes.T)
-    return np.array([_quantile(column, level) for column in null.T])
-
-
-def _quantile(null: FloatArray, level: float) -> float:
-    sums, counts = np.unique(null, return_counts=True)
-    possible = sums[np.cumsum(counts[::-1])[::-1] <= level * len(null)]
-    return float(possible[0]) if len(possible) else float("inf")
+    most = int(level * draws)  # so many may be significant
+    largest = np.sort(np.partition(null, -most - 1, axis=0)[-most - 1 :], axis=0)
+    # Of equal sums all are significant or none: the smallest that is above the largest one that must not be.
+    possible = np.where(largest > largest[0], largest, np.inf)
+    found: FloatArray = possible.min(axis=0)
+    return found
 
 
 def _detectable(size: FloatArray, critical: float, seed: int) -> float:

@@ -9,7 +9,7 @@ Reporting Effect Sizes to Facilitate Cumulative Science", Front. Psychol. 4:863 
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple
 

@@ -49,7 +49,7 @@ def page(
     groups: Mapping[str, pd.DataFrame],
     differences: pd.DataFrame,
     pairs: pd.DataFrame | None,
-    placebos: pd.DataFrame | None,
+    placebos: pd.DataFrame | None = None,
 ) -> str:
     """The whole report: one file that loads nothing from elsewhere, fit for screen (light or dark) and paper.
 

@@ -67,12 +67,13 @@ def test_many_pairs_are_tested_in_blocks_that_change_nothing(monkeypatch):
     assert randomised_pairs(scores, names, 0, 500).tolist() == whole.tolist()
 
 
-def test_forty_systems_can_still_differ_significantly():
+def test_forty_systems_can_still_differ_significantly(monkeypatch):
     # 780 pairs: with 20 000 resamples the smallest p, times 780, would be .078.
+    not_looked_at(monkeypatch)
     scores = {f"s{i}": column for i, column in enumerate(np.random.default_rng(0).normal(size=(40, 25)))}
     scores["s0"] = scores["s1"] + 5 + scores["s2"] / 100
     table = pair_table(scores)
-    assert table["p_holm"].min() < 0.05
+    assert table["p_holm"].min() < 0.001
 
 
 def test_one_question_has_no_t_test_and_no_significance():

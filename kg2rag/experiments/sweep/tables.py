@@ -171,6 +171,8 @@ class SweepTables:
         scores = wide.loc[self.numbers].to_numpy(dtype=np.float64)
         reference = scores[self.numbers.index(number)]
         low, high = interval_of_mean((scores - reference).T, bounds=_widest(metric), seed=seed)
+        itself = self.numbers.index(number)
+        low[itself] = high[itself] = 0.0
         others = [at for at, one in enumerate(self.numbers) if one != number]
         p_holm = np.full(len(scores), np.nan)
         p_holm[others] = holm([float(paired_test(scores[at], reference, seed)) for at in others])
