@@ -31,6 +31,12 @@ def ranking(results: Results, file: str, column: str, *name: str) -> str:
 
 
 @query
+def moved(results: Results, floor: str) -> Number:
+    """The questions of all sets whose recall@5 a floor under `mention_ppr`'s walk changes."""
+    return counted(results.rows("floors", {"floor": floor})[["wins", "losses"]].to_numpy().sum())
+
+
+@query
 def missed(results: Results, name: str, causes: str) -> Number:
     """How much gold of some causes `mention_chains` does not find or ranks too low (`eval/reach.py`)."""
     places = ("not_found", "below")

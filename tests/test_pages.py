@@ -34,6 +34,8 @@ two,recall@5,no walk,0.9,0.004,-0.01,0.01,1.0
 two,recall@5,no beam,0.9,-0.002,-0.01,0.01,1.0
 one,mrr@10,no walk,0.1,-0.9,-0.9,-0.9,0.01
 """
+FLOORS = "set,floor,wins,losses\none,whole,,\none,1e-05,2,0\ntwo,1e-05,1,4\n"
+REACH = "cause,gold,not_found,below\nnamed,9,1,2\npart,4,0,1\nall,13,1,3\n"
 HOPS = "hops,system,n,recall@5\n2,dense,1500,0.25\n2,chains,1500,0.75\n3,dense,4,0.5\n"
 TIMINGS = '[batch]\nunit = "ms"\ncommand = "bench"\nvalues = { slow = 12.5, fast = 0.2, "one query" = 1200 }\n'
 LEDGER = """[sets.known]
@@ -58,6 +60,8 @@ def results(tmp_path: Path) -> Results:
         "results/two/scores.csv": OTHER,
         "results/ablation.csv": ABLATION,
         "results/hops.csv": HOPS,
+        "results/floors.csv": FLOORS,
+        "results/reach-known.csv": REACH,
         "results/sets.csv": "set,questions,passages\nmusique-100,100,1890\ncosqa-500,499,6259\n",
         "results/timings.toml": TIMINGS,
         "results/scale/measurements.jsonl": lines,
@@ -102,6 +106,8 @@ def shown(results: Results, text: str) -> str:
         ("count hops n hops=2 system=dense", "1,500"),
         ("share hops recall@5 hops=2 system=dense", "25.0"),
         ("ranking hops recall@5 hops=2", "`chains` 75.0, `dense` 25.0"),
+        ("moved 1e-05", "7"),
+        ("missed known named,part", "4"),
         ("change one no walk", "-10.0"),
         ("change one,two no walk", "-10.0 to +0.4"),
         ("change one no beam", "0.0"),
@@ -143,7 +149,10 @@ def test_a_query_gives_what_the_files_have(results: Results, asked: str, expecte
         ("count hops n hops=2", "2 rows of hops.csv have"),
         ("count hops n hops=9 system=dense", "Unknown hops of hops.csv '9'. Known: 2, 3."),
         ("count hops n 2", "A row is named by column=value"),
-        ("count floors n hops=2", "Unknown file of eval/results 'floors'. Known: ablation, hops, sets."),
+        (
+            "count kinds n hops=2",
+            "Unknown file of eval/results 'kinds'. Known: ablation, floors, hops, reach-known, sets.",
+        ),
         ("timing batch medium", "Unknown key of results/timings.toml 'medium'."),
         ("fitted gone a.b", "Unknown file of eval 'coefficients/gone'."),
         ("scale batch_ms_cpu 77 bm25", "Unknown size of 'bm25' '77'. Known: 1000, 10000."),
