@@ -106,11 +106,13 @@ def filled(
 
 
 def misplaced(text: str, comment: re.Match[str]) -> str:
-    """Why a marker may not stand where it stands; empty where it may.
+    """Why a marker would not be invisible where it stands; empty where it is.
 
     Markdown takes a line that begins with a comment as HTML: it shows the code of what stands behind the comment, and
     a paragraph ends there. Such a line may have comments alone, and none of a paragraph behind it.
     """
+    if "--" in comment[1]:
+        return "has two hyphens within, for which some Markdown shows it as text."
     line = text[text.rfind("\n", 0, comment.start()) + 1 :].split("\n", 2)
     table = not comment[1].lstrip().startswith(("=", "typed:", "holds:"))
     if table or not line[0].lstrip().startswith("<!--"):

@@ -115,7 +115,7 @@ def sweep(results: Results, group: str) -> str:
     """What a sweep chose, and what its defaults have: a group of `eval/results/measured.toml`."""
     found = results.value("results/measured", group, "values")
     text = (
-        f"best of {found['tried']} {found['dev']} on dev and {found['test']} on test, "
+        f"best of {found['tried']}: {found['dev']} on dev, {found['test']} on test; "
         f"defaults {found['default dev']} and {found['default test']}"
     )
     return f"{text} (p = {found['p']:g})".replace("= 0.", "= .") if "p" in found else text

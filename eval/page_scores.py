@@ -99,12 +99,12 @@ def vectors(results: Results, *name: str) -> str:
     `all` stands for every comparison.
     """
     folders = results.folders if name == ("all",) else name
-    kinds = {folder: dtypes(config) for folder in folders if (config := results.config(folder)) is not None}
-    kinds = {folder: found for folder, found in kinds.items() if found}
+    configs = {folder: config for folder in folders if (config := results.config(folder)) is not None}
+    kinds = {folder: found for folder, config in configs.items() if (found := dtypes(config))}
     if not kinds:
         return ""
-    left = len(folders) - len(kinds)
-    missing = f" (the configurations of {left} tables are not committed)" if left else ""
+    left = len(folders) - len(configs)
+    missing = f" (without {left}, whose configurations are not committed)" if left else ""
     found = sorted(set().union(*kinds.values()))
     if len(found) == 1:
         return f"The vectors of these tables are {found[0]}{missing}."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import page_tables
 import pages
 import pytest
 from page_data import Results, UnknownError
@@ -38,6 +39,15 @@ FLOORS = "set,floor,wins,losses\none,whole,,\none,1e-05,2,0\ntwo,1e-05,1,4\n"
 REACH = "cause,gold,not_found,below\nnamed,9,1,2\npart,4,0,1\nall,13,1,3\n"
 HOPS = "hops,system,n,recall@5\n2,dense,1500,0.25\n2,chains,1500,0.75\n3,dense,4,0.5\n"
 TIMINGS = '[batch]\nunit = "ms"\ncommand = "bench"\nvalues = { slow = 12.5, fast = 0.2, "one query" = 1200 }\n'
+SINGLE = """[sweep]
+values = { tried = 61, dev = 81.3, test = 72.7, "default dev" = 80.0, "default test" = 69.7, p = 0.25 }
+[surer.values]
+tried = 2
+dev = 1.5
+test = 1.0
+"default dev" = 2.5
+"default test" = 3.0
+"""
 LEDGER = """[sets.known]
 questions = 1000
 [[published]]
@@ -64,6 +74,7 @@ def results(tmp_path: Path) -> Results:
         "results/reach-known.csv": REACH,
         "results/sets.csv": "set,questions,passages\nmusique-100,100,1890\ncosqa-500,499,6259\n",
         "results/timings.toml": TIMINGS,
+        "results/measured.toml": SINGLE,
         "results/scale/measurements.jsonl": lines,
         "ledger/paper.toml": LEDGER,
         "coefficients/fit.toml": "[fitted]\ngroups = 882\nshare = 0.7661\n",
@@ -118,6 +129,9 @@ def shown(results: Results, text: str) -> str:
         ("loads system", "1.2"),
         ("timing batch one query", "1,200"),
         ("timings batch", "`fast` 0.2, `slow` 12.5, `one query` 1,200"),
+        ("measured sweep default dev", "80.0"),
+        ("sweep sweep", "best of 61: 81.3 on dev, 72.7 on test; defaults 80.0 and 69.7 (p = .25)"),
+        ("sweep surer", "best of 2: 1.5 on dev, 1.0 on test; defaults 2.5 and 3.0"),
         ("fitted fit fitted.groups", "882"),
         ("fitted_share fit fitted.share", "77"),
         ("published paper known recall@5 A System", "74.7"),
@@ -127,6 +141,24 @@ def shown(results: Results, text: str) -> str:
 )
 def test_a_query_gives_what_the_files_have(results: Results, asked: str, expected: str) -> None:
     assert shown(results, asked) == expected
+
+
+def test_what_weights_a_table_of_them_has_and_lacks(results: Results) -> None:
+    both = {"musique-100": "graph,0.858,0.024\nbest,0.883,0.0\n", "hotpotqa-300": "graph,0.9,0.1\nrules,0.95,0.05\n"}
+    for name, rows in both.items():
+        text = f"weights,recall@5,regret\n{rows}"
+        (results.root / "results" / f"weights-walk-{name}.csv").write_text(text, encoding="utf-8")
+    assert page_tables.weights(results, "walk").splitlines()[2:] == [
+        "| graph alone (`walk`) | 85.8 | 2.4 | 90.0 | 10.0 |",
+        "| rules | – | – | 95.0 | 5.0 |",
+        "| best per question, by the gold | 88.3 | 0.0 | – | – |",
+    ]
+
+
+def test_a_band_without_questions_has_no_row(results: Results) -> None:
+    text = "hops,low,high,number,dense,alone,chains\nseveral,0,1,0,,,\nsingle,2,3,87,0.5,0.625,1.0\n"
+    (results.root / "results" / "kinds.csv").write_text(text, encoding="utf-8")
+    assert page_tables.kinds(results).splitlines()[2:] == ["| a single hop | 2–3 | 87 | 50.0 | 62.5 | 100.0 |"]
 
 
 @pytest.mark.parametrize(
@@ -175,7 +207,7 @@ def test_the_kind_of_vectors_is_said_where_configurations_are_committed(results:
     folder = results.root / "results"
     assert shown(results, "vectors all") == ""
     config(folder / "one", "float32")
-    expected = "The vectors of these tables are float32 (the configurations of 1 tables are not committed)."
+    expected = "The vectors of these tables are float32 (without 1, whose configurations are not committed)."
     assert shown(results, "vectors all") == expected
     assert shown(results, "vectors one") == "The vectors of these tables are float32."
     config(folder / "two", "bfloat16")
@@ -235,6 +267,7 @@ def test_a_statement_holds_or_says_why_not(results: Results, statement: str, pro
         ("a <!-- = mean one dense recall@5 -->1 <!-- typed: b -->2<!-- / -->\n", 1, "markers do not nest"),
         ("a <!-- / -->\n", 1, "closes nothing"),
         ("a <!-- =mean one dense recall@5 -->1\n", 1, "is no marker. Known: =, holds:, typed:, /"),
+        ("a <!-- typed: by kg2rag verify --across -->99<!-- / -->\n", 1, "has two hyphens within"),
         ("a <!-- typed: -->99<!-- / -->\n", 1, "gives no reason"),
         ("<!-- = mean one dense recall@5 -->1<!-- / --> it has\n", 1, "begins a line"),
         ("a\n<!-- holds: 1 < 2 -->\nb\n", 2, "cuts a paragraph in two"),
