@@ -1,25 +1,19 @@
 """What a corpus of a whole encyclopaedia takes -> the tables of docs/scale.md: sizes by arithmetic, hours from rates.
 
-    python eval/internet_scale.py
+    python eval/pages.py
 
 Hours, memory and disk are those of the largest corpus in eval/results/scale/measurements.jsonl (`eval/bench/scale.py`),
 multiplied by (passages / its passages)^e, with e fitted over the sizes measured. A part that was measured at one size
 alone has no forecast: much of the memory of a small corpus is that of the process. They are forecasts: nothing of these
-sizes was built. Without measurements their table says so.
+sizes was built.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from pathlib import Path
 
 import pandas as pd
-from scaling import exponent, power, read, shown
-
-ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "scale.md"
-MEASURED = ROOT / "eval" / "results" / "scale" / "measurements.jsonl"
+from scaling import exponent, power, shown
 
 CORPORA: Mapping[str, int] = {"a generated world": 1_000_000, "HotpotQA, full wiki": 5_233_329, "DPR": 21_015_324}
 """Passages: abstracts of Yang et al. (2018), passages of 100 words of Karpukhin et al. (2020)."""
@@ -74,28 +68,3 @@ def table(head: list[str], rows: list[list[str]]) -> str:
     """A table of Markdown."""
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
-
-
-def page(text: str, tables: Mapping[str, str]) -> str:
-    r"""The page with what stands between `<!-- name -->` and `<!-- /name -->` replaced.
-
-    >>> page("a <!-- x -->old<!-- /x --> b", {"x": "new"})
-    'a <!-- x -->\nnew\n<!-- /x --> b'
-    """
-    for name, made in tables.items():
-        pattern = re.compile(rf"(<!-- {name} -->).*?(<!-- /{name} -->)", re.DOTALL)
-        text, found = pattern.subn(lambda at, made=made: f"{at[1]}\n{made}\n{at[2]}", text)
-        if found != 1:
-            raise ValueError(f"{PAGE.name} has {found} places for the table {name!r}; one is needed.")
-    return text
-
-
-def main() -> None:
-    """Write the tables into the page."""
-    missing = "Not yet made: eval/results/scale/measurements.jsonl is missing."
-    made = {"vectors": vectors(), "parts": parts(read(MEASURED)) if MEASURED.is_file() else missing}
-    PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), made), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

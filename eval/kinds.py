@@ -1,6 +1,6 @@
 """MuSiQue's questions and the single hops they are made of -> recall@5 by number of sub-phrases, alone and by chains.
 
-    python eval/kinds.py DATA/train/musique/musique_train.jsonl
+    python eval/kinds.py DATA/musique-100/musique.json --out eval/results/kinds.csv
 
 The evidence for `MentionChains.chain_phrases`, the sub-phrases from which on a question is ordered by chains. A single
 hop is a sub-question of the official decomposition, the answers of those before it filled in, its gold the paragraph
@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
+import pandas as pd
 import typer
-from rich.console import Console
-from rich.table import Table
 
 import kg2rag
 from kg2rag.datasets.musique import MusiqueRecord
@@ -64,17 +63,18 @@ def _first(rows: np.ndarray, scores: FloatArray) -> list[int]:
 def main(
     file: Annotated[Path, typer.Argument(help="Official MuSiQue records.")],
     coefficients: Annotated[str, typer.Option()] = "default",
+    out: Annotated[Path | None, typer.Option(help="Where the table goes as CSV.")] = None,
 ) -> None:
-    """Print one table."""
+    """Show one table, and write it."""
     read_coefficients(coefficients)
     data = kg2rag.load("musique", path=file, setting="pooled")
     gold = [{row for rows in data.gold_rows(one).values() for row in rows} for one in data.questions]
     asked = {
-        "several hops": list(zip(data.queries, gold, strict=True)),
-        "a single hop": list(single_hops(Files().records(file, MusiqueRecord), data.corpus)),
+        "several": list(zip(data.queries, gold, strict=True)),
+        "single": list(single_hops(Files().records(file, MusiqueRecord), data.corpus)),
     }
     system = MentionChains(kg2rag.KnowledgeBase.build(data.corpus), chain_phrases=0, coefficients=coefficients)
-    table = Table("questions of", "sub-phrases", "number", *ORDERS, title=repr(data))
+    rows = []
     for kind, pairs in asked.items():
         found = [
             (searched.evidence.n_phrases, recalls(searched, wanted))
@@ -83,9 +83,12 @@ def main(
         ]
         for low, high in BANDS:
             some = [values for phrases, values in found if low <= phrases <= high]
-            means = 100 * np.mean(some, axis=0) if some else np.full(len(ORDERS), np.nan)
-            table.add_row(kind, f"{low}–{high}", str(len(some)), *(f"{mean:.1f}" for mean in means))
-    Console().print(table)
+            means = dict(zip(ORDERS, np.mean(some, axis=0) if some else np.full(len(ORDERS), np.nan), strict=True))
+            rows.append({"hops": kind, "low": low, "high": high, "number": len(some)} | means)
+    table = pd.DataFrame(rows)
+    if out is not None:
+        table.to_csv(out, index=False, float_format="%.6f")
+    typer.echo(table.round(3).to_string(index=False))
 
 
 if __name__ == "__main__":

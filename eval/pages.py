@@ -1,12 +1,15 @@
-"""The results in `eval/results` -> the README's table and figure and the tables of docs/results.md, at their markers.
+"""The results in `eval` -> the tables, figures and numbers of the README, docs and notebooks, at their markers.
 
 python eval/pages.py          writes them
-python eval/pages.py --check  fails where a page says something else
+python eval/pages.py --check  fails where a page says something else, where it asserts what does not hold, and where a
+                              number of its prose is neither filled nor excused (eval/typed.toml)
+
+Markers: page_markers. What they may ask for: page_numbers. Notebooks and docs/decisions.md may have markers, too, but
+their prose is not read for typed numbers: most are those of a notebook's own outputs, or of a paper.
 """
 
 from __future__ import annotations
 
-import re
 import sys
 import tomllib
 from collections.abc import Mapping
@@ -14,10 +17,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import internet_scale
 import ledger_pages
+import page_tables
 import pandas as pd
 import scaling
 from matplotlib import rc_context
+from page_data import Results, known
+from page_files import render
+from page_markers import HELP, Exceptions, Page, Table, unused
 
 from kg2rag import plots
 from kg2rag.report import stars
@@ -31,6 +39,7 @@ SHOWN = ("recall@5", "all_recall@5")
 METRICS = ("recall@2", "recall@5", "recall@10", "all_recall@5", "mrr@10")
 LEDGER = ROOT / "eval" / "ledger"
 REGISTER = ROOT / "eval" / "tuning.toml"
+TYPED = ROOT / "eval" / "typed.toml"
 PUBLISHED = (
     ("hipporag2", "NV-Embed-v2 (7B)"),
     ("gfmrag", "GFM-RAG"),
@@ -39,51 +48,70 @@ PUBLISHED = (
     ("proprag", "PropRAG"),
 )
 OURS = ("dense", "mention_ppr", "mention_chains")
-KINDS = "results|systems|graphs|ablation|overlap|coefficients|scale|static|hops|published|floors|tuning|ledger"
-MARKED = re.compile(rf"<!-- ({KINDS}) ?(\S*) -->\n.*?<!-- / -->", re.DOTALL)
+READ = ("README.md", "docs/results.md", "docs/scale.md")  # where no number may be typed
+FILLED = ("docs/decisions.md", "notebooks/*.ipynb")
 BASELINE = "dense"
 
 
 def main() -> None:
-    """Write the tables and the figure, or check the tables."""
-    for page in (ROOT / "README.md", ROOT / "docs" / "results.md"):
-        old = page.read_text(encoding="utf-8")
-        new = MARKED.sub(filled, old)
-        if "--check" in sys.argv and old != new:
-            sys.exit(f"{page.name}: a table is not that of eval/results. Run: python eval/pages.py")
-        page.write_text(new, encoding="utf-8")
+    """Write the pages and the figures, or check the pages."""
+    results, allowed = Results(ROOT / "eval"), Exceptions.of(tomllib.loads(TYPED.read_text(encoding="utf-8")))
+    pages = rendered(ROOT, results, tables(results), allowed)
     if "--check" not in sys.argv:
+        for file, page in pages.items():
+            file.write_text(page.text, encoding="utf-8")
         figures()
         scaling.figure(scaling.read(MEASURED), ROOT / "docs" / "scale.svg")
+    found = problems(pages, allowed)
+    if found:
+        sys.exit("\n".join([*found, HELP]))
 
 
-def filled(marker: re.Match[str]) -> str:
-    """A marker with the table it asks for."""
-    kind, folder = marker.groups()
-    whole = {
-        "results": first,
-        "ablation": ablation,
-        "overlap": overlap,
-        "coefficients": coefficients,
-        "static": static,
-        "hops": hops,
-        "published": published,
-        "floors": floors,
-        "tuning": tuning,
+def rendered(root: Path, results: Results, made: Mapping[str, Table], allowed: Exceptions) -> dict[Path, Page]:
+    """Each page under a folder as it should be."""
+    return {
+        file: render(file, file.relative_to(root).as_posix(), results, made, allowed if pattern in READ else None)
+        for pattern in (*READ, *FILLED)
+        for file in sorted(root.glob(pattern))
     }
-    if kind == "scale":
-        table = {"parts": scaling.parts, "systems": scaling.systems}[folder](scaling.read(MEASURED))
-    else:
-        table = (
-            whole[kind]()
-            if kind in whole
-            else {"systems": systems, "graphs": graphs, "ledger": ledger_pages.table}[kind](folder)
-        )
-    return f"<!-- {kind}{' ' * bool(folder)}{folder} -->\n{table}<!-- / -->"
+
+
+def problems(pages: Mapping[Path, Page], allowed: Exceptions) -> list[str]:
+    """What is wrong with the pages as they are: a marker, a number of their prose, a value, an exception."""
+    found = [problem for page in pages.values() for problem in page.problems]
+    changed = [file for file, page in pages.items() if file.read_text(encoding="utf-8") != page.text]
+    found += [f"{file.name}: a value is not that of eval/results. Run: python eval/pages.py" for file in changed]
+    return found + unused(allowed, pages.values())
+
+
+def tables(results: Results) -> dict[str, Table]:
+    """The tables that a marker can ask for, by the marker's first word; each takes the second, which most lack."""
+    measured = {"parts": scaling.parts, "systems": scaling.systems}
+    forecasts = {"vectors": internet_scale.vectors, "parts": lambda: internet_scale.parts(scaling.read(MEASURED))}
+    return {
+        "results": lambda _: first(),
+        "ablation": lambda _: ablation(),
+        "overlap": lambda _: overlap(),
+        "coefficients": lambda _: coefficients(),
+        "static": lambda _: static(),
+        "hops": lambda _: hops(),
+        "published": lambda _: published(),
+        "floors": lambda _: floors(),
+        "tuning": lambda _: tuning(),
+        "systems": systems,
+        "graphs": graphs,
+        "scale": lambda name: measured[known("table of scale", name, measured)](scaling.read(MEASURED)),
+        "forecast": lambda name: forecasts[known("forecast", name, forecasts)]() + "\n",
+        "kinds": lambda _: page_tables.kinds(results),
+        "reach": lambda _: page_tables.reach(results),
+        "ledger": ledger_pages.table,
+        "weights": lambda side: page_tables.weights(results, side),
+    }
 
 
 def scores(folder: str) -> pd.DataFrame:
     """The committed scores of one comparison."""
+    known("folder", folder, (file.parent.name for file in RESULTS.glob("*/scores.csv")))
     return pd.read_csv(RESULTS / folder / "scores.csv")
 
 

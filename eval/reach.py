@@ -1,7 +1,7 @@
 """The gold that `mention_chains` misses -> whether a mention leads to it, and where none does, for want of what.
 
-    python eval/reach.py musique --path FOLDER
-    python eval/reach.py hotpotqa --path FOLDER --setting pooled
+    python eval/reach.py musique --path DATA/musique-100 --out eval/results/reach-musique-100.csv
+    python eval/reach.py hotpotqa --path FILE --setting pooled --out eval/results/reach-hotpotqa-train.csv
 
 A gold passage is joined where the question names its title, or where a link or a shared name of the mention graph joins
 it to another gold passage of the question. For the others the table says what their text shares with the question and
@@ -19,9 +19,8 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
+import pandas as pd
 import typer
-from rich.console import Console
-from rich.table import Table
 
 import kg2rag
 from kg2rag.retrievers.mention_chains.naming import naming_words
@@ -45,7 +44,7 @@ class Cause(StrEnum):
     NOTHING = "nothing"
 
 
-PLACES = ("gold", "not found", "below k")
+PLACES = ("gold", "not_found", "below")
 
 
 def cause_of(title: str, contents: str, given: str) -> Cause:
@@ -107,8 +106,9 @@ def main(
     setting: Annotated[str | None, typer.Option()] = None,
     k: Annotated[int, typer.Option(min=1)] = 5,
     coefficients: Annotated[str, typer.Option()] = "default",
+    out: Annotated[Path | None, typer.Option(help="Where the counts go as CSV.")] = None,
 ) -> None:
-    """Count over one data set."""
+    """Count over one data set, show it and write it."""
     data = kg2rag.load(dataset, path=path, setting=setting)
     kb = kg2rag.KnowledgeBase.build(data.corpus)
     system = MentionChains(kb, coefficients=coefficients)
@@ -123,16 +123,15 @@ def main(
         for row, cause in causes(kb, graph, question.text, gold).items():
             counts[cause, "gold"] += 1
             if row not in rows:
-                counts[cause, "not found"] += 1
+                counts[cause, "not_found"] += 1
             elif row not in first:
-                counts[cause, "below k"] += 1
-    totals = {place: sum(counts[cause, place] for cause in Cause) for place in PLACES}
-    table = Table("shared with the question or other gold", *PLACES, title=repr(data))
-    for cause in Cause:
-        cells = [f"{counts[cause, p]} ({100 * counts[cause, p] / max(totals[p], 1):.1f} %)" for p in PLACES]
-        table.add_row(cause, *cells)
-    table.add_row("all", *(str(totals[place]) for place in PLACES))
-    Console().print(table)
+                counts[cause, "below"] += 1
+    rows = [{"cause": cause.name.lower()} | {place: counts[cause, place] for place in PLACES} for cause in Cause]
+    rows.append({"cause": "all"} | {place: sum(row[place] for row in rows) for place in PLACES})
+    table = pd.DataFrame(rows)
+    if out is not None:
+        table.to_csv(out, index=False)
+    typer.echo(table.to_string(index=False))
 
 
 if __name__ == "__main__":

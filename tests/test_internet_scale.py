@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
-from internet_scale import forecast, page, parts, vectors
+from internet_scale import forecast, parts, vectors
 
 
 def test_a_cost_goes_on_growing_as_it_was_seen_to_grow() -> None:
@@ -28,8 +28,3 @@ def test_a_part_that_was_measured_at_one_size_has_no_forecast() -> None:
 
 def test_vectors_take_four_bytes_a_number() -> None:
     assert "| 1.5 GB | 8.0 GB | 32.3 GB |" in vectors()
-
-
-def test_a_page_without_the_place_of_a_table_is_refused() -> None:
-    with pytest.raises(ValueError, match="0 places for the table 'parts'"):
-        page("no place", {"parts": "a table"})

@@ -137,7 +137,8 @@ def _randomisation(table: FloatArray, first: IntArray, second: IntArray, resampl
         open_ = open_[extreme[:, open_].min(axis=0) < _CERTAIN]
         if not len(open_):
             break
-    return np.minimum(1, 2 * extreme.min(axis=0) / drawn)
+    found: FloatArray = np.minimum(1, 2 * extreme.min(axis=0) / drawn)
+    return found
 
 
 def _swapped(

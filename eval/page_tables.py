@@ -1,0 +1,77 @@
+"""The tables of `eval/kinds.py`, `eval/reach.py` and `eval/weights.py` -> tables of Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from page_data import Results
+
+HOPS = {"several": "several hops", "single": "a single hop"}
+CAUSES = {
+    "named": "the question names its title",
+    "joined": "joined to other gold by a mention",
+    "cut": "its title is named, but by too many passages",
+    "spelling": "the words of its title, in another order or spelling",
+    "initials": "the initials of its title",
+    "part": "a word of its title",
+    "number": "a number",
+    "word": "another naming word",
+    "nothing": "nothing",
+    "all": "all",
+}
+REACHED = {"musique-100": "MuSiQue", "hotpotqa-train": "HotpotQA train"}
+WEIGHTS = {
+    "graph": "graph alone (`{}`)",
+    "fixed": "best fixed weights, by the gold",
+    "rules_alone": "rules, of the question alone",
+    "rules": "rules",
+    "learned": "learned, nested cross-validation",
+    "best": "best per question, by the gold",
+}
+WEIGHED = {"musique-100": "MuSiQue", "hotpotqa-300": "HotpotQA"}
+
+
+def kinds(results: Results) -> str:
+    """One row a kind of question and a band of sub-phrases: recall@5 of three orders."""
+    orders = ("dense", "alone", "chains")
+    rows = [
+        [HOPS[row["hops"]], f"{row['low']}–{row['high']}", str(row["number"])]
+        + [f"{100 * row[order]:.1f}" for order in orders]
+        for _, row in results.table("kinds").iterrows()
+        if row["number"]
+    ]
+    return markdown(["questions of", "sub-phrases", "number", *orders], rows, words=2)
+
+
+def reach(results: Results) -> str:
+    """One row a cause, three counts a set."""
+    tables = [results.table(f"reach-{name}").set_index("cause") for name in REACHED]
+    places = {"gold": "gold", "not_found": "not found", "below": "below 5"}
+    rows = [
+        [shown, *(str(int(table.loc[cause, place])) for table in tables for place in places)]
+        for cause, shown in CAUSES.items()
+    ]
+    head = [f"{label} {place}" if place == "gold" else place for label in REACHED.values() for place in places.values()]
+    return markdown(["", *head], rows, words=1)
+
+
+def weights(results: Results, side: str) -> str:
+    """One row a way to weigh, recall@5 and regret of each set; a dash where it was not measured."""
+    tables = [results.table(f"weights-{side}-{name}").set_index("weights") for name in WEIGHED]
+    rows = [
+        [label.format(side)]
+        + [
+            f"{100 * table.loc[name, column]:.1f}" if name in table.index else "–"
+            for table in tables
+            for column in ("recall@5", "regret")
+        ]
+        for name, label in WEIGHTS.items()
+        if any(name in table.index for table in tables)
+    ]
+    return markdown(["weights", *(column for label in WEIGHED.values() for column in (label, "regret"))], rows, words=1)
+
+
+def markdown(head: Sequence[str], rows: Sequence[Sequence[str]], words: int) -> str:
+    """A pipe table of which the first columns are words, the others numbers."""
+    ruler = "|" + "---|" * words + "--:|" * (len(head) - words)
+    return "\n".join([f"| {' | '.join(head)} |", ruler, *(f"| {' | '.join(row)} |" for row in rows)]) + "\n"
