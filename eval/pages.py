@@ -38,7 +38,7 @@ SETS = {"musique-100": "MuSiQue", "hotpotqa-300": "HotpotQA", "2wiki-1000": "2Wi
 SHOWN = ("recall@5", "all_recall@5")
 METRICS = ("recall@2", "recall@5", "recall@10", "all_recall@5", "mrr@10")
 LEDGER = ROOT / "eval" / "ledger"
-REGISTER = ROOT / "eval" / "tuning.toml"
+REGISTER = ROOT / "kg2rag" / "retrievers" / "tuning.toml"
 TYPED = ROOT / "eval" / "typed.toml"
 PUBLISHED = (
     ("hipporag2", "NV-Embed-v2 (7B)"),

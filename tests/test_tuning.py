@@ -8,7 +8,7 @@ from pathlib import Path
 from kg2rag.retrievers.systems import names
 
 ROOT = Path(__file__).resolve().parent.parent
-REGISTER = tomllib.loads((ROOT / "eval" / "tuning.toml").read_text(encoding="utf-8"))
+REGISTER = tomllib.loads((ROOT / "kg2rag" / "retrievers" / "tuning.toml").read_text(encoding="utf-8"))
 REPORTED = {"musique-100", "hotpotqa-300", "2wiki-1000", "2wiki-kg-500", "cosqa-500"}
 
 

@@ -31,6 +31,9 @@ def compare(
     ] = None,
     family: Annotated[Literal["metric", "all"], typer.Option(help="Tests corrected together.")] = "metric",
     clustered: Annotated[bool, typer.Option("--clustered", help="Draw questions that share gold together.")] = False,
+    ir_metadata: Annotated[
+        bool, typer.Option("--ir-metadata", help="Head each run by what it was made with; trec_eval skips no headers.")
+    ] = False,
     seed: Seed = 0,
     out: Annotated[Path | None, typer.Option(help="Where the results go; reports/DATASET otherwise.")] = None,
 ) -> None:
@@ -43,6 +46,7 @@ def compare(
     from kg2rag.extraction.sources import takes_file
     from kg2rag.report import margin_table, pairs_table
     from kg2rag.retrievers.adapters import Recorded
+    from kg2rag.retrievers.adapters.trec import name_of
 
     names = list(DEFAULT_METRICS) if metrics is None else split_names(metrics)
     if pairs is not None and pairs not in names:
@@ -50,9 +54,10 @@ def compare(
     questions = data.load(limit, seed)
     kb, systems = on.build(questions.corpus)
     for file in runs or []:
-        if file.stem in systems:
-            raise ValueError(f"--runs {file}: {file.stem!r} is the name of another system. Rename the file.")
-        systems[file.stem] = Recorded.from_trec(file, questions.corpus)
+        name = name_of(file)
+        if name in systems:
+            raise ValueError(f"--runs {file}: {name!r} is the name of another system. Rename the file.")
+        systems[name] = Recorded.from_trec(file, questions.corpus)
     with by.open():
         result = run(
             systems,
@@ -67,7 +72,7 @@ def compare(
             clustered=clustered,
         )
     folder = out or Path("reports") / data.dataset
-    result.save(folder)
+    result.save(folder, ir_metadata=ir_metadata)
     console = Console()
     console.print(result)
     if pairs is not None:

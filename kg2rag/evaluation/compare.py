@@ -113,6 +113,7 @@ def compare(
         },
         "systems": {name: repr(system) for name, system in first.items()},
         "parameters": described.parameters(first),
+        "tuning": described.tuning(first),
         "knowledge": described.knowledge(first, encodings),
         "seeds": {name: list(map(repr, alike)) for name, alike in repeated.items() if len(alike) > 1},
         "remarks": remarks(first),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pandas as pd
 
 from kg2rag import report
-from kg2rag.evaluation import diagnosis, storage
+from kg2rag.evaluation import annotated, diagnosis, storage
 from kg2rag.evaluation.budgets import against_others, larger_sets
 from kg2rag.evaluation.metric_names import Metrics, bounds
 from kg2rag.evaluation.pairs import non_inferiority, pair_table
@@ -228,18 +228,20 @@ class Comparison:
             )
         return self.inputs.systems[system], self.inputs.data
 
-    def save(self, directory: Path | str) -> Path:
+    def save(self, directory: Path | str, *, ir_metadata: bool = False) -> Path:
         """Write scores.csv and the other tables, per_query.parquet, TREC runs and qrels, report.html and config.json.
 
         Tables and runs are the same bytes for the same rankings; only config.json and report.html contain timings.
         Of a system with several seeds, the first one's run is written. Runs of systems that an earlier comparison in
-        this directory had and this one lacks are removed.
+        this directory had and this one lacks are removed. With `ir_metadata` each run begins with what it was made
+        with, as comments that trec_eval does not skip; see `annotated`.
 
         Returns the path of the report.
         """
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         qrels = None if self.inputs is None else self.inputs.data.qrels
-        return storage.save(values, Path(directory), page=self.to_html(), qrels=qrels)
+        headers = {name: annotated.header(self.config, name) for name in self.systems} if ir_metadata else {}
+        return storage.save(values, Path(directory), page=self.to_html(), qrels=qrels, headers=headers)
 
     @classmethod
     def load(cls, directory: Path | str) -> Comparison:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
+from functools import cache
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +50,38 @@ def parameters(value: object) -> Any:
     if isinstance(value, (str, Path)) and _is_file(value):
         return {"file": str(value), "sha256": sha256(Path(value))}
     return value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)
+
+
+def tuning(systems: Mapping[str, object]) -> dict[str, list[dict[str, Any]]]:
+    """Name -> what was fitted or chosen by looking at questions, in a system and those in it, by the register."""
+    found = {name: _tuned(parameters(system)) for name, system in systems.items()}
+    return {name: rows for name, rows in found.items() if rows}
+
+
+def _tuned(about: Any) -> list[dict[str, Any]]:
+    return [
+        {name: row[name] for name in ("system", "what", "kind", "training", "sets")}
+        for row in _register()
+        if any(f".{row['system'].partition('+')[0]}." in name for name in _classes(about))
+    ]
+
+
+@cache
+def _register() -> list[dict[str, Any]]:
+    text = resources.files("kg2rag.retrievers").joinpath("tuning.toml").read_text(encoding="utf-8")
+    rows: list[dict[str, Any]] = tomllib.loads(text)["number"]
+    return rows
+
+
+def _classes(about: Any) -> Iterator[str]:
+    if isinstance(about, Mapping):
+        if "class" in about:
+            yield f"{about['class']}."
+        for each in about.values():
+            yield from _classes(each)
+    elif isinstance(about, list):
+        for each in about:
+            yield from _classes(each)
 
 
 def _checksum(value: object) -> str | None:

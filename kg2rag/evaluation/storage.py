@@ -24,9 +24,14 @@ _UNFINISHED = "unfinished.json"
 
 
 def save(
-    values: Mapping[str, Any], directory: Path, *, page: str, qrels: Mapping[str, Mapping[str, int]] | None
+    values: Mapping[str, Any],
+    directory: Path,
+    *,
+    page: str,
+    qrels: Mapping[str, Mapping[str, int]] | None,
+    headers: Mapping[str, str],
 ) -> Path:
-    """Write the attributes of a comparison, its page and its gold; return the path of the page."""
+    """Write the attributes of a comparison, its page, its gold and the headers of its runs; return the page's path."""
     (directory / "runs").mkdir(parents=True, exist_ok=True)
     _remove_former(directory, values["rankings"])
     write(directory / "scores.csv", _csv(values["scores"], index=False))
@@ -37,7 +42,7 @@ def save(
     values["per_query"].to_parquet(parquet, index=False)
     write(directory / "per_query.parquet", parquet.getvalue())
     for name, rankings in values["rankings"].items():
-        write(directory / "runs" / f"{name}.trec", trec.dump(rankings, name).encode())
+        write(directory / "runs" / f"{name}.trec", trec.dump(rankings, name, headers.get(name, "")).encode())
     if qrels is not None:
         write(directory / "qrels.trec", trec.dump_qrels(qrels).encode())
     write(directory / "report.html", page.encode())

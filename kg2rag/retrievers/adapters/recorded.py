@@ -59,7 +59,7 @@ class Recorded(Retriever):
     def from_trec(cls, path: Path | str, corpus: Corpus, empty: frozenset[str] = frozenset()) -> Recorded:
         """A TREC run file; the system is called as the file."""
         path = Path(path)
-        return cls(corpus, trec.load(path), path.stem, empty)
+        return cls(corpus, trec.load(path), trec.name_of(path), empty)
 
     @classmethod
     def from_ranx(cls, run: ranx.Run, corpus: Corpus, name: str = "") -> Recorded:

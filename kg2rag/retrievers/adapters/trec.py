@@ -1,7 +1,9 @@
 """Rankings <-> TREC run files: `query_id Q0 passage_id rank score system`, one hit a line; gold <-> TREC qrels files.
 
-The format is separated by blanks, so blanks and per cent signs of ids and names are written as `%20`, `%25` and so on
-and read back. A query without hits has no line.
+The format is separated by blanks, so blanks and per cent signs of ids and names, and a number sign at their beginning,
+are written as `%20`, `%25`, `%23` and so on and read back. A query without hits has no line. Files whose names end in
+.gz or .xz are compressed. Lines that begin with a number sign are a header, as ir_metadata writes it; trec_eval knows
+none, so one is written on request alone.
 
 trec_eval ignores the rank: it sorts by score, in single precision, and equal scores by id. So a score is written as the
 nearest single-precision number, and one that would not be below that of the hit before as the next smaller one: every
@@ -10,6 +12,8 @@ tool then reads the hits in their order.
 
 from __future__ import annotations
 
+import gzip
+import lzma
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
@@ -21,13 +25,14 @@ from numpy.typing import NDArray
 
 from kg2rag.types import FloatArray, Ranking
 
-_UNSAFE = re.compile(r"[%\s]")
+_UNSAFE = re.compile(r"[%\s]|^#")
+_OPEN = {".gz": gzip.decompress, ".xz": lzma.decompress}
 
 
-def dump(rankings: Iterable[Ranking], system: str) -> str:
-    """The text of a run file."""
+def dump(rankings: Iterable[Ranking], system: str, header: str = "") -> str:
+    """The text of a run file; each line of a header becomes a comment before the hits."""
     tag = _encode(system)
-    lines, encoded = [], _Encoded()
+    lines, encoded = [f"# {line}".rstrip() + "\n" for line in header.splitlines()], _Encoded()
     for ranking in rankings:
         query = _encode(ranking.query_id)
         hits = zip(ranking.passage_ids, falling(ranking.scores).tolist(), strict=True)
@@ -108,12 +113,27 @@ def load_qrels(path: Path) -> dict[str, dict[str, int]]:
 def _fields(path: Path, names: str) -> Iterator[tuple[int, list[str]]]:
     """The number and the fields of each line that is not blank."""
     wanted = len(names.split())
-    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
-        fields = line.split()
+    for number, line in enumerate(_text(path).split("\n"), 1):
+        fields = [] if line.startswith("#") else line.split()
         if fields and len(fields) != wanted:
             raise ValueError(f"{path}, line {number}: {len(fields)} fields instead of {wanted} ({names}).")
         if fields:
             yield number, fields
+
+
+def _text(path: Path) -> str:
+    content = path.read_bytes()
+    try:
+        content = _OPEN.get(path.suffix, bytes)(content)
+    except (OSError, EOFError, lzma.LZMAError) as error:
+        raise ValueError(f"{path} is no whole {path.suffix} file: {error}.") from error
+    return content.decode("utf-8")
+
+
+def name_of(path: Path) -> str:
+    """The system that a run file is called after: `runs/dense.trec.xz` -> "dense"."""
+    plain = path.with_suffix("") if path.suffix in _OPEN else path
+    return plain.stem
 
 
 class _Encoded(dict[str, str]):

@@ -1,0 +1,64 @@
+"""Saved comparisons -> what `eval/results` keeps of them: scores, configuration, scores of each question, runs.
+
+python eval/keep.py reports/musique musique-100 --data DATA
+
+Of each run the first hits are kept, as many as any metric reads, compressed and headed by ir_metadata. Texts of
+questions and gold stay with the data sets, whose licences are their own. Paths below DATA are written as DATA.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+import re
+import shutil
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from kg2rag import Comparison
+from kg2rag.evaluation import annotated
+from kg2rag.retrievers.adapters import trec
+from kg2rag.types import Ranking
+
+RESULTS = Path(__file__).resolve().parent / "results"
+HITS = 20
+"""Passages that hold the 500 tokens of a metric, or more."""
+
+
+def main(
+    saved: Annotated[Path, typer.Argument(help="What `kg2rag compare --out` wrote.")],
+    name: Annotated[str, typer.Argument(help="The folder in eval/results.")],
+    data: Annotated[Path, typer.Option(help="The folder of the public sets.")],
+) -> None:
+    """Keep a saved comparison."""
+    folder = RESULTS / name
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "runs").mkdir(parents=True)
+    result = Comparison.load(saved)
+    config = without_paths(dict(result.config), data.resolve())
+    config["command"] = re.sub(r" --out \S+", "", config["command"])
+    (folder / "config.json").write_text(json.dumps(config, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    shutil.copy(saved / "scores.csv", folder / "scores.csv")
+    if result.per_seed is not None:
+        shutil.copy(saved / "per_seed.csv", folder / "per_seed.csv")
+    scores = result.per_query.drop(columns="question")
+    scores.to_csv(folder / "per_query.csv.xz", index=False, lineterminator="\n")  # shortest digits that read back equal
+    for system, rankings in result.rankings.items():
+        first = [Ranking(one.query_id, one.rows[:HITS], one.scores[:HITS], one.ids) for one in rankings]
+        run = trec.dump(first, system, annotated.header(config, system))
+        (folder / "runs" / f"{system}.trec.xz").write_bytes(lzma.compress(run.encode()))
+
+
+def without_paths(value: Any, data: Path) -> Any:
+    """A configuration as text of any machine."""
+    if isinstance(value, dict):
+        return {name: without_paths(one, data) for name, one in value.items()}
+    if isinstance(value, list):
+        return [without_paths(one, data) for one in value]
+    return value.replace(str(data), "DATA") if isinstance(value, str) else value
+
+
+if __name__ == "__main__":
+    typer.run(main)

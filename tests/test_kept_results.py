@@ -1,0 +1,92 @@
+"""What `eval/results` keeps of comparisons is whole, and its tables follow from it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import kg2rag
+from kg2rag.evaluation import evaluate
+from kg2rag.evaluation.score_table import ABOUT, score_table
+from kg2rag.retrievers.adapters import Recorded
+from kg2rag.types import QADataset
+
+RESULTS = Path(__file__).resolve().parent.parent / "eval" / "results"
+KEPT = sorted(file.parent.name for file in RESULTS.glob("*/config.json"))
+IN_CI = ("musique-100", "hotpotqa-300")
+
+
+def config_of(name: str) -> dict[str, object]:
+    config: dict[str, object] = json.loads((RESULTS / name / "config.json").read_text(encoding="utf-8"))
+    return config
+
+
+def per_query_of(name: str) -> pd.DataFrame:
+    numbers = {"query_id": str, "system": str, "type": str, "hops": "Int64", "gold": "Int64"}
+    missing = {"hops": [""]}
+    return pd.read_csv(RESULTS / name / "per_query.csv.xz", dtype=numbers, keep_default_na=False, na_values=missing)
+
+
+def test_the_headline_comparisons_are_kept() -> None:
+    assert set(IN_CI) <= set(KEPT)
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_the_table_follows_from_the_scores_of_the_questions(name: str) -> None:
+    config, per_query = config_of(name), per_query_of(name)
+    metrics = [column for column in per_query.columns if column not in ABOUT]
+    runs = RESULTS / name / "per_seed.csv"
+    per_seed = pd.read_csv(runs) if runs.is_file() else None
+    table = score_table(per_query, metrics, str(config["baseline"]), 0, per_seed)
+    kept = (RESULTS / name / "scores.csv").read_text(encoding="utf-8")
+    assert table.to_csv(index=False, float_format="%.6f", lineterminator="\n") == kept
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_each_system_has_its_run_and_the_configuration_says_what_it_depends_on(name: str) -> None:
+    config = config_of(name)
+    runs = {file.name.removesuffix(".trec.xz") for file in (RESULTS / name / "runs").iterdir()}
+    assert runs == set(config["systems"])  # type: ignore[call-overload]
+    assert {"data", "parameters", "knowledge", "tuning", "versions", "processor", "command", "fingerprint"} <= set(config)
+    text = json.dumps(config)
+    assert not re.search(r"/(work|tmp|home|root|Users)/", text), "a path of one machine"
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_headline_numbers_are_of_float32(name: str) -> None:
+    encoders = [one["encoder"] for one in config_of(name)["knowledge"]]  # type: ignore[attr-defined]
+    assert {one["dtype"] for one in encoders if "dtype" in one} <= {"float32"}
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize("name", KEPT)
+def test_the_scores_follow_from_the_runs_and_the_gold(name: str, shared_data: Path) -> None:
+    if name not in IN_CI and not os.environ.get("KG2RAG_FULL"):
+        pytest.skip("the other sets: set KG2RAG_FULL=1")
+    config, per_query = config_of(name), per_query_of(name)
+    data = loaded(config, name, shared_data)
+    once = set(per_query["system"]) - set(config["seeds"])  # type: ignore[call-overload]
+    for system, rows in per_query[per_query["system"].isin(once)].groupby("system", sort=False):
+        run = Recorded.from_trec(RESULTS / name / "runs" / f"{system}.trec.xz", data.corpus)
+        answered = frozenset(query.id for query in data.queries) - set(run.run)
+        run = Recorded(data.corpus, run.run, str(system), answered)
+        metrics = [column for column in rows.columns if column not in ABOUT]
+        scores = evaluate(run.retrieve_batch(data.queries, 20), data, metrics, name=str(system))
+        kept = rows.set_index("query_id")[metrics]
+        pd.testing.assert_frame_equal(scores, kept, check_index_type=False, check_dtype=False, rtol=0, atol=1e-12)
+
+
+def loaded(config: dict[str, object], name: str, shared_data: Path) -> QADataset:
+    about = config["data"]
+    assert isinstance(about, dict)
+    source = about["source"]
+    folder = next(path for path in sorted(shared_data.iterdir()) if name.endswith(path.name))
+    chosen = {option: source[option] for option in ("split", "setting", "passages") if source.get(option)}
+    data = kg2rag.load(source["loader"], path=folder, **chosen)
+    assert data.corpus.fingerprint == about["corpus_fingerprint"]
+    return data
