@@ -149,7 +149,7 @@ def test_a_string_that_differs_has_the_same_paragraphs_in_another_order(run: Run
 
     Every order is tried where there are few enough, which finds the recorded string each time.
     """
-    stated, texts = stated_triples(run.system.kb, "raw"), joined_texts(run.system.kb, run.system.switches.separator)
+    stated, texts = stated_triples(run.system.kb), joined_texts(run.system.kb, run.system.switches.separator)
     found = 0
     for query, plan in zip(run.queries, run.plans, strict=True):
         for tree, text, (recording, _) in zip(

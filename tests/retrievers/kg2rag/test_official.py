@@ -366,7 +366,7 @@ def test_it_says_what_its_input_has_that_the_released_codes_has_not(
     assert KG2RAGOfficial(world, Switches.paper()).remark == ""
     paragraphs = Corpus.from_passages([Passage("p", *PAGES[0], "p", 0)])
     kb = KnowledgeBase.build(paragraphs, subgraphs.source, embedder=WordEmbedder(), store=Store(tmp_path))
-    assert "passages are paragraphs" in KG2RAGOfficial(kb).remark
+    assert "over paragraphs" in KG2RAGOfficial(kb).remark
 
 
 @pytest.mark.parametrize("wrong", [{"mode": "nq"}, {"context": 0}, {"seeds": 0}, {"max_characters": 0}])

@@ -43,7 +43,7 @@ def pool_of(kb: KnowledgeBase, rows: Sequence[int], triples: str) -> TitlePool:
     return TitlePool(rows_of, kb.corpus.titles, stated_triples(kb, triples))
 
 
-def stated_triples(kb: KnowledgeBase, triples: str) -> list[list[Triple]]:
+def stated_triples(kb: KnowledgeBase, triples: str = "raw") -> list[list[Triple]]:
     """(n_passages,) the triples that each passage states, in the source's own spelling and order.
 
     Where `triples` is "raw", letter for letter those of the source's file, if it cleans them for the graph.

@@ -95,11 +95,11 @@ class KG2RAGOfficial(Retriever):
         if self.kb.extraction.raw is None:
             # Not its repr, which may name folders.
             source = type(self.kb.source).__name__
-            return f"The triples are those of {source}, not the sub-graphs that the released KG2RAG reads."
+            return f"triples are those of {source}, not the sub-graphs that the released KG2RAG reads"
         if not pc.any(pc.greater(self.kb.corpus.table["position"], 0)).as_py():
-            return "Its raw sub-graphs, but passages are paragraphs, where the released KG2RAG has sentences."
+            return "raw sub-graphs, as released, but over paragraphs, where the released KG2RAG has sentences"
         if self.mode != "hotpotqa":
-            return "Its raw sub-graphs, but mode='musique': over sentences the released KG2RAG has mode='hotpotqa'."
+            return "raw sub-graphs, as released, but mode='musique', where the released KG2RAG has mode='hotpotqa'"
         return ""
 
     @property
