@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from kg2rag.types import Corpus, QADataset
 
 GRAPHS = (
-    "mentions, cooccurrence (no LLM); openie:, subkgs:, triples:, graphml:FILE; graph:, lightrag:, msgraphrag:FOLDER; "
-    "dependency[:MODEL]; joined by + for their union."
+    "mentions, cooccurrence (no LLM); openie:, subkgs:, subkgs-raw:, triples:, graphml:FILE; graph:, lightrag:, "
+    "msgraphrag:FOLDER; dependency[:MODEL]; joined by + for their union."
 )
 EMBEDDERS = "A sentence-transformers model, or static:MODEL (distilled from it once, much faster); MiniLM otherwise."
 Settings = Annotated[list[str] | None, typer.Option("--set", help="system.parameter=value; may be repeated.")]

@@ -2,7 +2,8 @@
 
 [1] Yang et al., "HotpotQA: A Dataset for Diverse, Explainable Multi-hop Question Answering", EMNLP 2018.
 Every question is written over two paragraphs [1, Sec. 2], so `hops` is 2; its type is `bridge` or `comparison`.
-A paragraph's text is its sentences joined as the file has them, as [1] and HippoRAG do.
+A paragraph's text is its sentences joined as the file has them, as [1] and HippoRAG do. Where sentences are the
+passages, their texts are without the blank that most begin with in the file; `Corpus.joined(exact=True)` has it.
 """
 
 from __future__ import annotations
@@ -104,9 +105,8 @@ def _place_context(record: HotpotRecord, pool: Pool, blank: str) -> tuple[dict[s
     paragraphs: dict[str, str] = {}
     complete = True
     for title, raw in record.context:
-        sentences = [sentence.strip() for sentence in raw]
-        text = (blank.join(sentences) if blank else "".join(raw)).strip()
-        paragraph = pool.place(title, text, sentences)
+        text = (blank.join(sentence.strip() for sentence in raw) if blank else "".join(raw)).strip()
+        paragraph = pool.place(title, text, raw)
         complete &= paragraph is not None or not text
         if paragraph is None:
             continue

@@ -42,12 +42,14 @@ class Pool:
         self.closed_by = ""
         self._paragraphs: dict[str, Passage] = {}
         self._sentences: dict[str, list[str] | None] = {}
+        self._exact: dict[str, Sequence[str]] = {}
         self._by_contents: dict[tuple[str, str], str] = {}
         self._by_title: dict[str, list[str]] = {}
 
     def place(self, title: str, text: str, sentences: Sequence[str] | None = None) -> str | None:
         """The id of a paragraph; a new one is added, unless the pool is closed.
 
+        `sentences` may have blanks at their ends: the corpus keeps them apart, as `exact`.
         Returns None for a paragraph without text and for one that a closed pool lacks; `notes` counts the former.
         """
         if not text.strip():
@@ -60,7 +62,7 @@ class Pool:
             self.notes["equal paragraphs merged"] += 1
             return known
         if known is not None and sentences is not None:
-            self._sentences[known] = list(sentences)
+            self._split(known, sentences)
         if known is None and len(self.titled(title)) == 1:
             # Corpus files were made by others and may differ in blanks; a title that is unique leaves no doubt.
             self.notes["paragraphs matched by title, their text differs"] += 1
@@ -103,7 +105,9 @@ class Pool:
             for p in paragraphs
             for index, id_ in self.sentence_ids(p.id).items()
         ]
-        return Corpus.from_passages(sentences, [[passage.text] for passage in sentences])
+        given = [self._exact[p.id][index] for p in paragraphs for index in self.sentence_ids(p.id)]
+        exact = [None if as_is == p.text else as_is for as_is, p in zip(given, sentences, strict=True)]
+        return Corpus.from_passages(sentences, [[passage.text] for passage in sentences], exact)
 
     def _add(self, title: str, text: str, sentences: Sequence[str] | None) -> str:
         before = self._by_title.setdefault(title, [])
@@ -115,10 +119,14 @@ class Pool:
             id_ = f"{name}##{number}"
         doc_id, position = (name, len(before)) if self.titles_are_documents else (id_, 0)
         self._paragraphs[id_] = Passage(id_, title, text, doc_id, position)
-        self._sentences[id_] = None if sentences is None else list(sentences)
+        self._split(id_, sentences)
         self._by_contents[title, text.strip()] = id_
         before.append(id_)
         return id_
+
+    def _split(self, id_: str, sentences: Sequence[str] | None) -> None:
+        self._sentences[id_] = None if sentences is None else [sentence.strip() for sentence in sentences]
+        self._exact[id_] = sentences or ()
 
 
 @dataclass(frozen=True)

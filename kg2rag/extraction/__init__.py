@@ -41,13 +41,15 @@ class Extraction:
     """What an extractor found.
 
     `triples` is a tuple, or the columns that a large file is read to (`kg2rag.extraction.columns`). `notes` counts what
-    was cleaned or dropped, by cause ("triples with an empty end": 12), so that nothing is lost silently.
+    was cleaned or dropped, by cause ("triples with an empty end": 12), so that nothing is lost silently. `raw` are the
+    triples as the source writes them, all of them, where `triples` are fewer or cleaned; None where they are the same.
     """
 
     triples: Sequence[Triple] = ()
     mentions: tuple[Mention, ...] = ()
     entities: tuple[Entity, ...] = ()
     notes: Mapping[str, int] = field(default_factory=dict)
+    raw: Sequence[Triple] | None = field(default=None, repr=False)  # the graph does not depend on it
 
 
 @runtime_checkable

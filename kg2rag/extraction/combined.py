@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Container
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 
 from kg2rag.extraction import Extraction, Extractor
 from kg2rag.text.normalisation import entity_key
@@ -26,7 +27,8 @@ class GivenExtraction:
     @cached_property
     def fingerprint(self) -> str:
         """sha256 over the extraction."""
-        return "given-" + hashlib.sha256(repr(self.extraction).encode("utf-8", "surrogatepass")).hexdigest()
+        written = repr(self.extraction) + ("" if self.extraction.raw is None else repr(tuple(self.extraction.raw)))
+        return "given-" + hashlib.sha256(written.encode("utf-8", "surrogatepass")).hexdigest()
 
     def extract(self, corpus: Corpus) -> Extraction:  # noqa: ARG002
         """The extraction as it is; building the graph refuses passages that the corpus lacks."""
@@ -50,12 +52,14 @@ def without(extraction: Extraction, gone: Container[str]) -> Extraction:
         tuple(mention for mention in extraction.mentions if mention.passage_id not in gone),
         tuple(entity for entity in extraction.entities if entity_key(entity.name) not in lost - kept),
         extraction.notes,
+        None if extraction.raw is None else tuple(each for each in extraction.raw if each.passage_id not in gone),
     )
 
 
 def joined(*extractions: Extraction) -> Extraction:
     """All extractions, one after the other; notes of one cause are added."""
     notes: Counter[str] = Counter()
+    written = [each.triples if each.raw is None else each.raw for each in extractions]
     for extraction in extractions:
         notes.update(extraction.notes)
     return Extraction(
@@ -63,6 +67,7 @@ def joined(*extractions: Extraction) -> Extraction:
         tuple(mention for extraction in extractions for mention in extraction.mentions),
         tuple(entity for extraction in extractions for entity in extraction.entities),
         dict(notes),
+        None if all(each.raw is None for each in extractions) else tuple(chain.from_iterable(written)),
     )
 
 

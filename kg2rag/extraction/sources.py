@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -54,6 +55,7 @@ LOADERS: dict[str, Loader] = {
     "openie": Loader(HippoRAGOpenIE, "FILE"),
     "subkgs": Loader(KG2RAGSubgraphs, "FILE"),
     "triples": Loader(TriplesFile, "FILE"),
+    "subkgs-raw": Loader(partial(KG2RAGSubgraphs, raw=True), "FILE"),
     "graphml": Loader(GraphMLFile, "FILE"),
     "graph": Loader(SavedGraph, "FOLDER"),
     "lightrag": Loader(LightRAG, "FOLDER"),

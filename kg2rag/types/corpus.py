@@ -21,13 +21,16 @@ from kg2rag.types.passages import Passage
 
 _TEXTS = dict.fromkeys(("id", "title", "text", "doc_id"), pa.string())
 SCHEMA = pa.schema({**_TEXTS, "position": pa.int32(), "sentences": pa.list_(pa.string())})
+_PASSAGE = SCHEMA.names[:-1]
+_EXACT = pa.field("exact", pa.string())
 
 
 class Corpus(Sequence[Passage]):
     """The passages of a dataset, in a fixed order; a passage's *row* is its place in that order, from 0.
 
-    `table` has the columns of `SCHEMA`; `sentences` is null where the source has no sentence split. TypeError where it
-    is no Arrow table; ValueError, which names it, for a column that is missing, no passage, one without id, document or
+    `table` has the columns of `SCHEMA`; `sentences` is null where the source has no sentence split. Where a passage's
+    text has blanks at its ends in the source, a further column `exact` has it with them. TypeError where it is no Arrow
+    table; ValueError, which names it, for a column that is missing, no passage, one without id, document or
     text, or a repeated id.
     """
 
@@ -39,7 +42,9 @@ class Corpus(Sequence[Passage]):
             )
         if missing := [name for name in SCHEMA.names if name not in table.column_names]:
             raise ValueError(f"The table has no column {missing[0]!r}. A corpus needs: {', '.join(SCHEMA.names)}.")
-        self.table = table.select(SCHEMA.names).cast(SCHEMA).combine_chunks()
+        exact = "exact" in table.column_names and table["exact"].null_count < len(table)
+        schema = SCHEMA.append(_EXACT) if exact else SCHEMA
+        self.table = table.select(schema.names).cast(schema).combine_chunks()
         if not len(self.table):
             raise ValueError("A corpus needs at least one passage; this one is empty.")
         self.ids: list[str] = self.table["id"].to_pylist()
@@ -58,14 +63,24 @@ class Corpus(Sequence[Passage]):
                 raise ValueError(f"Passage {self.ids[row]!r} (row {row}) has no text. Drop it or give it text.")
 
     @classmethod
-    def from_passages(cls, passages: Iterable[Passage], sentences: Sequence[Sequence[str]] | None = None) -> Corpus:
-        """A corpus of passages in the given order; `sentences`, one list per passage, is the split of the source."""
+    def from_passages(
+        cls,
+        passages: Iterable[Passage],
+        sentences: Sequence[Sequence[str]] | None = None,
+        exact: Sequence[str | None] | None = None,
+    ) -> Corpus:
+        """A corpus of passages in the given order.
+
+        `sentences`, one list per passage, is the split of the source; `exact`, one per passage, its text as the source
+        has it, None where it is the same.
+        """
         passages = list(passages)
         for each in passages:
             if not isinstance(each, Passage):
                 raise TypeError(f"A corpus is made of Passage objects, not of {each!r:.60}. Give id, title, text, ...")
-        columns = [[getattr(passage, name) for passage in passages] for name in SCHEMA.names[:-1]]
-        return cls(pa.table([*columns, sentences or [None] * len(passages)], schema=SCHEMA))
+        columns = [[getattr(passage, name) for passage in passages] for name in _PASSAGE]
+        none = [None] * len(passages)
+        return cls(pa.table([*columns, sentences or none, exact or none], schema=SCHEMA.append(_EXACT)))
 
     @classmethod
     def open(cls, path: Path) -> Corpus:
@@ -75,19 +90,17 @@ class Corpus(Sequence[Passage]):
 
     def save(self, path: Path) -> None:
         """Write the table as one Arrow file."""
-        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, SCHEMA) as writer:
+        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, self.table.schema) as writer:
             writer.write_table(self.table)
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def __getitem__(self, row: int) -> Passage:  # type: ignore[override]
-        record = self.table.slice(range(len(self))[row], 1).to_pylist()[0]
-        del record["sentences"]
-        return Passage(**record)
+        return Passage(**self.table.select(_PASSAGE).slice(range(len(self))[row], 1).to_pylist()[0])
 
     def __iter__(self) -> Iterator[Passage]:
-        for batch in self.table.drop_columns("sentences").to_batches(max_chunksize=AT_ONCE):
+        for batch in self.table.select(_PASSAGE).to_batches(max_chunksize=AT_ONCE):
             yield from (Passage(**record) for record in batch.to_pylist())
 
     def __contains__(self, id_: object) -> bool:
@@ -129,9 +142,14 @@ class Corpus(Sequence[Passage]):
         """`contents`, of which only those are in memory that are being read: for one pass over millions."""
         return Contents(self.table)
 
-    def joined(self, separator: str) -> list[str]:
-        """Title, separator and text of every passage, by row; only the text where there is no title."""
+    def joined(self, separator: str, *, exact: bool = False) -> list[str]:
+        """Title, separator and text of every passage, by row; only the text where there is no title.
+
+        `exact`: the text with the blanks at its ends that it has in the source.
+        """
         texts = self.table["text"].to_pylist()
+        if exact and "exact" in self.table.column_names:
+            texts = pc.coalesce(self.table["exact"], self.table["text"]).to_pylist()
         return [f"{title}{separator}{text}" if title else text for title, text in zip(self.titles, texts, strict=True)]
 
     def sentences(self, row: int) -> list[str]:
@@ -141,9 +159,9 @@ class Corpus(Sequence[Passage]):
 
     @cached_property
     def fingerprint(self) -> str:
-        """sha256 over ids, titles, texts, documents and sentence splits: equal corpora have equal fingerprints."""
+        """sha256 over all columns, `exact` where there is one: equal corpora have equal fingerprints."""
         digest = hashlib.sha256()
-        for name in SCHEMA.names:
+        for name in self.table.column_names:
             add_column(digest, self.table[name].chunks)
         return digest.hexdigest()
 
@@ -160,7 +178,7 @@ class Corpus(Sequence[Passage]):
                 f"Passage {known[0]!r} cannot be added: the corpus has one of that id ({len(known)} of {len(added)} "
                 "given). Give it another id, or replace the passage that has this one."
             )
-        return type(self)(pa.concat_tables([self.table, added.table]))
+        return type(self)(pa.concat_tables([self.table, added.table], promote_options="default"))
 
     def without(self, ids: Iterable[str]) -> Corpus:
         """The corpus without the named passages; KeyError for an id that it lacks, ValueError if none would be left."""
@@ -182,7 +200,7 @@ class Corpus(Sequence[Passage]):
             return self
         order = np.arange(len(self))
         order[[self.row(id_) for id_ in _known(self, changed.ids, "replaced")]] = len(self) + np.arange(len(changed))
-        return type(self)(pa.concat_tables([self.table, changed.table]).take(order))
+        return type(self)(pa.concat_tables([self.table, changed.table], promote_options="default").take(order))
 
     def __reduce__(self) -> tuple[type[Corpus], tuple[pa.Table]]:
         return Corpus, (self.table,)

@@ -44,6 +44,14 @@ def test_sentences_as_passages_carry_their_index_and_are_the_gold(hotpot, write)
     assert data.questions[1].candidates == ("Paris##0", "Tim Burton##0", "Tim Burton##1")
 
 
+def test_sentences_as_passages_keep_the_blanks_of_the_file_beside_their_text(hotpot, write):
+    data = load("hotpotqa", path=write("hotpot.json", hotpot), passages="sentence")
+    assert data.corpus.joined(": ", exact=True)[:2] == [
+        "Ed Wood: Ed Wood is a film by Tim Burton.",
+        "Ed Wood:  It is in black and white.",
+    ]
+
+
 def test_an_empty_sentence_is_no_passage_but_keeps_its_index(hotpot, write):
     hotpot[0]["context"][1][1].insert(1, " ")
     hotpot[0]["supporting_facts"][1][1] = 2

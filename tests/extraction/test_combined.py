@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kg2rag.extraction import Entity, Extraction, Extractor, Mention
-from kg2rag.extraction.combined import CombinedExtractor
+from kg2rag.extraction.combined import CombinedExtractor, GivenExtraction, without
 from kg2rag.extraction.cooccurrence import Cooccurrence
 from kg2rag.extraction.importers.hipporag import HippoRAGOpenIE
 from kg2rag.extraction.mentions.extractor import Mentions
@@ -46,6 +46,20 @@ def test_what_the_sources_found_stands_one_after_the_other() -> None:
     assert found.triples == ONE.found.triples + TWO.found.triples
     assert found.mentions == ONE.found.mentions
     assert found.entities == ONE.found.entities + TWO.found.entities
+
+
+def test_raw_triples_stand_beside_those_of_sources_that_have_no_others() -> None:
+    raw = Triple("<Ann", "saw", "", "p1")
+    found = CombinedExtractor((ONE, Given(Extraction(TWO.found.triples, raw=(raw,))))).extract(CORPUS)
+    assert found.triples == ONE.found.triples + TWO.found.triples
+    assert found.raw == (FACT, raw)
+    assert CombinedExtractor((ONE, TWO)).extract(CORPUS).raw is None
+    assert without(found, {"p1"}).raw == (FACT,)
+
+
+def test_a_given_extraction_depends_on_its_raw_triples() -> None:
+    raw = [None, (), (FACT,)]
+    assert len({GivenExtraction(Extraction((FACT,), raw=each)).fingerprint for each in raw}) == 3
 
 
 def test_the_graph_merges_what_several_sources_say() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kg2rag.extraction import Extractor
+from kg2rag.extraction.combined import CombinedExtractor
 from kg2rag.extraction.cooccurrence import Cooccurrence
 from kg2rag.extraction.importers.hipporag import HippoRAGOpenIE
 from kg2rag.extraction.importers.lightrag import CHUNKS, GRAPH, LightRAG
@@ -31,6 +32,13 @@ def test_a_kind_and_a_file_make_its_importer(tmp_path: Path, kind: str, extracto
     file = tmp_path / "a:b.jsonl"
     file.touch()
     assert parse(f"{kind}:{file}") == extractor(file)  # type: ignore[call-arg]
+
+
+def test_the_raw_sub_graphs_are_a_source_of_their_own(tmp_path: Path) -> None:
+    file = tmp_path / "subkgs.jsonl"
+    file.touch()
+    assert parse(f"subkgs-raw:{file}") == KG2RAGSubgraphs(file, raw=True)
+    assert parse(f"mentions+subkgs-raw:{file}") == CombinedExtractor((Mentions(), KG2RAGSubgraphs(file, raw=True)))
 
 
 @pytest.mark.parametrize(

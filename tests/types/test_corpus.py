@@ -139,6 +139,20 @@ def test_equal_corpora_have_equal_fingerprints_however_their_table_is_chunked(te
     assert Corpus(pa.concat_tables(pieces)).fingerprint == corpus.fingerprint
 
 
+def test_a_text_may_have_other_blanks_in_the_source_than_in_the_corpus(corpus: Corpus, tmp_path: Path) -> None:
+    exact = Corpus.from_passages(PASSAGES, exact=[None, " Tim Burton directed it.", None])
+    assert list(exact) == PASSAGES
+    assert exact.joined(": ") == corpus.joined(": ") == corpus.joined(": ", exact=True)
+    blank = "Ed Wood:  Tim Burton directed it."
+    assert exact.joined(": ", exact=True) == [corpus.joined(": ")[0], blank, "Burbank is a city."]
+    assert exact.fingerprint != corpus.fingerprint
+    exact.save(tmp_path / "corpus.arrow")
+    for other in (Corpus.open(tmp_path / "corpus.arrow"), pickle.loads(pickle.dumps(exact))):
+        assert other.fingerprint == exact.fingerprint
+    assert exact.with_passages([NEW]).without(["c#0"]).fingerprint == exact.fingerprint
+    assert exact.replacing([PASSAGES[1]]).fingerprint == corpus.fingerprint  # a passage of one's own has no source
+
+
 def test_the_repr_counts_passages_and_documents(corpus: Corpus) -> None:
     assert repr(corpus) == "Corpus(3 passages, 2 documents)"
 

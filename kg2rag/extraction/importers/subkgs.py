@@ -1,4 +1,4 @@
-"""KG2RAG's published sub-graphs -> clean triples of the corpus; every step of the cleaning is counted.
+"""KG2RAG's published sub-graphs -> clean triples of the corpus, and raw ones; every step of the cleaning is counted.
 
 One JSON object a line: `{"title": …, "sentences": {"<sentence index>": [[head, relation, tail], …]}}`. Llama-3-8B wrote
 `<head## relation## tail>` lines for HotpotQA's articles, and the release cut one character off both ends of each. Hence
@@ -16,6 +16,9 @@ Cleaned:
 Dropped: a fact of the prompt's own example, copied into the answer (338), where the passage does not name its head; a
 blank part, a null word ("none", "unknown"), a function word ("and", "after") as an end, a relation without a
 content word, equal ends, an end too long to be a name, a triple that the sentence states twice.
+
+KG2RAG's own code cleans nothing, and its trees follow from these very letters. So the extraction has every triple as
+the file has it, too, as `raw`: `kg2rag_official` reads these, and every other strategy the graph of the clean ones.
 """
 
 from __future__ import annotations
@@ -24,13 +27,13 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import ClassVar, Literal
 
 from kg2rag.extraction import Extraction, TripleTexts
 from kg2rag.extraction.importers.file_source import FileSource
-from kg2rag.text.normalisation import normalise
+from kg2rag.text.normalisation import entity_key, normalise
 from kg2rag.text.records import DataError, Record, read_jsonl, text, wrong
 from kg2rag.types import Corpus, Triple, at_least, check
 
@@ -160,20 +163,29 @@ class KG2RAGSubgraphs(Cleaning, FileSource):
     pronouns : what an end such as "It" becomes: the article's title, itself, or a reason to drop the triple.
     restore : put back the letter that the release cut off unbracketed ends, where the passage has that very word.
     max_length : longest end, in characters, that is still taken for a name.
+    raw : clean nothing: the graph, for every strategy, has the triples letter for letter. Only a triple with a blank
+        end is not in it, for an entity needs a name; in the extraction's `raw`, which there is either way, it is.
     """
 
-    kind: ClassVar[str] = "subkgs"
+    kind: ClassVar[str] = "subkgs-2"
     wanted: ClassVar[str] = "KG2RAG's sub-graphs as JSON Lines (subkgs.jsonl)"
     by_id: ClassVar[bool] = True
+
+    raw: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check(self, max_length=at_least(1))
+        changed = [rule.name for rule in fields(Cleaning) if getattr(self, rule.name) != rule.default]
+        if self.raw and changed:
+            raise ValueError(f"raw keeps every triple as it is, so {changed[0]} cannot apply. Give one of the two.")
 
     def extract(self, corpus: Corpus) -> Extraction:
         """The triples of the corpus's titles: of paragraph passages all together, of sentence passages one by one.
 
-        `notes` counts what was cleaned and dropped, titles outside the corpus and passages without a triple.
+        `notes` counts what was cleaned and dropped, titles outside the corpus and passages without a triple. Where
+        several paragraphs share a title, no clean triple can be told to be of one of them; a raw one is of each, as the
+        released code looks them up by title and sentence number.
 
         Raises
         ------
@@ -182,20 +194,28 @@ class KG2RAGSubgraphs(Cleaning, FileSource):
         places = _Places(corpus)
         notes: Counter[str] = Counter()
         triples: list[Triple] = []
+        written: list[Triple] = []
         matched = False
         for title, sentence, raw in self._sentences(places, notes):
             matched = True
-            row = places.row(title, sentence)
+            rows = places.rows(title, sentence)
             notes["triples read"] += len(raw)
-            if row is None:
+            written.extend(Triple(*parts, passage_id=corpus.ids[row]) for row in rows for parts in raw)
+            if self.raw:
+                continue
+            if len(rows) != 1:
                 notes["dropped: a sentence without one passage of its own"] += len(raw)
                 continue
-            kept = clean(raw, title, corpus.contents[row], self, notes)
-            triples.extend(Triple(*parts, passage_id=corpus.ids[row]) for parts in kept)
+            kept = clean(raw, title, corpus.contents[rows[0]], self, notes)
+            triples.extend(Triple(*parts, passage_id=corpus.ids[rows[0]]) for parts in kept)
         if not matched:
             raise DataError(f"{self.path}: none of its titles is in the corpus. Does it belong to this data set?")
+        if self.raw:
+            triples = [triple for triple in written if entity_key(triple.head) and entity_key(triple.tail)]
+            notes["raw triples with a blank end, not in the graph"] = len(written) - len(triples)
         notes["passages without a triple"] = len(corpus) - len({triple.passage_id for triple in triples})
-        return Extraction(tuple(triples), notes={cause: count for cause, count in notes.items() if count})
+        found = {cause: count for cause, count in notes.items() if count}
+        return Extraction(tuple(triples), notes=found, raw=tuple(written))
 
     def _sentences(self, places: _Places, notes: Counter[str]) -> Iterator[tuple[str, int, list[TripleTexts]]]:
         for number, record in read_jsonl(self.path):
@@ -230,7 +250,6 @@ class _Places:
             self.titles.setdefault(title or doc_id, []).append((position, row))
         self.by_sentence = any(position > 0 for places in self.titles.values() for position, _ in places)
 
-    def row(self, title: str, sentence: int) -> int | None:
-        """The passage of a sentence; None where there is none, or more than one."""
-        rows = [row for position, row in self.titles[title] if not self.by_sentence or position == sentence]
-        return rows[0] if len(rows) == 1 else None
+    def rows(self, title: str, sentence: int) -> list[int]:
+        """The passages of a sentence; several where paragraphs share a title."""
+        return [row for position, row in self.titles[title] if not self.by_sentence or position == sentence]

@@ -10,6 +10,7 @@ import pytest
 
 from kg2rag.extraction import Extractor
 from kg2rag.extraction.importers.subkgs import Cleaning, KG2RAGSubgraphs, clean
+from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.types import Corpus, Passage, Triple
 
 DEFAULT = Cleaning()
@@ -174,6 +175,45 @@ def test_a_title_that_several_paragraphs_share_gets_none(tmp_path: Path) -> None
     assert found.notes["dropped: a sentence without one passage of its own"] == 2
 
 
+RAW = [
+    {
+        "title": "Ed Wood",
+        "sentences": {"0": [["<Ed Wood", " year ", "1994>"], ["It", "is", ""]], "1": [["It", "is", "it"]] * 2},
+    }
+]
+
+
+@pytest.mark.parametrize("raw", [False, True])
+def test_every_triple_is_kept_letter_for_letter_beside_the_graphs(tmp_path: Path, raw: bool) -> None:
+    found = KG2RAGSubgraphs(written(tmp_path, *RAW), raw=raw).extract(SENTENCES)
+    assert found.raw == (
+        Triple("<Ed Wood", " year ", "1994>", "Ed Wood##0"),
+        Triple("It", "is", "", "Ed Wood##0"),
+        *[Triple("It", "is", "it", "Ed Wood##1")] * 2,
+    )
+
+
+def test_the_graph_may_be_of_the_raw_triples_but_for_blank_ends(tmp_path: Path) -> None:
+    file = written(tmp_path, *RAW)
+    clean, raw = KG2RAGSubgraphs(file).extract(SENTENCES), KG2RAGSubgraphs(file, raw=True).extract(SENTENCES)
+    assert clean.triples == (Triple("Ed Wood", "year", "1994", "Ed Wood##0"),)
+    assert raw.triples == tuple(triple for triple in raw.raw or () if triple.tail)
+    assert raw.notes == {"triples read": 4, "raw triples with a blank end, not in the graph": 1}
+    assert KnowledgeGraph.build(raw, SENTENCES).n_triples == 2  # the repeated one merged
+
+
+def test_a_raw_triple_is_of_each_paragraph_that_has_its_title(tmp_path: Path) -> None:
+    corpus = Corpus.from_passages([Passage(id_, "Ed Wood", f"Text {id_}.", id_, 0) for id_ in "ab"])
+    found = KG2RAGSubgraphs(written(tmp_path, RECORDS[0])).extract(corpus)
+    assert found.triples == ()
+    assert [triple.passage_id for triple in found.raw or ()] == ["a", "b", "a", "b"]
+
+
+def test_a_rule_of_the_cleaning_and_raw_are_refused_together(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="raw keeps every triple as it is, so restore cannot apply"):
+        KG2RAGSubgraphs(written(tmp_path, *RAW), restore=False, raw=True)
+
+
 def test_no_common_title_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="none of its titles is in the corpus"):
         KG2RAGSubgraphs(written(tmp_path, RECORDS[1])).extract(PARAGRAPHS)
@@ -211,6 +251,7 @@ def test_the_fingerprint_follows_the_rules(tmp_path: Path) -> None:
     file = written(tmp_path, *RECORDS)
     assert isinstance(KG2RAGSubgraphs(file), Extractor)
     assert KG2RAGSubgraphs(file).fingerprint != KG2RAGSubgraphs(file, restore=False).fingerprint
+    assert KG2RAGSubgraphs(file).fingerprint != KG2RAGSubgraphs(file, raw=True).fingerprint
 
 
 @pytest.mark.realdata
@@ -223,6 +264,9 @@ def test_hotpotqa_300_is_cleaned_of_every_leftover(shared_data: Path) -> None:
     found = KG2RAGSubgraphs(folder / "subkgs.jsonl").extract(corpus)
     assert found.notes["triples read"] == 23_723
     assert found.notes["cleaned: head after a '<'"] + found.notes["cleaned: head after a preamble and '<'"] == 12_532
+    lines = map(json.loads, (folder / "subkgs.jsonl").read_text().splitlines())
+    stated = [tuple(parts) for record in lines for found in record["sentences"].values() for parts in found]
+    assert [(triple.head, triple.relation, triple.tail) for triple in found.raw or ()] == stated
     dropped = sum(count for cause, count in found.notes.items() if cause.startswith("dropped"))
     assert len(found.triples) == 23_723 - dropped == 23_032
     for triple in found.triples:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import get_args, get_type_hints
 
 import networkx as nx
@@ -14,20 +16,23 @@ from hypothesis import strategies as st
 from word_embedder import WordEmbedder
 
 from kg2rag.compute import Store
+from kg2rag.extraction import Extraction
+from kg2rag.extraction.combined import GivenExtraction
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.kg2rag.expand import Expand
 from kg2rag.retrievers.kg2rag.official import KG2RAGOfficial, Switches
 from kg2rag.retrievers.kg2rag.official.plan import QueryPlan
 from kg2rag.retrievers.kg2rag.official.selection import select
-from kg2rag.retrievers.kg2rag.official.titles import QuestionText, TitlePool, Titles, by_titles, mentioned_names, tally
+from kg2rag.retrievers.kg2rag.official.titles import QuestionText, TitlePool, by_titles, mentioned_names, tally
 from kg2rag.retrievers.kg2rag.official.trees import depth_first_trees, iteration_trees, tree_text
 from kg2rag.retrievers.kg2rag.organise import Organise
 from kg2rag.retrievers.kg2rag.paper import kg2rag_official
 from kg2rag.testing import worlds
-from kg2rag.types import FloatArray, Query, Triple
+from kg2rag.types import Corpus, FloatArray, Passage, Query, Triple
 
 RELEASED = Switches()
+TRIPLES = get_type_hints(Switches)["triples"]
 
 
 def pool(titles: Sequence[str], facts: Mapping[int, Sequence[tuple[str, str]]]) -> TitlePool:
@@ -103,21 +108,18 @@ def test_a_name_without_n_grams_is_mentioned_by_every_question_as_released(name:
     assert QuestionText("Who directed Ed Wood ?").mentions(name)
 
 
-@given(
-    st.lists(st.text(alphabet="ab-. A", max_size=6), max_size=8),
-    st.text(alphabet="ab-. A", max_size=12),
-    st.booleans(),
-)
-def test_the_index_of_titles_agrees_with_asking_one_by_one(titles: list[str], question: str, short: bool) -> None:
-    read = QuestionText(question, short)
-    assert Titles(titles).mentioned(read) == [title for title in titles if read.mentions(title)]
-
-
 def test_a_mentioned_relation_carries_a_mention_over_and_on_within_one_pass() -> None:
     read = QuestionText("who directed alpha")
     forward = [Triple("alpha", "directed", "Mr X", ""), Triple("Mr X", "directed", "Mr Y", "")]
     assert mentioned_names(read, (), forward) == ["alpha", "Mr X", "Mr Y"]
     assert mentioned_names(read, (), forward[::-1]) == ["alpha", "Mr X"]
+
+
+def test_what_follows_from_a_mention_is_looked_up_with_its_blanks() -> None:
+    read = QuestionText("who directed alpha")
+    assert mentioned_names(read, (), [Triple("alpha", "directed", " X", "")]) == ["alpha", " X"]
+    assert mentioned_names(read, (), [Triple("alpha", "directed ", "Mr X", "")]) == ["alpha"]
+    assert mentioned_names(read, (), [Triple(" alpha", "directed", "Mr X", "")]) == ["alpha"]
 
 
 # Trees and strings
@@ -163,6 +165,12 @@ def test_an_edge_of_the_question_beats_a_fact_of_negative_weight() -> None:
     weights = np.array([0.5, 0.4, -0.1])
     assert iteration_trees(edges, weights, [], self_loops=True) == [[0, 2, 1]]
     assert iteration_trees(edges, weights, ["a", "c"], self_loops=True) == [[0, 1]]
+
+
+def test_names_that_a_fact_of_negative_weight_links_have_no_other_edge() -> None:
+    edges, weights = [("a", "b"), ("c", "d")], np.array([-0.1, 0.5])
+    assert iteration_trees(edges, weights, ["a", "b"], self_loops=True) == [[0], [1]]
+    assert iteration_trees(edges, weights, ["a", "b", "c"], self_loops=True) == [[1]]  # a-c and b-c are lighter
 
 
 def test_a_vertex_of_its_own_is_its_heaviest_self_loop() -> None:
@@ -294,6 +302,71 @@ def test_a_hit_tells_its_node_score_its_tree_and_its_facts(kb_of: Callable[..., 
     assert first.score_parts["node"] == pytest.approx(cosine)
     assert second.score_parts["node"] == pytest.approx((cosine + cosine) / 2)
     assert {first.score_parts["tree"], second.score_parts["tree"]} == {1, 2}
+
+
+# Raw triples, clean triples
+
+PAGES = [("Ed Wood", "red"), ("Ed Wood", "red blue green"), ("Big Fish", "yellow"), ("Zeta", "black")]
+SUBGRAPH = {"title": "Ed Wood", "sentences": {"0": [["<Ed Wood", "like", "Big Fish>"]]}}
+OTHER = {"title": "Big Fish", "sentences": {"0": [["Big Fish", "year", ""]]}}
+
+
+@pytest.fixture
+def sentences() -> Corpus:
+    return Corpus.from_passages(Passage(f"p{i}", *page, page[0], i % 2) for i, page in enumerate(PAGES))
+
+
+@pytest.fixture
+def subgraphs(tmp_path: Path, sentences: Corpus) -> KnowledgeBase:
+    (tmp_path / "subkgs.jsonl").write_text("\n".join(map(json.dumps, (SUBGRAPH, OTHER))))
+    spec = f"subkgs:{tmp_path / 'subkgs.jsonl'}"
+    return KnowledgeBase.build(sentences, spec, embedder=WordEmbedder(), store=Store(tmp_path / "store"))
+
+
+def test_the_released_code_works_on_the_files_letters_and_a_switch_cleans_them(subgraphs: KnowledgeBase) -> None:
+    raw, clean = (KG2RAGOfficial(subgraphs, Switches(triples=triples), seeds=1) for triples in get_args(TRIPLES))
+    (plan,) = raw.plan([Query("q", "red")])
+    assert list(plan.nodes) == [0, 1]  # "Big Fish>" is no title, so that the other sentence of the seed is all
+    assert [(fact.head, fact.tail) for fact in plan.facts] == [("<Ed Wood", "Big Fish>")]
+    (plan,) = clean.plan([Query("q", "red")])
+    assert list(plan.nodes) == [0, 1]  # Big Fish is found, but has no clean triple
+    assert [(fact.head, fact.tail) for fact in plan.facts] == [("Ed Wood", "Big Fish")]
+
+
+def test_a_blank_end_is_a_vertex_like_any_other(subgraphs: KnowledgeBase) -> None:
+    (plan,) = KG2RAGOfficial(subgraphs, seeds=1).plan([Query("q", "yellow")])
+    assert [(fact.head, fact.tail) for fact in plan.facts] == [("Big Fish", "")]
+    assert plan.trees == [[0]]
+
+
+def test_titles_that_no_passage_at_hand_has_are_not_mentioned(subgraphs: KnowledgeBase) -> None:
+    question = Query("q", "blue zetas")
+    assert QuestionText(question.text).mentions("Zeta")
+    (plan,) = KG2RAGOfficial(subgraphs, seeds=1).plan([question])
+    assert (sorted(plan.nodes), plan.mentioned) == ([0, 1], [])
+    (plan,) = KG2RAGOfficial(subgraphs, seeds=4).plan([question])
+    assert (sorted(plan.nodes), plan.mentioned) == ([0, 1, 2, 3], ["Zeta"])
+
+
+def test_triples_that_were_cleaned_for_good_are_refused_unless_asked_for(sentences: Corpus, tmp_path: Path) -> None:
+    facts = (Triple("Ed Wood", "like", "Big Fish", "p0"),)
+    source = GivenExtraction(Extraction(facts, notes={"cleaned: head after a '<'": 7}))
+    kb = KnowledgeBase.build(sentences, source, embedder=WordEmbedder(), store=Store(tmp_path))
+    with pytest.raises(ValueError, match=r"cleaned: head after a '<': 7.*subkgs:FILE.*triples='clean'"):
+        KG2RAGOfficial(kb).retrieve("red", 3)
+    assert KG2RAGOfficial(kb, Switches(triples="clean")).retrieve("red", 3).passage_ids
+
+
+def test_it_says_what_its_input_has_that_the_released_codes_has_not(
+    subgraphs: KnowledgeBase, world: KnowledgeBase, tmp_path: Path
+) -> None:
+    assert KG2RAGOfficial(subgraphs, mode="hotpotqa").remark == ""
+    assert "mode='musique'" in KG2RAGOfficial(subgraphs).remark
+    assert "those of KnowledgeGraph, not the sub-graphs" in KG2RAGOfficial(world).remark
+    assert KG2RAGOfficial(world, Switches.paper()).remark == ""
+    paragraphs = Corpus.from_passages([Passage("p", *PAGES[0], "p", 0)])
+    kb = KnowledgeBase.build(paragraphs, subgraphs.source, embedder=WordEmbedder(), store=Store(tmp_path))
+    assert "over paragraphs" in KG2RAGOfficial(kb).remark
 
 
 @pytest.mark.parametrize("wrong", [{"mode": "nq"}, {"context": 0}, {"seeds": 0}, {"max_characters": 0}])

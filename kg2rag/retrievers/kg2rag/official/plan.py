@@ -15,42 +15,65 @@ import numpy as np
 from kg2rag.knowledge import DenseIndex, KnowledgeBase
 from kg2rag.knowledge.graph.paths import surroundings
 from kg2rag.retrievers.kg2rag.official.switches import Switches
-from kg2rag.retrievers.kg2rag.official.titles import QuestionText, TitlePool, Titles, by_titles, mentioned_names, tally
+from kg2rag.retrievers.kg2rag.official.titles import QuestionText, TitlePool, by_titles, mentioned_names, tally
 from kg2rag.retrievers.kg2rag.official.trees import depth_first_trees, iteration_trees, tree_text
 from kg2rag.types import IntArray, Matrix, Query, Triple
 
 
 def dense_over(kb: KnowledgeBase, separator: str) -> DenseIndex:
-    """`kb.dense` with other characters than a line break between the title and the text that are encoded."""
+    """`kb.dense` with other characters than a line break between the title and the text that are encoded.
+
+    Blanks at the ends of a text, which tokenizers of encoders drop, are not encoded, so that its vector is shared.
+    """
     if separator == "\n":
         return kb.dense
     return kb.part(("dense", separator), lambda: DenseIndex(kb.encode(kb.corpus.joined(separator))))
 
 
 def joined_texts(kb: KnowledgeBase, separator: str) -> list[str]:
-    """Title and text of every passage, as the reranker reads them."""
-    return kb.part(("joined", separator), lambda: kb.corpus.joined(separator))
+    """Title and text of every passage, as the reranker reads them: with all blanks that the source has."""
+    return kb.part(("joined", separator), lambda: kb.corpus.joined(separator, exact=True))
 
 
-def pool_of(kb: KnowledgeBase, rows: Sequence[int]) -> tuple[TitlePool, Titles]:
-    """The pool of some passages, in order, and its titles."""
+def pool_of(kb: KnowledgeBase, rows: Sequence[int], triples: str) -> TitlePool:
+    """The pool of some passages, in order."""
     rows_of: dict[str, list[int]] = {}
     for row in rows:
         rows_of.setdefault(kb.corpus.titles[row], []).append(row)
-    return TitlePool(rows_of, kb.corpus.titles, stated_triples(kb)), Titles(list(rows_of))
+    return TitlePool(rows_of, kb.corpus.titles, stated_triples(kb, triples))
 
 
-def stated_triples(kb: KnowledgeBase) -> list[list[Triple]]:
-    """(n_passages,) the triples that each passage states, in the source's own spelling and order."""
+def stated_triples(kb: KnowledgeBase, triples: str = "raw") -> list[list[Triple]]:
+    """(n_passages,) the triples that each passage states, in the source's own spelling and order.
+
+    Where `triples` is "raw", letter for letter those of the source's file, if it cleans them for the graph.
+
+    Raises
+    ------
+    ValueError : raw triples are wanted of a source that has cleaned ones alone.
+    """
 
     def stated() -> list[list[Triple]]:
+        extraction = kb.extraction
+        if triples == "raw" and extraction.raw is None:
+            _refuse_cleaned(kb)
         found: list[list[Triple]] = [[] for _ in kb.corpus.ids]
-        for triple in kb.extraction.triples:
+        for triple in extraction.raw if triples == "raw" and extraction.raw is not None else extraction.triples:
             if triple.passage_id:
                 found[kb.corpus.row(triple.passage_id)].append(triple)
         return found
 
-    return kb.part("stated_triples", stated)
+    return kb.part(("stated_triples", triples), stated)
+
+
+def _refuse_cleaned(kb: KnowledgeBase) -> None:
+    cleaned = [cause for cause in kb.extraction.notes if "cleaned: " in cause]
+    if cleaned:
+        raise ValueError(
+            f"{kb.source!r} holds triples that were cleaned ({cleaned[0]}: {kb.extraction.notes[cleaned[0]]:,}, ...), "
+            "and not the raw ones, which the released KG2RAG works on. Build the knowledge base over the file itself "
+            "(subkgs:FILE, or subkgs-raw:FILE), or ask for the clean triples: triples='clean'."
+        )
 
 
 class QueryPlan(NamedTuple):
@@ -96,10 +119,7 @@ class Planner:
         return plans
 
     def _plan(self, query: Query, vector: Matrix, mask: IntArray | None, seeds: list[tuple[int, float]]) -> QueryPlan:
-        if query.candidates is None:
-            pool, titles = self.kb.part("title_pool", lambda: pool_of(self.kb, range(len(self.kb.corpus))))
-        else:
-            pool, titles = pool_of(self.kb, [self.kb.corpus.row(id_) for id_ in dict.fromkeys(query.candidates)])
+        pool = self._pool(query)
         appended, facts = self._expand(seeds, pool, vector, mask)
         nodes = {**dict(seeds), **dict(sorted(appended, key=lambda node: -node[1]))}
         if facts is None:
@@ -112,11 +132,19 @@ class Planner:
         mentioned: list[str] = []
         if self.switches.query_edges:
             question = QuestionText(query.text, self.switches.short_spans_match)
-            mentioned = mentioned_names(question, titles.mentioned(question), facts)
+            # The released code asks for the titles of these passages, not for all that the question may be about.
+            own = dict.fromkeys(pool.titles[row] for row in nodes)
+            mentioned = mentioned_names(question, [title for title in own if question.mentions(title)], facts)
         rows = [self.kb.corpus.row(fact.passage_id) for fact in facts]
         trees = self._trees(facts, np.array([nodes[row] for row in rows]), mentioned)
         texts = [self._string(tree, facts, rows, pool) for tree in trees]
         return QueryPlan(nodes, len(seeds), facts, rows, trees, texts, mentioned)
+
+    def _pool(self, query: Query) -> TitlePool:
+        corpus, triples = self.kb.corpus, self.switches.triples
+        if query.candidates is None:
+            return self.kb.part(("title_pool", triples), lambda: pool_of(self.kb, range(len(corpus)), triples))
+        return pool_of(self.kb, [corpus.row(id_) for id_ in dict.fromkeys(query.candidates)], triples)
 
     def _expand(
         self, seeds: list[tuple[int, float]], pool: TitlePool, vector: Matrix, mask: IntArray | None
@@ -143,7 +171,7 @@ class Planner:
         return [(row, scores.smoothed(title, average)) for row, title in brought], facts
 
     def _trees(self, facts: list[Triple], weights: np.ndarray, mentioned: list[str]) -> list[list[int]]:
-        edges = [(self._vertex(fact.head), self._vertex(fact.tail)) for fact in facts]
+        edges = [(self._vertex(fact.head.strip()), self._vertex(fact.tail.strip())) for fact in facts]
         names = list(dict.fromkeys(map(self._vertex, mentioned)))
         if self.switches.edge_order == "iteration":
             return iteration_trees(edges, weights, names, self_loops=self.switches.self_loops)
@@ -157,9 +185,9 @@ class Planner:
 
     def _vertex(self, name: str) -> str:
         if self.switches.entities == "spelling":
-            return name.strip()
+            return name
         code = self.kb.graph.find(name)
-        return name.strip() if code is None else self.kb.graph.names[code]
+        return name if code is None else self.kb.graph.names[code]
 
     def _string(self, tree: list[int], facts: list[Triple], rows: list[int], pool: TitlePool) -> str:
         if self.switches.rerank_on == "triplets":

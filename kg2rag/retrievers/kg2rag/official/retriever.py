@@ -1,9 +1,12 @@
 """Query -> Ranking as the released KG2RAG would choose it, with every departure from the paper as a switch.
 
 Follows the code of Zhu et al., "Knowledge Graph-Guided RAG", NAACL 2025, at commit 7d626c77, written anew. Theirs:
-the steps and the defaults of `Switches`. Ours: insertion order where theirs is that of a hash; triples come from the
-knowledge base's source, cleaned as that cleans them (ends are stripped, so their comparison of stripped with
-unstripped names cannot go wrong here); 1 / place as score, for the code orders and does not score.
+the steps and the defaults of `Switches`. Ours: insertion order where theirs is that of a hash; 1 / place as score, for
+the code orders and does not score. A sentence without text is none of our passages, and theirs has it as "title: ".
+
+Theirs are the published sub-graphs as the LLM wrote them, preambles and blank parts included, for their trees follow
+from these letters. The sources `subkgs:` and `subkgs-raw:` keep them beside the triples of the graph, and a HotpotQA
+corpus of sentences keeps the blanks around each, which are in the strings.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
+import pyarrow.compute as pc
 
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
@@ -29,6 +33,9 @@ RELEASED = Switches()
 @dataclass(frozen=True)
 class KG2RAGOfficial(Retriever):
     """KG2RAG as released: title expansion, spanning trees, rerank, and its own way of choosing passages.
+
+    Over its authors' sub-graphs (`subkgs:FILE`), with `mode="hotpotqa"` and a corpus of sentences, it is their code up
+    to the order of Python's sets. Over any other graph it is their method on other triples, and `remark` says so.
 
     A hit has the stage "seed" or "expand"; its path are the facts of it that its tree kept; its parts are `node`, the
     score by which the code lists passages, `tree` (rank of the tree that chose it, from 1) and `reranker` (the tree's
@@ -79,6 +86,21 @@ class KG2RAGOfficial(Retriever):
     def plan(self, queries: Sequence[Query]) -> list[QueryPlan]:
         """Everything up to the reranker."""
         return Planner(self.kb, self.switches, self.mode, self.seeds, self.hops, self.max_characters).plan(queries)
+
+    @property
+    def remark(self) -> str:
+        """What of its input is not what the released code reads, for tables; empty where nothing is, or by choice."""
+        if self.switches.triples == "clean":
+            return ""
+        if self.kb.extraction.raw is None:
+            # Not its repr, which may name folders.
+            source = type(self.kb.source).__name__
+            return f"triples are those of {source}, not the sub-graphs that the released KG2RAG reads"
+        if not pc.any(pc.greater(self.kb.corpus.table["position"], 0)).as_py():
+            return "raw sub-graphs, as released, but over paragraphs, where the released KG2RAG has sentences"
+        if self.mode != "hotpotqa":
+            return "raw sub-graphs, as released, but mode='musique', where the released KG2RAG has mode='hotpotqa'"
+        return ""
 
     @property
     def _scorer(self) -> Reranker:

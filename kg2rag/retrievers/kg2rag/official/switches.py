@@ -19,6 +19,8 @@ class Switches:
 
     Parameters
     ----------
+    triples : "raw", letter for letter as the source's file has them; "clean", as the graph has them. They differ where
+        a source cleans, as that of the published sub-graphs does; the paper's graph is that of every other strategy.
     expansion : "titles", follow triple ends that are exactly a passage's title and take all passages of that title;
         "graph", breadth-first over the triples; "none".
     expanded_score : an expanded passage weighs a "smoothed" mean of seed scores, or its own "cosine".
@@ -43,6 +45,7 @@ class Switches:
         preset has what every other system encodes.
     """
 
+    triples: Literal["raw", "clean"] = "raw"
     expansion: Literal["titles", "graph", "none"] = "titles"
     expanded_score: Literal["smoothed", "cosine"] = "smoothed"
     all_seed_titles: bool = False
@@ -67,6 +70,7 @@ class Switches:
     def paper(cls) -> Switches:
         """The paper where it is defined, our reading where it is silent; equals `Expand >> Organise`."""
         return cls(
+            triples="clean",
             expansion="graph",
             expanded_score="cosine",
             all_seed_titles=True,

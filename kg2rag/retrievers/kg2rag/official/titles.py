@@ -10,16 +10,12 @@ seeds that led there.
 from __future__ import annotations
 
 import string
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
-from typing import Any
-
-import numpy as np
+from functools import lru_cache
 
 from kg2rag.retrievers.kg2rag.official.switches import Switches
-from kg2rag.types import IntArray, Triple
+from kg2rag.types import Triple
 
 LONGEST = 3  # characters of an n-gram
 SMOOTHING = 0.01
@@ -52,56 +48,21 @@ class QuestionText:
         own = grams(name, n)
         if not own:
             return self.short_spans_match
-        return bool(_enough(len(own & grams(self.text, n)), len(own)))
-
-
-def _enough(shared: Any, own: Any) -> Any:
-    return (shared + SMOOTHING) / (own + SMOOTHING) >= THRESHOLD
-
-
-class Titles:
-    """Many titles, tested at once for being mentioned by a question."""
-
-    def __init__(self, titles: Sequence[str]) -> None:
-        self.titles = titles
-
-    def mentioned(self, question: QuestionText) -> list[str]:
-        """Those that `question.mentions`, in their order."""
-        if len(question.text) < LONGEST:  # then n depends on the question, and the index does not apply
-            return [title for title in self.titles if question.mentions(title)]
-        sizes, postings = self._index
-        shared = np.zeros(len(self.titles), dtype=np.int64)
-        for n in range(1, LONGEST + 1):
-            for gram in grams(question.text, n):
-                if (rows := postings.get(gram)) is not None:
-                    shared[rows] += 1
-        enough = _enough(shared, sizes) & ((sizes > 0) | question.short_spans_match)
-        return [self.titles[i] for i in np.flatnonzero(enough).tolist()]
-
-    @cached_property
-    def _index(self) -> tuple[IntArray, dict[str, IntArray]]:
-        """How many n-grams each title has, -1 where it is empty; n-gram -> the titles that have it, each of one n."""
-        sizes, postings = np.full(len(self.titles), -1, dtype=np.int64), defaultdict[str, list[int]](list)
-        for i, title in enumerate(self.titles):
-            if title:
-                own = grams(title, min(LONGEST, len(title)))
-                sizes[i] = len(own)
-                for gram in own:
-                    postings[gram].append(i)
-        return sizes, {gram: np.array(rows) for gram, rows in postings.items()}
+        return (len(own & grams(self.text, n)) + SMOOTHING) / (len(own) + SMOOTHING) >= THRESHOLD
 
 
 def mentioned_names(question: QuestionText, titles: Sequence[str], triples: Sequence[Triple]) -> list[str]:
     """The titles given, the ends of triples that the question mentions, and what follows from those.
 
-    One pass in order: where a relation and one end are mentioned, so is the other end from there on.
+    One pass in order: where a relation and one end are mentioned, so is the other end from there on. As in the released
+    code, what the question mentions is tested without the blanks around it, and what follows is looked up with them.
     """
     found = dict.fromkeys(titles)
-    ends = dict.fromkeys(end for triple in triples for end in (triple.head, triple.tail))
+    ends = dict.fromkeys(end.strip() for triple in triples for end in (triple.head, triple.tail))
     found.update(dict.fromkeys(end for end in ends if end not in found and question.mentions(end)))
-    relations = {triple.relation: question.mentions(triple.relation) for triple in triples}
+    relations = {label for label in {triple.relation.strip() for triple in triples} if question.mentions(label)}
     for triple in triples:
-        if relations[triple.relation] and (triple.head in found or triple.tail in found):
+        if triple.relation in relations and (triple.head in found or triple.tail in found):
             found.update(dict.fromkeys((triple.head, triple.tail)))
     return list(found)
 

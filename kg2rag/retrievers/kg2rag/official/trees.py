@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 
@@ -101,6 +101,9 @@ def _with_query_edges(
     """The facts, heaviest first, with the edges of weight 0 between mentioned names; the ends of each; their codes."""
     facts, ordered, between = list(order), [edges[i] for i in order], list(pairwise(mentioned))
     cut = int(np.count_nonzero(weights >= 0))  # these come before
+    if cut < len(facts):  # a pair that a fact links has no other edge, which matters if the fact weighs less than 0
+        linked = set(map(frozenset, edges))
+        between = [pair for pair in combinations(mentioned, 2) if frozenset(pair) not in linked]
     facts[cut:cut], ordered[cut:cut] = [QUERY_EDGE] * len(between), between
     codes = {vertex: i for i, vertex in enumerate(dict.fromkeys(v for edge in ordered for v in edge))}
     return facts, np.array([(codes[u], codes[v]) for u, v in ordered], dtype=np.int64).reshape(-1, 2), codes
