@@ -107,6 +107,7 @@ def compare(
             "unit": judged,
             "questions": len(data),
             "passages": len(data.corpus),
+            "gold_out_of_reach": _out_of_reach(data),
             "corpus_fingerprint": data.corpus.fingerprint,
             "questions_sha256": described.questions(data),
             "source": dict(data.source),
@@ -164,6 +165,13 @@ def _score(
         name: [checked_scores(run, data, [*metrics, *of_curve], unit=unit, tokens=tokens) for run in alike]
         for name, alike in runs.items()
     }
+
+
+def _out_of_reach(data: QADataset) -> int:
+    """How many questions have gold that is not among their own candidates, which caps every system's recall."""
+    corpus = data.corpus
+    name = str if data.unit == "passage" else lambda id_: corpus.doc_ids[corpus.row(id_)]
+    return sum(q.candidates is not None and not set(q.gold) <= set(map(name, q.candidates)) for q in data.questions)
 
 
 def _per_seed(scored: Mapping[str, Sequence[pd.DataFrame]], metrics: Sequence[str]) -> pd.DataFrame | None:

@@ -189,11 +189,17 @@ def notes(sheet: Sheet) -> list[str]:
         f"Means in per cent with 95 % intervals. Stars: differs from {sheet.baseline} (paired randomisation test, "
         f"Holm-corrected {over}; * p < .05, ** p < .01, *** p < .001). Wins / ties / losses count questions. {bold}",
         *(["Questions that share gold are resampled together."] if sheet.config.get("clustered") else []),
+        *_capped(sheet.config.get("data", {})),
         *_detectable(sheet),
         *([seeds] if repeated else []),
         *(f"{LARGER} {name} returns {text}." for name, text in sheet.larger.items()),
         *(f"{name}: {text}." for name, text in sheet.config.get("remarks", {}).items()),
     ]
+
+
+def _capped(data: Mapping[str, Any]) -> list[str]:
+    lost = data.get("gold_out_of_reach", 0)
+    return [f"Of {lost:,} questions gold is not among their candidates: no system can find it."] if lost else []
 
 
 def _detectable(sheet: Sheet) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import networkx as nx
@@ -82,7 +83,7 @@ def plain_walk(
     for edge in np.flatnonzero(allowed[targets]).tolist():
         own = sentences[sentence_ptr[edge] : sentence_ptr[edge + 1]].tolist()
         fit = max((cosine(vectors[sentence], query) for sentence in own), default=1.0)
-        transition[edge] = weights[edge] * np.exp((max(fit, -1.0) - 1.0) / temperature)
+        transition[edge] = weights[edge] * math.exp((max(fit, -1.0) - 1.0) / temperature)  # as compiled code has it
     via = np.full(N, -1)
     if not restart.sum():
         return np.zeros(N), via
