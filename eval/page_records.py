@@ -1,12 +1,15 @@
-"""Queries of the pages' markers: tables of one file, parts of `mention_chains`, costs, published values, fits."""
+"""Queries of the pages' markers: tables of one file, parts of `mention_chains`, costs, fits, the ledger."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import scaling
 from page_data import Results, UnknownError, known
 from page_values import HOLM, Number, between, counted, listed, percent, points, query, sets, written
+
+from kg2rag.experiments.reproduction import Reproduction
+from kg2rag.experiments.reproduction.effects import effect_ratio
 
 
 @query
@@ -148,3 +151,71 @@ def published(results: Results, ledger: str, name: str, metric: str, *system: st
 def published_size(results: Results, ledger: str, name: str, column: str) -> Number:
     """How many questions or passages a paper has."""
     return counted(results.value(f"ledger/{ledger}", "sets", name, column))
+
+
+@query
+def judged(results: Results, *verdict: str) -> Number:
+    """How many rows of the ledger have a verdict: off, not run."""
+    counts = {
+        name: number
+        for part in Reproduction(results.table("ledger")).summary().values()
+        for name, number in part.items()
+    }
+    return counted(counts[known("verdict", " ".join(verdict), counts)])
+
+
+@query
+def over_all(results: Results, score: str, ledger: str, name: str, metric: str, *label: str) -> Number:
+    """Our mean over all of a paper's questions, in per cent, if each that we lack had this score: 0 or 100."""
+    run = {"system": " ".join(label)}
+    ours, asked = (_cell(results, column, ledger, name, metric, run) for column in ("ours", "questions"))
+    whole = published_size(results, ledger, name, "questions").value
+    return percent((asked * ours + (whole - asked) * float(score)) / whole / 100)
+
+
+@query
+def away(results: Results, ledger: str, name: str, metric: str, label: str, *system: str) -> Number:
+    """How many points a run of ours, named by one word, is away from what a paper prints for any system."""
+    theirs = published(results, ledger, name, metric, *system).value
+    return percent(abs(_cell(results, "ours", ledger, name, metric, {"system": label}) - theirs) / 100)
+
+
+@query
+def tolerances(results: Results, ledger: str, name: str, metric: str, label: str, *system: str) -> Number:
+    """The same as a multiple of the tolerance of our run's own row: ok up to 1, close up to 2."""
+    allowed = _cell(results, "tolerance", ledger, name, metric, {"system": label})
+    value = away(results, ledger, name, metric, label, *system).value / allowed
+    return Number(value, f"{value:.1f}")
+
+
+@query
+def gain(results: Results, ledger: str, name: str, metric: str, *label: str) -> Number:
+    """By how many points a run of ours is above ours of the paper's baseline; below has a minus."""
+    return points(_gain(results, "ours", ledger, name, metric, label) / 100)
+
+
+@query
+def effect(results: Results, ledger: str, name: str, metric: str, *label: str) -> Number:
+    """Our gain as a multiple of the published one."""
+    theirs, ours = (_gain(results, column, ledger, name, metric, label) for column in ("theirs", "ours"))
+    if not theirs:
+        raise UnknownError(f"{ledger} prints no gain for {' '.join(label)} by {metric}: there is no effect to repeat.")
+    value = effect_ratio(theirs, ours)
+    return Number(value, f"{value:.2f}")
+
+
+def _gain(results: Results, column: str, ledger: str, name: str, metric: str, label: Sequence[str]) -> float:
+    """A run's number, or that printed beside it, less that of the run that is judged of the ledger's baseline."""
+    baseline = {"published": results.value(f"ledger/{ledger}", "baseline"), "primary": "True"}
+    rows = ({"system": " ".join(label)}, baseline)
+    run, base = (_cell(results, column, ledger, name, metric, row) for row in rows)
+    return run - base
+
+
+def _cell(results: Results, column: str, ledger: str, name: str, metric: str, row: Mapping[str, str]) -> float:
+    """A number of `eval/results/ledger.csv`, whose sets have their names of the ledger's `sets`."""
+    place = {"ledger": ledger, "set": results.value(f"ledger/{ledger}", "sets", name, "name"), "metric": metric}
+    value = float(results.row("ledger", column, {**place, **row}))
+    if value != value:
+        raise UnknownError(f"ledger.csv has no {column} in the row of {place | dict(row)}.")
+    return value

@@ -48,11 +48,20 @@ test = 1.0
 "default dev" = 2.5
 "default test" = 3.0
 """
-LEDGER = """[sets.known]
+LEDGER = """baseline = "Base"
+[sets.known]
+name = "Known, all"
 questions = 1000
 [[published]]
 system = "A System"
 values.known = { "recall@5" = 74.7 }
+"""
+# Of 1000 questions 800 are at hand; the baseline's run is the one that is primary, not the first nor the last.
+REPRODUCED = """ledger,published,set,metric,theirs,ours,questions,tolerance,verdict,system,primary
+paper,Base,"Known, all",recall@5,70.7,49.0,800,,sensitivity,long,False
+paper,Base,"Known, all",recall@5,70.7,50.0,800,0.5,off,dense,True
+paper,A System,"Known, all",recall@5,74.7,51.0,800,0.5,off,"walk, two hops",True
+paper,Base,"Known, all",mrr@10,80.0,,,,not run,,False
 """
 MEASURED = [
     {"label": "before", "passages": 1000, "kind": "system", "name": "bm25", "step": "query", "batch_ms_cpu": 9.0},
@@ -76,6 +85,7 @@ def results(tmp_path: Path) -> Results:
         "results/timings.toml": TIMINGS,
         "results/measured.toml": SINGLE,
         "results/scale/measurements.jsonl": lines,
+        "results/ledger.csv": REPRODUCED,
         "ledger/paper.toml": LEDGER,
         "coefficients/fit.toml": "[fitted]\ngroups = 882\nshare = 0.7661\n",
     }
@@ -137,6 +147,16 @@ def shown(results: Results, text: str) -> str:
         ("published paper known recall@5 A System", "74.7"),
         ("published_size paper known questions", "1,000"),
         ("fewer musique-100 paper known", "900"),
+        ("judged off", "2"),
+        ("judged not run", "1"),
+        ("judged ok", "0"),
+        ("over_all 0 paper known recall@5 dense", "40.0"),  # 800 * 50 / 1000
+        ("over_all 100 paper known recall@5 walk, two hops", "60.8"),  # (800 * 51 + 200 * 100) / 1000
+        ("away paper known recall@5 dense A System", "24.7"),
+        ("tolerances paper known recall@5 dense A System", "49.4"),  # 24.7 / 0.5
+        ("gain paper known recall@5 walk, two hops", "+1.0"),
+        ("gain paper known recall@5 long", "-1.0"),
+        ("effect paper known recall@5 walk, two hops", "0.25"),  # 1 of 4 points
     ],
 )
 def test_a_query_gives_what_the_files_have(results: Results, asked: str, expected: str) -> None:
@@ -164,7 +184,7 @@ def test_a_band_without_questions_has_no_row(results: Results) -> None:
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ("median one dense recall@5", "Unknown query 'median'. Known: against, bold,"),
+        ("median one dense recall@5", "Unknown query 'median'. Known: against, away, bold,"),
         ("mean none dense recall@5", "Unknown folder 'none'. Known: one, two."),
         ("mean two walk recall@5", "Unknown system of two 'walk'. Known: chains, dense."),
         ("mean two dense recall@6", "Unknown metric of two 'recall@6'. Known: recall@5."),
@@ -183,13 +203,18 @@ def test_a_band_without_questions_has_no_row(results: Results) -> None:
         ("count hops n 2", "A row is named by column=value"),
         (
             "count kinds n hops=2",
-            "Unknown file of eval/results 'kinds'. Known: ablation, floors, hops, reach-known, sets.",
+            "Unknown file of eval/results 'kinds'. Known: ablation, floors, hops, ledger, reach-known, sets.",
         ),
         ("timing batch medium", "Unknown key of results/timings.toml 'medium'."),
         ("fitted gone a.b", "Unknown file of eval 'coefficients/gone'."),
         ("scale batch_ms_cpu 77 bm25", "Unknown size of 'bm25' '77'. Known: 1000, 10000."),
         ("scale seconds_cpu 1000 bm25", "Unknown cost 'seconds_cpu'."),
         ("published paper known recall@5 B", "Unknown system of ledger paper 'B'. Known: A System."),
+        ("judged fine", "Unknown verdict 'fine'. Known: close, differs, not comparable, not run, off, ok,"),
+        ("gain paper known recall@5 bm25", "Unknown system of ledger.csv 'bm25'. Known: dense, long, walk, two hops."),
+        ("gain paper gone recall@5 dense", "Unknown key of ledger/paper.toml 'gone'. Known: known."),
+        ("tolerances paper known recall@5 long A System", "ledger.csv has no tolerance in the row of"),
+        ("effect paper known recall@5 long", "paper prints no gain for long by recall@5"),
     ],
 )
 def test_what_is_not_there_is_named_with_what_there_is(results: Results, asked: str, message: str) -> None:
