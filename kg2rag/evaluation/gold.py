@@ -58,6 +58,25 @@ def _numbered(gold: Sequence[Mapping[str, int]], number: Callable[[str], int]) -
     return [{number(id_): grade for id_, grade in grades.items()} for grades in gold]
 
 
+def judgements(data: QADataset, unit: GoldUnit) -> list[Mapping[int, int]]:
+    """Number -> grade of all that was judged for each question: its gold, and 0 for the other candidates of its own.
+
+    ValueError: a question whose candidates are not known, or are all gold.
+    """
+    gold, judged = gold_of(data, unit), list[Mapping[int, int]]()
+    for question, grades in zip(data.questions, gold.by_number, strict=True):
+        rows = [data.corpus.row(id_) for id_ in question.candidates or ()]
+        numbers = rows if gold.documents is None else gold.documents[0][rows].tolist()
+        others = {number: 0 for number in numbers if number not in grades}
+        if not others:
+            raise ValueError(
+                f"{data.name}, question {question.id!r}: no passage is known to be judged not relevant, which 'bpref' "
+                "and 'judged' read. Leave these metrics out, or load a set whose questions have candidates."
+            )
+        judged.append({**grades, **others})
+    return judged
+
+
 def _lifted_gold(gold: Mapping[str, int], data: QADataset) -> dict[str, int]:
     grades: dict[str, int] = {}
     for id_, grade in gold.items():

@@ -23,16 +23,20 @@ Metrics = Sequence[str | MetricFunction] | Mapping[str, str | MetricFunction]
 """Names and functions, a function under its `__name__`; or column name -> name or function."""
 
 DEFAULT_METRICS = ("recall@2", "recall@5", "recall@10", "recall@500tokens", "all_recall@5", "mrr@10")
-CUT = tuple("all_recall dcg dcg_burges f1 hit_rate hits map mrr ndcg ndcg_burges precision recall".split())
+CUT = tuple("all_recall judged dcg dcg_burges f1 hit_rate hits map mrr ndcg ndcg_burges precision recall".split())
 """Metrics that take a depth, `@k`, or a budget, `@Ntokens`; without one they read the whole ranking."""
-WHOLE = ("r-precision",)
+WHOLE = ("bpref", "r-precision")
 """Metrics that choose their depth themselves: ranx ignores a given one, so none is accepted."""
+JUDGED = ("bpref", "judged")
+"""Metrics that read which passages somebody judged: a question's gold and its own candidates, whatever is searched."""
 UNBOUNDED = ("dcg", "dcg_burges", "hits")
 """Metrics that may exceed 1."""
 SUPPORT = ("support_f1", "support_precision", "support_recall")
 """HotpotQA's supporting-sentence metrics, with or without `@k`, where k counts passages."""
 IR_MEASURES = {
     "AP": "map",
+    "Bpref": "bpref",
+    "Judged": "judged",
     "nDCG": "ndcg",
     "P": "precision",
     "R": "recall",
@@ -76,9 +80,6 @@ class Metric:
         base, depth, tokens = match.groups() if match else (name, None, None)
         if base in WHOLE and depth:
             raise ValueError(f"Metric {name!r}: {base} chooses its depth itself and takes no '@k'. Write {base!r}.")
-        if base == "bpref":
-            # ranx divides by the number of judged non-relevant passages: 0 / 0 for every query here.
-            raise ValueError("Metric 'bpref' needs passages judged not relevant, and gold names the relevant alone.")
         if match is None or base not in (*CUT, *WHOLE, *SUPPORT):
             if name in plugins.names(GROUP, FUNCTIONS):
                 return cls(name, name, function=plugins.look_up("metric", name, FUNCTIONS, GROUP))

@@ -1,8 +1,8 @@
 """Rankings + gold -> one score per query and metric; the only module that scores by ranx, see `formulas_of_ranx`.
 
-ranx [1] computes every named metric; added here are its missing checks, two definitions that it lacks (`all_recall@k`,
-1 where every gold passage is in the top k, and HotpotQA's supporting sentences in `sentences.py`), and functions of the
-user's own.
+ranx [1] computes every named metric; added here are its missing checks, three definitions that it lacks
+(`all_recall@k`, 1 where every gold passage is in the top k; `judged@k`; HotpotQA's supporting sentences in
+`sentences.py`), and functions of the user's own.
 
 [1] Bassani, "ranx: A Blazing-Fast Python Library for Ranking Evaluation and Comparison", ECIR 2022 (0.3.21 here).
 """
@@ -20,8 +20,8 @@ import pandas as pd
 from kg2rag.evaluation.budgets import PassageTokens
 from kg2rag.evaluation.checks import check_rankings
 from kg2rag.evaluation.formulas_of_ranx import formula
-from kg2rag.evaluation.gold import as_numbers, lifted
-from kg2rag.evaluation.metric_names import SUPPORT, Metric, Metrics, function_scores, parse_metrics
+from kg2rag.evaluation.gold import as_numbers, judgements, lifted
+from kg2rag.evaluation.metric_names import JUDGED, SUPPORT, Metric, Metrics, function_scores, parse_metrics
 from kg2rag.evaluation.sentences import supporting_sentences
 from kg2rag.types import FloatArray, GoldUnit, QADataset, Ranking
 
@@ -102,7 +102,12 @@ def checked_scores(
         else:
             tokens = tokens or PassageTokens(data.corpus)
             read = tokens.cut(rankings, budget)
-        columns |= _named(here, read, data, unit) | _supported(here, read, data) | _own(here, read, data, unit)
+        columns |= (
+            _named(here, read, data, unit)
+            | _judged(here, read, data, unit)
+            | _supported(here, read, data)
+            | _own(here, read, data, unit)
+        )
     index = pd.Index([question.id for question in data.questions], name="query_id", dtype=object)
     return pd.DataFrame({metric.name: columns[metric.name] for metric in metrics}, index=index)
 
@@ -111,7 +116,7 @@ def _named(
     metrics: Sequence[Metric], rankings: Sequence[Ranking], data: QADataset, unit: GoldUnit
 ) -> dict[str, FloatArray]:
     """Scores of ranx's metrics over passages or documents."""
-    wanted = [metric for metric in metrics if metric.base not in SUPPORT and metric.function is None]
+    wanted = [one for one in metrics if one.base not in (*SUPPORT, *JUDGED) and one.function is None]
     if not wanted:
         return {}
     ranked, gold = as_numbers(rankings, data, unit)
@@ -122,6 +127,26 @@ def _named(
         else scores[metric.formula]
         for metric in wanted
     }
+
+
+def _judged(
+    metrics: Sequence[Metric], rankings: Sequence[Ranking], data: QADataset, unit: GoldUnit
+) -> dict[str, FloatArray]:
+    """`bpref` [Buckley & Voorhees, SIGIR 2004], and the share of the hits that anybody judged."""
+    wanted = [metric for metric in metrics if metric.base in JUDGED]
+    if not wanted:
+        return {}
+    ranked, _ = as_numbers(rankings, data, unit)
+    grades = judgements(data, unit)
+    known = [dict.fromkeys(one, 1) for one in grades]
+    scores: dict[str, FloatArray] = {}
+    for metric in wanted:
+        if metric.base == "bpref":
+            scores[metric.name] = score(grades, ranked, ["bpref"])["bpref"]
+        else:
+            share = metric.formula.replace("judged", "precision")
+            scores[metric.name] = score(known, ranked, [share])[share]
+    return scores
 
 
 def _own(
