@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
+import pandas as pd
 from page_data import Results
+
+from kg2rag.evaluation.placebo import against_placebo
+from kg2rag.report import stars
 
 HOPS = {"several": "several hops", "single": "a single hop"}
 CAUSES = {
@@ -53,6 +58,23 @@ def reach(results: Results) -> str:
     ]
     head = [f"{label} {place}" if place == "gold" else place for label in REACHED.values() for place in places.values()]
     return markdown(["", *head], rows, words=1)
+
+
+def gains(folder: Path) -> str:
+    """One row a strategy and graph: what the graph brings beyond its shufflings; nothing where they are not kept."""
+    if not (folder / "per_seed.csv").is_file():
+        return ""
+    tested = against_placebo(pd.read_csv(folder / "per_query.csv.xz"), pd.read_csv(folder / "per_seed.csv"), "recall@5")
+    rows = [
+        [
+            f"`{row['strategy']}`",
+            str(row["graph"]),
+            f"{100 * row['gain']:+.1f}" + stars(row["p_holm"]).replace("*", r"\*"),
+            f"{100 * row['ci_low']:+.1f} to {100 * row['ci_high']:+.1f}",
+        ]
+        for _, row in tested.iterrows()
+    ]
+    return "\n" + markdown(["strategy", "graph", "gain over its shufflings", "95 %"], rows, words=2)
 
 
 def weights(results: Results, side: str) -> str:

@@ -198,7 +198,8 @@ def graphs(folder: str) -> str:
             rows[strategy] += [f"{100 * real['mean']:.1f}", spread]
     head = [column for kind in kinds for column in (kind, "shuffled")]
     alone = 100 * means.loc[BASELINE, "mean"]
-    return table("strategy", head, rows, seen(folder)) + f"\n`{BASELINE}`, which reads no graph: {alone:.1f}.\n"
+    whole = table("strategy", head, rows, seen(folder)) + f"\n`{BASELINE}`, which reads no graph: {alone:.1f}.\n"
+    return whole + page_tables.gains(RESULTS / folder)
 
 
 def ablation() -> str:

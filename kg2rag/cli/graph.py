@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -64,6 +66,7 @@ def compare_graphs(
     """Compare graphs under the same strategies, and with shuffled ones, which add as many candidates."""
     from rich.console import Console
 
+    from kg2rag.compute import counter_of
     from kg2rag.evaluation import compare
     from kg2rag.knowledge import KnowledgeBase
     from kg2rag.report import placebo_table
@@ -88,6 +91,8 @@ def compare_graphs(
         metrics=split_names(metrics),
         baseline="dense",
         seed=seed,
+        command=shlex.join(["kg2rag", *sys.argv[1:]]),
+        counter=counter_of(first.embedder),
     )
     folder = out or Path("reports") / f"{data.dataset}-graphs"
     result.save(folder)
