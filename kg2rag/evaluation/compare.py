@@ -116,6 +116,7 @@ def compare(
         "parameters": described.parameters(first),
         "tuning": described.tuning(first),
         "knowledge": described.knowledge(first, encodings),
+        "graphs": described.graphs(first),
         "seeds": {name: list(map(repr, alike)) for name, alike in repeated.items() if len(alike) > 1},
         "remarks": remarks(first),
         "metrics": [metric.name for metric in parsed],

@@ -19,7 +19,7 @@ from kg2rag.text.records import sha256
 from kg2rag.types import QADataset
 
 NO_DIFFERENCE = (
-    "started seconds ms_per_query load_average command batch_size threads fingerprint"  # of a configuration
+    "started seconds ms_per_query load_average command batch_size threads graphs fingerprint"  # of a configuration
 ).split()
 
 
@@ -112,6 +112,12 @@ def knowledge(systems: Mapping[str, object], before: Mapping[int, int]) -> list[
     return [
         {"systems": names, **kb.described(encoder=kb.encodings > before.get(id(kb), 0))} for kb, names in found.values()
     ]
+
+
+def graphs(systems: Mapping[str, object]) -> list[dict[str, Any]]:
+    """The graphs that were opened: source, entities and triples of each."""
+    kbs = {id(kb): kb for system in systems.values() for kb in knowledge_bases(system)}
+    return [{"source": repr(kb.source), **sizes} for kb in kbs.values() if (sizes := kb.graph_sizes)]
 
 
 def knowledge_bases(value: object) -> Iterator[KnowledgeBase]:

@@ -256,6 +256,12 @@ class KnowledgeBase:
         }
 
     @property
+    def graph_sizes(self) -> dict[str, int] | None:
+        """Entities and triples of the graph where it was opened; None where nothing has read it."""
+        graph: KnowledgeGraph | None = vars(self).get("graph")
+        return None if graph is None else {"entities": graph.n_entities, "triples": graph.n_triples}
+
+    @property
     def encodings(self) -> int:
         """How often vectors were asked for."""
         count: int = self._memory.get(ENCODINGS, 0)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from pathlib import Path
 
 import pandas as pd
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 from kg2rag.cli import app
@@ -34,6 +37,50 @@ def test_a_run_file_called_as_a_system_is_refused(tmp_path: Path) -> None:
         run("compare", *COMMON, "--systems", "dense", "--runs", str(tmp_path / "dense.trec"))
 
 
+def test_runs_say_what_they_were_made_with_and_come_back(tmp_path: Path) -> None:
+    run("compare", *COMMON, "--systems", "bm25,dense", "--ir-metadata", "--out", str(tmp_path / "first"))
+    file = tmp_path / "first" / "runs" / "bm25.trec"
+    header = [line[2:] for line in file.read_text().splitlines() if line.startswith("#")]
+    assert (header[0], header[-1]) == ("ir_metadata.start", "ir_metadata.end")
+    about = yaml.safe_load("\n".join(header[1:-1]))
+    config = json.loads((tmp_path / "first" / "config.json").read_text())
+    assert about["tag"] == "bm25"
+    assert about["method"]["retrieval"][0]["configuration"] == config["systems"]["bm25"]
+    assert about["method"]["fingerprint"] == config["fingerprint"]
+    assert about["data"]["test collection"]["questions"] == 20
+    theirs = tmp_path / "theirs.trec.gz"
+    theirs.write_bytes(gzip.compress(file.read_bytes()))
+    run("compare", *COMMON, "--systems", "dense", "--runs", str(theirs), "--out", str(tmp_path / "second"))
+    first, second = (pd.read_csv(tmp_path / name / "scores.csv").set_index("system") for name in ("first", "second"))
+    assert second.loc["theirs", "mean"] == first.loc["bm25", "mean"]
+
+
+def test_corrections_clusters_and_margins_are_asked_for(tmp_path: Path) -> None:
+    asked = (
+        "--systems",
+        "bm25,dense",
+        "--metrics",
+        "recall@5,mrr@10",
+        "--family",
+        "all",
+        "--clustered",
+        "--margin",
+        "0.5",
+    )
+    shown = run("compare", "bundled", "--limit", "20", *asked, "--out", str(tmp_path / "out"))
+    assert "Worse than dense in recall@5 by less than 50.0" in shown
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "Holm-corrected over all metrics together" in page
+    assert "Questions that share gold are resampled together" in page
+    config = json.loads((tmp_path / "out" / "config.json").read_text())
+    assert (config["family"], config["clustered"]) == ("all", True)
+    plain = run("compare", "bundled", "--limit", "20", *asked[:4], "--out", str(tmp_path / "plain"))
+    assert "Worse than" not in plain
+    tables = [pd.read_csv(tmp_path / name / "scores.csv").set_index(["system", "metric"]) for name in ("plain", "out")]
+    first, corrected = (table["p_holm"].dropna() for table in tables)
+    assert (corrected >= first - 0.01).all()  # one system in a family of its own against two tests together
+
+
 def test_workers_change_no_score(tmp_path: Path) -> None:
     for name, workers in {"here": (), "spread": ("--jobs", "2")}.items():
         run("compare", *COMMON, "--systems", "bm25", *workers, "--out", str(tmp_path / name))
@@ -47,7 +94,7 @@ def test_a_backend_that_is_not_known_is_refused(tmp_path: Path) -> None:
 
 def test_graphs_and_their_placebos_stand_side_by_side(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    run("compare-graphs", *COMMON, "--systems", "expansion_queries", "--placebo", "2", "--out", str(out))
+    shown = run("compare-graphs", *COMMON, "--systems", "expansion_queries", "--placebo", "2", "--out", str(out))
     assert list(pd.read_csv(out / "scores.csv")["system"]) == [
         "dense",
         "expansion_queries.mentions",
@@ -55,6 +102,8 @@ def test_graphs_and_their_placebos_stand_side_by_side(tmp_path: Path) -> None:
         "expansion_queries.mentions-shuffled",
         "expansion_queries.cooccurrence-shuffled",
     ]
+    assert "Graphs against their placebos in recall@5" in shown
+    assert "Graphs against their placebos" in (out / "report.html").read_text()
 
 
 def test_a_graph_without_a_name_is_refused() -> None:

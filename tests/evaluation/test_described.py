@@ -11,7 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg2rag import BM25, Dense, KnowledgeBase, MentionChains, MentionPPR, QADataset, SentenceEncoder, compare, load
+from kg2rag import (
+    BM25,
+    Dense,
+    ExpansionQueries,
+    KnowledgeBase,
+    MentionChains,
+    MentionPPR,
+    QADataset,
+    SentenceEncoder,
+    compare,
+    load,
+)
 from kg2rag.compute import Store
 from kg2rag.evaluation import described
 from kg2rag.retrievers.adapters.recorded import Recorded
@@ -55,6 +66,18 @@ def test_graph_encoder_and_parameters_are_in_it_as_values(config: Little, kb: Kn
     assert knowledge["encoder"]["weights_sha256"]
     assert knowledge["encoder"]["dtype"] in ("float32", "bfloat16")
     assert found["processor"]
+    (mine, theirs) = found["tuning"].values()
+    assert mine == theirs  # the fused system has the other one in it
+    assert {row["system"] for row in mine} == {"mention_ppr"}
+    assert {"what", "kind", "training", "sets"} <= set(mine[0])
+
+
+def test_graphs_that_were_opened_are_counted_and_nothing_was_chosen_for_bm25(config: Little, kb: KnowledgeBase) -> None:
+    found = config(ExpansionQueries(kb), BM25(kb))
+    assert found["graphs"] == [
+        {"source": repr(kb.source), "entities": kb.graph.n_entities, "triples": kb.graph.n_triples}
+    ]
+    assert found["tuning"] == {}
 
 
 def test_what_nothing_has_read_is_not_opened_to_be_described(data: QADataset, session_store: Store) -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import gzip
+import lzma
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +42,25 @@ def test_queries_without_hits_come_back_empty(tmp_path):
     path.write_text(trec.dump([ranking("q1", ["a", "b"], [2, 1]), ranking("q2", [], [])], "s"))
     first, second = trec.as_rankings(trec.load(path), ["q1", "q2"])
     assert (first.passage_ids, first.scores.tolist(), len(second)) == (["a", "b"], [2, 1], 0)
+
+
+@pytest.mark.parametrize(("suffix", "pack"), [(".gz", gzip.compress), (".xz", lzma.compress)])
+def test_compressed_files_are_read_and_cut_ones_are_named(tmp_path, suffix, pack):
+    path = tmp_path / f"mine.trec{suffix}"
+    path.write_bytes(pack(b"q Q0 a 1 0.5 s\n"))
+    assert trec.load(path) == {"q": [("a", 0.5)]}
+    assert trec.name_of(path) == "mine"
+    path.write_bytes(path.read_bytes()[:-6])
+    with pytest.raises(ValueError, match=f"mine.trec{suffix} is no whole {suffix} file"):
+        trec.load(path)
+
+
+def test_a_header_is_skipped_and_no_id_is_taken_for_one(tmp_path):
+    path = tmp_path / "run.trec"
+    text = trec.dump([ranking("#1", ["#a"], [1.0])], "s", header="ir_metadata.start\ntag: s\n\nir_metadata.end")
+    assert text == "# ir_metadata.start\n# tag: s\n#\n# ir_metadata.end\n%231 Q0 %23a 1 1 s\n"
+    path.write_text(text)
+    assert trec.load(path) == {"#1": [("#a", 1.0)]}
 
 
 @pytest.mark.parametrize(
