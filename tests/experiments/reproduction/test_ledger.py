@@ -52,7 +52,7 @@ def test_a_sound_file_is_read(tmp_path: Path) -> None:
         ("tolerance = 3.4", "tolerance = 1\ncomparable = false", "note must say what forbids a verdict"),
         ("tolerance = 3.4", 'tolerance = 1\nmetrics = { "recall@9" = "x" }', "'BM25' prints no 'recall@9' on 'a'"),
         ("tolerance = 3.4", "tolerance = 1\ncolour = 2", r"ours\.0\.colour: Extra inputs are not permitted"),
-        ("[sets.a]", "[sets.a", r"paper\.toml: Expected ']'"),
+        ("[sets.a]", "[sets.a", r"paper\.toml: not a TOML file: Expected ']'"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path: Path, before: str, after: str, message: str) -> None:
