@@ -72,11 +72,11 @@ def one(name: str, number: int, folder: Path) -> Case:
     files = dict(seed_of(name))
     target = random.choice(format_.mutated or sorted(files))
     files[target], how = mutate(files[target], Path(target).suffix, random)
-    came, why = _came(name, signed(files) if format_.signs else files, folder)
+    came, why = came_of(name, signed(files) if format_.signs else files, folder)
     return {"format": name, "number": number, "file": target, "how": how, "came": came, "why": why}
 
 
-def _came(name: str, files: dict[str, bytes], folder: Path) -> tuple[str, str]:
+def came_of(name: str, files: dict[str, bytes], folder: Path) -> tuple[str, str]:
     from fuzz.formats import FORMATS
 
     from kg2rag.text.records import DataError

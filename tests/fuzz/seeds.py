@@ -47,7 +47,11 @@ TRIPLES = (
     Triple("Tim Burton", "born in", "Burbank", "p 1"),
 )
 EXTRACTION = Extraction(TRIPLES, (Mention("Zoë", "p 2", 0),), (Entity("Ed Wood", "film", "A film.", ("E. W.",)),))
-DATA = QADataset("tiny", CORPUS, (Question("q 1", "Who?", {"p 0": 1}, hops=1), Question("q2", "Where?", {"p 1": 2})))
+QUESTIONS = (
+    Question("q 1", "Who directed Ed Wood?", {"p 0": 1}, hops=1),
+    Question("q2", "Where was Burton born?", {"p 1": 2}),
+)
+DATA = QADataset("tiny", CORPUS, QUESTIONS)
 KEY = {"rows": 3, "name": "Zoë"}
 
 
@@ -279,7 +283,7 @@ def triples(suffix: str) -> Files:
 
 
 @cache
-def _extractor() -> TriplesFile:
+def extractor() -> TriplesFile:
     return TriplesFile.from_frame(
         pd.DataFrame({"head": ["a"], "relation": ["b"], "tail": ["c"], "passage_id": ["p 0"]})
     )
@@ -288,7 +292,7 @@ def _extractor() -> TriplesFile:
 def saved_graph() -> Files:
     return written(
         lambda folder: write_graph(
-            folder / "g", EXTRACTION, CORPUS, _extractor(), corpus_name="tiny", usage={"calls": 1}
+            folder / "g", EXTRACTION, CORPUS, extractor(), corpus_name="tiny", usage={"calls": 1}
         )
     )
 

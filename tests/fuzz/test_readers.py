@@ -13,7 +13,7 @@ import pytest
 from fuzz.campaign import PERMITTED, Case, attack, counts
 from fuzz.formats import FORMATS
 
-EACH = -(-int(os.environ.get("KG2RAG_FUZZ", 0)) // len(FORMATS)) or 60
+EACH = -(-int(os.environ.get("KG2RAG_FUZZ", 0)) // len(FORMATS)) or 40
 
 
 @pytest.fixture(scope="module")
@@ -35,5 +35,5 @@ def test_a_damaged_file_is_read_rightly_or_refused_by_name(name: str, came: dict
 def test_the_mutations_reach_behind_the_parsers_of_every_format(came: dict[str, list[Case]]) -> None:
     # A campaign in which nothing is ever refused, or nothing ever read, attacks nothing.
     for name, tally in counts(case for cases in came.values() for case in cases).items():
-        assert tally["equal"] + tally["other"] > 0, name
-        assert tally["clear error"] > 0 or name == "store", name
+        assert tally["equal"] + tally["other"] > 0 or name == "saved graph", name  # it has checksums of every file
+        assert tally["clear error"] > 0 or name == "store", name  # which is built again

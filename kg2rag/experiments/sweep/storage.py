@@ -92,6 +92,7 @@ class ResultsFolder:
     def begin(self, notes: Mapping[str, object]) -> None:
         """Make the folder, and write what all scores share beside `notes`."""
         self._parts.mkdir(parents=True, exist_ok=True)
+        remove_leftovers(self.path)
         remove_leftovers(self._parts)
         record = json.dumps({"identity": self.identity, **notes}, indent=1, ensure_ascii=False, default=str)
         write(self.path / ABOUT, (record + "\n").encode())
