@@ -44,9 +44,11 @@ def verify_store() -> None:
 
 @store_app.command("prune")
 def prune_store(
-    older_than_days: Annotated[float, typer.Option(min=0, help="Entries at least so old; 0 takes all.")] = 30.0,
+    older_than_days: Annotated[
+        float, typer.Option(min=0, help="Entries unused for at least so long; 0 takes all.")
+    ] = 30.0,
 ) -> None:
-    """Delete old entries, and what killed builds left behind."""
+    """Delete entries that were long not used, and what killed builds left behind; none that a running process uses."""
     from kg2rag.compute import Store
 
     entries, size = Store().prune(older_than_days)

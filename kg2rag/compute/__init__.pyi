@@ -12,6 +12,7 @@ from .files import write as write
 from .hardware import limit_numba as limit_numba
 from .hardware import processor as processor
 from .hardware import threads as threads
+from .kernels import Kernel as Kernel
 from .llm import ChatModel as ChatModel
 from .llm import Completion as Completion
 from .llm import CompletionError as CompletionError

@@ -9,10 +9,8 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from kg2rag.compute.hardware import limit_numba
+from kg2rag.compute.kernels import Kernel
 from kg2rag.types import FloatArray, Matrix
-
-limit_numba()
 
 LANES = 8
 
@@ -23,7 +21,7 @@ def all_cosines(queries: Matrix, rows: Matrix) -> FloatArray:
     return products
 
 
-@numba.njit(cache=True, parallel=True)
+@Kernel
 def _products(queries: Matrix, rows: Matrix) -> FloatArray:
     n_rows, dim = rows.shape
     products = np.empty((queries.shape[0], n_rows))

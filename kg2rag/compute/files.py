@@ -8,10 +8,12 @@ from __future__ import annotations
 import os
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from kg2rag.compute import locks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,13 +28,14 @@ def write(path: Path, content: bytes) -> None:
 @contextmanager
 def new_file(path: Path) -> Iterator[Path]:
     """A path to write a file to, renamed to `path` at the end of the block; a block that raises leaves nothing."""
-    partial = _beside(path)
+    partial, lock = _begun(path, Path.touch)
     try:
         yield partial
         flush(partial)
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
+        locks.release(lock)
 
 
 @contextmanager
@@ -42,8 +45,8 @@ def new_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
     A folder that is there at the end is a FileExistsError, or makes place if `replace`: a kill between the two renames
     leaves it under the name of a leftover.
     """
-    partial = _beside(path)
-    partial.mkdir(parents=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial, lock = _begun(path, Path.mkdir)
     try:
         yield partial
         for file in partial.rglob("*"):
@@ -59,6 +62,7 @@ def new_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
             raise
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+        locks.release(lock)
 
 
 def mapped(path: Path) -> NDArray[Any]:
@@ -83,7 +87,8 @@ def remove_leftovers(folder: Path) -> int:
     freed = 0
     for partial in folder.glob(".partial-*-*"):
         maker = partial.name.split("-")[1]
-        if not maker.isdigit() or _alive(int(maker)):
+        # The lock tells of a process in another container; the id of one on a disk that has no locks.
+        if not maker.isdigit() or _alive(int(maker)) or locks.taken(partial):
             continue
         freed += sum(file.stat().st_size for file in (partial, *partial.rglob("*")) if file.is_file())
         if partial.is_dir():
@@ -97,6 +102,17 @@ def flush(file: Path) -> None:
     """Have the operating system write a file's bytes to the disk."""
     with file.open("rb") as stream:
         os.fsync(stream.fileno())
+
+
+def _begun(path: Path, make: Callable[[Path], None]) -> tuple[Path, int | None]:
+    """A new file or folder beside a path, locked as long as it is being written."""
+    while True:
+        partial = _beside(path)
+        make(partial)
+        lock = locks.take(partial)
+        if partial.exists():
+            return partial, lock
+        locks.release(lock)  # it was taken for a leftover before it was locked
 
 
 def _beside(path: Path) -> Path:

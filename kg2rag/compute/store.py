@@ -5,30 +5,47 @@ first opens the entry; a large file whose size and time of modification are the 
 gigabytes open as fast as kilobytes (`Store.verify` reads every byte). If two processes build the same entry, one copy
 is kept. A damaged entry is reported and rebuilt, never used. Contents are Parquet, Arrow, `.npy` and JSON; nothing is
 ever unpickled.
+
+The time of a manifest is that of the entry's last use: every process sets it when it first opens the entry. A process
+that has opened an entry holds a lock in `.users` until it ends, and what was used since it began is not pruned.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
+import re
+import stat
 import time
+import uuid
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 
+from kg2rag.compute import locks
 from kg2rag.compute.files import new_folder, remove_folder, remove_leftovers
-from kg2rag.text.records import sha256
+from kg2rag.text.records import read_json, sha256
 
 MANIFEST = "manifest.json"
 _CHECKOUT = Path(__file__).resolve().parents[2]
+USERS, GATE = ".users", ".gate"
 verified: set[Path] = set()
+_seen: dict[Path, dict[str, tuple[int, int, int]]] = {}
+"""Entry -> name of each file -> its bytes, time of modification and number when it was verified."""
+_leases: dict[tuple[Path, int], Path] = {}
+"""The locked file of this process in `.users`, by root and process: a forked one takes its own."""
 LARGE = 8 << 20
 """Bytes from which a file is not read as long as size and time agree. Writing so many takes longer than a tick of the
 file system's clock, so no later change has the same time."""
+
+
+_NAME = re.compile(r"[0-9a-f]{32}")
 
 
 class DamagedEntryWarning(UserWarning):
@@ -54,12 +71,13 @@ def version(library: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry in the list of `Store.entries`."""
+    """One entry in the list of `Store.entries`; `created` and `used` in seconds, 0 for one that is damaged."""
 
     path: Path
     stage: str
     size: int
     created: float
+    used: float
     key: Mapping[str, object]
 
 
@@ -108,22 +126,36 @@ class Store:
                 files = {str(file.relative_to(partial)): _state(file) for file in found}
                 manifest = {"stage": stage, "key": key, "created": time.time(), "files": files}
                 (partial / MANIFEST).write_text(json.dumps(manifest, indent=1, ensure_ascii=False), encoding="utf-8")
+            self._use(path)
+            _seen[path] = _files(path)
             verified.add(path)
         except FileExistsError:
             if not path.is_dir():  # else another process has built it first
                 raise
 
     def _sound(self, path: Path, then: str) -> bool:
-        """Whether an entry is intact; a damaged one is reported and deleted, not one that another process deletes."""
-        if (damage := self._damage(path)) is not None and path.is_dir():
+        """Whether an entry is intact; a damaged one is reported and deleted, unless another process has replaced it."""
+        if self._damage(path) is None:
+            return True
+        with locks.held(self.root / GATE):
+            # Read again, without noting its use, which waits for the gate.
+            if (damage := self._damage(path, uses=False)) is None or not path.is_dir():
+                return damage is None
             warnings.warn(f"{path}: {damage}; {then}.", DamagedEntryWarning, stacklevel=3)
             remove_folder(path)
-        return damage is None
+        return False
 
-    def _damage(self, path: Path, *, thorough: bool = False) -> str | None:
-        """What is wrong with an entry, or None. Checked once per process and entry; `thorough`: large files too."""
-        if path in verified and not thorough:
+    def _damage(self, path: Path, *, thorough: bool = False, uses: bool = True) -> str | None:
+        """What is wrong with an entry, or None. Read once per process; then its files need only be the same ones.
+
+        `thorough` : every byte, of large files too. `uses` : the entry is in use from now on.
+        """
+        if path in verified and not thorough and _seen.get(path) == _files(path):
             return None
+        verified.discard(path)
+        if uses:
+            self._use(path)
+        seen = _files(path)
         try:
             files = _read_manifest(path)[2]
         except (OSError, ValueError) as error:
@@ -138,8 +170,18 @@ class Store:
             unread = size >= LARGE and found.st_mtime_ns == modified and not thorough
             if not unread and sha256(file) != checksum:
                 return f"{name} does not match its checksum"
+        _seen[path] = seen
         verified.add(path)
         return None
+
+    def _use(self, path: Path) -> None:
+        """Note that this process uses an entry from now on, before it reads it."""
+        root = self.root.absolute()
+        if (root, os.getpid()) not in _leases:
+            _leases[root, os.getpid()] = _lease(root / USERS)
+        with locks.held(root / GATE, shared=True), suppress(OSError):  # a store that may only be read is not pruned
+            now = time.time()
+            os.utime(path / MANIFEST, (now, now))
 
     def existing(self, stage: str, known: Collection[Path] = ()) -> list[Path]:
         """The intact entries of a stage but the known ones, by name; damaged ones are reported and deleted."""
@@ -148,15 +190,19 @@ class Store:
         return [path for path in paths if self._sound(path, "its contents will be rebuilt")]
 
     def entries(self) -> Iterator[Entry]:
-        """Every finished entry, by stage and name."""
-        for manifest in sorted(self.root.glob(f"*/[!.]*/{MANIFEST}")):
-            path = manifest.parent
+        """Every finished entry and every one without a manifest, by stage and name."""
+        found = (path for path in sorted(self.root.glob("*/[!.]*")) if _NAME.fullmatch(path.name) and path.is_dir())
+        for path in found:
+            size = sum(size for size, _, _ in _files(path).values())
             try:
+                state = (path / MANIFEST).stat()
+                size += state.st_size
                 key, created, _ = _read_manifest(path)
-            except ValueError:  # `verify` reports the reason; `prune` treats it as the oldest
-                key, created = {}, 0.0
-            size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
-            yield Entry(path, path.parent.name, size, created, key)
+                used = max(created, state.st_mtime)
+            except (OSError, ValueError):  # `verify` reports the reason; `prune` treats it as the oldest
+                key, created, used = {}, 0.0, 0.0
+            if path.is_dir():  # else another process has deleted it by now
+                yield Entry(path, path.parent.name, size, created, used, key)
 
     def remove(self, path: Path) -> None:
         """Delete an entry, if it is there."""
@@ -168,20 +214,68 @@ class Store:
         damaged = {}
         for entry in self.entries():
             verified.discard(entry.path)
-            if (damage := self._damage(entry.path, thorough=True)) is not None:
+            if (damage := self._damage(entry.path, thorough=True, uses=False)) is not None:
                 damaged[entry.path] = damage
         return damaged
 
     def prune(self, older_than_days: float = 0.0) -> tuple[int, int]:
-        """Delete entries older than that many days, and leftovers of killed builds; (entries, bytes) freed."""
-        limit = time.time() - older_than_days * 86_400
+        """Delete entries unused for that many days, and leftovers of killed builds; (entries, bytes) freed.
+
+        What another living process has opened is kept.
+        """
+        limit = min(time.time() - older_than_days * 86_400, self._in_use_since())
         entries = size = 0
         for entry in list(self.entries()):
-            if entry.created <= limit:
-                self.remove(entry.path)
-                entries, size = entries + 1, size + entry.size
+            if entry.used <= limit:
+                with locks.held(self.root / GATE):
+                    if not _used_after(entry.path, limit):
+                        self.remove(entry.path)
+                        entries, size = entries + 1, size + entry.size
         size += sum(remove_leftovers(folder) for folder in self.root.glob("*/"))
         return entries, size
+
+    def _in_use_since(self) -> float:
+        """When the oldest of the other living processes that use the store began to; infinite where there is none."""
+        since = float("inf")
+        for lease in sorted((self.root.absolute() / USERS).glob("*")):
+            if lease == _leases.get((self.root.absolute(), os.getpid())):
+                continue
+            try:
+                if locks.taken(lease):
+                    since = min(since, lease.stat().st_mtime)
+                else:
+                    lease.unlink()
+            except FileNotFoundError:
+                continue
+        return since
+
+
+def _lease(folder: Path) -> Path:
+    """A new file, locked until this process ends; not there where the store may not be written."""
+    file = folder / uuid.uuid4().hex
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        file.touch()
+        locks.take(file)  # never given back: the system does, when the process ends
+    return file
+
+
+def _used_after(path: Path, limit: float) -> bool:
+    try:
+        return (path / MANIFEST).stat().st_mtime > limit
+    except OSError:
+        return False
+
+
+def _files(path: Path) -> dict[str, tuple[int, int, int]]:
+    """Name of each file of an entry -> its bytes, time of modification and number; none where the entry is gone."""
+    found = {}
+    for file in path.rglob("*"):
+        with suppress(OSError):
+            state = file.stat()
+            if file.name != MANIFEST and stat.S_ISREG(state.st_mode):
+                found[str(file.relative_to(path))] = state.st_size, state.st_mtime_ns, state.st_ino
+    return found
 
 
 def entry_name(key: Mapping[str, object]) -> str:
@@ -201,7 +295,7 @@ def _read_manifest(path: Path) -> tuple[dict[str, object], float, dict[str, tupl
 
     ValueError if the manifest is malformed or its key is not that of the directory.
     """
-    record = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
+    record = read_json(path / MANIFEST)
     try:
         files = {
             name: (int(file["size"]), str(file["sha256"]), file.get("modified_ns"))
@@ -210,6 +304,8 @@ def _read_manifest(path: Path) -> tuple[dict[str, object], float, dict[str, tupl
         key, created = dict(record["key"]), float(record["created"])
     except (AttributeError, KeyError, OverflowError, TypeError) as error:
         raise ValueError(f"{type(error).__name__}: {error}") from error
+    if not math.isfinite(created):
+        raise ValueError(f"it was created at {created}")
     if entry_name(key) != path.name:
         raise ValueError("its key is not the one that names the entry")
     return key, created, files

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, StrictInt
 
 from kg2rag.datasets.reading import Record, Text, check
-from kg2rag.text.records import DataError
+from kg2rag.text.records import DataError, reading
 from kg2rag.types import Corpus, Passage, QADataset, Question
 
 if TYPE_CHECKING:
@@ -79,7 +79,8 @@ def from_frames(
     gold = {question.id: dict(question.gold) for question in rows}
     if qrels is not None:
         _add_judgements(gold, check(_rows(qrels, Judgement, f"{name} qrels"), Judgement, f"{name} qrels"), name)
-    table = Corpus.from_passages(Passage(p.id, p.title, p.text, p.doc_id or p.id, p.position) for p in passages)
+    with reading(f"{name} corpus", "Give at least one passage.", ValueError):
+        table = Corpus.from_passages(Passage(p.id, p.title, p.text, p.doc_id or p.id, p.position) for p in passages)
     made = tuple(
         Question(q.id, q.text, gold[q.id], tuple(q.answers), q.type, q.hops, triples=tuple(q.triples)) for q in rows
     )
@@ -126,6 +127,7 @@ def _tidy(row: dict[str, Any]) -> dict[str, Any]:
     answers, gold = row.get("answers"), row.get("gold")
     if isinstance(answers, str):
         row["answers"] = [answers]
-    if gold is not None and not isinstance(gold, (str, Mapping)):
-        row["gold"] = dict.fromkeys(gold, 1)
+    listed = gold if isinstance(gold, Collection) and not isinstance(gold, (str, Mapping)) else None
+    if listed is not None and all(isinstance(id_, str | int | float) for id_ in listed):  # else the schema refuses it
+        row["gold"] = dict.fromkeys(listed, 1)
     return row

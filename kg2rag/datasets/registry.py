@@ -15,6 +15,7 @@ from kg2rag.datasets import beir, bundled, cosqa, hipporag, hotpotqa, musique, t
 from kg2rag.datasets.spec import DatasetSpec
 from kg2rag.text import plugins
 from kg2rag.text.nearest import unknown
+from kg2rag.text.records import reading
 from kg2rag.types import QADataset
 
 DATASETS: Mapping[str, DatasetSpec] = {
@@ -74,7 +75,11 @@ def load(
         # Without its folder, "musique-100" would silently become all of MuSiQue.
         raise ValueError(f"{name!r} names a part of {spec.name!r} that lies in a folder: give its `path` (--path).")
     options = spec.options(path, split=split, setting=setting, passages=passages, revision=revision)
-    data = spec.load(options)
+    if options.path is None:
+        data = spec.load(options)
+    else:
+        with reading(options.path, "Are these files of the set, and whole?", ValueError):
+            data = spec.load(options)
     chosen = {"split": options.split, "setting": options.setting, "passages": options.passages}
     source = {"loader": spec.name, **chosen, **data.source, "licence": spec.licence}
     data = replace(data, source=source)

@@ -19,6 +19,7 @@ from kg2rag.evaluation.metric_names import Metrics, bounds
 from kg2rag.evaluation.pairs import non_inferiority, pair_table
 from kg2rag.evaluation.placebo import SUFFIX, against_placebo
 from kg2rag.evaluation.score_table import ABOUT, GROUPS, Group, grouped_means, largest_differences, says_anything
+from kg2rag.text.records import reading
 from kg2rag.types import FloatArray, IntArray, Ranking
 
 if TYPE_CHECKING:
@@ -249,7 +250,8 @@ class Comparison:
 
         Scores come back as the csv has them, to six decimals; rankings have ids and scores alone, no paths or stages.
         """
-        return cls(**storage.load(Path(directory)))
+        with reading(directory, "Compare again, or restore the files that `save` wrote."):
+            return cls(**storage.load(Path(directory)))
 
 
 def _known(what: str, name: str, known: Sequence[str]) -> str:

@@ -17,6 +17,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from kg2rag.compute.kernels import has_threads
 from kg2rag.evaluation.budgets import PassageTokens
 from kg2rag.evaluation.checks import check_rankings
 from kg2rag.evaluation.formulas_of_ranx import formula
@@ -181,9 +182,18 @@ def score(
     ----------
     gold : per query, relevant number -> grade of 1 or more; at least one each.
     ranked : per query, numbers from 0, best first, each once.
+
+    Raises
+    ------
+    RuntimeError : in a process that was forked after numba's OpenMP threads were started, which would end it.
     """
     from numba import get_num_threads, set_num_threads
 
+    if not has_threads():
+        raise RuntimeError(
+            "ranx cannot score in a forked process: its parent has started OpenMP's threads, which fork loses. Start "
+            "processes by spawn or forkserver, or set NUMBA_THREADING_LAYER=workqueue."
+        )
     scores = {name: np.zeros(len(gold)) for name in metrics}
     threads = get_num_threads()
     set_num_threads(1)  # waking the others takes longer than to score a thousand queries, and they spin meanwhile

@@ -12,7 +12,9 @@ import hashlib
 import json
 import re
 import reprlib
+import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
@@ -32,6 +34,32 @@ _PAIR = re.compile(r"\[\]|\{\}")
 
 class DataError(ValueError):
     """Data that cannot be used; the message names file, record and field, quotes the value and says what is needed."""
+
+
+@contextmanager
+def reading(where: Path | str, advice: str, kinds: type[Exception] = Exception) -> Iterator[None]:
+    """Whatever goes wrong while a file or folder is read, as a DataError that names it; advice for errors not of ours.
+
+    For what other code parses, or our own programs wrote: there a KeyError means a damaged file. A ValueError of ours
+    that names the file already is left as it is, and so is one of ours for a file that is missing.
+
+    Parameters
+    ----------
+    kinds : the exceptions that are meant.
+    """
+    try:
+        yield
+    except MemoryError:
+        raise
+    except kinds as error:
+        if isinstance(error, FileNotFoundError) and error.errno is None:  # worded by us
+            raise
+        ours = isinstance(error, DataError) or type(error) is ValueError
+        if ours and (str(where) in str(error) or (Path(where).is_file() and Path(where).name in str(error))):
+            raise
+        raise DataError(
+            f"{where}: {error if ours else f'{type(error).__name__}: {quote(str(error))}. {advice}'}"
+        ) from error
 
 
 def existing(path: Path | str, what: str) -> Path:
@@ -106,9 +134,11 @@ def too_deep(text: str) -> bool:
 
 
 def check_depth(file: Path) -> None:
-    """DataError where a line of a JSON Lines file nests too deeply; for parsers that would crash on it (Arrow's)."""
+    """DataError where a line of a JSON Lines file nests too deeply or is no object: Arrow's parser crashes on both."""
     with file.open("rb") as stream:
         for number, line in enumerate(stream, start=1):
+            if not line.lstrip().startswith((b"{", b"\xef\xbb\xbf{")) and line.strip():  # `null` crashes it
+                raise DataError(f"{file}, line {number}: no JSON object where one is needed.")
             if line.count(b"[") + line.count(b"{") > DEPTH and too_deep(line.decode("utf-8", "replace")):
                 raise DataError(f"{file}, line {number}: lists and objects nest deeper than {DEPTH} levels.")
 
@@ -116,6 +146,19 @@ def check_depth(file: Path) -> None:
 def read_json(file: Path) -> Any:
     """The contents of a JSON file."""
     return parse_json(decode(file.read_bytes(), file), file)
+
+
+def read_toml(file: Path) -> dict[str, Any]:
+    """The contents of a TOML file."""
+    text = decode(file.read_bytes(), file)
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise DataError(f"{file}: lists and tables nest too deeply. No format that is read here does.") from None
+    except tomllib.TOMLDecodeError as error:
+        raise DataError(f"{file}: not a TOML file: {error}.") from None
+    except ValueError as error:  # a number of too many digits, a date that there is not
+        raise DataError(f"{file}: a value that TOML does not have ({error}).") from None
 
 
 def read_jsonl(file: Path) -> Iterator[tuple[int, Record]]:
@@ -162,14 +205,21 @@ def read_delimited(file: Path, delimiter: str, one_line: Collection[str] = ()) -
 
 
 def read_parquet(file: Path) -> pa.Table:
-    """The table of a Parquet file."""
+    """The table of a Parquet file, whose pages are as they were written where it has their checksums."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        return pq.read_table(file)
-    except pa.ArrowException as error:
+        table = pq.ParquetFile(file, page_checksum_verification=True).read()
+        table.validate(full=True)  # a damaged page may hold lengths that lie outside of it, or bytes that are no UTF-8
+    except (pa.ArrowException, OSError) as error:
+        if isinstance(error, FileNotFoundError):
+            raise
         raise DataError(f"{file}: no Parquet file ({str(error).splitlines()[0]}).") from None
+    names = table.column_names
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise DataError(f"{file}: column {twice[0]!r} is there twice. Each needs a name of its own.")
+    return table
 
 
 def text(record: Record, field: str, file: Path | str, number: int) -> str:

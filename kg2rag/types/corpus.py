@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kg2rag.text.normalisation import split_sentences
+from kg2rag.text.records import DataError
 from kg2rag.types.arrays import IntArray
 from kg2rag.types.columns import AT_ONCE, INK, Contents, add_column
 from kg2rag.types.passages import Passage
@@ -30,7 +31,7 @@ class Corpus(Sequence[Passage]):
 
     `table` has the columns of `SCHEMA`; `sentences` is null where the source has no sentence split. Where a passage's
     text has blanks at its ends in the source, a further column `exact` has it with them. TypeError where it is no Arrow
-    table; ValueError, which names it, for a column that is missing, no passage, one without id, document or
+    table; DataError, which names it, for a column that is missing, no passage, one without id, document or
     text, or a repeated id.
     """
 
@@ -41,26 +42,26 @@ class Corpus(Sequence[Passage]):
                 "Corpus.from_passages(...); the corpus of a data set is data.corpus."
             )
         if missing := [name for name in SCHEMA.names if name not in table.column_names]:
-            raise ValueError(f"The table has no column {missing[0]!r}. A corpus needs: {', '.join(SCHEMA.names)}.")
+            raise DataError(f"The table has no column {missing[0]!r}. A corpus needs: {', '.join(SCHEMA.names)}.")
         exact = "exact" in table.column_names and table["exact"].null_count < len(table)
         schema = SCHEMA.append(_EXACT) if exact else SCHEMA
         self.table = table.select(schema.names).cast(schema).combine_chunks()
         if not len(self.table):
-            raise ValueError("A corpus needs at least one passage; this one is empty.")
+            raise DataError("A corpus needs at least one passage; this one is empty.")
         self.ids: list[str] = self.table["id"].to_pylist()
         for name in ("id", "doc_id"):
             if self.table[name].null_count:
                 row = self.table[name].to_pylist().index(None)
-                raise ValueError(f"The passage in row {row} has no {name}. Give it one.")
+                raise DataError(f"The passage in row {row} has no {name}. Give it one.")
         self._row_of = {id_: row for row, id_ in enumerate(self.ids)}
         if len(self._row_of) < len(self.ids):
             twice = next(id_ for row, id_ in enumerate(self.ids) if self._row_of[id_] != row)
-            raise ValueError(f"Passage id {twice!r} is in the corpus twice. Ids must be unique.")
+            raise DataError(f"Passage id {twice!r} is in the corpus twice. Ids must be unique.")
         inked = pc.fill_null(pc.match_substring_regex(self.table["text"], INK), False)
         for row in np.flatnonzero(~inked.to_numpy()).tolist():
             text = self.table["text"][row].as_py()
             if not (text and text.strip()):
-                raise ValueError(f"Passage {self.ids[row]!r} (row {row}) has no text. Drop it or give it text.")
+                raise DataError(f"Passage {self.ids[row]!r} (row {row}) has no text. Drop it or give it text.")
 
     @classmethod
     def from_passages(

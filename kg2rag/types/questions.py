@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
+from kg2rag.text.records import DataError
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.parameters import called
 from kg2rag.types.passages import Query, Triple
@@ -79,11 +80,11 @@ class QADataset:
             if not isinstance(question, Question):
                 raise TypeError(f"{self.name}: questions are Question objects, not {question!r:.60}.")
             if question.id in seen:
-                raise ValueError(f"{self._where(question)}: another question has this id. Ids must be unique.")
+                raise DataError(f"{self._where(question)}: another question has this id. Ids must be unique.")
             seen.add(question.id)
             self._check(question, known, passages)
         if not self.questions:
-            raise ValueError(f"{self.name}: no question.")
+            raise DataError(f"{self.name}: no question.")
 
     def _where(self, question: Question) -> str:
         return f"{self.name}, question {question.id!r}"
@@ -92,21 +93,21 @@ class QADataset:
         where = self._where(question)
         gold = f"{where}: gold {self.unit}"
         if not question.text.strip():
-            raise ValueError(f"{where}: the question is empty.")
+            raise DataError(f"{where}: the question is empty.")
         if not question.gold:
-            raise ValueError(f"{where}: no gold {self.unit}. Leave out questions that cannot be judged.")
+            raise DataError(f"{where}: no gold {self.unit}. Leave out questions that cannot be judged.")
         if missing := [id_ for id_ in question.gold if id_ not in known]:
-            raise ValueError(
+            raise DataError(
                 f"{gold} {missing[0]!r} is not in the corpus ({len(missing)} of "
                 f"{len(question.gold)} missing). Are questions and corpus from the same split?"
             )
         for id_, grade in question.gold.items():
             if grade < 1:
-                raise ValueError(f"{gold} {id_!r} has grade {grade}. Leave out what is not relevant.")
+                raise DataError(f"{gold} {id_!r} has grade {grade}. Leave out what is not relevant.")
         if unknown := [id_ for id_ in question.candidates or () if id_ not in passages]:
-            raise ValueError(f"{where}: candidate {unknown[0]!r} is not in the corpus.")
+            raise DataError(f"{where}: candidate {unknown[0]!r} is not in the corpus.")
         if self.setting == "distractor" and not question.candidates:
-            raise ValueError(f"{where}: setting 'distractor' needs candidates for every question.")
+            raise DataError(f"{where}: setting 'distractor' needs candidates for every question.")
 
     def __len__(self) -> int:
         return len(self.questions)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -176,6 +177,11 @@ def spoil_checksum_name(path: Path) -> None:
     (path / MANIFEST).write_text(text.replace('"sha256"', '"sha257"', 1))
 
 
+def spoil_number(path: Path, field: str, number: str) -> None:
+    text = (path / MANIFEST).read_text()
+    (path / MANIFEST).write_text(re.sub(rf'("{field}": )[\d.]+', rf"\g<1>{number}", text, count=1))
+
+
 def spoil_key(path: Path) -> None:
     record = json.loads((path / MANIFEST).read_text())
     record["key"]["rows"] = 4
@@ -193,6 +199,11 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "manifest is no text": (lambda path: (path / MANIFEST).write_bytes(b"\xff\xfe{"), "its manifest cannot be read"),
     "manifest without files": (lambda path: (path / MANIFEST).write_text("{}"), "its manifest cannot be read"),
     "manifest lacks a checksum": (spoil_checksum_name, "its manifest cannot be read"),
+    "manifest of infinite size": (lambda path: spoil_number(path, "size", "1e345"), "its manifest cannot be read"),
+    "manifest of 5,000 digits": (lambda path: spoil_number(path, "size", "9" * 5000), "its manifest cannot be read"),
+    "manifest of infinite age": (lambda path: spoil_number(path, "created", "1e345"), "it was created at inf"),
+    "manifest of no age": (lambda path: spoil_number(path, "created", "NaN"), "it was created at nan"),
+    "manifest nests": (lambda path: spoil_number(path, "size", "[" * 30_000 + "]" * 30_000), "nest deeper"),
     "manifest of another key": (spoil_key, "its key is not the one that names the entry"),
 }
 

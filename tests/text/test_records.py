@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,11 +15,14 @@ from kg2rag.text import records
 from kg2rag.text.records import (
     DEPTH,
     DataError,
+    check_depth,
     parse_json,
     read_delimited,
     read_json,
     read_jsonl,
     read_parquet,
+    read_toml,
+    reading,
     too_deep,
 )
 
@@ -147,3 +152,42 @@ def test_a_line_that_would_crash_a_parser_is_found_before(tmp_path: Path) -> Non
     (tmp_path / "a.jsonl").write_text(f'{{"id": "[["}}\n{{"id": {nested(30_000)}}}\n')
     with pytest.raises(DataError, match=r"a\.jsonl, line 2: .* deeper than 100 levels"):
         records.check_depth(tmp_path / "a.jsonl")
+
+
+@pytest.mark.parametrize("text", ["[" * 30_000 + "]" * 30_000, f"{9:0>5000}", "a = 1e345e", "\udcff"])
+def test_a_toml_file_that_is_none_is_named(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "a.toml"
+    file.write_text(f"a = {text}", encoding="utf-8", errors="surrogateescape")
+    with pytest.raises(DataError, match=r"a\.toml"):
+        read_toml(file)
+
+
+def test_a_lone_null_is_refused_before_a_parser_that_crashes_on_it(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    file.write_text('\n {"a": 1}\nnull')
+    with pytest.raises(DataError, match=r"a\.jsonl, line 3: no JSON object"):
+        check_depth(file)
+
+
+def test_what_goes_wrong_in_reading_is_an_error_of_ours_that_names_the_file() -> None:
+    with (
+        pytest.raises(DataError, match=r"^x/a\.json: KeyError: \"'name'\"\. Write it again\.$"),
+        reading("x/a.json", "Write it again."),
+    ):
+        raise KeyError("name")
+    with pytest.raises(DataError, match=r"^x/a\.json: no passage\.$"), reading("x/a.json", "Write it again."):
+        raise ValueError("no passage.")
+    with pytest.raises(ValueError, match=r"^x/a\.json, line 3: no\.$"), reading("x/a.json", "Write it again."):
+        raise DataError("x/a.json, line 3: no.")
+    with pytest.raises(TypeError), reading("x/a.json", "", ValueError):
+        raise TypeError("a mistake in the code")
+
+
+def test_a_damaged_page_of_a_parquet_file_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "a.parquet"
+    pq.write_table(
+        pa.table({"a": ["one", "two"]}), file, use_dictionary=False, compression=None, write_page_checksum=True
+    )
+    file.write_bytes(file.read_bytes().replace(b"two", b"twi"))
+    with pytest.raises(DataError, match=r"a\.parquet: no Parquet file"):
+        read_parquet(file)

@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Literal
 
 import pyarrow as pa
 import pyarrow.json
@@ -21,7 +22,7 @@ from kg2rag.datasets.graph_files import find_graph_files
 from kg2rag.datasets.reading import Files, Identifier, Record, Text
 from kg2rag.datasets.spec import DatasetSpec, LoadOptions
 from kg2rag.datasets.world.build import World
-from kg2rag.text.records import DataError, check_depth, sha256
+from kg2rag.text.records import DataError, check_depth, decode, sha256
 from kg2rag.types import Corpus, QADataset, Question
 
 MANIFEST = "world.json"
@@ -42,7 +43,7 @@ class Manifest(Record):
     """What `world.json` holds."""
 
     controls: dict[str, object]
-    sha256: dict[str, str] = Field(min_length=3)
+    sha256: dict[Literal["corpus.jsonl", "questions.jsonl", "triples.jsonl"], str] = Field(min_length=3)
 
 
 class WorldQuestion(Record):
@@ -93,7 +94,7 @@ def load(options: LoadOptions) -> QADataset:
     if not (folder / MANIFEST).is_file():
         raise FileNotFoundError(f"{folder} holds no world: {MANIFEST} is missing. Make one: kg2rag world --out.")
     try:
-        manifest = Manifest.model_validate_json((folder / MANIFEST).read_text(encoding="utf-8"))
+        manifest = Manifest.model_validate_json(decode((folder / MANIFEST).read_bytes(), folder / MANIFEST))
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]["msg"]
         raise DataError(f"{folder / MANIFEST}: no manifest of a world ({fault}). Generate the world again.") from None

@@ -38,7 +38,6 @@ Numbers are per cent unless `metric` says otherwise; ours are multiplied by `sca
 
 from __future__ import annotations
 
-import tomllib
 from collections import Counter
 from pathlib import Path
 from typing import Literal
@@ -46,6 +45,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from kg2rag.experiments.reproduction.verdicts import Sample
+from kg2rag.text.records import DataError, read_toml
 
 
 class _Strict(BaseModel):
@@ -207,13 +207,10 @@ class Ledger(_Strict):
         FileNotFoundError : it is not there. ValueError : no TOML, or no ledger; names the file, the field and why.
         """
         path = Path(path)
-        try:
-            content = tomllib.loads(path.read_text(encoding="utf-8"))
-        except tomllib.TOMLDecodeError as error:
-            raise ValueError(f"{path.name}: {error}") from None
+        content = read_toml(path)
         try:
             return cls.model_validate({"name": path.stem, **content})
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             where = ".".join(str(part) for part in first["loc"]) or "the file"
-            raise ValueError(f"{path.name}, {where}: {first['msg'].removeprefix('Value error, ')}.") from None
+            raise DataError(f"{path.name}, {where}: {first['msg'].removeprefix('Value error, ')}.") from None

@@ -37,6 +37,8 @@ def read_systems(
         raise ValueError(f"systems = {systems!r}: name at least one. Known: {', '.join(catalogue.names())}.")
     found: list[SystemSpaces] = []
     for system, given in systems.items():
+        if not isinstance(given, list | tuple | Mapping):
+            raise ValueError(f"systems.{system} = {given!r}: expected parameters with their values.")
         for number, parameters in enumerate([given] if isinstance(given, Mapping) else given, start=1):
             where = f"systems.{system}" if isinstance(given, Mapping) else f"systems.{system}[{number}]"
             if not isinstance(parameters, Mapping):

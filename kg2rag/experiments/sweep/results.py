@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from kg2rag.compute import write
 from kg2rag.experiments.sweep import figures
-from kg2rag.experiments.sweep.storage import ABOUT, RESULTS, TIMINGS
-from kg2rag.experiments.sweep.tables import SweepTables
+from kg2rag.experiments.sweep.storage import ABOUT, AGAIN, RESULTS, TIMINGS, checked, read_about, read_timings
+from kg2rag.experiments.sweep.tables import PARTS, SweepTables
 from kg2rag.report import plots
 from kg2rag.report.markup import pipe_table
+from kg2rag.text.records import DataError, read_parquet
 from kg2rag.text.templates import render
 
 if TYPE_CHECKING:
@@ -88,6 +91,17 @@ def _failures(result: SweepTables) -> list[str]:
     return ["## Failed", "", *(line.replace("\n", " ") for line in lines), ""]
 
 
+def _even(frame: pd.DataFrame, objective: str) -> bool:
+    """Whether each configuration has one number, and scores of as many dev and test questions as any other."""
+    scored = frame[frame["error"].isna()]
+    if not (np.isfinite(scored[objective]).all() and scored[["query_id", "split"]].notna().all(axis=None)):
+        return False
+    sizes = scored.groupby(["number", "id", "split"]).size().groupby("split").agg(["size", "min", "max"])
+    configurations = scored["number"].nunique()
+    even = (sizes["size"] == configurations) & (sizes["min"] == sizes["max"])
+    return not configurations or (sorted(sizes.index) == sorted(PARTS) and bool(even.all()))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class SweepResult(SweepTables):
     """The results of a sweep, as tables and as reports."""
@@ -95,14 +109,19 @@ class SweepResult(SweepTables):
     @classmethod
     def load(cls, out: str | Path) -> SweepResult:
         """Read what a sweep has finished, whether or not it is still running."""
-        import pandas as pd
-
         out = Path(out)
         if not (out / RESULTS).is_file():
             raise FileNotFoundError(f"{out} holds no results: {RESULTS} is missing. Run the sweep first.")
-        config = json.loads((out / ABOUT).read_text(encoding="utf-8"))
-        timings = pd.read_csv(out / TIMINGS, index_col="id", dtype={"id": str})
-        return cls(pd.read_parquet(out / RESULTS), timings, config["objective"], config)
+        config = read_about(out)
+        table = checked(read_parquet(out / RESULTS), out / RESULTS)
+        if config["objective"] not in table.column_names:
+            raise DataError(f"{out / RESULTS} has no column {config['objective']!r}, the objective of {ABOUT}.")
+        frame = table.to_pandas()
+        if not _even(frame, config["objective"]):
+            raise DataError(
+                f"{out / RESULTS}: its configurations are not all of the same dev and test questions. {AGAIN}"
+            )
+        return cls(frame, read_timings(out / TIMINGS), config["objective"], config)
 
     def to_markdown(self) -> str:
         """The report as Markdown: the chosen configurations, what failed, and the best on dev."""

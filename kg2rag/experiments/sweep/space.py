@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from optuna.trial import Trial
 
 DIGITS = 6  # significant; a drawn number is compared by its printed form
+MOST = 10_000  # values of a range in a grid
 _RANGE_KEYS = ("high", "log", "low", "step")
 
 
@@ -61,6 +62,8 @@ class Range:
         """`low`, `low + step`, … up to `high`."""
         if self.step is None:
             raise ValueError("a grid needs values: write a list, or give the range a step")
+        if not (self.high - self.low) / self.step < MOST:
+            raise ValueError(f"a step of {self.step:g} gives {MOST:,} values and more. Give a greater one")
         count = math.floor((self.high - self.low) / self.step + 1e-9) + 1
         return tuple(self._value(self.low + i * self.step) for i in range(count))
 

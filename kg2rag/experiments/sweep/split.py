@@ -34,8 +34,11 @@ class Split:
                 f"split: dev = {self.dev!r}, test = {self.test!r}. Give dev as a share alone, such as 0.5, or dev and "
                 "test as two of the set's own splits."
             )
-        if not isinstance(self.dev, str) and (isinstance(self.dev, bool) or not 0 < self.dev < 1):
+        share = isinstance(self.dev, int | float) and not isinstance(self.dev, bool) and 0 < self.dev < 1
+        if not (share or isinstance(self.dev, str)):
             raise ValueError(f"split.dev = {self.dev!r}: expected a share between 0 and 1.")
+        if not isinstance(self.stratify, bool):
+            raise ValueError(f"split.stratify = {self.stratify!r}: expected true or false.")
         if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
             raise ValueError(f"split.seed = {self.seed!r}: expected a whole number, at least 0.")
 

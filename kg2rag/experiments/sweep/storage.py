@@ -12,11 +12,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kg2rag.compute import remove_leftovers, write
+from kg2rag.text.records import DataError, parse_json, quote, read_delimited, read_json, read_parquet, reading, wrong
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 RESULTS, TIMINGS, ABOUT = "results.parquet", "timings.csv", "sweep.json"
 COLUMNS = (
@@ -38,6 +44,8 @@ COLUMNS = (
 """The columns before the metrics. `error` is null unless the configuration failed; a failed one has a single row with
 null scores. `tokens` are those of the hits that the objective reads."""
 _META = b"kg2rag"
+TIMES = ("ms_per_query", "seconds")
+AGAIN = "Run the sweep again, into another folder, or restore the files that it wrote."
 
 
 def schema(metrics: Iterable[str]) -> pa.Schema:
@@ -70,15 +78,21 @@ class ResultsFolder:
         """Read what is finished; ValueError where it belongs to another sweep."""
         about = self.path / ABOUT
         if about.is_file():
-            self._check(json.loads(about.read_text(encoding="utf-8")))
+            self._check(read_about(self.path))
         if (self.path / RESULTS).is_file():
-            self._read_results()
+            with reading(self.path / RESULTS, AGAIN):
+                self._read_results()
         for part in sorted(self._parts.glob("*.parquet")):
-            self._note(pq.read_table(part, columns=["id", "error"]), pq.read_schema(part))
+            with reading(part, AGAIN):
+                rows = checked(read_parquet(part), part)
+                if rows["id"].unique().to_pylist() != [part.stem]:
+                    raise DataError(f"{part}: its rows are not those of configuration {part.stem}. {AGAIN}")
+                self._note(rows, pq.read_schema(part))
 
     def begin(self, notes: Mapping[str, object]) -> None:
         """Make the folder, and write what all scores share beside `notes`."""
         self._parts.mkdir(parents=True, exist_ok=True)
+        remove_leftovers(self.path)
         remove_leftovers(self._parts)
         record = json.dumps({"identity": self.identity, **notes}, indent=1, ensure_ascii=False, default=str)
         write(self.path / ABOUT, (record + "\n").encode())
@@ -94,8 +108,8 @@ class ResultsFolder:
         """The rows of a finished configuration."""
         part = self._parts / f"{id_}.parquet"
         if part.is_file():
-            return pq.read_table(part).replace_schema_metadata(None)
-        file = pq.ParquetFile(self.path / RESULTS)
+            return read_parquet(part).replace_schema_metadata(None)
+        file = pq.ParquetFile(self.path / RESULTS, page_checksum_verification=True)
         return file.read_row_group(self._row_group[id_]).replace_schema_metadata(None)
 
     def assemble(self, order: Sequence[str], *, done: bool = False) -> None:
@@ -128,21 +142,22 @@ class ResultsFolder:
         mine = json.loads(json.dumps(self.identity, default=str))
         for key, value in record["identity"].items():
             if mine.get(key) != value:
-                raise ValueError(
-                    f"{self.path} holds results of another sweep: its {key} is {value!r}, not {mine.get(key)!r}. "
+                raise DataError(
+                    f"{self.path} holds results of another sweep: its {key} is {quote(value)}, "
+                    f"not {quote(mine.get(key))}. "
                     "Give another folder (--out)."
                 )
 
     def _read_results(self) -> None:
+        checked(read_parquet(self.path / RESULTS), self.path / RESULTS)
         file = pq.ParquetFile(self.path / RESULTS)
         for i in range(file.num_row_groups):
             rows = file.read_row_group(i, columns=["id", "error"])
             self._row_group[rows["id"][0].as_py()] = i
             self._note(rows, None)
         if (self.path / TIMINGS).is_file():
-            for line in (self.path / TIMINGS).read_text(encoding="utf-8").splitlines()[1:]:
-                id_, ms, seconds = line.split(",")
-                self.timings[id_] = float(ms), float(seconds)
+            times = read_timings(self.path / TIMINGS)
+            self.timings |= {str(id_): (ms, seconds) for id_, ms, seconds in times.itertuples()}
         for id_ in self.errors:
             self.timings.setdefault(id_, (float("nan"), float("nan")))
 
@@ -151,13 +166,54 @@ class ResultsFolder:
         self.errors[id_] = rows["error"][0].as_py() or ""
         if schema is not None:
             timing = json.loads(schema.metadata[_META])
-            self.timings[id_] = timing["ms_per_query"], timing["seconds"]
+            self.timings[id_] = float(timing["ms_per_query"]), float(timing["seconds"])
+
+
+def read_about(folder: Path) -> dict[str, Any]:
+    """What all scores of a sweep share, and how it was run."""
+    record = read_json(folder / ABOUT)
+    for key, kind in (("identity", dict), ("objective", str)):
+        if not (isinstance(record, dict) and isinstance(record.get(key), kind)):
+            raise DataError(f"{folder / ABOUT}: no {key} of the sweep. {AGAIN}")
+    return dict(record)
+
+
+def read_timings(file: Path) -> pd.DataFrame:
+    """By id: ms_per_query, seconds; each id once."""
+    import pandas as pd
+
+    rows: dict[str, tuple[float, float]] = {}
+    for number, row in read_delimited(file, ","):
+        with reading(file, AGAIN):
+            id_, ms, seconds = (str(row[name]) for name in ("id", *TIMES))
+            if id_ in rows:
+                wrong(file, number, "id", id_, "an id of its own")
+            rows[id_] = float(ms), float(seconds)
+    return pd.DataFrame.from_dict(rows, orient="index", columns=list(TIMES), dtype=float).rename_axis("id")
+
+
+def checked(table: pa.Table, file: Path) -> pa.Table:
+    """The rows of finished configurations; DataError for other columns, or blanks where there are never any."""
+    if table.schema.names[: len(COLUMNS)] != [name for name, _ in COLUMNS] or not len(table):
+        raise DataError(f"{file}: its columns are not those of a sweep's results, or it has no row. {AGAIN}")
+    for name, kind in zip(
+        table.schema.names, [kind for _, kind in COLUMNS] + [pa.float64()] * len(table), strict=False
+    ):
+        if table[name].type != kind:
+            raise DataError(f"{file}: column {name!r} is of type {table[name].type}, not {kind}. {AGAIN}")
+    for name in ("number", "id", "system", "setting", "graph", "encoder", "parameters"):
+        if table[name].null_count:
+            raise DataError(f"{file}: column {name!r} has a blank. {AGAIN}")
+    for text in pc.unique(table["parameters"]).to_pylist():
+        if not isinstance(parse_json(text, f"{file}, parameters"), dict):
+            raise DataError(f"{file}: parameters {quote(text)} are no object. {AGAIN}")
+    return table
 
 
 def _parquet(tables: Sequence[pa.Table], schema: pa.Schema) -> bytes:
     """One row group a table; the same tables give the same bytes."""
     sink = BytesIO()
-    with pq.ParquetWriter(sink, schema, compression="zstd") as writer:
+    with pq.ParquetWriter(sink, schema, compression="zstd", write_page_checksum=True) as writer:
         for table in tables:
             writer.write_table(table, row_group_size=max(len(table), 1))
     return sink.getvalue()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,6 +15,7 @@ from kg2rag.experiments.sweep.planning import Plan, plan
 from kg2rag.experiments.sweep.results import SweepResult
 from kg2rag.experiments.sweep.runner import Runner
 from kg2rag.experiments.sweep.storage import ResultsFolder, schema
+from kg2rag.text.records import DataError, read_toml
 
 KEYS = ("encoders", "graphs", "k", "metrics", "name", "objective", "samples", "search", "seed", "split", "systems")
 DATA_KEYS = ("limit", "name", "passages", "revision", "setting")
@@ -133,14 +133,11 @@ def read_sweep(file: str | Path, *, path: str | Path | None = None, store: Store
     file = Path(file)
     if not file.is_file():
         raise FileNotFoundError(f"{file} does not exist or is no file.")
-    try:
-        given = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{file}: not a TOML file: {error}.") from error
+    given = read_toml(file)
     try:
         return Sweep(**_options(given), path=path, store=store, name=str(given.get("name", file.stem)))
     except ValueError as error:
-        raise ValueError(f"{file}: {error}") from error
+        raise DataError(f"{file}: {error}") from error
 
 
 def _options(given: Mapping[str, object]) -> dict[str, Any]:

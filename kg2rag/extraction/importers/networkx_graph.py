@@ -6,21 +6,22 @@ edges triples, of which `relation` is required.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
-from xml.etree.ElementTree import ParseError
+from xml.etree.ElementTree import ParseError, XMLParser
 
 from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.extraction.importers.file_source import FileSource
-from kg2rag.text.records import DataError
+from kg2rag.text.records import DEPTH, DataError, parse_json, quote, reading
 from kg2rag.types import Corpus, Triple
 
 if TYPE_CHECKING:
     import networkx as nx
+MOST = 2**31
+"""What `order` and `count` of an edge stay below."""
 
 
 def extraction_of_networkx(graph: nx.Graph, *, relation: str = "relation", name: str | None = None) -> Extraction:
@@ -35,21 +36,20 @@ def extraction_of_networkx(graph: nx.Graph, *, relation: str = "relation", name:
     entities, passages = [], {}
     for node, data in graph.nodes(data=True):
         if data.get("kind") == "passage":
-            passages[node] = str(data["passage_id"])
+            passages[node] = _passage(node, data)
         else:
             names[node] = _name(node, data, name)
-            aliases = tuple(json.loads(data.get("aliases", "[]")))
-            entities.append(Entity(names[node], data.get("type", ""), data.get("description", ""), aliases))
+            type_, description = (str(data.get(field, "")) for field in ("type", "description"))
+            entities.append(Entity(names[node], type_, description, _aliases(node, data)))
     edges = [edge for edge in graph.edges(data=True) if edge[2].get("kind") != "mention"]
     # networkx walks edges node by node; `order` brings the triples' own order back.
-    edges.sort(key=lambda edge: edge[2].get("order", 0))
+    edges.sort(key=lambda edge: _number(edge, "order", 0))
+    for head, tail, _ in edges:
+        if head in passages or tail in passages:
+            raise DataError(f"Edge {head!r} - {tail!r} of a passage has a kind that is not 'mention'.")
     triples = tuple(_triple(names[head], names[tail], data, relation) for head, tail, data in edges)
-    pairs = (
-        (names[entity], passages[passage], data["count"])
-        # The passage second: an undirected graph may have it the other way round.
-        for entity, passage, data in ((b, a, d) if a in passages else (a, b, d) for a, b, d in graph.edges(data=True))
-        if data.get("kind") == "mention"
-    )
+    mentions = [edge for edge in graph.edges(data=True) if edge[2].get("kind") == "mention"]
+    pairs = [_mentioned(edge, names, passages) for edge in mentions]
     return Extraction(triples, tuple(_mentions(pairs, triples)), tuple(entities))
 
 
@@ -65,6 +65,37 @@ def _name(node: object, data: Mapping[str, object], attribute: str | None) -> st
     )
 
 
+def _passage(node: object, data: Mapping[str, object]) -> str:
+    if "passage_id" not in data:
+        raise DataError(f"Node {node!r} is of kind 'passage' and has no passage_id. It has {_listed(data)}.")
+    return str(data["passage_id"])
+
+
+def _aliases(node: object, data: Mapping[str, object]) -> tuple[str, ...]:
+    found = parse_json(str(data.get("aliases", "[]")), f"node {node!r}, aliases")
+    if not isinstance(found, list) or not all(isinstance(alias, str) for alias in found):
+        raise DataError(f"Node {node!r} has aliases {quote(found)}; a JSON list of strings is needed.")
+    return tuple(found)
+
+
+def _number(edge: tuple[Any, Any, Mapping[str, object]], field: str, default: int | None = None) -> int:
+    head, tail, data = edge
+    found = data.get(field, default)
+    if not isinstance(found, int) or isinstance(found, bool) or not 0 <= found < MOST:
+        raise DataError(f"Edge {head!r} - {tail!r} has {field} {quote(found)}; a whole number from 0 is needed.")
+    return found
+
+
+def _mentioned(
+    edge: tuple[Any, Any, Mapping[str, object]], names: Mapping[Any, str], passages: Mapping[Any, str]
+) -> tuple[str, str, int]:
+    # The passage second: an undirected graph may have it the other way round.
+    entity, passage = (edge[1], edge[0]) if edge[0] in passages else edge[:2]
+    if entity not in names or passage not in passages:
+        raise DataError(f"Edge {entity!r} - {passage!r} is of kind 'mention', and its ends are no entity and passage.")
+    return names[entity], passages[passage], _number(edge, "count")
+
+
 def _triple(head: str, tail: str, data: Mapping[str, Any], relation: str) -> Triple:
     if not isinstance(found := data.get(relation), str):
         raise DataError(
@@ -72,6 +103,8 @@ def _triple(head: str, tail: str, data: Mapping[str, Any], relation: str) -> Tri
             f"It has {_listed(data)}; another attribute can hold it (relation=…)."
         )
     optional = {field: data[field] for field in ("strength", "confidence") if field in data}
+    if strange := [field for field, value in optional.items() if not isinstance(value, int | float)]:
+        raise DataError(f"Edge {head!r} - {tail!r} has {strange[0]} {quote(data[strange[0]])}; a number is needed.")
     return Triple(head, found, tail, str(data.get("passage_id", "")), **optional)
 
 
@@ -114,11 +147,10 @@ class GraphMLFile(FileSource):
         ValueError : no GraphML, a node without a name, an edge without a relation, a weight out of range, or a passage
             that the corpus lacks.
         """
+        graph = read_graphml(self.path)
         try:
-            found = extraction_of_networkx(read_graphml(self.path), relation=self.relation, name=self.name)
+            found = extraction_of_networkx(graph, relation=self.relation, name=self.name)
         except ValueError as error:
-            if str(error).startswith(str(self.path)):
-                raise
             raise DataError(f"{self.path}: {error}") from None
         stated = [triple.passage_id for triple in found.triples if triple.passage_id]
         known = frozenset(corpus.ids)
@@ -133,12 +165,58 @@ class GraphMLFile(FileSource):
 
 
 def read_graphml(file: Path) -> nx.Graph:
-    """The graph in a GraphML file; ValueError where it holds none."""
+    """The graph in a GraphML file; DataError where it holds none, has a DTD, or where an edge has an unknown end."""
     import networkx as nx
 
+    _check_xml(file)
+    with reading(file, "Is it GraphML that networkx reads?"):
+        try:
+            return nx.read_graphml(file)
+        except nx.NetworkXError as error:
+            raise DataError(f"{file}: no GraphML that networkx reads ({error}).") from None
+
+
+class _Outline:
+    """The ids and the edges' ends of a GraphML file, element by element; what is wrong with them is a DataError."""
+
+    def __init__(self) -> None:
+        self.nodes: set[str] = set()
+        self.ends: list[str | None] = []
+        self.depth = 0
+
+    def doctype(self, name: str, pubid: str | None, system: str | None) -> None:  # noqa: ARG002
+        raise DataError("it has a document type (<!DOCTYPE>), which could define entities. Remove it.")
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        self.depth += 1
+        if self.depth > DEPTH:
+            raise DataError(f"its elements nest deeper than {DEPTH} levels.")
+        kind = tag.rpartition("}")[2]
+        if kind == "node":
+            id_ = attributes.get("id")
+            if id_ is None or id_ in self.nodes:
+                raise DataError(f"node {len(self.nodes) + 1} needs an id of its own; it has {quote(id_)}.")
+            self.nodes.add(id_)
+        elif kind == "edge":
+            self.ends += attributes.get("source"), attributes.get("target")
+
+    def end(self, tag: str) -> None:  # noqa: ARG002
+        self.depth -= 1
+
+
+def _check_xml(file: Path) -> None:
+    """DataError for what networkx takes: no id as the node "None", an end that is no node, a DTD, any depth."""
+    outline = _Outline()
+    parser = XMLParser(target=outline)  # noqa: S314 (`_Outline` refuses the document type, without which no entity)
     try:
-        return nx.read_graphml(file)
+        with file.open("rb") as stream:
+            while piece := stream.read(1 << 20):
+                parser.feed(piece)
+        parser.close()
     except ParseError as error:
         raise DataError(f"{file}: no XML ({error}).") from None
-    except nx.NetworkXError as error:
-        raise DataError(f"{file}: no GraphML that networkx reads ({error}).") from None
+    except (LookupError, ValueError) as error:  # of ours above, or an encoding that is unknown or of several bytes
+        raise DataError(f"{file}: {error}") from None
+    for at, end in enumerate(outline.ends):
+        if end not in outline.nodes:
+            raise DataError(f"{file}: edge {at // 2 + 1} has the end {quote(end)}, which is the id of no node.")

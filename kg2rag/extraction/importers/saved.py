@@ -8,7 +8,7 @@ order: the graph in the same folder is built of them. `triples:FOLDER/extraction
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import starmap
@@ -19,7 +19,7 @@ from pydantic import BaseModel, ValidationError
 
 from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.extraction.columns import TripleColumns
-from kg2rag.text.records import DataError, file_fingerprint, read_json, read_jsonl, sha256
+from kg2rag.text.records import DataError, file_fingerprint, read_json, read_jsonl, reading, sha256, wrong
 from kg2rag.types import Corpus, Triple
 
 ABOUT = "build.json"
@@ -29,6 +29,14 @@ TABLES: Mapping[str, type[Any]] = {
     "extraction/mentions.jsonl": Mention,
     "extraction/entities.jsonl": Entity,
 }
+
+KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
+    "str": ((str,), "a string"),
+    "int": ((int,), "a whole number"),
+    "float": ((int, float), "a number"),
+    "tuple[str, ...]": ((list,), "a list of strings"),
+}
+"""A field's annotation -> the types that its JSON value may have, and what they are called."""
 
 
 class CorpusMark(BaseModel):
@@ -127,22 +135,35 @@ class SavedGraph:
             file = self.directory / name
             if not file.is_file() or sha256(file) != checksum:
                 raise DataError(f"{file} was changed or removed since `kg2rag build` wrote it. Build it again.")
-        triples, mentions, entities = (_rows(self.directory / name, kind) for name, kind in TABLES.items())
+        tables = (self.directory / name for name in TABLES)
+        known = frozenset(corpus.ids)
+        triples, mentions, entities = (
+            _rows(file, kind, known) for file, kind in zip(tables, TABLES.values(), strict=True)
+        )
+        with reading(self.directory / "extraction/triples.jsonl", "Build it again.", ValueError):
+            columns = TripleColumns.of_rows(triples)
         return Extraction(
-            TripleColumns.of_rows(triples),
+            columns,
             tuple(starmap(Mention, mentions)),
             tuple(Entity(name, type_, about, tuple(aliases)) for name, type_, about, aliases in entities),
             notes=self.about.notes,
         )
 
 
-def _rows(file: Path, kind: type[Any]) -> Iterator[tuple[Any, ...]]:
-    """The fields of each record of a table, in their order."""
+def _rows(file: Path, kind: type[Any], known: Collection[str]) -> Iterator[tuple[Any, ...]]:
+    """The fields of each record of a table, in their order; `known` are the passages of the corpus, and "" is none."""
     names = [field.name for field in fields(kind)]
+    kinds = [KINDS[str(field.type)] for field in fields(kind)]
     for number, record in read_jsonl(file):
         if missing := [name for name in names if name not in record]:
             raise DataError(f"{file}, line {number}: no {missing[0]}. It needs: {', '.join(names)}. Build it again.")
-        yield tuple(record[name] for name in names)
+        values = tuple(record[name] for name in names)
+        for name, value, (allowed, needed) in zip(names, values, kinds, strict=True):
+            if type(value) not in allowed or (type(value) is list and not {*map(type, value)} <= {str}):
+                wrong(file, number, name, value, needed)
+        if (passage := record.get("passage_id", "")) and passage not in known:
+            wrong(file, number, "passage_id", passage, "a passage of the corpus")
+        yield values
 
 
 def write_tables(extraction: Extraction, directory: Path) -> None:

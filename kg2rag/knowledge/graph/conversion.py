@@ -8,7 +8,7 @@ take the result as it is; `kg2rag.extraction.importers.networkx_graph` reads it 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ from kg2rag.knowledge.graph.data import Graph, GraphData
 from kg2rag.knowledge.graph.tables import TripleTable
 from kg2rag.text.lexicon import FUNCTION_WORDS, Lexicon
 from kg2rag.text.normalisation import normalise
+from kg2rag.text.records import DataError, read_parquet, reading
 from kg2rag.types import Corpus
 
 if TYPE_CHECKING:
@@ -84,6 +85,15 @@ def entity_lexicon(graph: GraphData) -> tuple[Lexicon, list[int]]:
 
 FILES = ("entities.parquet", "triples.parquet", "mentions.parquet")
 _NOTES = b"kg2rag.notes"
+_TEXT = pa.string()
+COLUMNS: Mapping[str, Mapping[str, pa.DataType]] = {
+    "entities.parquet": {"name": _TEXT, "type": _TEXT, "description": _TEXT, "aliases": pa.list_(_TEXT)},
+    "triples.parquet": dict.fromkeys(("head", "relation", "tail", "passage_id"), _TEXT)
+    | {"strength": pa.float32(), "confidence": pa.float32()},
+    "mentions.parquet": {"entity": _TEXT, "passage_id": _TEXT, "count": pa.int32()},
+}
+RANGES = {"strength": 10.0, "confidence": 1.0}
+AGAIN = "Save the graph again."
 
 
 def save(graph: GraphData, directory: Path | str) -> None:
@@ -113,7 +123,8 @@ def save(graph: GraphData, directory: Path | str) -> None:
         "count": pa.array(graph.mentions.counts),
     }
     for file, columns in zip(FILES, (entities, triples, mentions), strict=True):
-        pq.write_table(pa.table(columns, metadata={_NOTES: json.dumps(dict(graph.notes))}), directory / file)
+        table = pa.table(columns, metadata={_NOTES: json.dumps(dict(graph.notes))})
+        pq.write_table(table, directory / file, write_page_checksum=True)
 
 
 def load(kind: type[Graph], directory: Path, corpus: Corpus) -> Graph:
@@ -122,19 +133,32 @@ def load(kind: type[Graph], directory: Path, corpus: Corpus) -> Graph:
     Raises
     ------
     FileNotFoundError : the directory lacks one of the files.
-    ValueError : a file names an entity that `entities.parquet` lacks, or a passage that the corpus lacks.
+    DataError : a file is damaged or has other columns than `save` writes, names an entity that `entities.parquet`
+        lacks, or a passage that the corpus lacks.
     """
     for file in FILES:
         if not (directory / file).is_file():
             raise FileNotFoundError(f"{directory} lacks {file}. A saved graph has {', '.join(FILES)}.")
-    entities, triples, mentions = (pq.read_table(directory / file) for file in FILES)
+    entities, triples, mentions = (_table(directory / file, COLUMNS[file]) for file in FILES)
     names = tuple(entities["name"].to_pylist())
     owners = _codes(mentions, "entity", names, directory / FILES[2])
     rows = _codes(mentions, "passage_id", corpus.ids, directory / FILES[2])
     relations = tuple(pc.unique(triples["relation"]).to_pylist())
     coded = {"head": names, "relation": relations, "tail": names, "passage_id": corpus.ids}
     columns = [_codes(triples, column, values, directory / FILES[1]) for column, values in coded.items()]
-    weights = [np.array(triples[column].to_numpy()) for column in ("strength", "confidence")]
+    weights = [np.array(triples[column].to_numpy()) for column in RANGES]
+    for (column, most), values in zip(RANGES.items(), weights, strict=True):
+        if not ((values > 0) & (values <= most)).all():
+            raise DataError(f"{directory / FILES[1]}: a {column} is not above 0 and at most {most:g}. {AGAIN}")
+    counts = mentions["count"].to_numpy()
+    if (counts < 1).any():
+        raise DataError(f"{directory / FILES[2]}: a count is below 1. {AGAIN}")
+    if len(set(names)) < len(names):
+        raise DataError(f"{directory / FILES[0]}: two entities have one name. {AGAIN}")
+    with reading(directory / FILES[0], AGAIN):
+        notes = json.loads(entities.schema.metadata[_NOTES])
+        if not all(isinstance(count, int) for count in notes.values()):
+            raise DataError(f"{directory / FILES[0]}: its notes are no counts by cause. {AGAIN}")
     return kind(
         names=names,
         types=tuple(entities["type"].to_pylist()),
@@ -142,10 +166,21 @@ def load(kind: type[Graph], directory: Path, corpus: Corpus) -> Graph:
         aliases=tuple(tuple(aliases) for aliases in entities["aliases"].to_pylist()),
         relations=relations,
         triples=TripleTable(*map(frozen, (*columns, *weights))),
-        mentions=incidence(owners, rows, mentions["count"].to_numpy(), len(names)),
+        mentions=incidence(owners, rows, counts, len(names)),
         passage_ids=corpus.ids,
-        notes=json.loads(entities.schema.metadata[_NOTES]),
+        notes=notes,
     )
+
+
+def _table(file: Path, columns: Mapping[str, pa.DataType]) -> pa.Table:
+    """A table with those columns, of those types and, but for the passages of triples, without nulls."""
+    table = read_parquet(file)
+    for name, kind in columns.items():
+        if name not in table.column_names or table[name].type != kind:
+            raise DataError(f"{file}: no column {name!r} of type {kind}. {AGAIN}")
+        if table[name].null_count and (file.name, name) != (FILES[1], "passage_id"):
+            raise DataError(f"{file}: column {name!r} has a blank. {AGAIN}")
+    return table
 
 
 def _codes(table: pa.Table, column: str, values: Sequence[str], file: Path) -> Codes:
@@ -155,7 +190,7 @@ def _codes(table: pa.Table, column: str, values: Sequence[str], file: Path) -> C
     unknown = pc.and_(pc.is_null(places), pc.is_valid(cells))
     if pc.any(unknown).as_py():
         where = "corpus" if column == "passage_id" else "entity table"
-        raise ValueError(
+        raise DataError(
             f"{file}: column {column!r} names {cells.filter(unknown)[0].as_py()!r}, which the {where} lacks. "
             "Load a graph over the corpus it was built on."
         )

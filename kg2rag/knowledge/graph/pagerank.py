@@ -22,7 +22,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from kg2rag.compute import limit_numba
+from kg2rag.compute import Kernel
 from kg2rag.knowledge.graph.csr import Codes, gather, offsets, owners
 from kg2rag.types import FloatArray, IntArray, above, below, require
 
@@ -89,8 +89,6 @@ class UndirectedGraph:
         indptr = offsets(ends[kept], len(nodes))
         return UndirectedGraph(indptr, others[kept].astype(np.int32), self.weights[entries][kept])
 
-
-limit_numba()
 
 LANES = 8  # queries solved side by side: eight float64 are one cache line, so a gather brings all of them
 FEW = 2  # so many queries are solved one after another: less work than a group of lanes that are mostly empty
@@ -253,7 +251,7 @@ def _solve(
     return scores
 
 
-_side_by_side = numba.njit(cache=True, parallel=True)(_solve)
+_side_by_side = Kernel(_solve)
 _group = numba.njit(cache=True)(_solve)
-_alone_parallel = numba.njit(cache=True, parallel=True)(_solve_one)
+_alone_parallel = Kernel(_solve_one)
 _alone = numba.njit(cache=True)(_solve_one)

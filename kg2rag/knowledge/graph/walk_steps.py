@@ -10,6 +10,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from kg2rag.compute import Kernel
 from kg2rag.knowledge.graph.walk_weights import (
     FRESH,
     HEARD,
@@ -294,7 +295,7 @@ def walk_among(
     return count, left_out
 
 
-@numba.njit(cache=True, parallel=True)
+@Kernel
 def walk_each(
     edges: Edges,
     queries: Matrix,

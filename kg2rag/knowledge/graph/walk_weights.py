@@ -12,6 +12,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from kg2rag.compute import Kernel
 from kg2rag.types import FloatArray, IntArray, Matrix
 
 Flags = NDArray[np.bool_]
@@ -118,7 +119,7 @@ def cosine(left: Matrix, right: Matrix) -> float:
     return total
 
 
-@numba.njit(cache=True, parallel=True)
+@Kernel
 def every_cosine(queries: Matrix, sentences: Matrix) -> FloatArray:
     """(n_queries, n_sentences) `cosine` of each pair, to the bit; `queries` are (dim, n_queries).
 

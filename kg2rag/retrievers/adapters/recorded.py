@@ -11,6 +11,7 @@ import numpy as np
 
 from kg2rag.retrievers.adapters import trec
 from kg2rag.retrievers.contract import Retriever
+from kg2rag.text.records import reading
 from kg2rag.types import Corpus, Query, Ranking
 
 if TYPE_CHECKING:
@@ -59,7 +60,8 @@ class Recorded(Retriever):
     def from_trec(cls, path: Path | str, corpus: Corpus, empty: frozenset[str] = frozenset()) -> Recorded:
         """A TREC run file; the system is called as the file."""
         path = Path(path)
-        return cls(corpus, trec.load(path), trec.name_of(path), empty)
+        with reading(path, "Is it a run over this corpus?", ValueError):
+            return cls(corpus, trec.load(path), trec.name_of(path), empty)
 
     @classmethod
     def from_ranx(cls, run: ranx.Run, corpus: Corpus, name: str = "") -> Recorded:

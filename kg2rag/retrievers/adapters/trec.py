@@ -15,6 +15,7 @@ from __future__ import annotations
 import gzip
 import lzma
 import re
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -23,6 +24,8 @@ from urllib.parse import quote, unquote
 import numpy as np
 from numpy.typing import NDArray
 
+from kg2rag.text.records import DataError, decode
+from kg2rag.text.records import quote as quoted
 from kg2rag.types import FloatArray, Ranking
 
 _UNSAFE = re.compile(r"[%\s]|^#")
@@ -57,17 +60,19 @@ def falling(scores: FloatArray) -> NDArray[np.float32]:
 def load(path: Path) -> dict[str, list[tuple[str, float]]]:
     """Query id -> (passage id, score), best first by rank, of a run file.
 
-    ValueError: a line without six fields or with a rank or score that is no number; the message names it.
+    DataError: a line without six fields or with a rank or score that is no number; the message names it.
     """
     run: dict[str, list[tuple[int, str, float]]] = {}
     for number, fields in _fields(path, "query Q0 passage rank score system"):
         try:
-            hit = (int(fields[3]), unquote(fields[2]), float(fields[4]))
+            hit = (int(fields[3]), _decoded(fields[2], path, number), float(fields[4]))
+        except DataError:
+            raise
         except ValueError as error:
-            raise ValueError(
-                f"{path}, line {number}: rank {fields[3]!r} or score {fields[4]!r} is no number."
+            raise DataError(
+                f"{path}, line {number}: rank {quoted(fields[3])} or score {quoted(fields[4])} is no number."
             ) from error
-        run.setdefault(unquote(fields[0]), []).append(hit)
+        run.setdefault(_decoded(fields[0], path, number), []).append(hit)
     return {query: [(id_, score) for _, id_, score in sorted(hits)] for query, hits in run.items()}
 
 
@@ -95,16 +100,18 @@ def dump_qrels(gold: Mapping[str, Mapping[str, int]]) -> str:
 def load_qrels(path: Path) -> dict[str, dict[str, int]]:
     """Query id -> gold id -> grade; passages judged irrelevant (grade 0 or less) are left out.
 
-    ValueError: a line without four fields, a grade that is no whole number, or a passage judged twice.
+    DataError: a line without four fields, a grade that is no whole number, or a passage judged twice.
     """
     gold: dict[str, dict[str, int]] = {}
     for number, fields in _fields(path, "query 0 passage grade"):
-        query, id_ = unquote(fields[0]), unquote(fields[2])
-        if not re.fullmatch(r"-?\d+", fields[3]):
-            raise ValueError(f"{path}, line {number}: grade {fields[3]!r} is no whole number.")
+        query, id_ = (_decoded(fields[at], path, number) for at in (0, 2))
+        if not re.fullmatch(r"-?\d{1,9}", fields[3]):
+            raise DataError(
+                f"{path}, line {number}: grade {quoted(fields[3])} is no whole number of nine digits at most."
+            )
         judged = gold.setdefault(query, {})
         if id_ in judged:
-            raise ValueError(f"{path}, line {number}: query {query!r} and passage {id_!r} are judged twice.")
+            raise DataError(f"{path}, line {number}: query {query!r} and passage {id_!r} are judged twice.")
         judged[id_] = int(fields[3])
     relevant = {query: {id_: grade for id_, grade in judged.items() if grade > 0} for query, judged in gold.items()}
     return {query: judged for query, judged in relevant.items() if judged}
@@ -116,7 +123,7 @@ def _fields(path: Path, names: str) -> Iterator[tuple[int, list[str]]]:
     for number, line in enumerate(_text(path).split("\n"), 1):
         fields = [] if line.startswith("#") else line.split()
         if fields and len(fields) != wanted:
-            raise ValueError(f"{path}, line {number}: {len(fields)} fields instead of {wanted} ({names}).")
+            raise DataError(f"{path}, line {number}: {len(fields)} fields instead of {wanted} ({names}).")
         if fields:
             yield number, fields
 
@@ -125,15 +132,22 @@ def _text(path: Path) -> str:
     content = path.read_bytes()
     try:
         content = _OPEN.get(path.suffix, bytes)(content)
-    except (OSError, EOFError, lzma.LZMAError) as error:
-        raise ValueError(f"{path} is no whole {path.suffix} file: {error}.") from error
-    return content.decode("utf-8")
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        raise DataError(f"{path} is no whole {path.suffix} file: {error}.") from error
+    return decode(content, path)
 
 
 def name_of(path: Path) -> str:
     """The system that a run file is called after: `runs/dense.trec.xz` -> "dense"."""
     plain = path.with_suffix("") if path.suffix in _OPEN else path
     return plain.stem
+
+
+def _decoded(name: str, path: Path, number: int) -> str:
+    try:
+        return unquote(name, errors="strict")
+    except UnicodeDecodeError:
+        raise DataError(f"{path}, line {number}: {quoted(name)} is no UTF-8. Write a per cent sign as %25.") from None
 
 
 class _Encoded(dict[str, str]):

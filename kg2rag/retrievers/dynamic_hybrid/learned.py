@@ -18,6 +18,7 @@ import numpy as np
 from kg2rag.knowledge import TrigramIndex
 from kg2rag.retrievers.dynamic_hybrid.analysis import SIDES, QueryAnalysis, RuleAnalyser
 from kg2rag.retrievers.dynamic_hybrid.signals import FEATURES, read
+from kg2rag.text.records import DataError, quote, read_json, reading
 from kg2rag.types import FloatArray, Query
 
 FORMAT = 1
@@ -82,16 +83,23 @@ class LearnedAnalyser:
 
     @classmethod
     def load(cls, path: Path | str, vocabulary: TrigramIndex | None = None) -> LearnedAnalyser:
-        """Read what `save` wrote; ValueError where the file has other features or shapes than this version."""
-        record: dict[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))
+        """Read what `save` wrote; DataError where the file has other features or shapes than this version."""
+        with reading(path, "Fit the analyser anew."):
+            return cls._read(Path(path), vocabulary)
+
+    @classmethod
+    def _read(cls, path: Path, vocabulary: TrigramIndex | None) -> LearnedAnalyser:
+        record: dict[str, Any] = read_json(path)
         for name, wanted in (("format", FORMAT), ("features", list(FEATURES)), ("sides", list(SIDES))):
             if record.get(name) != wanted:
-                raise ValueError(f"{path}: {name} is {record.get(name)!r}, not {wanted!r}. Fit the analyser anew.")
+                raise DataError(f"{path}: {name} is {quote(record.get(name))}, not {wanted!r}. Fit the analyser anew.")
         arrays = [np.array(record[name], dtype=np.float64) for name in ("grid", "coefficients", "intercept")]
         shapes = [array.shape for array in arrays]
         n = len(arrays[0])
         if shapes != [(n, len(SIDES)), (n, len(FEATURES)), (n,)]:
-            raise ValueError(f"{path}: grid, coefficients and intercept have shapes {shapes}, which do not fit.")
+            raise DataError(f"{path}: grid, coefficients and intercept have shapes {shapes}, which do not fit.")
+        if not all(np.isfinite(array).all() for array in arrays):
+            raise DataError(f"{path}: grid, coefficients or intercept hold a number that is not finite.")
         grid, coefficients, intercept = arrays
         return cls(grid, coefficients, intercept, float(record["alpha"]), frozenset(record["fitted_on"]), vocabulary)
 

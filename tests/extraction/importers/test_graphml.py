@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from kg2rag.extraction import Entity, Extraction, Extractor, Mention
 from kg2rag.extraction.importers.networkx_graph import GraphMLFile, extraction_of_networkx
 from kg2rag.knowledge import KnowledgeGraph
+from kg2rag.text.records import DataError
 from kg2rag.types import Corpus, Passage, Triple
 
 CORPUS = Corpus.from_passages([Passage(f"p{i}", "", "Text.", f"d{i}", 0) for i in range(3)])
@@ -112,3 +113,26 @@ def test_the_fingerprint_follows_contents_and_attributes(tmp_path: Path) -> None
     assert GraphMLFile(one.path).fingerprint == one.fingerprint
     assert GraphMLFile(one.path, relation="label").fingerprint != one.fingerprint
     assert GraphMLFile(one.path, name="label").fingerprint != one.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ('source="a" ', "", r"edge 1 has the end None, which is the id of no node"),
+        ('target="b"', 'target="c"', r"edge 1 has the end 'c', which is the id of no node"),
+        ('<node id="a"/>', "<node/>", r"node 1 needs an id of its own; it has None"),
+        ('<node id="b"/>', '<node id="a"/>', r"node 2 needs an id of its own; it has 'a'"),
+        ("<graphml", "<!DOCTYPE g [<!ENTITY e 'x'>]><graphml", r"document type \(<!DOCTYPE>\)"),
+        ("<edge", "<data>" * 30_000 + "<edge", r"nest deeper than 100 levels"),
+    ],
+)
+def test_xml_that_networkx_would_take_and_is_no_graph_is_refused(
+    tmp_path: Path, before: str, after: str, message: str
+) -> None:
+    file = tmp_path / "graph.graphml"
+    graph = '<graph edgedefault="directed"><node id="a"/><node id="b"/><edge source="a" target="b"/></graph>'
+    text = f'<graphml xmlns="http://graphml.graphdrawing.org/xmlns">{graph}</graphml>'
+    assert before in text
+    file.write_text(text.replace(before, after, 1))
+    with pytest.raises(DataError, match=f"graph.graphml: .*{message}"):
+        GraphMLFile(file).extract(CORPUS)

@@ -1,0 +1,94 @@
+"""Parallel loops in threads and in forked processes: the same bytes, whichever of numba's layers runs them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+THREADS = """
+import threading
+import numpy as np
+from kg2rag.compute import all_cosines
+
+queries = np.random.default_rng(0).random((4, 64), dtype=np.float32)
+rows = np.random.default_rng(1).random((20_000, 64), dtype=np.float32)
+want = (rows.astype(np.float64) @ queries.T.astype(np.float64)).T
+start, wrong = threading.Barrier(4), []
+
+def work():
+    start.wait()
+    for _ in range(20):
+        if not np.allclose(all_cosines(queries, rows), want):
+            wrong.append(1)
+
+workers = [threading.Thread(target=work) for _ in range(4)]
+for worker in workers:
+    worker.start()
+for worker in workers:
+    worker.join()
+import numba
+print(numba.threading_layer(), len(wrong))
+"""
+FORKED = """
+import multiprocessing
+import sys
+import numpy as np
+from kg2rag.compute import all_cosines
+from kg2rag.knowledge.graph.walk_weights import every_cosine
+
+queries = np.random.default_rng(0).random((4, 64), dtype=np.float32)
+rows = np.random.default_rng(1).random((2_000, 64), dtype=np.float32)
+
+def both(_):
+    return all_cosines(queries, rows).tobytes() + every_cosine(np.ascontiguousarray(queries.T), rows).tobytes()
+
+here = both(0)
+with multiprocessing.get_context("fork").Pool(2) as pool:
+    print(pool.map(both, range(4)) == [here] * 4)
+"""
+
+
+def said(program: str, **environment: str) -> str:
+    # Two threads, or there is nothing to run at once; the limit is a guard against a pool that waits for ever.
+    setting = {**os.environ, "KG2RAG_THREADS": "2", "NUMBA_NUM_THREADS": "2", **environment}
+    run = subprocess.run(
+        [sys.executable, "-c", program], env=setting, capture_output=True, text=True, check=False, timeout=600
+    )
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+@pytest.mark.parametrize("layer", ["workqueue", "omp"])
+def test_threads_take_turns_where_the_layer_needs_it(layer: str) -> None:
+    assert said(THREADS, NUMBA_THREADING_LAYER=layer) == f"{layer} 0\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.parametrize("layer", ["workqueue", "omp"])
+def test_a_forked_process_gets_the_same_bytes_after_its_parent_ran_parallel_loops(layer: str) -> None:
+    assert said(FORKED, NUMBA_THREADING_LAYER=layer) == "True\n"
+
+
+SCORED = """
+import multiprocessing
+from kg2rag.evaluation.metrics import score
+
+def scored(_):
+    try:
+        return score([{0: 1}], [[0]], ["mrr@10"])["mrr@10"].tolist()
+    except RuntimeError as error:
+        return str(error)
+
+here = scored(0)
+with multiprocessing.get_context("fork").Pool(1) as pool:
+    print(here, *pool.map(scored, [0]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.parametrize(("layer", "there"), [("workqueue", "[1.0]"), ("omp", "ranx cannot score in a forked process")])
+def test_scoring_in_a_forked_process_is_right_or_refused(layer: str, there: str) -> None:
+    assert said(SCORED, NUMBA_THREADING_LAYER=layer).startswith(f"[1.0] {there}")

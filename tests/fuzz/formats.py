@@ -1,0 +1,198 @@
+"""Every format that users bring -> a small valid file set, and the function that reads it as a user would."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+
+import pandas as pd
+from fuzz import seeds
+from fuzz.seeds import CORPUS, KEY, Files
+
+from kg2rag.compute import Store
+from kg2rag.compute import store as stores
+from kg2rag.compute.store import DamagedEntryWarning
+from kg2rag.datasets import from_frames, load
+from kg2rag.evaluation import Comparison
+from kg2rag.evaluation.exports import qrels_frame
+from kg2rag.experiments.reproduction.ledger import Ledger
+from kg2rag.experiments.sweep import read_sweep
+from kg2rag.experiments.sweep.results import SweepResult
+from kg2rag.experiments.sweep.storage import ResultsFolder, schema
+from kg2rag.extraction.sources import parse
+from kg2rag.knowledge import KnowledgeGraph
+from kg2rag.retrievers.adapters import Recorded
+from kg2rag.retrievers.dynamic_hybrid.learned import LearnedAnalyser
+from kg2rag.text.records import DataError
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format and how it is attacked.
+
+    Attributes
+    ----------
+    seed : makes the valid files, by name.
+    read : reads the folder that they are in; equal contents give equal values.
+    mutated : which of the files are mutated; all where empty.
+    signs : gives the mutated files checksums that fit.
+    exact : what is read must be what the seed holds, or an error: the format has checksums.
+    """
+
+    seed: Callable[[], Files]
+    read: Callable[[Path], object]
+    mutated: tuple[str, ...] = ()
+    signs: bool = False
+    exact: bool = False
+
+
+@cache
+def seed_of(name: str) -> Files:
+    """The valid files of a format, made once."""
+    return FORMATS[name].seed()
+
+
+def _dataset(name: str, folder: Path) -> object:
+    data = load(name, path=folder)
+    return data.corpus.fingerprint, repr(data.questions)
+
+
+def _frames(folder: Path) -> object:
+    def frame(name: str) -> pd.DataFrame:
+        try:
+            records = json.loads((folder / name).read_text(encoding="utf-8"))
+            return pd.DataFrame(records)
+        except (
+            ValueError,
+            RecursionError,
+            AttributeError,
+            TypeError,
+            KeyError,
+        ) as error:  # no frame, so nothing of ours
+            raise DataError("custom") from error
+
+    data = from_frames(frame("corpus.json"), frame("questions.json"), frame("qrels.json"))
+    return data.corpus.fingerprint, repr(data.questions)
+
+
+def _source(source: str, folder: Path) -> object:
+    extractor = parse(f"{source.partition(':')[0]}:{folder / source.partition(':')[2]}")
+    return KnowledgeGraph.build(extractor.extract(CORPUS), CORPUS).fingerprint, extractor.fingerprint
+
+
+def _parquet_graph(folder: Path) -> object:
+    graph = KnowledgeGraph.load(folder, CORPUS)
+    return graph.fingerprint, [graph.triple(number) for number in range(graph.n_triples)]
+
+
+def _sweep(folder: Path) -> object:
+    sweep = read_sweep(folder / "sweep.toml")
+    return sweep.spaces, sweep.split, list(sweep.scored_metrics), sweep.goal
+
+
+def _comparison(folder: Path) -> object:
+    found = Comparison.load(folder)
+    values = [found.scores.to_csv(), found.per_query.to_csv(), found.curve.to_csv(), found.sizes.to_csv()]
+    hits = {
+        name: [(one.passage_ids, one.scores.tolist()) for one in rankings] for name, rankings in found.rankings.items()
+    }
+    return values, hits, found.baseline
+
+
+def _sweep_results(folder: Path) -> object:
+    found = SweepResult.load(folder)
+    return (
+        found.per_question.to_csv(),
+        found.to_frame().to_csv(),
+        {name: one.tolist() for name, one in found.questions.items()},
+    )
+
+
+def _resumed(folder: Path) -> object:
+    results = ResultsFolder(folder, schema(["recall@5"]), {"k": 20})
+    results.open()
+    return results.errors, repr(results.timings), [results.table(id_).to_pylist() for id_ in results.errors]
+
+
+def _store(folder: Path) -> object:
+    def build(entry: Path) -> None:
+        (entry / "a.bin").write_bytes(b"a" * 100)
+        (entry / "b.bin").write_bytes(b"b" * 10)
+
+    stores.verified.clear()
+    store = Store(folder)
+    list(store.entries())
+    store.verify()
+    store.prune(older_than_days=1e5)
+    stores.verified.clear()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DamagedEntryWarning)
+        path = store.entry("thing", KEY, build)
+    stores.verified.clear()
+    return store.verify(), {name: (path / name).read_bytes() for name in ("a.bin", "b.bin")}
+
+
+def _analyser(folder: Path) -> object:
+    model = LearnedAnalyser.load(folder / "weights.json")
+    return repr((model.grid.tolist(), model.coefficients.tolist(), model.intercept.tolist(), model.alpha))
+
+
+def _from(name: str, read: Callable[[Path], object]) -> Callable[[Path], object]:
+    return lambda folder: read(folder / name)
+
+
+def _dataset_format(name: str, seed: Callable[[], Files], place: str = "") -> Format:
+    return Format(seed, _from(place, partial(_dataset, name)))
+
+
+FORMATS: Mapping[str, Format] = {
+    "hotpotqa": _dataset_format("hotpotqa", seeds.hotpotqa),
+    "musique": _dataset_format("musique", seeds.musique),
+    "2wiki": _dataset_format("2wikimultihopqa", seeds.two_wiki),
+    "2wiki titles": _dataset_format("2wikimultihopqa", seeds.titled),
+    "2wiki-kg": _dataset_format("2wiki-kg", seeds.two_wiki_kg),
+    "hipporag": _dataset_format("hipporag", seeds.hipporag),
+    "hipporag titles": _dataset_format("hipporag", seeds.hipporag_titles),
+    "beir": _dataset_format("beir", seeds.beir),
+    "cosqa": _dataset_format("cosqa", seeds.cosqa),
+    "bundled": _dataset_format("bundled", seeds.bundled),
+    "world": Format(seeds.world, _from("w", partial(_dataset, "world")), exact=True),
+    "world, signed": Format(
+        seeds.world, _from("w", partial(_dataset, "world")), ("w/corpus.jsonl", "w/questions.jsonl"), signs=True
+    ),
+    "frames": Format(seeds.frames, _frames),
+    "openie": Format(seeds.openie, partial(_source, "openie:openie_results.json")),
+    "subkgs": Format(seeds.subkgs, partial(_source, "subkgs:subkgs.jsonl")),
+    "lightrag": Format(seeds.lightrag, partial(_source, "lightrag:")),
+    "msgraphrag": Format(seeds.msgraphrag, partial(_source, "msgraphrag:")),
+    "graphml": Format(seeds.graphml, partial(_source, "graphml:graph.graphml")),
+    **{
+        f"triples{suffix}": Format(partial(seeds.triples, suffix), partial(_source, f"triples:triples{suffix}"))
+        for suffix in (".tsv", ".csv", ".parquet", ".jsonl")
+    },
+    "saved graph": Format(seeds.saved_graph, partial(_source, "graph:g")),
+    "saved graph, signed": Format(
+        seeds.saved_graph,
+        partial(_source, "graph:g"),
+        ("g/extraction/triples.jsonl", "g/extraction/mentions.jsonl", "g/extraction/entities.jsonl"),
+        signs=True,
+    ),
+    "graph as Parquet": Format(seeds.parquet_graph, _parquet_graph),
+    "sweep": Format(lambda: {"sweep.toml": seeds.SWEEP}, _sweep),
+    "sweep, grid": Format(lambda: {"sweep.toml": seeds.GRID}, _sweep),
+    "ledger": Format(lambda: {"paper.toml": seeds.LEDGER}, _from("paper.toml", Ledger.read)),
+    "comparison": Format(seeds.comparison, _comparison),
+    "sweep results": Format(seeds.sweep_results, _sweep_results),
+    "sweep to resume": Format(seeds.sweep_parts, _resumed),
+    "store": Format(seeds.store, _store, exact=True),
+    "run": Format(
+        lambda: {"run.trec": seeds.comparison()["runs/dense.trec"]},
+        lambda folder: Recorded.from_trec(folder / "run.trec", CORPUS).run,
+    ),
+    "qrels": Format(seeds.qrels, lambda folder: qrels_frame(folder / "qrels.trec").to_csv()),
+    "analyser": Format(seeds.analyser, _analyser),
+}

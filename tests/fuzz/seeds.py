@@ -1,0 +1,437 @@
+"""A small valid file set for each format, written by our own savers or by hand -> file name -> bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kg2rag.compute import Store
+from kg2rag.datasets.world import World
+from kg2rag.datasets.world import write as write_world
+from kg2rag.evaluation import compare
+from kg2rag.experiments.sweep.storage import ResultsFolder, schema
+from kg2rag.extraction import Entity, Extraction, Mention
+from kg2rag.extraction.importers.triples import TriplesFile
+from kg2rag.knowledge import KnowledgeGraph
+from kg2rag.knowledge.graph.folder import write_graph
+from kg2rag.retrievers.adapters import Recorded
+from kg2rag.retrievers.adapters.trec import dump_qrels
+from kg2rag.retrievers.dynamic_hybrid.analysis import SIDES
+from kg2rag.retrievers.dynamic_hybrid.learned import LearnedAnalyser
+from kg2rag.retrievers.dynamic_hybrid.signals import FEATURES
+from kg2rag.types import Corpus, Passage, QADataset, Question, Triple
+
+Files = dict[str, bytes]
+
+PAGES = {
+    "Ed Wood": ("Ed Wood is a film of 1994.", " Tim Burton directed it."),
+    "Tim Burton": ("Tim Burton is a director.", " He was born in Burbank."),
+    "Zoë 100%": ("Zoë is a name – with an accent.",),
+}
+CORPUS = Corpus.from_passages(
+    [Passage(f"p {row}", title, "".join(said), title, 0) for row, (title, said) in enumerate(PAGES.items())],
+    [list(said) for said in PAGES.values()],
+)
+TRIPLES = (
+    Triple("Tim Burton", "directed", "Ed Wood", "p 0", 8.0, 0.9),
+    Triple("Tim Burton", "born in", "Burbank", "p 1"),
+)
+EXTRACTION = Extraction(TRIPLES, (Mention("Zoë", "p 2", 0),), (Entity("Ed Wood", "film", "A film.", ("E. W.",)),))
+QUESTIONS = (
+    Question("q 1", "Who directed Ed Wood?", {"p 0": 1}, hops=1),
+    Question("q2", "Where was Burton born?", {"p 1": 2}),
+)
+DATA = QADataset("tiny", CORPUS, QUESTIONS)
+KEY = {"rows": 3, "name": "Zoë"}
+
+
+def written(write: Callable[[Path], object]) -> Files:
+    """The files that a function writes into a folder."""
+    with tempfile.TemporaryDirectory() as folder:
+        write(Path(folder))
+        files = sorted(file for file in Path(folder).rglob("*") if file.is_file())
+        return {str(file.relative_to(folder)): file.read_bytes() for file in files}
+
+
+def as_json(value: object) -> bytes:
+    return json.dumps(value, indent=1, ensure_ascii=False).encode()
+
+
+def as_lines(*records: object) -> bytes:
+    return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records).encode()
+
+
+HOTPOT = {
+    "question": "Where was the director of Ed Wood born?",
+    "answer": "Burbank",
+    "type": "bridge",
+    "level": "hard",
+    "supporting_facts": [["Ed Wood", 1], ["Tim Burton", 1]],
+    "context": [[title, list(said)] for title, said in PAGES.items()],
+}
+
+
+def hotpotqa() -> Files:
+    return {"hotpotqa.json": as_json([{"_id": "h1", **HOTPOT}, {"_id": "h2", **HOTPOT}])}
+
+
+def two_wiki() -> Files:
+    evidences = [["Ed Wood", "director", "Tim Burton"]]
+    return {"2wikimultihopqa.json": as_json([{"_id": "w1", **HOTPOT, "evidences": evidences, "type": "inference"}])}
+
+
+def corpus_list() -> bytes:
+    return as_json([{"title": title, "text": "".join(said)} for title, said in PAGES.items()])
+
+
+def titled() -> Files:
+    record = {
+        "id": "t1",
+        "question": "Where?",
+        "answer": "Burbank",
+        "evidences": [["a", "b", "c"]],
+        "type": "inference",
+    }
+    gold = {"gold_titles": ["Ed Wood", "Tim Burton"], "supporting_facts": [["Ed Wood", 0]], "gold_status": "exact"}
+    return {"questions.jsonl": as_lines(record | gold), "2wikimultihopqa_corpus.json": corpus_list()}
+
+
+def musique_record() -> dict[str, object]:
+    paragraphs = [
+        {"idx": at, "title": title, "paragraph_text": "".join(said), "is_supporting": at < 2}
+        for at, (title, said) in enumerate(PAGES.items())
+    ]
+    steps = [{"id": 1, "question": "Who?", "answer": "Tim Burton", "paragraph_support_idx": 0}]
+    about = {"id": "2hop__1_2", "question": "Where?", "answer": "Burbank", "answer_aliases": ["B"], "answerable": True}
+    return {**about, "paragraphs": paragraphs, "question_decomposition": steps}
+
+
+def musique() -> Files:
+    return {"musique.jsonl": as_lines(musique_record(), musique_record() | {"id": "3hop1__3", "answerable": False})}
+
+
+def hipporag() -> Files:
+    return {"set.json": as_json([musique_record()]), "set_corpus.json": corpus_list()}
+
+
+def hipporag_titles() -> Files:
+    titles = as_json({title: list(said) for title, said in PAGES.items()})
+    return {"set.json": as_json([{"_id": "h1", **HOTPOT}]), "set_corpus.json": titles}
+
+
+def beir() -> Files:
+    documents = [
+        {"_id": f"d{at}", "title": title, "text": "".join(said)} for at, (title, said) in enumerate(PAGES.items())
+    ]
+    return {
+        "corpus.jsonl": as_lines(*documents),
+        "queries.jsonl": as_lines({"_id": "q1", "text": "Who?"}, {"_id": "q2", "text": "Where?"}),
+        "qrels/test.tsv": b"query-id\tcorpus-id\tscore\nq1\td0\t1\nq1\td1\t0\nq2\td1\t2\n",
+    }
+
+
+def cosqa() -> Files:
+    codes = {"def a():\n    return 1": 0, "def b():\n    return 2": 1}
+    record = {"idx": "cosqa-dev-0", "doc": "python return one", "code": "def a():\n    return 1", "retrieval_idx": 0}
+    return {"code_idx_map.txt": as_json(codes), "cosqa-retrieval-dev-2.json": as_json([record])}
+
+
+def world() -> Files:
+    return written(lambda folder: write_world(World(passages=60, questions=4, seed=0), folder / "w", progress=False))
+
+
+def two_wiki_kg() -> Files:
+    chunks = [
+        {"chunk_id": f"c{at}", "source_title": title, "source_para_idx": 0, "text": "".join(said)}
+        for at, (title, said) in enumerate(PAGES.items())
+    ]
+    question = {"id": "q1", "question": "Where?", "answer": "B", "hop_type": "inference", "hop_count": 2}
+    gold = {"gold_support_chunk_ids": ["c0", "c1"], "gold_triples": [["a", "b", "c"]]}
+    return {
+        "corpus.jsonl": as_lines(*chunks),
+        "questions.jsonl": as_lines(question | gold),
+        "graph_corpus_ids.txt": b"c0\nc1\nc2\n",
+        "test_ids.txt": b"q1\n",
+    }
+
+
+def bundled() -> Files:
+    passages = [
+        {"id": f"p{at}", "doc_id": title, "title": title, "text": "".join(said)}
+        for at, (title, said) in enumerate(PAGES.items())
+    ]
+    question = {"id": "q1", "question": "Where?", "answers": ["B"], "type": "bridge", "hops": 2, "gold": ["p0", "p1"]}
+    facts = {"supporting": [["p0", 1]], "triples": [["Tim Burton", "directed", "Ed Wood", "p0"]]}
+    return {"corpus.jsonl": as_lines(*passages), "questions.jsonl": as_lines(question | facts)}
+
+
+def frames() -> Files:
+    corpus = [{"id": "p1", "text": "Ada wrote.", "title": "Ada", "position": 0}, {"id": "p2", "text": "He built."}]
+    questions = [
+        {"id": "q1", "text": "Who?", "gold": ["p1"], "answers": "Ada", "hops": 1, "triples": [["a", "b", "c"]]}
+    ]
+    qrels = [{"query_id": "q1", "passage_id": "p2", "grade": 2}]
+    return {"corpus.json": as_json(corpus), "questions.json": as_json(questions), "qrels.json": as_json(qrels)}
+
+
+def openie() -> Files:
+    documents = [
+        {
+            "idx": str(row),
+            "title": passage.title,
+            "text": passage.text,
+            "passage": passage.contents,
+            "extracted_entities": [passage.title, "Burbank"],
+            "extracted_triples": [["Tim Burton", "directed", passage.title], ["a", "b"]],
+        }
+        for row, passage in enumerate(CORPUS)
+    ]
+    return {"openie_results.json": as_json({"docs": documents, "avg_ent_chars": 5.5})}
+
+
+def subkgs() -> Files:
+    lines = [{"title": title, "sentences": {"0": [["Tim Burton", "directed", title]], "1": []}} for title in PAGES]
+    return {"subkgs.jsonl": as_lines(*lines)}
+
+
+def lightrag() -> Files:
+    graph = nx.Graph()
+    for name, kind in {"Tim Burton": "person", "Ed Wood": "film"}.items():
+        graph.add_node(
+            name, entity_id=name, entity_type=kind, description="One.<SEP>Two.", source_id="chunk-a<SEP>chunk-b"
+        )
+    graph.add_edge("Tim Burton", "Ed Wood", weight=3.0, keywords="direction,film", source_id="chunk-a")
+
+    chunks = {f"chunk-{name}": {"tokens": 4, "content": CORPUS[row].contents} for row, name in enumerate("ab")}
+    return {
+        **written(lambda folder: nx.write_graphml(graph, folder / "graph_chunk_entity_relation.graphml")),
+        "kv_store_text_chunks.json": as_json(chunks),
+        "kv_store_entity_chunks.json": as_json({"Ed Wood": {"chunk_ids": ["chunk-a"], "count": 1}}),
+        "kv_store_relation_chunks.json": as_json({"Ed Wood<SEP>Tim Burton": {"chunk_ids": ["chunk-a"], "count": 1}}),
+    }
+
+
+def msgraphrag() -> Files:
+    units = ["u1", "u2"]
+    tables = {
+        "entities": {
+            "title": ["TIM BURTON", "ED WOOD"],
+            "type": ["person", None],
+            "description": ["A director.", ""],
+            "text_unit_ids": [units, ["u1"]],
+        },
+        "relationships": {
+            "source": ["TIM BURTON"],
+            "target": ["ED WOOD"],
+            "description": ["directed"],
+            "weight": [2.0],
+            "text_unit_ids": [["u1"]],
+        },
+        "text_units": {"id": units, "text": [CORPUS[0].contents, CORPUS[1].contents]},
+    }
+
+    def write(folder: Path) -> None:
+        for name, columns in tables.items():
+            pq.write_table(pa.table(columns), folder / f"{name}.parquet")
+
+    return written(write)
+
+
+def graphml() -> Files:
+    graph = KnowledgeGraph.build(EXTRACTION, CORPUS).to_networkx(passages=True)
+    return written(lambda folder: nx.write_graphml(graph, folder / "graph.graphml"))
+
+
+def triples(suffix: str) -> Files:
+    rows = [
+        {
+            "head": each.head,
+            "relation": each.relation,
+            "tail": each.tail,
+            "passage_id": each.passage_id,
+            "strength": each.strength,
+            "confidence": each.confidence,
+            "head_type": "person",
+            "tail_id": "e1",
+        }
+        for each in TRIPLES
+    ]
+    entities = as_lines(
+        {"id": "e1", "name": "Ed Wood", "type": "film", "description": "", "aliases": [{"surface": "EW"}]}
+    )
+
+    def write(folder: Path) -> None:
+        frame, file = pd.DataFrame(rows), folder / f"triples{suffix}"
+        if suffix == ".parquet":
+            frame.to_parquet(file, index=False)
+        elif suffix == ".jsonl":
+            file.write_bytes(as_lines(*rows))
+        else:
+            frame.to_csv(file, sep="\t" if suffix == ".tsv" else ",", index=False)
+
+    return written(write) | {"entities.jsonl": entities}
+
+
+@cache
+def extractor() -> TriplesFile:
+    return TriplesFile.from_frame(
+        pd.DataFrame({"head": ["a"], "relation": ["b"], "tail": ["c"], "passage_id": ["p 0"]})
+    )
+
+
+def saved_graph() -> Files:
+    return written(
+        lambda folder: write_graph(
+            folder / "g", EXTRACTION, CORPUS, extractor(), corpus_name="tiny", usage={"calls": 1}
+        )
+    )
+
+
+def parquet_graph() -> Files:
+    return written(KnowledgeGraph.build(EXTRACTION, CORPUS).save)
+
+
+SWEEP = b"""name = "tiny"
+metrics = ["recall@5", "mrr@10"]
+objective = "recall@5"
+k = 20
+search = "random"
+samples = 6
+seed = 0
+graphs = "mentions"
+
+[data]
+name = "bundled"
+limit = 5
+
+[split]
+dev = 0.5
+seed = 0
+stratify = true
+
+[[systems.dense]]
+
+[[systems.mention_ppr]]
+damping = { low = 0.2, high = 0.8 }
+temperature = { low = 0.05, high = 1.0, log = true }
+max_mentions = [10, 20, 50]
+dense_seeds = 5
+"""
+GRID = b"""data = "bundled"
+metrics = ["recall@5"]
+search = "grid"
+graphs = ["mentions"]
+encoders = { static = "static:minilm" }
+split = { dev = 0.25, seed = 1 }
+
+[systems.dense]
+
+[systems.mention_ppr]
+damping = { low = 0.2, high = 0.8, step = 0.2 }
+max_mentions = { low = 10, high = 20, step = 5 }
+title_weight = [0.0, 1.0]
+"""
+LEDGER = b"""cite = "Somebody, Table 2"
+metric = "recall, per cent"
+scale = 100.0
+
+[sets.musique]
+name = "MuSiQue"
+questions = 1000
+passages = 11656
+
+[[published]]
+system = "BM25"
+needs = "nothing"
+values.musique = { "recall@2" = 32.3, "recall@5" = 41.2 }
+
+[[published.ours]]
+set = "musique"
+data = "musique"
+folder = "musique-100"
+system = "bm25"
+parameters = { k1 = 1.2, b = 0.75 }
+metrics = { "recall@2" = "recall@2" }
+tolerance = 3.4
+note = "fewer passages"
+comparable = false
+"""
+
+
+def run() -> dict[str, list[tuple[str, float]]]:
+    return {"q 1": [("p 0", 2.0), ("p 1", 1.0)], "q2": [("p 2", 0.5), ("p 1", 0.25)]}
+
+
+def comparison() -> Files:
+    systems = {"dense": Recorded(CORPUS, run()), "other": Recorded(CORPUS, run() | {"q2": [("p 1", 1.0)]})}
+    result = compare(systems, DATA, metrics=["recall@1", "mrr@10"], progress=False)
+    return written(result.save)
+
+
+def sweep_results() -> Files:
+    def write(folder: Path) -> None:
+        results = ResultsFolder(folder, schema(["recall@5"]), {"k": 20})
+        results.begin({"name": "tiny", "objective": "recall@5"})
+        for number, id_ in enumerate(("aa", "bb")):
+            columns = {"number": [0, 0], "id": [id_] * 2, "system": ["dense"] * 2, "setting": ["pooled"] * 2}
+            columns |= {"graph": ["mentions"] * 2, "encoder": ["e"] * 2, "parameters": [f'{{"k": {number}}}'] * 2}
+            columns |= {"about": ["Dense()"] * 2, "error": [None] * 2, "query_id": ["q1", "q2"], "type": [""] * 2}
+            columns |= {"hops": [None] * 2, "split": ["dev", "test"], "tokens": [3, 4], "recall@5": [0.5, 1.0]}
+            results.add(pa.table(columns, results.schema), 1.5, 2.5)
+        results.assemble(["aa", "bb"], done=True)
+
+    return written(write)
+
+
+def sweep_parts() -> Files:
+    """The folder of a sweep that was stopped: one configuration assembled, another in `parts`."""
+    files = sweep_results()
+    table = pq.read_table(pa.BufferReader(files["results.parquet"])).slice(0, 2)
+    about = {b"kg2rag": json.dumps({"ms_per_query": 1.0, "seconds": 2.0}).encode()}
+    columns = table.set_column(1, "id", pa.array(["cc", "cc"])).replace_schema_metadata(about)
+
+    def write(folder: Path) -> None:
+        pq.write_table(columns, folder / "cc.parquet")
+
+    return files | {f"parts/{name}": data for name, data in written(write).items()}
+
+
+def store() -> Files:
+    def build(folder: Path) -> None:
+        (folder / "a.bin").write_bytes(b"a" * 100)
+        (folder / "b.bin").write_bytes(b"b" * 10)
+
+    files = written(lambda folder: Store(folder).entry("thing", KEY, build))
+    return {name: data for name, data in files.items() if name.endswith("manifest.json")} | files
+
+
+def qrels() -> Files:
+    return {"qrels.trec": dump_qrels(DATA.qrels).encode()}
+
+
+def analyser() -> Files:
+    numbers = np.full((2, len(FEATURES)), 0.25)
+    model = LearnedAnalyser(np.full((2, len(SIDES)), 0.25), numbers, np.zeros(2), 1.0, frozenset(["ab"]))
+    return written(lambda folder: model.save(folder / "weights.json"))
+
+
+def signed(files: Files) -> Files:
+    """The files of a world or a saved graph with checksums that fit, so that what is in them is read."""
+    for name in files:
+        record = {"world.json": "sha256", "build.json": "files"}.get(Path(name).name)
+        if record is None:
+            continue
+        about = json.loads(files[name])
+        sums = {one: hashlib.sha256(files[str(Path(name).parent / one)]).hexdigest() for one in about[record]}
+        files = files | {name: as_json(about | {record: sums})}
+    return files
