@@ -57,7 +57,7 @@ def compare(
         name = name_of(file)
         if name in systems:
             raise ValueError(f"--runs {file}: {name!r} is the name of another system. Rename the file.")
-        systems[name] = Recorded.from_trec(file, questions.corpus)
+        systems[name] = Recorded.from_trec(file, questions.corpus, queries=[one.id for one in questions.questions])
     with by.open():
         result = run(
             systems,

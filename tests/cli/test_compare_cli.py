@@ -11,6 +11,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+import kg2rag
 from kg2rag.cli import app
 
 COMMON = ["bundled", "--limit", "20", "--metrics", "recall@5"]
@@ -29,6 +30,28 @@ def test_a_run_file_of_another_system_stands_in_the_same_table(tmp_path: Path) -
     run("compare", *COMMON, "--systems", "dense", "--runs", str(theirs), "--out", str(tmp_path / "second"))
     first, second = (pd.read_csv(tmp_path / name / "scores.csv").set_index("system") for name in ("first", "second"))
     assert second.loc["theirs", "mean"] == first.loc["bm25", "mean"]
+
+
+def test_a_run_that_answers_some_questions_with_nothing_comes_back_and_says_so(tmp_path: Path) -> None:
+    run("compare", *COMMON, "--systems", "pattern,dense", "--out", str(tmp_path / "first"))
+    theirs = tmp_path / "theirs.trec"
+    theirs.write_bytes((tmp_path / "first" / "runs" / "pattern.trec").read_bytes())
+    answered = {line.split()[0] for line in theirs.read_text().splitlines()}
+    assert 0 < len(answered) < 20
+    run("compare", *COMMON, "--systems", "dense", "--runs", str(theirs), "--out", str(tmp_path / "second"))
+    first, second = (pd.read_csv(tmp_path / name / "scores.csv").set_index("system") for name in ("first", "second"))
+    assert second.loc["theirs", "mean"] == first.loc["pattern", "mean"]
+    remarks = json.loads((tmp_path / "second" / "config.json").read_text())["remarks"]
+    assert remarks == {
+        "theirs": f"{20 - len(answered)} questions have no line in the run and count as answered with nothing"
+    }
+
+
+def test_a_run_over_other_questions_is_refused(tmp_path: Path) -> None:
+    passage = kg2rag.load("bundled").corpus.ids[0]
+    (tmp_path / "theirs.trec").write_text(f"other1 Q0 {passage} 1 0.5 x\n")
+    with pytest.raises(ValueError, match=r"has no line for any of the 20 questions; its queries are called 'other1'"):
+        run("compare", *COMMON, "--systems", "dense", "--runs", str(tmp_path / "theirs.trec"))
 
 
 def test_a_run_file_called_as_a_system_is_refused(tmp_path: Path) -> None:

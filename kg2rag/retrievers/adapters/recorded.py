@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -57,11 +57,29 @@ class Recorded(Retriever):
                 raise ValueError(f"run {self.name!r}, query {query!r}: passage {twice!r} is ranked twice.")
 
     @classmethod
-    def from_trec(cls, path: Path | str, corpus: Corpus, empty: frozenset[str] = frozenset()) -> Recorded:
-        """A TREC run file; the system is called as the file."""
+    def from_trec(
+        cls, path: Path | str, corpus: Corpus, empty: frozenset[str] = frozenset(), queries: Iterable[str] = ()
+    ) -> Recorded:
+        """A TREC run file; the system is called as the file.
+
+        Such a file has no line for a query that was answered with nothing. Of the ids in `queries` those without a line
+        count as that, and the system's remark says how many they are. ValueError: none of them has a line.
+        """
         path = Path(path)
         with reading(path, "Is it a run over this corpus?", ValueError):
-            return cls(corpus, trec.load(path), trec.name_of(path), empty)
+            run, asked = trec.load(path), frozenset(queries)
+            if asked and asked.isdisjoint(run):
+                raise ValueError(
+                    f"run {trec.name_of(path)!r} has no line for any of the {len(asked)} questions; its queries are "
+                    f"called {next(iter(run), 'nothing')!r} and the like, theirs {min(asked)!r}."
+                )
+            return cls(corpus, run, trec.name_of(path), empty | (asked - set(run)))
+
+    @property
+    def remark(self) -> str:
+        """What the table should say of it."""
+        count = len(self.empty - set(self.run))
+        return f"{count:,} questions have no line in the run and count as answered with nothing" if count else ""
 
     @classmethod
     def from_ranx(cls, run: ranx.Run, corpus: Corpus, name: str = "") -> Recorded:
