@@ -33,7 +33,7 @@ def header(config: Mapping[str, Any], system: str) -> str:
 def _platform(config: Mapping[str, Any]) -> dict[str, Any]:
     versions = config.get("versions", {})
     return {
-        "hardware": {"cpu": config.get("processor"), "threads": config.get("threads")},
+        "hardware": {"cpu": config.get("processor"), "threads": config.get("threads"), "blas": config.get("blas")},
         "operating system": {"kernel": config.get("platform")},
         "software": {
             "python": config.get("python"),

@@ -19,7 +19,7 @@ from kg2rag.text.records import sha256
 from kg2rag.types import QADataset
 
 NO_DIFFERENCE = (
-    "started seconds ms_per_query load_average command batch_size threads graphs fingerprint"  # of a configuration
+    "started seconds ms_per_query load_average command batch_size threads blas graphs fingerprint"  # of a configuration
 ).split()
 
 

@@ -28,6 +28,7 @@ def environment() -> dict[str, object]:
         "processor": processor(),
         "versions": {name: _version(name) for name in LIBRARIES},
         "threads": threads(),
+        "blas": linear_algebra(),
         "commit": commit(),
     }
 
@@ -38,6 +39,19 @@ def threads() -> dict[str, object]:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     settings = {name: os.environ.get(name) for name in _THREAD_SETTINGS}
     return {"cores": cores, "torch": None if torch is None else torch.get_num_threads(), **settings}
+
+
+def linear_algebra() -> list[str]:
+    """The libraries that add up matrix products, with their version and the instructions they chose."""
+    from threadpoolctl import threadpool_info
+
+    found = (one for one in threadpool_info() if one["user_api"] == "blas")
+    return sorted(
+        {
+            " ".join(str(one.get(part) or "") for part in ("internal_api", "version", "architecture")).strip()
+            for one in found
+        }
+    )
 
 
 def load_average() -> float | None:
