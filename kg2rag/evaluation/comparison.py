@@ -165,8 +165,10 @@ class Comparison:
 
     def _clusters(self) -> IntArray | None:
         """The label of each question, where questions that share gold are to be resampled together."""
-        one = self.per_query.loc[self.per_query["system"] == self.systems[0], "cluster"]
-        return one.to_numpy() if self.config.get("clustered") else None
+        if not self.config.get("clustered"):
+            return None
+        labels: IntArray = self.per_query.loc[self.per_query["system"] == self.systems[0], "cluster"].to_numpy()
+        return labels
 
     def budgets(self) -> pd.DataFrame:
         """How much each system returns: `sizes`, beside the median of the others (hits_ratio, tokens_ratio, larger)."""

@@ -62,7 +62,7 @@ def _tuned(about: Any) -> list[dict[str, Any]]:
     return [
         {name: row[name] for name in ("system", "what", "kind", "training", "sets")}
         for row in _register()
-        if any(f".{row['system'].partition('+')[0]}." in name for name in _classes(about))
+        if any(all(f".{part}." in name for part in row["system"].split("+")) for name in _classes(about))
     ]
 
 

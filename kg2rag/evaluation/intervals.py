@@ -45,7 +45,8 @@ def interval_of_mean(
 
     Returns
     -------
-    low, high : () or (n_columns,) each. NaN for equal scores without `bounds`: they say nothing of their spread.
+    low, high : () or (n_columns,) each. NaN for equal scores without `bounds`, and for questions of a single group:
+        they say nothing of their spread.
     """
     if not 0 < level < 1:
         raise ValueError(f"level must be between 0 and 1, not {level}.")
@@ -58,7 +59,7 @@ def interval_of_mean(
     if bounds is not None:
         low[equal], high[equal] = _of_equal(table[equal, 0], len(counts), level, bounds)
     low[binary], high[binary] = _wilson(table[binary].sum(axis=1), table.shape[1], level)
-    rest = ~equal & ~binary
+    rest = ~equal & ~binary & (len(counts) > 1)
     if rest.any():
         low[rest], high[rest] = _bca(sums[rest], counts, level, resamples, seed)
     return (low[0], high[0]) if one else (low, high)

@@ -136,9 +136,9 @@ def _cell(record: Any, factor: float, digits: int) -> Cell:
     )
 
 
-def _end(value: float, digits: int) -> str:
+def _end(value: float, digits: int, sign: str = "") -> str:
     """An end of an interval; a question mark where nothing is known of it."""
-    return "?" if value != value else f"{value:.{digits}f}"
+    return "?" if value != value else f"{value:{sign}.{digits}f}"
 
 
 def pair_rows(sheet: Sheet, pairs: pd.DataFrame, metric: str) -> Iterator[tuple[str, ...]]:
@@ -146,7 +146,7 @@ def pair_rows(sheet: Sheet, pairs: pd.DataFrame, metric: str) -> Iterator[tuple[
     factor, digits = sheet.scale(metric), sheet.digits(metric)
     records: Any = pairs.itertuples(index=False)
     for r in records:
-        low, high = (f"{value * factor:+.{digits}f}" for value in (r.ci_low, r.ci_high))
+        low, high = (_end(value * factor, digits, "+") for value in (r.ci_low, r.ci_high))
         difference = f"{r.difference * factor:+.{digits}f}{stars(r.p_holm):<3}"
         texts = (difference, f"{low} to {high}", p_text(r.p_holm), f"{r.effect_size:+.2f}")
         yield (r.a, r.b, *(text.replace("-", "−") for text in texts), f"{r.wins}/{r.ties}/{r.losses}")

@@ -27,6 +27,7 @@ from kg2rag.compute import Store
 from kg2rag.evaluation import described
 from kg2rag.retrievers.adapters.recorded import Recorded
 from kg2rag.retrievers.fusion import fuse
+from kg2rag.retrievers.mention_chains.cross import CrossOrder
 
 Little = Callable[..., dict[str, object]]
 
@@ -78,6 +79,16 @@ def test_graphs_that_were_opened_are_counted_and_nothing_was_chosen_for_bm25(con
         {"source": repr(kb.source), "entities": kb.graph.n_entities, "triples": kb.graph.n_triples}
     ]
     assert found["tuning"] == {}
+
+
+def test_a_part_that_a_system_lacks_has_no_numbers_in_it(kb: KnowledgeBase) -> None:
+    chains = MentionChains(kb)
+    cross = object.__new__(CrossOrder)  # which needs weights that take minutes to train, and is only described
+    for name, value in {"kb": kb, "weights": "none", "scored": 12, "depth": 100}.items():
+        object.__setattr__(cross, name, value)
+    tuned = described.tuning({"chains": chains, "cross": (chains, cross)})
+    assert {row["system"] for row in tuned["chains"]} == {"mention_chains"}
+    assert {row["system"] for row in tuned["cross"]} == {"mention_chains", "mention_chains+cross"}
 
 
 def test_what_nothing_has_read_is_not_opened_to_be_described(data: QADataset, session_store: Store) -> None:

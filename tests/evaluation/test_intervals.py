@@ -104,3 +104,7 @@ def test_wrong_arguments_say_what_is_allowed():
         interval_of_mean([2.0, 3.0])
     with pytest.raises(ValueError, match="one label a query, 2"):
         interval_of_mean([0, 1], groups=[1, 2, 3])
+
+
+def test_questions_of_one_group_alone_say_nothing_of_their_spread():
+    assert np.isnan(interval_of_mean([0.2, 0.4, 0.9], groups=[1, 1, 1])).all()
