@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -189,12 +189,20 @@ def notes(sheet: Sheet) -> list[str]:
         f"Means in per cent with 95 % intervals. Stars: differs from {sheet.baseline} (paired randomisation test, "
         f"Holm-corrected {over}; * p < .05, ** p < .01, *** p < .001). Wins / ties / losses count questions. {bold}",
         *(["Questions that share gold are resampled together."] if sheet.config.get("clustered") else []),
+        *_vectors(sheet.config.get("knowledge", [])),
         *_capped(sheet.config.get("data", {})),
         *_detectable(sheet),
         *([seeds] if repeated else []),
         *(f"{LARGER} {name} returns {text}." for name, text in sheet.larger.items()),
         *(f"{name}: {text}." for name, text in sheet.config.get("remarks", {}).items()),
     ]
+
+
+def _vectors(knowledge: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Which encoder's vectors were used, in which format: another format can move single questions."""
+    encoders = [one["encoder"] for one in knowledge if "dtype" in one["encoder"]]
+    used = dict.fromkeys(f"{one['model'].split('/')[-1]}, {one['dtype']} on {one['device']}" for one in encoders)
+    return [f"Vectors: {'; '.join(used)}."] if used else []
 
 
 def _capped(data: Mapping[str, Any]) -> list[str]:

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from kg2rag import report
+from kg2rag.report.table import placebo_rows
 
 NASTY = 'a&b<script>alert("x")</script>'
 
@@ -287,3 +288,25 @@ def test_the_report_says_how_many_pairs_were_corrected_for(scores):
 
 def test_no_winner_is_marked_in_a_breakdown_which_has_no_test(scores):
     assert page(scores).count("<b>") == 1  # the best of the tested table
+
+
+def test_the_notes_say_in_which_format_the_vectors_are_and_what_no_system_can_find(scores):
+    encoder = {"model": "sentence-transformers/all-MiniLM-L6-v2", "dtype": "float32", "device": "cpu"}
+    config = {"knowledge": [{"encoder": encoder}, {"encoder": encoder}, {"encoder": {"encoder": "unused"}}]}
+    notes = report.notes(sheet(scores, config={**config, "data": {"gold_out_of_reach": 3}}))
+    assert "Vectors: all-MiniLM-L6-v2, float32 on cpu." in notes
+    assert "Of 3 questions gold is not among their candidates: no system can find it." in notes
+    assert not any(note.startswith(("Vectors", "Of ")) for note in report.notes(sheet(scores, config={})))
+
+
+def test_a_graph_and_its_placebo_by_hand(scores):
+    row = {"strategy": "walk", "graph": "mine", "mean": 0.7, "placebo": 0.3, "gain": 0.4}
+    tested = pd.DataFrame([{**row, "ci_low": -0.05, "ci_high": 0.85, "p": 0.04, "p_holm": 0.04}])
+    assert list(placebo_rows(sheet(scores), tested, "recall@5")) == [
+        ("walk", "mine", "70.0", "30.0", "+40.0*  ", "−5.0 to +85.0", ".040")
+    ]
+
+
+def test_an_end_that_nobody_knows_is_a_question_mark(scores):
+    unknown = scores.assign(ci_low=float("nan"), ci_high=float("nan"))
+    assert {(cell.low, cell.high) for row in report.rows(sheet(unknown)) for cell in row.cells} == {("?", "?")}
