@@ -43,6 +43,7 @@ def compare(
     from kg2rag.compute import counter_of
     from kg2rag.evaluation import compare as run
     from kg2rag.evaluation.metric_names import DEFAULT_METRICS
+    from kg2rag.evaluation.storage import require_place
     from kg2rag.extraction.sources import takes_file
     from kg2rag.report import margin_table, pairs_table
     from kg2rag.retrievers.adapters import Recorded
@@ -51,6 +52,8 @@ def compare(
     names = list(DEFAULT_METRICS) if metrics is None else split_names(metrics)
     if pairs is not None and pairs not in names:
         raise ValueError(f"--pairs {pairs!r} is none of the metrics: {', '.join(names)}.")
+    folder = out or Path("reports") / data.dataset
+    require_place(folder)
     questions = data.load(limit, seed)
     kb, systems = on.build(questions.corpus)
     for file in runs or []:
@@ -71,7 +74,6 @@ def compare(
             family=family,
             clustered=clustered,
         )
-    folder = out or Path("reports") / data.dataset
     result.save(folder, ir_metadata=ir_metadata)
     console = Console()
     console.print(result)

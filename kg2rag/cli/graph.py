@@ -68,10 +68,13 @@ def compare_graphs(
 
     from kg2rag.compute import counter_of
     from kg2rag.evaluation import compare
+    from kg2rag.evaluation.storage import require_place
     from kg2rag.knowledge import KnowledgeBase
     from kg2rag.report import placebo_table
     from kg2rag.retrievers.systems import build, build_all
 
+    folder = out or Path("reports") / f"{data.dataset}-graphs"
+    require_place(folder)
     questions = data.load(limit, seed)
     sources = {}
     for given in graph or ["mentions=mentions", "cooccurrence=cooccurrence"]:
@@ -94,7 +97,6 @@ def compare_graphs(
         command=shlex.join(["kg2rag", *sys.argv[1:]]),
         counter=counter_of(first.embedder),
     )
-    folder = out or Path("reports") / f"{data.dataset}-graphs"
     result.save(folder)
     console = Console()
     console.print(result)

@@ -1,13 +1,15 @@
 """The values of a comparison <-> a directory: tables as csv, scores as Parquet, runs as TREC files, a page, and JSON.
 
-Each file is replaced atomically, config.json last: where config.json exists, everything is there. Until then
+Each file is replaced atomically, config.json last: where config.json exists, everything is there. It has the checksums
+of the files and its own, so that what was damaged, or is of another comparison, is never read. Until then
 unfinished.json lists the runs that an interrupted save may have left, so that the next one removes them.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -17,10 +19,27 @@ import pandas as pd
 from kg2rag.compute import remove_leftovers, write
 from kg2rag.evaluation.score_table import COUNTS, TESTS
 from kg2rag.retrievers.adapters import trec
+from kg2rag.text.records import DataError, read_json, sha256
 
 _TABLES = {"curve": "k", "token_curve": "tokens", "sizes": None, "per_seed": None}
 """Attributes of `Comparison` that are a csv each, and the name of their index; `per_seed` may be None."""
 _UNFINISHED = "unfinished.json"
+FILES, CHECKSUM = "files", "sha256"
+"""Keys of config.json that are no part of the configuration: the checksums of the other files, and its own."""
+
+
+def require_place(directory: Path) -> None:
+    """Make the folder of a comparison, or refuse one that holds something else: DataError, before any work is done."""
+    path = directory / "config.json"
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        former = read_json(path) if path.is_file() else {"systems": {}}
+    except FileExistsError:
+        raise DataError(f"{directory} is a file. Name a folder for the results.") from None
+    except DataError as error:
+        raise DataError(f"{error} It is in the way of the results: name another folder, or delete it.") from None
+    if not (isinstance(former, dict) and isinstance(former.get("systems"), dict)):
+        raise DataError(f"{path} is not a comparison's, and would be overwritten. Name another folder for the results.")
 
 
 def save(
@@ -32,31 +51,43 @@ def save(
     headers: Mapping[str, str],
 ) -> Path:
     """Write the attributes of a comparison, its page, its gold and the headers of its runs; return the page's path."""
-    (directory / "runs").mkdir(parents=True, exist_ok=True)
+    require_place(directory)
+    (directory / "runs").mkdir(exist_ok=True)
     _remove_former(directory, values["rankings"])
-    write(directory / "scores.csv", _csv(values["scores"], index=False))
-    for name, index in _TABLES.items():
-        if values[name] is not None:
-            write(directory / f"{name}.csv", _csv(values[name], index=index is not None))
-    parquet = BytesIO()
-    values["per_query"].to_parquet(parquet, index=False)
-    write(directory / "per_query.parquet", parquet.getvalue())
-    for name, rankings in values["rankings"].items():
-        write(directory / "runs" / f"{name}.trec", trec.dump(rankings, name, headers.get(name, "")).encode())
-    if qrels is not None:
-        write(directory / "qrels.trec", trec.dump_qrels(qrels).encode())
-    write(directory / "report.html", page.encode())
-    config = json.dumps(dict(values["config"]), indent=1, ensure_ascii=False, default=str)
+    files = dict(_files(values, page, qrels, headers))
+    for name, content in files.items():
+        write(directory / name, content)
+    about = json.loads(json.dumps(dict(values["config"]), default=str))
+    about[FILES] = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+    config = json.dumps({**about, CHECKSUM: checksum_of(about)}, indent=1, ensure_ascii=False)
     write(directory / "config.json", (config + "\n").encode())
     (directory / _UNFINISHED).unlink()
     return directory / "report.html"
+
+
+def _files(
+    values: Mapping[str, Any], page: str, qrels: Mapping[str, Mapping[str, int]] | None, headers: Mapping[str, str]
+) -> Iterator[tuple[str, bytes]]:
+    """The names of the files and what is in them."""
+    yield "scores.csv", _csv(values["scores"], index=False)
+    for name, index in _TABLES.items():
+        if values[name] is not None:
+            yield f"{name}.csv", _csv(values[name], index=index is not None)
+    parquet = BytesIO()
+    values["per_query"].to_parquet(parquet, index=False)
+    yield "per_query.parquet", parquet.getvalue()
+    for name, rankings in values["rankings"].items():
+        yield f"runs/{name}.trec", trec.dump(rankings, name, headers.get(name, "")).encode()
+    if qrels is not None:
+        yield "qrels.trec", trec.dump_qrels(qrels).encode()
+    yield "report.html", page.encode()
 
 
 def load(directory: Path) -> dict[str, Any]:
     """The attributes of the comparison that `save` wrote."""
     if not (directory / "config.json").is_file():
         raise FileNotFoundError(f"{directory} has no finished comparison: config.json is missing.")
-    config = json.loads((directory / "config.json").read_text(encoding="utf-8"))
+    config = _checked(directory)
     per_query = pd.read_parquet(directory / "per_query.parquet")
     queries = list(dict.fromkeys(per_query["query_id"]))
     present = {name: index for name, index in _TABLES.items() if (directory / f"{name}.csv").is_file()}
@@ -76,6 +107,35 @@ def load(directory: Path) -> dict[str, Any]:
         "config": config,
         **{name: _table(directory / f"{name}.csv", index) for name, index in present.items()},
     }
+
+
+def _checked(directory: Path) -> dict[str, Any]:
+    """The configuration, where it and all files are as they were saved; DataError names the first that is not."""
+    path = directory / "config.json"
+    config = read_json(path)
+    if not isinstance(config, dict):
+        raise DataError(f"{path}: no configuration of a comparison. Was another file put there?")
+    checksum = config.pop(CHECKSUM, None)
+    if checksum is None:
+        raise DataError(
+            f"{path} has no checksum: an older version wrote it, or another program. Run the comparison again."
+        )
+    if checksum != checksum_of(config):
+        raise DataError(f"{path} is not as it was saved: its checksum is another. Run the comparison again.")
+    for name, saved in config.pop(FILES).items():
+        file = directory / name
+        if not file.is_file():
+            raise DataError(f"{file} is missing. Run the comparison again.")
+        if sha256(file) != saved:
+            raise DataError(
+                f"{file} is not as it was saved: it is damaged, or of another comparison. Run the comparison again."
+            )
+    return config
+
+
+def checksum_of(about: Mapping[str, Any]) -> str:
+    """Of what config.json holds without its own checksum."""
+    return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
 
 
 def _table(path: Path, index: str | None) -> pd.DataFrame:

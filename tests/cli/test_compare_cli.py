@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 import kg2rag
 from kg2rag.cli import app
+from kg2rag.text.records import DataError
 
 COMMON = ["bundled", "--limit", "20", "--metrics", "recall@5"]
 
@@ -21,6 +22,33 @@ def run(*arguments: str) -> str:
     result = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.output
+
+
+@pytest.mark.parametrize("content", ['{"mine": 1}', "{broken", "[]"])
+def test_a_folder_with_something_else_is_refused_before_any_work(tmp_path: Path, content: str) -> None:
+    (tmp_path / "config.json").write_text(content)
+    with pytest.raises(DataError, match=r"config\.json"):
+        run("compare", "no_such_set", "--out", str(tmp_path))
+    assert (tmp_path / "config.json").read_text() == content
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DataError, match=r"is a file\. Name a folder"):
+        run("compare-graphs", "no_such_set", "--out", str(tmp_path / "file"))
+
+
+@pytest.mark.parametrize("name", ["config.json", "scores.csv", "runs/bm25.trec", "per_query.parquet", "curve.csv"])
+def test_a_damaged_or_strange_file_of_a_comparison_is_named(tmp_path: Path, name: str) -> None:
+    run("compare", *COMMON, "--systems", "bm25,pattern", "--out", str(tmp_path))
+    assert kg2rag.Comparison.load(tmp_path).systems == ["bm25", "pattern"]
+    file = tmp_path / name
+    content = bytearray(file.read_bytes())
+    digit = max(at for at, byte in enumerate(content) if byte in b"0123456789")
+    content[digit] = ord("1") if content[digit] != ord("1") else ord("2")
+    file.write_bytes(content)
+    with pytest.raises(DataError, match=f"{name} is not as it was saved"):
+        kg2rag.Comparison.load(tmp_path)
+    file.unlink()
+    with pytest.raises((DataError, FileNotFoundError), match=f"{name} is missing"):
+        kg2rag.Comparison.load(tmp_path)
 
 
 def test_a_run_file_of_another_system_stands_in_the_same_table(tmp_path: Path) -> None:

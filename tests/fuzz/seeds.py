@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from kg2rag.compute import Store
 from kg2rag.datasets.world import World
 from kg2rag.datasets.world import write as write_world
-from kg2rag.evaluation import compare
+from kg2rag.evaluation import compare, storage
 from kg2rag.experiments.sweep.storage import ResultsFolder, schema
 from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.extraction.importers.triples import TriplesFile
@@ -435,8 +435,13 @@ def analyser() -> Files:
 
 
 def signed(files: Files) -> Files:
-    """The files of a world or a saved graph with checksums that fit, so that what is in them is read."""
+    """The files of a world, graph or comparison with checksums that fit, so that what is in them is read."""
     for name in files:
+        if name == "config.json":
+            about = json.loads(files[name])
+            del about[storage.CHECKSUM]
+            about[storage.FILES] = {one: hashlib.sha256(files[one]).hexdigest() for one in about[storage.FILES]}
+            files = files | {name: as_json(about | {storage.CHECKSUM: storage.checksum_of(about)})}
         record = {"world.json": "sha256", "build.json": "files"}.get(Path(name).name)
         if record is None:
             continue
