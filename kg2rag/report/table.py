@@ -217,9 +217,10 @@ def _detectable(sheet: Sheet) -> list[str]:
     if least.empty:
         return []
     n = int(tested[["wins", "ties", "losses"]].iloc[0].sum())
-    tests = tested["system"].nunique()
+    one_family = sheet.config.get("family") == "all"
+    tests = tested["system"].nunique() * (len(sheet.metrics) if one_family else 1)
     shown = ", ".join(f"{least[m] * sheet.scale(m):.{sheet.digits(m)}f} in {m}" for m in least.index)
-    among = f", divided by the {tests} tests of a metric" if tests > 1 else ""
+    among = f", divided by the {tests} tests of {'all metrics' if one_family else 'a metric'}" if tests > 1 else ""
     return [
         f"With {n:,} questions, differences from {sheet.baseline} under about these points would be missed more often "
         f"than one time in five: {shown} (simulated with the randomisation test, 80 % power, level .05{among}; median "

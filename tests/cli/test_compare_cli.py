@@ -123,6 +123,7 @@ def test_corrections_clusters_and_margins_are_asked_for(tmp_path: Path) -> None:
     page = (tmp_path / "out" / "report.html").read_text()
     assert "Holm-corrected over all metrics together" in page
     assert "Questions that share gold are resampled together" in page
+    assert "divided by the 2 tests of all metrics" in page
     config = json.loads((tmp_path / "out" / "config.json").read_text())
     assert (config["family"], config["clustered"]) == ("all", True)
     plain = run("compare", "bundled", "--limit", "20", *asked[:4], "--out", str(tmp_path / "plain"))
