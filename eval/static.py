@@ -1,14 +1,16 @@
 """What a static encoder loses: the same systems over its vectors and over those of the model it was distilled from.
 
-    python eval/static.py musique --path FOLDER --out eval/results/static-musique-100
-    python eval/static.py hotpotqa --path FOLDER --setting pooled --out eval/results/static-hotpotqa-300
+    python eval/static.py musique --path FOLDER --out reports/static-musique-100
+    python eval/static.py hotpotqa --path FOLDER --setting pooled --out reports/static-hotpotqa-300
 
-The systems are called "strategy.model" and "strategy.static"; all are tested against `dense.model`. `scores.csv` of the
-output is what docs/results.md shows (`python eval/pages.py`).
+The systems are called "strategy.model" and "strategy.static"; all are tested against `dense.model`. `eval/keep.py`
+keeps the output, which docs/results.md shows (`python eval/pages.py`).
 """
 
 from __future__ import annotations
 
+import shlex
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -34,7 +36,8 @@ def main(
     data = kg2rag.load(dataset, path=path, setting=setting)
     encoders = {"model": SentenceEncoder(model), "static": StaticEncoder(model, dim=dim)}
     kbs = {name: kg2rag.KnowledgeBase.build(data.corpus, embedder=encoder) for name, encoder in encoders.items()}
-    result = kg2rag.compare(STRATEGIES, data, graphs=kbs, metrics=METRICS, baseline="dense.model")
+    command = shlex.join(["python", "eval/static.py", *sys.argv[1:]])
+    result = kg2rag.compare(STRATEGIES, data, graphs=kbs, metrics=METRICS, baseline="dense.model", command=command)
     Console().print(result)
     if out is not None:
         result.save(out)
