@@ -33,12 +33,15 @@ def main(
     data: Annotated[Path, typer.Option(help="The folder of the public sets.")],
 ) -> None:
     """Keep a saved comparison."""
-    folder = RESULTS / name
+    folder, result = RESULTS / name, Comparison.load(saved)
+    config = without_paths(dict(result.config), data.resolve())
+    if not config["command"]:
+        raise ValueError(
+            f"{saved} does not say which command made it, so nobody could remake it. Pass compare(command=…)."
+        )
+    config["command"] = re.sub(r" --out \S+", "", config["command"])
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "runs").mkdir(parents=True)
-    result = Comparison.load(saved)
-    config = without_paths(dict(result.config), data.resolve())
-    config["command"] = re.sub(r" --out \S+", "", config["command"])
     (folder / "config.json").write_text(json.dumps(config, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     shutil.copy(saved / "scores.csv", folder / "scores.csv")
     if result.per_seed is not None:

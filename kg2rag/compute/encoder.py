@@ -125,7 +125,7 @@ class SentenceEncoder:
 
     def fingerprint(self, store: Store) -> str:
         """A hash of the description."""
-        return hashlib.sha256(json.dumps(self.describe(store), sort_keys=True).encode()).hexdigest()[:16]
+        return _hashed(self.describe(store))
 
     def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
         """(n_texts, dim) float32, rows of norm 1, in the given order; only texts that the store lacks are encoded."""
@@ -134,7 +134,7 @@ class SentenceEncoder:
         forward = partial(self.forward, dtype=about["dtype"], role=role)
         cache = VectorCache(
             store,
-            self.fingerprint(store) + ("-queries" if role == "query" else ""),  # other batches, other last bits
+            _hashed(about) + ("-queries" if role == "query" else ""),  # other batches, other last bits
             about["dim"],
             partial(self.padded_lengths, role=role),
             forward,
@@ -319,6 +319,10 @@ class SentenceEncoder:
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name not in KEPT}
+
+
+def _hashed(description: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(description, sort_keys=True).encode()).hexdigest()[:16]
 
 
 @lru_cache(maxsize=1)

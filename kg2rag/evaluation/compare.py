@@ -100,6 +100,7 @@ def compare(
     per_query, per_seed = per_query_table(frames, data, names), _per_seed(scored, names)
     together = {name: [ranking for run in alike for ranking in run] for name, alike in runs.items()}
     read = sorted({metric.k or k for metric in parsed if metric.tokens is None})
+    about = described.parameters(first)
     config = {
         "data": {
             "name": data.name,
@@ -113,8 +114,8 @@ def compare(
             "source": dict(data.source),
         },
         "systems": {name: repr(system) for name, system in first.items()},
-        "parameters": described.parameters(first),
-        "tuning": described.tuning(first),
+        "parameters": about,
+        "tuning": described.tuning(about),
         "knowledge": described.knowledge(first, encodings),
         "graphs": described.graphs(first),
         "seeds": {name: list(map(repr, alike)) for name, alike in repeated.items() if len(alike) > 1},

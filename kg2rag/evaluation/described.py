@@ -52,9 +52,12 @@ def parameters(value: object) -> Any:
     return value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)
 
 
-def tuning(systems: Mapping[str, object]) -> dict[str, list[dict[str, Any]]]:
-    """Name -> what was fitted or chosen by looking at questions, in a system and those in it, by the register."""
-    found = {name: _tuned(parameters(system)) for name, system in systems.items()}
+def tuning(described: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """Name -> what was fitted or chosen by looking at questions, in a system and those in it, by the register.
+
+    `described` : name -> the system's `parameters`.
+    """
+    found = {name: _tuned(about) for name, about in described.items()}
     return {name: rows for name, rows in found.items() if rows}
 
 

@@ -25,6 +25,8 @@ class Gold(NamedTuple):
 _GOLD: WeakKeyDictionary[QADataset, dict[GoldUnit, Gold]] = WeakKeyDictionary()
 """Every system and budget of tokens of a comparison is judged by the same."""
 
+_JUDGED: WeakKeyDictionary[QADataset, dict[GoldUnit, Sequence[Mapping[int, int]]]] = WeakKeyDictionary()
+
 
 def gold_of(data: QADataset, unit: GoldUnit) -> Gold:
     """The gold of a data set by what is judged; made once.
@@ -58,11 +60,18 @@ def _numbered(gold: Sequence[Mapping[str, int]], number: Callable[[str], int]) -
     return [{number(id_): grade for id_, grade in grades.items()} for grades in gold]
 
 
-def judgements(data: QADataset, unit: GoldUnit) -> list[Mapping[int, int]]:
+def judgements(data: QADataset, unit: GoldUnit) -> Sequence[Mapping[int, int]]:
     """Number -> grade of all that was judged for each question: its gold, and 0 for the other candidates of its own.
 
-    ValueError: a question whose candidates are not known, or are all gold.
+    Made once for a data set. ValueError: a question whose candidates are not known, or are all gold.
     """
+    kept = _JUDGED.setdefault(data, {})
+    if unit not in kept:
+        kept[unit] = _judged(data, unit)
+    return kept[unit]
+
+
+def _judged(data: QADataset, unit: GoldUnit) -> list[Mapping[int, int]]:
     gold, judged = gold_of(data, unit), list[Mapping[int, int]]()
     for question, grades in zip(data.questions, gold.by_number, strict=True):
         rows = [data.corpus.row(id_) for id_ in question.candidates or ()]

@@ -86,7 +86,7 @@ def test_a_part_that_a_system_lacks_has_no_numbers_in_it(kb: KnowledgeBase) -> N
     cross = object.__new__(CrossOrder)  # which needs weights that take minutes to train, and is only described
     for name, value in {"kb": kb, "weights": "none", "scored": 12, "depth": 100}.items():
         object.__setattr__(cross, name, value)
-    tuned = described.tuning({"chains": chains, "cross": (chains, cross)})
+    tuned = described.tuning(described.parameters({"chains": chains, "cross": (chains, cross)}))
     assert {row["system"] for row in tuned["chains"]} == {"mention_chains"}
     assert {row["system"] for row in tuned["cross"]} == {"mention_chains", "mention_chains+cross"}
 
