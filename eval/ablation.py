@@ -15,7 +15,7 @@ from typing import Annotated
 
 import pandas as pd
 import typer
-from public_sets import REPORTED, reported
+from public_sets import ENCODER, REPORTED, reported
 
 from kg2rag.experiments.sweep import read_sweep
 
@@ -59,7 +59,8 @@ def main(
 def rows(data: Path, folder: str, jobs: int) -> pd.DataFrame:
     """One row a metric and configuration of one set."""
     out = ROOT / "reports" / "sweeps" / f"mention_chains-{folder}"
-    result = replace(read_sweep(SWEEP), data=reported(data, folder)).run(out, jobs=jobs, resume=out.is_dir())
+    sweep = replace(read_sweep(SWEEP), data=reported(data, folder), encoders={"float32": ENCODER})
+    result = sweep.run(out, jobs=jobs, resume=out.is_dir())
     if len(result.failed):
         raise SystemExit(f"{folder}: {result.failed['error'].iloc[0]}")
     tables = {metric: result.against(FULL, metric) for metric in METRICS}

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import pandas as pd
 import typer
-from public_sets import reported
+from public_sets import ENCODER, reported
 
 import kg2rag
 from kg2rag import KnowledgeBase, MentionPPR
@@ -34,7 +34,7 @@ def main(folder: Annotated[Path, typer.Argument(help="The folder of the public s
 
 def measured(name: str, data: kg2rag.QADataset) -> pd.DataFrame:
     """One row a floor, after that of the whole walk."""
-    kb = KnowledgeBase.build(data.corpus)
+    kb = KnowledgeBase.build(data.corpus, embedder=ENCODER)
     systems = {"whole": MentionPPR(kb)} | {floor: MentionPPR(kb, floor=float(floor)) for floor in FLOORS}
     result = kg2rag.compare(systems, data, metrics=[METRIC], k=FIRST, baseline="whole", progress=False)
     table = result.scores.rename(columns={"system": "floor"})[["floor", "mean", "p_holm", "wins", "ties", "losses"]]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from public_sets import ENCODER
 
 import kg2rag
 from kg2rag import Dense, KnowledgeBase, MentionPPR
@@ -27,7 +28,7 @@ NO_CHAINS = 1_000_000  # sub-phrases from which on a question is ordered by chai
 def main(folder: Annotated[Path, typer.Argument(help="The folder of musique-100.")]) -> None:
     """Compare and write one row a number of hops and system."""
     data = kg2rag.load("musique", path=folder)
-    kb = KnowledgeBase.build(data.corpus)
+    kb = KnowledgeBase.build(data.corpus, embedder=ENCODER)
     chains = MentionChains(kb, coefficients=str(COEFFICIENTS))
     systems = {
         "dense": Dense(kb),

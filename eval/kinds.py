@@ -16,6 +16,7 @@ from typing import Annotated
 import numpy as np
 import pandas as pd
 import typer
+from public_sets import ENCODER
 
 import kg2rag
 from kg2rag.datasets.musique import MusiqueRecord
@@ -73,7 +74,9 @@ def main(
         "several": list(zip(data.queries, gold, strict=True)),
         "single": list(single_hops(Files().records(file, MusiqueRecord), data.corpus)),
     }
-    system = MentionChains(kg2rag.KnowledgeBase.build(data.corpus), chain_phrases=0, coefficients=coefficients)
+    system = MentionChains(
+        kg2rag.KnowledgeBase.build(data.corpus, embedder=ENCODER), chain_phrases=0, coefficients=coefficients
+    )
     rows = []
     for kind, pairs in asked.items():
         found = [

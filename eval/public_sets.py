@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import kg2rag
+from kg2rag.compute import SentenceEncoder
 from kg2rag.types import QADataset
 
 REPORTED = {
@@ -15,6 +16,7 @@ REPORTED = {
     "cosqa-500": {"name": "cosqa"},
 }
 TRAINING = ("musique", "hotpotqa", "2wiki")
+ENCODER = SentenceEncoder(dtype="float32")  # every processor has it
 
 
 def reported(data: Path, folder: str) -> QADataset:

@@ -21,6 +21,7 @@ from typing import Annotated
 import numpy as np
 import pandas as pd
 import typer
+from public_sets import ENCODER
 
 import kg2rag
 from kg2rag.retrievers.mention_chains.naming import naming_words
@@ -110,7 +111,7 @@ def main(
 ) -> None:
     """Count over one data set, show it and write it."""
     data = kg2rag.load(dataset, path=path, setting=setting)
-    kb = kg2rag.KnowledgeBase.build(data.corpus)
+    kb = kg2rag.KnowledgeBase.build(data.corpus, embedder=ENCODER)
     system = MentionChains(kb, coefficients=coefficients)
     graph = mention_graph(kb, system.backward, system.name_weight, system.max_mentions)
     counts: Counter[tuple[Cause, str]] = Counter()

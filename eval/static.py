@@ -34,7 +34,7 @@ def main(
 ) -> None:
     """Compare on one data set."""
     data = kg2rag.load(dataset, path=path, setting=setting)
-    encoders = {"model": SentenceEncoder(model), "static": StaticEncoder(model, dim=dim)}
+    encoders = {"model": SentenceEncoder(model, dtype="float32"), "static": StaticEncoder(model, dim=dim)}
     kbs = {name: kg2rag.KnowledgeBase.build(data.corpus, embedder=encoder) for name, encoder in encoders.items()}
     command = shlex.join(["python", "eval/static.py", *sys.argv[1:]])
     result = kg2rag.compare(STRATEGIES, data, graphs=kbs, metrics=METRICS, baseline="dense.model", command=command)

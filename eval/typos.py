@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from public_sets import ENCODER
 from typo_queries import typo_queries
 
 import kg2rag
@@ -49,7 +50,7 @@ def report(title: str, systems: Mapping[str, Retriever], data: QADataset) -> pd.
 def main() -> None:
     """Measure."""
     data = kg2rag.load("cosqa", path=sys.argv[1])
-    kb = kg2rag.KnowledgeBase.build(data.corpus)
+    kb = kg2rag.KnowledgeBase.build(data.corpus, embedder=ENCODER)
     systems = {
         "bm25": BM25(kb),
         "dense": Dense(kb),

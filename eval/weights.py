@@ -21,6 +21,7 @@ import pandas as pd
 import typer
 from fitting import cross_validate, fit
 from hindsight import grid_scores, regret, simplex
+from public_sets import ENCODER
 
 import kg2rag
 from kg2rag.evaluation import evaluate
@@ -42,7 +43,9 @@ def main(
 ) -> None:
     """Measure on one data set, show the table and write it."""
     data = kg2rag.load(dataset, path=path, setting=setting)
-    hybrid = kg2rag.DynamicHybrid(kg2rag.KnowledgeBase.build(data.corpus), graph=graph, coefficients=coefficients)
+    hybrid = kg2rag.DynamicHybrid(
+        kg2rag.KnowledgeBase.build(data.corpus, embedder=ENCODER), graph=graph, coefficients=coefficients
+    )
 
     def score(rankings: Sequence[kg2rag.Ranking]) -> np.ndarray:
         return evaluate(rankings, data, [METRIC])[METRIC].to_numpy()

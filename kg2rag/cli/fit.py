@@ -25,12 +25,15 @@ def fit(
         str, typer.Option(help="For +cross: the coefficients of mention_chains, default or a file.")
     ] = "default",
     seed: Annotated[int, typer.Option(min=0, help="Of the folds.")] = 0,
+    dtype: Annotated[str, typer.Option(help="Of the encoder: float32, which every processor has; bfloat16, auto.")] = (
+        "float32"
+    ),
 ) -> None:
     """Fit a system on questions with gold; use the file with --set SYSTEM.coefficients=FILE, or .weights of +cross.
 
     The weights of mention_chains+cross go into the store; a training that was interrupted goes on when run again.
     """
-    from kg2rag.compute import write
+    from kg2rag.compute import SentenceEncoder, write
     from kg2rag.datasets import load
     from kg2rag.experiments.fitting import SIGNALS, fit_cross, fit_mention_chains
     from kg2rag.text.nearest import unknown
@@ -51,10 +54,13 @@ def fit(
     known = {question.id for each in sets.values() for question in each.questions}
     if left and not left & known:
         raise ValueError(f"--leave-out: none of its {len(left):,} ids, such as {min(left)!r}, is a question of --data.")
+    encoder = SentenceEncoder(dtype=dtype)
     if system == SYSTEMS[0]:
-        texts = fit_mention_chains(sets, leave_out=left, without=SIGNALS if ablation else (), seed=seed)
+        texts = fit_mention_chains(
+            sets, leave_out=left, without=SIGNALS if ablation else (), seed=seed, embedder=encoder
+        )
     else:
-        texts = {"": fit_cross(sets, leave_out=left, seed=seed, coefficients=coefficients)}
+        texts = {"": fit_cross(sets, leave_out=left, seed=seed, coefficients=coefficients, embedder=encoder)}
     for signal, text in texts.items():
         write(ablation / f"without_{signal}.toml" if ablation and signal else out, text.encode())
     counts = f"{len(known - left):,} questions of {', '.join(sets)}, {len(known & left):,} left out"

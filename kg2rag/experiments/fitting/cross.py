@@ -16,9 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
-from kg2rag.compute import SentenceEncoder, Store
+from kg2rag.compute import Embedder, SentenceEncoder, Store
 from kg2rag.compute.store import entry_name
 from kg2rag.experiments.fitting import cross_pairs, cross_training
+from kg2rag.experiments.fitting.examples import format_of
 from kg2rag.experiments.fitting.mention_chains import Block, files_of, fit_pairs
 from kg2rag.experiments.fitting.toml import toml_text
 from kg2rag.knowledge import KnowledgeBase
@@ -117,7 +118,7 @@ class Held:
 
 
 def fit_orders(
-    sets: Mapping[str, QADataset], parts: Split, folder: Path, coefficients: str = DEFAULT
+    sets: Mapping[str, QADataset], parts: Split, folder: Path, coefficients: str, embedder: Embedder
 ) -> dict[str, Held]:
     """For each kind of question the coefficients of `PARTS`.
 
@@ -126,7 +127,7 @@ def fit_orders(
     """
     blocks: dict[str, list[list[list[Block]]]] = {kind: [] for kind in KINDS}
     for name, data in sets.items():
-        kb, questions = KnowledgeBase.build(data.corpus), parts[name][1]
+        kb, questions = KnowledgeBase.build(data.corpus, embedder=embedder), parts[name][1]
         asked = dict(zip((each.id for each in data.questions), data.queries, strict=True))
         queries = [asked[each.id] for each in questions]
         rankings = MentionChains(kb, coefficients=coefficients).retrieve_batch(queries, CrossOrder.scored)
@@ -172,6 +173,7 @@ def fit_cross(
     seed: int = 0,
     coefficients: str = DEFAULT,
     base: SentenceEncoder | None = None,
+    embedder: Embedder | None = None,
     store: Store | None = None,
 ) -> str:
     """Train, if the store lacks the weights, and fit: the text of a file for `weights` of `mention_chains+cross`.
@@ -183,6 +185,7 @@ def fit_cross(
     seed : of what is held out, of the pairs, the first weights and the order of training.
     coefficients : of `mention_chains`, as it takes them; those that the system will be used with.
     base : the model whose weights are the initial ones; the default encoder where it is None.
+    embedder : of `mention_chains`; the default encoder in float32, which every processor has, where it is None.
     store : where the weights go; the default store where it is None.
 
     Raises
@@ -191,13 +194,14 @@ def fit_cross(
     """
     parts = split(sets, leave_out, seed)
     recipe, folder = weights_in_store(sets, parts, seed, base or SentenceEncoder(), store or Store())
-    held = fit_orders(sets, parts, folder, coefficients)
+    embedder = embedder or SentenceEncoder(dtype="float32")
+    held = fit_orders(sets, parts, folder, coefficients, embedder)
     head = [
         "# Written by `kg2rag fit mention_chains+cross`: score = chains · score of mention_chains + cross · logit.",
         f"format = {FORMAT}",
     ]
     tables: dict[str, Mapping[str, object]] = {
-        "fitted": json.loads((folder / RECORD).read_text(encoding="utf-8")),
+        "fitted": json.loads((folder / RECORD).read_text(encoding="utf-8")) | {"vectors": format_of(embedder)},
         "recipe": recipe,
     }
     for kind, each in held.items():

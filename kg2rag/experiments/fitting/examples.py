@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from kg2rag.compute import Embedder
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.mention_chains.retriever import MentionChains
 from kg2rag.retrievers.mention_chains.signals import Evidence
@@ -24,11 +25,11 @@ class Example:
     gold: NDArray[np.bool_]
 
 
-def examples_of(data: QADataset, leave_out: Collection[str] = ()) -> list[Example]:
+def examples_of(data: QADataset, leave_out: Collection[str] = (), embedder: Embedder | None = None) -> list[Example]:
     """The questions of a set but some, by id; one whose gold is no candidate, or all of them, teaches nothing."""
     from tqdm.auto import tqdm
 
-    system = MentionChains(KnowledgeBase.build(data.corpus))
+    system = MentionChains(KnowledgeBase.build(data.corpus, embedder=embedder))
     kept = [(question, query) for question, query in zip(data.questions, data.queries, strict=True)]
     kept = [(question, query) for question, query in kept if question.id not in leave_out]
     found: list[Example] = []
@@ -47,3 +48,8 @@ def folds_of(sets: Mapping[str, Sequence[Example]], folds: int, seed: int) -> di
     """The fold of every question, set by set; folds of a set are of equal size."""
     random = np.random.default_rng(seed)
     return {name: random.permutation(len(examples)) % folds for name, examples in sets.items()}
+
+
+def format_of(embedder: Embedder) -> str:
+    """The number format in which an embedder computes; what it gives is float32 always."""
+    return str(getattr(embedder, "dtype", "float32"))

@@ -15,9 +15,9 @@ from itertools import combinations
 
 import numpy as np
 
-from kg2rag.experiments.fitting.examples import Example, examples_of, folds_of
+from kg2rag.compute import Embedder, SentenceEncoder
+from kg2rag.experiments.fitting.examples import Example, examples_of, folds_of, format_of
 from kg2rag.experiments.fitting.toml import toml_text
-from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.mention_chains.ranker import FORMAT, ORDER, WITH, WITHOUT, Linear, names_of
 from kg2rag.retrievers.mention_chains.retriever import MentionChains
 from kg2rag.retrievers.mention_chains.signals import START, STEP, step_signals
@@ -45,7 +45,12 @@ class Fitted:
 
 
 def fit_mention_chains(
-    sets: Mapping[str, QADataset], *, leave_out: Collection[str] = (), without: Sequence[str] = (), seed: int = 0
+    sets: Mapping[str, QADataset],
+    *,
+    leave_out: Collection[str] = (),
+    without: Sequence[str] = (),
+    seed: int = 0,
+    embedder: Embedder | None = None,
 ) -> dict[str, str]:
     """Texts of files that `MentionChains(kb, coefficients=FILE)` reads: "" -> the fit with all signals.
 
@@ -54,6 +59,7 @@ def fit_mention_chains(
     sets : name -> training questions over a corpus of their own.
     leave_out : ids of questions that are not fitted on, such as those of a report.
     without : signals, for each of which there is one more text, under its name: the fit without it, which has 0 for it.
+    embedder : of the passages and questions; the default encoder in float32, which every processor has, where None.
 
     Raises
     ------
@@ -63,12 +69,13 @@ def fit_mention_chains(
     for signal in without:
         if signal not in SIGNALS:
             raise ValueError(unknown("signal", signal, SIGNALS))
+    embedder = embedder or SentenceEncoder(dtype="float32")
     examples = {}
     for name, data in sets.items():
-        examples[name] = examples_of(data, leave_out)
+        examples[name] = examples_of(data, leave_out, embedder)
         if not any(0 < each.gold.sum() < len(each.gold) for each in examples[name]):
             raise ValueError(f"{name}: none of {len(examples[name])} questions has gold among its candidates.")
-    provenance = _provenance(sets, examples, seed)
+    provenance = _provenance(sets, examples, embedder, seed)
     return {left: _text(examples, left, provenance, seed) for left in ("", *without)}
 
 
@@ -179,13 +186,13 @@ def _named(names: Sequence[str], values: FloatArray) -> dict[str, float]:
     return {name: round(value, 6) for name, value in zip(names, values.tolist(), strict=True)}
 
 
-def _provenance(sets: Mapping[str, QADataset], examples: Sets, seed: int) -> dict[str, object]:
+def _provenance(sets: Mapping[str, QADataset], examples: Sets, embedder: Embedder, seed: int) -> dict[str, object]:
     from sklearn import __version__
 
-    encoder = KnowledgeBase.build(next(iter(sets.values())).corpus).embedder
     return {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "encoder": str(getattr(encoder, "model", type(encoder).__name__)),
+        "encoder": str(getattr(embedder, "model", type(embedder).__name__)),
+        "vectors": format_of(embedder),
         "scikit_learn": __version__,
         "C": REGULARISATION,
         "folds": FOLDS,
