@@ -102,17 +102,7 @@ def compare(
     read = sorted({metric.k or k for metric in parsed if metric.tokens is None})
     about = described.parameters(first)
     config = {
-        "data": {
-            "name": data.name,
-            "setting": data.setting,
-            "unit": judged,
-            "questions": len(data),
-            "passages": len(data.corpus),
-            "gold_out_of_reach": _out_of_reach(data),
-            "corpus_fingerprint": data.corpus.fingerprint,
-            "questions_sha256": described.questions(data),
-            "source": dict(data.source),
-        },
+        "data": {**described.data(data), "unit": judged, "gold_out_of_reach": _out_of_reach(data)},
         "systems": {name: repr(system) for name, system in first.items()},
         "parameters": about,
         "tuning": described.tuning(about),

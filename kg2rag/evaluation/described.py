@@ -138,6 +138,20 @@ def knowledge_bases(value: object) -> Iterator[KnowledgeBase]:
             yield from knowledge_bases(each)
 
 
+def data(one: QADataset) -> dict[str, Any]:
+    """Name, source and checksums of a data set."""
+    return {
+        "name": one.name,
+        "setting": one.setting,
+        "unit": one.unit,
+        "questions": len(one),
+        "passages": len(one.corpus),
+        "corpus_fingerprint": one.corpus.fingerprint,
+        "questions_sha256": questions(one),
+        "source": dict(one.source),
+    }
+
+
 def questions(data: QADataset) -> str:
     """A checksum of all questions: ids, texts, gold, candidates and answers."""
     digest = hashlib.sha256()

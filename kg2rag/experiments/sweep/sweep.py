@@ -11,6 +11,7 @@ from typing import Any
 from kg2rag.compute import Store, workers
 from kg2rag.evaluation import provenance
 from kg2rag.experiments.sweep.definition import SweepDefinition
+from kg2rag.experiments.sweep.inputs import inputs
 from kg2rag.experiments.sweep.planning import Plan, plan
 from kg2rag.experiments.sweep.results import SweepResult
 from kg2rag.experiments.sweep.runner import Runner
@@ -104,6 +105,7 @@ class Sweep(SweepDefinition):
                 "jobs": jobs,
                 "backend": backend,
                 "started": datetime.now(UTC).isoformat(timespec="seconds"),
+                "inputs": inputs(self),
                 **provenance.environment(),
             }
         )

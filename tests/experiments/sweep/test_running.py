@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -48,6 +49,20 @@ def test_every_configuration_has_a_row_for_each_question(sweep: Make, finished: 
     result = SweepResult.load(reference)
     assert len(result.per_question) == 12 * 40
     assert result.numbers == list(range(1, 13))
+
+
+def test_what_scores_depend_on_is_recorded(sweep: Make, data: QADataset, root: Path, tmp_path: Path) -> None:
+    systems = {"bm25": {"k1": [0.5, 0.9]}, "mention_ppr": {"damping": [0.5]}}
+    sweep(systems=systems, graphs={"names": "mentions", "all": "cooccurrence"}).run(tmp_path, jobs=1)
+    inputs = json.loads((tmp_path / "sweep.json").read_text())["inputs"]
+    (passages,) = inputs["data"][data.setting]
+    assert (passages["questions"], passages["passages"]) == (40, len(data.corpus))
+    assert passages["corpus_fingerprint"] == data.corpus.fingerprint and len(passages["questions_sha256"]) == 64
+    graphs = {label: graph["fingerprint"] for label, graph in inputs["graphs"].items()}
+    assert list(graphs) == ["names", "all"] and graphs["names"] != graphs["all"]
+    assert inputs["encoders"]["words"]["fingerprint"] == WordEmbedder().fingerprint(Store(root))
+    assert {row["system"] for row in inputs["tuning"]["mention_ppr"]} == {"mention_ppr"}
+    assert "bm25" not in inputs["tuning"]
 
 
 def test_scores_are_those_of_the_system_run_by_hand(
