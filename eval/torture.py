@@ -1,8 +1,9 @@
-"""Kills, flipped bits, mutated files, builders at once -> how often a result was right, an error clear, or neither.
+"""Kills, flips, mutated files, faulty models, builders at once -> how often a result was right, clear, or neither.
 
-    python eval/torture.py kill --cases 1000        SIGKILL at any file operation of builds, comparisons and sweeps
+    python eval/torture.py kill --cases 1000        SIGKILL at any file operation of builds, extractions, comparisons …
     python eval/torture.py flip --cases 1000        one bit of a store, comparison, graph or sweep
     python eval/torture.py mutate --cases 20000     the mutated files of tests/fuzz
+    python eval/torture.py llm --cases 500          a language model that misbehaves
     python eval/torture.py builders --cases 20      eight processes build one store, so many times
 
 Each prints a table and replaces its rows in eval/results/torture.csv (`--no-write` leaves it alone). Nothing depends on
@@ -32,7 +33,10 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 os.environ.setdefault("NUMBA_THREADING_LAYER", "workqueue")  # GNU OpenMP ends forked processes in ranx's loops
 
-from fuzz import campaign, formats, seeds  # noqa: E402 (the fuzzer lies beside the tests)
+import torture_extraction  # noqa: E402 (these need what lies beside the tests)
+import torture_llm  # noqa: E402
+from fuzz import campaign, formats, seeds  # noqa: E402
+from torture_llm import CLEAR, RIGHT, WRONG  # noqa: E402
 
 import kg2rag  # noqa: E402
 from kg2rag.compute import Store, remove_leftovers  # noqa: E402
@@ -41,7 +45,6 @@ from kg2rag.knowledge.graph.folder import write_graph  # noqa: E402
 from kg2rag.text.records import DataError  # noqa: E402
 
 RESULTS = ROOT / "eval" / "results" / "torture.csv"
-RIGHT, CLEAR, WRONG = "right", "clear error", "wrong"
 FILE_EVENTS = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir")
 FLIPPED = ("store", "saved graph", "graph as Parquet", "comparison", "sweep results", "sweep to resume")
 BUILDERS = 8
@@ -95,7 +98,13 @@ def sweep(folder: Path) -> object:
     return contents(folder / "out")
 
 
-JOBS: Mapping[str, Job] = {"build": build, "graph": graph, "compare and save": save, "sweep": sweep}
+JOBS: Mapping[str, Job] = {
+    "build": build,
+    "graph": graph,
+    "extraction": torture_extraction.extraction,
+    "compare and save": save,
+    "sweep": sweep,
+}
 
 
 def in_child(job: Callable[[], object], stop: int = 0, watched: Path | None = None) -> tuple[int, Any]:
@@ -137,7 +146,8 @@ def killed(name: str, cases: int, random: Random) -> Counter[str]:
     job, tally = JOBS[name], Counter[str]()
     with tempfile.TemporaryDirectory() as base:
         whole = Path(base, "whole")
-        _, (operations, _, want) = in_child(partial(job, whole), watched=whole)
+        _, (operations, came, want) = in_child(partial(job, whole), watched=whole)
+        assert came == "done", want
         for _ in range(cases):
             folder = Path(base, "case")
             in_child(partial(job, folder), random.randint(1, operations), folder)
@@ -154,7 +164,8 @@ def killed(name: str, cases: int, random: Random) -> Counter[str]:
 def kill(cases: Cases = 200, seed: Seed = 0, write: Write = True) -> None:
     """SIGKILL at any file operation, then the same again: the same result, and nothing left behind."""
     random = Random(seed)
-    shown("kill", {name: killed(name, -(-cases // len(JOBS)), random) for name in JOBS}, write=write)
+    with torture_extraction.endpoint():
+        shown("kill", {name: killed(name, -(-cases // len(JOBS)), random) for name in JOBS}, write=write)
 
 
 @app.command()
@@ -189,6 +200,14 @@ def mutate(cases: Cases = 20_000, write: Write = True) -> None:
         if case["came"] not in campaign.PERMITTED:
             typer.echo(json.dumps(case, ensure_ascii=False))
     shown("mutate", tallies, write=write)
+
+
+@app.command()
+def llm(cases: Cases = 500, seed: Seed = 0, write: Write = True) -> None:
+    """A fault of a language model at each passage: nothing lost, nothing paid twice, every limit kept, no key shown."""
+    random, each = Random(seed), -(-cases // len(torture_llm.KINDS))
+    with torture_llm.logged():
+        shown("llm", {kind: torture_llm.faults(kind, each, random) for kind in torture_llm.KINDS}, write=write)
 
 
 @app.command()

@@ -6,6 +6,7 @@ whatever the order in which threads send.
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
 import select
@@ -17,11 +18,17 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 FAULTS = ("429", "500", "slow", "reset", "cut", "foreign", "no choices", "html")
 """What the client retries."""
+
+MORE_FAULTS = ("429 plain", "429 dated", "503", "drip", "huge", "gzip", "half")
+"""What the client retries, too; the first two without Retry-After and with a date in it, "drip" with bytes for ever."""
+
+HUGE = 10_000_000  # bytes
 
 MODEL_FAULTS = ("wrong schema", "prose", "half an answer", "length", "empty")
 """What the model does wrong, and the client does not retry."""
@@ -161,22 +168,21 @@ class _Handler(BaseHTTPRequestHandler):
         return self.close_connection
 
     def _answer(self, prompt: str, fault: str | None, body: str) -> None:
-        if fault in ("429", "500", "400", "401", "404"):
+        status, _, rest = str(fault).partition(" ")
+        if status in ("429", "500", "503", "400", "401", "404"):
             # The key comes back in the error text, as some hosted services do it.
             error = {"error": {"message": f"refused with {fault}, key {self.headers['Authorization']}"}}
-            self._send(json.dumps(error), status=int(fault), headers={"retry-after-ms": "20"})
-        elif fault == "slow":
-            self.server.wait_for_gate()
-            self.close_connection = True
-        elif fault == "reset":
-            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            self.connection.close()
-            self.close_connection = True
+            later = {"": {"retry-after-ms": "20"}, "dated": {"retry-after": formatdate(time.time() + 1, usegmt=True)}}
+            self._send(json.dumps(error), status=int(status), headers=later.get(rest, {}))
+        elif fault in ("drip", "slow", "reset", "half"):
+            self._break_off(fault)
+        elif fault == "huge":
+            self._send(self._completion("never seen" * (HUGE // 10)))
+        elif fault == "gzip":
+            packed = gzip.compress(self._completion("never seen" * 100_000).encode())
+            self._send(packed, headers={"Content-Encoding": "gzip"})
         elif fault == "cut":
             self._send(self._completion("never seen")[:60])
-        elif fault == "half":
-            self._send(self._completion("never seen"), promised=10_000)
-            self.close_connection = True
         elif fault == "foreign":
             self._send('{"result": "a JSON of some other service"}')
         elif fault == "no choices":
@@ -190,31 +196,51 @@ class _Handler(BaseHTTPRequestHandler):
                 "prose": "I would rather not say.",
                 "half an answer": reply[: len(reply) // 2],
                 "empty": "",
+                "refusal": None,
             }
             with self.server.lock:
                 self.server.answered[prompt] += 1
                 self.server.paid[body] += 1
             finish = fault if fault in ("length", "content_filter") else "stop"
             text = faulty.get(str(fault), reply)
+            refusal = "I cannot help with that." if fault == "refusal" else None
             counted = fault != "uncounted"
-            self._send(self._completion(text, finish, counted), kind="text/plain" if fault == "plain" else "")
+            answer = self._completion(text, finish, counted, refusal)
+            self._send(answer, kind="text/plain" if fault == "plain" else "")
 
-    def _completion(self, text: str, finish: str = "stop", counted: bool = True) -> str:
-        message = {"role": "assistant", "content": text}
+    def _break_off(self, fault: str) -> None:
+        if fault == "drip":
+            self._send("", promised=HUGE)
+            while not self._alone():  # until the client has had enough
+                self.wfile.write(b" ")
+                self.server.gate.wait(0.01)
+        elif fault == "slow":
+            self.server.wait_for_gate()
+        elif fault == "reset":
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.connection.close()
+        else:
+            self._send(self._completion("never seen"), promised=10_000)
+        self.close_connection = True
+
+    def _completion(
+        self, text: str | None, finish: str = "stop", counted: bool = True, refusal: str | None = None
+    ) -> str:
+        message = {"role": "assistant", "content": text, **({"refusal": refusal} if refusal else {})}
         choice = {"index": 0, "message": message, "finish_reason": finish}
         usage = {"usage": {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}} if counted else {}
         return json.dumps({"id": "1", "object": "chat.completion", "model": "tiny-1", "choices": [choice], **usage})
 
     def _send(
         self,
-        text: str,
+        content: str | bytes,
         *,
         status: int = 200,
         kind: str = "",
         promised: int | None = None,
         headers: dict[str, str] | None = None,
     ) -> None:
-        data = text.encode()
+        data = content.encode() if isinstance(content, str) else content
         self.send_response(status)
         self.send_header("Content-Type", kind or "application/json")
         self.send_header("Content-Length", str(promised or len(data)))

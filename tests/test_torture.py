@@ -6,14 +6,18 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from random import Random
 
 import pytest
+import torture_llm
+
+from kg2rag.compute.llm import connection
 
 PROGRAM = Path(__file__).resolve().parent.parent / "eval" / "torture.py"
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-@pytest.mark.parametrize(("attack", "cases", "rows"), [("kill", 8, 4), ("builders", 1, 1)])
+@pytest.mark.parametrize(("attack", "cases", "rows"), [("kill", 10, 5), ("builders", 1, 1)])
 def test_nothing_is_lost_or_wrong(attack: str, cases: int, rows: int) -> None:
     run = subprocess.run(
         [sys.executable, str(PROGRAM), attack, "--cases", str(cases), "--no-write"],
@@ -39,3 +43,30 @@ def test_a_flipped_bit_of_the_store_is_mended() -> None:
     )
     (store,) = (line for line in run.stdout.splitlines() if line.split()[1:2] == ["store"])
     assert store.split()[2:] == ["3", "3", "0", "0"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "came"),
+    [("429", [1, 1]), ("drip", [1, 1]), ("refusal", [0, 2]), ("injected prompt", [0, 2]), ("limit of calls", [0, 2])],
+)
+def test_a_fault_of_a_language_model_costs_no_triple_and_no_second_call(kind: str, came: list[int]) -> None:
+    with torture_llm.logged():
+        tally = torture_llm.faults(kind, 2, Random(0))
+    assert [tally[torture_llm.RIGHT], tally[torture_llm.CLEAR], tally[torture_llm.WRONG]] == [*came, 0]
+
+
+def test_a_key_that_leaks_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "_hidden", lambda text, _: text)
+    with torture_llm.logged():
+        assert torture_llm.faults("429", 2, Random(0)) == {torture_llm.WRONG: 2}
+
+
+def test_a_failure_that_is_stored_as_an_empty_answer_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    empty = '{"choices": [{"message": {"content": "{\\"triples\\": [], \\"entities\\": []}"}}]}'
+
+    def ask(*_: object) -> connection.Reply:
+        return connection._reply(empty.encode(), 1, "none")
+
+    monkeypatch.setattr("kg2rag.compute.llm.model.ask", ask)
+    with torture_llm.logged():
+        assert torture_llm.faults("500", 2, Random(0)) == {torture_llm.WRONG: 2}

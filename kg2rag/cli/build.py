@@ -36,18 +36,24 @@ class ModelOptions:
     max_tokens: Annotated[int, _option(min=1, help="Of an answer.")] = 2048
     concurrency: Annotated[int, _option(min=1, help="Requests at a time.")] = 8
     rpm: Annotated[float | None, _option(help="Requests a minute, retries included.")] = None
-    timeout: Annotated[float, _option(help="Seconds.")] = 60.0
+    timeout: Annotated[float, _option(help="Seconds without a byte.")] = 60.0
+    deadline: Annotated[float, _option(help="Seconds for a whole answer.")] = 600.0
+    max_calls: Annotated[int | None, _option(min=1, help="Send no more requests, retries included.")] = None
+    max_cost: Annotated[float | None, _option(help="Spend no more; needs both prices.")] = None
     prompt_price: Annotated[float | None, _option(help="Per million tokens.")] = None
     completion_price: Annotated[float | None, _option(help="Per million tokens.")] = None
 
     def open(self, extractor: str) -> ChatModel:
         """The model's endpoint; ValueError where it is not named."""
-        from kg2rag.compute import ChatModel
+        from kg2rag.compute import ChatModel, Spending
 
         if self.base_url is None or self.model is None:
             raise ValueError(f"--extractor {extractor} asks a language model: give --base-url and --model.")
         key = None if self.api_key_env in ("none", "") else self.api_key_env
-        return ChatModel(**asdict(self) | {"api_key_env": key})
+        options = asdict(self)
+        limits = options.pop("max_calls"), options.pop("max_cost")
+        spending = None if limits == (None, None) else Spending(*limits)
+        return ChatModel(**options | {"api_key_env": key, "spending": spending})
 
 
 @spread(dataset="bundled")

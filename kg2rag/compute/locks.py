@@ -2,19 +2,25 @@
 
 Process ids tell nothing across containers, and are given to others again; a lock is seen by all that share the disk.
 Where there are no such locks (Windows, some network disks), everything counts as not locked.
+
+A lease is a file of one process in a folder, locked until that process ends.
 """
 
 from __future__ import annotations
 
 import os
+import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
+
+_leases: dict[tuple[Path, int], Path] = {}
+"""The leases of this process by folder and process: a forked one takes its own."""
 
 
 def take(path: Path, *, shared: bool = False, wait: bool = True) -> int | None:
@@ -74,3 +80,32 @@ def held(path: Path, *, shared: bool = False) -> Iterator[None]:
         yield
     finally:
         release(handle)
+
+
+def lease(folder: Path) -> None:
+    """Take a lease in a folder, once for each process; none where the folder may not be written."""
+    if (folder, os.getpid()) not in _leases:
+        file = _leases[folder, os.getpid()] = folder / uuid.uuid4().hex
+        with suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+            file.touch()
+            take(file)  # never given back: the system does, when the process ends
+
+
+def leased_since(folder: Path) -> float:
+    """When the oldest lease of another living process was taken; infinite where there is none.
+
+    Leases of processes that have ended are deleted.
+    """
+    since = float("inf")
+    for file in sorted(folder.glob("*")):
+        if file == _leases.get((folder, os.getpid())):
+            continue
+        try:
+            if taken(file):
+                since = min(since, file.stat().st_mtime)
+            else:
+                file.unlink()
+        except FileNotFoundError:
+            continue
+    return since

@@ -19,7 +19,6 @@ import os
 import re
 import stat
 import time
-import uuid
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
@@ -38,8 +37,6 @@ USERS, GATE = ".users", ".gate"
 verified: set[Path] = set()
 _seen: dict[Path, dict[str, tuple[int, int, int]]] = {}
 """Entry -> name of each file -> its bytes, time of modification and number when it was verified."""
-_leases: dict[tuple[Path, int], Path] = {}
-"""The locked file of this process in `.users`, by root and process: a forked one takes its own."""
 LARGE = 8 << 20
 """Bytes from which a file is not read as long as size and time agree. Writing so many takes longer than a tick of the
 file system's clock, so no later change has the same time."""
@@ -177,8 +174,7 @@ class Store:
     def _use(self, path: Path) -> None:
         """Note that this process uses an entry from now on, before it reads it."""
         root = self.root.absolute()
-        if (root, os.getpid()) not in _leases:
-            _leases[root, os.getpid()] = _lease(root / USERS)
+        locks.lease(root / USERS)
         with locks.held(root / GATE, shared=True), suppress(OSError):  # a store that may only be read is not pruned
             now = time.time()
             os.utime(path / MANIFEST, (now, now))
@@ -223,7 +219,7 @@ class Store:
 
         What another living process has opened is kept.
         """
-        limit = min(time.time() - older_than_days * 86_400, self._in_use_since())
+        limit = min(time.time() - older_than_days * 86_400, locks.leased_since(self.root.absolute() / USERS))
         entries = size = 0
         for entry in list(self.entries()):
             if entry.used <= limit:
@@ -233,31 +229,6 @@ class Store:
                         entries, size = entries + 1, size + entry.size
         size += sum(remove_leftovers(folder) for folder in self.root.glob("*/"))
         return entries, size
-
-    def _in_use_since(self) -> float:
-        """When the oldest of the other living processes that use the store began to; infinite where there is none."""
-        since = float("inf")
-        for lease in sorted((self.root.absolute() / USERS).glob("*")):
-            if lease == _leases.get((self.root.absolute(), os.getpid())):
-                continue
-            try:
-                if locks.taken(lease):
-                    since = min(since, lease.stat().st_mtime)
-                else:
-                    lease.unlink()
-            except FileNotFoundError:
-                continue
-        return since
-
-
-def _lease(folder: Path) -> Path:
-    """A new file, locked until this process ends; not there where the store may not be written."""
-    file = folder / uuid.uuid4().hex
-    with suppress(OSError):
-        folder.mkdir(parents=True, exist_ok=True)
-        file.touch()
-        locks.take(file)  # never given back: the system does, when the process ends
-    return file
 
 
 def _used_after(path: Path, limit: float) -> bool:

@@ -7,8 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
 
-from kg2rag.compute.encoder import Role, SentenceEncoder, rows_of, well_formed
+from kg2rag.compute.encoder import SentenceEncoder, well_formed
 from kg2rag.compute.hardware import threads
+from kg2rag.compute.passes import Role, rows_of
 from kg2rag.compute.store import Store
 from kg2rag.compute.vectors import batches_of
 from kg2rag.types import IntArray, Matrix

@@ -18,7 +18,8 @@ from transformers import BatchEncoding
 
 from kg2rag.compute import DEFAULT_MODEL, SentenceEncoder, Store, encode_tokens, processor
 from kg2rag.compute import encoder as embedding
-from kg2rag.compute.encoder import PROBE, rows_of
+from kg2rag.compute.encoder import PROBE
+from kg2rag.compute.passes import rows_of
 from kg2rag.compute.vectors import VectorCache
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.types import Matrix

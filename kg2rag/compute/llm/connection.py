@@ -2,7 +2,8 @@
 
 Retries, exponential back-off, jitter and `Retry-After` are those of the client [1]: 0.5 s, doubled up to 8 s, minus up
 to a quarter; a `Retry-After` above two minutes ends the retries. The client does not retry a successful answer that is
-no chat completion (half a body, a proxy's page, no choices): it is therefore given the status of a bad gateway.
+no chat completion (half a body, a proxy's page, no choices) or not complete in time: it is therefore given the status
+of a bad gateway, or of its time-out.
 
 [1] https://github.com/openai/openai-python#retries
 """
@@ -12,12 +13,14 @@ from __future__ import annotations
 import os
 import threading
 import time
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
 
+from kg2rag.compute.llm import bounded
 from kg2rag.compute.llm.outcomes import CompletionError, Failure, Kind
+from kg2rag.compute.llm.spending import SpendingLimitError, Tariff
 
 if TYPE_CHECKING:
     import openai
@@ -85,18 +88,38 @@ def limit_of(endpoint: str, per_minute: float) -> RateLimit:  # noqa: ARG001 - t
     return RateLimit(per_minute)
 
 
-def connect(base_url: str, key: str, timeout: float, retries: int, rpm: float | None = None) -> openai.OpenAI:
-    """A client of an endpoint, with at most `rpm` requests a minute; ImportError says how to install the client."""
+def connect(
+    base_url: str,
+    key: str,
+    timeout: float,
+    retries: int,
+    *,
+    deadline: float,
+    rpm: float | None = None,
+    tariff: Tariff | None = None,
+) -> openai.OpenAI:
+    """A client of an endpoint, with at most `rpm` requests a minute; ImportError says how to install the client.
+
+    `timeout` and `deadline` as of `ChatModel`; `tariff` is asked before each request, retries included.
+    """
     try:
         import openai
     except ImportError as error:
         raise ImportError("Language models need the openai client: pip install 'kg2rag[llm]'.") from error
 
-    hooks: dict[str, list[Any]] = {"response": [_refuse_damaged]}
+    hooks: dict[str, list[Any]] = {"request": [], "response": [partial(_receive, deadline=deadline, tariff=tariff)]}
+    if tariff is not None:
+        hooks["request"].append(partial(_reserve, tariff=tariff))
     if rpm is not None:
-        hooks["request"] = [limit_of(base_url, rpm).wait]
-    http_client = openai.DefaultHttpxClient(event_hooks=hooks, timeout=timeout)
-    return openai.OpenAI(base_url=base_url, api_key=key, timeout=timeout, max_retries=retries, http_client=http_client)
+        hooks["request"].append(limit_of(base_url, rpm).wait)
+    return openai.OpenAI(
+        base_url=base_url,
+        api_key=key,
+        timeout=timeout,
+        max_retries=retries,
+        default_headers={"Accept-Encoding": "identity"},
+        http_client=openai.DefaultHttpxClient(event_hooks=hooks, timeout=timeout),
+    )
 
 
 def api_key(variable: str | None) -> str:
@@ -117,8 +140,10 @@ def api_key(variable: str | None) -> str:
     return key
 
 
-def ask(client: openai.OpenAI, body: dict[str, Any]) -> Reply:
+def ask(client: openai.OpenAI, body: dict[str, Any], tariff: Tariff | None = None) -> Reply:
     """Send one request, with the client's retries; CompletionError where there is no usable answer.
+
+    `tariff` is that of the client.
 
     The openai exception, which quotes the server, is not chained to it.
     """
@@ -131,20 +156,45 @@ def ask(client: openai.OpenAI, body: dict[str, Any]) -> Reply:
         )
     except openai.APIError as error:
         failure = _failure(error, client)
+    except openai.OpenAIError as error:
+        if not isinstance(limit := error.__cause__, SpendingLimitError):
+            raise
+        failure = Failure("limit", str(limit), limit.sent)
     else:
         return _reply(raw.http_response.content, raw.retries_taken + 1, client.api_key)
+    finally:
+        if tariff is not None:
+            tariff.spending.settle(None)
     raise CompletionError(failure)
 
 
-def _refuse_damaged(response: Any) -> None:
-    """Response hook: give a damaged answer the status that makes the client retry."""
-    response.read()
-    if response.is_success:
+def _reserve(request: Any, tariff: Tariff) -> None:
+    """Request hook: send nothing beyond the limits of spending. The client retries no error of its own class."""
+    import openai
+
+    try:
+        tariff.spending.reserve(tariff.most(request.read()))
+    except SpendingLimitError as error:
+        error.sent = _sent(request)
+        raise openai.OpenAIError(str(error)) from error
+
+
+def _receive(response: Any, deadline: float, tariff: Tariff | None) -> None:
+    """Response hook: read an answer within its limits; give a damaged one the status that makes the client retry."""
+    damage = bounded.read(response, deadline)
+    paid = None if response.is_success else 0.0
+    if response.is_success and damage is None:
         try:
-            _Answer.model_validate_json(response.content)
+            tokens = _Answer.model_validate_json(response.content).usage or _Tokens()
         except ValidationError as error:
-            response.extensions[_DAMAGE] = f"the answer is no chat completion ({complaints(error)})"
-            response.status_code = 502
+            damage = ("response", f"the answer is no chat completion ({complaints(error)})")
+        else:
+            paid = tariff and tariff.paid(tokens.prompt_tokens, tokens.completion_tokens)
+    if damage is not None:
+        response.extensions[_DAMAGE] = damage
+        response.status_code = 504 if damage[0] == "timeout" else 502
+    if tariff is not None:
+        tariff.spending.settle(paid)
 
 
 def _reply(content: bytes, attempts: int, key: str) -> Reply:
@@ -170,15 +220,20 @@ def _failure(error: openai.APIError, client: openai.OpenAI) -> Failure:
     elif isinstance(error, openai.APIStatusError):
         damage = error.response.extensions.get(_DAMAGE)
         if damage is not None:
-            kind, reason = "response", str(damage)
+            kind, reason = damage
         else:
             kind = _KINDS.get(error.status_code, "server" if error.status_code >= 500 else "request")
             reason = f"HTTP {error.status_code}: {_said(error)}"
     else:
         kind, reason = "connection", f"{error.__cause__ or error}"
-    sent = int(error.request.headers.get("x-stainless-retry-count", 0)) + 1
+    sent = _sent(error.request) + 1
     reason = _hidden(reason, client.api_key)  # before cutting: half a key is a secret too
     return Failure(kind, reason if len(reason) <= _LONGEST else f"{reason[:_LONGEST]}…", sent)
+
+
+def _sent(request: Any) -> int:
+    """How many requests for the same prompt were sent before."""
+    return int(request.headers.get("x-stainless-retry-count", 0))
 
 
 def _said(error: openai.APIStatusError) -> str:

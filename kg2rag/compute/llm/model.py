@@ -21,6 +21,7 @@ from pydantic import BaseModel
 from kg2rag.compute.llm.connection import Reply, api_key, ask, connect
 from kg2rag.compute.llm.exchange import Prompt, Structured, demand, messages_of, read
 from kg2rag.compute.llm.outcomes import Completion, CompletionError, Failure, Outcome, Usage
+from kg2rag.compute.llm.spending import Spending, Tariff
 from kg2rag.compute.store import Store
 from kg2rag.types import Count, Natural, above, check
 
@@ -54,6 +55,10 @@ class ChatModel:
         and limit share it.
     retries : further attempts after the first, per prompt.
     timeout : seconds without a byte after which an attempt fails.
+    deadline : seconds after which an attempt fails whose answer is not complete, counted from its headers on. Answers
+        of more than 4 MiB fail as well.
+    spending : limits of requests and cost for this model and all others that are given the same object; a prompt beyond
+        them is a failure of kind "limit". Stored answers are free.
     prompt_price, completion_price : per million tokens; costs are None if one is None.
     cache_as : the endpoint's name in the cache key, for a server whose address changes; `base_url` if None.
     again : how often the same prompts were sent before and answered unusably; part of the cache key. From 1 on, the
@@ -74,6 +79,8 @@ class ChatModel:
     rpm: float | None = field(default=None, repr=False)
     retries: Natural = field(default=5, repr=False)
     timeout: float = field(default=60.0, repr=False)
+    deadline: float = field(default=600.0, repr=False)
+    spending: Spending | None = field(default=None, repr=False, compare=False)
     prompt_price: float | None = field(default=None, repr=False)
     completion_price: float | None = field(default=None, repr=False)
     cache_as: str | None = None
@@ -88,7 +95,9 @@ class ChatModel:
             )
         if url.scheme not in ("http", "https") or not url.hostname:
             raise ValueError(f"base_url {self.base_url!r} is no address. Give one such as http://localhost:8000/v1.")
-        check(self, timeout=above(0), rpm=above(0))
+        check(self, timeout=above(0), deadline=above(0), rpm=above(0))
+        if self._tariff is not None:
+            self._tariff.most(json.dumps(self.request("")).encode())  # ValueError where a limit of cost cannot be kept
 
     @overload
     def complete(self, prompt: Prompt) -> Completion[None]: ...
@@ -162,7 +171,7 @@ class ChatModel:
 
         def buy(folder: Path) -> None:
             nonlocal bought
-            reply = ask(self._client, body)
+            reply = ask(self._client, body, self._tariff)
             (folder / _REPLY).write_text(reply.model_dump_json(), encoding="utf-8")
             bought = True
 
@@ -192,9 +201,16 @@ class ChatModel:
             most = None if most is None else 2 * most
         return {"temperature": temperature, "seed": seed, "max_tokens": most}
 
+    @property
+    def _tariff(self) -> Tariff | None:
+        return self.spending and Tariff(self.spending, self.prompt_price, self.completion_price)
+
     @cached_property
     def _client(self) -> openai.OpenAI:
-        client = connect(self.base_url, api_key(self.api_key_env), self.timeout, self.retries, self.rpm)
+        key, tariff = api_key(self.api_key_env), self._tariff
+        client = connect(
+            self.base_url, key, self.timeout, self.retries, deadline=self.deadline, rpm=self.rpm, tariff=tariff
+        )
         weakref.finalize(self, client.close)  # connections that are kept alive end with the model
         return client
 

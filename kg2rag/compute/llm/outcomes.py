@@ -8,7 +8,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 Parsed = TypeVar("Parsed", covariant=True)
 
-Kind = Literal["timeout", "connection", "rate limit", "server", "response", "request", "access", "output"]
+Kind = Literal["timeout", "connection", "rate limit", "server", "response", "request", "access", "limit", "output"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,9 @@ class Failure:
     Attributes
     ----------
     kind : "timeout", "connection", "rate limit" (429), "server" (5xx) and "response" (a damaged answer) outlasted all
-        retries; "request" was refused (other 4xx); "access" is a wrong key, address or model name; "output" means that
-        the model answered something else than was requested. Only "output" is stored: if sent again, the prompt would
+        retries; "request" was refused (other 4xx); "access" is a wrong key, address or model name; "limit" means that
+        it was not sent, since it could go beyond a limit of spending; "output", that the model answered something else
+        than was requested. Only "output" is stored: if sent again, the prompt would
         get the same answer at the same price.
     reason : one sentence; never holds an API key.
     prompt_tokens, completion_tokens : of an answer that was paid for but is unusable; 0 if there was none.

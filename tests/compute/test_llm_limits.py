@@ -1,0 +1,149 @@
+"""Limits of an answer, in time and size, and of spending, in requests and cost."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from llm_server import MORE_FAULTS, ChatServer, first, serving
+
+from kg2rag.compute import ChatModel, Completion, Failure, Store
+from kg2rag.compute.llm import Spending
+
+PRICES = {"prompt_price": 1e6, "completion_price": 1e6}  # one a token
+ANSWER = 10  # tokens, as the server counts them: 7 and 3
+PROMPTS = [f"p{i}" for i in range(12)]
+Maker = Callable[..., ChatModel]
+
+
+@pytest.fixture
+def model_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Maker:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.02)
+
+    def make(server: ChatServer, **given: Any) -> ChatModel:
+        return ChatModel(server.url, "tiny", None, **{"store": Store(tmp_path / "store"), "timeout": 600.0} | given)
+
+    return make
+
+
+def kinds(outcomes: list[Any]) -> list[str]:
+    return [outcome.kind if isinstance(outcome, Failure) else "answered" for outcome in outcomes]
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind", "says"),
+    [
+        ("drip", "timeout", "the answer was not complete after 0.2 seconds"),
+        ("huge", "response", "the answer has more than 4,194,304 bytes"),
+        ("gzip", "response", "the answer is compressed (gzip), which was not asked for"),
+    ],
+)
+def test_an_answer_beyond_a_limit_is_a_failure_that_says_so(model_of: Maker, fault: str, kind: str, says: str) -> None:
+    with serving(fault=first(fault, 99)) as server:
+        (failure,) = model_of(server, retries=1, deadline=0.2).complete_many(["p"])
+    assert isinstance(failure, Failure)
+    assert (failure.kind, failure.reason, failure.attempts, server.requests["p"]) == (kind, says, 2, 2)
+
+
+@pytest.mark.parametrize("fault", [fault for fault in MORE_FAULTS if fault != "429 dated"])
+def test_one_that_passes_is_retried(model_of: Maker, fault: str) -> None:
+    with serving(fault=first(fault)) as server:
+        limits = {"deadline": 0.5, "retries": 1000} if fault == "drip" else {}
+        assert model_of(server, **limits).complete("p").attempts >= 2
+
+
+def test_an_answer_of_many_bytes_within_the_limits_is_read(model_of: Maker) -> None:
+    with serving(lambda _: "x" * 4_000_000) as server:
+        assert len(model_of(server).complete("p").text) == 4_000_000
+
+
+@pytest.mark.parametrize("concurrency", [1, 8])
+def test_no_more_requests_are_sent_than_allowed(model_of: Maker, concurrency: int) -> None:
+    with serving() as server:
+        spending = Spending(max_calls=5)
+        outcomes = model_of(server, spending=spending, concurrency=concurrency).complete_many(PROMPTS)
+        assert (server.requests.total(), spending.calls) == (5, 5)
+    assert sorted(kinds(outcomes)) == ["answered"] * 5 + ["limit"] * 7
+    failure = next(one for one in outcomes if isinstance(one, Failure))
+    assert (failure.reason, failure.attempts) == ("the limit of 5 calls is reached", 0)
+
+
+def test_retries_count_as_requests(model_of: Maker) -> None:
+    with serving(fault=first("500", 9)) as server:
+        (failure,) = model_of(server, spending=Spending(max_calls=3)).complete_many(["p"])
+        assert server.requests.total() == 3
+    assert (failure.kind, failure.attempts) == ("limit", 3)
+
+
+def test_a_later_run_goes_on_where_the_limit_was_reached_and_pays_for_nothing_twice(model_of: Maker) -> None:
+    with serving() as server:
+        model_of(server, spending=Spending(max_calls=5)).complete_many(PROMPTS)
+        spending = Spending(max_calls=7)
+        outcomes = model_of(server, spending=spending).complete_many(PROMPTS)
+        assert kinds(outcomes) == ["answered"] * 12
+        assert set(server.paid.values()) == {1}
+    assert spending.calls == 7
+
+
+def test_models_that_share_the_limits_share_what_is_left(model_of: Maker) -> None:
+    spending = Spending(max_calls=3)
+    with serving() as server:
+        for seed in (0, 1):
+            model_of(server, spending=spending, seed=seed).complete_many(PROMPTS[:2])
+        assert server.requests.total() == 3
+
+
+@pytest.mark.parametrize("concurrency", [1, 8])
+def test_no_more_is_spent_than_allowed_and_no_call_less_than_that_permits(model_of: Maker, concurrency: int) -> None:
+    with serving() as server:
+        plain = model_of(server, max_tokens=5, structured="prompt", **PRICES)
+        most = plain_most(plain)
+        limit = most + 4 * ANSWER  # the fifth call may cost `most`, and then nothing more fits
+        spending = Spending(max_cost=limit)
+        model = model_of(server, max_tokens=5, concurrency=concurrency, spending=spending, **PRICES)
+        outcomes = model.complete_many(PROMPTS)
+        assert server.requests.total() == 5
+    assert sorted(kinds(outcomes)) == ["answered"] * 5 + ["limit"] * 7
+    assert spending.cost == 5 * ANSWER <= limit
+    reason = next(one.reason for one in outcomes if isinstance(one, Failure))
+    assert reason.endswith(f"could go beyond the cost limit of {limit:g}: 50 is spent")
+
+
+def plain_most(model: ChatModel) -> int:
+    """The bytes of the longest request, as the client writes it, and the tokens of the answer."""
+    bodies = [json.dumps(model.request(prompt), separators=(",", ":")) for prompt in PROMPTS]
+    return max(map(len, bodies)) + 5
+
+
+def test_what_may_have_been_paid_counts_as_paid_and_what_was_refused_does_not(model_of: Maker) -> None:
+    costs = {}
+    for fault in ("500", "reset", "cut", "uncounted"):
+        with serving(fault=first(fault)) as server:
+            spending = Spending(max_cost=1e6)
+            completion = model_of(server, seed=len(costs), max_tokens=5, spending=spending, **PRICES).complete("p")
+            assert isinstance(completion, Completion)
+            costs[fault] = spending.cost
+    assert costs["500"] == ANSWER
+    assert costs["reset"] > ANSWER + 5
+    assert costs["cut"] > ANSWER + 5
+    assert costs["uncounted"] > ANSWER + 5
+
+
+def test_a_limit_of_cost_that_cannot_be_kept_is_refused_before_anything_is_sent(model_of: Maker) -> None:
+    with serving() as server:
+        with pytest.raises(ValueError, match="needs both prices"):
+            model_of(server, spending=Spending(max_cost=1.0))
+        with pytest.raises(ValueError, match="needs max_tokens"):
+            model_of(server, spending=Spending(max_cost=1.0), max_tokens=None, **PRICES)
+    with pytest.raises(ValueError, match="max_calls must be at least 1"):
+        Spending(max_calls=0)
+
+
+def test_a_model_with_limits_stays_in_its_process(model_of: Maker) -> None:
+    with serving() as server, pytest.raises(TypeError, match="hold within one process"):
+        pickle.dumps(model_of(server, spending=Spending(max_calls=1)))
