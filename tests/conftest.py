@@ -43,6 +43,12 @@ def shared_golden() -> Path:
 
 
 @pytest.fixture(scope="session")
+def shared_exports() -> Path:
+    """The folder of graphs that other tools wrote; missing, it fails in CI and skips elsewhere."""
+    return _shared("exports")
+
+
+@pytest.fixture(scope="session")
 def session_store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     """A store that all tests and all workers of the session share, so that no text is encoded twice."""
     base = tmp_path_factory.getbasetemp()

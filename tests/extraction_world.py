@@ -34,7 +34,11 @@ def triples(count: int) -> tuple[Triple, ...]:
 
 
 def reply(question: str) -> str:
-    """What the model answers to a question of the style "openie" or "kg2rag"."""
+    """What the model answers to a question of the style "openie", "kg2rag" or "typed"."""
+    if question.startswith("Passage: "):
+        facts = [dict(zip(("source", "relation", "target"), fact, strict=True)) for fact in _FACT.findall(question)]
+        names = [{"name": name} for name in dict.fromkeys(_NAME.findall(question))]
+        return json.dumps({"entities": names, "relations": facts})
     if "Entities: " in question or question.startswith("Title: "):
         return json.dumps({"triples": _FACT.findall(question)})
     return json.dumps({"entities": list(dict.fromkeys(_NAME.findall(question)))})

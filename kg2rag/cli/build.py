@@ -3,65 +3,30 @@
 from __future__ import annotations
 
 import signal
-from dataclasses import asdict, dataclass
-from functools import partial
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kg2rag.cli.model_options import ModelOptions, TypeOptions
 from kg2rag.cli.options import DataOptions, spread
 
 if TYPE_CHECKING:
-    from kg2rag.compute import ChatModel
     from kg2rag.extraction.prompted import ExtractionRun, PromptedTriples
     from kg2rag.types import Corpus
 
 SOME_FAILED = 3
 INTERRUPTED = 130
-_option = partial(typer.Option, rich_help_panel="Language model")
-
-
-@dataclass(frozen=True)
-class ModelOptions:
-    """The options of a language model."""
-
-    base_url: Annotated[str | None, _option(help="OpenAI-compatible endpoint, with its /v1.")] = None
-    model: Annotated[str | None, _option(help="Its name there.")] = None
-    api_key_env: Annotated[str, _option(help="Environment variable with the key; none for no key.")] = "OPENAI_API_KEY"
-    structured: Annotated[Literal["json_schema", "json_object", "prompt"], _option(help="How JSON is requested.")] = (
-        "json_schema"
-    )
-    temperature: Annotated[float, _option(min=0)] = 0.0
-    max_tokens: Annotated[int, _option(min=1, help="Of an answer.")] = 2048
-    concurrency: Annotated[int, _option(min=1, help="Requests at a time.")] = 8
-    rpm: Annotated[float | None, _option(help="Requests a minute, retries included.")] = None
-    timeout: Annotated[float, _option(help="Seconds without a byte.")] = 60.0
-    deadline: Annotated[float, _option(help="Seconds for a whole answer.")] = 600.0
-    max_calls: Annotated[int | None, _option(min=1, help="Send no more requests, retries included.")] = None
-    max_cost: Annotated[float | None, _option(help="Spend no more; needs both prices.")] = None
-    prompt_price: Annotated[float | None, _option(help="Per million tokens.")] = None
-    completion_price: Annotated[float | None, _option(help="Per million tokens.")] = None
-
-    def open(self, extractor: str) -> ChatModel:
-        """The model's endpoint; ValueError where it is not named."""
-        from kg2rag.compute import ChatModel, Spending
-
-        if self.base_url is None or self.model is None:
-            raise ValueError(f"--extractor {extractor} asks a language model: give --base-url and --model.")
-        key = None if self.api_key_env in ("none", "") else self.api_key_env
-        options = asdict(self)
-        limits = options.pop("max_calls"), options.pop("max_cost")
-        spending = None if limits == (None, None) else Spending(*limits)
-        return ChatModel(**options | {"api_key_env": key, "spending": spending})
 
 
 @spread(dataset="bundled")
 def build(
     data: DataOptions,
     chat: ModelOptions,
+    types: TypeOptions,
     extractor: Annotated[
-        str, typer.Option(help="openie or kg2rag (by a language model), or any --graph that `kg2rag compare` takes.")
+        str, typer.Option(help="openie, kg2rag or typed (by a language model), or any --graph of `kg2rag compare`.")
     ] = "mentions",
     out: Annotated[Path | None, typer.Option(help="Folder of the graph; not needed with --plan.")] = None,
     plan: Annotated[bool, typer.Option("--plan", help="Say what it would take and send nothing.")] = False,
@@ -87,16 +52,21 @@ def build(
     from kg2rag.extraction.sources import parse
     from kg2rag.knowledge.graph.folder import check_free, write_failures, write_graph
 
-    asked = PromptedTriples(chat.open(extractor), extractor, limit) if extractor in STYLES else None
-    if asked is None:
-        only = {"limit": limit, "retry-failed": retry_failed, "base-url": chat.base_url, "model": chat.model}
-        if wrong := [name for name, value in only.items() if value]:
-            raise ValueError(f"--{wrong[0]} is for language models: --extractor {' or '.join(STYLES)}.")
-    source = asked or parse(extractor)
+    types.check(extractor)
+    model = chat.open(f"--extractor {extractor}") if extractor in STYLES else None
+    only = {"limit": limit, "retry-failed": retry_failed, "base-url": chat.base_url, "model": chat.model}
+    if model is None and (wrong := [name for name, value in only.items() if value]):
+        raise ValueError(f"--{wrong[0]} is for language models: --extractor {' or '.join(STYLES)}.")
+    source = None if model else parse(extractor)
     if out is None and not plan:
         raise ValueError("Give --out, the folder for the graph (or --plan, to see what it would take).")
     questions = data.load()
     corpus = questions.corpus
+    asked = None
+    if model is not None:
+        style = types.style(extractor, model, corpus, send=not plan, retry_failed=retry_failed)
+        source = asked = PromptedTriples(model, style, limit, merge_descriptions=types.merge_descriptions)
+    assert source is not None
     if plan:
         free = f"{len(corpus):,} passages; no language model is used, nothing is paid."
         typer.echo(asked.plan(corpus, retry_failed=retry_failed) if asked else free)

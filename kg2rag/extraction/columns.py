@@ -50,6 +50,7 @@ class TripleColumns(Sequence[Triple]):
     names, relations, passage_ids : the texts that occur, in any order, each once.
     heads, tails : codes into `names`. relation_codes, passage_codes : into `relations` and `passage_ids`.
     strengths, confidences : in the ranges of `Triple`, which whoever makes the columns has checked.
+    descriptions : the texts that occur. description_codes : into them; None where no triple is described.
     """
 
     names: Sequence[str]
@@ -61,6 +62,8 @@ class TripleColumns(Sequence[Triple]):
     passage_codes: Codes
     strengths: FloatArray
     confidences: FloatArray
+    descriptions: Sequence[str] = ("",)
+    description_codes: Codes | None = None
 
     @classmethod
     def of(cls, triples: Sequence[Triple]) -> TripleColumns:
@@ -68,27 +71,30 @@ class TripleColumns(Sequence[Triple]):
         if isinstance(triples, cls):
             return triples
         return cls.of_rows(
-            (each.head, each.relation, each.tail, each.passage_id, each.strength, each.confidence) for each in triples
+            (t.head, t.relation, t.tail, t.passage_id, t.strength, t.confidence, t.description) for t in triples
         )
 
     @classmethod
-    def of_rows(cls, rows: Iterable[tuple[str, str, str, str, float, float]]) -> TripleColumns:
+    def of_rows(cls, rows: Iterable[tuple[str, str, str, str, float, float, str]]) -> TripleColumns:
         """Triples given by their fields, which are read one after another; ValueError for one that is no `Triple`."""
         names: dict[str, int] = {}
         relations: dict[str, int] = {}
         passages: dict[str, int] = {}
+        descriptions: dict[str, int] = {"": 0}
         codes, weights = array("i"), array("d")
-        for head, relation, tail, passage, strength, confidence in rows:
+        for head, relation, tail, passage, strength, confidence, description in rows:
             codes.append(names.setdefault(head, len(names)))
             codes.append(relations.setdefault(relation, len(relations)))
             codes.append(names.setdefault(tail, len(names)))
             codes.append(passages.setdefault(passage, len(passages)))
+            codes.append(descriptions.setdefault(description, len(descriptions)))
             weights.append(strength)
             weights.append(confidence)
-        heads, labels, tails, places = np.array(codes, dtype=np.int32).reshape(-1, 4).T
+        heads, labels, tails, places, described = np.array(codes, dtype=np.int32).reshape(-1, 5).T
         strengths, confidences = np.array(weights, dtype=np.float64).reshape(-1, 2).T
         texts = list(names), list(relations), list(passages)
-        made = cls(*texts, heads, labels, tails, places, strengths, confidences)
+        about = (list(descriptions), described) if len(descriptions) > 1 else (("",), None)
+        made = cls(*texts, heads, labels, tails, places, strengths, confidences, *about)
         wrong = ~((strengths > 0) & (strengths <= 10) & (confidences > 0) & (confidences <= 1))
         if wrong.any():
             made[int(np.argmax(wrong))]  # raises, and says which and why
@@ -121,7 +127,11 @@ class TripleColumns(Sequence[Triple]):
                 (self.passage_ids, self.passage_codes),
             )
         )
-        return map(Triple, *texts, self.strengths[rows].tolist(), self.confidences[rows].tolist())
+        weights = self.strengths[rows].tolist(), self.confidences[rows].tolist()
+        if self.description_codes is None:
+            return map(Triple, *texts, *weights)
+        about = (self.descriptions[code] for code in self.description_codes[rows].tolist())
+        return map(Triple, *texts, *weights, about)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, tuple | TripleColumns):

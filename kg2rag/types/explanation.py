@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from kg2rag.text.templates import render
 from kg2rag.types.arrays import FloatArray
 from kg2rag.types.formulas import FORMULA, INNER, SOURCE, for_stage, sources
-from kg2rag.types.passages import Hit
+from kg2rag.types.passages import Hit, Triple
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
@@ -141,7 +141,7 @@ class Explanation:
                 Text(row["text"]),
                 Text(f"= {row['sum']}" if row["sum"] else "", style="dim"),
                 Text(f"besides: {row['besides']}" if row["besides"] else "", style="dim"),
-                *(Text(f"{triple}  (strength {triple.strength:g})", style="green") for triple, _ in row["path"]),
+                *(Text(_stated(triple), style="green") for triple, _ in row["path"]),
             ]
             lines += [head, *(Padding(line, (0, 0, 0, 4), expand=False) for line in below if line)]
         lines += [Text(f"{GOLD} {id_}: {where}", style="bold yellow") for id_, where in self.missed().items()]
@@ -155,6 +155,12 @@ class Explanation:
         with console.capture() as captured:
             console.print(self)
         return captured.get()
+
+
+def _stated(triple: Triple) -> str:
+    """A triple of a path with its strength and, where it has one, its description on one line."""
+    about = " ".join(triple.description.split())
+    return f"{triple}  (strength {triple.strength:g}){about and f': {about}'}"
 
 
 def side_by_side(explanations: Mapping[str, Explanation]) -> Any:

@@ -47,7 +47,8 @@ class Query:
 class Triple:
     """A fact, and the passage that states it.
 
-    `strength`, in (0, 10], is that of the relation; `confidence`, in (0, 1], that of the extractor.
+    `strength`, in (0, 10], is that of the relation; `confidence`, in (0, 1], that of the extractor. `description` says
+    in a sentence how the two are related, where the source does; `relation` is its short name.
     """
 
     head: str
@@ -56,6 +57,7 @@ class Triple:
     passage_id: str
     strength: float = 5.0
     confidence: float = 1.0
+    description: str = ""
 
     def __post_init__(self) -> None:
         try:

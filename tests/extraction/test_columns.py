@@ -19,7 +19,14 @@ TRIPLES = (
 )
 texts = st.sampled_from(["a", "b", "c d", "\ud800"])
 triples = st.builds(
-    Triple, texts, texts, texts, st.sampled_from(["", "p0", "p1"]), st.sampled_from([0.1, 10.0]), st.just(0.3)
+    Triple,
+    texts,
+    texts,
+    texts,
+    st.sampled_from(["", "p0", "p1"]),
+    st.sampled_from([0.1, 10.0]),
+    st.just(0.3),
+    st.sampled_from(["", "Said so."]),
 )
 
 
@@ -56,6 +63,6 @@ def test_columns_of_other_triples_differ() -> None:
 
 
 def test_rows_that_are_no_triples_are_refused_as_triples_are() -> None:
-    rows = [("a", "r", "b", "p0", 5.0, 1.0), ("a", "r", "c", "p0", 11.0, 1.0)]
+    rows = [("a", "r", "b", "p0", 5.0, 1.0, ""), ("a", "r", "c", "p0", 11.0, 1.0, "")]
     with pytest.raises(ValueError, match=r"a -\[r\]-> c: strength 11.0 is outside \(0, 10\]"):
         TripleColumns.of_rows(rows)

@@ -20,6 +20,7 @@ from kg2rag.compute import ChatModel, Store
 from kg2rag.extraction import Extractor, Mention
 from kg2rag.extraction.prompted import STYLES, ExtractionError, PromptedTriples, PromptStep, PromptStyle
 from kg2rag.extraction.prompted.answers import Entities, Facts, clean_facts, clean_names
+from kg2rag.extraction.prompted.typed import Stated
 from kg2rag.types import Corpus, Passage, Triple
 
 
@@ -88,11 +89,12 @@ def test_the_worked_examples_are_right_answers_in_the_form_asked_for(style):
     for step in style.steps:
         for question, answer in step.examples:
             parsed = step.schema.model_validate_json(answer)
-            ends = (
-                parsed.entities
-                if isinstance(parsed, Entities)
-                else [end for h, _, t in parsed.triples for end in (h, t)]
-            )
+            if isinstance(parsed, Stated):
+                relations = [(one.source, one.relation, one.target) for one in parsed.relations]
+                assert {end for h, _, t in relations for end in (h, t)} <= {one.name for one in parsed.entities}
+            else:
+                relations = [] if isinstance(parsed, Entities) else parsed.triples
+            ends = parsed.entities if isinstance(parsed, Entities) else [end for h, _, t in relations for end in (h, t)]
             assert [end for end in ends if end not in question] == []
 
 
@@ -346,7 +348,7 @@ def test_a_style_of_ones_own_is_asked_as_it_says(server, extractor):
 
 
 def test_a_style_whose_last_step_names_no_triples_is_refused():
-    with pytest.raises(ValueError, match=r"ask for Entities\. Allowed: Facts, or Entities then Facts"):
+    with pytest.raises(ValueError, match=r"ask for Entities\. Allowed: Facts, Entities then Facts, or Stated"):
         PromptStyle("own", "passage", STYLES["openie"].steps[:1])
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -29,6 +31,13 @@ def test_a_hit_is_explained_by_stage_path_and_parts() -> None:
     assert "fastapi  0.91  hybrid" in text
     assert "= hybrid 1.3, graph 0" in text
     assert "FastAPI -[built on]-> Starlette  (strength 9)" in text
+
+
+def test_the_description_of_a_triple_is_shown_with_its_path() -> None:
+    told = replace(STEP, description="FastAPI subclasses\nStarlette & adds <types>.")
+    explained = replace(ranking(), paths={2: (told,)}).explain()
+    assert "Starlette  (strength 9): FastAPI subclasses Starlette & adds <types>." in str(explained)
+    assert "<small>FastAPI subclasses\nStarlette &amp; adds &lt;types&gt;.</small>" in explained._repr_html_()
 
 
 def test_a_formula_is_shown_with_the_numbers_of_the_hit() -> None:

@@ -22,6 +22,7 @@ from kg2rag.types import Corpus, Triple
 
 DEFAULT_STRENGTH = 5.0
 LEAST = 0.1  # the strength of a relation whose weight is 0 or below
+UNNAMED = "related to"
 NO_PASSAGE = "relations of no known passage, kept without one"
 
 
@@ -30,10 +31,11 @@ class Relation:
     """A relation between two entities; `weight` is as the export has it, None where it has none."""
 
     head: str
-    text: str
+    name: str
     tail: str
     weight: float | None
     chunks: tuple[str, ...]
+    description: str = ""
 
 
 def extraction_of(
@@ -58,8 +60,10 @@ def extraction_of(
     for relation, strength in zip(relations, _strengths(relations, notes), strict=True):
         passages = chunks.passages(relation.chunks, [relation.head, relation.tail], "relations", notes)
         notes[NO_PASSAGE] += not passages
+        said = relation.name or UNNAMED, relation.description
         triples += [
-            Triple(relation.head, relation.text, relation.tail, passage, strength) for passage in passages or [""]
+            Triple(relation.head, said[0], relation.tail, passage, strength, description=said[1])
+            for passage in passages or [""]
         ]
     counted = {cause: count for cause, count in notes.items() if count}
     return Extraction(tuple(triples), tuple(mentions), tuple(described), counted)

@@ -4,7 +4,8 @@ Read are `graph_chunk_entity_relation.graphml` (what its default storage writes)
 which chunks are found among our passages. Fields with several values are joined by "<SEP>". Releases from October 2025
 on keep a bounded number of chunk ids in the graph and all of them in `kv_store_entity_chunks.json` and
 `kv_store_relation_chunks.json`; those are read where they exist. Theirs [1]: an edge has no direction; keywords name
-its subject. Ours: the keywords are the relation, else its description.
+its subject, the description says what it is. Ours: the keywords are the relation's name, "related to" where there are
+none, as in what nano-graphrag writes in the same files.
 
 [1] Guo et al., "LightRAG: Simple and Fast Retrieval-Augmented Generation", arXiv 2410.05779.
 """
@@ -28,7 +29,6 @@ GRAPH = "graph_chunk_entity_relation.graphml"
 CHUNKS = "kv_store_text_chunks.json"
 ALL_CHUNKS = {"entities": "kv_store_entity_chunks.json", "relations": "kv_store_relation_chunks.json"}
 SEPARATOR = "<SEP>"
-UNNAMED = "related to"
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class LightRAG(FileSource):
     partial : count chunks that the corpus lacks, instead of raising; at least one must match even so.
     """
 
-    kind: ClassVar[str] = "lightrag-1"
+    kind: ClassVar[str] = "lightrag-2"
     by_id: ClassVar[bool] = True
 
     partial: bool = True
@@ -80,10 +80,11 @@ class LightRAG(FileSource):
         relations = [
             Relation(
                 names[head],
-                _relation(data),
+                ", ".join(_split(data.get("keywords"))),
                 names[tail],
                 _weight(data.get("weight"), f"{self.path}, edge {head!r} - {tail!r}"),
                 stated_in.get(SEPARATOR.join(sorted((str(head), str(tail))))) or _split(data.get("source_id")),
+                " ".join(_split(data.get("description"))),
             )
             for head, tail, data in graph.edges(data=True)
         ]
@@ -111,14 +112,6 @@ def _weight(value: object, where: str) -> float | None:
     if value is not None and not isinstance(value, int | float):
         raise DataError(f"{where}: weight is {value!r}; needed: a number.")
     return None if value is None else float(value)
-
-
-def _relation(data: Mapping[str, Any]) -> str:
-    """The keywords, else the description."""
-    for field in ("keywords", "description"):
-        if parts := _split(data.get(field)):
-            return ", ".join(parts) if field == "keywords" else " ".join(parts)
-    return UNNAMED
 
 
 def _split(value: object) -> tuple[str, ...]:

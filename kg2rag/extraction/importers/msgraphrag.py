@@ -2,7 +2,8 @@
 
 Read are entities, relationships and text_units [1], by their names of today (`entities.parquet`) or those of releases
 until 1.2 (`create_final_entities.parquet`), the earliest of which call an entity's title `name`. Theirs: a relationship
-has a description and a weight, but no name; ours: the description is the relation.
+has a description and a weight, but no name. Ours: it is "related to", unless somebody's own prompts or scripts brought
+a column that names it.
 
 [1] https://microsoft.github.io/graphrag/index/outputs/
 """
@@ -23,7 +24,8 @@ from kg2rag.types import Corpus
 
 TABLES = ("entities", "relationships", "text_units")
 OLD = "create_final_"
-UNNAMED = "related to"
+NAMES = ("relation", "relationship", "relation_type", "relationship_type", "predicate", "type")
+"""Columns that may name a relationship; the first that the table has counts."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class MicrosoftGraphRAG(FileSource):
     partial : count text units that the corpus lacks, instead of raising; at least one must match even so.
     """
 
-    kind: ClassVar[str] = "msgraphrag-1"
+    kind: ClassVar[str] = "msgraphrag-2"
     by_id: ClassVar[bool] = True
 
     partial: bool = True
@@ -72,10 +74,11 @@ class MicrosoftGraphRAG(FileSource):
         relations = [
             Relation(
                 _text(row, "source"),
-                _text(row, "description") or UNNAMED,
+                _text(row, *NAMES),
                 _text(row, "target"),
                 row.weight("weight"),
                 row.strings("text_unit_ids", "ids"),
+                _text(row, "description"),
             )
             for row in self._rows("relationships", "source", "target", "text_unit_ids")
         ]

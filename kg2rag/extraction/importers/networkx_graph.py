@@ -105,7 +105,9 @@ def _triple(head: str, tail: str, data: Mapping[str, Any], relation: str) -> Tri
     optional = {field: data[field] for field in ("strength", "confidence") if field in data}
     if strange := [field for field, value in optional.items() if not isinstance(value, int | float)]:
         raise DataError(f"Edge {head!r} - {tail!r} has {strange[0]} {quote(data[strange[0]])}; a number is needed.")
-    return Triple(head, found, tail, str(data.get("passage_id", "")), **optional)
+    return Triple(
+        head, found, tail, str(data.get("passage_id", "")), **optional, description=str(data.get("description", ""))
+    )
 
 
 def _mentions(pairs: Iterable[tuple[str, str, int]], triples: Iterable[Triple]) -> Iterator[Mention]:
@@ -123,7 +125,8 @@ def _listed(data: Mapping[str, object]) -> str:
 class GraphMLFile(FileSource):
     """A graph in a GraphML file, such as `networkx.write_graphml` writes of `KnowledgeGraph.to_networkx`.
 
-    Edges may have the passage that states them (`passage_id`), a `strength` in (0, 10] and a `confidence` in (0, 1].
+    Edges may have the passage that states them (`passage_id`), a `description`, a `strength` in (0, 10] and a
+    `confidence` in (0, 1].
 
     Parameters
     ----------
@@ -131,7 +134,7 @@ class GraphMLFile(FileSource):
     name : the nodes' attribute that holds the entity's name; where not given, the node's id is the name.
     """
 
-    kind: ClassVar[str] = "graphml-1"
+    kind: ClassVar[str] = "graphml-2"
     wanted: ClassVar[str] = "a GraphML file"
     by_id: ClassVar[bool] = True
     strict: ClassVar[bool] = True

@@ -39,6 +39,10 @@ KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
 """A field's annotation -> the types that its JSON value may have, and what they are called."""
 
 
+SINCE: Mapping[str, object] = {"description": ""}
+"""Fields that triples have not had from the beginning, and what a folder without them means."""
+
+
 class CorpusMark(BaseModel):
     """Which corpus a graph was built on."""
 
@@ -154,7 +158,8 @@ def _rows(file: Path, kind: type[Any], known: Collection[str]) -> Iterator[tuple
     """The fields of each record of a table, in their order; `known` are the passages of the corpus, and "" is none."""
     names = [field.name for field in fields(kind)]
     kinds = [KINDS[str(field.type)] for field in fields(kind)]
-    for number, record in read_jsonl(file):
+    for number, read in read_jsonl(file):
+        record = {**SINCE, **read} if kind is Triple else read
         if missing := [name for name in names if name not in record]:
             raise DataError(f"{file}, line {number}: no {missing[0]}. It needs: {', '.join(names)}. Build it again.")
         values = tuple(record[name] for name in names)

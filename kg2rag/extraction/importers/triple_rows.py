@@ -30,15 +30,20 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "tail_type": ("tail_type", "object_type", "obj_type"),
     "head_id": ("head_id", "subject_id", "subj_id"),
     "tail_id": ("tail_id", "object_id", "obj_id"),
+    "description": ("description", "relation_description"),
 }
 REQUIRED = ("head", "relation", "tail", "passage_id")
-ONE_LINE = tuple(name for names in COLUMNS.values() for name in names)
+ONE_LINE = tuple(name for field, names in COLUMNS.items() for name in names if field != "description")
 """Columns of a CSV whose cells hold no line break."""
 # The greatest value, and the one taken where none is given.
 RANGES = {"strength": (10.0, 5.0), "confidence": (1.0, 1.0)}
-TEXTS = {"head": "name", "tail": "name", "relation": "relation", "passage_id": "passage"} | {
-    f"{end}_{what}": what for end in ("head", "tail") for what in ("type", "id")
-}
+TEXTS = {
+    "head": "name",
+    "tail": "name",
+    "relation": "relation",
+    "passage_id": "passage",
+    "description": "description",
+} | {f"{end}_{what}": what for end in ("head", "tail") for what in ("type", "id")}
 """Field -> the numbering that its texts have; both ends share one."""
 PIECE = 20_000
 BLANK = "triples with a blank part"
@@ -54,7 +59,7 @@ class TripleRows:
 
     Attributes
     ----------
-    texts : numbering -> its texts: "name", "relation", "passage", "type", "id".
+    texts : numbering -> its texts: "name", "relation", "passage", "description", "type", "id".
     codes : field -> the numbers of its texts; "" where it is null, or optional and missing.
     weights : "strength" and "confidence", in their ranges; 0 for a confidence that is.
     numbers : the line or record of each row, from 1.

@@ -111,6 +111,8 @@ class TriplesFile:
             passage_codes=rows.codes["passage_id"][kept],
             strengths=rows.weights["strength"][kept],
             confidences=rows.weights["confidence"][kept],
+            descriptions=rows.texts["description"],
+            description_codes=rows.codes["description"][kept],
         )
         return Extraction(columns, entities=_typed(entities, at, types, rows.texts["type"]), notes=notes)
 

@@ -4,8 +4,10 @@
 """
 
 from kg2rag.extraction.prompted.extractor import PromptedTriples
+from kg2rag.extraction.prompted.inference import infer_schema
 from kg2rag.extraction.prompted.outcome import ExtractionError, ExtractionRun, FailedCall
 from kg2rag.extraction.prompted.plan import ExtractionPlan
+from kg2rag.extraction.prompted.schema import GraphSchema
 from kg2rag.extraction.prompted.style import STYLES, Excerpt, PromptStep, PromptStyle
 
 __all__ = [
@@ -15,7 +17,9 @@ __all__ = [
     "ExtractionPlan",
     "ExtractionRun",
     "FailedCall",
+    "GraphSchema",
     "PromptStep",
     "PromptStyle",
     "PromptedTriples",
+    "infer_schema",
 ]

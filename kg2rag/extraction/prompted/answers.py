@@ -23,7 +23,7 @@ RawTriple = tuple[str, ...]
 _SYNONYMS: Mapping[str, int] = {"head": 0, "subject": 0, "relation": 1, "predicate": 1, "tail": 2, "object": 2}
 
 
-def _text(value: object) -> object:
+def written(value: object) -> object:
     """A part as text: a year may come as a number, a missing tail as null."""
     if value is None:
         return ""
@@ -36,13 +36,13 @@ def _parts(value: object) -> object:
         value = [places[place] for place in range(3)] if set(places) == {0, 1, 2} and len(value) == 3 else []
     if not isinstance(value, list):
         return value  # no list: the answer does not fit
-    return tuple(map(_text, value)) if len(value) == 3 else ()
+    return tuple(map(written, value)) if len(value) == 3 else ()
 
 
 def _name(value: object) -> object:
     if isinstance(value, dict) and isinstance(value.get("name"), str):
         return value["name"]  # {"name": …, "type": …}
-    return _text(value)
+    return written(value)
 
 
 _TRIPLE = {"type": "array", "items": {"type": "string"}, "minItems": 3, "maxItems": 3}
@@ -83,7 +83,7 @@ QUOTES = "\"'“”‘’`"
 def clean_names(names: Iterable[str], longest: int, notes: Counter[str]) -> list[str]:
     """Names without surrounding quotes and space, each once; blank ones and those above `longest` characters drop."""
     kept: dict[str, None] = {}
-    for name in map(_tidy, names):
+    for name in map(tidy, names):
         if not name:
             notes["dropped: entities that are blank"] += 1
         elif len(name) > longest:
@@ -101,17 +101,18 @@ def clean_facts(given: Iterable[RawTriple], longest: int, notes: Counter[str]) -
     """
     kept: dict[TripleTexts, None] = {}
     for parts in given:
-        tidy = tuple(map(_tidy, parts))
-        if (cause := _fault(tidy, longest)) is not None:
+        tidied = tuple(map(tidy, parts))
+        if (cause := fault(tidied, longest)) is not None:
             notes[f"dropped: {cause}"] += 1
             continue
-        head, relation, tail = tidy
+        head, relation, tail = tidied
         notes["dropped: triples that a passage has already"] += (head, relation, tail) in kept
         kept[head, relation, tail] = None
     return list(kept)
 
 
-def _fault(parts: RawTriple, longest: int) -> str | None:
+def fault(parts: RawTriple, longest: int) -> str | None:
+    """Why a graph cannot have a triple of these parts, as notes call it; None where it can."""
     if len(parts) != 3:
         return "triples without exactly three parts"
     if not all(parts):
@@ -123,7 +124,7 @@ def _fault(parts: RawTriple, longest: int) -> str | None:
     return None
 
 
-def _tidy(text: str) -> str:
+def tidy(text: str) -> str:
     """One line, without the quotes around it; quotes that belong to the text ("5 o'clock") stay."""
     line = " ".join(text.split())
     while len(line) > 1 and line[0] in QUOTES and line[-1] in QUOTES:

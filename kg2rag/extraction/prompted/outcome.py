@@ -17,9 +17,11 @@ from pydantic import BaseModel
 
 from kg2rag.compute import ChatModel, Completion, Failure, Usage
 from kg2rag.compute.llm.outcomes import Outcome
-from kg2rag.extraction import Extraction, Mention
+from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.extraction.prompted.answers import Entities, Facts, RawTriple, clean_facts, clean_names
+from kg2rag.extraction.prompted.schema import GraphSchema
 from kg2rag.extraction.prompted.style import Excerpt, Messages, PromptStep
+from kg2rag.extraction.prompted.typed import Stated, clean_entities, clean_relations
 from kg2rag.types import Corpus, Triple
 
 if TYPE_CHECKING:
@@ -160,13 +162,16 @@ FAILED = "failed passages, whose triples are missing or incomplete"
 class Collected:
     """What the calls of a corpus have brought so far; `failures` are in the order of the steps.
 
-    A name or a part of a triple has at most `longest` characters.
+    A name or a part of a triple has at most `longest` characters, a type is one of `types`.
     """
 
     corpus: Corpus
     longest: int
+    types: GraphSchema = field(default_factory=GraphSchema)
     names: dict[Excerpt, list[str]] = field(default_factory=dict)
     facts: dict[Excerpt, list[RawTriple]] = field(default_factory=dict)
+    stated: dict[Excerpt, list[Triple]] = field(default_factory=dict)
+    described: list[tuple[str, Entity]] = field(default_factory=list)
     failures: list[tuple[Excerpt, FailedCall]] = field(default_factory=list)
     notes: Counter[str] = field(default_factory=Counter)
 
@@ -184,15 +189,31 @@ class Collected:
             self.names[excerpt] = clean_names(answer.entities, self.longest, self.notes)
         elif isinstance(answer, Facts):
             self.facts[excerpt] = answer.triples
+        elif isinstance(answer, Stated):
+            self._add_stated(excerpt, answer)
         return True
+
+    def _add_stated(self, excerpt: Excerpt, answer: Stated) -> None:
+        id_, rules = self.corpus.ids[excerpt.row], (self.longest, self.notes)
+        entities = clean_entities(answer, self.types, *rules)
+        self.names[excerpt] = [entity.name for entity in entities]
+        self.described += ((id_, entity) for entity in entities)
+        self.stated[excerpt] = clean_relations(answer, self.types, id_, *rules)
+
+    def fail(self, call: FailedCall) -> None:
+        """Record a failed call about several passages, of which it names the first."""
+        self.failures.append((Excerpt(self.corpus.row(call.passage_id), "", ""), call))
 
     def failed(self) -> tuple[FailedCall, ...]:
         """The failed calls in the order of the passages and their sentences."""
         ordered = sorted(self.failures, key=lambda failure: (failure[0].row, failure[0].sentence))
         return tuple(call for _, call in ordered)
 
-    def extraction(self, n_asked: int) -> Extraction:
-        """The triples and mentions, those of failed passages as far as they came, of the first `n_asked` passages."""
+    def extraction(self, n_asked: int, entities: Sequence[Entity] = ()) -> Extraction:
+        """The triples and mentions, those of failed passages as far as they came, of the first `n_asked` passages.
+
+        `entities` : the records of those that were described.
+        """
         ids = self.corpus.ids
         mentions = [Mention(name, ids[excerpt.row]) for excerpt, found in self.names.items() for name in found]
         notes, by_row = self.notes, defaultdict[int, list[RawTriple]](list)
@@ -203,9 +224,11 @@ class Collected:
             for row, given in by_row.items()
             for fact in clean_facts(given, self.longest, notes)
         ]
+        triples += (triple for given in self.stated.values() for triple in given)
         stating = {triple.passage_id for triple in triples}
         lost = {call.passage_id for _, call in self.failures}
         notes["passages without a triple"] = sum(id_ not in stating and id_ not in lost for id_ in ids[:n_asked])
         notes[FAILED] = len(lost)
         notes["passages beyond the limit, not asked about"] = len(ids) - n_asked
-        return Extraction(tuple(triples), tuple(mentions), notes={cause: n for cause, n in notes.items() if n})
+        counted = {cause: n for cause, n in notes.items() if n}
+        return Extraction(tuple(triples), tuple(mentions), tuple(entities), counted)

@@ -10,11 +10,13 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from kg2rag.extraction.prompted.answers import Entities, Facts
+from kg2rag.extraction.prompted.schema import GraphSchema
+from kg2rag.extraction.prompted.typed import Stated, clause, stated
 from kg2rag.types import Corpus
 
 Messages = list[dict[str, str]]
@@ -49,7 +51,7 @@ class PromptStep:
     instruction: str
     question: str
     examples: tuple[tuple[str, str], ...]
-    schema: type[Entities] | type[Facts]
+    schema: type[Entities] | type[Facts] | type[Stated]
     growth: float
 
     def messages(self, excerpt: Excerpt, entities: Sequence[str] = ()) -> Messages:
@@ -70,21 +72,58 @@ class PromptStyle:
     ----------
     name : as the command line and the graph's notes call it.
     per : what one call is about. Sentences are those of `Corpus.sentences`.
-    steps : one step for `Facts`; before it there may be one for `Entities`, which the second then uses.
+    steps : one step for `Facts`; before it there may be one for `Entities`, which the second then uses. Or one for what
+        `typed.stated` makes of a schema: see `typed`.
+    types : the schema of a style of the latter kind, which cleaning needs.
     """
 
     name: str
     per: Literal["passage", "sentence"]
     steps: tuple[PromptStep, ...]
+    types: GraphSchema = field(default_factory=GraphSchema)
 
     def __repr__(self) -> str:
         return f"PromptStyle({self.name!r}, by {self.per}, {self.fingerprint[:8]})"  # the texts would fill a page
 
     def __post_init__(self) -> None:
         schemas = tuple(step.schema for step in self.steps)
-        if schemas not in ((Facts,), (Entities, Facts)):
+        if schemas not in ((Facts,), (Entities, Facts)) and not self.is_typed:
             given = ", ".join(schema.__name__ for schema in schemas) or "none"
-            raise ValueError(f"Style {self.name!r}: its steps ask for {given}. Allowed: Facts, or Entities then Facts.")
+            raise ValueError(
+                f"Style {self.name!r}: its steps ask for {given}. Allowed: Facts, Entities then Facts, or Stated."
+            )
+
+    @property
+    def is_typed(self) -> bool:
+        """Whether its one step asks for types, descriptions, strengths and confidences."""
+        return len(self.steps) == 1 and issubclass(self.steps[0].schema, Stated)
+
+    def typed(self, types: GraphSchema) -> PromptStyle:
+        """The style under a schema, which is added to its instruction.
+
+        The worked examples go: they have types of their own, and would teach those.
+
+        Raises
+        ------
+        ValueError : the style asks for no types.
+        """
+        if not self.is_typed:
+            raise ValueError(f"Style {self.name!r} asks for no types, so it takes no schema. Use 'typed'.")
+        if not types:
+            return self
+        (step,) = self.steps
+        instruction = f"{step.instruction}\n{clause(types)}"
+        return replace(
+            self, steps=(replace(step, instruction=instruction, examples=(), schema=stated(types)),), types=types
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The form of an answer under a schema is a class that only exists here.
+        if not self.is_typed:
+            return PromptStyle, (self.name, self.per, self.steps)
+        (step,) = self.steps
+        given = {each.name: getattr(step, each.name) for each in fields(step) if each.name != "schema"}
+        return _typed_style, (self.name, self.per, given, self.types)
 
     @property
     def fingerprint(self) -> str:
@@ -106,8 +145,18 @@ class PromptStyle:
                     yield Excerpt(row, passage.title, sentence.strip(), number)
 
 
+def _typed_style(
+    name: str, per: Literal["passage", "sentence"], step: dict[str, Any], types: GraphSchema
+) -> PromptStyle:
+    return PromptStyle(name, per, (PromptStep(**step, schema=stated(types)),), types)
+
+
 def _step(examples: list[list[str]], schema: str, **given: Any) -> PromptStep:
-    schemas: dict[str, type[Entities] | type[Facts]] = {"Entities": Entities, "Facts": Facts}
+    schemas: dict[str, type[Entities] | type[Facts] | type[Stated]] = {
+        "Entities": Entities,
+        "Facts": Facts,
+        "Stated": stated(GraphSchema()),
+    }
     pairs = tuple((question, answer) for question, answer in examples)
     return PromptStep(examples=pairs, schema=schemas[schema], **given)
 

@@ -15,7 +15,7 @@ import numpy as np
 from kg2rag.extraction import Entity, Extraction
 from kg2rag.extraction.columns import TripleColumns
 from kg2rag.knowledge.graph.csr import Codes, Incidence, frozen, incidence
-from kg2rag.knowledge.graph.tables import TripleTable, first_seen
+from kg2rag.knowledge.graph.tables import TripleTable, canonical, first_seen
 from kg2rag.text.normalisation import entity_key
 from kg2rag.types import Corpus
 
@@ -68,7 +68,9 @@ def collect(extraction: Extraction, corpus: Corpus) -> dict[str, Any]:
     for entity in extraction.entities:
         entities.describe(entity)
     repeated = len(extraction.entities) - len(entities.names)
-    triples, relations = _triple_table(TripleColumns.of(extraction.triples), entities, corpus)
+    given = TripleColumns.of(extraction.triples)
+    triples, relations = _triple_table(given, entities, corpus)
+    triples, described = canonical(triples, ["", *map(str.strip, given.descriptions)])
     pairs = [
         (entities.code(mention.entity), _row(corpus, mention.passage_id, "mention of", mention.entity))
         for mention in extraction.mentions
@@ -83,6 +85,7 @@ def collect(extraction: Extraction, corpus: Corpus) -> dict[str, Any]:
     return {
         **{name: tuple(getattr(entities, name)) for name in ("names", "types", "descriptions", "aliases")},
         "relations": relations,
+        "triple_descriptions": described,
         "triples": triples,
         "mentions": _mentions(pairs, triples, len(entities.names)),
         "notes": notes,
@@ -103,10 +106,20 @@ def _triple_table(given: TripleColumns, entities: _Entities, corpus: Corpus) -> 
         passages=passages,
         strengths=np.maximum(given.strengths, SMALLEST).astype(np.float32),
         confidences=np.maximum(given.confidences, SMALLEST).astype(np.float32),
+        descriptions=_description_codes(given),
     ).distinct()
     for name in TripleTable.__dataclass_fields__:
         frozen(getattr(table, name))
     return table, tuple(given.relations[label] for label in labels.tolist())
+
+
+def _description_codes(given: TripleColumns) -> Codes:
+    """(n_triples,) the code of each description as given, one more than its place; 0 for a blank one."""
+    if given.description_codes is None:
+        return np.zeros(len(given), dtype=np.int32)
+    blank = np.array([not text.strip() for text in given.descriptions], dtype=bool)
+    found: Codes = np.where(blank[given.description_codes], 0, given.description_codes + 1).astype(np.int32)
+    return found
 
 
 def _rows_of(given: TripleColumns, corpus: Corpus) -> Codes:

@@ -34,7 +34,7 @@ def to_networkx(graph: GraphData, *, passages: bool = False) -> nx.MultiDiGraph:
     """Entities as nodes named by their first spelling, triples as edges.
 
     Nodes carry kind ("entity"), type, description, aliases (a JSON list) and mentions (how often the corpus names
-    them); edges relation, strength, confidence, passage_id and order (the number of the triple).
+    them); edges relation, description, strength, confidence, passage_id and order (the number of the triple).
 
     Parameters
     ----------
@@ -52,7 +52,8 @@ def to_networkx(graph: GraphData, *, passages: bool = False) -> nx.MultiDiGraph:
         triple = graph.triple(index)
         weights = {"strength": triple.strength, "confidence": triple.confidence}
         where = {"passage_id": triple.passage_id, "order": index}
-        out.add_edge(triple.head, triple.tail, kind="triple", relation=triple.relation, **weights, **where)
+        said = {"relation": triple.relation, "description": triple.description}
+        out.add_edge(triple.head, triple.tail, kind="triple", **said, **weights, **where)
     for id_ in graph.passage_ids if passages else ():
         if PASSAGE + id_ in out:
             raise ValueError(f"Entity {PASSAGE + id_!r} has the name that the node of passage {id_!r} needs.")
@@ -64,10 +65,13 @@ def to_networkx(graph: GraphData, *, passages: bool = False) -> nx.MultiDiGraph:
 
 
 def triple_texts(graph: GraphData) -> list[str]:
-    """(n_triples,) each triple as "head relation tail"."""
-    table = graph.triples
-    codes = zip(table.heads.tolist(), table.relations.tolist(), table.tails.tolist(), strict=True)
-    return [f"{graph.names[head]} {graph.relations[relation]} {graph.names[tail]}" for head, relation, tail in codes]
+    """(n_triples,) each triple as "head relation tail", and ": description" after it where it has one."""
+    table, about = graph.triples, graph.triple_descriptions
+    columns = (table.heads, table.relations, table.tails, table.descriptions)
+    return [
+        f"{graph.names[head]} {graph.relations[relation]} {graph.names[tail]}{about[said] and f': {about[said]}'}"
+        for head, relation, tail, said in zip(*(column.tolist() for column in columns), strict=True)
+    ]
 
 
 def entity_lexicon(graph: GraphData) -> tuple[Lexicon, list[int]]:
@@ -93,6 +97,8 @@ COLUMNS: Mapping[str, Mapping[str, pa.DataType]] = {
     "mentions.parquet": {"entity": _TEXT, "passage_id": _TEXT, "count": pa.int32()},
 }
 RANGES = {"strength": 10.0, "confidence": 1.0}
+DESCRIPTION = "description"
+"""Of triples; a graph that was saved before they had one is read without."""
 AGAIN = "Save the graph again."
 
 
@@ -116,6 +122,7 @@ def save(graph: GraphData, directory: Path | str) -> None:
         "passage_id": ids.take(pa.array(table.passages, mask=table.passages < 0)),
         "strength": pa.array(table.strengths),
         "confidence": pa.array(table.confidences),
+        DESCRIPTION: pa.array(graph.triple_descriptions, pa.string()).take(pa.array(table.descriptions)),
     }
     mentions = {
         "entity": names.take(pa.array(graph.mentions.owners)),
@@ -144,6 +151,7 @@ def load(kind: type[Graph], directory: Path, corpus: Corpus) -> Graph:
     owners = _codes(mentions, "entity", names, directory / FILES[2])
     rows = _codes(mentions, "passage_id", corpus.ids, directory / FILES[2])
     relations = tuple(pc.unique(triples["relation"]).to_pylist())
+    said, descriptions = _described(triples, directory / FILES[1])
     coded = {"head": names, "relation": relations, "tail": names, "passage_id": corpus.ids}
     columns = [_codes(triples, column, values, directory / FILES[1]) for column, values in coded.items()]
     weights = [np.array(triples[column].to_numpy()) for column in RANGES]
@@ -165,22 +173,37 @@ def load(kind: type[Graph], directory: Path, corpus: Corpus) -> Graph:
         descriptions=tuple(entities["description"].to_pylist()),
         aliases=tuple(tuple(aliases) for aliases in entities["aliases"].to_pylist()),
         relations=relations,
-        triples=TripleTable(*map(frozen, (*columns, *weights))),
+        triples=TripleTable(*map(frozen, (*columns, *weights, said))),
+        triple_descriptions=descriptions,
         mentions=incidence(owners, rows, counts, len(names)),
         passage_ids=corpus.ids,
         notes=notes,
     )
 
 
+def _described(triples: pa.Table, file: Path) -> tuple[Codes, tuple[str, ...]]:
+    """(n_triples,) the code of each description, and the descriptions; the first is ""."""
+    if DESCRIPTION not in triples.column_names:
+        return np.zeros(len(triples), dtype=np.int32), ("",)
+    _check(triples, DESCRIPTION, _TEXT, file)
+    texts = pa.chunked_array([pa.array([""], _TEXT), *triples[DESCRIPTION].chunks]).unique()
+    codes: Codes = pc.index_in(triples[DESCRIPTION], value_set=texts).to_numpy().astype(np.int32)
+    return codes, tuple(texts.to_pylist())
+
+
 def _table(file: Path, columns: Mapping[str, pa.DataType]) -> pa.Table:
     """A table with those columns, of those types and, but for the passages of triples, without nulls."""
     table = read_parquet(file)
     for name, kind in columns.items():
-        if name not in table.column_names or table[name].type != kind:
-            raise DataError(f"{file}: no column {name!r} of type {kind}. {AGAIN}")
-        if table[name].null_count and (file.name, name) != (FILES[1], "passage_id"):
-            raise DataError(f"{file}: column {name!r} has a blank. {AGAIN}")
+        _check(table, name, kind, file)
     return table
+
+
+def _check(table: pa.Table, name: str, kind: pa.DataType, file: Path) -> None:
+    if name not in table.column_names or table[name].type != kind:
+        raise DataError(f"{file}: no column {name!r} of type {kind}. {AGAIN}")
+    if table[name].null_count and (file.name, name) != (FILES[1], "passage_id"):
+        raise DataError(f"{file}: column {name!r} has a blank. {AGAIN}")
 
 
 def _codes(table: pa.Table, column: str, values: Sequence[str], file: Path) -> Codes:

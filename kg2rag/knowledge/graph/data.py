@@ -34,6 +34,7 @@ class GraphData:
     names, types, descriptions, aliases : (n_entities,) the first spelling of each, and what the source said; "" and ()
         where it said nothing.
     relations : the distinct relations, in order of appearance.
+    triple_descriptions : the distinct descriptions of triples, in order of appearance, after "", which stands for none.
     triples : the triples as columns.
     mentions : entity -> corpus rows, with counts. Every mention and both ends of every triple count one each.
     passage_ids : the corpus's ids, by row; shared, never copied.
@@ -48,6 +49,7 @@ class GraphData:
     triples: TripleTable
     mentions: Incidence
     passage_ids: Sequence[str]
+    triple_descriptions: tuple[str, ...] = ("",)
     notes: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
@@ -55,7 +57,7 @@ class GraphData:
         """The graph of what an extractor found in a corpus; an empty extraction makes an empty graph.
 
         Exact duplicates (head, relation, tail and passage) become one triple with the greatest strength and
-        confidence among them, counted in `notes`.
+        confidence among them and the first description, counted in `notes`.
 
         Raises
         ------
@@ -147,6 +149,7 @@ class GraphData:
                 # By way of text: the shortest number that is this float32, so that 0.9 comes back as 0.9.
                 strength=float(str(table.strengths[index])),
                 confidence=float(str(table.confidences[index])),
+                description=self.triple_descriptions[table.descriptions[index]],
             )
         return self._written[index]
 
@@ -222,6 +225,8 @@ class GraphData:
             digest.update(codes.tobytes())
         for array in (table.strengths, table.confidences, mentions.indptr):
             digest.update(array.tobytes())
+        if table.descriptions.any():  # what is kept under a graph without any stays valid
+            digest.update(repr([self.triple_descriptions[code] for code in table.descriptions.tolist()]).encode())
         return digest.hexdigest()
 
     def __eq__(self, other: object) -> bool:

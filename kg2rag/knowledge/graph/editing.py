@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from kg2rag.extraction import Extraction
 from kg2rag.knowledge.graph.csr import frozen, incidence
 from kg2rag.knowledge.graph.data import Graph
-from kg2rag.knowledge.graph.tables import first_seen
+from kg2rag.knowledge.graph.tables import canonical, first_seen
 from kg2rag.text.normalisation import entity_key
 from kg2rag.types import Corpus, IntArray
 
@@ -49,7 +49,7 @@ def restricted(graph: Graph, entities: Flags, triples: Flags, mentions: Flags) -
     """
     code = (np.cumsum(entities) - 1).astype(np.int32)
     kept = np.flatnonzero(entities).tolist()
-    table = graph.triples.take(np.flatnonzero(triples))
+    table, described = canonical(graph.triples.take(np.flatnonzero(triples)), graph.triple_descriptions)
     relations, order = first_seen(table.relations)
     heads, tails = frozen(code[table.heads]), frozen(code[table.tails])
     pairs = graph.mentions
@@ -60,6 +60,7 @@ def restricted(graph: Graph, entities: Flags, triples: Flags, mentions: Flags) -
         descriptions=tuple(graph.descriptions[at] for at in kept),
         aliases=tuple(graph.aliases[at] for at in kept),
         relations=tuple(graph.relations[at] for at in order.tolist()),
+        triple_descriptions=described,
         triples=replace(table, heads=heads, relations=frozen(relations), tails=tails),
         mentions=incidence(code[pairs.owners[mentions]], pairs.others[mentions], pairs.counts[mentions], len(kept)),
     )
@@ -107,6 +108,8 @@ def _joined(graph: Graph, other: Graph) -> Graph:
     into = np.array([codes.setdefault(entity_key(name), len(codes)) for name in other.names], dtype=np.int32)
     relations = {relation: code for code, relation in enumerate(graph.relations)}
     said = np.array([relations.setdefault(name, len(relations)) for name in other.relations], dtype=np.int32)
+    texts = {text: code for code, text in enumerate(graph.triple_descriptions)}
+    about = np.array([texts.setdefault(text, len(texts)) for text in other.triple_descriptions], dtype=np.int32)
     size = len(codes) - graph.n_entities
     types, descriptions = [*graph.types, *[""] * size], [*graph.descriptions, *[""] * size]
     aliases = [*graph.aliases, *[()] * size]
@@ -115,7 +118,13 @@ def _joined(graph: Graph, other: Graph) -> Graph:
         descriptions[code] = descriptions[code] or other.descriptions[at]
         aliases[code] = tuple(dict.fromkeys((*aliases[code], *other.aliases[at])))
     theirs, ours, found = other.triples, graph.mentions, other.mentions
-    renamed = replace(theirs, heads=into[theirs.heads], relations=said[theirs.relations], tails=into[theirs.tails])
+    renamed = replace(
+        theirs,
+        heads=into[theirs.heads],
+        relations=said[theirs.relations],
+        tails=into[theirs.tails],
+        descriptions=about[theirs.descriptions],
+    )
     owners, others = [ours.owners, into[found.owners]], [ours.others, found.others]
     counts = [ours.counts, found.counts]
     return replace(
@@ -126,6 +135,7 @@ def _joined(graph: Graph, other: Graph) -> Graph:
         aliases=tuple(aliases),
         relations=tuple(relations),
         triples=graph.triples.followed_by(renamed).distinct(),
+        triple_descriptions=tuple(texts),
         mentions=incidence(np.concatenate(owners), np.concatenate(others), np.concatenate(counts), len(codes)),
         notes={**graph.notes, **{cause: graph.notes.get(cause, 0) + count for cause, count in other.notes.items()}},
     )

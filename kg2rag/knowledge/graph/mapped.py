@@ -22,7 +22,7 @@ from kg2rag.knowledge.graph.data import Graph, GraphData
 from kg2rag.knowledge.graph.tables import Adjacency, TripleTable
 from kg2rag.types import Corpus
 
-VERSION = 3  # raise it when the files, or what a graph is built of, change, so that stored graphs are built anew
+VERSION = 4  # raise it when the files, or what a graph is built of, change, so that stored graphs are built anew
 TABLES: dict[str, type[Any]] = {
     "triples": TripleTable,
     "mentions": Incidence,
@@ -48,7 +48,8 @@ def write(graph: GraphData, folder: Path) -> None:
     entities = pa.table([column.cast(kind) for column, kind in zip(columns, ENTITIES.types, strict=True)], ENTITIES)
     with pa.OSFile(str(folder / "entities.arrow"), "wb") as sink, pa.ipc.new_file(sink, ENTITIES) as writer:
         writer.write_table(entities)
-    about = {"relations": graph.relations, "notes": dict(graph.notes), "fingerprint": graph.fingerprint}
+    texts = {"relations": graph.relations, "triple descriptions": graph.triple_descriptions}
+    about = {**texts, "notes": dict(graph.notes), "fingerprint": graph.fingerprint}
     (folder / "graph.json").write_text(json.dumps(about), encoding="utf-8")
 
 
@@ -67,6 +68,7 @@ def read(kind: type[Graph], folder: Path, corpus: Corpus) -> Graph:
         triples=tables["triples"],
         mentions=tables["mentions"],
         passage_ids=corpus.ids,
+        triple_descriptions=tuple(about["triple descriptions"]),
         notes=about["notes"],
     )
     known = {

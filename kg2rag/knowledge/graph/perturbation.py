@@ -109,7 +109,10 @@ def _random_triples(table: TripleTable, size: int, random: np.random.Generator) 
     codes = np.array(list(found), dtype=np.int32)
     weights = np.array(list(found.values()))
     heads, relations, tails, passages = (np.ascontiguousarray(column) for column in codes.T)
-    return TripleTable(heads, relations, tails, passages, table.strengths[weights], table.confidences[weights])
+    undescribed = np.zeros(size, dtype=np.int32)  # a description names the ends that it was written about
+    return TripleTable(
+        heads, relations, tails, passages, table.strengths[weights], table.confidences[weights], undescribed
+    )
 
 
 def _shuffled(graph: Graph, random: np.random.Generator) -> Graph:
@@ -126,10 +129,12 @@ def _shuffled(graph: Graph, random: np.random.Generator) -> Graph:
         heads=frozen(entities[table.heads].astype(np.int32)),
         tails=frozen(entities[table.tails].astype(np.int32)),
         passages=frozen(np.where(table.passages >= 0, passages[table.passages], -1).astype(np.int32)),
+        descriptions=frozen(np.zeros(len(table), dtype=np.int32)),
     )
     return replace(
         graph,
         triples=columns,
+        triple_descriptions=("",),
         mentions=incidence(entities[mentions.owners], passages[mentions.others], mentions.counts, size),
         notes={**graph.notes, "entities and passages shuffled": size + graph.n_passages},
     )

@@ -100,6 +100,7 @@ def with_synonyms(graph: Graph, vectors: Matrix, *, threshold: float = 0.8, limi
         passages=np.full(size, -1, dtype=np.int32),
         strengths=(10 * cosines).astype(np.float32),
         confidences=cosines.astype(np.float32),
+        descriptions=np.zeros(size, dtype=np.int32),
     )
     return replace(graph, relations=(*graph.relations, SYNONYM), triples=graph.triples.followed_by(added))
 

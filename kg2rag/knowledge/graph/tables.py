@@ -25,6 +25,7 @@ class TripleTable:
     relations : codes into the graph's relations.
     passages : corpus rows; -1 where no passage states the triple.
     strengths : in (0, 10]; `confidences` : in (0, 1].
+    descriptions : codes into the graph's descriptions of triples; 0 where a triple has none.
     """
 
     heads: Codes
@@ -33,14 +34,14 @@ class TripleTable:
     passages: Codes
     strengths: Weights
     confidences: Weights
+    descriptions: Codes
 
     def __len__(self) -> int:
         return len(self.heads)
 
     def take(self, index: NDArray[np.integer]) -> TripleTable:
         """The triples at `index`, in that order."""
-        columns = (self.heads, self.relations, self.tails, self.passages, self.strengths, self.confidences)
-        return TripleTable(*(frozen(column[index]) for column in columns))
+        return TripleTable(*(frozen(getattr(self, name)[index]) for name in TripleTable.__dataclass_fields__))
 
     def followed_by(self, other: TripleTable) -> TripleTable:
         """These triples, then those."""
@@ -49,7 +50,10 @@ class TripleTable:
         return TripleTable(*(frozen(np.concatenate(pair)) for pair in pairs))
 
     def distinct(self) -> TripleTable:
-        """Each triple once, at its first place, with the greatest strength and confidence among its duplicates."""
+        """Each triple once, at its first place, with the greatest strength and confidence among its duplicates.
+
+        Its description is that of the first of them that has one.
+        """
         # Two numbers of 64 bits are sorted several times as fast as rows of four of 32; a passage may be -1.
         facts = (self.heads.astype(np.int64) << 32) | self.tails
         places = (self.relations.astype(np.int64) << 32) | (self.passages + 1)
@@ -58,6 +62,9 @@ class TripleTable:
         if len(starts) == len(self):
             return self
         best = {name: np.maximum.reduceat(getattr(self, name)[order], starts) for name in ("strengths", "confidences")}
+        described = np.where(self.descriptions[order] > 0, np.arange(len(order)), len(order))
+        first = np.minimum.reduceat(described, starts)
+        best["descriptions"] = np.append(self.descriptions[order], np.int32(0))[first]
         places_kept = np.argsort(order[starts])
         kept = self.take(order[starts][places_kept])
         return replace(kept, **{name: frozen(values[places_kept]) for name, values in best.items()})
@@ -73,6 +80,12 @@ def first_seen(values: Codes) -> tuple[Codes, IntArray]:
     distinct, first, inverse = np.unique(values, return_index=True, return_inverse=True)
     order = np.argsort(first)
     return np.argsort(order)[inverse].astype(np.int32).reshape(-1), distinct[order].astype(np.int64)
+
+
+def canonical(triples: TripleTable, descriptions: Sequence[str]) -> tuple[TripleTable, tuple[str, ...]]:
+    """The triples and their descriptions, renumbered by first appearance after "", those of no triple left out."""
+    codes, order = first_seen(np.concatenate([np.zeros(1, dtype=np.int32), triples.descriptions]))
+    return replace(triples, descriptions=frozen(codes[1:])), tuple(descriptions[code] for code in order.tolist())
 
 
 @dataclass(frozen=True, eq=False)

@@ -49,7 +49,7 @@ class PhraseTable:
     phrases : sorted. fact_heads, fact_tails : (n_facts,) phrases, in order of first statement.
     fact_relations : (n_facts,) normalised as the phrases are.
     facts, rows : (n_statements,) the fact, and the corpus row; -1 where no passage states it.
-    statements : the triples as spelled: head, relation, tail, passage_id, strength, confidence.
+    statements : the triples as spelled, a column each field of `Triple`.
     n_passages : of the corpus.
     """
 
@@ -74,7 +74,7 @@ class PhraseTable:
         phrases = sorted({end for head, _, tail in parts for end in (head, tail)})
         code = {phrase: number for number, phrase in enumerate(phrases)}
         facts = {fact: number for number, fact in enumerate(dict.fromkeys(parts))}
-        fields = ("head", "relation", "tail", "passage_id", "strength", "confidence")
+        fields = ("head", "relation", "tail", "passage_id", "strength", "confidence", "description")
         return cls(
             phrases=phrases,
             fact_heads=np.array([code[head] for head, _, _ in facts], dtype=np.int64),

@@ -47,8 +47,9 @@ def written(folder: Path, chunks: object = CHUNKS, **more: object) -> Path:
 
 def test_edges_are_triples_of_the_passages_that_their_chunks_are(tmp_path: Path) -> None:
     assert LightRAG(written(tmp_path)).extract(CORPUS).triples == (
-        Triple("Tim Burton", "direction,film", "Ed Wood", "p0", 10.0),  # the greatest weight
-        Triple("Tim Burton", "He was born there.", "Burbank", "p1", 5.0),  # 10 ln(1 + 1) / ln(1 + 3)
+        # The greatest weight; and 10 ln(1 + 1) / ln(1 + 3).
+        Triple("Tim Burton", "direction,film", "Ed Wood", "p0", 10.0, description="He made it."),
+        Triple("Tim Burton", "related to", "Burbank", "p1", 5.0, description="He was born there."),
     )
 
 

@@ -74,9 +74,21 @@ def written(folder: Path, prefix: str = "", **tables: Rows) -> Path:
 
 def test_relationships_are_triples_of_the_passages_that_their_text_units_are(tmp_path: Path) -> None:
     assert MicrosoftGraphRAG(written(tmp_path)).extract(CORPUS).triples == (
-        Triple("TIM BURTON", "Tim Burton directed Ed Wood", "ED WOOD", "p0", 10.0),  # the greatest weight
+        # The greatest weight.
+        Triple("TIM BURTON", "related to", "ED WOOD", "p0", 10.0, description="Tim Burton directed Ed Wood"),
         Triple("TIM BURTON", "related to", "BURBANK", "p1", 5.0),  # 10 ln(1 + 2) / ln(1 + 8)
     )
+
+
+def test_a_column_that_names_the_relationships_is_read(tmp_path: Path) -> None:
+    named: Rows = [
+        row | {"relationship_type": name} for row, name in zip(RELATIONSHIPS, ("DIRECTED", None), strict=True)
+    ]
+    found = MicrosoftGraphRAG(written(tmp_path, relationships=named)).extract(CORPUS)
+    assert [(triple.relation, triple.description) for triple in found.triples] == [
+        ("DIRECTED", "Tim Burton directed Ed Wood"),
+        ("related to", ""),
+    ]
 
 
 def test_entities_come_with_their_mentions_and_those_without_are_counted(tmp_path: Path) -> None:

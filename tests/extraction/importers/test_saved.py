@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,10 +16,11 @@ from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.extraction.sources import parse
 from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.knowledge.graph.folder import check_free, write_failures, write_graph
+from kg2rag.text.records import sha256
 from kg2rag.types import Triple
 
 FOUND = Extraction(
-    (*triples(3), Triple("ann0", "Knows\tof", "“Zoë”", "p2", strength=0.1, confidence=0.3)),
+    (*triples(3), Triple("ann0", "Knows\tof", "“Zoë”", "p2", strength=0.1, confidence=0.3, description="They met.")),
     (Mention("Ann0", "p0", 1), Mention("Ann0", "p0", 1), Mention("Alone", "p1")),
     (Entity("Cairo1", "city", "a town", ("Kairo",)),),
     {"dropped: triples with a blank part": 2},
@@ -33,6 +35,17 @@ def folder(tmp_path: Path) -> Path:
 
 def test_an_extraction_is_read_back_as_it_was(folder: Path) -> None:
     assert SavedGraph(folder).extract(corpus(3)) == FOUND
+
+
+def test_a_folder_written_before_triples_had_descriptions_is_read(folder: Path) -> None:
+    file = folder / "extraction" / "triples.jsonl"
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    file.write_text("".join(json.dumps({k: v for k, v in row.items() if k != "description"}) + "\n" for row in rows))
+    about = read_about(folder)
+    old = about.model_copy(update={"files": about.files | {"extraction/triples.jsonl": sha256(file)}})
+    (folder / "build.json").write_text(old.model_dump_json())
+    found = SavedGraph(folder).extract(corpus(3))
+    assert found.triples == (*FOUND.triples[:-1], replace(FOUND.triples[-1], description=""))
 
 
 def test_the_graph_beside_it_is_the_one_made_of_it(folder: Path) -> None:

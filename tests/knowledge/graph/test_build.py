@@ -53,6 +53,19 @@ def test_a_name_without_a_word_character_is_its_own_spelling() -> None:
     assert graph.names == ("++", "operator", "--")
 
 
+def test_of_equal_triples_of_a_passage_the_first_description_is_kept() -> None:
+    said = ("", " He made it. ", "It was made by him.", "")
+    graph = build(*(Triple("a", "made", "b", "p0", description=text) for text in said), fact("b", "in", "c", "p0"))
+    assert [graph.triple(index).description for index in range(2)] == ["He made it.", ""]
+    assert graph.triple_descriptions == ("", "He made it.")
+
+
+def test_a_graph_is_another_where_a_description_is_another_and_the_same_where_there_is_none() -> None:
+    bare, one, other = (build(Triple("a", "r", "b", "p0", description=text)) for text in ("", "One.", "Other."))
+    assert len({bare.fingerprint, one.fingerprint, other.fingerprint}) == 3
+    assert bare.fingerprint == build(fact("a", "r", "b", "p0")).fingerprint
+
+
 def test_what_a_source_says_of_an_entity_is_kept(films: KnowledgeGraph) -> None:
     burton = films.entity("tim burton")
     assert films.types[burton] == "person"

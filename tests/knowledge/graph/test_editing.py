@@ -38,7 +38,11 @@ def facts(passages: Sequence[Passage]) -> Extraction:
     """Facts of the passages that have a title, in several spellings, with and without records, one unstated."""
     titled = [one for one in passages if one.title]
     own = [Triple(one.title.upper(), f"stands in {one.id}", one.id, one.id, 4) for one in titled]
-    shared = [Triple(one.title, "is", "a title", id_, 1 + len(one.text) % 9) for one in titled for id_ in (one.id, "")]
+    shared = [
+        Triple(one.title, "is", "a title", id_, 1 + len(one.text) % 9, description=one.text)
+        for one in titled
+        for id_ in (one.id, "")
+    ]
     mentions = tuple(Mention(name, one.id) for one in passages for name in NAMES if name in one.text)
     described = tuple(Entity(one.title, "title", one.text, (one.id,)) for one in titled)
     return Extraction((*own, *shared), mentions, (*described, Entity("Nobody")))

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import networkx as nx
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -34,6 +36,7 @@ extractions = st.builds(
             st.sampled_from(["", "p0", "p1"]),
             st.sampled_from([0.1, 5.0, 10.0]),
             st.sampled_from([0.3, 1.0]),
+            st.sampled_from(["", "Said so.", "And so."]),
         ),
         max_size=8,
     ).map(tuple),
@@ -68,6 +71,30 @@ def small() -> KnowledgeGraph:
 
 def test_a_graph_without_mentions_of_its_own_comes_back_from_its_entities_alone(small: KnowledgeGraph) -> None:
     assert KnowledgeGraph.from_networkx(small.to_networkx(), CORPUS) == small
+
+
+def test_descriptions_of_triples_are_kept_and_a_graph_saved_before_there_were_any_is_read(tmp_path: Path) -> None:
+    said = (Triple("a", "r", "b", "p0", description="A made B."), fact("b", "s", "a"))
+    graph = KnowledgeGraph.build(Extraction(said), CORPUS)
+    graph.save(tmp_path)
+    loaded = KnowledgeGraph.load(tmp_path, CORPUS)
+    assert [loaded.triple(index).description for index in range(2)] == ["A made B.", ""]
+    assert TriplesFile(tmp_path / "triples.parquet").extract(CORPUS).triples == said
+    file = tmp_path / "triples.parquet"
+    pq.write_table(pq.read_table(file).drop_columns(["description"]), file)
+    old = KnowledgeGraph.load(tmp_path, CORPUS)
+    assert [old.triple(index).description for index in range(2)] == ["", ""]
+    assert old != graph
+
+
+def test_a_damaged_column_of_descriptions_is_named(small: KnowledgeGraph, tmp_path: Path) -> None:
+    small.save(tmp_path)
+    file = tmp_path / "triples.parquet"
+    table = pq.read_table(file)
+    at = table.column_names.index("description")
+    pq.write_table(table.set_column(at, "description", pa.array([None, "x"], pa.string())), file)
+    with pytest.raises(ValueError, match="column 'description' has a blank"):
+        KnowledgeGraph.load(tmp_path, CORPUS)
 
 
 def test_saving_twice_writes_the_same_bytes(small: KnowledgeGraph, tmp_path: Path) -> None:
@@ -105,6 +132,7 @@ def test_networkx_nodes_and_edges_carry_what_is_known(small: KnowledgeGraph) -> 
     assert graph.edges["a", "b", 0] == {
         "kind": "triple",
         "relation": "r",
+        "description": "",
         "strength": 3.0,
         "confidence": 1.0,
         "passage_id": "p0",

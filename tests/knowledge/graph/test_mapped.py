@@ -23,7 +23,17 @@ names = st.text(min_size=1, max_size=3).filter(str.strip)
 passages = st.sampled_from(["p0", "p1"])
 extractions = st.builds(
     Extraction,
-    triples=st.lists(st.builds(Triple, names, names, names, passages | st.just(""), st.sampled_from([0.1, 5.0]))),
+    triples=st.lists(
+        st.builds(
+            Triple,
+            names,
+            names,
+            names,
+            passages | st.just(""),
+            st.sampled_from([0.1, 5.0]),
+            description=st.sampled_from(["", "Said so.", "And so."]),
+        )
+    ),
     mentions=st.lists(st.builds(Mention, names, passages)).map(tuple),
     entities=st.lists(st.builds(Entity, names, st.sampled_from(["", "town"]), st.just(""), st.tuples(names))).map(
         tuple
@@ -47,7 +57,17 @@ def test_a_graph_comes_back_equal_with_all_that_follows_from_it(
     graph, folder = KnowledgeGraph.build(extraction, CORPUS), tmp_path_factory.mktemp("graph")
     mapped.write(graph, folder)
     found = mapped.read(KnowledgeGraph, folder, CORPUS)
-    for name in ("names", "types", "descriptions", "aliases", "relations", "keys", "notes", "fingerprint"):
+    for name in (
+        "names",
+        "types",
+        "descriptions",
+        "aliases",
+        "relations",
+        "triple_descriptions",
+        "keys",
+        "notes",
+        "fingerprint",
+    ):
         assert getattr(found, name) == getattr(graph, name)
     # The fingerprint was read, not worked out: that of the parts says whether these are the same.
     assert KnowledgeGraph(**{name: getattr(found, name) for name in graph.__dataclass_fields__}) == graph

@@ -1,0 +1,336 @@
+"""Typed graphs by a language model on loopback: schemas, what is read and cleaned, merged descriptions."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from llm_server import FAULTS, MODEL_FAULTS, ChatServer, Fault, at_random, last_message, never, serving
+
+from kg2rag.compute import ChatModel, CompletionError, Store
+from kg2rag.extraction import Entity, Mention
+from kg2rag.extraction.prompted import (
+    STYLES,
+    ExtractionError,
+    GraphSchema,
+    PromptedTriples,
+    PromptStyle,
+    infer_schema,
+)
+from kg2rag.extraction.prompted.typed import clean_entities, clean_relations, stated
+from kg2rag.knowledge import KnowledgeGraph
+from kg2rag.types import Corpus, Passage, Triple
+
+TYPED = STYLES["typed"]
+SCHEMA = GraphSchema({"Person": "a human being", "film": ""}, ["directed by"])
+CORPUS = Corpus.from_passages(
+    [
+        Passage("p0", "Ed Wood", "Ed Wood is a film by Tim Burton.", "p0", 0),
+        Passage("p1", "Burbank", "Tim Burton was born in Burbank.", "p1", 0),
+    ]
+)
+
+
+def relation(source: str, name: str, target: str, about: str = "", **weights: float) -> dict[str, object]:
+    return {"source": source, "relation": name, "target": target, "description": about, **weights}
+
+
+ANSWERS: dict[str, dict[str, object]] = {
+    "Passage: Ed Wood": {
+        "entities": [
+            {"name": "Ed Wood", "type": "film", "description": "A film."},
+            {"name": "Tim Burton", "type": "person", "description": "He made Ed Wood."},
+        ],
+        "relations": [relation("Ed Wood", "directed by", "Tim Burton", "Burton made it.", strength=9, confidence=0.8)],
+    },
+    "Passage: Burbank": {
+        "entities": [
+            {"name": "TIM BURTON", "type": "person", "description": "Born in Burbank."},
+            {"name": "Burbank", "type": "city", "description": ""},
+        ],
+        "relations": [relation("Tim Burton", "born in", "Burbank", "He was born there.", strength=7, confidence=1)],
+    },
+    "Tim Burton (": {"description": "A director, born in Burbank."},
+    "Ed Wood\n": {"entity_types": ["film", "Person"], "relation_types": ["directed by"]},
+    "Burbank\n": {"entity_types": ["person", "place", "person"], "relation_types": []},
+}
+
+
+def reply(question: str) -> str:
+    return json.dumps(next(answer for start, answer in ANSWERS.items() if question.startswith(start)))
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.02)
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    with serving(reply, prompt_of=last_message) as running:
+        yield running
+
+
+ModelOf = Callable[..., ChatModel]
+
+
+@pytest.fixture
+def model_of(tmp_path: Path) -> ModelOf:
+    def make(server: ChatServer, **options: Any) -> ChatModel:
+        return ChatModel(server.url, "tiny", api_key_env=None, store=Store(tmp_path / "store"), **options)
+
+    return make
+
+
+class Words:
+    """A token counter of words."""
+
+    def count(self, texts: Any) -> list[int]:
+        return [len(text.split()) for text in texts]
+
+
+def serve(fault: Fault = never):
+    return serving(reply, fault, prompt_of=last_message)
+
+
+# Extraction
+
+
+def test_entities_and_relations_come_with_types_descriptions_and_weights(server, model_of):
+    found = PromptedTriples(model_of(server), "typed").extract(CORPUS)
+    assert found.triples == (
+        Triple("Ed Wood", "directed by", "Tim Burton", "p0", 9.0, 0.8, "Burton made it."),
+        Triple("Tim Burton", "born in", "Burbank", "p1", 7.0, 1.0, "He was born there."),
+    )
+    assert found.entities == (
+        Entity("Ed Wood", "film", "A film."),
+        Entity("Tim Burton", "person", "He made Ed Wood. Born in Burbank."),
+        Entity("Burbank", "city"),
+    )
+    assert found.mentions == (
+        Mention("Ed Wood", "p0"),
+        Mention("Tim Burton", "p0"),
+        Mention("TIM BURTON", "p1"),
+        Mention("Burbank", "p1"),
+    )
+    graph = KnowledgeGraph.build(found, CORPUS)
+    assert graph.entity_types == ("city", "film", "person")
+    assert [triple.strength for triple in map(graph.triple, range(2))] == [9.0, 7.0]
+
+
+def test_the_types_of_a_schema_are_an_enumeration_of_the_request_and_named_in_its_instruction(server, model_of):
+    PromptedTriples(model_of(server, concurrency=1), TYPED.typed(SCHEMA)).run(CORPUS)
+    body = server.bodies[0]
+    defined = body["response_format"]["json_schema"]["schema"]["$defs"]
+    assert defined["NamedEntity"]["properties"]["type"]["enum"] == ["Person", "film"]
+    assert defined["StatedRelation"]["properties"]["relation"]["enum"] == ["directed by"]
+    assert defined["StatedRelation"]["required"] == [*defined["StatedRelation"]["properties"]]
+    assert (
+        "one of these, and what fits none is left out: Person (a human being); film." in body["messages"][0]["content"]
+    )
+    assert len(body["messages"]) == 2  # an example of other types would teach those
+
+
+def test_what_is_outside_the_schema_is_dropped_or_left_without_a_type_and_counted(server, model_of):
+    found = PromptedTriples(model_of(server), TYPED.typed(SCHEMA)).extract(CORPUS)
+    assert [triple.relation for triple in found.triples] == ["directed by"]
+    assert [entity.type for entity in found.entities] == ["film", "Person", ""]
+    assert found.notes == {
+        "dropped: triples of a relation outside the schema": 1,
+        "entities of a type outside the schema, kept without one": 1,
+        "passages without a triple": 1,
+    }
+
+
+def test_the_model_merges_descriptions_where_it_is_asked_to_and_only_those_of_several_passages(server, model_of):
+    extractor = PromptedTriples(model_of(server), "typed", merge_descriptions=True)
+    assert extractor.fingerprint != PromptedTriples(model_of(server), "typed").fingerprint
+    found = extractor.extract(CORPUS)
+    assert [entity.description for entity in found.entities] == ["A film.", "A director, born in Burbank.", ""]
+    asked = [body["messages"][-1]["content"] for body in server.bodies]
+    assert [text for text in asked if not text.startswith("Passage: ")] == [
+        'Tim Burton (person)\n\nDescriptions: ["He made Ed Wood.", "Born in Burbank."]'
+    ]
+
+
+def test_a_failed_merge_names_the_entity_and_leaves_its_descriptions_joined(model_of):
+    with serve(lambda prompt, _: "prose" if prompt.startswith("Tim") else None) as server:
+        extractor = PromptedTriples(model_of(server), "typed", merge_descriptions=True)
+        run = extractor.run(CORPUS)
+        with pytest.raises(ExtractionError, match="'p0', merging the descriptions of 'Tim Burton': output"):
+            extractor.extract(CORPUS)
+    assert [(one.passage_id, one.kind) for one in run.failures] == [("p0", "output")]
+    assert run.extraction.entities[1].description == "He made Ed Wood. Born in Burbank."
+    assert run.usage.failed == 1
+
+
+def test_merging_is_planned_once_the_passages_are_answered(server, model_of):
+    model = model_of(server)
+    extractor = PromptedTriples(model, "typed", merge_descriptions=True)
+    assert [(step.step, step.to_ask) for step in extractor.plan(CORPUS, counter=Words()).steps] == [
+        ("graph", 2),
+        ("merging", 0),
+    ]
+    PromptedTriples(model, "typed").run(CORPUS)
+    assert [(step.step, step.to_ask) for step in extractor.plan(CORPUS, counter=Words()).steps] == [
+        ("graph", 0),
+        ("merging", 1),
+    ]
+    extractor.run(CORPUS)
+    assert [(step.to_ask, step.stored) for step in extractor.plan(CORPUS, counter=Words()).steps] == [(0, 2), (0, 1)]
+
+
+def test_a_style_without_descriptions_merges_none():
+    model = ChatModel("http://127.0.0.1:1/v1", "m", api_key_env=None)
+    with pytest.raises(ValueError, match=r"Style 'openie' has no descriptions to merge. Use 'typed'"):
+        PromptedTriples(model, "openie", merge_descriptions=True)
+    with pytest.raises(ValueError, match=r"Style 'kg2rag' asks for no types, so it takes no schema. Use 'typed'"):
+        STYLES["kg2rag"].typed(SCHEMA)
+
+
+@pytest.mark.parametrize("style", [TYPED, TYPED.typed(SCHEMA)], ids=["open", "closed"])
+def test_a_typed_style_is_picklable(style: PromptStyle):
+    again = pickle.loads(pickle.dumps(style))
+    assert (again, again.fingerprint) == (style, style.fingerprint)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_faults_of_the_connection_and_the_model_end_in_the_same_graph(model_of, seed):
+    faults = tuple(fault for fault in (*FAULTS, *MODEL_FAULTS) if fault != "slow")
+    with serve(at_random(0.4, seed, faults)) as server:
+        extractor = PromptedTriples(model_of(server), TYPED.typed(SCHEMA), merge_descriptions=True)
+        run = extractor.run(CORPUS)
+        for _ in range(20):
+            run = extractor.run(CORPUS, retry_failed=True) if run.failures else run
+    with serve() as server:
+        right = PromptedTriples(model_of(server, cache_as="another"), TYPED.typed(SCHEMA), merge_descriptions=True)
+        expected = right.extract(CORPUS)
+    assert run.failures == ()
+    assert (run.extraction.triples, run.extraction.entities) == (expected.triples, expected.entities)
+
+
+# What is read
+
+
+def read(answer: object, schema: GraphSchema = SCHEMA) -> tuple[list[Entity], list[Triple], Counter[str]]:
+    notes: Counter[str] = Counter()
+    parsed = stated(schema).model_validate_json(json.dumps(answer))
+    entities = clean_entities(parsed, schema, 20, notes)
+    return entities, clean_relations(parsed, schema, "p", 20, notes), +notes
+
+
+def test_names_alone_and_lists_of_three_are_read_and_other_keys_for_the_parts():
+    entities, triples, notes = read(
+        {
+            "entities": ["Ed Wood", {"name": "Tim Burton", "type": "PERSON", "born": 1958}],
+            "relations": [
+                ["Ed Wood", "Directed_By", "Tim Burton"],
+                {"head": "A", "predicate": "directed by", "tail": "B", "strength": "8", "confidence": None},
+            ],
+        }
+    )
+    assert entities == [Entity("Ed Wood"), Entity("Tim Burton", "Person")]
+    assert triples == [
+        Triple("Ed Wood", "directed by", "Tim Burton", "p", 5.0, 1.0),
+        Triple("A", "directed by", "B", "p", 8.0, 1.0),
+    ]
+    assert notes == {}
+
+
+def test_what_a_graph_cannot_have_is_dropped_by_cause_and_weights_are_brought_into_range():
+    open_ = GraphSchema()
+    entities, triples, notes = read(
+        {
+            "entities": [{"name": " "}, {"name": "x" * 21}, {"name": "a", "type": "t"}, {"name": "A", "type": "u"}],
+            "relations": [
+                relation("a", "r", "A"),
+                relation("a", "r", ""),
+                relation("a", "r", "b", strength=0, confidence=1.5),
+                relation("a", "r", "b", "Later.", strength=12),
+                relation("a", "s", "b", confidence=0),
+                ["a", "b"],
+            ],
+        },
+        open_,
+    )
+    assert entities == [Entity("a", "t")]
+    assert triples == [Triple("a", "r", "b", "p", 10.0, 1.0, "Later.")]
+    assert notes == {
+        "dropped: entities that are blank": 1,
+        "dropped: entities longer than 20 characters": 1,
+        "dropped: triples from an entity to itself": 1,
+        "dropped: triples with a blank part": 2,
+        "dropped: triples of confidence 0": 1,
+        "dropped: triples that a passage has already": 1,
+        "strengths and confidences out of range, brought into it": 2,
+    }
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"entities": []},
+        {"entities": [], "relations": "none"},
+        {"entities": [{"name": ["a"]}], "relations": []},
+        {"entities": [], "relations": [relation("a", "r", "b", strength="high")]},  # type: ignore[arg-type]
+    ],
+)
+def test_an_answer_of_another_shape_is_no_answer(answer: object):
+    with pytest.raises(ValueError, match="Stated"):
+        read(answer)
+
+
+# Schemas
+
+
+def test_a_schema_comes_back_from_its_file(tmp_path: Path):
+    schema = GraphSchema({'a "b"\\': "tab\there", "ü\x7f": ""}, ["directed by", "né en"])
+    schema.write(tmp_path / "schema.toml")
+    again = GraphSchema.read(tmp_path / "schema.toml")
+    assert again.entity_types == {'a "b"\\': "tab here", "ü\x7f": ""}
+    assert again.relation_types == {"directed by": "", "né en": ""}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "no type at all"),
+        ('types = ["a"]', "unknown field 'types'. Known: entity_types, relation_types"),
+        ('entity_types = "a"', "entity_types is 'a'; needed: a list of types"),
+        ('entity_types = ["a", 3]', "entity_types has 3"),
+        ('relation_types = [" "]', "no blank type"),
+        ('entity_types = ["film", "Film"]', "entity_types has 'Film' twice"),
+        ("entity_types = [", "not a TOML file"),
+    ],
+)
+def test_a_schema_file_that_is_none_is_named(tmp_path: Path, text: str, message: str):
+    (tmp_path / "schema.toml").write_text(text)
+    with pytest.raises(ValueError, match=rf"schema.toml: .*{message}"):
+        GraphSchema.read(tmp_path / "schema.toml")
+
+
+def test_a_schema_is_inferred_from_passages_most_frequent_first(server, model_of):
+    schema = infer_schema(model_of(server), CORPUS, passages=5)
+    assert list(schema.entity_types) == ["Person", "film", "place"]
+    assert list(schema.relation_types) == ["directed by"]
+    assert list(infer_schema(model_of(server), CORPUS, most=1).entity_types) == ["Person"]
+    assert server.requests.total() == 2
+
+
+def test_a_schema_is_not_inferred_where_a_passage_fails_or_none_has_a_type(model_of):
+    with (
+        serve(lambda prompt, _: "prose" if prompt.startswith("Burbank") else None) as server,
+        pytest.raises(CompletionError, match="the types of passage 'p1'"),
+    ):
+        infer_schema(model_of(server), CORPUS)
+    with (
+        serving(lambda _: '{"entity_types": [" "], "relation_types": []}') as server,
+        pytest.raises(ValueError, match="named no type for any of 2 passages"),
+    ):
+        infer_schema(model_of(server), CORPUS)
