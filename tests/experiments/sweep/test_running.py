@@ -57,9 +57,11 @@ def test_what_scores_depend_on_is_recorded(sweep: Make, data: QADataset, root: P
     inputs = json.loads((tmp_path / "sweep.json").read_text())["inputs"]
     (passages,) = inputs["data"][data.setting]
     assert (passages["questions"], passages["passages"]) == (40, len(data.corpus))
-    assert passages["corpus_fingerprint"] == data.corpus.fingerprint and len(passages["questions_sha256"]) == 64
+    assert passages["corpus_fingerprint"] == data.corpus.fingerprint
+    assert len(passages["questions_sha256"]) == 64
     graphs = {label: graph["fingerprint"] for label, graph in inputs["graphs"].items()}
-    assert list(graphs) == ["names", "all"] and graphs["names"] != graphs["all"]
+    assert list(graphs) == ["names", "all"]
+    assert graphs["names"] != graphs["all"]
     assert inputs["encoders"]["words"]["fingerprint"] == WordEmbedder().fingerprint(Store(root))
     assert {row["system"] for row in inputs["tuning"]["mention_ppr"]} == {"mention_ppr"}
     assert "bm25" not in inputs["tuning"]
