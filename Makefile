@@ -9,7 +9,7 @@ LAB := .venv/.lab
 ALL := .venv/.all
 
 .DEFAULT_GOAL := help
-.PHONY: help compare test check notebooks browser bench lab
+.PHONY: help compare test check docs notebooks browser bench lab
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +26,9 @@ check: $(ALL) ## style, types, layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+docs: $(ALL) ## the documentation site, in build/site/html; ARGS=linkcheck asks the addresses outside of it
+	$(BIN)/python docs/site/build.py $(ARGS)
+
 notebooks: $(LAB) ## run the notebooks in place
 	$(BIN)/jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False $(NOTEBOOKS)
 
@@ -41,7 +44,7 @@ lab: $(LAB) ## JupyterLab on the notebooks
 # Three sizes of installation; a larger one counts as the smaller ones too. Each is repeated when its versions change.
 $(CORE): EXTRAS := offline
 $(LAB): EXTRAS := offline,notebooks
-$(ALL): EXTRAS := offline,notebooks,llm,scale,dev
+$(ALL): EXTRAS := offline,notebooks,llm,scale,docs,dev
 $(LAB): SMALLER := $(CORE)
 $(ALL): SMALLER := $(CORE) $(LAB)
 
