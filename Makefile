@@ -14,7 +14,7 @@ ALL := .venv/.all
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-compare: $(CORE) ## compare all systems: make compare DATASET=hotpotqa ARGS="--limit 200"
+compare: $(CORE) ## compare the core systems: make compare DATASET=hotpotqa ARGS="--limit 200"
 	$(BIN)/kg2rag compare $(DATASET) $(ARGS)
 
 test: $(ALL) ## every test, and every notebook from top to bottom
@@ -30,7 +30,7 @@ docs: $(ALL) ## the documentation site, in build/site/html; ARGS=linkcheck asks 
 	$(BIN)/python docs/site/build.py $(ARGS)
 
 notebooks: $(LAB) ## run the notebooks in place
-	$(BIN)/jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False $(NOTEBOOKS)
+	TQDM_DISABLE=1 $(BIN)/jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False $(NOTEBOOKS)
 
 browser: $(LAB) ## notebook 01 and the widgets in JupyterLab, clicked in Chromium (pip install playwright)
 	$(BIN)/python eval/browser.py notebooks/01_first_comparison.ipynb --widget $(ARGS)

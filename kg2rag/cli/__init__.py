@@ -26,7 +26,6 @@ app = typer.Typer(
     help="A laboratory for graph-guided retrieval: compare strategies on multi-hop question sets.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
 )
 
 
@@ -68,7 +67,7 @@ def main() -> None:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")  # unset, the tokeniser warns in every forked process
     try:
         app()
-    except (ValueError, OSError, KeyError, RuntimeError) as error:
+    except (ValueError, OSError, KeyError, RuntimeError, ImportError) as error:
         if os.environ.get("KG2RAG_DEBUG"):
             raise
         message = error.args[0] if isinstance(error, KeyError) and error.args else error

@@ -9,7 +9,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from kg2rag.cli.options import DataOptions, Limit, Seed, SystemOptions, WorkerOptions, split_names, spread
+from kg2rag.cli.completion import known_metrics, last_of
+from kg2rag.cli.options import DataOptions, Limit, Seed, SystemOptions, WorkerOptions, announce, split_names, spread
 
 
 @spread(dataset="bundled")
@@ -20,7 +21,10 @@ def compare(
     limit: Limit = None,
     metrics: Annotated[
         str | None,
-        typer.Option(help="Any of ranx's, all_recall@k, support_f1@k, recall@500tokens; six usual ones otherwise."),
+        typer.Option(
+            help="Any of ranx's, all_recall@k, support_f1@k, recall@500tokens; six usual ones otherwise.",
+            autocompletion=last_of(known_metrics),
+        ),
     ] = None,
     k: Annotated[int, typer.Option("--k", min=1, help="Hits a query.")] = 100,
     baseline: Annotated[str | None, typer.Option(help="Tested against; dense otherwise, or the first.")] = None,
@@ -53,7 +57,7 @@ def compare(
     if pairs is not None and pairs not in names:
         raise ValueError(f"--pairs {pairs!r} is none of the metrics: {', '.join(names)}.")
     folder = out or Path("reports") / data.dataset
-    require_place(folder)
+    former = require_place(folder)
     questions = data.load(limit, seed)
     kb, systems = on.build(questions.corpus)
     for file in runs or []:
@@ -61,6 +65,7 @@ def compare(
         if name in systems:
             raise ValueError(f"--runs {file}: {name!r} is the name of another system. Rename the file.")
         systems[name] = Recorded.from_trec(file, questions.corpus, queries=[one.id for one in questions.questions])
+    announce(folder, replaced=former)
     with by.open():
         result = run(
             systems,

@@ -10,7 +10,18 @@ from typing import Annotated, Any
 
 import typer
 
-from kg2rag.cli.options import DataOptions, Graph, Limit, Seed, Settings, parse_settings, split_names, spread, table
+from kg2rag.cli.options import (
+    DataOptions,
+    Graph,
+    Limit,
+    Seed,
+    Settings,
+    announce,
+    parse_settings,
+    split_names,
+    spread,
+    table,
+)
 
 
 @spread()
@@ -74,7 +85,7 @@ def compare_graphs(
     from kg2rag.retrievers.systems import build, build_all
 
     folder = out or Path("reports") / f"{data.dataset}-graphs"
-    require_place(folder)
+    former = require_place(folder)
     questions = data.load(limit, seed)
     sources = {}
     for given in graph or ["mentions=mentions", "cooccurrence=cooccurrence"]:
@@ -87,6 +98,7 @@ def compare_graphs(
     first = next(iter(kbs.values()))
     changes: dict[str, dict[str, Any]] = parse_settings(settings or [])
     wanted = build_all(first, split_names(systems), changes)  # refuses what it does not know before any work
+    announce(folder, replaced=former)
     result = compare(
         {"dense": build("dense", first), **{name: partial(build, name, **changes.get(name, {})) for name in wanted}},
         questions,

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
 
+from kg2rag.cli.completion import known_sets, known_systems, last_of
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -41,7 +43,9 @@ Cluster = Annotated[str | None, typer.Option(help="Address of a running Dask or 
 class DataOptions:
     """The options that name a question set."""
 
-    dataset: Annotated[str, typer.Argument(help="Name of the set; `kg2rag datasets list` names them.")]
+    dataset: Annotated[
+        str, typer.Argument(help="Name of the set; `kg2rag datasets list` names them.", autocompletion=known_sets)
+    ]
     path: Annotated[Path | None, typer.Option(help="File or folder of the set; the hub's copy otherwise.")] = None
     split: Annotated[str | None, typer.Option(help="Split of the set; its default otherwise.")] = None
     setting: Annotated[
@@ -82,7 +86,13 @@ class SystemOptions:
     embedder: Annotated[str | None, typer.Option(help=EMBEDDERS)] = None
     dtype: Annotated[str, typer.Option(help="auto, bfloat16 or float32; on a GPU also float16.")] = "auto"
     device: Annotated[str, typer.Option(help="cpu, cuda (every GPU), auto, or such as cuda:0,cuda:1.")] = "cpu"
-    systems: Annotated[str, typer.Option(help="core (seven of them), all, or names separated by commas.")] = "core"
+    systems: Annotated[
+        str,
+        typer.Option(
+            help="core (the seven of a first comparison), all, or names separated by commas.",
+            autocompletion=last_of(known_systems),
+        ),
+    ] = "core"
     settings: Settings = None
 
     def build(self, corpus: Corpus) -> tuple[KnowledgeBase, dict[str, Retriever]]:
@@ -127,6 +137,12 @@ def spread(**defaults: object) -> Callable[[Callable[..., None]], Callable[..., 
         return run
 
     return decorate
+
+
+def announce(folder: Path, *, replaced: str) -> None:
+    """Say on stderr that an earlier result in the folder is going to be replaced, where there is one."""
+    if replaced:
+        typer.echo(f"{folder} holds {replaced}; this one replaces it. --out names another folder.", err=True)
 
 
 def split_names(text: str) -> list[str]:

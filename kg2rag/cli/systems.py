@@ -7,20 +7,30 @@ from typing import Annotated
 
 import typer
 
+from kg2rag.cli.completion import known_systems
 from kg2rag.cli.options import DataOptions, Limit, Seed, SystemOptions, show, spread, table
 
 
-def list_systems() -> None:
-    """The named systems and the parameters that --set can change."""
-    from kg2rag.retrievers.systems import TRAINED, names, parameters
+def list_systems(
+    name: Annotated[
+        str | None, typer.Argument(help="Describe this one, with all its parameters.", autocompletion=known_systems)
+    ] = None,
+) -> None:
+    """Say what each named system does, or all about one: its method, and the parameters that --set can change."""
+    from rich.console import Console
 
-    show(
-        ("system", "parameters"),
-        (
-            (name, ", ".join(f"{key}={value!r}" for key, value in parameters(name).items()) or "none")
-            for name in (*names(), *TRAINED)
-        ),
-    )
+    from kg2rag.retrievers import systems
+
+    console = Console(highlight=False)
+    if name is None:
+        show(("system", "what it does"), ((one, systems.summary(one)) for one in (*systems.names(), *systems.TRAINED)))
+        console.print("kg2rag systems NAME says more of one, and which parameters --set changes.", markup=False)
+        return
+    console.print(f"{name}: {systems.description(name)}", markup=False)
+    defaults = systems.parameters(name)
+    show(("parameter", "default"), ((key, repr(value)) for key, value in defaults.items()))
+    if defaults:
+        console.print(f"Changed by --set {name}.{next(iter(defaults))}=VALUE, and so on.", markup=False)
 
 
 @spread(systems="mention_ppr,dense")
@@ -56,11 +66,16 @@ def diagnose(
     tokens: Annotated[
         int | None, typer.Option(min=1, help="Budget of a context: gold that does not fit is lost too.")
     ] = None,
-    ladder: Annotated[bool, typer.Option(help="Also what gold seeds, entities and reranking would give.")] = False,
+    ladder: Annotated[
+        bool, typer.Option("--ladder", help="Also what gold seeds, entities and reranking would give.")
+    ] = False,
     seed: Seed = 0,
     out: Annotated[Path | None, typer.Option(help="Where pages and figures go; reports/DATASET otherwise.")] = None,
 ) -> None:
-    """Say where the gold went: tables here, pages to click through and figures in --out."""
+    """Say which step of a system lost each gold passage: tables here, pages to click through and figures in --out.
+
+    With --ladder also what a perfect step would gain: gold seeds, gold entities, a gold reranking.
+    """
     from rich.console import Console
 
     from kg2rag.answers.context import ContextFormatter

@@ -1,7 +1,6 @@
 """What the room offers to the rooms above it."""
 
 from .cosines import all_cosines as all_cosines
-from .encoder import DEFAULT_MODEL as DEFAULT_MODEL
 from .encoder import Embedder as Embedder
 from .encoder import Role as Role
 from .encoder import SentenceEncoder as SentenceEncoder
@@ -26,6 +25,7 @@ from .pieces import has_workers as has_workers
 from .pieces import in_order as in_order
 from .pieces import run_pieces as run_pieces
 from .pieces import workers as workers
+from .pretrained import DEFAULT_MODEL as DEFAULT_MODEL
 from .static_encoder import StaticEncoder as StaticEncoder
 from .static_encoder import embedder_named as embedder_named
 from .store import Entry as Entry

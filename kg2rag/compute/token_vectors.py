@@ -10,6 +10,7 @@ from typing import TypeVar
 from kg2rag.compute.encoder import SentenceEncoder, well_formed
 from kg2rag.compute.hardware import threads
 from kg2rag.compute.passes import Role, rows_of
+from kg2rag.compute.progress import bar as progress_bar
 from kg2rag.compute.store import Store
 from kg2rag.compute.vectors import batches_of
 from kg2rag.types import IntArray, Matrix
@@ -34,10 +35,7 @@ def encode_tokens(
     ----------
     reduce : called as soon as a text is encoded, so that the vectors of a corpus are never in memory together.
     """
-    from tqdm.auto import tqdm
-
     about = encoder.describe(store)
-    hidden = None if len(texts) > FEW else True  # None: shown in a terminal or notebook
     prompted = [about["prompts"][role] + well_formed(text) for text in texts]
     lengths = encoder.padded_lengths(prompted, role) if prompted else []
     order = sorted(range(len(prompted)), key=lambda i: (-lengths[i], i))
@@ -51,7 +49,7 @@ def encode_tokens(
     results: dict[int, tuple[IntArray, Reduced]] = {}
     with (
         ThreadPoolExecutor(min(threads(), len(batches)) or 1) as pool,
-        tqdm(total=len(texts), desc="encoding tokens", unit="text", disable=hidden, leave=False) as bar,
+        progress_bar(len(texts), "encoding tokens", "text", shown=len(texts) > FEW) as bar,
     ):
         for batch, found in zip(batches, pool.map(encoded, batches), strict=True):
             results.update(zip(batch, found, strict=True))

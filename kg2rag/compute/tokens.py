@@ -1,20 +1,24 @@
 """Texts -> their numbers of tokens, by the tokenizer of the encoder; all budgets in the package count with it.
 
 Tokens are those of the uncut text, without the [CLS] and [SEP] of an encoding. Only the tokenizer is loaded, not the
-model.
+model. That of the default encoder lies in this package (it is BERT's, Apache-2.0, as all-MiniLM-L6-v2 has it), so that
+tokens are counted where no model can be had; another encoder's is read with the model's files, or from the hub.
 """
 
 from __future__ import annotations
 
+import lzma
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from kg2rag.compute.encoder import Embedder, SentenceEncoder
+from kg2rag.compute.pretrained import DEFAULT_MODEL, loading
 from kg2rag.compute.static_encoder import StaticEncoder
 from kg2rag.types import Ranking
 
@@ -22,6 +26,8 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 FILE = "tokenizer.json"
+DEFAULT = files(__package__) / f"{FILE}.xz"
+"""The tokenizer of `DEFAULT_MODEL`, without the limits of encoding."""
 
 
 class TokenCounter(Protocol):
@@ -81,9 +87,12 @@ def _cut(ranking: Ranking, tokens: Sequence[int], limit: int) -> Ranking:
 def _tokenizer(encoder: SentenceEncoder) -> Tokenizer:
     from tokenizers import Tokenizer
 
-    folder = Path(encoder.source)
-    if not folder.is_dir():
-        tokenizer = Tokenizer.from_pretrained(encoder.source, revision=encoder.revision or "main")
+    folder = Path(encoder.model)
+    if encoder.model == DEFAULT_MODEL and encoder.revision is None:
+        tokenizer = Tokenizer.from_str(lzma.decompress(DEFAULT.read_bytes()).decode())
+    elif not folder.is_dir():
+        with loading(encoder.model):
+            tokenizer = Tokenizer.from_pretrained(encoder.model, revision=encoder.revision or "main")
     elif (folder / FILE).is_file():
         tokenizer = Tokenizer.from_file(str(folder / FILE))
     else:

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from kg2rag.compute.hardware import threads
 from kg2rag.compute.pieces import has_workers, run_pieces
+from kg2rag.compute.progress import bar as progress_bar
 from kg2rag.compute.store import Store, verified
 from kg2rag.types import Matrix
 
@@ -104,13 +105,11 @@ class VectorCache:
 
     def _encode(self, texts: list[str]) -> Iterator[Path]:
         """The shards of texts, each as soon as it is stored: by the workers of `compute.workers`, or threads here."""
-        from tqdm.auto import tqdm
-
         lengths = self.lengths(texts)
         order = sorted(range(len(texts)), key=lambda i: (-lengths[i], i))  # longest first: the estimate only improves
         parts = [order[start : start + SHARD] for start in range(0, len(order), SHARD)]
         shards = ([(texts[i], lengths[i]) for i in part] for part in parts)
-        with tqdm(total=len(texts), desc="encoding", unit="text", disable=None, leave=False) as bar:
+        with progress_bar(len(texts), "encoding", "text") as bar:
             if self.sent and has_workers() and len(texts) >= WORTH_SENDING:
                 for number, vectors in run_pieces(partial(_forwarded, self.forward, self.batches), shards, _described):
                     bar.update(len(vectors))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from kg2rag.compute import TokenCounter
+from kg2rag.compute.progress import bar as progress_bar
 from kg2rag.evaluation import described, provenance
 from kg2rag.evaluation.budgets import PassageTokens, returned_sizes
 from kg2rag.evaluation.comparison import Comparison, Inputs
@@ -61,7 +62,7 @@ def compare(
     baseline : the system that the others are tested against; "dense" where there is one, else the first.
     seed : of bootstrap and randomisation test.
     batch_size : queries given to a system at once; changes speed, never a result.
-    progress : a bar per system on stderr, where that is a terminal.
+    progress : a bar per system and one for the statistics, see `kg2rag.compute.progress`.
     unit : judge "passage"s or "document"s; the data set's own unit where not given.
     command : what the user typed, for `config.json`.
     counter : counts tokens; `kg2rag.compute.tokens.counter_of(kb.embedder)`, or the default encoder's where not given.
@@ -94,12 +95,22 @@ def compare(
         runs[name] = [rankings for rankings, _ in done]
         ms_per_query[name] = round(sum(ms for _, ms in done) / len(done), 3)
     tokens, judged = PassageTokens(data.corpus, counter), unit or data.unit
-    scored = _score(runs, data, parsed, k=k, unit=judged, tokens=tokens)
     names = [metric.name for metric in parsed]
-    frames = {name: sum(alike[1:], start=alike[0]) / len(alike) for name, alike in scored.items()}
-    per_query, per_seed = per_query_table(frames, data, names), _per_seed(scored, names)
     together = {name: [ranking for run in alike for ranking in run] for name, alike in runs.items()}
     read = sorted({metric.k or k for metric in parsed if metric.tokens is None})
+    with progress_bar(len(runs) + 3, "scores, intervals, tests", "step", shown=progress) as bar:
+        scored = {}
+        for name, alike_runs in runs.items():
+            scored[name] = _score(alike_runs, data, parsed, k=k, unit=judged, tokens=tokens)
+            bar.update()
+        frames = {name: sum(alike[1:], start=alike[0]) / len(alike) for name, alike in scored.items()}
+        per_query, per_seed = per_query_table(frames, data, names), _per_seed(scored, names)
+        scores = score_table(per_query, names, baseline, seed, per_seed, family=family, clustered=clustered)
+        bar.update()
+        by_tokens = token_curve(together, data, tokens, k, judged)
+        bar.update()
+        sizes = returned_sizes(together, tokens, read)
+        bar.update()
     about = described.parameters(first)
     config = {
         "data": {**described.data(data), "unit": judged, "gold_out_of_reach": _out_of_reach(data)},
@@ -132,31 +143,28 @@ def compare(
         baseline=baseline,
         per_query=per_query,
         per_seed=per_seed,
-        scores=score_table(per_query, names, baseline, seed, per_seed, family=family, clustered=clustered),
+        scores=scores,
         curve=depth_curve(frames, k),
-        token_curve=token_curve(together, data, tokens, k, judged),
-        sizes=returned_sizes(together, tokens, read),
+        token_curve=by_tokens,
+        sizes=sizes,
         inputs=Inputs(first, data),
         config={**config, "fingerprint": described.fingerprint(config)},
     )
 
 
 def _score(
-    runs: Mapping[str, Sequence[Sequence[Ranking]]],
+    runs: Sequence[Sequence[Ranking]],
     data: QADataset,
     metrics: Sequence[Metric],
     *,
     k: int,
     unit: GoldUnit,
     tokens: PassageTokens,
-) -> dict[str, list[pd.DataFrame]]:
-    """System -> the scores of each of its runs, by metric and of the recall at every depth of the curve."""
+) -> list[pd.DataFrame]:
+    """The scores of each run of a system, by metric and of the recall at every depth of the curve."""
     names = [metric.name for metric in metrics]
     of_curve = [Metric.parse(f"recall@{depth}") for depth in depths_below(k) if f"recall@{depth}" not in names]
-    return {
-        name: [checked_scores(run, data, [*metrics, *of_curve], unit=unit, tokens=tokens) for run in alike]
-        for name, alike in runs.items()
-    }
+    return [checked_scores(run, data, [*metrics, *of_curve], unit=unit, tokens=tokens) for run in runs]
 
 
 def _out_of_reach(data: QADataset) -> int:

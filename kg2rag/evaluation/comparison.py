@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pandas as pd
 
 from kg2rag import report
+from kg2rag.compute.progress import bar as progress_bar
 from kg2rag.evaluation import annotated, diagnosis, storage
 from kg2rag.evaluation.budgets import against_others, larger_sets
 from kg2rag.evaluation.metric_names import Metrics, bounds
@@ -181,13 +182,16 @@ class Comparison:
         """
         return grouped_means(self.per_query, column, self.metrics)
 
-    def differences(self, metric: str | None = None, limit: int = 10) -> pd.DataFrame:
-        """The questions on which a system and the baseline differ most, by the first metric or the one named.
+    def differences(self, metric: str | None = None, limit: int = 10, *, system: str | None = None) -> pd.DataFrame:
+        """The questions on which systems, or the one named, and the baseline differ most, by the first or one metric.
 
-        Columns query_id, question, system, score, baseline, difference; largest first, then in the order of systems
-        and questions.
+        Columns query_id, question, system, score, baseline, difference; largest first. Of equally large ones each
+        system shows one before any shows a second. ValueError: an unknown system, or the baseline itself.
         """
-        return largest_differences(self.per_query, self._metric(metric), self.baseline, limit)
+        if system is not None and _known("system", system, self.systems) == self.baseline:
+            others = ", ".join(name for name in self.systems if name != self.baseline)
+            raise ValueError(f"System {system!r} is the baseline itself. Name one of: {others or 'none'}.")
+        return largest_differences(self.per_query, self._metric(metric), self.baseline, limit, system)
 
     def waterfall(self, system: str, k: int = 5, formatter: Formatter | None = None) -> diagnosis.Waterfall:
         """For each gold passage the step of the system that lost it; see `kg2rag.waterfall`.
@@ -244,7 +248,12 @@ class Comparison:
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         qrels = None if self.inputs is None else self.inputs.data.qrels
         headers = {name: annotated.header(self.config, name) for name in self.systems} if ir_metadata else {}
-        return storage.save(values, Path(directory), page=self.to_html(), qrels=qrels, headers=headers)
+        with progress_bar(2, "report and files", "step") as bar:
+            page = self.to_html()
+            bar.update()
+            saved = storage.save(values, Path(directory), page=page, qrels=qrels, headers=headers)
+            bar.update()
+        return saved
 
     @classmethod
     def load(cls, directory: Path | str) -> Comparison:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
 
+from kg2rag.compute.progress import bar as progress_bar
 from kg2rag.evaluation.checks import check_candidates, check_rankings
 from kg2rag.types import QADataset, Query, Ranking, called
 
@@ -124,17 +125,17 @@ def run(
 
     The time is NaN where a system has `timed = False`: its rankings were computed elsewhere.
     """
-    from tqdm import tqdm
-
     queries, rankings, seconds = data.queries, [], 0.0
-    quiet = not (progress and sys.stderr.isatty())
-    with tqdm(total=len(queries), desc=name, unit="query", disable=quiet, file=sys.stderr) as bar:
+    with progress_bar(len(queries), name, "query", shown=progress) as bar:
         if prepare := getattr(system, "prepare", None):
-            _call(name, queries[0], prepare, queries)
+            with _said(f"System {name!r} failed as it was prepared: indexes, vectors, a first question."):
+                prepare(queries)
         for start in range(0, len(queries), batch_size):
             batch = queries[start : start + batch_size]
             before = time.perf_counter()
-            rankings += _call(name, batch[0], system.retrieve_batch, batch, k)
+            first = f"the batch that begins with query {batch[0].id!r}: {batch[0].text!r}"
+            with _said(f"System {name!r} failed in {first}"):
+                rankings += system.retrieve_batch(batch, k)
             seconds += time.perf_counter() - before
             bar.update(len(batch))
     check_rankings(rankings, data, k=k, name=name)
@@ -142,9 +143,10 @@ def run(
     return rankings, 1000 * seconds / len(queries) if getattr(system, "timed", True) else float("nan")
 
 
-def _call(name: str, first: Query, method: Any, *arguments: object) -> Any:
+@contextmanager
+def _said(where: str) -> Iterator[None]:
     try:
-        return method(*arguments)
+        yield
     except Exception as error:  # whatever a system raises is raised on, with where it happened
-        error.add_note(f"System {name!r} failed in the batch that begins with query {first.id!r}: {first.text!r}")
+        error.add_note(where)
         raise

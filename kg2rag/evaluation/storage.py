@@ -28,8 +28,11 @@ FILES, CHECKSUM = "files", "sha256"
 """Keys of config.json that are no part of the configuration: the checksums of the other files, and its own."""
 
 
-def require_place(directory: Path) -> None:
-    """Make the folder of a comparison, or refuse one that holds something else: DataError, before any work is done."""
+def require_place(directory: Path) -> str:
+    """Make the folder of a comparison, or refuse one that holds something else: DataError, before any work is done.
+
+    Returns in words which comparison lies there and would be replaced; nothing where none does.
+    """
     path = directory / "config.json"
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -40,6 +43,8 @@ def require_place(directory: Path) -> None:
         raise DataError(f"{error} It is in the way of the results: name another folder, or delete it.") from None
     if not (isinstance(former, dict) and isinstance(former.get("systems"), dict)):
         raise DataError(f"{path} is not a comparison's, and would be overwritten. Name another folder for the results.")
+    began = str(former.get("started", "an unknown time"))
+    return f"the comparison of {', '.join(former['systems'])} from {began}" if former["systems"] else ""
 
 
 def save(

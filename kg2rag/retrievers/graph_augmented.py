@@ -39,10 +39,16 @@ from kg2rag.types import (
     with_notes,
 )
 
+ROUNDING = 1e-5
+"""By so much may a cosine of unit vectors in single precision be above 1."""
+
 
 @dataclass(frozen=True)
 class GraphAugment(Stage):
-    """combined = (1 - graph_weight) · score + graph_weight · graph score; expects scores in [0, 1].
+    """combined = (1 - graph_weight) · score + graph_weight · graph score, which lies in [0, 1].
+
+    Scores above 1, such as BM25's, are refused: the graph would weigh nothing beside them. A fusion by "sum" scales
+    them: `fuse(BM25(kb), method="sum") >> GraphAugment(kb)`.
 
     Parameters
     ----------
@@ -61,9 +67,16 @@ class GraphAugment(Stage):
     depth: Count = 100
 
     def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
-        """Link the batch, then augment each ranking."""
+        """Link the batch, then augment each ranking. ValueError: a score above 1."""
         if not self.use_graph:
             return list(rankings)
+        for ranking in rankings:
+            if len(ranking) and ranking.scores[0] > 1 + ROUNDING:
+                raise ValueError(
+                    f"GraphAugment adds to scores of at most 1; of query {ranking.query_id!r} the first is "
+                    f"{ranking.scores[0]:.4g}. Scale them: fuse(BM25(kb), method='sum') >> GraphAugment(kb); several "
+                    "retrievers by weights that add up to 1."
+                )
         masks = self.kb.candidates(queries)
         return [
             self._augment(ranking, links, mask)

@@ -34,6 +34,7 @@ from kg2rag.retrievers.practical import PracticalGraphRAG
 from kg2rag.retrievers.rerankers.stage import Rerank
 from kg2rag.retrievers.vector_first.retriever import VectorFirst
 from kg2rag.text import plugins
+from kg2rag.text.nearest import nearest
 from kg2rag.types import ParameterError, annotations_of, check_types
 
 
@@ -106,6 +107,19 @@ def parameters(name: str) -> dict[str, object]:
     return {parameter.name: parameter.default for parameter in known if parameter.name != "kb"}
 
 
+def summary(name: str) -> str:
+    """What a system does, in the first line of its docstring."""
+    return description(name).partition("\n")[0]
+
+
+def description(name: str) -> str:
+    """The docstring of a system, then, of one that has a file of its own, that file's: method, source, what is ours."""
+    builder = _builder(name)
+    own, module = inspect.getdoc(builder) or "", inspect.getmodule(builder)
+    around = inspect.getdoc(module) if module is not None and module.__name__ != __name__ else None
+    return "\n\n".join(filter(None, [own, around]))
+
+
 def build(name: str, kb: KnowledgeBase, **settings: object) -> Retriever:
     """A system by name, with some parameters other than their defaults.
 
@@ -116,7 +130,9 @@ def build(name: str, kb: KnowledgeBase, **settings: object) -> Retriever:
     builder, known = _builder(name), parameters(name)
     for parameter in settings:
         if parameter not in known:
-            raise ValueError(f"System {name!r} has no parameter {parameter!r}. Known: {_listed(known)}.")
+            meant = nearest(parameter, known)
+            hint = f" Did you mean {meant!r}?" if meant else ""
+            raise ValueError(f"System {name!r} has no parameter {parameter!r}. Known: {_listed(known)}.{hint}")
     try:
         given = {parameter: _component(builder, parameter, value, kb) for parameter, value in settings.items()}
         check_types(builder, given)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import shutil
@@ -112,6 +113,8 @@ MISTAKES = [
     ("compare nothing", "Unknown dataset 'nothing'. Known: "),
     ("compare bundled --systems bm26", "Unknown system 'bm26'. Known: "),
     ("compare bundled --systems bm25 --set bm25.k2=1", "'bm25' has no parameter 'k2'. Known: b, k1"),
+    ("compare bundled --systems bm25 --set bm25.stop_word=1", "Did you mean 'stop_words'?"),
+    ("systems bm26", "Did you mean 'bm25'?"),
     ("compare bundled --systems bm25 --set bm25.k1=high", "k1 must be a finite number, not 'high'."),
     ("compare bundled --systems bm25 --set bm25.k1=NaN", "k1 must be a finite number, not nan."),
     ("compare bundled --systems bm25 --set bm25.k1", "--set 'bm25.k1': write system.parameter=value"),
@@ -138,6 +141,33 @@ def test_a_mistake_is_answered_in_one_line_with_exit_code_2(
     assert error.startswith("Error: ")
     assert message in error
     assert len(error.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("--systems bm25,path --graph dependency", "'dependency' needs spaCy: pip install spacy"),
+        ("--systems bm25,dense --embedder all-MiniLM-L6-v3", "Did you mean 'all-MiniLM-L6-v2'?"),
+    ],
+)
+def test_what_is_missing_for_a_system_is_said_without_blaming_a_question(
+    store: Path, arguments: str, said: str, tmp_path: Path
+) -> None:
+    done = kg2rag(f"compare bundled {arguments} --out {tmp_path}", store, HF_HUB_OFFLINE="1", HF_HOME=str(tmp_path))
+    if "spaCy" in said and importlib.util.find_spec("spacy") is not None:
+        pytest.skip("spaCy is installed")
+    assert done.returncode == 2
+    assert said in done.stderr.splitlines()[0]
+    assert done.stderr.splitlines()[1].endswith("failed as it was prepared: indexes, vectors, a first question.")
+    assert "q001" not in done.stderr
+
+
+def test_a_comparison_that_is_replaced_is_named_before(compared: tuple[object, Path], store: Path) -> None:
+    copy = compared[1].parent / "copy"
+    shutil.copytree(compared[1], copy)
+    first = kg2rag(f"compare bundled --systems bm25 --limit 3 --metrics recall@5 --out {copy}", store)
+    assert first.returncode == 0
+    assert f"{copy} holds the comparison of bm25, dense, graph_augmented, mention_ppr from " in first.stderr
 
 
 def test_with_debug_a_mistake_is_a_traceback(store: Path) -> None:
@@ -189,12 +219,40 @@ def invoke(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_
     return run
 
 
-def test_systems_names_every_system_and_parameter(invoke) -> None:  # type: ignore[no-untyped-def]
-    from kg2rag.retrievers.systems import names, parameters
+def test_systems_says_what_every_system_does(invoke) -> None:  # type: ignore[no-untyped-def]
+    from kg2rag.retrievers.systems import TRAINED, names
 
     shown = invoke("systems")
-    assert all(name in shown for name in names())
-    assert all(f"{parameter}=" in shown for name in names() for parameter in parameters(name))
+    assert all(f" {name} " in shown for name in (*names(), *TRAINED))
+    assert "Personalised PageRank over title links and shared" in shown
+
+
+def test_systems_describes_one_with_its_source_and_every_parameter(invoke) -> None:  # type: ignore[no-untyped-def]
+    from kg2rag.retrievers.systems import names, parameters
+
+    shown = invoke("systems hippo2")
+    assert "HippoRAG 2 as its released code behaves" in " ".join(shown.split())
+    for name in names():
+        lines = [line.split() for line in invoke(f"systems {name}").splitlines()]
+        assert all([parameter, *repr(value).split()] in lines for parameter, value in parameters(name).items()), name
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("kg2rag comp", ["compare", "compare-graphs"]),
+        ("kg2rag compare hot", ["hotpotqa"]),
+        ("kg2rag compare --systems bm25,mention_p", ["bm25,mention_ppr"]),
+        ("kg2rag compare --systems bm25,bm", []),
+        ("kg2rag compare --metrics all_", ["all_recall@5"]),
+        ("kg2rag systems hippo", ["hippo1", "hippo2"]),
+    ],
+)
+def test_a_shell_is_offered_commands_and_values(typed: str, offered: list[str]) -> None:
+    asked = {"_KG2RAG_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1)}
+    script = "import sys; sys.argv = ['kg2rag']; from kg2rag.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", script], env=os.environ | asked, capture_output=True, text=True)
+    assert done.stdout.split() == offered, done.stderr
 
 
 def test_datasets_list_names_every_set_in_full(invoke) -> None:  # type: ignore[no-untyped-def]

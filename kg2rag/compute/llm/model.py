@@ -22,6 +22,7 @@ from kg2rag.compute.llm.connection import Reply, api_key, ask, connect
 from kg2rag.compute.llm.exchange import Prompt, Structured, demand, messages_of, read
 from kg2rag.compute.llm.outcomes import Completion, CompletionError, Failure, Outcome, Usage
 from kg2rag.compute.llm.spending import Spending, Tariff
+from kg2rag.compute.progress import bar as progress_bar
 from kg2rag.compute.store import Store
 from kg2rag.types import Count, Natural, above, check
 
@@ -144,13 +145,11 @@ class ChatModel:
     def _in_parallel(
         self, bodies: Mapping[str, dict[str, Any]], schema: type[BaseModel] | None, progress: str
     ) -> dict[str, Outcome]:
-        from tqdm.auto import tqdm
-
         outcomes: dict[str, Outcome] = {}
         failed = 0
         with (
             ThreadPoolExecutor(self.concurrency, thread_name_prefix="kg2rag-llm") as pool,
-            tqdm(total=len(bodies), desc=progress, unit="prompt", disable=None, leave=False) as bar,
+            progress_bar(len(bodies), progress, "prompt") as bar,
         ):
             futures = {pool.submit(self._outcome, body, schema): name for name, body in bodies.items()}
             try:

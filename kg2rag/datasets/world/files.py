@@ -18,6 +18,7 @@ import pyarrow.json
 from pydantic import Field, StrictInt, ValidationError
 
 from kg2rag.compute import Store, new_folder, remove_leftovers
+from kg2rag.compute.progress import bar as progress_bar
 from kg2rag.datasets.graph_files import find_graph_files
 from kg2rag.datasets.reading import Files, Identifier, Record, Text
 from kg2rag.datasets.spec import DatasetSpec, LoadOptions
@@ -132,14 +133,13 @@ def _parsed(path: Path) -> Corpus:
 
 def _write(path: Path, rows: Iterable[Mapping[str, object]], *, progress: bool) -> str:
     """The sha256 of the lines written."""
-    from tqdm.auto import tqdm
-
     digest = hashlib.sha256()
-    with path.open("wb") as file:
-        for row in tqdm(rows, desc=path.stem, unit="line", disable=None if progress else True, leave=False):
+    with path.open("wb") as file, progress_bar(None, path.stem, "line", shown=progress) as bar:
+        for row in rows:
             line = json.dumps(row, ensure_ascii=False).encode() + b"\n"
             digest.update(line)
             file.write(line)
+            bar.update()
     return digest.hexdigest()
 
 

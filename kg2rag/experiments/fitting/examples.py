@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg2rag.compute import Embedder
+from kg2rag.compute.progress import bar as progress_bar
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.mention_chains.retriever import MentionChains
 from kg2rag.retrievers.mention_chains.signals import Evidence
@@ -27,13 +28,11 @@ class Example:
 
 def examples_of(data: QADataset, leave_out: Collection[str] = (), embedder: Embedder | None = None) -> list[Example]:
     """The questions of a set but some, by id; one whose gold is no candidate, or all of them, teaches nothing."""
-    from tqdm.auto import tqdm
-
     system = MentionChains(KnowledgeBase.build(data.corpus, embedder=embedder))
     kept = [(question, query) for question, query in zip(data.questions, data.queries, strict=True)]
     kept = [(question, query) for question, query in kept if question.id not in leave_out]
     found: list[Example] = []
-    with tqdm(total=len(kept), desc=data.name, unit="question", disable=None, leave=False) as bar:
+    with progress_bar(len(kept), data.name, "question") as bar:
         for at in range(0, len(kept), BLOCK):
             block = kept[at : at + BLOCK]
             for (question, _), searched in zip(block, system.searched([query for _, query in block]), strict=True):

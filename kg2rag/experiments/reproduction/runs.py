@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kg2rag.compute import SentenceEncoder
+from kg2rag.compute.progress import bar as progress_bar
 from kg2rag.datasets import load
 from kg2rag.experiments.reproduction import verdicts
 from kg2rag.experiments.reproduction.ledger import Ledger, Ours, Published
@@ -141,13 +142,11 @@ def _compared(ledger: Ledger, ours: Ours, metric: str, theirs: float, one: Measu
 
 def _run_all(runs: Sequence[Ours], root: Path, *, progress: bool) -> Found:
     """What every distinct run measures."""
-    from tqdm.auto import tqdm
-
     found: dict[str, dict[str, Measured]] = {}
     shared: dict[tuple[object, ...], list[Ours]] = {}
     for ours in runs:
         shared.setdefault(_base(ours), []).append(ours)
-    with tqdm(total=len(runs), desc="reproducing", unit="run", disable=None if progress else True, leave=False) as bar:
+    with progress_bar(len(runs), "reproducing", "run", shown=progress) as bar:
         for group in shared.values():
             data, kb = _open(group[0], root)
             for ours in group:

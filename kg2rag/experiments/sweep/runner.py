@@ -5,7 +5,6 @@ A running sweep computes scores alone; intervals and tests are computed for the 
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import closing
@@ -17,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from kg2rag.compute import counter_of, has_workers
+from kg2rag.compute.progress import bar as progress_bar
 from kg2rag.evaluation.metrics import checked_scores
 from kg2rag.experiments.sweep.configuration import Configuration
 from kg2rag.experiments.sweep.definition import SweepDefinition
@@ -106,11 +106,8 @@ class Runner:
 
     def run(self, wanted: Sequence[Configuration]) -> None:
         """Run configurations in parallel; each is in the folder as soon as it is finished."""
-        from tqdm import tqdm
-
         by_id = {configuration.id: configuration for configuration in wanted}
-        quiet = not (self.progress and sys.stderr.isatty())
-        with tqdm(total=len(wanted), desc=self.sweep.name, unit="configuration", disable=quiet, file=sys.stderr) as bar:
+        with progress_bar(len(wanted), self.sweep.name, "configuration", shown=self.progress) as bar:
             for group, here in _phases(wanted, spread=has_workers()):
                 batches = _batches(self.sweep, group, self.jobs)
                 with closing(outcomes(batches, self.sweep.k, here=here)) as found:  # type: ignore[type-var]

@@ -19,9 +19,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from tqdm.auto import tqdm
 
 from kg2rag.compute import Store, in_order, run_pieces
+from kg2rag.compute.progress import bar as progress_bar
 from kg2rag.extraction.mentions.reading import ShardMentions, mentions_in, stored_mentions
 from kg2rag.extraction.mentions.shards import SIZE, Shard, shard_starts, shards_of
 from kg2rag.extraction.mentions.table import VERSION, MentionTable
@@ -47,8 +47,12 @@ def find_mentions(corpus: Corpus, store: Store | None = None, *, size: int = SIZ
     folder = store.entry("mention-titles", key, lambda folder: write_trie(titles.trie, folder))
     find = partial(stored_mentions, store=store, key=key, titles=folder)
     found = in_order(run_pieces(find, shards_of(corpus, size), _describe))
-    shown = tqdm(found, total=n_shards, desc="finding mentions", unit="shard", disable=None, leave=False)
-    return joined_table(titles, list(shown))
+    shards = []
+    with progress_bar(n_shards, "finding mentions", "shard") as bar:
+        for shard in found:
+            shards.append(shard)
+            bar.update()
+    return joined_table(titles, shards)
 
 
 def _describe(shard: Shard) -> str:

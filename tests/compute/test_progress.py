@@ -1,0 +1,67 @@
+"""Bars where one can be drawn, lines where not, nothing about what is done at once."""
+
+from __future__ import annotations
+
+import io
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kg2rag.compute import progress
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def said(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, steps: int = 3, *, shown: bool = True) -> str:
+    monkeypatch.delenv("TQDM_DISABLE", raising=False)
+    monkeypatch.setattr(sys, "stderr", stream)
+    with progress.bar(steps, "dense", "query", shown=shown) as bar:
+        for _ in range(steps):
+            bar.update()
+    return stream.getvalue()
+
+
+def test_a_pipe_gets_a_line_for_each_step_that_took_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "EVERY", 0.0)
+    lines = said(monkeypatch, io.StringIO()).splitlines()
+    assert [line.split(",")[0] for line in dict.fromkeys(lines)] == [f"dense: {n} of 3" for n in range(4)]
+    assert all(re.fullmatch(r"dense: \d of 3, \d\d:\d\d gone, [\d:?]+ left", line) for line in lines)
+
+
+def test_a_pipe_hears_nothing_of_what_is_done_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert said(monkeypatch, io.StringIO()) == ""
+
+
+def test_a_terminal_gets_a_bar_that_leaves_no_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = said(monkeypatch, Terminal())
+    assert "dense:   0%|" in drawn
+    assert "\n" not in drawn
+
+
+def test_what_is_not_to_be_shown_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "EVERY", 0.0)
+    assert said(monkeypatch, io.StringIO(), shown=False) == ""
+    assert said(monkeypatch, Terminal(), shown=False) == ""
+
+
+NOTEBOOK = """
+import json, nbformat, sys
+from nbclient import NotebookClient
+cell = "from kg2rag.compute import progress\\nwith progress.bar(2, 'dense', 'query') as bar:\\n    bar.update()"
+notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell)])
+NotebookClient(notebook, kernel_name="python3").execute()
+print(json.dumps([sorted(output.get("data", {})) for output in notebook.cells[0].outputs]))
+"""
+
+
+@pytest.mark.slow
+def test_a_notebook_gets_a_widget_though_its_kernel_has_no_terminal(tmp_path: Path) -> None:
+    pytest.importorskip("ipywidgets")
+    done = subprocess.run([sys.executable, "-c", NOTEBOOK], capture_output=True, text=True, cwd=tmp_path, check=True)
+    assert "application/vnd.jupyter.widget-view+json" in done.stdout
