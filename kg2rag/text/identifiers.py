@@ -67,6 +67,15 @@ def _word_begins(run: str, at: int) -> bool:
     return run[at].isupper() and (not run[at - 1].isupper() or run[at + 1 : at + 2].islower())
 
 
+def members(surface: str) -> list[str]:
+    """The names that a path joins, in order; a name without separators is its only member.
+
+    >>> members("os.path.joinAll")
+    ['os', 'path', 'joinAll']
+    """
+    return _SEPARATOR.split(surface)
+
+
 @lru_cache(maxsize=200_000)
 def variants(surface: str) -> tuple[str, ...]:
     """A name and all that it is found by: itself, the members of its path, and their parts; each once.
@@ -74,8 +83,8 @@ def variants(surface: str) -> tuple[str, ...]:
     >>> variants("os.path.joinAll")
     ('os.path.joinAll', 'os', 'path', 'joinAll', 'join', 'All')
     """
-    members = _SEPARATOR.split(surface)
-    found = dict.fromkeys([surface, *members, *(part for member in members for part in split(member))])
+    path = members(surface)
+    found = dict.fromkeys([surface, *path, *(part for member in path for part in split(member))])
     return tuple(name for name in found if name.strip("_"))
 
 
@@ -93,12 +102,12 @@ def looks_like_name(surface: str) -> bool:
         return True
     if any(mark in surface for mark in ("/", "::")):
         return any(char.isalpha() for char in surface)
-    members = _SEPARATOR.split(surface)
-    if "." in surface and all(len(member) > 1 and member[0].isalpha() for member in members):
+    path = members(surface)
+    if "." in surface and all(len(member) > 1 and member[0].isalpha() for member in path):
         return True
-    if any(map(_inner_capital, members)):
+    if any(map(_inner_capital, path)):
         return True
-    return any(_LETTERS_DIGITS.fullmatch(member) and not member.isupper() for member in members)
+    return any(_LETTERS_DIGITS.fullmatch(member) and not member.isupper() for member in path)
 
 
 def _inner_capital(word: str) -> bool:

@@ -161,6 +161,12 @@ def _stop_words() -> frozenset[str]:
     return frozenset(STOPWORDS_EN)
 
 
+def stem(word: str) -> str:
+    """The Snowball stem of an English word in lower case."""
+    found: str = _stemmer("snowball").stemWord(word)
+    return found
+
+
 @cache
 def _stemmer(name: str) -> Any:
     import Stemmer

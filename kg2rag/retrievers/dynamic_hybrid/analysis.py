@@ -7,9 +7,9 @@ on questions with known gold (`learned`). The types and the weights of the desig
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from kg2rag.knowledge import TrigramIndex
 from kg2rag.retrievers.dynamic_hybrid.signals import Signals, read
@@ -84,27 +84,58 @@ class RuleAnalyser:
         return [_decide(read(query.text, self.vocabulary)) for query in queries]
 
 
+class _Rule(NamedTuple):
+    """What a query must be, and what it then is; `{names}` and `{misspelt}` in the reason are its first few."""
+
+    fits: Callable[[Signals], object]
+    query_type: str
+    weights: SideWeights
+    reason: str
+
+
+_EXPLANATION = "a how or why question that names {names}"
+_RELATED = "asks what is related to {names}"
+_RULES = (
+    _Rule(lambda of: not of.content_words, "conceptual", CONCEPTUAL, "no word to look up, so only meaning is left"),
+    _Rule(lambda of: of.as_pattern, "mixed", CODE_PATTERN, "written as a regular expression or with wildcards"),
+    _Rule(lambda of: of.coded_format, "mixed", CODE_PATTERN, "describes a format by an example"),
+    _Rule(
+        lambda of: of.misspelt,
+        *("fuzzy", FUZZY, "the corpus lacks {misspelt} but has names like it: a likely typo"),
+    ),
+    _Rule(
+        lambda of: of.names and of.roughly and not (of.how_to or of.explained),
+        *("fuzzy", FUZZY, "asks for a name that is only like {names}"),
+    ),
+    _Rule(lambda of: of.names and of.asks_relation, "relationship", RELATIONSHIP, _RELATED),
+    _Rule(lambda of: of.names and (of.how_to or of.explained), "mixed", QUESTION_WITH_NAME, _EXPLANATION),
+    _Rule(lambda of: of.names and of.relation, "relationship", RELATIONSHIP, _RELATED),
+    _Rule(lambda of: of.names, "identifier", IDENTIFIER, "names {names}"),
+    _Rule(lambda of: of.words == 1, "identifier", IDENTIFIER, "a single word, to be looked up"),
+    _Rule(
+        lambda of: of.spelled and not of.question,
+        *("identifier", SPELLED, "its words together spell a name of the corpus"),
+    ),
+    _Rule(
+        lambda of: of.code and of.words <= 3 and not of.question,
+        *("identifier", IDENTIFIER, "a code, to be looked up"),
+    ),
+    _Rule(lambda of: of.code and of.explained, "mixed", QUESTION_WITH_NAME, "asks what a code means"),
+    _Rule(lambda of: of.asks_relation and not of.phrases, "relationship", RELATIONSHIP, "asks what is related"),
+    _Rule(lambda of: of.asks_relation, "relationship", NAMES_IN_PROSE, "asks what is related to things named in prose"),
+    _Rule(lambda of: of.how_to, "conceptual", CONCEPTUAL, "a how or why question: its meaning counts"),
+    _Rule(
+        lambda of: of.phrases,
+        *("relationship", NAMES_IN_PROSE, "a question about things named in prose: who mentions whom"),
+    ),
+    _Rule(lambda _: True, "conceptual", CONCEPTUAL, NAMES_NOTHING),
+)
+
+
 def _decide(found: Signals) -> QueryAnalysis:
-    if not found.content_words:
-        return _analysis("conceptual", CONCEPTUAL, "no word to look up, so only meaning is left")
-    if found.as_pattern:
-        return _analysis("mixed", CODE_PATTERN, "written as a regular expression or with wildcards")
-    if found.coded_format:
-        return _analysis("mixed", CODE_PATTERN, "asks for a format and quotes a code")
-    if found.misspelt:
-        named = ", ".join(found.misspelt[:3])
-        return _analysis("fuzzy", FUZZY, f"the corpus lacks {named} but has names like it: a likely typo")
-    if found.names:
-        return _about_names(found)
-    if found.words == 1:
-        return _analysis("identifier", IDENTIFIER, "a single word, to be looked up")
-    if found.spelled and not found.question:
-        return _analysis("identifier", SPELLED, "its words together spell a name of the corpus")
-    if found.how_to:
-        return _analysis("conceptual", CONCEPTUAL, "a how or why question: its meaning counts")
-    if found.phrases:
-        return _analysis("relationship", NAMES_IN_PROSE, "a question about things named in prose: who mentions whom")
-    return _analysis("conceptual", CONCEPTUAL, NAMES_NOTHING)
+    rule = next(rule for rule in _RULES if rule.fits(found))
+    shown = {"names": ", ".join(found.names[:3]), "misspelt": ", ".join(found.misspelt[:3])}
+    return _analysis(rule.query_type, rule.weights, rule.reason.format(**shown))
 
 
 def reconsidered(analysis: QueryAnalysis, graph: Ranking | None) -> QueryAnalysis:
@@ -116,15 +147,6 @@ def reconsidered(analysis: QueryAnalysis, graph: Ranking | None) -> QueryAnalysi
     if analysis.reasoning != NAMES_NOTHING or kind not in ("one_chain", "two_chains"):
         return analysis
     return _analysis("relationship", NAMES_IN_PROSE, "names nothing, but the passages found name one another")
-
-
-def _about_names(found: Signals) -> QueryAnalysis:
-    named = ", ".join(found.names[:3])
-    if found.how_to:
-        return _analysis("mixed", QUESTION_WITH_NAME, f"a how or why question that names {named}")
-    if found.relation:
-        return _analysis("relationship", RELATIONSHIP, f"asks what is related to {named}")
-    return _analysis("identifier", IDENTIFIER, f"names {named}")
 
 
 def _analysis(query_type: str, weights: SideWeights, reasoning: str) -> QueryAnalysis:

@@ -10,19 +10,38 @@ import re
 from dataclasses import dataclass
 
 from kg2rag.knowledge import TrigramIndex
+from kg2rag.knowledge.indexes.lexical import stem
+from kg2rag.retrievers.dynamic_hybrid.relations import asks_relation
 from kg2rag.retrievers.linking.linkers import phrases
-from kg2rag.text.identifiers import LONGEST, WHOLE, key, looks_like_name, surfaces
+from kg2rag.text.formats import format_by_example
+from kg2rag.text.identifiers import LONGEST, WHOLE, key, looks_like_name, members, split, surfaces
 from kg2rag.text.lexicon import FUNCTION_WORDS
 
 READ = 2000
 """Characters of a query that are read; the beginning shows its form."""
 LIKE = 0.6
 """How similar a word of the corpus must be to an unknown name for that to be its misspelling."""
+TYPO, LETTERS, LOOKED_UP = 0.75, 5, 3
+"""How similar, with neighbours swapped for one edit, a word must be to an unknown word of prose; the letters that one
+needs; and the words with a meaning, at most, of a query in which any word may be mistyped (half of that in a question):
+longer ones are prose, in which a name that the corpus lacks is no typo."""
 
 _HOW_TO = re.compile(
     r"(?:how\s+(?:do|does|can|could|should|would|to|is|are)\b|why\b|explain\b|describe\b|what\s+is\s+the\s+best\s+way)",
     re.I,
 )
+_EXPLAINED = re.compile(  # of something named; of anything else such a question is conceptual without a rule
+    r"(?:when\s+(?:should|do|would)\b|what\s+(?:is|are)\s+(?:the\s+|a\s+|some\s+)?(?:purpose|idea|point|reason|"
+    r"meaning|difference|benefit|advantage|trade-?off|(?:good|best|common|recommended)\s+\w+)|what\s+does\b.*\bmean\b|"
+    r"(?:can|should|could)\s+(?:i|we|one)\b|is\s+(?:it|there)\b|best\s+(?:way|practices?)\b|tips\s+(?:for|on)\b)",
+    re.I,
+)
+_ROUGHLY = re.compile(
+    r"\bsomething\s+like\b|\b(?:called|named|spelled|spelt|written)\s+(?:something|roughly|approximately|kind\s+of|sort\s+of)\b"
+    r"|\bsounds?\s+like\b",
+    re.I,
+)
+_CODE = re.compile(r"(?:[A-Z]{1,6}[-_ ]?\d+\w*(?:[-.]\w+)*|[A-Z][A-Z_]{3,})")
 _QUESTION = re.compile(
     r"(?:what|which|who|whom|whose|when|where|why|how|is|are|was|were|do|does|did|can|in\s+wh)\b", re.I
 )
@@ -40,9 +59,10 @@ _REGEX = re.compile(r"/.+/i?", re.DOTALL)
 class Signals:
     """The form of a query.
 
-    `names` are words spelt like names in code, `misspelt` those of them, or the one word that the query is, which no
+    `names` are words spelt like names in code, `misspelt` those of them, or of a query that is a few words, which no
     passage has but some passage has a similar word; `spelled` is the corpus's name that the query's words make
-    together; `phrases` counts capitalised and quoted phrases after the first word.
+    together; `asks_relation` says that the form asks for what is related, `relation` that a word of relation occurs;
+    `phrases` counts capitalised and quoted phrases after the first word.
     """
 
     words: int
@@ -50,6 +70,10 @@ class Signals:
     how_to: bool
     question: bool
     relation: bool
+    asks_relation: bool
+    explained: bool
+    roughly: bool
+    code: bool
     as_pattern: bool
     coded_format: bool
     names: tuple[str, ...]
@@ -77,27 +101,68 @@ def read(text: str, vocabulary: TrigramIndex | None) -> Signals:
     words = [surface for surface, _ in surfaces(text) if key(surface)]
     content = [word for word in words if key(word) not in FUNCTION_WORDS]
     names = tuple(dict.fromkeys(word for word in words if looks_like_name(word)))
-    suspects = dict.fromkeys([*names, *(content if len(words) == 1 else ())])
     first_ends = len(text.split(maxsplit=1)[0]) if text else 0
-    misspelt, spelled, known_share = list[str](), False, 1.0
+    how_to, question = bool(_HOW_TO.match(text)), bool(_QUESTION.match(text)) or text.endswith("?")
+    asks, misspelt, spelled, known_share = asks_relation(text), tuple[str, ...](), False, 1.0
     if vocabulary is not None:
-        known = {word: vocabulary.document_frequency(key(word)) > 0 for word in words}
-        unlike = [word for word in suspects if not known[word]]
-        misspelt = [word for word in unlike if len(vocabulary.similar(key(word), LIKE, 1).keys)]
+        known = {word: all(map(vocabulary.document_frequency, _keys(word, vocabulary))) for word in words}
+        looked_up = not (how_to or asks) and len(content) <= (LOOKED_UP // 2 if question else LOOKED_UP)
+        prose = [word for word in content if word not in names and looked_up and len(words) > 1]
+        suspects = dict.fromkeys([*names, *(content if len(words) == 1 else ())])
+        found = [word for word in suspects if not known[word] and _like_a_name(word, vocabulary)]
+        found += [word for word in prose if not known[word] and _mistyped(word, vocabulary)]
+        misspelt = tuple(dict.fromkeys(found))
         joined = "".join(map(key, words))
         spelled = 2 <= len(words) <= WHOLE and len(joined) <= LONGEST and vocabulary.document_frequency(joined) > 0
         known_share = sum(map(known.__getitem__, content)) / len(content) if content else 1.0
     return Signals(
         words=len(words),
         content_words=len(content),
-        how_to=bool(_HOW_TO.match(text)),
-        question=bool(_QUESTION.match(text)) or text.endswith("?"),
+        how_to=how_to,
+        question=question,
         relation=bool(_RELATION.search(text)),
-        as_pattern=bool(_REGEX.fullmatch(text)) or any("*" in word.strip("*") for word in text.split()),
-        coded_format=bool(_FORMAT.search(text) and _QUOTED_CODE.search(text)),
+        asks_relation=asks,
+        explained=bool(_EXPLAINED.match(text)),
+        roughly=bool(_ROUGHLY.search(text)),
+        code=bool(_CODE.search(text)),
+        as_pattern=bool(_REGEX.fullmatch(text)) or any(map(_wildcard, text.split())),
+        coded_format=bool(_FORMAT.search(text) and _QUOTED_CODE.search(text)) or format_by_example(text) is not None,
         names=names,
-        misspelt=tuple(misspelt),
+        misspelt=misspelt,
         spelled=spelled,
         phrases=sum(end > first_ends for _, end in phrases(text)),
         known_share=known_share,
     )
+
+
+def _wildcard(word: str) -> bool:
+    """Whether a word holds a `*` that stands for something: use*Chat, *_by_id, but not *args or **bold**."""
+    written = word.strip("*")
+    at_one_end = word.startswith("*") != word.endswith("*") and "**" not in word
+    return "*" in written or (at_one_end and any(mark in written for mark in "_-./"))
+
+
+def _keys(word: str, vocabulary: TrigramIndex) -> list[str]:
+    """What must be known of a word for it to be: all of it, or of a path each of its members."""
+    path = list(filter(None, map(key, members(word))))
+    return path if len(path) > 1 and not vocabulary.document_frequency(key(word)) else [key(word)]
+
+
+def _like_a_name(word: str, vocabulary: TrigramIndex) -> bool:
+    """Whether the corpus has a name like an unknown one, or a word like an unknown part of it."""
+    if len(vocabulary.similar(key(word), LIKE, 1).keys):
+        return True
+    unknown = (part for part in split(word) if not vocabulary.document_frequency(key(part)))
+    return any(_mistyped(part, vocabulary) for part in unknown)
+
+
+def _mistyped(word: str, vocabulary: TrigramIndex) -> bool:
+    """Whether an unknown word of prose is a known one with a typo, and not another form of it."""
+    from rapidfuzz.distance import OSA
+
+    sought = key(word)
+    if len(sought) < LETTERS:
+        return False
+    nearest = [str(vocabulary.keys[at]) for at in vocabulary.similar(sought, LIKE, 10).keys.tolist()]
+    alike = [name for name in nearest if OSA.normalized_similarity(sought, name) >= TYPO]
+    return bool(alike) and stem(sought) not in map(stem, alike)

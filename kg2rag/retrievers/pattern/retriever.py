@@ -1,7 +1,8 @@
 """Query -> passages that hold a name spelt like one of the query's: typos, partial names, codes, wildcards, regexes.
 
 The dynamic hybrid design's third dimension: trigrams find candidates, Levenshtein similarity scores them, exact
-substrings rank first. Ours: which words of a question are looked up (`terms`), and how several of them add up.
+substrings rank first. Ours: which words of a question are looked up (`terms`), how several of them add up, and that a
+format given by an example ("keys like sk-proj-xxxx", `text.formats`) is matched as a regular expression.
 `/regex/` is matched by RE2, in time linear in the text [1]: with a backtracking engine and a time limit, the
 speed of the machine would decide what fails, and a hostile pattern could take that limit on every query.
 
@@ -21,6 +22,7 @@ import numpy as np
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.pattern.scoreboard import Scoreboard, Term
+from kg2rag.text.formats import format_by_example
 from kg2rag.text.identifiers import WHOLE, key, looks_like_name, surfaces
 from kg2rag.text.lexicon import FUNCTION_WORDS
 from kg2rag.types import IntArray, Query, Ranking, Threshold, above, arithmetic, rank
@@ -63,7 +65,7 @@ class Pattern(Retriever):
     seconds: Annotated[float, above(0)] = 2.0
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        """Each query by itself: as a regular expression, with its wildcards, or by its terms."""
+        """Each query by itself: as a regular expression or a format, with its wildcards, or by its terms."""
         masks = self.kb.candidates(queries)
         return [self._search(query, mask, k) for query, mask in zip(queries, masks, strict=True)]
 
@@ -97,6 +99,8 @@ class Pattern(Retriever):
         text = query.text.strip()
         if regex := _REGEX.fullmatch(text):
             return self._by_regex(query, regex.group(1), bool(regex.group(2)), mask, k)
+        if described := format_by_example(text):
+            return self._by_regex(query, described.regex, False, mask, k)
         board = Scoreboard(self.kb.trigram)
         wildcards, words = _wildcards(text)
         for wildcard in wildcards:

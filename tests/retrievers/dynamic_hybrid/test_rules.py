@@ -72,6 +72,64 @@ def test_a_question_about_people_goes_to_the_graph(rules: RuleAnalyser) -> None:
     assert (query_type, max(weights)) == ("relationship", weights[SIDES.index("graph")])
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "who invokes useChat",
+        "callers of useChat",
+        "subclasses of StreamingTextResponse",
+        "what breaks if I change useChat",
+        "what does useChat depend on?",
+        "where is useChat used",
+        "blast radius of renaming useChat",
+        "everything that imports StreamingTextResponse",
+        "how is useChat connected to StreamingTextResponse?",
+    ],
+)
+def test_paraphrases_of_a_relationship_go_to_the_graph(rules: RuleAnalyser, text: str) -> None:
+    assert one(rules, text) == ("relationship", (0.1, 0.2, 0.1, 0.6))
+
+
+@pytest.mark.parametrize("text", ["what depends on the hook", "who calls the hook", "dependencies of the app"])
+def test_a_relationship_needs_no_name_in_code(rules: RuleAnalyser, text: str) -> None:
+    assert one(rules, text)[0] == "relationship"
+
+
+@pytest.mark.parametrize("text", ["how to use a hook", "the best way to call components", "responses by use"])
+def test_a_verb_of_relation_alone_asks_for_none(rules: RuleAnalyser, text: str) -> None:
+    assert one(rules, text)[0] == "conceptual"
+
+
+@pytest.mark.parametrize("text", ["keys like sk-proj-xxxx", "dates written as YYYY-MM-DD", "*_by_id", "handle*Event"])
+def test_a_format_by_example_is_left_to_the_pattern_side(rules: RuleAnalyser, text: str) -> None:
+    assert one(rules, text) == ("mixed", (0.0, 0.2, 0.7, 0.1))
+
+
+@pytest.mark.parametrize("text", ["what is *args", "a * b", "**bold** words"])
+def test_stars_that_stand_for_nothing_are_no_wildcards(rules: RuleAnalyser, text: str) -> None:
+    assert one(rules, text)[0] != "mixed"
+
+
+@pytest.mark.parametrize(
+    ("text", "query_type"),
+    [
+        ("reponses used", "fuzzy"),  # a few words, one of them nearly known
+        ("useChat.StreamingTextResponse", "identifier"),  # both members are known
+        ("stream_reponses", "fuzzy"),  # of a name, one part
+        ("streaming reponses of react components in an app", "conceptual"),  # prose may hold a word that is new
+        ("component of react", "conceptual"),  # another form of a known word
+        ("something like StreamingText", "fuzzy"),
+    ],
+)
+def test_what_counts_as_a_typo(rules: RuleAnalyser, text: str, query_type: str) -> None:
+    assert one(rules, text)[0] == query_type
+
+
+@pytest.mark.parametrize("text", ["RFC 7231", "show TS2345", "CVE-2021-44228", "JIRA-4821"])
+def test_a_code_is_looked_up(rules: RuleAnalyser, text: str) -> None:
+    assert one(rules, text)[0] == "identifier"
+
+
 @pytest.mark.parametrize("text", ["", "the of", "?!"])
 def test_a_query_without_a_word_to_look_up_is_left_to_meaning(rules: RuleAnalyser, text: str) -> None:
     assert one(rules, text)[0] == "conceptual"

@@ -55,6 +55,13 @@ def test_a_hit_says_which_term_it_matched_and_how_nearly(pattern: Pattern) -> No
     assert ranking.hit(1).score_parts["similarity"] == pytest.approx(20 / 21)
 
 
+@pytest.mark.parametrize("text", ["Find API keys in format 'sk-proj-xxxx'", "keys like sk-proj-xxxx"])
+def test_a_format_given_by_an_example_finds_what_has_it(pattern: Pattern, text: str) -> None:
+    ranking = pattern.retrieve(text)
+    assert ranking.passage_ids == ["key"]
+    assert ranking.metadata["terms"] == (r"/\bsk\-proj\-[A-Za-z0-9]{4,}/",)
+
+
 def test_a_package_path_is_found_whole_and_by_its_parts(pattern: Pattern) -> None:
     assert pattern.retrieve("ai-sdk/openai").passage_ids[0] == "hook"
     assert pattern.retrieve("openai").passage_ids[0] == "hook"

@@ -1,0 +1,116 @@
+r"""A query that describes codes by an example, "keys like sk-proj-xxxx" -> a regular expression of their form.
+
+The dynamic hybrid design asks for it ("API keys in format 'sk-proj-xxxx'"); which words introduce an example, and what
+its characters stand for, is ours. Runs of x, # and N are blanks; where there is none, digits stand for digits; where
+there are none either, words stand for words. YYYY-MM-DD is a date. Everything else stands for itself.
+
+>>> format_by_example("Find API keys in format 'sk-proj-xxxx'")
+Format(example='sk-proj-xxxx', regex='\\bsk\\-proj\\-[A-Za-z0-9]{4,}')
+>>> format_by_example("frameworks like React") is None
+True
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+# "of the form …" announces an example; "like …" may as well be followed by prose, so that needs a place in it.
+_ANNOUNCED = re.compile(
+    r"\b(?:(?:in|of|with|have|has)\s+(?:the\s+|this\s+)?(?:format|form|pattern|shape)(?:\s+of)?|formatted\s+(?:as|like)|"
+    r"(?:written|spelt|spelled|shaped|encoded)\s+(?:as|like)|look(?:s|ing)?\s+like|match(?:es|ing)?)[\s:]+",
+    re.I,
+)
+_LIKENED = re.compile(r"\b(?:like|such\s+as|e\.g\.|for\s+example)[\s:]+", re.I)
+_AFFIX = re.compile(r"\b(?:(start|begin)(?:s|n?ing)?\s+with|end(?:s|ing)?\s+(?:in|with))[\s:]+", re.I)
+_QUOTES = "\"'`“”‘’"
+_QUOTED = re.compile(rf"[{_QUOTES}]([^{_QUOTES}]+)[{_QUOTES}]")
+_DATE = re.compile(r"[YMDHS]{1,4}(?:[-./: T]+[YMDHS]{1,4})+", re.I)
+_COLOUR = re.compile(r"#[0-9a-f]{3,8}", re.I)
+_X = r"(?<![A-Za-z])[xX]+(?![A-Za-z])|X{4,}"
+_BLANK = rf"(?:{_X})|#{{2,}}|(?<![A-Za-z])N{{2,}}(?![A-Za-z])"
+_PLACE = re.compile(rf"{_BLANK}|(?<!\d)0+(?!\d)")
+_PIECE = re.compile(
+    rf"(?P<any>{_X})|(?P<number>#{{2,}}|(?<![A-Za-z])N{{2,}}(?![A-Za-z]))|(?P<digits>\d+)|(?P<letters>(?:(?!X{{4,}})[A-Za-z])+)|."
+)
+_READ = 200  # characters after the words that introduce an example
+
+
+class Format(NamedTuple):
+    """The example as the query writes it, and what matches codes of its form; case counts."""
+
+    example: str
+    regex: str
+
+
+def format_by_example(text: str) -> Format | None:
+    """The format that a query gives by an example; None where it gives none."""
+    if affix := _AFFIX.search(text):
+        example = _first(text[affix.end() :])
+        if _coded(example):
+            word, piece = r"\w+", re.escape(example)
+            return Format(example, rf"{_edge(example[0])}{piece}{word}" if affix[1] else rf"{word}{piece}\b")
+    if announced := _ANNOUNCED.search(text):
+        example = _example(text[announced.end() :])
+        if _coded(example):
+            return Format(example, _regex(example))
+    for likened in _LIKENED.finditer(text):
+        example = _example(text[likened.end() :])
+        if _COLOUR.fullmatch(example) or (_PLACE.search(example) and len(example) > 1):
+            return Format(example, _regex(example))
+    return None
+
+
+def _first(rest: str) -> str:
+    """The quoted stretch at the beginning, or the first word."""
+    rest = rest[:_READ]
+    quoted = _QUOTED.match(rest)
+    return quoted[1].strip() if quoted else _trimmed(rest.split(maxsplit=1)[0]) if rest.strip() else ""
+
+
+def _example(rest: str) -> str:
+    """The quoted stretch at the beginning, or the first words as long as they are coded; wildcards are no example."""
+    rest = rest[:_READ]
+    if _QUOTED.match(rest):
+        return _first(rest)
+    coded: list[str] = []
+    for word in map(_trimmed, rest.split()):
+        if not _coded(word):
+            break
+        coded.append(word)
+    return " ".join(coded)
+
+
+def _trimmed(word: str) -> str:
+    return word.strip(_QUOTES + "(),;?!").rstrip(".:")
+
+
+def _coded(example: str) -> bool:
+    """Whether something is no prose: a place, a digit, or a sign inside or at an end."""
+    return "*" not in example and bool(
+        _PLACE.search(example) or _DATE.fullmatch(example) or re.search(r"[\d_@#$%:/+]|\w[-.]\w", example)
+    )
+
+
+def _regex(example: str) -> str:
+    if _COLOUR.fullmatch(example):
+        return rf"#[0-9A-Fa-f]{{{len(example) - 1}}}\b"
+    if _DATE.fullmatch(example):
+        runs = re.findall(r"[A-Za-z]+|[^A-Za-z]", example.replace("T", " "))
+        each = (rf"\d{{{len(run)}}}" if run.isalpha() else {" ": "[ T]"}.get(run, re.escape(run)) for run in runs)
+        return rf"\b{''.join(each)}\b"
+    blanks, digits = bool(re.search(_BLANK, example)), bool(re.search(r"\d", example))
+    pieces = []
+    for piece in _PIECE.finditer(example):
+        text = piece.group()
+        if piece["any"]:
+            pieces.append(rf"[A-Za-z0-9]{{{len(text)},}}" if len(text) > 1 else "[A-Za-z0-9]+")
+        elif piece["number"] or (piece["digits"] and not blanks):
+            pieces.append(r"\d+")
+        else:
+            pieces.append("[A-Za-z]+" if piece["letters"] and not (blanks or digits) else re.escape(text))
+    return f"{_edge(example[0])}{''.join(pieces)}"
+
+
+def _edge(char: str) -> str:
+    return r"\b" if char.isalnum() or char == "_" else ""
