@@ -18,6 +18,9 @@ from typing import Annotated, Any
 import numpy as np
 
 from kg2rag.compute import distillation
+from kg2rag.compute.encoder import SentenceEncoder, well_formed
+from kg2rag.compute.files import mapped
+from kg2rag.compute.hardware import processor, threads
 from kg2rag.compute.passes import Role
 from kg2rag.compute.pretrained import DEFAULT_MODEL
 from kg2rag.compute.store import Store

@@ -1,15 +1,17 @@
 """Query -> dense hits joined with the hits of queries that the graph writes: "{seed} {neighbour}".
 
 The graph-guided expansion design: it does not return what the graph holds but searches for what the graph relates.
-Ours: proximity is strength / (10 · hop), and at most `max_queries` are searched. After the expansion idea of Zhu et
-al., "Knowledge Graph-Guided RAG", NAACL 2025, Sec. 2.2; it differs in searching instead of walking to passages.
+Ours: proximity is strength / (10 · hop), and at most `max_queries` are searched, which the seeds take in turn, so that
+a hub leaves the others their share. After the expansion idea of Zhu et al., "Knowledge Graph-Guided RAG", NAACL 2025,
+Sec. 2.2; it differs in searching instead of walking to passages.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
+from string import Formatter
 from typing import NamedTuple
 
 import numpy as np
@@ -20,8 +22,10 @@ from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.fusion import fuse_rankings
-from kg2rag.retrievers.linking.linkers import chain
-from kg2rag.types import Count, Natural, Query, Ranking, Trace, arithmetic, rank, step
+from kg2rag.retrievers.linking.linkers import Link, chain
+from kg2rag.types import Count, Natural, ParameterError, Query, Ranking, Trace, Weight, arithmetic, rank, step
+
+FIELDS = ("seed", "neighbour", "relation")
 
 
 class Expansion(NamedTuple):
@@ -32,20 +36,36 @@ class Expansion(NamedTuple):
     path: tuple[int, ...]
 
 
+class Found(NamedTuple):
+    """Where a passage was found first: the expansion, its number and the rank in its search, both from 1."""
+
+    expansion: Expansion
+    number: int
+    rank: int
+
+    @property
+    def path(self) -> tuple[int, ...]:
+        """The triples that the expansion was written from."""
+        return self.expansion.path
+
+
 @dataclass(frozen=True)
 class ExpansionQueries(Retriever):
     """Dense retrieval joined by reciprocal rank with dense searches of graph-written queries.
 
-    A hit of an expansion carries the path of the first that found it; the ranking's metadata lists the expansions. A
-    query that names no entity gets the dense ranking, with a note; entities without neighbours are searched by their
-    names alone.
+    A hit of an expansion carries the path of the first that found it and, as parts of its score, the number of that
+    `expansion` in the list of the ranking's metadata and its `expansion rank` there, both from 1. A query that names no
+    entity gets the dense ranking, with a note; entities without neighbours are searched by their names alone.
 
     Parameters
     ----------
     hops : how far neighbours may be, 1 to 3.
     min_weight : triples of less strength, 0 to 10, are not walked.
     hits : passages kept of each expansion.
-    max_queries : expansions searched, nearest first.
+    max_queries : expansions searched, nearest first, those of every seed in turn.
+    template : how one is written from {seed}, {neighbour} and {relation}, the names of the path's relations as the
+        graph has them, whichever way they are walked.
+    dense_weight, graph_weight, constant : of the reciprocal rank fusion; weight / (constant + rank).
     depth : hits read of the dense ranking.
     """
 
@@ -54,15 +74,34 @@ class ExpansionQueries(Retriever):
     min_weight: Strength = 0.0
     hits: Count = 3
     max_queries: Natural = 20
+    template: str = "{seed} {neighbour}"
+    dense_weight: Weight = 1.0
+    graph_weight: Weight = 1.0
+    constant: Weight = 60.0
     depth: Count = 100
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_template(self.template)
+        if not (self.dense_weight or self.graph_weight):
+            raise ParameterError("dense_weight and graph_weight must not both be 0: every score would be.")
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """All expansions of the batch are encoded and searched together, each text once."""
-        dense, expansions = Dense(self.kb), self.expand(queries)
-        columns = list(zip(queries, dense.retrieve_batch(queries, self.depth), expansions, strict=True))
-        searches = [Query("", each.text, query.candidates) for query, _, written in columns for each in written]
+        dense, links = Dense(self.kb), self._link(queries)
+        seeds = [[link.entity for link in each] for each in links]
+        columns = list(zip(queries, dense.retrieve_batch(queries, self.depth), seeds, strict=True))
+        expansions = [self._expansions(named) for named in seeds]
+        searches = [
+            Query("", each.text, query.candidates)
+            for query, written in zip(queries, expansions, strict=True)
+            for each in written
+        ]
         found = iter(dense.retrieve_batch(searches, self.hits))
-        return [self._joined(plain, written, [next(found) for _ in written], k) for _, plain, written in columns]
+        return [
+            self._joined(plain, named, written, [next(found) for _ in written], k)
+            for (_, plain, named), written in zip(columns, expansions, strict=True)
+        ]
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Encode the queries and their expansions."""
@@ -73,36 +112,63 @@ class ExpansionQueries(Retriever):
 
     def expand(self, queries: Sequence[Query]) -> list[list[Expansion]]:
         """The queries that the graph writes for each query, nearest first, then the seeds' names alone."""
-        linker = chain(self.kb)
-        return [self._expansions([link.entity for link in links]) for links in linker.link_batch(queries)]
+        return [self._expansions([link.entity for link in links]) for links in self._link(queries)]
+
+    def _link(self, queries: Sequence[Query]) -> list[list[Link]]:
+        return chain(self.kb).link_batch(queries)
 
     def _expansions(self, seeds: Sequence[int]) -> list[Expansion]:
+        names = self.kb.graph.names
+        taken = sorted(self._in_turn(seeds), key=lambda expansion: -expansion.proximity)
+        return [*taken, *(Expansion(names[seed], 1.0, ()) for seed in seeds)]
+
+    def _in_turn(self, seeds: Sequence[int]) -> Iterator[Expansion]:
+        """The nearest of the first seed, of the second, …, then the next of each; a pair of entities once."""
+        waiting = [self._nearest(seed, self.max_queries + len(seeds)) for seed in seeds]
+        pairs: set[frozenset[int]] = set()
+        while waiting:
+            for one in list(waiting):
+                if len(pairs) == self.max_queries:
+                    return
+                pair, expansion = next((each for each in one if each[0] not in pairs), (None, None))
+                if pair is None or expansion is None:
+                    waiting.remove(one)
+                else:
+                    pairs.add(pair)
+                    yield expansion
+
+    def _nearest(self, seed: int, limit: int) -> Iterator[tuple[frozenset[int], Expansion]]:
+        """A seed's expansions, nearest first, each with its two entities."""
         graph = self.kb.graph
-        pairs: dict[frozenset[int], Expansion] = {}
-        for seed in seeds:
-            for near in graph.neighbours([seed], hops=self.hops, min_weight=self.min_weight):
-                text = f"{graph.names[seed]} {graph.names[near.entity]}"
-                expansion = Expansion(text, near.weight / (10 * near.hop), near.path)
-                known = pairs.setdefault(frozenset((seed, near.entity)), expansion)
-                if known.proximity < expansion.proximity:
-                    pairs[frozenset((seed, near.entity))] = expansion
-        nearest = sorted(pairs.values(), key=lambda expansion: -expansion.proximity)[: self.max_queries]
-        return [*nearest, *(Expansion(graph.names[seed], 1.0, ()) for seed in seeds)]
+        around = graph.neighbourhood([seed], hops=self.hops, min_weight=self.min_weight)
+        proximity = around.weights / (10 * around.hops)
+        for at in np.argsort(-proximity, kind="stable")[:limit].tolist():
+            near = around.neighbour(at)
+            relation = " ".join(graph.relations[graph.triples.relations[index]] for index in near.path)
+            text = self.template.format(seed=graph.names[seed], neighbour=graph.names[near.entity], relation=relation)
+            yield frozenset((seed, near.entity)), Expansion(text, float(proximity[at]), near.path)
 
-    def _joined(self, plain: Ranking, written: Sequence[Expansion], found: Sequence[Ranking], k: int) -> Ranking:
+    def _joined(
+        self, plain: Ranking, seeds: Sequence[int], written: Sequence[Expansion], found: Sequence[Ranking], k: int
+    ) -> Ranking:
         """The dense ranking fused with what the expansions found."""
-        if written:
-            return fuse_rankings([plain, self._merged(plain, written, found)], (1.0, 1.0), k)
-        fused = fuse_rankings([plain], (1.0,), k)
-        note = "no entity of the graph was recognised: dense ranking"
-        return replace(fused, metadata={**fused.metadata, "expansions": (), "note": note})
+        said: dict[str, object] = {"entities": tuple(self.kb.graph.names[seed] for seed in seeds)}
+        if not written:
+            fused = fuse_rankings([plain], (1.0,), k, constant=self.constant)
+            said |= {"expansions": (), "note": "no entity of the graph was recognised: dense ranking"}
+            return replace(fused, metadata={**fused.metadata, **said})
+        first = _first(written, found)
+        weights = (self.dense_weight, self.graph_weight)
+        fused = fuse_rankings([plain, self._merged(plain, written, first)], weights, k, constant=self.constant)
+        where = [first.get(row) for row in fused.rows.tolist()]
+        parts = {
+            "expansion": np.array([np.nan if one is None else one.number for one in where]),
+            "expansion rank": np.array([np.nan if one is None else one.rank for one in where]),
+        }
+        return replace(fused, score_parts={**fused.score_parts, **parts}, metadata={**fused.metadata, **said})
 
-    def _merged(self, plain: Ranking, written: Sequence[Expansion], found: Sequence[Ranking]) -> Ranking:
+    def _merged(self, plain: Ranking, written: Sequence[Expansion], first: Mapping[int, Found]) -> Ranking:
         """The hits of all expansions as one ranking: by expansion, then by rank within it, each passage once."""
-        first: dict[int, Expansion] = {}
-        for expansion, ranking in zip(written, found, strict=True):
-            for row in ranking.rows.tolist():
-                first.setdefault(row, expansion)
         places = np.arange(1, len(first) + 1, dtype=np.float64)
         return rank(
             plain.query_id,
@@ -116,7 +182,7 @@ class ExpansionQueries(Retriever):
             metadata={
                 **arithmetic("1 / place", "graph"),
                 "expansions": tuple(expansion.text for expansion in written),
-                "found_by": {plain.ids[row]: expansion.text for row, expansion in first.items()},
+                "found_by": {plain.ids[row]: found.expansion.text for row, found in first.items()},
             },
         )
 
@@ -134,3 +200,24 @@ class ExpansionQueries(Retriever):
             )
             traces.append(Trace(ranking.top(k), steps))
         return traces
+
+
+def _first(written: Sequence[Expansion], found: Sequence[Ranking]) -> dict[int, Found]:
+    """Corpus row -> where it was found first: by expansion, then by rank."""
+    first: dict[int, Found] = {}
+    for number, (expansion, ranking) in enumerate(zip(written, found, strict=True), start=1):
+        for place, row in enumerate(ranking.rows.tolist(), start=1):
+            first.setdefault(row, Found(expansion, number, place))
+    return first
+
+
+def _check_template(template: str) -> None:
+    try:
+        fields = {name for _, name, *_ in Formatter().parse(template) if name is not None}
+    except ValueError as error:
+        raise ParameterError(f"template {template!r} cannot be read: {error}.") from None
+    if "neighbour" not in fields or not fields <= set(FIELDS):
+        known = ", ".join(f"{{{name}}}" for name in FIELDS)
+        raise ParameterError(
+            f"template must hold {{neighbour}} and nothing else in braces but {known}, not {template!r}."
+        )

@@ -1,20 +1,21 @@
 """A ranking -> the same hits and a few more, re-scored by how near the graph puts them to the query's entities.
 
 The graph-augmented design (graph score, 0.7 / 0.3 and 4 passages are its defaults). It is additive: no hit is dropped.
-Ours: a passage that several entities reach counts by its best one; equal graph scores are ordered by corpus position.
+Ours: a passage that several entities reach counts by its best one; equal graph scores are ordered by cosine.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from operator import attrgetter
+from typing import Annotated
 
 import numpy as np
 
 from kg2rag.knowledge import KnowledgeBase, Neighbour, graph_score
 from kg2rag.knowledge.graph.components import Components
-from kg2rag.knowledge.graph.neighbourhood import Hops
+from kg2rag.knowledge.graph.csr import gather
+from kg2rag.knowledge.graph.neighbourhood import Hops, Neighbourhood
 from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.contract import Pipeline, Stage
@@ -23,29 +24,72 @@ from kg2rag.retrievers.fusion import fuse
 from kg2rag.retrievers.linking.linkers import Link, chain
 from kg2rag.types import (
     Count,
+    FloatArray,
     IntArray,
+    Matrix,
     Natural,
+    ParameterError,
     Query,
     Ranking,
-    Share,
     Trace,
+    Weight,
     arithmetic,
     first_of,
     number,
+    one_of,
     rank,
     sources,
     step,
     widened,
     with_notes,
 )
+from kg2rag.types import best as best_rows
 
-ROUNDING = 1e-5
-"""By so much may a cosine of unit vectors in single precision be above 1."""
+MENTIONS = ("corpus", "passage")
+TIE = 1e-6  # of the cosine: it orders passages of equal graph score, and is too small to do more
+ROUNDING = 1e-5  # by so much may a cosine of unit vectors in single precision be above 1
+
+
+@dataclass(frozen=True, eq=False)
+class Reached:
+    """The passages that name an entity around those of a query; a passage comes once for each such entity.
+
+    `rows`, `scores` (graph scores), `mentions` (as the score counts them) and `near` are (n,); `near` indexes the
+    entities of all `around`, one after another.
+    """
+
+    around: tuple[Neighbourhood, ...]
+    rows: IntArray
+    scores: FloatArray
+    mentions: IntArray
+    near: IntArray
+
+    def best(self, n_passages: int) -> FloatArray:
+        """(n_passages,) the best score of each passage, 0 where it is not reached."""
+        found = np.zeros(n_passages)
+        np.maximum.at(found, self.rows, self.scores)
+        return found
+
+    def sources(self, rows: IntArray, best: FloatArray) -> dict[int, tuple[Neighbour, int]]:
+        """Corpus row -> the entity that gives it its best score, the first of equal ones, and its mentions."""
+        wanted = np.zeros(len(best), dtype=bool)
+        wanted[rows] = True
+        at = np.flatnonzero(wanted[self.rows])
+        at = at[self.scores[at] == best[self.rows[at]]]
+        _, first = np.unique(self.rows[at], return_index=True)
+        return {int(self.rows[i]): (self._neighbour(int(self.near[i])), int(self.mentions[i])) for i in at[first]}
+
+    def _neighbour(self, at: int) -> Neighbour:
+        for around in self.around:
+            if at < len(around.entities):
+                break
+            at -= len(around.entities)
+        return around.neighbour(at)
 
 
 @dataclass(frozen=True)
 class GraphAugment(Stage):
-    """combined = (1 - graph_weight) · score + graph_weight · graph score, which lies in [0, 1].
+    """combined = alpha · score + beta · graph score, of scores in [0, 1].
 
     Scores above 1, such as BM25's, are refused: the graph would weigh nothing beside them. A fusion by "sum" scales
     them: `fuse(BM25(kb), method="sum") >> GraphAugment(kb)`.
@@ -54,7 +98,10 @@ class GraphAugment(Stage):
     ----------
     hops : how far related entities may be, 1 to 3; the graph score halves with each.
     max_chunks : passages that only the graph found, at most.
-    graph_weight : in [0, 1]; 0.3 in the design.
+    alpha : weight of the text score, 0.7 in the design.
+    beta : weight of the graph score, 0.3 in the design.
+    relation_types : follow these relations alone; case and punctuation do not matter. None follows all.
+    mentions : of a related entity that the graph score counts: in the whole "corpus", or in the "passage" it scores.
     use_graph : False returns the ranking as it came.
     depth : hits read; all of them are kept.
     """
@@ -62,13 +109,24 @@ class GraphAugment(Stage):
     kb: KnowledgeBase = field(repr=False)
     hops: Hops = 1
     max_chunks: Natural = 4
-    graph_weight: Share = 0.3
+    alpha: Weight = 0.7
+    beta: Weight = 0.3
+    relation_types: Sequence[str] | None = None
+    mentions: Annotated[str, one_of(MENTIONS)] = "corpus"
     use_graph: bool = True
     depth: Count = 100
 
+    def __post_init__(self) -> None:
+        if self.relation_types is not None:
+            given = (self.relation_types,) if isinstance(self.relation_types, str) else tuple(self.relation_types)
+            object.__setattr__(self, "relation_types", given)
+        super().__post_init__()
+        if not (self.alpha or self.beta):
+            raise ParameterError("alpha and beta must not both be 0: every score would be.")
+
     def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
         """Link the batch, then augment each ranking. ValueError: a score above 1."""
-        if not self.use_graph:
+        if not self.use_graph or not queries:
             return list(rankings)
         for ranking in rankings:
             if len(ranking) and ranking.scores[0] > 1 + ROUNDING:
@@ -77,57 +135,83 @@ class GraphAugment(Stage):
                     f"{ranking.scores[0]:.4g}. Scale them: fuse(BM25(kb), method='sum') >> GraphAugment(kb); several "
                     "retrievers by weights that add up to 1."
                 )
-        masks = self.kb.candidates(queries)
-        return [
-            self._augment(ranking, links, mask)
-            for ranking, links, mask in zip(rankings, chain(self.kb).link_batch(queries), masks, strict=True)
-        ]
+        vectors, masks = self.kb.encode_queries(queries), self.kb.candidates(queries)
+        columns = zip(rankings, self._link(queries), vectors, masks, strict=True)
+        return [self._augment(*column) for column in columns]
 
-    def _augment(self, ranking: Ranking, links: Sequence[Link], mask: IntArray | None) -> Ranking:
-        reached = self._reached([link.entity for link in links])
-        if mask is not None:
-            reached = {row: reached[row] for row in mask.tolist() if row in reached}
-        hybrid = dict(zip(ranking.rows.tolist(), ranking.scores.tolist(), strict=True))
-        fresh = sorted(reached.keys() - hybrid.keys(), key=lambda row: (-reached[row][0], row))
-        rows = [*hybrid, *fresh[: self.max_chunks]]
-        kg, text = self.kb.graph, np.array([hybrid.get(row, 0.0) for row in rows])
-        graph = np.array([reached[row][0] if row in reached else 0.0 for row in rows])
-        nearest = {row: reached[row][1] for row in rows if row in reached}
+    def _link(self, queries: Sequence[Query]) -> list[list[Link]]:
+        return chain(self.kb).link_batch(queries)
+
+    def _augment(self, ranking: Ranking, links: Sequence[Link], vector: Matrix, mask: IntArray | None) -> Ranking:
+        reached = self._reached([link.entity for link in links], mask)
+        best = reached.best(len(self.kb.corpus))
+        fresh, cosines = self._added(best, ranking.rows, vector)
+        rows = np.concatenate([ranking.rows, fresh])
+        text, graph = np.concatenate([ranking.scores, np.zeros(len(fresh))]), best[rows]
+        scores = self.alpha * text + self.beta * graph
+        scores[len(ranking) :] += TIE * cosines
+        nearest = reached.sources(rows, best)
         about = np.full((3, len(rows)), np.nan)
-        for at, row in enumerate(rows):
-            if near := nearest.get(row):
-                about[:, at] = near.weight, near.hop, kg.mention_counts[near.entity]
+        for at, row in enumerate(rows.tolist()):
+            if row in nearest:
+                near, mentions = nearest[row]
+                about[:, at] = near.weight, near.hop, mentions
         parts = {"hybrid": text, "graph": graph, **dict(zip(("strength", "hop", "mentions"), about, strict=True))}
-        said: dict[str, object] = {"entities": tuple(kg.names[link.entity] for link in links)}
+        parts["graph cosine"] = np.concatenate([np.full(len(ranking), np.nan), cosines])
+        kg = self.kb.graph
+        said: dict[str, object] = {
+            "entities": tuple(kg.names[link.entity] for link in links),
+            "graph_results": len(fresh),
+        }
         if not links:
             said["note"] = "no entity of the graph was recognised: the graph adds nothing"
-        formula = f"{number(1 - self.graph_weight)} · hybrid + {number(self.graph_weight)} · graph"
+        formula = f"{number(self.alpha)} · hybrid + {number(self.beta)} · graph + {number(TIE)} · graph cosine"
         looked = {"hybrid": " and ".join(dict.fromkeys(sources(ranking).values())), "graph": "graph"}
+        paths = {row: near.path for row, (near, _) in nearest.items()}
         return rank(
             ranking.query_id,
-            np.array(rows, dtype=np.int64),
-            (1 - self.graph_weight) * text + self.graph_weight * graph,
+            rows,
+            scores,
             ranking.ids,
             max(len(rows), 1),
             stages=("hybrid", "graph"),
-            stage_codes=np.array([row not in hybrid for row in rows], dtype=np.int8),
-            score_parts={**widened(ranking, len(rows) - len(hybrid)), **parts},
-            paths=first_of(TriplePaths(kg, nearest, attrgetter("path")), ranking.paths),
+            stage_codes=np.repeat([0, 1], [len(ranking), len(fresh)]),
+            score_parts={**widened(ranking, len(fresh)), **parts},
+            paths=first_of(TriplePaths(kg, paths), ranking.paths),
             metadata=with_notes(ranking, said) | arithmetic(formula, looked),
         )
 
-    def _reached(self, entities: Sequence[int]) -> dict[int, tuple[float, Neighbour]]:
-        """Corpus row -> its best graph score, and the neighbour that gives it."""
+    def _added(self, best: FloatArray, hybrid: IntArray, vector: Matrix) -> tuple[IntArray, FloatArray]:
+        """The passages that only the graph found, at most `max_chunks`, by score, cosine and row; and their cosines."""
+        alone = best.copy()
+        alone[hybrid] = 0
+        rows = np.flatnonzero(alone)
+        if not (self.max_chunks and len(rows)):
+            return np.empty(0, dtype=np.int64), np.empty(0)
+        rows = rows[best_rows(alone[rows], self.max_chunks)]
+        cosines = self.kb.dense.cosines(vector, rows)
+        order = np.lexsort((rows, -cosines, -alone[rows]))[: self.max_chunks]
+        return rows[order], cosines[order]
+
+    def _reached(self, entities: Sequence[int], mask: IntArray | None = None) -> Reached:
+        """Each entity is expanded on its own, so that one entity of the query may lead to another's passages."""
         graph = self.kb.graph
-        reached: dict[int, tuple[float, Neighbour]] = {}
-        if not entities:
-            return reached
-        for near in graph.neighbours(entities, hops=self.hops):
-            score = float(graph_score(near.weight, near.hop, graph.mention_counts[near.entity]))
-            for row in graph.passages_of(near.entity)[0].tolist():
-                if row not in reached or score > reached[row][0]:
-                    reached[row] = (score, near)
-        return reached
+        around = tuple(
+            graph.neighbourhood([entity], hops=self.hops, relation_types=self.relation_types) for entity in entities
+        )
+        near = np.concatenate([np.empty(0, dtype=np.int64), *(each.entities for each in around)])
+        weights = np.concatenate([np.empty(0), *(each.weights for each in around)])
+        hops = np.concatenate([np.empty(0, dtype=np.int64), *(each.hops for each in around)])
+        at, which = gather(graph.mentions.indptr, near)
+        rows = graph.mentions.others[at].astype(np.int64)
+        if mask is not None:
+            kept = np.isin(rows, mask)
+            at, which, rows = at[kept], which[kept], rows[kept]
+        if self.mentions == "passage":
+            mentions = graph.mentions.counts[at].astype(np.int64)
+            return Reached(around, rows, graph_score(weights[which], hops[which], mentions), mentions, which)
+        totals = graph.mention_counts[near]
+        return Reached(around, rows, graph_score(weights, hops, totals)[which], totals[which], which)
 
     def trace(self, queries: Sequence[Query], before: Sequence[Trace]) -> list[Trace]:
         """Which passages the query's entities lead to, within the hops, and within `max_chunks`; hits pass all."""
@@ -137,9 +221,9 @@ class GraphAugment(Stage):
         joined = Components.of_graph(self.kb.graph)
         unread = f"not among the first {self.depth} hits, and "
         traces = []
-        for after, links in zip(self.apply(queries, read), chain(self.kb).link_batch(queries), strict=True):
+        for after, links in zip(self.apply(queries, read), self._link(queries), strict=True):
             entities = [link.entity for link in links]
-            linked, reached = joined.rows_with(entities), list(self._reached(entities))
+            linked, reached = joined.rows_with(entities), np.unique(self._reached(entities).rows)
             none = "no entity of the query leads to it" if entities else "no entity of the graph was recognised"
             steps = (
                 step("linked", "entity not linked", unread + none, linked, after.rows),
@@ -155,7 +239,10 @@ def graph_augmented(
     *,
     hops: int = 1,
     max_chunks: int = 4,
-    graph_weight: float = 0.3,
+    alpha: float = 0.7,
+    beta: float = 0.3,
+    relation_types: Sequence[str] | None = None,
+    mentions: str = "corpus",
     use_graph: bool = True,
     dense_weight: float = 0.7,
     bm25_weight: float = 0.3,
@@ -164,5 +251,13 @@ def graph_augmented(
     """A min-max weighted merge of dense and BM25, re-scored and extended by the graph around the query's entities."""
     merged = fuse(Dense(kb), BM25(kb), weights=(dense_weight, bm25_weight), method="sum", depth=depth)
     return merged >> GraphAugment(
-        kb, hops=hops, max_chunks=max_chunks, graph_weight=graph_weight, use_graph=use_graph, depth=depth
+        kb,
+        hops=hops,
+        max_chunks=max_chunks,
+        alpha=alpha,
+        beta=beta,
+        relation_types=relation_types,
+        mentions=mentions,
+        use_graph=use_graph,
+        depth=depth,
     )

@@ -65,6 +65,66 @@ def test_weak_triples_and_far_neighbours_beyond_the_limits_are_left_out(kb_of: B
     ]
 
 
+def test_seeds_take_their_expansions_in_turn(kb_of: Build) -> None:
+    hub = tuple(Triple("FastAPI", "uses", name, "p0", strength=9) for name in ("A1", "B1", "C1", "D1"))
+    kb = kb_of(*PAGES, facts=(*hub, Triple("Cats", "chase", "Mice", "p5", strength=5)))
+    assert written(ExpansionQueries(kb, max_queries=3), "Do FastAPI and Cats meet?") == [
+        ("FastAPI A1", 0.9),
+        ("FastAPI B1", 0.9),
+        ("Cats Mice", 0.5),
+        ("FastAPI", 1.0),
+        ("Cats", 1.0),
+    ]
+
+
+def test_seeds_without_a_neighbour_left_leave_the_rest_to_the_others(kb_of: Build) -> None:
+    system = ExpansionQueries(kb_of(*PAGES, facts=FACTS), max_queries=3)
+    texts = [text for text, _ in written(system, "FastAPI and uvicorn")]
+    assert texts == ["FastAPI Pydantic", "FastAPI SQLAlchemy", "uvicorn FastAPI", "FastAPI", "uvicorn"]
+
+
+def test_the_template_may_name_the_relation(kb_of: Build) -> None:
+    kb = kb_of(*PAGES, facts=FACTS[:2])
+    system = ExpansionQueries(kb, template="{seed} {relation} {neighbour}", hops=2)
+    assert [text for text, _ in written(system, "Pydantic")] == [
+        "Pydantic uses FastAPI",
+        "Pydantic uses uses SQLAlchemy",
+        "Pydantic",
+    ]
+
+
+@pytest.mark.parametrize("wrong", ["{seed}", "{seed} {object} {neighbour}", "{neighbour.real}", "{", "{} {neighbour}"])
+def test_a_template_that_cannot_be_written_is_refused(kb_of: Build, wrong: str) -> None:
+    with pytest.raises(ValueError, match=r"^template .*"):
+        ExpansionQueries(kb_of(*PAGES), template=wrong)
+
+
+def test_weights_and_constant_are_those_of_the_fusion(kb_of: Build) -> None:
+    kb = kb_of(*PAGES, facts=FACTS)
+    plain = Dense(kb).retrieve(QUESTION, k=6).passage_ids
+    ranking = ExpansionQueries(kb, hits=1, dense_weight=0.5, graph_weight=2.0, constant=10).retrieve(QUESTION, k=6)
+    graph = {"p0": 2 / 11, "p4": 2 / 12}
+    assert {hit.passage_id: hit.score for hit in ranking} == pytest.approx(
+        {id_: 0.5 / (11 + at) + graph.get(id_, 0) for at, id_ in enumerate(plain)}
+    )
+    with pytest.raises(ValueError, match="must not both be 0"):
+        ExpansionQueries(kb, dense_weight=0.0, graph_weight=0.0)
+
+
+def test_a_graph_hit_has_the_number_of_its_expansion_and_its_rank_there_among_its_parts(kb_of: Build) -> None:
+    ranking = ExpansionQueries(kb_of(*PAGES, facts=FACTS), hits=2).retrieve(QUESTION, k=6)
+    where = {
+        hit.passage_id: (hit.score_parts.get("expansion"), hit.score_parts.get("expansion rank")) for hit in ranking
+    }
+    # "FastAPI Pydantic" finds p0 and p1, "FastAPI SQLAlchemy" p4 and p0 or p2, "FastAPI uvicorn" p3
+    assert (where["p0"], where["p1"], where["p4"]) == ((1, 1), (1, 2), (2, 1))
+    assert where["p5"] == (None, None)
+    named = ranking.metadata["expansions"]
+    assert isinstance(named, tuple)
+    found = {id_: named[int(number) - 1] for id_, (number, _) in where.items() if number is not None}
+    assert found == ranking.metadata["found_by"]
+
+
 def test_each_graph_hit_names_the_expansion_that_found_it_first(kb_of: Build) -> None:
     ranking = ExpansionQueries(kb_of(*PAGES, facts=FACTS), hits=1).retrieve(QUESTION, k=6)
     assert ranking.metadata["expansions"] == ("FastAPI Pydantic", "FastAPI SQLAlchemy", "FastAPI uvicorn", "FastAPI")

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import log2
+from pathlib import Path
 
 import numpy as np
 import pytest
+from by_hand import knowledge_base, passages
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kg2rag.compute import Store
+from kg2rag.extraction import Extraction, Mention
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.graph_augmented import GraphAugment
 from kg2rag.retrievers.systems import build
@@ -51,7 +55,10 @@ def test_each_hit_shows_the_numbers_it_is_made_of_where_it_came_from_and_by_whic
     named = {"strength": 5, "hop": 1, "mentions": 2}
     assert (first.stage, first.score_parts) == ("hybrid", pytest.approx({"hybrid": 1.0, "graph": PYDANTIC, **named}))
     assert (second.stage, second.score_parts, second.path) == ("hybrid", {"hybrid": 0.4, "graph": 0.0}, ())
-    assert (third.stage, third.score_parts) == ("graph", pytest.approx({"hybrid": 0.0, "graph": PYDANTIC, **named}))
+    assert (third.stage, third.score_parts) == (
+        "graph",
+        pytest.approx({"hybrid": 0.0, "graph": PYDANTIC, "graph cosine": 0.0, **named}),
+    )
     assert [str(triple) for triple in third.path] == ["FastAPI -[uses]-> Pydantic"]
 
 
@@ -84,6 +91,83 @@ def test_a_query_without_entities_keeps_its_order_and_says_so(kb_of: Build, text
 
 def test_an_empty_ranking_gets_what_the_graph_has(kb_of: Build) -> None:
     assert augmented(kb_of(*PAGES, facts=FACTS), hits={}).passage_ids == ["p0", "p1"]
+
+
+AUTH = (
+    ("Sign in", "How a token is checked."),
+    ("Providers", "Sign in elsewhere."),
+    ("Sessions", "Where they live."),
+)
+DEPENDS = (
+    Triple("Auth Service", "depends_on", "OAuth Provider", "p1", strength=8),
+    Triple("Auth Service", "uses", "Session Store", "p2", strength=4),
+)
+
+
+@pytest.mark.parametrize(
+    "text", ["What if we change the OAuth Provider?", "What of the OAuth Provider that the Auth Service depends on?"]
+)
+def test_a_relation_counts_whether_one_or_both_of_its_ends_are_named(kb_of: Build, text: str) -> None:
+    ranking = augmented(kb_of(*AUTH, facts=DEPENDS), Query("q", text), hits={"p1": 0.5})
+    assert ranking.hit(1).passage_id == "p1"
+    # The Auth Service, named in p1 and p2, gives p1 more than the OAuth Provider, named in p1 alone.
+    assert ranking.hit(1).score_parts["graph"] == pytest.approx(0.8 * (0.7 + 0.3 * log2(3) / 5))
+
+
+def test_each_entity_of_the_query_is_expanded_on_its_own(kb_of: Build) -> None:
+    both = augmented(kb_of(*PAGES, facts=FACTS), Query("q", "FastAPI and Rust"), hits={"p5": 1.0}, max_chunks=8)
+    alone = [
+        augmented(kb_of(*PAGES, facts=FACTS), Query("q", name), hits={}, max_chunks=8) for name in ("FastAPI", "Rust")
+    ]
+    best: dict[str, float] = {}
+    for hit in (*alone[0], *alone[1]):
+        best[hit.passage_id] = max(best.get(hit.passage_id, 0), hit.score_parts["graph"])
+    assert {hit.passage_id: hit.score_parts["graph"] for hit in both if hit.stage == "graph"} == pytest.approx(best)
+
+
+def test_equal_graph_scores_are_ordered_by_cosine_and_then_by_corpus_position(tmp_path: Path) -> None:
+    triples = (Triple("Hub", "joins", "Spoke", "", strength=10),)
+    extraction = Extraction(triples, tuple(Mention("Spoke", f"p{row}") for row in range(1, 5)))
+    cosines = {"Hub": (0.9, 0.1, 0.3, 0.2, 0.1)}
+    kb = knowledge_base(passages("none", "one", "two", "three", "four"), extraction, cosines, Store(tmp_path))
+    found = augmented(kb, Query("q", "Hub"), hits={"p0": 1.0}, max_chunks=4)
+    assert found.passage_ids == ["p0", "p2", "p3", "p1", "p4"]
+    assert [round(hit.score_parts["graph cosine"], 6) for hit in found if hit.stage == "graph"] == [0.3, 0.2, 0.1, 0.1]
+    assert augmented(kb, Query("q", "Hub"), hits={"p0": 1.0}, max_chunks=2).passage_ids == ["p0", "p2", "p3"]
+
+
+def test_mentions_are_those_of_the_corpus_or_of_the_passage_alone(tmp_path: Path) -> None:
+    triples = (Triple("Hub", "joins", "Spoke", "", strength=10),)
+    extraction = Extraction(triples, tuple(Mention("Spoke", id_) for id_ in ("p1", "p2", "p2", "p2")))
+    kb = knowledge_base(passages("none", "one", "two"), extraction, {"Hub": (0.9, 0.2, 0.1)}, Store(tmp_path))
+
+    def graph(mentions: str) -> dict[str, float]:
+        found = GraphAugment(kb, mentions=mentions).apply([Query("q", "Hub")], [given_ranking(kb, p0=1.0)])[0]
+        return {hit.passage_id: hit.score_parts["graph"] for hit in found if hit.stage == "graph"}
+
+    once, thrice, four = (0.7 + 0.3 * log2(count + 1) / 5 for count in (1, 3, 4))
+    assert graph("corpus") == pytest.approx({"p1": four, "p2": four})
+    assert graph("passage") == pytest.approx({"p1": once, "p2": thrice})
+
+
+def test_only_relations_asked_for_are_followed(kb_of: Build) -> None:
+    kb = kb_of(*PAGES, facts=(*FACTS, Triple("FastAPI", "made by", "Ramírez", "p4", strength=9)))
+    assert augmented(kb, relation_types=("Made-by",)).passage_ids == ["p0", "p5", "p4"]  # type: ignore[arg-type]
+    assert augmented(kb, relation_types="uses").passage_ids == ["p0", "p5", "p1"]  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"no relation 'eats'\. Known: 'made at', 'made by'"):
+        augmented(kb, relation_types=["eats"])  # type: ignore[arg-type]
+
+
+def test_alpha_and_beta_weigh_text_and_graph_each_for_itself(kb_of: Build) -> None:
+    kb = kb_of(*PAGES, facts=FACTS)
+    found = {hit.passage_id: hit.score for hit in augmented(kb, alpha=0.5, beta=2.0)}
+    assert found == pytest.approx({"p0": 0.5 + 2 * PYDANTIC, "p5": 0.5 * 0.4, "p1": 2 * PYDANTIC})
+    with pytest.raises(ValueError, match="alpha and beta must not both be 0"):
+        GraphAugment(kb, alpha=0.0, beta=0.0)
+
+
+def test_the_metadata_count_the_passages_that_only_the_graph_found(kb_of: Build) -> None:
+    assert augmented(kb_of(*PAGES, facts=FACTS), hops=2).metadata["graph_results"] == 2
 
 
 def test_the_graph_adds_candidates_alone(kb_of: Build) -> None:
@@ -129,11 +213,12 @@ def test_no_hit_is_ever_dropped_and_none_loses_more_than_its_share(
     scores = {hit.passage_id: hit.score for hit in ranking}
     assert set(hits) <= set(scores)
     assert len(scores) <= len(hits) + max_chunks
+    assert [*ranking.scores] == sorted(ranking.scores, reverse=True)
     assert all(scores[id_] >= 0.7 * score - 1e-12 for id_, score in hits.items())
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"hops": 0}, {"hops": 4}, {"max_chunks": -1}, {"graph_weight": 1.5}, {"graph_weight": -0.1}, {"depth": 0}]
+    "wrong", [{"hops": 0}, {"hops": 4}, {"max_chunks": -1}, {"alpha": -0.1}, {"beta": -0.1}, {"depth": 0}]
 )
 def test_impossible_settings_are_refused_when_it_is_made(kb_of: Build, wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=f"{next(iter(wrong))} must .*{next(iter(wrong.values()))}"):

@@ -10,7 +10,7 @@ from kg2rag.extraction.importers.networkx_graph import extraction_of_networkx
 from kg2rag.knowledge.graph.conversion import load, save, to_networkx
 from kg2rag.knowledge.graph.data import GraphData
 from kg2rag.knowledge.graph.editing import induced
-from kg2rag.knowledge.graph.neighbourhood import ego, neighbours
+from kg2rag.knowledge.graph.neighbourhood import ego, neighbourhood, neighbours
 from kg2rag.knowledge.graph.perturbation import perturbed
 from kg2rag.knowledge.graph.report import describe, report
 from kg2rag.knowledge.graph.resolution.resolving import resolve
@@ -31,6 +31,7 @@ class KnowledgeGraph(GraphData):
     """
 
     neighbours = neighbours
+    neighbourhood = neighbourhood
     ego = ego
     subgraph = induced
     describe = describe

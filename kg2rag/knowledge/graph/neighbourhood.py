@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -49,6 +50,42 @@ class Layer:
     sums: FloatArray
     parents: IntArray
     via: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbourhood:
+    """The entities around some seeds as columns, ordered by (hop, -weight, code); `neighbours` as arrays.
+
+    `seeds` and `layers` are the walk; everything else is derived from it.
+    """
+
+    seeds: IntArray
+    layers: tuple[Layer, ...]
+
+    @cached_property
+    def entities(self) -> IntArray:
+        """(n,) the entities reached, each once."""
+        return np.concatenate([layer.entities for layer in self.layers])
+
+    @cached_property
+    def weights(self) -> FloatArray:
+        """(n,) the weakest strength on each one's path, in (0, 10]."""
+        return np.concatenate([layer.weights for layer in self.layers])
+
+    @cached_property
+    def hops(self) -> IntArray:
+        """(n,) how many triples away each one is, from 1."""
+        return np.repeat(np.arange(1, len(self.layers) + 1), [len(layer.entities) for layer in self.layers])
+
+    def neighbour(self, at: int) -> Neighbour:
+        """The entity at a position of the columns, with its path and the seed it began at."""
+        hop = int(self.hops[at])
+        at -= sum(len(layer.entities) for layer in self.layers[: hop - 1])
+        last, path, seed = self.layers[hop - 1], list[int](), at
+        for layer in reversed(self.layers[:hop]):
+            path.insert(0, int(layer.via[seed]))
+            seed = int(layer.parents[seed])
+        return Neighbour(int(last.entities[at]), hop, float(last.weights[at]), tuple(path), int(self.seeds[seed]))
 
 
 def _step(
@@ -122,6 +159,35 @@ def neighbours(
     ------
     IndexError : no such entity. ValueError : an option out of range, or a relation or type that the graph lacks.
     """
+    around = neighbourhood(
+        graph, entities, hops=hops, min_weight=min_weight, relation_types=relation_types, limit=limit, types=types
+    )
+    origins: list[int] = around.seeds.tolist()
+    paths: list[tuple[int, ...]] = [()] * len(origins)
+    found: list[Neighbour] = []
+    for hop, layer in enumerate(around.layers, start=1):
+        parents = layer.parents.tolist()
+        paths = [(*paths[parent], triple) for parent, triple in zip(parents, layer.via.tolist(), strict=True)]
+        origins = [origins[parent] for parent in parents]
+        rows = zip(layer.entities.tolist(), layer.weights.tolist(), paths, origins, strict=True)
+        found.extend(Neighbour(entity, hop, weight, path, seed) for entity, weight, path, seed in rows)
+    return found
+
+
+def neighbourhood(
+    graph: GraphData,
+    entities: Iterable[int],
+    *,
+    hops: int = 1,
+    min_weight: float = 0.0,
+    relation_types: Iterable[str] | None = None,
+    limit: int | None = None,
+    types: Iterable[str] | None = None,
+) -> Neighbourhood:
+    """What `neighbours` lists, as arrays: no object is made for an entity, so a hub's 100 000 neighbours cost little.
+
+    Parameters and errors are those of `neighbours`.
+    """
     seeds = np.array(list(dict.fromkeys(entities)), dtype=np.int64)
     if ((seeds < 0) | (seeds >= graph.n_entities)).any():
         raise IndexError(f"Entities {seeds.tolist()} are not all codes of a graph of {graph.n_entities} entities.")
@@ -131,18 +197,12 @@ def neighbours(
     require("min_weight", min_weight, float, between(0, 10))
     require("limit", limit, int | None, at_least(1))
     layer = Layer(seeds, np.full(len(seeds), np.inf), np.zeros(len(seeds)), seeds, seeds)
-    origins: list[int] = seeds.tolist()
-    paths: list[tuple[int, ...]] = [()] * len(seeds)
-    found: list[Neighbour] = []
-    for hop in range(1, hops + 1):
+    layers: list[Layer] = []
+    for _ in range(hops):
         unseen[layer.entities] = False
         layer = _step(graph, layer, unseen, allowed, min_weight, limit)
-        parents = layer.parents.tolist()
-        paths = [(*paths[parent], triple) for parent, triple in zip(parents, layer.via.tolist(), strict=True)]
-        origins = [origins[parent] for parent in parents]
-        rows = zip(layer.entities.tolist(), layer.weights.tolist(), paths, origins, strict=True)
-        found.extend(Neighbour(entity, hop, weight, path, seed) for entity, weight, path, seed in rows)
-    return found
+        layers.append(layer)
+    return Neighbourhood(seeds, tuple(layers))
 
 
 def ego(graph: Graph, entity: int, *, hops: int = 1, limit: int | None = None) -> Graph:

@@ -94,7 +94,7 @@ def test_two_workers_write_the_same_bytes_even_where_one_is_killed(
 
     words = {word for text in (*data.corpus.contents, *(one.text for one in data.questions)) for word in text.split()}
     axes = {word: axis for axis, word in enumerate(sorted(set(normalise(" ".join(sorted(words))).split())))}
-    systems = {"graph_augmented": {"graph_weight": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]}}
+    systems = {"graph_augmented": {"beta": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]}}
     # Axes in order of encoding would sum cosines in another order in every process.
     options = {"systems": systems, "store": Store(tmp_path / "store")}
     sweep(**options, encoders={"words": Deadly(axes)}).run(tmp_path / "serial", jobs=1)
@@ -281,7 +281,7 @@ def test_the_one_file_has_a_row_group_for_each_configuration(finished: bytes, re
     ("system", "first", "second"),
     [
         ("kg2rag", {"seeds": 4}, {"seeds": 4, "context": 3, "fill": "all"}),
-        ("graph_augmented", {"graph_weight": 0.3}, {"graph_weight": 0.6}),
+        ("graph_augmented", {"beta": 0.3}, {"beta": 0.6}),
         ("mention_ppr", {"damping": 0.3}, {"damping": 0.6}),
     ],
 )

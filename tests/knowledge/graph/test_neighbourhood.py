@@ -197,6 +197,19 @@ def test_the_walk_equals_the_reference(
 
 
 @settings(max_examples=100, deadline=None)
+@given(edges, st.data(), st.integers(1, 3))
+def test_the_columns_of_a_neighbourhood_are_the_neighbours_row_by_row(
+    given_edges: list[tuple[str, str, float]], data: st.DataObject, hops: int
+) -> None:
+    graph = graph_of(*given_edges)
+    seeds = data.draw(st.lists(st.integers(0, graph.n_entities - 1), max_size=3))
+    around, listed = graph.neighbourhood(seeds, hops=hops), graph.neighbours(seeds, hops=hops)
+    assert [around.neighbour(at) for at in range(len(around.entities))] == listed
+    columns = zip(around.entities.tolist(), around.hops.tolist(), around.weights.tolist(), strict=True)
+    assert list(columns) == [(near.entity, near.hop, near.weight) for near in listed]
+
+
+@settings(max_examples=100, deadline=None)
 @given(edges)
 def test_hops_and_weights_are_the_best_of_all_shortest_paths(given_edges: list[tuple[str, str, float]]) -> None:
     graph = graph_of(*given_edges)
