@@ -2,7 +2,6 @@
 
 from .cosines import all_cosines as all_cosines
 from .encoder import Embedder as Embedder
-from .encoder import Role as Role
 from .encoder import SentenceEncoder as SentenceEncoder
 from .files import new_file as new_file
 from .files import new_folder as new_folder
@@ -20,6 +19,7 @@ from .llm import Spending as Spending
 from .llm import Usage as Usage
 from .matrices import encoded as encoded
 from .matrices import save_rows as save_rows
+from .passes import Role as Role
 from .pieces import WorkerDiedError as WorkerDiedError
 from .pieces import has_workers as has_workers
 from .pieces import in_order as in_order

@@ -189,7 +189,7 @@ def _receive(response: Any, deadline: float, tariff: Tariff | None) -> None:
         except ValidationError as error:
             damage = ("response", f"the answer is no chat completion ({complaints(error)})")
         else:
-            paid = tariff and tariff.paid(tokens.prompt_tokens, tokens.completion_tokens)
+            paid = None if tariff is None else tariff.paid(tokens.prompt_tokens, tokens.completion_tokens)
     if damage is not None:
         response.extensions[_DAMAGE] = damage
         response.status_code = 504 if damage[0] == "timeout" else 502

@@ -202,7 +202,9 @@ class ChatModel:
 
     @property
     def _tariff(self) -> Tariff | None:
-        return self.spending and Tariff(self.spending, self.prompt_price, self.completion_price)
+        if self.spending is None:
+            return None
+        return Tariff(self.spending, self.prompt_price, self.completion_price)
 
     @cached_property
     def _client(self) -> openai.OpenAI:
