@@ -9,10 +9,11 @@ one, the confidence, the scores and the gate. Ours:
 - A passage that several related entities reach is scored by the strongest; an entity's passages are ordered by how
   often they name it. The design takes the first that its database returns.
 - Without vectors BM25 is squashed to 1 / (1 + 1 / score), which rises with the score; their 1 / (1 + score) falls.
+- `passage_score`. Theirs is a constant 1, a placeholder. In a graph whose source states no strengths (all 5) every
+  graph hit of a query then scores half its confidence, about 0.35: corpus order decides among them, and all rank above
+  text hits of a smaller cosine. The cosine avoids both and was chosen on training questions (docs/decisions.md).
 
-A ranking is as short as the design's: at most `depth` text hits and what the graph adds, whatever `k` is. In a
-graph whose source states no strengths (all 5) every graph hit of a query scores half its confidence, about 0.35: corpus
-order decides among them, and all rank above text hits of a smaller cosine. `passage_score="cosine"` avoids both.
+A ranking is as short as the design's: at most `depth` text hits and what the graph adds, whatever `k` is.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import Literal
 
 import numpy as np
 
-from kg2rag.knowledge import KnowledgeBase, Neighbour
+from kg2rag.knowledge import KnowledgeBase, LexicalSettings, Neighbour
 from kg2rag.knowledge.graph.components import Components
 from kg2rag.knowledge.graph.neighbourhood import Hops
 from kg2rag.knowledge.graph.paths import TriplePaths
@@ -36,13 +37,11 @@ from kg2rag.types import (
     Count,
     FloatArray,
     IntArray,
-    ParameterError,
     Query,
     Ranking,
     Share,
     Trace,
     arithmetic,
-    check,
     rank,
     step,
 )
@@ -69,9 +68,9 @@ class ConfidenceGated(Retriever):
     min_graph_score : relations of less strength / 10 are not followed.
     max_chunks : passages of each related entity, at most.
     hops : how far related entities may be, 1 to 3; the strength of a path is its weakest.
-    passage_score : of a graph hit: "constant", 1 as in the design, or "cosine" with the query (which then also chooses
-        an entity's passages).
-    vector : False where there is no vector index: BM25 takes its place.
+    passage_score : of a graph hit: "cosine" with the query, which then also chooses an entity's passages; "constant"
+        is 1, as in the design.
+    vector : False where there is no vector index: BM25, squashed, takes the cosine's place.
     use_graph : False returns the text hits alone.
     """
 
@@ -82,14 +81,9 @@ class ConfidenceGated(Retriever):
     min_graph_score: Share = 0.3
     max_chunks: Count = 4
     hops: Hops = 1
-    passage_score: Literal["constant", "cosine"] = "constant"
+    passage_score: Literal["constant", "cosine"] = "cosine"
     vector: bool = True
     use_graph: bool = True
-
-    def __post_init__(self) -> None:
-        check(self)
-        if self.passage_score == "cosine" and not self.vector:
-            raise ParameterError("passage_score 'cosine' needs vectors. Use 'constant' with vector=False.")
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """One text search for the batch, then each query's gate."""
@@ -118,7 +112,7 @@ class ConfidenceGated(Retriever):
         self, query: Query, rows: IntArray, found: FloatArray, links: Sequence[Link], mask: IntArray | None, k: int
     ) -> Ranking:
         text, part, source, formula = VECTOR if self.vector else LEXICAL
-        scores = found if self.vector else 1 / (1 + 1 / found)
+        scores = found if self.vector else squashed(found)
         sure = confidence(query.text, bool(links), float(scores[0]) if len(scores) else 0.0)
         skipped = self._skipped(sure, links)
         reached = {} if skipped else self._reached(query, links, mask)
@@ -162,7 +156,7 @@ class ConfidenceGated(Retriever):
         if not links:
             return "the query names no entity of the graph"
         if sure < self.min_confidence:
-            return f"confidence {sure:.3f} is below {self.min_confidence:g}"
+            return f"confidence below {self.min_confidence:g}"
         return ""
 
     def _reached(self, query: Query, links: Sequence[Link], mask: IntArray | None) -> dict[int, Neighbour]:
@@ -195,6 +189,8 @@ class ConfidenceGated(Retriever):
     def _passage_scores(self, query: Query, rows: IntArray) -> FloatArray:
         if self.passage_score == "constant" or not len(rows):
             return np.ones(len(rows))
+        if not self.vector:
+            return squashed(self.kb.lexical(LexicalSettings()).scores(query.text)[rows].astype(np.float64))
         return self.kb.dense.cosines(self.kb.encode_queries([query])[0], rows)
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
@@ -217,6 +213,15 @@ class ConfidenceGated(Retriever):
             )
             traces.append(Trace(ranking.top(k), steps))
         return traces
+
+
+def squashed(bm25: FloatArray) -> FloatArray:
+    """1 / (1 + 1 / score), in [0, 1): 0 stays 0, and the order stays.
+
+    >>> squashed(np.array([0.0, 1.0, 3.0])).tolist()
+    [0.0, 0.5, 0.75]
+    """
+    return bm25 / (1 + bm25)
 
 
 def confidence(text: str, names_entity: bool, best_score: float) -> float:

@@ -45,7 +45,7 @@ from kg2rag.types import (
 )
 from kg2rag.types import best as best_rows
 
-MENTIONS = ("corpus", "passage")
+MENTIONS = ("passage", "corpus")
 TIE = 1e-6  # of the cosine: it orders passages of equal graph score, and is too small to do more
 ROUNDING = 1e-5  # by so much may a cosine of unit vectors in single precision be above 1
 
@@ -101,7 +101,7 @@ class GraphAugment(Stage):
     alpha : weight of the text score, 0.7 in the design.
     beta : weight of the graph score, 0.3 in the design.
     relation_types : follow these relations alone; case and punctuation do not matter. None follows all.
-    mentions : of a related entity that the graph score counts: in the whole "corpus", or in the "passage" it scores.
+    mentions : of a related entity that the graph score counts: in the "passage" it scores, or in the whole "corpus".
     use_graph : False returns the ranking as it came.
     depth : hits read; all of them are kept.
     """
@@ -112,9 +112,9 @@ class GraphAugment(Stage):
     alpha: Weight = 0.7
     beta: Weight = 0.3
     relation_types: Sequence[str] | None = None
-    mentions: Annotated[str, one_of(MENTIONS)] = "corpus"
+    mentions: Annotated[str, one_of(MENTIONS)] = "passage"
     use_graph: bool = True
-    depth: Count = 100
+    depth: Count = 10
 
     def __post_init__(self) -> None:
         if self.relation_types is not None:
@@ -242,11 +242,11 @@ def graph_augmented(
     alpha: float = 0.7,
     beta: float = 0.3,
     relation_types: Sequence[str] | None = None,
-    mentions: str = "corpus",
+    mentions: str = "passage",
     use_graph: bool = True,
     dense_weight: float = 0.7,
     bm25_weight: float = 0.3,
-    depth: int = 100,
+    depth: int = 10,
 ) -> Pipeline:
     """A min-max weighted merge of dense and BM25, re-scored and extended by the graph around the query's entities."""
     merged = fuse(Dense(kb), BM25(kb), weights=(dense_weight, bm25_weight), method="sum", depth=depth)

@@ -12,6 +12,7 @@ from by_hand import knowledge_base, passages
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import kg2rag
 from kg2rag.answers.context import Citation, ContextFormatter, Dropped, FormattedContext
 from kg2rag.answers.context.inverses import inverse
 from kg2rag.compute import EncoderTokens, Store, TokenCounter
@@ -118,12 +119,35 @@ def test_the_weaker_relations_beyond_the_limit_are_counted_as_dropped(auth: Know
     )
 
 
-def test_a_smaller_budget_drops_whole_lines_and_names_them(auth: KnowledgeBase) -> None:
+def test_a_smaller_budget_drops_the_weakest_items_and_names_them(auth: KnowledgeBase) -> None:
     formatter = ContextFormatter(auth, graph_tokens=EncoderTokens().count([AUTH_BLOCK])[0] - 1)
     block = formatter.graph(["Auth Service", "OAuth Provider"])
-    lines = AUTH_BLOCK.splitlines()
-    assert block.text.splitlines() == lines[:-1]
-    assert block.dropped == (Dropped(lines[-1], "budget"),)
+    assert block.text == AUTH_BLOCK.replace(", Session Store (uses)", "")
+    assert block.dropped == (Dropped("Related: Session Store (uses)", "budget"),)
+
+
+@pytest.fixture(scope="module")
+def bundled() -> KnowledgeBase:
+    data = kg2rag.load("bundled")
+    return KnowledgeBase.build(data.corpus, f"triples:{data.graph_files['triples']}", embedder=HashedWords())
+
+
+def test_a_small_block_keeps_the_strongest_relations(bundled: KnowledgeBase) -> None:
+    block = ContextFormatter(bundled, graph_tokens=100, counter=EncoderTokens()).graph(["FastAPI"])
+    assert "Related: Starlette (built on, weight: 10), Pydantic (built on, weight: 10)" in block.text
+    assert block.tokens <= 100
+
+
+def test_five_hubs_and_their_facts_all_have_a_share(bundled: KnowledgeBase) -> None:
+    hubs = np.argsort(-bundled.graph.degrees, kind="stable")[:5].tolist()
+    block = ContextFormatter(bundled, graph_tokens=500, counter=EncoderTokens()).graph(hubs)
+    _, *sections = block.text.split("\n\n")
+    assert [section.splitlines()[0].split(" (")[0] for section in sections] == [
+        *(f"### {bundled.graph.names[hub]}" for hub in hubs),
+        "### Relevant Relationships",
+    ]
+    assert all("Related: " in section for section in sections[:5])
+    assert sections[5].splitlines()[1].endswith("(strength: 10)")
 
 
 def test_a_heading_does_not_stand_alone_when_all_below_it_is_dropped(auth: KnowledgeBase) -> None:
@@ -258,7 +282,8 @@ def test_a_graph_block_keeps_its_budget_in_whole_lines(
     block = ContextFormatter(kb, graph_tokens=budget, counter=counter).graph(everyone)
     assert block.tokens == (counter or EncoderTokens()).count([block.text])[0] <= budget
     lines = iter(whole.text.split("\n"))
-    assert all(line in lines for line in block.text.split("\n") if block.text)  # a subsequence, in order
+    for line in block.text.split("\n") if block.text else ():  # a subsequence, in order; of "Related" the first items
+        assert any(line == each or (line.startswith("Related: ") and each.startswith(f"{line}, ")) for each in lines)
     assert bool(block.dropped) == (block.text != whole.text)
 
 
@@ -310,8 +335,6 @@ def test_relations_are_named_from_the_other_end(relation: str, from_the_other_en
 
 @pytest.mark.realdata
 def test_contexts_of_a_real_graph_keep_the_default_budgets(shared_data: Path) -> None:
-    import kg2rag
-
     data = kg2rag.load("musique", path=shared_data / "musique-100")
     path = shared_data / "musique-100" / "openie_results_ner_gpt-3.5-turbo-1106.json"
     kb = KnowledgeBase.build(data.corpus, f"openie:{path}", embedder=HashedWords())

@@ -52,16 +52,22 @@ def test_more_than_a_hundred_characters_are_not_more_specific() -> None:
     assert confidence("x" * 1000, True, 0.0) == pytest.approx(0.6)
 
 
-def test_graph_hits_score_strength_times_confidence_and_text_hits_their_cosine(kb: KnowledgeBase) -> None:
+def test_graph_hits_score_cosine_times_strength_times_confidence_and_text_hits_their_cosine(kb: KnowledgeBase) -> None:
     found = ConfidenceGated(kb).retrieve(NAMED)
+    assert scored(found) == {"p0": 0.8, "p1": 0.5, "p3": round(0.1 * 0.8 * SURE, 5), "p4": round(0.05 * 0.3 * SURE, 5)}
+    assert [hit.stage for hit in found] == ["vector", "vector", "graph", "graph"]
+
+
+def test_a_constant_passage_score_leaves_strength_times_confidence(kb: KnowledgeBase) -> None:
+    found = ConfidenceGated(kb, passage_score="constant").retrieve(NAMED)
     assert scored(found) == {"p0": 0.8, "p3": round(0.8 * SURE, 5), "p1": 0.5, "p4": round(0.3 * SURE, 5)}
     assert [hit.stage for hit in found] == ["vector", "graph", "vector", "graph"]
 
 
 def test_a_graph_hit_shows_its_path_and_the_numbers_of_its_score(kb: KnowledgeBase) -> None:
-    hit = ConfidenceGated(kb).retrieve(NAMED).hit(2)
+    hit = ConfidenceGated(kb).retrieve(NAMED).hit(3)
     assert [str(triple) for triple in hit.path] == ["Auth Service -[depends_on]-> OAuth Provider"]
-    assert hit.score_parts == pytest.approx({"passage": 1.0, "strength": 0.8, "confidence": SURE})
+    assert hit.score_parts == pytest.approx({"passage": 0.1, "strength": 0.8, "confidence": SURE})
 
 
 def test_a_passage_that_text_and_graph_find_keeps_its_cosine_and_has_no_path(kb: KnowledgeBase) -> None:
@@ -93,7 +99,7 @@ def test_without_an_entity_the_graph_is_skipped_and_the_reason_given(kb: Knowled
 def test_below_the_least_confidence_the_graph_is_skipped_and_the_reason_given(kb: KnowledgeBase) -> None:
     found = ConfidenceGated(kb, min_score=0.25).retrieve(SHORT)  # 0.036 + 0.3 + 0.4 · 0.3
     assert scored(found) == {"p0": 0.3}
-    assert found.metadata["expansion_skipped"] == "confidence 0.456 is below 0.5"
+    assert found.metadata["expansion_skipped"] == "confidence below 0.5"
 
 
 def test_dropped_text_hits_do_not_raise_the_confidence(kb: KnowledgeBase) -> None:
@@ -108,15 +114,9 @@ def test_use_graph_false_leaves_the_text_hits(kb: KnowledgeBase) -> None:
     assert found.metadata["expansion_skipped"] == "use_graph is False"
 
 
-def test_the_cosine_may_stand_for_the_passage_score(kb: KnowledgeBase) -> None:
-    found = scored(ConfidenceGated(kb, passage_score="cosine").retrieve(NAMED))
-    assert found["p3"] == round(0.1 * 0.8 * SURE, 5)
-    assert found["p4"] == round(0.05 * 0.3 * SURE, 5)
-
-
 def test_the_depth_bounds_text_hits_and_k_cuts_the_merged_ranking(kb: KnowledgeBase) -> None:
     assert ConfidenceGated(kb, depth=1).retrieve(NAMED).passage_ids == ["p0", "p3", "p4"]
-    assert ConfidenceGated(kb).retrieve(NAMED, k=2).passage_ids == ["p0", "p3"]
+    assert ConfidenceGated(kb).retrieve(NAMED, k=3).passage_ids == ["p0", "p1", "p3"]
 
 
 def test_only_candidates_are_returned_by_either_source(kb: KnowledgeBase) -> None:
@@ -132,6 +132,15 @@ def test_without_vectors_bm25_is_squashed_into_zero_to_one(kb: KnowledgeBase) ->
     assert {hit.stage for hit in found} == {"bm25"}
 
 
+def test_without_vectors_a_graph_hit_scores_by_its_squashed_bm25(kb: KnowledgeBase) -> None:
+    query = "Where does Auth Service sign in?"
+    plain = {hit.passage_id: hit.score for hit in BM25(kb).retrieve(query)}
+    found = ConfidenceGated(kb, vector=False, depth=1, min_graph_score=0.0).retrieve(query)
+    passage = {hit.passage_id: hit.score_parts["passage"] for hit in found if hit.stage == "graph"}
+    assert found.passage_ids[0] == "p3"
+    assert passage == pytest.approx({id_: plain.get(id_, 0) / (1 + plain.get(id_, 0)) for id_ in ("p0", "p2", "p4")})
+
+
 def hub(store: Store) -> KnowledgeBase:
     """Spoke is named in p1 once, in p2 three times, in p3 twice, in p0 never; cosines fall from p3 to p1."""
     mentions = [Mention("Spoke", id_) for id_ in ("p1", "p2", "p2", "p2", "p3", "p3")]
@@ -141,12 +150,12 @@ def hub(store: Store) -> KnowledgeBase:
 
 
 def test_an_entitys_passages_are_those_that_name_it_most_often(tmp_path: Path) -> None:
-    system = ConfidenceGated(hub(Store(tmp_path)), max_chunks=2)
+    system = ConfidenceGated(hub(Store(tmp_path)), max_chunks=2, passage_score="constant")
     assert sorted(system.retrieve("Hub").passage_ids) == ["p0", "p2", "p3"]
 
 
 def test_an_entitys_passages_are_the_most_similar_where_the_cosine_scores(tmp_path: Path) -> None:
-    system = ConfidenceGated(hub(Store(tmp_path)), max_chunks=1, passage_score="cosine")
+    system = ConfidenceGated(hub(Store(tmp_path)), max_chunks=1)
     assert system.retrieve("Hub").passage_ids == ["p0", "p3"]
 
 
@@ -174,7 +183,6 @@ def test_an_empty_query_is_answered_and_says_why_it_has_no_graph_hits(kb: Knowle
     ("wrong", "message"),
     [
         ({"passage_score": "one"}, "passage_score must be one of constant, cosine, not 'one'"),
-        ({"passage_score": "cosine", "vector": False}, "needs vectors"),
         ({"min_score": 1.5}, "min_score must be between 0 and 1, not 1.5"),
         ({"hops": 4}, "hops must be between 1 and 3, not 4"),
         ({"depth": 0}, "depth must be at least 1, not 0"),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from kg2rag.answers.context.budget import BudgetedText, Dropped, fit
 from kg2rag.answers.context.graph_block import GraphLines, one_line, titled
+from kg2rag.answers.context.sharing import Line, Section, shared
 from kg2rag.compute import TokenCounter, counter_of
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.text.normalisation import normalise
@@ -73,12 +74,28 @@ class ContextFormatter:
     def graph(self, entities: Sequence[str | int]) -> FormattedContext:
         """The structured block: the entities, what they are and are related to, and the facts that sentences state.
 
+        Where the budget is too small for all, every entity and the facts have equal shares of it; what one does not
+        need goes to the others. Relations and facts are written one by one, strongest first: none where a stronger
+        one of its section was left out, and no fact where a stronger relation was.
+
         `entities` : names (or aliases) or codes, the most important first; no entity gives an empty context.
         Raises KeyError: a name that the graph lacks.
         """
-        codes = self._codes(entities)
-        filled, _ = fit(self.graph_tokens, self._counter, lambda text: self._write_graph(text, codes))
-        return FormattedContext(filled.text, filled.tokens, dropped=tuple(filled.dropped))
+        codes, graph = self._codes(entities), self.kb.graph
+        if not codes:
+            return FormattedContext("", 0)
+        lines = GraphLines(graph, self.kb.corpus, tuple(codes), self.max_related)
+        about = [lines.about(code) for code in codes]
+        facts, fewer = lines.relationships()
+        cut = [f"{n} weaker relations of {graph.names[code]}" for code, (_, n) in zip(codes, about, strict=True) if n]
+        cut += [f"{fewer} weaker relationships"] if fewer else []
+        sections = [section for section, _ in about]
+        if facts:
+            sections.append(Section("### Relevant Relationships", [Line("", facts, "\n")], yields=True))
+        top = f"{HEADER}\nQuery entities: [{', '.join(one_line(graph.names[code]) for code in codes)}]"
+        text, tokens, dropped = shared(top, sections, self.graph_tokens, self._counter)
+        limited = tuple(Dropped(what, "limit") for what in cut) if text else ()
+        return FormattedContext(text, tokens, dropped=dropped + limited)
 
     def passages(self, ranking: Ranking, entities: Sequence[str | int] = ()) -> FormattedContext:
         """The passages of a ranking, best first, each with its key, score, source and, from the graph, its path.
@@ -97,26 +114,6 @@ class ContextFormatter:
     @property
     def _counter(self) -> TokenCounter:
         return self.counter or counter_of(self.kb.embedder)
-
-    def _write_graph(self, text: BudgetedText, codes: Sequence[int]) -> None:
-        if not codes:
-            return
-        graph = self.kb.graph
-        lines = GraphLines(graph, self.kb.corpus, tuple(codes), self.max_related)
-        top = f"{HEADER}\nQuery entities: [{', '.join(one_line(graph.names[code]) for code in codes)}]"
-        if not text.add(top):
-            text.drop(top)
-            return
-        for code in codes:
-            about, cut = lines.about(code)
-            text.add_section(titled(graph, code, "### {}"), about, "\n", "\n\n")
-            if cut:
-                text.drop(f"{cut} weaker relations of {graph.names[code]}", "limit")
-        facts, cut = lines.relationships()
-        if facts:
-            text.add_section("### Relevant Relationships", facts, "\n", "\n\n")
-        if cut:
-            text.drop(f"{cut} weaker relationships", "limit")
 
     def _write_passages(self, text: BudgetedText, ranking: Ranking, codes: Sequence[int]) -> tuple[Citation, ...]:
         if codes:

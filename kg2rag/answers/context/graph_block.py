@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kg2rag.answers.context.inverses import inverse
+from kg2rag.answers.context.sharing import Item, Line, Section
 from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.text.normalisation import normalise
 from kg2rag.types import Corpus
@@ -31,30 +32,31 @@ class GraphLines:
     entities: tuple[int, ...]
     limit: int
 
-    def about(self, entity: int) -> tuple[list[str], int]:
-        """The lines below an entity's heading, and how many relations the limit cuts off."""
+    def about(self, entity: int) -> tuple[Section, int]:
+        """An entity's section, its relations strongest first, and how many of them the limit cuts off."""
         related = list(self._related(entity))
-        lines = [f"Related: {', '.join(related[: self.limit])}"] if related else []
+        lines = [Line("Related: ", related[: self.limit])] if related else []
         if description := one_line(self.graph.descriptions[entity]):
-            lines.append(f"Description: {description}")
-        return lines, max(len(related) - self.limit, 0)
+            lines.append(Line("Description: ", [Item(description)]))
+        return Section(titled(self.graph, entity, "### {}"), lines), max(len(related) - self.limit, 0)
 
-    def relationships(self) -> tuple[list[str], int]:
+    def relationships(self) -> tuple[list[Item], int]:
         """The facts at the entities that a sentence states, strongest first; and how many the limit cuts off."""
         graph = self.graph
         indices = {int(index) for entity in self.entities for index in graph.triples_of(entity)}
         strongest = sorted(indices, key=lambda index: (-float(graph.triples.strengths[index]), index))
-        lines: dict[tuple[str, str, str], str] = {}
+        lines: dict[tuple[str, str, str], Item] = {}
         for index in strongest:
             triple = graph.triple(index)
             fact = triple.head, triple.relation, triple.tail
             if fact in lines or not (evidence := self._evidence(index)):
                 continue
             ends = f"{one_line(triple.head)} -> {one_line(triple.tail)}"
-            lines[fact] = f'- {ends}: "{one_line(triple.relation)}" -- {evidence} (strength: {triple.strength:g})'
+            line = f'- {ends}: "{one_line(triple.relation)}" -- {evidence} (strength: {triple.strength:g})'
+            lines[fact] = Item(line, triple.strength)
         return list(lines.values())[: self.limit], max(len(lines) - self.limit, 0)
 
-    def _related(self, entity: int) -> Iterator[str]:
+    def _related(self, entity: int) -> Iterator[Item]:
         """Each neighbour and relation, as in `OAuth Provider (depends_on, weight: 8)`; strongest first."""
         graph, near = self.graph, self.graph.adjacency
         seen: set[tuple[int, str]] = set()
@@ -69,7 +71,7 @@ class GraphLines:
             strength = graph.triple(index).strength
             unweighted = strength == UNSTATED or (backward and other in self.entities)
             weight = "" if unweighted else f", weight: {strength:g}"
-            yield f"{one_line(graph.names[other])} ({relation}{weight})"
+            yield Item(f"{one_line(graph.names[other])} ({relation}{weight})", strength)
 
     def _evidence(self, index: int) -> str:
         """The first sentence of the stating passage that names both ends, without its full stop; "" for none."""
