@@ -29,6 +29,7 @@ GRAPHS = (
     "msgraphrag:FOLDER; dependency[:MODEL]; joined by + for their union."
 )
 EMBEDDERS = "A sentence-transformers model, or static:MODEL (distilled from it once, much faster); MiniLM otherwise."
+NAMES = "names separated by commas; a=dense,b=dense are variants, set by --set b.PARAMETER."
 Settings = Annotated[list[str] | None, typer.Option("--set", help="system.parameter=value; may be repeated.")]
 Graph = Annotated[str, typer.Option(help=GRAPHS)]
 Limit = Annotated[int | None, typer.Option(min=1, help="Draw so many questions; the corpus stays whole.")]
@@ -82,7 +83,7 @@ class SystemOptions:
     embedder: Annotated[str | None, typer.Option(help=EMBEDDERS)] = None
     dtype: Annotated[str, typer.Option(help="auto, bfloat16 or float32; on a GPU also float16.")] = "auto"
     device: Annotated[str, typer.Option(help="cpu, cuda (every GPU), auto, or such as cuda:0,cuda:1.")] = "cpu"
-    systems: Annotated[str, typer.Option(help="core (seven of them), all, or names separated by commas.")] = "core"
+    systems: Annotated[str, typer.Option(help=f"core (seven of them), all, or {NAMES}")] = "core"
     settings: Settings = None
 
     def build(self, corpus: Corpus) -> tuple[KnowledgeBase, dict[str, Retriever]]:

@@ -74,6 +74,30 @@ def test_the_order_asked_for_is_kept(kb: KnowledgeBase) -> None:
     assert built["bm25"] == BM25(kb, b=0.7)
 
 
+def test_a_system_may_stand_beside_itself_under_other_parameters(kb: KnowledgeBase) -> None:
+    built = systems.build_all(kb, ["bm25", "a=bm25", "b = bm25"], {"b": {"b": 0.7}})
+    assert built == {"bm25": BM25(kb), "a": BM25(kb), "b": BM25(kb, b=0.7)}
+    assert systems.build_all(kb, {"b": "bm25"}, {"b": {"b": 0.7}}) == {"b": BM25(kb, b=0.7)}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        (["bm25", "bm25"], r"'bm25' is named twice\. .* a=bm25,b=bm25"),
+        (["a=bm25", "a=dense"], "'a' is named twice"),
+        (["dense=bm25"], "'dense' is a system itself"),
+        (["mention_chains+cross=bm25"], "is a system itself"),
+        (["=bm25"], "write name=system"),
+        (["a="], "write name=system"),
+        (["a.b=bm25"], r"a name has no '\.'"),
+        (["a=bm26"], r"Unknown system 'bm26'"),
+    ],
+)
+def test_names_that_say_nothing_clear_are_refused(kb: KnowledgeBase, wanted: list[str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        systems.build_all(kb, wanted)
+
+
 def test_parameters_of_a_system_that_is_not_compared_are_refused(kb: KnowledgeBase) -> None:
     with pytest.raises(ValueError, match=r"set for 'bm25', which is not compared\. Compared: dense\."):
         systems.build_all(kb, ["dense"], {"bm25": {"b": 0.7}})
