@@ -19,11 +19,9 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.text.records import sha256
 from kg2rag.types import QADataset
 
-NO_DIFFERENCE = (
-    (
-        "started seconds ms_per_query load_average command batch_size threads blas graphs graph_unread fingerprint"  # of a configuration
-    ).split()
-)
+NO_DIFFERENCE = (  # of a configuration
+    "started seconds ms_per_query load_average command batch_size threads blas graphs graph_unread fingerprint"
+).split()
 
 
 def parameters(value: object) -> Any:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, get_args
 
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.retrievers import linking, rerankers
+from kg2rag.retrievers import rerankers
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.confidence_gated import ConfidenceGated
 from kg2rag.retrievers.contract import Pipeline, Retriever
@@ -90,7 +90,6 @@ CORE = ("bm25", "dense", "hybrid", "expansion_queries", "graph_augmented", "ment
 """The systems that a first comparison shows; they need no more than the passages' vectors and a graph."""
 GROUP = "kg2rag.systems"
 _NAMED: Mapping[Any, Callable[[str, KnowledgeBase], object]] = {
-    linking.Linker: linking.named,
     rerankers.PairReranker: rerankers.named,
 }
 
@@ -109,7 +108,7 @@ def parameters(name: str) -> dict[str, object]:
 def build(name: str, kb: KnowledgeBase, **settings: object) -> Retriever:
     """A system by name, with some parameters other than their defaults.
 
-    A parameter that takes a linker or a reranker also takes a registered one's name.
+    A parameter that takes a linker or a reranker also takes a name; `retrievers.linking.naming` has the linkers'.
 
     ValueError: an unknown system or parameter (the known ones are listed), or a value that the system refuses.
     """
@@ -171,7 +170,7 @@ def _builder(name: str) -> Callable[..., Retriever]:
 
 
 def _component(builder: Callable[..., Retriever], parameter: str, value: object, kb: KnowledgeBase) -> object:
-    """The value of a parameter; the linker or reranker of that name where it takes one."""
+    """The value of a parameter; the reranker of that name where it takes one."""
     annotation = annotations_of(builder).get(parameter)
     kinds = (annotation, *get_args(annotation))
     named = next((_NAMED[kind] for kind in kinds if kind in _NAMED), None)

@@ -14,6 +14,7 @@ from kg2rag.retrievers.linking import LINKERS
 from kg2rag.retrievers.linking.linkers import PhraseLinker
 from kg2rag.retrievers.rerankers import RERANKERS
 from kg2rag.retrievers.vector_first.retriever import VectorFirst
+from kg2rag.testing import worlds
 
 
 def test_the_catalogue_is_sorted() -> None:
@@ -107,12 +108,15 @@ def test_parameters_of_a_system_that_is_not_compared_are_refused(kb: KnowledgeBa
     ("system", "parameter", "value", "message"),
     [
         ("bm25", "stop_words", 1, "System 'bm25': stop_words must be True or False, not 1"),
-        ("vector_first", "fallback", "llm", rf"Unknown linker 'llm'\. Known: {', '.join(sorted(LINKERS))}"),
-        ("vector_first", "fallback", 3, r"fallback must be a Linker \(an object with link_batch\) or None, not 3"),
+        ("vector_first", "fallback", "lm", rf"Unknown linker 'lm'\. Known: {', '.join(sorted(LINKERS))}"),
+        ("vector_first", "fallback", "llm", r"'llm' needs a model .*llm:MODEL@BASE_URL"),
+        ("vector_first", "fallback", 3, r"fallback must be a string or a Linker \(an object with link_batch\) or None"),
+        ("vector_first", "linker", "ngram+fuzy", r"Unknown linker 'fuzy'\. .*Did you mean 'fuzzy'"),
+        ("rerank", "reranker", "llm", r"'llm' needs a model .*llm:MODEL@BASE_URL"),
         (
             "rerank",
             "reranker",
-            "llm",
+            "lm",
             rf"Known: {', '.join(sorted(RERANKERS))}\. A cross-encoder is given as",
         ),
         ("rerank", "retriever", "bm52", r"Unknown system 'bm52'\. Known: .*Did you mean 'bm25'\?"),
@@ -127,7 +131,12 @@ def test_a_value_that_cannot_be_used_is_refused_with_what_can(
 
 
 def test_a_parameter_that_takes_a_linker_takes_its_name(kb: KnowledgeBase) -> None:
-    assert systems.build("vector_first", kb, fallback="phrase") == VectorFirst(kb, fallback=PhraseLinker(kb))
+    built = systems.build("vector_first", kb, fallback="phrase")
+    assert built == VectorFirst(kb, fallback="phrase")
+    queries = worlds.queries()[:20]
+    given = VectorFirst(kb, fallback=PhraseLinker(kb))
+    for one, other in zip(built.retrieve_batch(queries, 10), given.retrieve_batch(queries, 10), strict=True):
+        assert one.passage_ids == other.passage_ids
 
 
 def test_an_installed_package_adds_a_system(kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:
