@@ -106,7 +106,7 @@ def test_the_reranker_is_known_by_its_line(tmp_path: Path, monkeypatch: pytest.M
 
 def test_the_linker_is_known_by_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kb: KnowledgeBase) -> None:
     entry = LINKER.entry(LINKER.loaded(tmp_path, monkeypatch))
-    monkeypatch.setattr(linking, "LINKERS", {**linking.LINKERS, **entry})
+    monkeypatch.setattr(linking.naming, "LINKERS", {**linking.LINKERS, **entry})
     two_words = next(name for name in kb.graph.names if re.fullmatch(r"[A-Z]\w+ [A-Z]\w+", name))
     first, second = two_words.split()
     text = f"Who is {first[0]}. {second}?"

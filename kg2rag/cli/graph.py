@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from kg2rag.cli.options import (
+    NAMES,
     DataOptions,
     Graph,
     Limit,
@@ -67,7 +68,7 @@ def compare_graphs(
     data: DataOptions,
     limit: Limit = None,
     graph: Annotated[list[str] | None, typer.Option("--graph", help="NAME=SOURCE; may be repeated.")] = None,
-    systems: Annotated[str, typer.Option(help="Names separated by commas.")] = "graph_augmented,expansion_queries",
+    systems: Annotated[str, typer.Option(help=NAMES.capitalize())] = "graph_augmented,expansion_queries",
     settings: Settings = None,
     placebo: Annotated[int, typer.Option(min=0, help="Seeds under which each graph is shuffled, too.")] = 3,
     metrics: Annotated[str, typer.Option(help="As in compare.")] = "recall@2,recall@5,recall@10,all_recall@5",
@@ -82,7 +83,7 @@ def compare_graphs(
     from kg2rag.evaluation.storage import require_place
     from kg2rag.knowledge import KnowledgeBase
     from kg2rag.report import placebo_table
-    from kg2rag.retrievers.systems import build, build_all
+    from kg2rag.retrievers.systems import build, build_all, labelled
 
     folder = out or Path("reports") / f"{data.dataset}-graphs"
     former = require_place(folder)
@@ -97,10 +98,12 @@ def compare_graphs(
     shuffled = {f"{name}-shuffled": [kb.placebo(seed) for seed in range(placebo)] for name, kb in kbs.items()}
     first = next(iter(kbs.values()))
     changes: dict[str, dict[str, Any]] = parse_settings(settings or [])
-    wanted = build_all(first, split_names(systems), changes)  # refuses what it does not know before any work
+    wanted = labelled(split_names(systems))
+    build_all(first, wanted, changes)  # refuses what it does not know before any work
     announce(folder, replaced=former)
+    strategies = {name: partial(build, system, **changes.get(name, {})) for name, system in wanted.items()}
     result = compare(
-        {"dense": build("dense", first), **{name: partial(build, name, **changes.get(name, {})) for name in wanted}},
+        {"dense": build("dense", first), **strategies},
         questions,
         graphs={**kbs, **(shuffled if placebo else {})},
         metrics=split_names(metrics),

@@ -31,6 +31,7 @@ GRAPHS = (
     "msgraphrag:FOLDER; dependency[:MODEL]; joined by + for their union."
 )
 EMBEDDERS = "A sentence-transformers model, or static:MODEL (distilled from it once, much faster); MiniLM otherwise."
+NAMES = "names separated by commas; a=dense,b=dense are variants, set by --set b.PARAMETER."
 Settings = Annotated[list[str] | None, typer.Option("--set", help="system.parameter=value; may be repeated.")]
 Graph = Annotated[str, typer.Option(help=GRAPHS)]
 Limit = Annotated[int | None, typer.Option(min=1, help="Draw so many questions; the corpus stays whole.")]
@@ -89,8 +90,7 @@ class SystemOptions:
     systems: Annotated[
         str,
         typer.Option(
-            help="core (the seven of a first comparison), all, or names separated by commas.",
-            autocompletion=last_of(known_systems),
+            help=f"core (the seven of a first comparison), all, or {NAMES}", autocompletion=last_of(known_systems)
         ),
     ] = "core"
     settings: Settings = None

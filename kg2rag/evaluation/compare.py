@@ -90,8 +90,12 @@ def compare(
     first = {name: alike[0] for name, alike in repeated.items()}
     encodings, runs = described.encodings(first), dict[str, list[list[Ranking]]]()
     ms_per_query: dict[str, float] = {}
+    unread: dict[str, list[str]] = {}
     for name, alike in repeated.items():
+        read_before = described.graph_reads(alike)
         done = [run(name, system, data, k, batch_size, progress=progress) for system in alike]
+        if described.graph_reads(alike) == read_before and (given := described.given_graphs(alike)):
+            unread[name] = given
         runs[name] = [rankings for rankings, _ in done]
         ms_per_query[name] = round(sum(ms for _, ms in done) / len(done), 3)
     tokens, judged = PassageTokens(data.corpus, counter), unit or data.unit
@@ -119,6 +123,7 @@ def compare(
         "tuning": described.tuning(about),
         "knowledge": described.knowledge(first, encodings),
         "graphs": described.graphs(first),
+        "graph_unread": unread,
         "seeds": {name: list(map(repr, alike)) for name, alike in repeated.items() if len(alike) > 1},
         "remarks": remarks(first),
         "metrics": [metric.name for metric in parsed],

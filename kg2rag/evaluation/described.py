@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.text.records import sha256
 from kg2rag.types import QADataset
 
-NO_DIFFERENCE = (
-    "started seconds ms_per_query load_average command batch_size threads blas graphs fingerprint"  # of a configuration
+NO_DIFFERENCE = (  # of a configuration
+    "started seconds ms_per_query load_average command batch_size threads blas graphs graph_unread fingerprint"
 ).split()
 
 
@@ -115,6 +116,17 @@ def knowledge(systems: Mapping[str, object], before: Mapping[int, int]) -> list[
     return [
         {"systems": names, **kb.described(encoder=kb.encodings > before.get(id(kb), 0))} for kb, names in found.values()
     ]
+
+
+def graph_reads(system: object) -> int:
+    """How often the knowledge bases of a system were asked for their graph, or for what was built from it."""
+    return sum(kb.graph_reads for kb in knowledge_bases(system))
+
+
+def given_graphs(system: object) -> list[str]:
+    """The graphs of a system's knowledge bases that somebody chose, as they name themselves; not the default one."""
+    own = Mentions().fingerprint
+    return list(dict.fromkeys(repr(kb.source) for kb in knowledge_bases(system) if kb.source.fingerprint != own))
 
 
 def graphs(systems: Mapping[str, object]) -> list[dict[str, Any]]:

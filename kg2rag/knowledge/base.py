@@ -34,6 +34,8 @@ from kg2rag.types import Corpus, IntArray, Matrix, Passage, Query
 
 Part = TypeVar("Part")
 ENCODINGS = ("encodings",)  # how often vectors were asked for
+GRAPH_READS = ("graph reads",)  # how often the graph, or a part that was built from it
+FROM_GRAPH = ("from graph",)  # the keys of these parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,9 +122,14 @@ class KnowledgeBase:
         source = source_after(self.source, change)
         return dataclasses.replace(self, corpus=change.after, source=source, _memory=encoded)
 
-    @cached_property
+    @property
     def graph(self) -> KnowledgeGraph:
         """The knowledge graph, extracted from the corpus or read from its source."""
+        self._count(GRAPH_READS)
+        return self._graph
+
+    @cached_property
+    def _graph(self) -> KnowledgeGraph:
         source, corpus = self.source, self.corpus
         if isinstance(source, KnowledgeGraph):
             return source
@@ -157,20 +164,22 @@ class KnowledgeBase:
         key = {"corpus": self.corpus.fingerprint, "encoder": self.embedder.fingerprint(self.store)}
         return self.part(("nearest", index), lambda: ApproximateIndex.stored(self.vectors, index, self.store, key))
 
-    @cached_property
+    @property
     def entities(self) -> DenseIndex:
         """Exact cosine search over the names of the graph's entities."""
-        return DenseIndex(self._encoded(self.graph.names, {"entities": self.graph.fingerprint}))
+        names = self.graph.names
+        return self.part("entities", lambda: DenseIndex(self._encoded(names, {"entities": self.graph.fingerprint})))
 
-    @cached_property
+    @property
     def triple_vectors(self) -> DenseIndex:
         """Exact cosine search over the graph's triples, each encoded as "head relation tail"."""
-        return DenseIndex(self._encoded(triple_texts(self.graph), {"triples": self.graph.fingerprint}))
+        key = {"triples": self.graph.fingerprint}
+        return self.part("triple vectors", lambda: DenseIndex(self._encoded(triple_texts(self.graph), key)))
 
-    @cached_property
+    @property
     def entity_lexicon(self) -> tuple[Lexicon, list[int]]:
         """Finds the names and aliases of the graph's entities in a text; the list maps a match to its entity."""
-        return entity_lexicon(self.graph)
+        return self.part("entity lexicon", lambda: entity_lexicon(self.graph))
 
     def entity_names(self, settings: LexicalSettings) -> LexicalIndex:
         """BM25 over the names of the graph's entities."""
@@ -228,8 +237,14 @@ class KnowledgeBase:
         A strategy builds its own graph or index here, once for all its settings that share it. What should outlive the
         process goes into `store` as well, under a key of all that it depends on.
         """
+        derived: set[Hashable] = self._memory.setdefault(FROM_GRAPH, set())
         if key not in self._memory:
+            before = self.graph_reads
             self._memory[key] = build()
+            if self.graph_reads > before:
+                derived.add(key)
+        elif key in derived:
+            self._count(GRAPH_READS)
         part: Part = self._memory[key]
         return part
 
@@ -258,7 +273,7 @@ class KnowledgeBase:
     @property
     def graph_sizes(self) -> dict[str, int] | None:
         """Entities and triples of the graph where it was opened; None where nothing has read it."""
-        graph: KnowledgeGraph | None = vars(self).get("graph")
+        graph: KnowledgeGraph | None = vars(self).get("_graph")
         return None if graph is None else {"entities": graph.n_entities, "triples": graph.n_triples}
 
     @property
@@ -267,17 +282,23 @@ class KnowledgeBase:
         count: int = self._memory.get(ENCODINGS, 0)
         return count
 
-    def _count_encoding(self) -> None:
-        self._memory[ENCODINGS] = self.encodings + 1
+    @property
+    def graph_reads(self) -> int:
+        """How often the graph, or a part that was built from it, was asked for."""
+        count: int = self._memory.get(GRAPH_READS, 0)
+        return count
+
+    def _count(self, what: tuple[str]) -> None:
+        self._memory[what] = self._memory.get(what, 0) + 1
 
     def encode(self, texts: Sequence[str], role: Role = "passage") -> Matrix:
         """(n_texts, dim) unit vectors, from the store where it has them."""
-        self._count_encoding()
+        self._count(ENCODINGS)
         return self.embedder.encode(texts, self.store, role)
 
     def _encoded(self, texts: Sequence[str], key: Mapping[str, object]) -> Matrix:
         """Vectors of texts that depend on `key` alone; of many, mapped."""
-        self._count_encoding()
+        self._count(ENCODINGS)
         return encoded(self.embedder, texts, self.store, key)
 
     def encode_queries(self, queries: Sequence[Query]) -> Matrix:
@@ -286,7 +307,7 @@ class KnowledgeBase:
 
     def encode_once(self, texts: Sequence[str], role: Role = "passage") -> Matrix:
         """(n_texts, dim) as `encode`, and kept in memory; for texts made at query time."""
-        self._count_encoding()
+        self._count(ENCODINGS)
         if not texts:
             return self.encode([], role)
         known: dict[str, np.ndarray] = self._memory.setdefault(("encoded", role), {})

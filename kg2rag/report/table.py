@@ -195,6 +195,18 @@ def notes(sheet: Sheet) -> list[str]:
         *([seeds] if repeated else []),
         *(f"{LARGER} {name} returns {text}." for name, text in sheet.larger.items()),
         *(f"{name}: {text}." for name, text in sheet.config.get("remarks", {}).items()),
+        *_unread(sheet.config.get("graph_unread", {})),
+    ]
+
+
+def _unread(systems: Mapping[str, Sequence[str]]) -> list[str]:
+    """Which systems ranked without the graph that was given."""
+    together: dict[str, list[str]] = {}
+    for name, graphs in systems.items():
+        together.setdefault(" and ".join(graphs), []).append(name)
+    return [
+        f"{', '.join(names)}: without the graph, {graph}, of which nothing was read."
+        for graph, names in together.items()
     ]
 
 

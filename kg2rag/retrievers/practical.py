@@ -24,9 +24,11 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.components import Components
 from kg2rag.knowledge.graph.csr import gather
 from kg2rag.knowledge.graph.paths import TriplePaths
+from kg2rag.retrievers import linking
 from kg2rag.retrievers.dense import Dense, VectorRetriever, walk_or_dense
 from kg2rag.retrievers.fusion import fuse_rankings
-from kg2rag.retrievers.linking.linkers import NGramLinker, phrases_beside
+from kg2rag.retrievers.linking.linkers import Linker
+from kg2rag.retrievers.linking.phrases import phrases_beside
 from kg2rag.types import (
     SOURCE,
     Cosine,
@@ -67,6 +69,7 @@ class PracticalGraphRAG(VectorRetriever):
     Parameters
     ----------
     names : entities that the query spells out, at most; the longest.
+    linker : finds these, as such or by name (`retrievers.linking.naming`).
     similar_entities : entities linked to each other phrase of the query, by embedding, and to the query as a whole.
     min_cosine : less similar names are no link.
     max_names : the first so many phrases of a query are linked.
@@ -87,9 +90,11 @@ class PracticalGraphRAG(VectorRetriever):
     relation_weight: Weight = 0.5
     constant: Weight = 60.0
     depth: Count = 100
+    linker: str | Linker = "ngram:limit=1000"
 
     def __post_init__(self) -> None:
         check(self)
+        linking.of(self.linker, self.kb)  # refuses a name that is not known before any work
         if not any(getattr(self, name) for name in WEIGHTS):
             raise ParameterError(f"One of {', '.join(WEIGHTS)} must be above 0.")
 
@@ -118,7 +123,7 @@ class PracticalGraphRAG(VectorRetriever):
         kb = self.kb
         if not kb.graph.n_entities:
             return [[] for _ in queries]
-        spelt = NGramLinker(kb, self.names).link_batch(queries)
+        spelt = [links[: self.names] for links in linking.of(self.linker, kb).link_batch(queries)]
         found = [[link.entity for link in links] for links in spelt]
         asked = [
             (i, text)

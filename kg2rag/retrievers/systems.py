@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, get_args
 
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.retrievers import linking, rerankers
+from kg2rag.retrievers import rerankers
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.confidence_gated import ConfidenceGated
 from kg2rag.retrievers.contract import Pipeline, Retriever
@@ -91,7 +91,6 @@ CORE = ("bm25", "dense", "hybrid", "expansion_queries", "graph_augmented", "ment
 """The systems that a first comparison shows; they need no more than the passages' vectors and a graph."""
 GROUP = "kg2rag.systems"
 _NAMED: Mapping[Any, Callable[[str, KnowledgeBase], object]] = {
-    linking.Linker: linking.named,
     rerankers.PairReranker: rerankers.named,
 }
 
@@ -123,7 +122,7 @@ def description(name: str) -> str:
 def build(name: str, kb: KnowledgeBase, **settings: object) -> Retriever:
     """A system by name, with some parameters other than their defaults.
 
-    A parameter that takes a linker or a reranker also takes a registered one's name.
+    A parameter that takes a linker or a reranker also takes a name; `retrievers.linking.naming` has the linkers'.
 
     ValueError: an unknown system or parameter (the known ones are listed), or a value that the system refuses.
     """
@@ -141,15 +140,45 @@ def build(name: str, kb: KnowledgeBase, **settings: object) -> Retriever:
         raise ParameterError(f"System {name!r}: {error}") from None
 
 
+def labelled(wanted: Iterable[str]) -> dict[str, str]:
+    """Name -> system, of systems and of variants of one: ["dense", "far=graph_augmented"], in that order.
+
+    ValueError: a name twice, or one that belongs to another system.
+    """
+    chosen: dict[str, str] = {}
+    for given in wanted:
+        label, equals, system = (part.strip() for part in given.partition("="))
+        if equals and not (label and system and "." not in label):
+            raise ValueError(f"{given!r}: write name=system, such as far=graph_augmented; a name has no '.'.")
+        system = system or label
+        if label in chosen:
+            raise ValueError(
+                f"{label!r} is named twice. To compare a system with itself, name its variants: "
+                f"a={system},b={system}, and set b.PARAMETER."
+            )
+        if label != system and label in {*names(), *TRAINED}:
+            raise ValueError(f"{given!r}: {label!r} is a system itself. Give the variant another name.")
+        chosen[label] = system
+    return chosen
+
+
 def build_all(
-    kb: KnowledgeBase, wanted: Iterable[str] | None = None, settings: Mapping[str, Mapping[str, object]] | None = None
+    kb: KnowledgeBase,
+    wanted: Iterable[str] | Mapping[str, str] | None = None,
+    settings: Mapping[str, Mapping[str, object]] | None = None,
 ) -> dict[str, Retriever]:
-    """Several systems by name, or all; `settings` maps a system's name to its parameters."""
-    chosen = list(wanted) if wanted is not None else list(names())
+    """Several systems by name, or all.
+
+    Parameters
+    ----------
+    wanted : names as `labelled` takes them, or name -> system, for variants of one system under several settings.
+    settings : name -> parameters.
+    """
+    chosen = dict(wanted) if isinstance(wanted, Mapping) else labelled(names() if wanted is None else wanted)
     unused = [name for name in settings or {} if name not in chosen]
     if unused:
         raise ValueError(f"Parameters are set for {unused[0]!r}, which is not compared. Compared: {_listed(chosen)}.")
-    return {name: build(name, kb, **(settings or {}).get(name, {})) for name in chosen}
+    return {name: build(system, kb, **(settings or {}).get(name, {})) for name, system in chosen.items()}
 
 
 def _builder(name: str) -> Callable[..., Retriever]:
@@ -157,8 +186,9 @@ def _builder(name: str) -> Callable[..., Retriever]:
 
 
 def _component(builder: Callable[..., Retriever], parameter: str, value: object, kb: KnowledgeBase) -> object:
-    """The value of a parameter; the linker or reranker of that name where it takes one."""
-    kinds = get_args(annotations_of(builder).get(parameter))
+    """The value of a parameter; the reranker of that name where it takes one."""
+    annotation = annotations_of(builder).get(parameter)
+    kinds = (annotation, *get_args(annotation))
     named = next((_NAMED[kind] for kind in kinds if kind in _NAMED), None)
     return named(value, kb) if named is not None and isinstance(value, str) else value
 

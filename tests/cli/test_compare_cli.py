@@ -172,3 +172,31 @@ def test_settings_reach_the_systems_over_every_graph(tmp_path: Path) -> None:
         assert found[0].loc[name].to_numpy().tolist() != found[1].loc[name].to_numpy().tolist()
     with pytest.raises(ValueError, match=r"mention_pr"):
         run("compare-graphs", *COMMON, *asked, "--set", "mention_pr.damping=0.3", "--out", str(tmp_path / "none"))
+
+
+def test_variants_of_one_system_stand_side_by_side(tmp_path: Path) -> None:
+    run("compare", *COMMON, "--systems", "a=bm25,b=bm25", "--set", "b.k1=0.1", "--out", str(tmp_path))
+    config = json.loads((tmp_path / "config.json").read_text())
+    assert {name: config["parameters"][name]["k1"] for name in ("a", "b")} == {"a": 0.9, "b": 0.1}
+    assert {file.stem for file in (tmp_path / "runs").iterdir()} == {"a", "b"}
+
+
+def test_a_system_named_twice_is_refused_before_any_work(tmp_path: Path) -> None:
+    for command in ("compare", "compare-graphs"):
+        with pytest.raises(ValueError, match=r"'bm25' is named twice\. .* a=bm25,b=bm25"):
+            run(command, *COMMON, "--systems", "bm25,bm25", "--out", str(tmp_path / command))
+
+
+def test_variants_run_over_every_graph(tmp_path: Path) -> None:
+    asked = ("--graph", "m=mentions", "--systems", "a=expansion_queries,b=expansion_queries", "--placebo", "0")
+    run("compare-graphs", *COMMON, *asked, "--set", "b.hits=1", "--out", str(tmp_path))
+    config = json.loads((tmp_path / "config.json").read_text())
+    assert [config["parameters"][f"{name}.m"]["system"]["hits"] for name in ("a", "b")] == [3, 1]
+
+
+def test_a_graph_that_a_system_does_not_read_is_said_in_its_row(tmp_path: Path) -> None:
+    systems = ("--systems", "bm25,expansion_queries,again=expansion_queries", "--set", "again.hits=1")
+    shown = run("compare", *COMMON, *systems, "--graph", "cooccurrence", "--out", str(tmp_path / "given"))
+    assert "bm25: without the graph, Cooccurrence(" in " ".join(shown.split())
+    assert list(json.loads((tmp_path / "given" / "config.json").read_text())["graph_unread"]) == ["bm25"]
+    assert "without the graph" not in run("compare", *COMMON, *systems, "--out", str(tmp_path / "default"))

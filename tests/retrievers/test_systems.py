@@ -14,6 +14,7 @@ from kg2rag.retrievers.linking import LINKERS
 from kg2rag.retrievers.linking.linkers import PhraseLinker
 from kg2rag.retrievers.rerankers import RERANKERS
 from kg2rag.retrievers.vector_first.retriever import VectorFirst
+from kg2rag.testing import worlds
 
 
 def test_the_catalogue_is_sorted() -> None:
@@ -74,6 +75,30 @@ def test_the_order_asked_for_is_kept(kb: KnowledgeBase) -> None:
     assert built["bm25"] == BM25(kb, b=0.7)
 
 
+def test_a_system_may_stand_beside_itself_under_other_parameters(kb: KnowledgeBase) -> None:
+    built = systems.build_all(kb, ["bm25", "a=bm25", "b = bm25"], {"b": {"b": 0.7}})
+    assert built == {"bm25": BM25(kb), "a": BM25(kb), "b": BM25(kb, b=0.7)}
+    assert systems.build_all(kb, {"b": "bm25"}, {"b": {"b": 0.7}}) == {"b": BM25(kb, b=0.7)}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        (["bm25", "bm25"], r"'bm25' is named twice\. .* a=bm25,b=bm25"),
+        (["a=bm25", "a=dense"], "'a' is named twice"),
+        (["dense=bm25"], "'dense' is a system itself"),
+        (["mention_chains+cross=bm25"], "is a system itself"),
+        (["=bm25"], "write name=system"),
+        (["a="], "write name=system"),
+        (["a.b=bm25"], r"a name has no '\.'"),
+        (["a=bm26"], r"Unknown system 'bm26'"),
+    ],
+)
+def test_names_that_say_nothing_clear_are_refused(kb: KnowledgeBase, wanted: list[str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        systems.build_all(kb, wanted)
+
+
 def test_parameters_of_a_system_that_is_not_compared_are_refused(kb: KnowledgeBase) -> None:
     with pytest.raises(ValueError, match=r"set for 'bm25', which is not compared\. Compared: dense\."):
         systems.build_all(kb, ["dense"], {"bm25": {"b": 0.7}})
@@ -83,12 +108,15 @@ def test_parameters_of_a_system_that_is_not_compared_are_refused(kb: KnowledgeBa
     ("system", "parameter", "value", "message"),
     [
         ("bm25", "stop_words", 1, "System 'bm25': stop_words must be True or False, not 1"),
-        ("vector_first", "fallback", "llm", rf"Unknown linker 'llm'\. Known: {', '.join(sorted(LINKERS))}"),
-        ("vector_first", "fallback", 3, r"fallback must be a Linker \(an object with link_batch\) or None, not 3"),
+        ("vector_first", "fallback", "lm", rf"Unknown linker 'lm'\. Known: {', '.join(sorted(LINKERS))}"),
+        ("vector_first", "fallback", "llm", r"'llm' needs a model .*llm:MODEL@BASE_URL"),
+        ("vector_first", "fallback", 3, r"fallback must be a string or a Linker \(an object with link_batch\) or None"),
+        ("vector_first", "linker", "ngram+fuzy", r"Unknown linker 'fuzy'\. .*Did you mean 'fuzzy'"),
+        ("rerank", "reranker", "llm", r"'llm' needs a model .*llm:MODEL@BASE_URL"),
         (
             "rerank",
             "reranker",
-            "llm",
+            "lm",
             rf"Known: {', '.join(sorted(RERANKERS))}\. A cross-encoder is given as",
         ),
         ("rerank", "retriever", "bm52", r"Unknown system 'bm52'\. Known: .*Did you mean 'bm25'\?"),
@@ -103,7 +131,12 @@ def test_a_value_that_cannot_be_used_is_refused_with_what_can(
 
 
 def test_a_parameter_that_takes_a_linker_takes_its_name(kb: KnowledgeBase) -> None:
-    assert systems.build("vector_first", kb, fallback="phrase") == VectorFirst(kb, fallback=PhraseLinker(kb))
+    built = systems.build("vector_first", kb, fallback="phrase")
+    assert built == VectorFirst(kb, fallback="phrase")
+    queries = worlds.queries()[:20]
+    given = VectorFirst(kb, fallback=PhraseLinker(kb))
+    for one, other in zip(built.retrieve_batch(queries, 10), given.retrieve_batch(queries, 10), strict=True):
+        assert one.passage_ids == other.passage_ids
 
 
 def test_an_installed_package_adds_a_system(kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,8 @@ import numpy as np
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.hipporag import memory
 from kg2rag.retrievers.hipporag.walk import Linked, PhraseWalk
-from kg2rag.retrievers.linking.linkers import NGramLinker, phrases
+from kg2rag.retrievers.linking.linkers import NGramLinker
+from kg2rag.retrievers.linking.phrases import phrases
 from kg2rag.types import Count, Damping, FloatArray, IntArray, Query, Ranking, Threshold, Trace, step
 
 

@@ -25,7 +25,7 @@ from kg2rag.knowledge import DenseIndex, KnowledgeBase
 from kg2rag.knowledge.graph.components import Components
 from kg2rag.retrievers.dense import VectorRetriever, walk_or_dense
 from kg2rag.retrievers.linear_rag.graph import Activation, BridgedPaths, name_vectors, tri_graph
-from kg2rag.retrievers.linking.linkers import phrases_beside
+from kg2rag.retrievers.linking.phrases import phrases_beside
 from kg2rag.types import (
     Count,
     Damping,

@@ -2,13 +2,17 @@
 
 Three linkers and a chain that tries them in order: word n-grams against entity names; capitalised and quoted phrases
 against a full-text index of the names; the query's vector against the names' vectors. They are those of the
-graph-augmented and confidence-gated designs; longest match first, and names of any length, are our reading. A fourth,
-`linking.llm`, is a language model and belongs at the end of a chain.
+graph-augmented and confidence-gated designs; longest match first, and names of any length, are our reading. Beside
+them: misspelt names (`linking.fuzzy`), a language model (`linking.llm`), entities that are given (`linking.gold`).
+
+Every one takes `max_passages`: entities that more passages name are no link. Names that occur everywhere ("American")
+lead a graph strategy everywhere. The designs have no such limit, so None is the default.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Protocol
@@ -17,14 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg2rag.knowledge import KnowledgeBase, LexicalSettings
-from kg2rag.text.lexicon import FUNCTION_WORDS
+from kg2rag.retrievers.linking.phrases import phrases
 from kg2rag.text.normalisation import normalise
 from kg2rag.types import Cosine, Count, Query, best, check, one_of
 
-_WORD = re.compile(r"\w[\w'’\-]*")
 _WORDS = re.compile(r"\w+")
 _POSSESSIVE = re.compile(r"['’]s\b")
-_QUOTED = re.compile(r"[\"“”«]([^\"“”«»]+)[\"“”»]")
 _NAME_WORDS = LexicalSettings(stop_words=False)
 
 WORDS = ("all", "any")
@@ -60,7 +62,6 @@ class NGramLinker:
     ----------
     limit : at most so many entities a query: the longest names, then the first in the query.
     max_passages : entities that more passages name are no link, nor is a shorter name inside theirs; None for no limit.
-        Names that occur everywhere ("American") lead a graph strategy everywhere. The designs have no such limit.
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -78,8 +79,7 @@ class NGramLinker:
         lexicon, codes = self.kb.entity_lexicon
         spans: dict[int, tuple[int, int]] = {}
         for key, span in lexicon.find(text, capitals=False):
-            mentions = self.kb.graph.passages_of(codes[key])[0]
-            if self.max_passages is None or len(mentions) <= self.max_passages:
+            if is_specific(self.kb, codes[key], self.max_passages):
                 spans.setdefault(codes[key], span)
         longest = sorted(spans.items(), key=lambda item: (item[1][0] - item[1][1], item[1][0]))
         return [Link(entity, span, "n-gram", 1.0) for entity, span in longest[: self.limit]]
@@ -95,12 +95,14 @@ class PhraseLinker:
     max_phrases : the first so many different phrases of a query are looked up.
     words : of a phrase that a name must hold: "all", as the design's full-text match demands (but for a possessive 's),
         or "any", which takes every Tim for Tim Burton.
+    max_passages : entities that more passages name are no link; None for no limit.
     """
 
     kb: KnowledgeBase = field(repr=False)
     limit: Count = 5
     max_phrases: Count = 20
     words: Annotated[str, one_of(WORDS)] = "all"
+    max_passages: Count | None = None
 
     def __post_init__(self) -> None:
         check(self)
@@ -132,7 +134,7 @@ class PhraseLinker:
         found = []
         for row in rows[np.lexsort((rows, -scores[rows]))][: self.limit].tolist():
             share = max(_jaccard(reading, self.kb.graph.names[row]) for reading in readings)
-            if share > 0:
+            if share > 0 and is_specific(self.kb, row, self.max_passages):
                 found.append(Link(row, span, "phrase", share))
         return found
 
@@ -155,11 +157,13 @@ class EmbeddingLinker:
     ----------
     limit : at most so many entities.
     min_cosine : less similar names are no link; the cosine is the confidence.
+    max_passages : of these, entities that more passages name are no link; None for no limit.
     """
 
     kb: KnowledgeBase = field(repr=False)
     limit: Count = 3
     min_cosine: Cosine = 0.75
+    max_passages: Count | None = None
 
     def __post_init__(self) -> None:
         check(self)
@@ -173,7 +177,7 @@ class EmbeddingLinker:
             [
                 Link(entity, (0, len(query.text)), "embedding", min(cosine, 1.0))
                 for entity, cosine in zip(rows.tolist(), cosines.tolist(), strict=True)
-                if cosine >= self.min_cosine
+                if cosine >= self.min_cosine and is_specific(self.kb, entity, self.max_passages)
             ]
             for query, (rows, cosines) in zip(queries, found, strict=True)
         ]
@@ -205,36 +209,22 @@ def chain(kb: KnowledgeBase) -> ChainLinker:
     return ChainLinker((NGramLinker(kb), EmbeddingLinker(kb)))
 
 
-def phrases(text: str) -> list[tuple[int, int]]:
-    """Spans of the quoted phrases of a text, then of the capitalised ones; leading function words are cut off."""
-    spans = dict.fromkeys(match.span(1) for match in _QUOTED.finditer(text))
-    start, end = -1, -1  # of the capitalised phrase that the words before have begun; start is -1 where there is none
-    for word in _WORD.finditer(text):
-        joined = start >= 0 and text[end : word.start()].isspace()
-        if start >= 0 and not (joined and _capitalised(word.group())):
-            spans[start, end] = None
-            start = -1
-        if _capitalised(word.group()) and (start >= 0 or normalise(word.group()) not in FUNCTION_WORDS):
-            start, end = word.start() if start < 0 else start, word.end()
-    if start >= 0:
-        spans[start, end] = None
-    return list(spans)
+def is_specific(kb: KnowledgeBase, entity: int, max_passages: int | None) -> bool:
+    """Whether no more than so many passages name an entity; None for any number."""
+    return max_passages is None or len(kb.graph.passages_of(entity)[0]) <= max_passages
 
 
-def phrases_beside(text: str, known: Sequence[tuple[int, int]]) -> list[str]:
-    """The `phrases` of a text that overlap none of the known spans, as written; one that repeats is repeated."""
-    return [
-        text[start:end]
-        for start, end in phrases(text)
-        if not any(start < known_end and known_start < end for known_start, known_end in known)
-    ]
+def served_by(links: Sequence[Sequence[Link]]) -> dict[str, float]:
+    """The share of queries that each linker served, by the surest link of each, then that of queries without a link.
+
+    >>> served_by([[Link(3, (0, 2), "n-gram", 1.0)], []])
+    {'n-gram': 0.5, 'none': 0.5}
+    """
+    counts = Counter(found[0].linker for found in links if found)
+    shares = {name: counts[name] / len(links) for name in sorted(counts)}
+    return {**shares, "none": sum(not found for found in links) / len(links)} if links else {}
 
 
 def _jaccard(phrase: str, name: str) -> float:
     one, other = set(normalise(phrase).split()), set(normalise(name).split())
     return len(one & other) / len(one | other) if one else 0.0
-
-
-def _capitalised(word: str) -> bool:
-    """Whether a word begins as a name does; scripts without case (Chinese, Arabic) make no difference there."""
-    return word[0].isalpha() and not word[0].islower()

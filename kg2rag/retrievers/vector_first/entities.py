@@ -12,7 +12,7 @@ import numpy as np
 from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph
 from kg2rag.retrievers.linking.linkers import Link, Linker
 from kg2rag.text.normalisation import entity_key
-from kg2rag.types import IntArray, Query
+from kg2rag.types import IntArray, ParameterError, Query
 
 
 @dataclass(frozen=True)
@@ -37,16 +37,22 @@ class OfTypes:
         ]
 
 
+def require_types(kb: KnowledgeBase, types: Sequence[str] | None) -> None:
+    """ParameterError where the graph has entities and lacks a type: every query would get the dense ranking."""
+    known = {entity_key(kind): kind for kind in kb.graph.entity_types}
+    for kind in types or () if kb.graph.n_entities else ():
+        if entity_key(kind) not in known:
+            has = f"It has: {', '.join(known.values())}." if known else "Its entities have no types: leave `types` out."
+            raise ParameterError(f"types: the graph lacks the entity type {kind!r}. {has}")
+
+
 def why_none(kb: KnowledgeBase, types: Sequence[str] | None) -> str:
-    """Why a query may name no entity of some types: the graph has none, lacks the types, or the query names none."""
+    """Why a query may name no entity of some types: the graph has none, or the query names none of them."""
     if not kb.graph.n_entities:
         return "the graph has no entity"
     if types is None:
         return "the query names no entity of the graph"
-    known = set(map(entity_key, kb.graph.entity_types))
-    unknown = [name for name in types if entity_key(name) not in known]
-    lacking = f"; the graph lacks the types {', '.join(map(repr, unknown))}" if unknown else ""
-    return f"the query names no entity of the types {', '.join(map(repr, types))}{lacking}"
+    return f"the query names no entity of the types {', '.join(map(repr, types))}"
 
 
 class Related(NamedTuple):

@@ -26,12 +26,14 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.components import Components
 from kg2rag.knowledge.graph.neighbourhood import Hops
 from kg2rag.knowledge.graph.paths import TriplePaths
+from kg2rag.retrievers import linking
 from kg2rag.retrievers.dense import Dense, VectorRetriever
-from kg2rag.retrievers.linking.linkers import ChainLinker, Link, Linker, NGramLinker
+from kg2rag.retrievers.linking.linkers import ChainLinker, Link, Linker
 from kg2rag.retrievers.vector_first.entities import (
     OfTypes,
     related_documents,
     related_entities,
+    require_types,
     rows_of,
     why_none,
 )
@@ -66,8 +68,8 @@ class VectorFirst(VectorRetriever):
     Parameters
     ----------
     depth : dense hits.
-    types : the domain schema: only entities of these types are linked; case and punctuation do not matter, types
-        that the graph lacks are named in the metadata. None takes all of the graph's.
+    types : the domain schema: only entities of these types are linked; case and punctuation do not matter. None takes
+        all of the graph's. A type that the graph lacks is refused at the first query.
     entities : of a query, at most; the longest names.
     hops : how far related entities may be, 1 to 3.
     limit : related entities of each, at most, nearest and strongest first.
@@ -77,7 +79,8 @@ class VectorFirst(VectorRetriever):
     scoring : "boost"; "plain", similarity · (1 + boost); "product", that times strength times confidence.
     max_tokens : of all hits' contents together, counted by the encoder's tokenizer; None for no limit.
     use_graph : False is the vector search alone, the other side of `ab`.
-    fallback : a linker, such as an LLM's, for queries in which no name is found; off by default.
+    linker : finds the query's entities, as such or by name (`retrievers.linking.naming`); every name in its words.
+    fallback : the same for queries in which that finds none of the types, such as "llm:MODEL@BASE_URL"; off by default.
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -92,13 +95,17 @@ class VectorFirst(VectorRetriever):
     scoring: Literal["boost", "plain", "product"] = "boost"
     max_tokens: Count | None = 4000
     use_graph: bool = True
-    fallback: Linker | None = None
+    linker: str | Linker = f"ngram:limit={EVERY_LINK}"
+    fallback: str | Linker | None = None
 
     def __post_init__(self) -> None:
         if self.types is not None:
             given = (self.types,) if isinstance(self.types, str) else tuple(self.types)
             object.__setattr__(self, "types", given)
         check(self)
+        for linker in (self.linker, self.fallback):
+            if linker is not None:
+                linking.of(linker, self.kb)  # refuses a name that is not known before any work
 
     def ab(self) -> dict[str, VectorFirst]:
         """Two systems, without and with the graph: `kg2rag.compare(VectorFirst(kb).ab(), data)` is the A/B test."""
@@ -118,10 +125,11 @@ class VectorFirst(VectorRetriever):
     def _link(self, queries: Sequence[Query]) -> list[list[Link]]:
         if not self.use_graph:
             return [[] for _ in queries]
-        chosen = OfTypes(NGramLinker(self.kb, limit=EVERY_LINK), self.kb, self.types, self.entities)
+        require_types(self.kb, self.types)
+        chosen = OfTypes(linking.of(self.linker, self.kb), self.kb, self.types, self.entities)
         if self.fallback is None:
             return chosen.link_batch(queries)
-        fallback = OfTypes(self.fallback, self.kb, self.types, self.entities)
+        fallback = OfTypes(linking.of(self.fallback, self.kb), self.kb, self.types, self.entities)
         return ChainLinker((chosen, fallback)).link_batch(queries)
 
     def _augment(self, query: Query, dense: Ranking, links: Sequence[Link], mask: IntArray | None) -> Ranking:

@@ -15,7 +15,7 @@ from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.linking.linkers import Link
 from kg2rag.retrievers.vector_first.retriever import VectorFirst
-from kg2rag.types import QADataset, Query, Question, Ranking, Triple
+from kg2rag.types import ParameterError, QADataset, Query, Question, Ranking, Triple
 
 ASKED = "what runs on the server"
 NOBODY = "what runs on it"
@@ -123,11 +123,14 @@ def test_an_empty_graph_is_vector_only_and_says_why(tmp_path: Path) -> None:
 
 def test_entities_of_other_types_are_not_looked_for(kb: KnowledgeBase) -> None:
     assert VectorFirst(kb, types=("machine",)).retrieve(ASKED).metadata["query_entities"] == ("Server",)
-    said = VectorFirst(kb, types=("Software", "Cloud")).retrieve(ASKED).metadata
+    said = VectorFirst(kb, types=("Software",)).retrieve(ASKED).metadata
     assert said["retrieval_strategy"] == "vector_only"
-    assert said["note"] == (
-        "the query names no entity of the types 'Software', 'Cloud'; the graph lacks the types 'Cloud'"
-    )
+    assert said["note"] == ("the query names no entity of the types 'Software'")
+
+
+def test_a_type_that_the_graph_lacks_is_refused_with_those_it_has(kb: KnowledgeBase) -> None:
+    with pytest.raises(ParameterError, match=r"lacks the entity type 'Cloud'\. It has: .*Machine"):
+        VectorFirst(kb, types=("Software", "Cloud")).retrieve(ASKED)
 
 
 def test_one_type_or_a_list_of_types_make_equal_systems(kb: KnowledgeBase) -> None:

@@ -1,0 +1,121 @@
+"""Linkers by name, alone and joined to a chain; entities that are given."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kg2rag.knowledge import KnowledgeBase
+from kg2rag.retrievers import linking
+from kg2rag.retrievers.linking.fuzzy import FuzzyLinker
+from kg2rag.retrievers.linking.gold import GoldLinker, LackingNameWarning
+from kg2rag.retrievers.linking.linkers import (
+    ChainLinker,
+    EmbeddingLinker,
+    Linker,
+    NGramLinker,
+    PhraseLinker,
+    chain,
+    served_by,
+)
+from kg2rag.retrievers.linking.llm import LLMLinker
+from kg2rag.text.records import DataError
+from kg2rag.types import Query, Triple
+
+
+@pytest.fixture
+def named_kb(kb_of: Callable[..., KnowledgeBase]) -> KnowledgeBase:
+    fact = Triple("Auth Service", "asks", "OAuth Provider", "p0")
+    return kb_of(("Auth", "The Auth Service asks the OAuth Provider."), facts=(fact,))
+
+
+@pytest.mark.parametrize(
+    ("name", "of"),
+    [
+        ("ngram", NGramLinker),
+        ("ngram:50", lambda kb: NGramLinker(kb, max_passages=50)),
+        ("ngram:50,limit=3", lambda kb: NGramLinker(kb, limit=3, max_passages=50)),
+        ("phrase:words=any", lambda kb: PhraseLinker(kb, words="any")),
+        ("fuzzy:0.9", lambda kb: FuzzyLinker(kb, min_similarity=0.9)),
+        ("embedding:0.6,limit=1", lambda kb: EmbeddingLinker(kb, limit=1, min_cosine=0.6)),
+        (linking.DESIGN, chain),
+        (
+            "ngram + fuzzy + embedding:0.6",
+            lambda kb: ChainLinker((NGramLinker(kb), FuzzyLinker(kb), EmbeddingLinker(kb, min_cosine=0.6))),
+        ),
+    ],
+)
+def test_a_name_is_a_linker_with_its_parameters(
+    named_kb: KnowledgeBase, name: str, of: Callable[[KnowledgeBase], Linker]
+) -> None:
+    assert linking.named(name, named_kb) == of(named_kb)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "n-gram",
+            r"Unknown linker 'n-gram'\. Known: embedding, fuzzy, gold, llm, ngram, phrase\. Did you mean",
+        ),
+        ("", "Unknown linker ''"),
+        ("ngram+", "Unknown linker ''"),
+        ("fuzzy:top=3", r"'fuzzy' has no parameter 'top'\. Known: min_similarity, limit, words, max_passages"),
+        ("fuzzy:0.9,3", r"'fuzzy': write parameter=value, not '3'"),
+        ("fuzzy:1.5", r"'fuzzy:1\.5': min_similarity must be above 0 and at most 1, not 1\.5"),
+        ("embedding:much", r"min_cosine must be a finite number, not 'much'"),
+        ("llm", r"'llm' needs a model and its OpenAI-compatible endpoint: llm:MODEL@BASE_URL"),
+        ("llm:qwen@nowhere", r"base_url 'nowhere' is no address"),
+        ("gold", "gold:FILE"),
+    ],
+)
+def test_a_name_that_cannot_be_read_is_refused_with_what_can(named_kb: KnowledgeBase, name: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        linking.named(name, named_kb)
+
+
+def test_a_language_model_is_named_with_its_address(named_kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    linker = linking.named("llm:qwen3:8b@http://localhost:11434/v1,limit=2", named_kb)
+    assert isinstance(linker, LLMLinker)
+    assert (linker.model.model, linker.model.base_url, linker.limit) == ("qwen3:8b", "http://localhost:11434/v1", 2)
+    assert linker.model.api_key_env is None
+    monkeypatch.setenv("OPENAI_API_KEY", "a key")
+    keyed = linking.named("llm:qwen3:8b@http://localhost:11434/v1", named_kb)
+    assert isinstance(keyed, LLMLinker)
+    assert keyed.model.api_key_env == "OPENAI_API_KEY"
+
+
+def test_given_entities_are_linked_and_what_the_graph_lacks_is_said(named_kb: KnowledgeBase, tmp_path: Path) -> None:
+    file = tmp_path / "gold.json"
+    file.write_text(json.dumps({"a": ["oauth provider", "Auth Service", "OAuth Provider"], "b": [], "c": ["Nobody"]}))
+    linker = linking.named(f"gold:{file}", named_kb)
+    first, second = (named_kb.graph.entity(name) for name in ("OAuth Provider", "Auth Service"))
+    [links, none] = linker.link_batch([Query("a", "Who asks?"), Query("b", "Why?")])
+    assert [(link.entity, link.span, link.linker, link.confidence) for link in links] == [
+        (first, (0, 9), "gold", 1.0),
+        (second, (0, 9), "gold", 1.0),
+    ]
+    assert none == []
+    with pytest.warns(LackingNameWarning, match=r"lacks 1 of the entities given.*'Nobody', of query 'c'"):
+        assert linker.link_batch([Query("c", "Who?")]) == [[]]
+    with pytest.raises(ValueError, match="No entities are given for query 'd'"):
+        linker.link_batch([Query("d", "Who?")])
+
+
+@pytest.mark.parametrize("text", ["[]", '{"a": "Auth Service"}', '{"a": [1]}', "{"])
+def test_a_file_of_another_form_is_named(named_kb: KnowledgeBase, tmp_path: Path, text: str) -> None:
+    file = tmp_path / "gold.json"
+    file.write_text(text)
+    with pytest.raises(DataError, match=r"gold\.json"):
+        GoldLinker.read(named_kb, file)
+
+
+def test_the_share_of_queries_that_each_rung_serves(named_kb: KnowledgeBase) -> None:
+    texts = ("the Auth Service", "the Auth Servce", "auth service", "cheese")
+    links = linking.named("ngram+fuzzy", named_kb).link_batch([Query(text, text) for text in texts])
+    assert served_by(links) == {"fuzzy": 0.25, "n-gram": 0.5, "none": 0.25}
+    assert served_by([]) == {}
