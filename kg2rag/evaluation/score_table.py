@@ -15,6 +15,7 @@ import pandas as pd
 from kg2rag.evaluation.intervals import interval_of_mean
 from kg2rag.evaluation.metric_names import bounds
 from kg2rag.evaluation.pairs import corrected, p_of_best, randomised_pairs, t_test
+from kg2rag.evaluation.per_question import EQUAL
 from kg2rag.evaluation.power import detectable_difference
 from kg2rag.evaluation.significance import resamples_for, win_tie_loss
 from kg2rag.types import FloatArray, IntArray, QADataset
@@ -184,12 +185,20 @@ def says_anything(per_query: pd.DataFrame, column: Group) -> bool:
     return len(set(per_query[column].astype("string").fillna(""))) > 1
 
 
-def largest_differences(per_query: pd.DataFrame, metric: str, baseline: str, limit: int) -> pd.DataFrame:
-    """Columns query_id, question, system, score, baseline, difference; largest difference first, none of 0."""
+def largest_differences(
+    per_query: pd.DataFrame, metric: str, baseline: str, limit: int, system: str | None = None
+) -> pd.DataFrame:
+    """Columns query_id, question, system, score, baseline, difference; largest difference first, none of 0.
+
+    Of equally large ones each system shows one before any shows a second, in the order of systems and questions.
+    `system` : its questions alone.
+    """
     frame = per_query[["query_id", "question", "system"]].assign(score=per_query[metric])
     reference = frame[frame["system"] == baseline].set_index("query_id")["score"]
-    frame = frame[frame["system"] != baseline]
+    frame = frame[frame["system"] != baseline if system is None else frame["system"] == system]
     frame = frame.assign(baseline=frame["query_id"].map(reference).astype(float))
     frame["difference"] = frame["score"] - frame["baseline"]
-    order = frame["difference"].abs().sort_values(ascending=False, kind="stable").index[:limit]
-    return frame.loc[order].query("difference != 0").reset_index(drop=True)
+    frame = frame[frame["difference"].abs() > EQUAL].assign(size=lambda rows: rows["difference"].abs().round(9))
+    turn = frame.groupby(["size", "system"], sort=False).cumcount()
+    frame = frame.assign(turn=turn).sort_values(["size", "turn"], ascending=[False, True], kind="stable")
+    return frame.drop(columns=["size", "turn"]).head(limit).reset_index(drop=True)
