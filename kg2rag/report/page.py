@@ -71,7 +71,7 @@ def page(
         config=config,
         figures=_figures(sheet, curve, token_curve),
         groups={name: _breakdown(sheet, frame) for name, frame in groups.items()},
-        differences=differences.to_dict("records"),
+        differences=[_apart(sheet, row) for row in differences.to_dict("records")],
         pairs=[] if pairs is None else list(pair_rows(sheet, pairs, sheet.metrics[0])),
         placebos=[] if placebos is None else list(placebo_rows(sheet, placebos, sheet.metrics[0])),
         config_text=json.dumps(dict(config), indent=2, ensure_ascii=False, default=str),
@@ -86,6 +86,14 @@ def _figures(sheet: Sheet, curve: pd.DataFrame, token_curve: pd.DataFrame) -> di
         "token_curve": plots.token_curve(token_curve, sheet.baseline),
     }
     return {name: plots.to_svg(figure, name) for name, figure in drawn.items()}
+
+
+def _apart(sheet: Sheet, row: Mapping[str, Any]) -> dict[str, str]:
+    """A question where a system and the baseline differ, its scores in the unit of the tables."""
+    factor, digits = sheet.scale(sheet.metrics[0]), sheet.digits(sheet.metrics[0])
+    scores = {name: f"{row[name] * factor:.{digits}f}" for name in ("score", "baseline")}
+    difference = f"{row['difference'] * factor:+.{digits}f}".replace("-", "−")
+    return {**{name: row[name] for name in ("query_id", "question", "system")}, **scores, "difference": difference}
 
 
 def _breakdown(sheet: Sheet, frame: pd.DataFrame) -> list[dict[str, Any]]:

@@ -176,18 +176,13 @@ def headline(config: Mapping[str, Any]) -> str:
 
 def notes(sheet: Sheet) -> list[str]:
     """How to read the table, which differences it could not detect, and which systems return more than the others."""
-    bold = "Bold: best, and significantly above every other system (Holm-corrected over all pairs of a metric)."
-    if sheet.scores["p_best"].isna().all():
-        bold = "No winner is marked in bold, for not every pair was tested." if len(sheet.systems) > 1 else ""
     repeated = [f"{name} ({len(runs)})" for name, runs in sheet.config.get("seeds", {}).items()]
     seeds = (
         f"Run under several seeds: {', '.join(repeated)}; each question's score is its mean over them, and ± the "
         "standard deviation of the mean between them. Intervals and tests are over questions."
     )
-    over = "over all metrics together" if sheet.config.get("family") == "all" else "within a metric"
     return [
-        f"Means in per cent with 95 % intervals. Stars: differs from {sheet.baseline} (paired randomisation test, "
-        f"Holm-corrected {over}; * p < .05, ** p < .01, *** p < .001). Wins / ties / losses count questions. {bold}",
+        " ".join(filter(None, ["Means in per cent with 95 % intervals.", *_signs(sheet)])),
         *(["Questions that share gold are resampled together."] if sheet.config.get("clustered") else []),
         *_vectors(sheet.config.get("knowledge", [])),
         *_capped(sheet.config.get("data", {})),
@@ -208,6 +203,25 @@ def _unread(systems: Mapping[str, Sequence[str]]) -> list[str]:
         f"{', '.join(names)}: without the graph, {graph}, of which nothing was read."
         for graph, names in together.items()
     ]
+
+
+def _signs(sheet: Sheet) -> Iterator[str]:
+    """What the signs mean that the table has, and why others are missing that a reader may look for."""
+    if len(sheet.systems) < 2:
+        return
+    over = "over all metrics together" if sheet.config.get("family") == "all" else "within a metric"
+    test = f"differs from {sheet.baseline} (paired randomisation test, Holm-corrected {over}"
+    if sheet.scores["p_holm"].lt(_LEVEL).any():
+        yield f"Stars: {test}; * p < .05, ** p < .01, *** p < .001)."
+    else:
+        yield f"No star: no system {test}, p < .05)."
+    yield "Wins / ties / losses count questions."
+    if sheet.scores["p_best"].isna().all():
+        yield "No winner is marked in bold, for not every pair was tested."
+    elif sheet.scores["p_best"].lt(_LEVEL).any():
+        yield "Bold: best, and significantly above every other system (Holm-corrected over all pairs of a metric)."
+    else:
+        yield "No bold: no system is significantly above every other (Holm-corrected over all pairs of a metric)."
 
 
 def _vectors(knowledge: Sequence[Mapping[str, Any]]) -> list[str]:

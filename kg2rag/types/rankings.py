@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import TYPE_CHECKING
@@ -84,12 +84,19 @@ class Ranking:
         html: str = self.to_frame().to_html(index=False, float_format="{:.4g}".format, na_rep="")
         return html
 
-    def explain(self, limit: int = 10, texts: Mapping[str, str] | None = None, title: str = "") -> Explanation:
+    def explain(
+        self,
+        limit: int = 10,
+        texts: Mapping[str, str] | None = None,
+        title: str = "",
+        gold: Iterable[str] = (),
+    ) -> Explanation:
         """Why the first `limit` hits were retrieved; displays itself in Jupyter and in a terminal.
 
-        `texts` maps passage ids to the text shown for them; only ids are shown where it is None.
+        `texts` maps passage ids to the text shown for them; only ids are shown where it is None. Passages of `gold`,
+        such as `question.gold`, are marked, and named with their rank where they are not among those shown.
         """
-        return Explanation(self, limit, texts or {}, title)
+        return Explanation(self, limit, texts or {}, title, {id_: (id_,) for id_ in gold})
 
     def top(self, k: int) -> Ranking:
         """The first `k` hits; ValueError if `k` is below 1."""

@@ -283,6 +283,28 @@ def test_the_largest_differences_come_first(result):
     ]
 
 
+def test_of_equally_large_differences_each_system_shows_one_before_any_shows_a_second(fixed, data):
+    dense = fixed(q1="p9", q2="p9", q3="p9")
+    first, second = (fixed(q1="p0 p1", q2="p2 p3", q3=q3) for q3 in ("p9", "p9 p8"))
+    result = compare({"first": first, "dense": dense, "second": second}, data, metrics=["recall@2"], k=10)
+    frame = result.differences(limit=3)
+    assert frame[["system", "query_id"]].to_numpy().tolist() == [["first", "q1"], ["second", "q1"], ["first", "q2"]]
+    assert set(frame["difference"]) == {1.0}
+
+
+def test_the_differences_of_one_system(result):
+    assert result.differences("recall@2", system="better")["query_id"].tolist() == ["q1"]
+    with pytest.raises(ValueError, match=r"'dense' is the baseline itself\. Name one of: worse, better"):
+        result.differences(system="dense")
+    with pytest.raises(ValueError, match=r"Unknown system 'best'"):
+        result.differences(system="best")
+
+
+def test_the_report_shows_differences_in_the_unit_of_its_tables(result):
+    part = result.to_html().partition("Where systems part")[2].partition("</table>")[0]
+    assert "<td>0.0</td><td>100.0</td><td>−100.0</td>" in part
+
+
 def test_the_recall_curve_ends_at_k(result):
     assert result.curve.index.tolist() == [1, 2, 3, 4, 5, 7, 10]
     assert result.curve.loc[2, "better"] == pytest.approx((1 + 1 + 2 / 3) / 3)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import networkx as nx
+import numpy as np
 import pytest
 
 from kg2rag.report.plots import network
@@ -49,3 +50,17 @@ def test_an_empty_graph_says_so() -> None:
 def test_a_graph_too_large_to_read_is_refused_with_what_to_do() -> None:
     with pytest.raises(ValueError, match=r"100 nodes cannot be read: draw graph\.ego"):
         network(nx.path_graph(100))
+
+
+def test_no_name_covers_the_head_of_an_arrow() -> None:
+    spokes = [(f"spoke {at}", "part of", "hub") for at in range(12)] + [("spoke 0", "leads to", "spoke 1")]
+    figure = network(graph(*spokes), highlight=["hub"])
+    figure.canvas.draw()
+    axis = figure.axes[0]
+    drawn = [text for text in axis.texts if getattr(text, "arrow_patch", None) is not None]
+    heads = [arrow for arrow in drawn if arrow.arrow_patch.get_arrowstyle().__class__.__name__ != "Curve"]
+    ends = [axis.transData.transform([arrow.xyann, arrow.xy]) for arrow in heads]
+    tips = [end - (end - start) / np.hypot(*(end - start)) * 7 * figure.dpi / 72 for start, end in ends]
+    names = [text.get_bbox_patch().get_window_extent() for text in axis.texts if text.get_text()]
+    assert len(tips) == 13
+    assert not [(tip, box) for tip in tips for box in names if box.contains(*tip)]

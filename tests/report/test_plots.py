@@ -5,8 +5,11 @@ from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from kg2rag import plots
+from kg2rag import plots, systems
+from kg2rag.report.plots.marks import KINDS
 
 
 def scores(systems: int, metrics: int) -> pd.DataFrame:
@@ -21,6 +24,38 @@ def curve(**ends: float) -> pd.DataFrame:
 def test_the_baseline_is_grey_and_no_other():
     chosen = plots.colours(["a", "b", "c"], "b")
     assert [name for name, colour in chosen.items() if colour == plots.GREY] == ["b"]
+
+
+def test_no_two_of_all_systems_are_drawn_alike():
+    names = [*systems.names(), *systems.TRAINED]
+    drawn = plots.marks(names, "dense")
+    assert len(set(drawn.values())) == len(names) > 18
+    assert set(plots.PALETTE) <= {mark.colour for mark in drawn.values()}
+
+
+def test_a_named_system_is_drawn_alike_in_every_figure():
+    every = plots.marks(systems.names(), "dense")
+    assert plots.marks(["path", "own", "mention_ppr"], "own")["mention_ppr"] == every["mention_ppr"]
+    assert plots.marks(["path", "bm25"], "bm25")["path"] == every["path"]
+
+
+def test_a_name_with_a_mark_of_its_own_is_that_of_a_system():
+    known = [name for names in KINDS.values() for name in names]
+    assert len(known) == len(set(known))
+    assert set(known) <= {*systems.names(), *systems.TRAINED}
+
+
+def test_variants_have_the_hue_of_their_system_and_other_names_the_least_used():
+    drawn = plots.marks(["kg2rag.llm", "kg2rag.none", "kg2rag", "mine", "other"], "kg2rag")
+    assert drawn["kg2rag.llm"].colour == drawn["kg2rag.none"].colour == plots.colours(["kg2rag"], "")["kg2rag"]
+    assert drawn["kg2rag.llm"] != drawn["kg2rag.none"]
+    assert drawn["mine"].colour != drawn["other"].colour
+    assert drawn["kg2rag"].colour == plots.GREY
+
+
+@given(st.lists(st.from_regex(r"[a-z]{1,3}(\.[a-z]{1,2})?", fullmatch=True), min_size=1, max_size=60, unique=True))
+def test_names_of_any_kind_and_number_are_told_apart(names):
+    assert len(set(plots.marks(names, names[0]).values())) == len(names)
 
 
 @pytest.mark.parametrize(("metrics", "shown"), [(1, 1), (3, 3), (4, 4), (5, 5), (8, 8)])
@@ -82,6 +117,24 @@ def test_svg_is_well_formed_and_takes_the_colour_of_the_page():
 def test_svg_is_the_same_every_time():
     first, second = (plots.to_svg(plots.bar_chart(scores(3, 4), "s0"), "bars") for _ in range(2))
     assert first == second
+
+
+def test_each_name_stands_beside_a_piece_of_its_line():
+    figure = plots.recall_curve(curve(bm25=0.5, pattern=0.7, dense=0.6), "dense")
+    axis = figure.axes[0]
+    lines, keys = axis.lines[:3], axis.lines[3:]
+    look = [{(line.get_color(), str(line._unscaled_dash_pattern)) for line in part} for part in (lines, keys)]
+    assert look[0] == look[1]
+    assert len(look[0]) == 3
+
+
+def test_eighteen_names_at_one_end_do_not_touch_and_stay_inside():
+    figure = plots.recall_curve(curve(**dict.fromkeys(systems.names(), 0.98)), "dense")
+    figure.canvas.draw()
+    boxes = sorted((text.get_window_extent() for text in figure.axes[0].texts), key=lambda box: box.y0)
+    assert all(low.y1 <= high.y0 + 0.5 for low, high in pairwise(boxes))
+    assert boxes[0].y0 >= 0
+    assert max(box.x1 for box in boxes) <= figure.canvas.get_width_height()[0]
 
 
 def test_names_are_escaped_in_svg():

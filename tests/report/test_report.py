@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from kg2rag import report
-from kg2rag.report.table import placebo_rows
+from kg2rag.report.table import notes, placebo_rows
 
 NASTY = 'a&b<script>alert("x")</script>'
 
@@ -310,3 +310,14 @@ def test_a_graph_and_its_placebo_by_hand(scores):
 def test_an_end_that_nobody_knows_is_a_question_mark(scores):
     unknown = scores.assign(ci_low=float("nan"), ci_high=float("nan"))
     assert {(cell.low, cell.high) for row in report.rows(sheet(unknown)) for cell in row.cells} == {("?", "?")}
+
+
+def test_notes_explain_the_signs_that_are_there_and_no_others() -> None:
+    signs = notes(sheet(table(("dense", 0.5, None), ("graph_x", 0.6, 0.0004), best=0.01)))[0]
+    assert "Stars: differs from dense" in signs
+    assert "Bold: best, and significantly above every other" in signs
+    none = notes(sheet(table(("dense", 0.5, None), ("graph_x", 0.6, 0.4), best=0.4)))[0]
+    assert "No star: no system differs from dense" in none
+    assert "No bold: no system is significantly above every other" in none
+    assert "***" not in none
+    assert notes(sheet(table(("dense", 0.5, None))))[0] == "Means in per cent with 95 % intervals."

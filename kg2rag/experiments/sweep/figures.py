@@ -6,6 +6,7 @@ are made without pyplot and in the colours of `kg2rag.report.plots`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -13,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kg2rag.experiments.sweep.tables import SweepTables
-from kg2rag.report.plots import GREY, INK, PALETTE, PAPER
+from kg2rag.report.plots import GREY, INK, PALETTE, marks
 from kg2rag.report.plots.style import WIDTH, bare
+from kg2rag.retrievers.systems import parameters
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,7 +49,10 @@ def effects(result: SweepTables, system: str) -> pd.DataFrame:
 
 
 def main_effects(result: SweepTables, system: str) -> Figure:
-    """One panel a parameter: the mean dev score at each value, and the range over the other parameters."""
+    """One panel a parameter: the mean dev score at each value, and the range over the other parameters.
+
+    Numbers are joined; between other values there is nothing, and each has its own bar.
+    """
     from matplotlib.figure import Figure
 
     table, scale = effects(result, system), 100.0
@@ -59,9 +64,15 @@ def main_effects(result: SweepTables, system: str) -> Figure:
     for axis, name in zip(axes.flat, names, strict=False):
         part = table[table["parameter"] == name]
         places = np.arange(len(part))
-        axis.fill_between(places, scale * part["low"], scale * part["high"], color=PALETTE[0], alpha=0.12, linewidth=0)
-        axis.plot(places, scale * part["mean"], color=PALETTE[0], marker="o", markersize=4.5, linewidth=1.6)
-        axis.set_xticks(places, list(part["value"]), parse_math=False, rotation=30 if len(part) > 5 else 0)
+        low, high, mean = (scale * part[column].to_numpy(dtype=float) for column in ("low", "high", "mean"))
+        if all(map(_is_number, part["value"])):
+            axis.fill_between(places, low, high, color=PALETTE[0], alpha=0.12, linewidth=0)
+            axis.plot(places, mean, color=PALETTE[0], marker="o", markersize=4.5, linewidth=1.6)
+        else:
+            axis.vlines(places, low, high, color=PALETTE[0], alpha=0.25, linewidth=7)
+            axis.scatter(places, mean, color=PALETTE[0], s=24, zorder=3)
+        axis.set_xlim(-0.5, len(part) - 0.5)
+        _name_places(axis, list(part["value"]), letters=30)
         _plain(axis, name)
     for axis in axes.flat[len(names) :]:
         axis.set_visible(False)
@@ -96,7 +107,7 @@ def heat_map(result: SweepTables, system: str, pair: tuple[str, str] | None = No
             colour = "#FFFFFF" if value < middle else "#000000"
             axis.text(j, i, f"{value:.1f}", ha="center", va="center", fontsize=8.5, color=colour)
     axis.set_yticks(range(len(means.index)), list(means.index), parse_math=False)
-    axis.set_xticks(range(len(means.columns)), list(means.columns), parse_math=False)
+    _name_places(axis, list(means.columns), letters=11 * len(means.columns))
     axis.set_ylabel(down, fontsize=9.5, color=INK)
     axis.set_xlabel(across, fontsize=9.5, color=INK)
     axis.tick_params(length=0, labelsize=9, labelcolor=INK)
@@ -139,19 +150,18 @@ def pareto(result: SweepTables) -> Figure:
     ):
         costs = frame[column].to_numpy(dtype=float)
         known = np.flatnonzero(np.isfinite(costs))
-        for i, system in enumerate(systems):
+        for system, mark in marks(systems, "").items():
             at = known[(frame["system"] == system).to_numpy()[known]]
-            axis.scatter(
-                costs[at], gains[at], s=22, color=PALETTE[i % len(PALETTE)], alpha=0.65, linewidth=0, label=system
-            )
+            shape = {"marker": mark.point, "color": mark.colour, "label": system}
+            axis.scatter(costs[at], gains[at], s=24, alpha=0.65, linewidth=0, **shape)
         on = known[front(costs[known].tolist(), gains[known].tolist())]
         axis.plot(costs[on], gains[on], color=INK, linewidth=1.1, drawstyle="steps-post", zorder=0)
         axis.scatter(costs[on], gains[on], s=46, facecolor="none", edgecolor=INK, linewidth=0.9)
         axis.set_xlabel(label, fontsize=9.5, color=INK)
         _plain(axis, "")
     left.set_ylabel(f"dev {result.objective}, per cent", fontsize=9.5, color=INK)
-    legend = right.legend(frameon=False, fontsize=9, labelcolor=INK, loc="lower right")
-    legend.get_frame().set_facecolor(PAPER)
+    handles, names = right.get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside lower center", ncols=5, frameon=False, fontsize=9, labelcolor=INK)
     return figure
 
 
@@ -161,7 +171,18 @@ def _of(result: SweepTables, system: str) -> pd.DataFrame:
     if not len(part):
         known = ", ".join(dict.fromkeys(frame["system"]))
         raise ValueError(f"The sweep has no results of system {system!r}. It has: {known or 'none'}.")
-    return part
+    return part.assign(**_in_full(result.parameters.loc[part.index], system))
+
+
+def _in_full(given: pd.DataFrame, system: str) -> dict[str, pd.Series]:
+    """The parameters of a system's configurations, those that one leaves out at the system's defaults.
+
+    A configuration without any parameters stands for the one of a grid that names all defaults.
+    """
+    defaults = parameters(system)
+    blank = given.isna() & given.map(lambda value: value is not None)
+    known = [name for name in given.columns if name in defaults]
+    return {name: given[name].mask(blank[name], defaults[name]) for name in known}
 
 
 def _text(value: Any) -> str:
@@ -172,8 +193,17 @@ def _text(value: Any) -> str:
 def _key(frame: pd.DataFrame, name: str, text: str) -> tuple[int, float, str]:
     """Numbers by size, other values by spelling."""
     value = next(one for one in frame[name] if _text(one) == text)
-    number = isinstance(value, int | float) and not isinstance(value, bool) and text != "default"
-    return (0, float(value), "") if number else (1, 0.0, text)
+    return (0, float(value), "") if _is_number(text) and not isinstance(value, bool) else (1, 0.0, text)
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"-?\d+(\.\d+)?(e[+-]?\d+)?", text) is not None
+
+
+def _name_places(axis: Axes, names: Sequence[str], letters: int) -> None:
+    """Name the places of an axis, aslant where the names are longer than so many letters together."""
+    slant: Any = {"rotation": 30, "ha": "right"} if sum(len(name) + 2 for name in names) > letters else {}
+    axis.set_xticks(range(len(names)), names, parse_math=False, **slant)
 
 
 def _plain(axis: Axes, title: str) -> None:

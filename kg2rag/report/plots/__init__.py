@@ -1,24 +1,28 @@
 """Score tables -> matplotlib figures, one family per file, and figures -> inline SVG.
 
-Figures are made without pyplot: nothing is displayed or kept by the library. The baseline is always grey.
+Figures are made without pyplot: nothing is displayed or kept by the library. The baseline is always grey, and a named
+system is drawn alike in all of them.
 """
 
 from kg2rag.report.plots.curves import recall_curve, token_curve
 from kg2rag.report.plots.diagnosis import oracle_ladder, waterfall
+from kg2rag.report.plots.marks import GREY, PALETTE, Mark, colours, marks
 from kg2rag.report.plots.networks import network
 from kg2rag.report.plots.panels import bar_chart, difference_plot, graph_reach, heat_map
-from kg2rag.report.plots.style import GREY, INK, PALETTE, PAPER, colours, to_svg
+from kg2rag.report.plots.style import INK, PAPER, to_svg
 
 __all__ = [
     "GREY",
     "INK",
     "PALETTE",
     "PAPER",
+    "Mark",
     "bar_chart",
     "colours",
     "difference_plot",
     "graph_reach",
     "heat_map",
+    "marks",
     "network",
     "oracle_ladder",
     "recall_curve",

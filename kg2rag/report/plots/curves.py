@@ -8,13 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kg2rag.report.plots.style import GREY, INK, bare, colours, figure
+from kg2rag.report.plots.marks import GREY, Mark, marks
+from kg2rag.report.plots.style import INK, bare, figure
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.text import Text
+
+
+LINE = 0.2  # inches, of a line of text
+KEY = 0.055  # of the axes' width, of the piece of line beside a name
 
 
 def recall_curve(curve: pd.DataFrame, baseline: str) -> Figure:
@@ -34,13 +39,13 @@ def token_curve(curve: pd.DataFrame, baseline: str) -> Figure:
 
 
 def _curve(curve: pd.DataFrame, baseline: str, across: str, up: str) -> Figure:
-    made = figure(4.0, layout=None)
+    made = figure(max(4.0, 0.9 + LINE * len(curve.columns)), layout=None)
     axis = made.subplots(gridspec_kw={"left": 0.07, "bottom": 0.13, "top": 0.97})
     depths = curve.index.to_numpy(dtype=float)
-    colour = colours(list(curve.columns), baseline)
-    for name in curve.columns:
-        style: Any = (0, (5, 2)) if name == baseline else "-"
-        axis.plot(depths, 100 * curve[name].to_numpy(dtype=float), color=colour[name], linewidth=1.9, linestyle=style)
+    drawn_as = marks(curve.columns, baseline)
+    for name, mark in drawn_as.items():
+        line: Any = {"linestyle": mark.dashes, "marker": mark.dots, "markersize": 4, "markevery": 0.12}
+        axis.plot(depths, 100 * curve[name].to_numpy(dtype=float), color=mark.colour, linewidth=1.9, **line)
     if len(depths) > 1:
         axis.set_xscale("log")
         axis.set_xlim(depths[0], depths[-1])
@@ -56,27 +61,29 @@ def _curve(curve: pd.DataFrame, baseline: str, across: str, up: str) -> Figure:
     axis.set_xlabel(across, fontsize=9.5, color=INK)
     axis.set_ylabel(up, fontsize=9.5, color=INK)
     drawn = curve.dropna(axis="columns", how="all")
-    _name_lines(axis, {name: 100 * float(drawn[name].dropna().iloc[-1]) for name in drawn.columns}, colour)
+    _name_lines(axis, {name: 100 * float(drawn[name].dropna().iloc[-1]) for name in drawn.columns}, drawn_as)
     return made
 
 
-def _name_lines(axis: Axes, ends: Mapping[str, float], colour: Mapping[str, str]) -> None:
-    """Write each name beside the end of its line, moved apart where they would touch."""
+def _name_lines(axis: Axes, ends: Mapping[str, float], drawn_as: Mapping[str, Mark]) -> None:
+    """Write each name beside the end of its line, moved apart where they would touch, with a piece of the line."""
     bottom, top = axis.get_ylim()
-    gap = (top - bottom) * 0.058
+    figure = axis.get_figure(root=True)
+    assert figure is not None
+    gap = (top - bottom) * LINE / (figure.get_figheight() * axis.get_position().height)
     places: dict[str, float] = {}
     for name in sorted(ends, key=lambda name: -ends[name]):
         places[name] = min(ends[name], min(places.values(), default=math.inf) - gap)
     lift = max(0.0, bottom + gap / 2 - min(places.values()))
-    style: Any = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "va": "center", "fontsize": 9}
-    style |= {"annotation_clip": False, "parse_math": False}
-    _make_room(
-        axis,
-        [
-            axis.annotate(f"{name}  {ends[name]:.1f}", (1, place + lift), xytext=(8, 0), color=colour[name], **style)
-            for name, place in places.items()
-        ],
-    )
+    texts, across = [], axis.get_yaxis_transform()
+    for name, place in places.items():
+        colour, dashes, dots = drawn_as[name]
+        key: Any = {"color": colour, "linewidth": 1.9, "linestyle": dashes, "marker": dots, "markersize": 4}
+        at = [0.15 * KEY, 0.5 * KEY, 0.85 * KEY]
+        axis.plot(1 + np.array(at), [place + lift] * 3, markevery=[1], clip_on=False, **key, transform=across)
+        style: Any = {"va": "center", "fontsize": 9, "parse_math": False, "color": INK, "transform": across}
+        texts.append(axis.text(1 + KEY, place + lift, f"{name}  {ends[name]:.1f}", **style))
+    _make_room(axis, texts)
 
 
 def _make_room(axis: Axes, texts: Sequence[Text]) -> None:
@@ -87,5 +94,5 @@ def _make_room(axis: Axes, texts: Sequence[Text]) -> None:
     assert figure is not None
     canvas = FigureCanvasAgg(figure)
     widest = max(text.get_window_extent(canvas.get_renderer()).width for text in texts)
-    room = (widest + 0.2 * figure.dpi) / (figure.get_figwidth() * figure.dpi)
-    figure.subplots_adjust(right=1 - min(room, 0.6))
+    room = (widest + 0.1 * figure.dpi) / (figure.get_figwidth() * figure.dpi)
+    figure.subplots_adjust(right=(1 - min(room, 0.55) + KEY * figure.subplotpars.left) / (1 + KEY))

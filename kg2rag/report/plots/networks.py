@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kg2rag.report.plots.style import GREY, INK, PALETTE
+from kg2rag.report.plots.marks import GREY, PALETTE
+from kg2rag.report.plots.style import INK
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LONGEST = 26  # letters of a name before it is cut
+_LINE = "#B4B9C1"
 _HALO: dict[str, Any] = {"boxstyle": "round,pad=0.12", "fc": "white", "ec": "none", "alpha": 0.75}
 
 
@@ -56,7 +58,8 @@ def network(
         stands_out = node in highlight
         colour = PALETTE[1] if stands_out else PALETTE[0]
         axis.scatter(place[0], place[1], s=90 if stands_out else 40, color=colour, zorder=3)
-        _label(axis, place, str(node), weight="bold" if stands_out else "normal")
+        around = [places[other] - place for other in set(nx.all_neighbors(graph, node)) - {node}]
+        _label(axis, place, str(node), around, weight="bold" if stands_out else "normal")
     axis.margins(0.16, 0.08)
     return figure
 
@@ -74,14 +77,23 @@ def _joined(graph: nx.Graph) -> dict[tuple[Any, Any], tuple[list[str], float]]:
 
 
 def _arrow(axis: Axes, start: Any, end: Any, text: str, width: float) -> None:
-    style = {"arrowstyle": "-|>", "color": GREY, "lw": width, "shrinkA": 6, "shrinkB": 6, "alpha": 0.7}
-    axis.annotate("", xy=tuple(end), xytext=tuple(start), arrowprops=style, zorder=1)
+    """A line with its label, and a head above both, so that none is covered."""
+    style: Any = {"color": _LINE, "lw": width, "shrinkA": 6, "shrinkB": 7}
+    axis.annotate("", xy=tuple(end), xytext=tuple(start), arrowprops={**style, "arrowstyle": "-"}, zorder=1)
+    last = tuple(start + 0.7 * (end - start))
+    head = {**style, "arrowstyle": "-|>", "shrinkA": 0, "mutation_scale": 11}
+    axis.annotate("", xy=tuple(end), xytext=last, arrowprops=head, zorder=1)
     if text:
-        middle = (start + end) / 2
-        axis.text(middle[0], middle[1], text, fontsize=7, color=GREY, ha="center", va="center", zorder=2, bbox=_HALO)
+        at = start + 0.42 * (end - start)  # nearer to where it comes from: the head is at the other end
+        axis.text(at[0], at[1], text, fontsize=7, color=GREY, ha="center", va="center", zorder=2, bbox=_HALO)
 
 
-def _label(axis: Axes, place: Any, text: str, weight: str) -> None:
+def _label(axis: Axes, place: Any, text: str, around: Sequence[Any], weight: str) -> None:
+    """A node's name above or below it, where fewer arrows are; beyond their heads where they come from both sides."""
     short = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    up = [abs(x) < 2 * y for x, y in around].count(True)  # arrows through where the name would stand
+    down = [abs(x) < -2 * y for x, y in around].count(True)
+    side, away = (1, up) if up <= down else (-1, down)
     style: Any = {"textcoords": "offset points", "ha": "center", "fontsize": 8.5, "color": INK, "weight": weight}
-    axis.annotate(short, tuple(place), xytext=(0, 7), zorder=4, bbox=_HALO, **style)
+    style |= {"xytext": (0, side * (16 if away else 7)), "va": "bottom" if side > 0 else "top"}
+    axis.annotate(short, tuple(place), zorder=4, bbox=_HALO, **style)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kg2rag.report.plots.style import GREY, INK, PALETTE, PAPER, bare, colours, figure, panels
+from kg2rag.report.plots.marks import GREY, PALETTE, colours
+from kg2rag.report.plots.style import INK, PAPER, bare, figure, panels
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,4 +1,4 @@
-"""What all figures share: colours that colour-blind readers can distinguish (Okabe & Ito's), bare axes, and SVG."""
+"""What all figures share: bare axes, sizes, and SVG; `marks` has the colours."""
 
 from __future__ import annotations
 
@@ -8,22 +8,16 @@ from collections.abc import Sequence
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
+from kg2rag.report.plots.marks import GREY
+
 if TYPE_CHECKING:
     from markupsafe import Markup
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C6BB1", "#B15928")
-GREY = "#8A919C"
 INK = "#1B2733"  # becomes the page's text colour in `to_svg`
 PAPER = "#FCFCFB"  # becomes the page's background there
 WIDTH = 9.4
-
-
-def colours(systems: Sequence[str], baseline: str) -> dict[str, str]:
-    """A colour per system, the same in every figure; they repeat from the ninth on."""
-    others = [name for name in systems if name != baseline]
-    return {baseline: GREY} | {name: PALETTE[i % len(PALETTE)] for i, name in enumerate(others)}
 
 
 def bare(axis: Axes, *, edge: bool = True) -> None:

@@ -219,6 +219,7 @@ class MentionPPR(VectorRetriever):
     def _said(self, graph: MentionGraph, walk: Walk, triples: IntArray) -> dict[str, object]:
         """The formula, the triples that the walk began at, and what a walk that ended early left out."""
         said = arithmetic({"walk": "walk", "dense": "least walk / (1 + place)"}, {"walk": "graph", "dense": "dense"})
+        said["restart"] = "the weight of a passage where the walk starts, before all are scaled to a sum of 1"
         if isinstance(graph, FactGraph):
             said["triples"] = tuple(str(graph.facts.triple(index)) for index in triples.tolist())
         if self.certain or self.floor:

@@ -118,6 +118,48 @@ def test_an_effect_is_the_mean_over_the_other_parameters() -> None:
     assert table["spread"].tolist() == pytest.approx([0.4, 0.4, 0.2, 0.2])
 
 
+def test_a_configuration_without_parameters_stands_for_the_defaults_in_a_grid() -> None:
+    # k1 = 0.9 and b = 0.4 are the defaults of bm25; a sweep runs them once, under whichever name comes first.
+    rows = [
+        ("bm25", "{}", [0.5, 0.5], [0.0, 0.0], 1),
+        *(
+            ("bm25", f'{{"k1": {k1}, "b": {b}}}', [score, score], [0.0, 0.0], 1)
+            for k1, b, score in ((0.9, 0.8, 0.3), (1.5, 0.4, 0.6), (1.5, 0.8, 0.2))
+        ),
+    ]
+    table = effects(result(rows), "bm25").set_index(["parameter", "value"])
+    assert sorted(table.index) == [("b", "0.4"), ("b", "0.8"), ("k1", "0.9"), ("k1", "1.5")]
+    assert table["n"].tolist() == [2, 2, 2, 2]
+    assert table.loc[("k1", "0.9"), "mean"] == pytest.approx(0.4)
+    figure = heat_map(result(rows), "bm25")
+    assert figure is not None
+    assert sorted(text.get_text() for text in figure.axes[0].texts) == ["20.0", "30.0", "50.0", "60.0"]
+
+
+def test_a_line_joins_numbers_alone() -> None:
+    rows = [
+        ("bm25", f'{{"k1": {k1}, "variant": "{variant}"}}', [score, score], [0.0, 0.0], 1)
+        for k1, variant, score in ((1, "lucene", 0.2), (1, "atire", 0.4), (2, "lucene", 0.6), (2, "atire", 0.8))
+    ]
+    by_name = {axis.get_title(loc="left"): axis for axis in main_effects(result(rows), "bm25").axes}
+    assert [len(by_name[name].lines) for name in ("k1", "variant")] == [1, 0]
+    assert by_name["variant"].collections[-1].get_offsets().ravel().tolist() == pytest.approx(
+        [0, 60, 1, 40]
+    )  # atire, lucene
+
+
+def test_long_names_below_an_axis_do_not_touch() -> None:
+    rows = [
+        ("bm25", f'{{"variant": "a_rather_long_name_{n}", "k1": {k}}}', [k / 9] * 2, [0.0, 0.0], 1)
+        for n in range(4)
+        for k in (1, 2, 3)
+    ]
+    figure = main_effects(result(rows), "bm25")
+    figure.canvas.draw()
+    (axis,) = [axis for axis in figure.axes if axis.get_title(loc="left") == "variant"]
+    assert {label.get_rotation() for label in axis.get_xticklabels()} == {30.0}
+
+
 def test_the_front_leaves_out_what_another_beats() -> None:
     #        cheap and bad, dear and good, dearer and worse, as good and cheaper
     assert front([1.0, 5.0, 6.0, 3.0], [0.1, 0.9, 0.8, 0.9]) == [0, 3]
