@@ -23,6 +23,7 @@ from kg2rag.retrievers.adapters import trec
 from kg2rag.types import Ranking
 
 RESULTS = Path(__file__).resolve().parent / "results"
+TABLES = ("per_seed.csv", "curve.csv", "token_curve.csv", "sizes.csv")
 HITS = 20
 """Passages that hold the 500 tokens of a metric, or more."""
 
@@ -44,8 +45,9 @@ def main(
     (folder / "runs").mkdir(parents=True)
     (folder / "config.json").write_text(json.dumps(config, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     shutil.copy(saved / "scores.csv", folder / "scores.csv")
-    if result.per_seed is not None:
-        shutil.copy(saved / "per_seed.csv", folder / "per_seed.csv")
+    for table in TABLES:
+        if (saved / table).is_file():
+            shutil.copy(saved / table, folder / table)
     scores = result.per_query.drop(columns="question")
     scores.to_csv(folder / "per_query.csv.xz", index=False, lineterminator="\n")  # shortest digits that read back equal
     for system, rankings in result.rankings.items():

@@ -53,6 +53,36 @@ def lint(data: DataOptions, limit: Limit = None, seed: Seed = 0) -> None:
         typer.echo("Nothing found.")
 
 
+@datasets_app.command()
+def get(
+    name: Annotated[
+        str, typer.Argument(help="A set of the hub, or a reported part of one; `--list` names the parts.")
+    ] = "",
+    into: Annotated[Path, typer.Option(help="The folder of the sets; NAME is made in it.")] = Path("data/public"),
+    split: Annotated[str | None, typer.Option(help="Of a whole set; its default otherwise.")] = None,
+    revision: Annotated[str | None, typer.Option(help="The hub's branch, tag or commit.")] = None,
+    listed: Annotated[bool, typer.Option("--list", help="The reported parts: questions, and what they need.")] = False,
+) -> None:
+    """Bring a public set into a folder, or a part that README and docs report, and check it."""
+    from kg2rag.datasets import get as run
+    from kg2rag.datasets import subsets
+
+    if listed:
+        rows = ((one, str(len(part.ids)), part.about, part.needs or "from the hub") for one, part in subsets().items())
+        show(("name", "questions", "what it is", "where it is from"), rows)
+        return
+    if not name:
+        raise ValueError(
+            "Name a set or a reported part of one: kg2rag datasets get musique-100. --list names the parts."
+        )
+    place = run(name, into, split=split, revision=revision)
+    part = subsets().get(name)
+    if part is None:
+        typer.echo(f"{place}: as it was got.")
+    else:
+        typer.echo(f"{place}: the {len(part.ids)} questions and the corpus that are reported.")
+
+
 def world(
     out: Annotated[Path, typer.Option(help="A new folder.")],
     passages: Annotated[int, typer.Option(help="Passages in all.")] = 1000,

@@ -1,6 +1,7 @@
 """Public question sets, generated ones and your own -> `QADataset`; one file a set, `load` for all of them."""
 
 from kg2rag.datasets.frames import from_frames
+from kg2rag.datasets.getting import get, subsets
 from kg2rag.datasets.lint import Finding, info, lint
 from kg2rag.datasets.registry import DATASETS, describe, load, names, resolve
 from kg2rag.datasets.spec import DatasetSpec, HubCopy, LoadOptions
@@ -13,9 +14,11 @@ __all__ = [
     "LoadOptions",
     "describe",
     "from_frames",
+    "get",
     "info",
     "lint",
     "load",
     "names",
     "resolve",
+    "subsets",
 ]

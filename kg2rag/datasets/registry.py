@@ -73,7 +73,10 @@ def load(
     spec = resolve(name)
     if path is None and name not in (spec.name, *spec.aliases):
         # Without its folder, "musique-100" would silently become all of MuSiQue.
-        raise ValueError(f"{name!r} names a part of {spec.name!r} that lies in a folder: give its `path` (--path).")
+        raise ValueError(
+            f"{name!r} names a part of {spec.name!r} that lies in a folder: give its `path` (--path). "
+            "`kg2rag datasets get --list` names the parts that it brings."
+        )
     options = spec.options(path, split=split, setting=setting, passages=passages, revision=revision)
     if options.path is None:
         data = spec.load(options)

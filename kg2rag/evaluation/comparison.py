@@ -6,7 +6,7 @@ Presentation is in `kg2rag.report`, the files in `storage.py`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,6 +15,7 @@ import pandas as pd
 from kg2rag import report
 from kg2rag.compute.progress import bar as progress_bar
 from kg2rag.evaluation import annotated, diagnosis, storage
+from kg2rag.evaluation.attaching import require_same
 from kg2rag.evaluation.budgets import against_others, larger_sets
 from kg2rag.evaluation.metric_names import Metrics, bounds
 from kg2rag.evaluation.pairs import non_inferiority, pair_table
@@ -229,9 +230,9 @@ class Comparison:
         _known("system", system, self.systems)
         if self.inputs is None:
             raise ValueError(
-                "This comparison was loaded from files: rankings without systems. Run kg2rag.compare again, or build "
-                "the system and call kg2rag.waterfall or kg2rag.oracle_ladder with it and the data; "
-                "compare_queries takes the data alone: data=kg2rag.load(...)."
+                "This comparison was loaded from files: rankings without systems. attach(systems, data) joins it with "
+                "those that made it; kg2rag.waterfall and kg2rag.oracle_ladder take a system and the data, and "
+                "compare_queries the data alone: data=kg2rag.load(...)."
             )
         return self.inputs.systems[system], self.inputs.data
 
@@ -257,12 +258,23 @@ class Comparison:
 
     @classmethod
     def load(cls, directory: Path | str) -> Comparison:
-        """Read what `save` wrote.
+        """Read what `save` wrote, or what eval/keep.py committed of it.
 
         Scores come back as the csv has them, to six decimals; rankings have ids and scores alone, no paths or stages.
+        Kept comparisons have the first hits of each run, and neither texts nor, if older, curves. See `attach`.
         """
         with reading(directory, "Compare again, or restore the files that `save` wrote."):
             return cls(**storage.load(Path(directory)))
+
+    def attach(self, systems: Mapping[str, Any], data: QADataset) -> Comparison:
+        """A loaded comparison with the systems and questions that made it: it diagnoses and shows texts as a new one.
+
+        Raises ValueError: other questions or passages, systems, parameters, graphs or encoder; it says which.
+        """
+        require_same(self.config, systems, data)
+        texts = {question.id: question.text for question in data.questions}
+        per_query = self.per_query.assign(question=self.per_query["query_id"].map(texts))
+        return replace(self, per_query=per_query, inputs=Inputs(dict(systems), data))
 
 
 def _known(what: str, name: str, known: Sequence[str]) -> str:

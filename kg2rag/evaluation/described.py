@@ -102,19 +102,23 @@ def encodings(systems: Mapping[str, object]) -> dict[int, int]:
     return {id(kb): kb.encodings for system in systems.values() for kb in knowledge_bases(system)}
 
 
-def knowledge(systems: Mapping[str, object], before: Mapping[int, int]) -> list[dict[str, Any]]:
+def knowledge(
+    systems: Mapping[str, object], before: Mapping[int, int], *, encoder: bool = True
+) -> list[dict[str, Any]]:
     """Each knowledge base that some systems read, with their names; see `KnowledgeBase.described`.
 
     Parameters
     ----------
     before : `encodings` before the systems were run. An encoder that was asked for nothing is not opened.
+    encoder : False leaves the weights of all encoders unread.
     """
     found: dict[int, tuple[KnowledgeBase, list[str]]] = {}
     for name, system in systems.items():
         for kb in {id(kb): kb for kb in knowledge_bases(system)}.values():
             found.setdefault(id(kb), (kb, []))[1].append(name)
     return [
-        {"systems": names, **kb.described(encoder=kb.encodings > before.get(id(kb), 0))} for kb, names in found.values()
+        {"systems": names, **kb.described(encoder=encoder and kb.encodings > before.get(id(kb), 0))}
+        for kb, names in found.values()
     ]
 
 

@@ -17,12 +17,19 @@ from typing import Any
 import pandas as pd
 
 from kg2rag.compute import remove_leftovers, write
+from kg2rag.evaluation import kept
 from kg2rag.evaluation.score_table import COUNTS, TESTS
 from kg2rag.retrievers.adapters import trec
 from kg2rag.text.records import DataError, read_json, sha256
 
 _TABLES = {"curve": "k", "token_curve": "tokens", "sizes": None, "per_seed": None}
 """Attributes of `Comparison` that are a csv each, and the name of their index; `per_seed` may be None."""
+_NO_TABLES = {
+    "curve": pd.DataFrame(index=pd.Index([], name="k", dtype=int)),
+    "token_curve": pd.DataFrame(index=pd.Index([], name="tokens", dtype=int)),
+    "sizes": pd.DataFrame({"system": [], "k": [], "hits": [], "tokens": []}),
+}
+"""What a kept comparison may lack."""
 _UNFINISHED = "unfinished.json"
 FILES, CHECKSUM = "files", "sha256"
 """Keys of config.json that are no part of the configuration: the checksums of the other files, and its own."""
@@ -89,16 +96,21 @@ def _files(
 
 
 def load(directory: Path) -> dict[str, Any]:
-    """The attributes of the comparison that `save` wrote."""
+    """The attributes of the comparison that `save`, or from it eval/keep.py, wrote."""
     if not (directory / "config.json").is_file():
         raise FileNotFoundError(f"{directory} has no finished comparison: config.json is missing.")
-    config = _checked(directory)
-    per_query = pd.read_parquet(directory / "per_query.parquet")
-    queries = list(dict.fromkeys(per_query["query_id"]))
+    if kept.is_kept(directory):
+        config, per_query = kept.configuration(directory), kept.per_query(directory)
+        queries = list(dict.fromkeys(per_query["query_id"]))
+        rankings = kept.rankings(directory, config["systems"], queries)
+    else:
+        config, per_query = _checked(directory), pd.read_parquet(directory / "per_query.parquet")
+        queries = list(dict.fromkeys(per_query["query_id"]))
+        runs = {name: trec.load(directory / "runs" / f"{name}.trec") for name in config["systems"]}
+        rankings = {name: trec.as_rankings(run, queries) for name, run in runs.items()}
     present = {name: index for name, index in _TABLES.items() if (directory / f"{name}.csv").is_file()}
-    runs = {name: trec.load(directory / "runs" / f"{name}.trec") for name in config["systems"]}
     return {
-        "rankings": {name: trec.as_rankings(run, queries) for name, run in runs.items()},
+        "rankings": rankings,
         "per_query": per_query,
         # Blank is the one missing value: a system may be called "NA" or "nan".
         "scores": pd.read_csv(
@@ -110,6 +122,7 @@ def load(directory: Path) -> dict[str, Any]:
         "ms_per_query": {name: float("nan") if ms is None else ms for name, ms in config["ms_per_query"].items()},
         "baseline": config["baseline"],
         "config": config,
+        **_NO_TABLES,
         **{name: _table(directory / f"{name}.csv", index) for name, index in present.items()},
     }
 

@@ -55,7 +55,7 @@ def page(
 
     Parameters
     ----------
-    curve, token_curve : index k or tokens, one column per system; mean recall.
+    curve, token_curve : index k or tokens, one column per system; mean recall. Left out where empty.
     groups : "type", "hops" or "gold" -> index (group, system), column n, then means by metric.
     differences : columns query_id, question, system, score, baseline, difference.
     pairs : every pair of systems in the first metric, as `Comparison.pairs` has them; left out where None.
@@ -80,11 +80,11 @@ def page(
 
 def _figures(sheet: Sheet, curve: pd.DataFrame, token_curve: pd.DataFrame) -> dict[str, Any]:
     scales = {metric: sheet.scale(metric) for metric in sheet.metrics}
-    drawn = {
-        "bars": plots.bar_chart(sheet.scores, sheet.baseline, scales),
-        "curve": plots.recall_curve(curve, sheet.baseline),
-        "token_curve": plots.token_curve(token_curve, sheet.baseline),
-    }
+    drawn = {"bars": plots.bar_chart(sheet.scores, sheet.baseline, scales)}
+    if len(curve):
+        drawn["curve"] = plots.recall_curve(curve, sheet.baseline)
+    if len(token_curve):
+        drawn["token_curve"] = plots.token_curve(token_curve, sheet.baseline)
     return {name: plots.to_svg(figure, name) for name, figure in drawn.items()}
 
 

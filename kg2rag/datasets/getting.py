@@ -1,0 +1,156 @@
+"""A set, or a part of one that is reported -> its official file in a folder, from the hub, checked by what it comes to.
+
+`subsets/` has the ids of every reported part, and checksums of its questions and corpus as they are when loaded: they
+hold whatever the hub did to the file. A part whose corpus is not on the hub has its ids here and says what it needs.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from kg2rag.compute.files import new_folder
+from kg2rag.datasets import hotpotqa, hub, twowiki
+from kg2rag.datasets.registry import load, resolve
+from kg2rag.evaluation import described
+from kg2rag.text.nearest import unknown
+from kg2rag.text.records import DataError, sha256
+from kg2rag.types import QADataset
+
+Row = Mapping[str, object]
+SOURCE = "source.json"
+OFFICIAL: Mapping[str, tuple[Mapping[str, str], Callable[[Row], Row]]] = {
+    "musique": ({"validation": "musique_ans_v1.0_dev.jsonl", "train": "musique_ans_v1.0_train.jsonl"}, lambda row: row),
+    "hotpotqa": ({"validation": "hotpot_dev_distractor_v1.json", "train": "hotpot_train_v1.1.json"}, hotpotqa.from_hub),
+    "2wikimultihopqa": ({"validation": "dev.json", "train": "train.json"}, twowiki.from_hub),
+}
+"""Set -> its official file by split, and a row of the hub's copy as a record of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subset:
+    """A part of a set that README and docs report.
+
+    Attributes
+    ----------
+    dataset, options : what `load` takes beside the path.
+    ids : of its questions, in their order.
+    split, file : how the hub's copy gives it; None where it does not, and `needs` says what is needed.
+    questions, corpus : checksums of what is loaded.
+    """
+
+    dataset: str
+    about: str
+    ids: tuple[str, ...]
+    questions: str
+    corpus: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    split: str | None = None
+    file: str | None = None
+    needs: str = ""
+
+
+@cache
+def subsets() -> Mapping[str, Subset]:
+    """Name -> a reported part of a set."""
+    folder = resources.files("kg2rag.datasets") / "subsets"
+    listed: dict[str, dict[str, Any]] = tomllib.loads((folder / "subsets.toml").read_text(encoding="utf-8"))
+    ids = {name: tuple((folder / f"{name}.txt").read_text(encoding="utf-8").splitlines()) for name in listed}
+    return {name: Subset(ids=ids[name], **about) for name, about in listed.items()}
+
+
+def get(name: str, folder: str | Path, *, split: str | None = None, revision: str | None = None) -> Path:
+    """Bring a set into a folder: downloaded once, checked each time.
+
+    Parameters
+    ----------
+    name : a set of the hub ("musique", "hotpotqa", "2wikimultihopqa") or a reported part ("musique-100", …).
+    folder : the folder of the sets; this one lies in `folder / name`.
+    split : of a whole set; its default otherwise.
+    revision : the hub's branch, tag or commit; the one of the spec otherwise. What was read stands in source.json.
+
+    Returns
+    -------
+    The folder, for `load(..., path=...)`.
+
+    Raises
+    ------
+    ValueError : an unknown name, or a set that the hub does not give; it says where it is from.
+    DataError : what is there, or what the hub gave, is not what was reported, or has changed since it was got.
+    ConnectionError : the hub cannot be reached.
+    """
+    part = subsets().get(name)
+    if part is None and name not in OFFICIAL:
+        raise ValueError(unknown("set to get", name, (*OFFICIAL, *subsets())))
+    place = Path(folder) / name
+    if not place.is_dir():
+        _download(name, part, place, split, revision)
+    if part is not None:
+        require(name, load(part.dataset, path=place, **part.options))
+    elif sha256(place / _official(name, split)) != json.loads((place / SOURCE).read_text(encoding="utf-8"))["sha256"]:
+        raise DataError(f"{place / _official(name, split)} is not as it was got. Delete {place} and get it again.")
+    return place
+
+
+def require(name: str, data: QADataset) -> None:
+    """DataError: a set that was loaded is not the reported part of that name; it says in what they differ."""
+    part = subsets()[name]
+    missing = [id_ for id_ in part.ids if id_ not in {question.id for question in data.questions}]
+    if missing:
+        raise DataError(
+            f"{name}: {len(missing)} of the {len(part.ids)} reported questions are missing ({missing[0]!r})."
+        )
+    if data.corpus.fingerprint != part.corpus:
+        raise DataError(f"{name}: the {len(data.corpus)} passages are not those that were reported on.")
+    if described.questions(data) != part.questions:
+        raise DataError(f"{name}: order, texts, gold or answers of the questions are not those that were reported on.")
+
+
+def _download(name: str, part: Subset | None, place: Path, split: str | None, revision: str | None) -> None:
+    """Write the official file and where it is from; nothing is left where the hub's copy is another."""
+    if part is not None and (part.file is None or part.split is None):
+        raise ValueError(f"{name!r} is not given by the hub: put into {place} {part.needs}.")
+    dataset = name if part is None else part.dataset
+    spec, chosen = resolve(dataset), split if part is None else part.split
+    file = _official(name, chosen) if part is None else str(part.file)
+    rows, _, origin = hub.rows(spec, chosen, revision)
+    records = map(OFFICIAL[dataset][1], rows)
+    with new_folder(place) as made:
+        path = made / file
+        path.write_text(_text(records if part is None else _chosen(name, part, records), file), encoding="utf-8")
+        about = {"name": name, **origin, "file": file, "sha256": sha256(path), "licence": spec.licence}
+        (made / SOURCE).write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        if part is not None:
+            require(name, load(dataset, path=made, **part.options))
+
+
+def _chosen(name: str, part: Subset, records: Iterable[Row]) -> list[Row]:
+    """The records of a part, in its order."""
+    wanted = set(part.ids)
+    found = {str(record.get("id", record.get("_id"))): record for record in records}
+    missing = [id_ for id_ in part.ids if id_ not in found]
+    if missing:
+        raise DataError(f"{name}: the hub's copy lacks {len(missing)} of {len(wanted)} questions ({missing[0]!r}).")
+    return [found[id_] for id_ in part.ids]
+
+
+def _official(name: str, split: str | None) -> str:
+    """The name of a set's official file."""
+    files = OFFICIAL[name][0]
+    if split is not None and split not in files:
+        raise ValueError(f"Dataset {name!r} has no split {split!r}. It offers: {', '.join(files)}.")
+    return files[split or next(iter(files))]
+
+
+def _text(records: Iterable[Row], file: str) -> str:
+    """JSON as official files have it: a list, or a record a line."""
+    texts = (json.dumps(dict(record), ensure_ascii=False) for record in records)
+    if file.endswith(".jsonl"):
+        return "".join(f"{text}\n" for text in texts)
+    return "[" + ",\n".join(texts) + "]\n"

@@ -1,0 +1,35 @@
+"""Notebooks of public sets read them beside the checkout; without them they are skipped, and in CI fail."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+DATA = Path(os.environ.get("KG2RAG_SHARED", ROOT.parent / "shared")) / "data"
+PUBLIC = ("12_", "13_", "14_")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the notebooks that read public sets."""
+    for item in items:
+        if item.path.parent == ROOT / "notebooks" and item.path.name.startswith(PUBLIC):
+            item.add_marker(pytest.mark.realdata)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Tell a public set's notebook where the sets are, and no other: notebook 07 would run the whole ledger."""
+    monkeypatch = pytest.MonkeyPatch()
+    item.addfinalizer(monkeypatch.undo)
+    monkeypatch.delenv("KG2RAG_DATA", raising=False)
+    if not item.path.name.startswith(PUBLIC):
+        return
+    if DATA.is_dir():
+        monkeypatch.setenv("KG2RAG_DATA", str(DATA))
+        return
+    reason = f"{DATA} is missing: public sets are read only where they lie beside the checkout (KG2RAG_SHARED)."
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason)
+    pytest.skip(reason)

@@ -1,0 +1,163 @@
+"""Sets come from the hub into a folder once, and what is not what was reported is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from kg2rag import DataError
+from kg2rag.cli import app
+from kg2rag.datasets import DATASETS, HubCopy, get, getting, load, subsets
+from kg2rag.evaluation import described
+
+RESULTS = Path(__file__).resolve().parents[2] / "eval" / "results"
+Copy = Callable[..., Path]
+
+
+@pytest.fixture
+def hub_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Copy:
+    """Put rows where the hub's copy of a set is looked for."""
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")
+
+    def make(name: str, rows: list[dict[str, Any]], split: str = "validation") -> Path:
+        folder = tmp_path / f"copy-{name}"
+        folder.mkdir(exist_ok=True)
+        pq.write_table(pa.Table.from_pylist(rows), folder / f"{split}-00000-of-00001.parquet")
+        monkeypatch.setitem(DATASETS, name, replace(DATASETS[name], hub=HubCopy(str(folder))))
+        return folder
+
+    return make
+
+
+@pytest.fixture
+def part(musique: list[dict[str, Any]], write: Copy, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The first two questions of the little MuSiQue, as if they were reported, in the other order."""
+    chosen = musique[1::-1]
+    data = load("musique", path=write("musique.json", chosen))
+    about = {"questions": described.questions(data), "corpus": data.corpus.fingerprint}
+    ids = tuple(question.id for question in data.questions)
+    reported = getting.Subset(dataset="musique", about="two", ids=ids, split="validation", file="musique.json", **about)
+    monkeypatch.setattr(getting, "subsets", lambda: {"musique-2": reported})
+    return "musique-2"
+
+
+def test_a_reported_part_is_written_in_its_own_order(
+    part: str, musique: list[dict[str, Any]], hub_copy: Copy, tmp_path: Path
+) -> None:
+    hub_copy("musique", musique)
+    place = get(part, tmp_path / "sets")
+    data = load("musique", path=place)
+    assert tuple(question.id for question in data.questions) == getting.subsets()[part].ids
+    source = json.loads((place / "source.json").read_text())
+    assert (source["split"], source["file"], source["licence"]) == ("validation", "musique.json", "CC BY 4.0")
+
+
+def test_what_lies_there_is_checked_and_not_got_again(
+    part: str, musique: list[dict[str, Any]], hub_copy: Copy, tmp_path: Path
+) -> None:
+    folder = hub_copy("musique", musique)
+    place = get(part, tmp_path / "sets")
+    (folder / "validation-00000-of-00001.parquet").unlink()
+    assert get(part, tmp_path / "sets") == place
+    records = json.loads((place / "musique.json").read_text())
+    records[0]["answer"] = "another"
+    (place / "musique.json").write_text(json.dumps(records))
+    with pytest.raises(DataError, match="order, texts, gold or answers"):
+        get(part, tmp_path / "sets")
+    (place / "musique.json").write_text(json.dumps(records[:1]))
+    with pytest.raises(DataError, match="1 of the 2 reported questions are missing"):
+        get(part, tmp_path / "sets")
+
+
+def test_a_copy_that_lacks_a_question_or_has_other_texts_leaves_nothing(
+    part: str, musique: list[dict[str, Any]], hub_copy: Copy, tmp_path: Path
+) -> None:
+    hub_copy("musique", musique[1:])
+    with pytest.raises(DataError, match="the hub's copy lacks 1 of 2 questions"):
+        get(part, tmp_path / "sets")
+    changed = json.loads(json.dumps(musique))
+    changed[0]["paragraphs"][0]["paragraph_text"] += " More."
+    hub_copy("musique", changed)
+    with pytest.raises(DataError, match="passages are not those that were reported on"):
+        get(part, tmp_path / "sets")
+    assert list((tmp_path / "sets").iterdir()) == []
+
+
+def test_a_whole_set_is_the_official_file_with_its_checksum(
+    hotpot: list[dict[str, Any]], write: Copy, hub_copy: Copy, tmp_path: Path
+) -> None:
+    def columns(pairs: list[Any], first: str, second: str) -> dict[str, list[Any]]:
+        return {first: [pair[0] for pair in pairs], second: [pair[1] for pair in pairs]}
+
+    rows = [
+        {
+            **{key: value for key, value in record.items() if key != "_id"},
+            "id": record["_id"],
+            "supporting_facts": columns(record["supporting_facts"], "title", "sent_id"),
+            "context": columns(record["context"], "title", "sentences"),
+        }
+        for record in hotpot
+    ]
+    hub_copy("hotpotqa", rows)
+    place = get("hotpotqa", tmp_path / "sets")
+    assert load("hotpotqa", path=place).questions == load("hotpotqa", path=write("hotpot.json", hotpot)).questions
+    file = place / "hotpot_dev_distractor_v1.json"
+    file.write_text(file.read_text() + "\n")
+    with pytest.raises(DataError, match="is not as it was got"):
+        get("hotpotqa", tmp_path / "sets")
+
+
+def test_what_the_hub_does_not_give_says_what_it_needs(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"2wikimultihopqa_corpus\.json"):
+        get("2wiki-1000", tmp_path)
+    with pytest.raises(ValueError, match="Did you mean 'musique-100'"):
+        get("musique-101", tmp_path)
+    with pytest.raises(ValueError, match="has no split 'test'"):
+        get("musique", tmp_path, split="test")
+
+
+def test_the_command_lists_the_parts_and_wants_a_name() -> None:
+    found = CliRunner().invoke(app, ["datasets", "get", "--list"], env={"COLUMNS": "200"})
+    assert "musique-100" in found.output
+    assert "from the hub" in found.output
+    assert CliRunner().invoke(app, ["datasets", "get"]).exit_code != 0
+
+
+@pytest.mark.parametrize("name", ["musique-100", "hotpotqa-300", "2wiki-1000", "2wiki-kg-500", "cosqa-500"])
+def test_the_checksums_are_those_of_the_committed_results(name: str) -> None:
+    about = json.loads((RESULTS / name / "config.json").read_text())["data"]
+    part = subsets()[name]
+    assert (part.questions, part.corpus) == (about["questions_sha256"], about["corpus_fingerprint"])
+    assert len(part.ids) == about["questions"]
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize("name", ["musique-100", "hotpotqa-300"])
+def test_the_parts_come_out_of_the_copies_on_the_hub(
+    name: str, shared_data: Path, hub_copy: Copy, tmp_path: Path
+) -> None:
+    """Rows as the hub keeps them, from the official records; the corpus is made of the questions' paragraphs alone."""
+    part = subsets()[name]
+    [file] = [
+        shared_data / name / one
+        for one in ("musique.json", "hotpot_dev_distractor.json")
+        if (shared_data / name / one).is_file()
+    ]
+    records = json.loads(file.read_text(encoding="utf-8"))[::-1]
+    for record in records if part.dataset == "hotpotqa" else []:
+        record["id"] = record.pop("_id")
+        record["supporting_facts"] = dict(
+            zip(("title", "sent_id"), zip(*record["supporting_facts"], strict=True), strict=True)
+        )
+        record["context"] = dict(zip(("title", "sentences"), zip(*record["context"], strict=True), strict=True))
+    hub_copy(part.dataset, records, str(part.split))
+    assert get(name, tmp_path / "sets").is_dir()
+    assert get(name, shared_data) == shared_data / name
