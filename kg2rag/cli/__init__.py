@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from kg2rag.cli.answers import answer, context
 from kg2rag.cli.build import build
 from kg2rag.cli.compare import compare
 from kg2rag.cli.datasets import datasets_app, world
@@ -46,9 +47,11 @@ def options(
     """Options of `kg2rag` itself."""
 
 
+app.command()(answer)
 app.command()(build)
 app.command()(compare)
 app.command("compare-graphs")(compare_graphs)
+app.command()(context)
 app.command()(diagnose)
 app.command()(explain)
 app.command()(fit)

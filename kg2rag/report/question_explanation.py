@@ -80,7 +80,7 @@ def explain(systems: Mapping[str, Retriever], data: QADataset, question: str, *,
         raise ValueError("No system to explain. Name at least one.")
     if k < 1:
         raise ValueError(f"k must be at least 1, not {k}.")
-    known, query = _found(data, question)
+    known, query = find_question(data, question)
     rankings = {name: system.retrieve(query, max(k, len(data.corpus))) for name, system in systems.items()}
     return explain_rankings(rankings, data, known or Question("", query.text, gold={}), k=k)
 
@@ -105,7 +105,11 @@ def explain_rankings(
     return QuestionExplanation(question.text, explanations, tuple(question.gold), question.answers, question.id)
 
 
-def _found(data: QADataset, given: str) -> tuple[Question | None, Query]:
+def find_question(data: QADataset, given: str) -> tuple[Question | None, Query]:
+    """A question of the set by its id or text, and its query; a new query, with None, for any other text.
+
+    ValueError: what reads like an id (one word, no question mark) and is none.
+    """
     for named in ([question.id for question in data.questions], [question.text.strip() for question in data.questions]):
         if given.strip() in named:
             at = named.index(given.strip())

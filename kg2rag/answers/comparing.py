@@ -1,0 +1,126 @@
+"""Systems, a data set and a reader -> the answers that each system's contexts lead to, scored side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from kg2rag.answers.answer_metrics import Rules, check_rules
+from kg2rag.answers.answer_report import AnswerReport, score_answers
+from kg2rag.answers.assembly import TOKENS, assemble
+from kg2rag.answers.context import FormattedContext
+from kg2rag.answers.reader import Answers, Reader
+from kg2rag.knowledge import KnowledgeBase
+from kg2rag.retrievers.contract import Retriever
+from kg2rag.types import QADataset, at_least, require
+
+SHOWN = ("em", "f1")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AnswerComparison:
+    """What `compare_answers` found.
+
+    Attributes
+    ----------
+    contexts : system -> the context of each question, in their order. answers : system -> what the reader made of them.
+    reports : system -> its scores over the questions that it answered.
+    """
+
+    contexts: Mapping[str, Sequence[FormattedContext]]
+    answers: Mapping[str, Answers]
+    reports: Mapping[str, AnswerReport]
+
+    @property
+    def common(self) -> list[str]:
+        """The questions that every system answered, in order; the table is over these alone."""
+        first, *others = self.reports.values()
+        return [id_ for id_ in first.answered if all(id_ not in report.failed for report in others)]
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row a system: em, f1, each with the ends of its 95 % interval, questions, failed, tokens of a context."""
+        rows = {}
+        common = self.common
+        for name, report in self.reports.items():
+            scores = report.on(common).scores.set_index("metric")
+            row: dict[str, float | int] = {}
+            for metric in SHOWN:
+                row |= {metric: scores.loc[metric, "mean"]}
+                row |= {f"{metric}_{end}": scores.loc[metric, f"ci_{end}"] for end in ("low", "high")}
+            tokens = float(np.mean([context.tokens for context in self.contexts[name]]))
+            rows[name] = row | {"questions": len(common), "failed": report.n_failed, "tokens": tokens}
+        return pd.DataFrame.from_dict(rows, orient="index").rename_axis("system")
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a system and question: the answer or why there is none, its scores, the tokens of the context."""
+        frames = []
+        for name, report in self.reports.items():
+            tokens = [context.tokens for context in self.contexts[name]]
+            frames.append(report.per_question.assign(tokens=tokens).assign(system=name))
+        frame = pd.concat(frames, ignore_index=True)
+        return frame[["system", *(column for column in frame.columns if column != "system")]]
+
+    def save(self, folder: Path) -> None:
+        """Write `answers.csv` (the table), `answers.parquet` (every answer) and `contexts.parquet` (what was read)."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self.table.to_csv(folder / "answers.csv")
+        self.to_frame().to_parquet(folder / "answers.parquet", index=False)
+        rows = [
+            {"system": name, "query_id": id_, "tokens": context.tokens, "context": context.text}
+            for name, contexts in self.contexts.items()
+            for id_, context in zip(self.answers[name].outcomes, contexts, strict=True)
+        ]
+        pd.DataFrame(rows).to_parquet(folder / "contexts.parquet", index=False)
+
+    def __repr__(self) -> str:
+        return self.table.round(3).to_string()
+
+    def _repr_html_(self) -> str:
+        html: str = self.table.round(3).to_html()
+        return html
+
+
+def compare_answers(
+    systems: Mapping[str, Retriever],
+    data: QADataset,
+    kb: KnowledgeBase,
+    reader: Reader,
+    *,
+    k: int = 20,
+    tokens: int = TOKENS,
+    graph_tokens: int | None = None,
+    rules: Rules = "squad",
+    seed: int = 0,
+) -> AnswerComparison:
+    """Retrieve, write the contexts, let the reader answer, score.
+
+    Parameters
+    ----------
+    kb : what the systems search; the contexts are written from its corpus and graph.
+    k : hits of each query; those that fit are read.
+    tokens, graph_tokens : as in `assemble`.
+    rules : whose normalisation and F1: see `score_answer`. seed : of the bootstrap.
+
+    Raises
+    ------
+    ValueError : no system, a question without gold answers. CompletionError : the endpoint refuses key or model.
+    """
+    check_rules(rules)
+    require("k", k, int, at_least(1))
+    if not systems:
+        raise ValueError("No system to read for. Name at least one.")
+    if without := [question.id for question in data.questions if not question.answers]:
+        share = f"{len(without)} of {len(data.questions)} questions have no gold answer (first: {without[0]!r})"
+        raise ValueError(f"{data.name}: {share}. Answers can be scored for sets that have them.")
+    contexts, answers, reports = {}, {}, {}
+    for name, system in systems.items():
+        rankings = system.retrieve_batch(data.queries, k)
+        contexts[name] = assemble(kb, data.queries, rankings, tokens=tokens, graph_tokens=graph_tokens)
+        answers[name] = reader.read(data.queries, [context.text for context in contexts[name]])
+        reports[name] = score_answers(answers[name], data, rules=rules, seed=seed)
+    return AnswerComparison(contexts, answers, reports)
