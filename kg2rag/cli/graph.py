@@ -13,6 +13,7 @@ import typer
 from kg2rag.cli.options import (
     NAMES,
     DataOptions,
+    EncoderOptions,
     Graph,
     Limit,
     Seed,
@@ -66,6 +67,7 @@ def report_graph(
 @spread(dataset="bundled")
 def compare_graphs(
     data: DataOptions,
+    encoding: EncoderOptions,
     limit: Limit = None,
     graph: Annotated[list[str] | None, typer.Option("--graph", help="NAME=SOURCE; may be repeated.")] = None,
     systems: Annotated[str, typer.Option(help=NAMES.capitalize())] = "graph_augmented,expansion_queries",
@@ -94,7 +96,8 @@ def compare_graphs(
         if not (equals and name and source):
             raise ValueError(f"--graph {given!r}: write NAME=SOURCE, such as llm=openie:FILE.")
         sources[name] = source
-    kbs = {name: KnowledgeBase.build(questions.corpus, source) for name, source in sources.items()}
+    encoder = encoding.encoder()
+    kbs = {name: KnowledgeBase.build(questions.corpus, source, embedder=encoder) for name, source in sources.items()}
     shuffled = {f"{name}-shuffled": [kb.placebo(seed) for seed in range(placebo)] for name, kb in kbs.items()}
     first = next(iter(kbs.values()))
     changes: dict[str, dict[str, Any]] = parse_settings(settings or [])

@@ -22,6 +22,7 @@ from kg2rag.cli.completion import known_sets, known_systems, last_of
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from kg2rag.compute import Embedder
     from kg2rag.knowledge import KnowledgeBase
     from kg2rag.retrievers.contract import Retriever
     from kg2rag.types import Corpus, QADataset
@@ -80,13 +81,25 @@ class WorkerOptions:
 
 
 @dataclass(frozen=True)
-class SystemOptions:
-    """The options that name systems and what they run on."""
+class EncoderOptions:
+    """The options of the encoder."""
 
-    graph: Graph = "mentions"
     embedder: Annotated[str | None, typer.Option(help=EMBEDDERS)] = None
     dtype: Annotated[str, typer.Option(help="auto, bfloat16 or float32; on a GPU also float16.")] = "auto"
     device: Annotated[str, typer.Option(help="cpu, cuda (every GPU), auto, or such as cuda:0,cuda:1.")] = "cpu"
+
+    def encoder(self) -> Embedder:
+        """The encoder; ValueError for a name, format or device that there is not."""
+        from kg2rag.compute import DEFAULT_MODEL, embedder_named
+
+        return embedder_named(self.embedder or DEFAULT_MODEL, dtype=self.dtype, device=self.device)
+
+
+@dataclass(frozen=True)
+class SystemOptions(EncoderOptions):
+    """The options that name systems and what they run on."""
+
+    graph: Graph = "mentions"
     systems: Annotated[
         str,
         typer.Option(
@@ -97,12 +110,10 @@ class SystemOptions:
 
     def build(self, corpus: Corpus) -> tuple[KnowledgeBase, dict[str, Retriever]]:
         """The knowledge base over a corpus, and the systems by name."""
-        from kg2rag.compute import DEFAULT_MODEL, embedder_named
         from kg2rag.knowledge import KnowledgeBase
         from kg2rag.retrievers.systems import CORE, build_all
 
-        encoder = embedder_named(self.embedder or DEFAULT_MODEL, dtype=self.dtype, device=self.device)
-        kb = KnowledgeBase.build(corpus, self.graph, embedder=encoder)
+        kb = KnowledgeBase.build(corpus, self.graph, embedder=self.encoder())
         named = {"core": CORE, "all": None}
         wanted = named[self.systems] if self.systems in named else split_names(self.systems)
         return kb, build_all(kb, wanted, parse_settings(self.settings or []))

@@ -174,6 +174,13 @@ def test_settings_reach_the_systems_over_every_graph(tmp_path: Path) -> None:
         run("compare-graphs", *COMMON, *asked, "--set", "mention_pr.damping=0.3", "--out", str(tmp_path / "none"))
 
 
+def test_graphs_are_compared_on_the_encoder_that_is_named(tmp_path: Path) -> None:
+    asked = ("--graph", "mentions=mentions", "--systems", "expansion_queries", "--placebo", "0", "--dtype", "float32")
+    run("compare-graphs", *COMMON, *asked, "--out", str(tmp_path))
+    knowledge = json.loads((tmp_path / "config.json").read_text())["knowledge"]
+    assert [kb["encoder"]["dtype"] for kb in knowledge] == ["float32"]
+
+
 def test_variants_of_one_system_stand_side_by_side(tmp_path: Path) -> None:
     run("compare", *COMMON, "--systems", "a=bm25,b=bm25", "--set", "b.k1=0.1", "--out", str(tmp_path))
     config = json.loads((tmp_path / "config.json").read_text())
