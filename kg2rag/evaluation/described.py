@@ -19,8 +19,8 @@ from kg2rag.text.records import sha256
 from kg2rag.types import QADataset
 
 NO_DIFFERENCE = (
-    "started seconds ms_per_query load_average command batch_size threads blas graphs fingerprint"  # of a configuration
-).split()
+    "started seconds ms_per_query load_average command batch_size threads blas graphs graph_use fingerprint"
+).split()  # of a configuration
 
 
 def parameters(value: object) -> Any:

@@ -195,7 +195,22 @@ def notes(sheet: Sheet) -> list[str]:
         *([seeds] if repeated else []),
         *(f"{LARGER} {name} returns {text}." for name, text in sheet.larger.items()),
         *(f"{name}: {text}." for name, text in sheet.config.get("remarks", {}).items()),
+        *_graph_use(sheet.config.get("graph_use", {})),
     ]
+
+
+def _graph_use(used: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """How often systems that add a graph to a text search gained by it, and why not otherwise."""
+    return [
+        f"{name}: the graph brought a new passage into the first 10 for {_percent(use['brought'])} of the questions"
+        + "".join(f"; not used for {_percent(share)}: {reason}" for reason, share in use["skipped"].items())
+        + "."
+        for name, use in used.items()
+    ]
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
 
 
 def _vectors(knowledge: Sequence[Mapping[str, Any]]) -> list[str]:
