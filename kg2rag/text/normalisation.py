@@ -13,7 +13,7 @@ _ABBREVIATION = re.compile(
     r"(?:^|[\s(])(?:Mr|Mrs|Ms|Dr|St|Sr|Jr|Prof|Gen|Col|Lt|Sgt|Capt|Rev|Hon|No|vs|c|ca|b|d|cf|[A-Z])\.$"
 )
 _LONGEST_ABBREVIATION = len(" Prof.")
-_BRACKETED = re.compile(r"\s*\([^()]*\)\s*$")
+_BRACKETED = re.compile(r"(?<!\s)\s*+\([^()]*\)\s*$")
 
 
 def normalise(name: str) -> str:
@@ -61,11 +61,13 @@ def split_sentences(text: str) -> list[str]:
     >>> split_sentences("Mr. T. Smith left. He was 40! Why?")
     ['Mr. T. Smith left.', 'He was 40!', 'Why?']
     """
-    sentences: list[str] = []
+    sentences: list[list[str]] = []
+    end = ""  # of the last sentence: a search reads all of what it is given, and joining it again would copy it
     for piece in _SENTENCE_END.split(text.strip()):
-        # Looking at the end alone: a search reads all of what it is given.
-        if sentences and _ABBREVIATION.search(sentences[-1], max(0, len(sentences[-1]) - _LONGEST_ABBREVIATION)):
-            sentences[-1] = f"{sentences[-1]} {piece}"
+        if sentences and _ABBREVIATION.search(end):
+            sentences[-1].append(piece)
+            end = f"{end} {piece}"[-_LONGEST_ABBREVIATION:]
         elif piece:
-            sentences.append(piece)
-    return sentences
+            sentences.append([piece])
+            end = piece[-_LONGEST_ABBREVIATION:]
+    return [" ".join(pieces) for pieces in sentences]

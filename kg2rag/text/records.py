@@ -212,11 +212,11 @@ def read_parquet(file: Path) -> pa.Table:
     try:
         table = pq.ParquetFile(file, page_checksum_verification=True).read()
         table.validate(full=True)  # a damaged page may hold lengths that lie outside of it, or bytes that are no UTF-8
-    except (pa.ArrowException, OSError) as error:
+        names = table.column_names
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         if isinstance(error, FileNotFoundError):
             raise
         raise DataError(f"{file}: no Parquet file ({str(error).splitlines()[0]}).") from None
-    names = table.column_names
     if twice := [name for name in names if names.count(name) > 1]:
         raise DataError(f"{file}: column {twice[0]!r} is there twice. Each needs a name of its own.")
     return table

@@ -6,7 +6,7 @@ import hashlib
 import json
 import tempfile
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import networkx as nx
@@ -388,31 +388,29 @@ def comparison() -> Files:
 
 
 def sweep_results() -> Files:
-    def write(folder: Path) -> None:
-        results = ResultsFolder(folder, schema(["recall@5"]), {"k": 20})
-        results.begin({"name": "tiny", "objective": "recall@5"})
-        for number, id_ in enumerate(("aa", "bb")):
-            columns = {"number": [0, 0], "id": [id_] * 2, "system": ["dense"] * 2, "setting": ["pooled"] * 2}
-            columns |= {"graph": ["mentions"] * 2, "encoder": ["e"] * 2, "parameters": [f'{{"k": {number}}}'] * 2}
-            columns |= {"about": ["Dense()"] * 2, "error": [None] * 2, "query_id": ["q1", "q2"], "type": [""] * 2}
-            columns |= {"hops": [None] * 2, "split": ["dev", "test"], "tokens": [3, 4], "recall@5": [0.5, 1.0]}
-            results.add(pa.table(columns, results.schema), 1.5, 2.5)
-        results.assemble(["aa", "bb"], done=True)
-
-    return written(write)
+    return written(partial(_sweep, stopped=False))
 
 
 def sweep_parts() -> Files:
-    """The folder of a sweep that was stopped: one configuration assembled, another in `parts`."""
-    files = sweep_results()
-    table = pq.read_table(pa.BufferReader(files["results.parquet"])).slice(0, 2)
-    about = {b"kg2rag": json.dumps({"ms_per_query": 1.0, "seconds": 2.0}).encode()}
-    columns = table.set_column(1, "id", pa.array(["cc", "cc"])).replace_schema_metadata(about)
+    """The folder of a sweep that was stopped: two configurations assembled, another in `parts`."""
+    return written(partial(_sweep, stopped=True))
 
-    def write(folder: Path) -> None:
-        pq.write_table(columns, folder / "cc.parquet")
 
-    return files | {f"parts/{name}": data for name, data in written(write).items()}
+def _sweep(folder: Path, stopped: bool) -> None:
+    results = ResultsFolder(folder, schema(["recall@5"]), {"k": 20})
+    results.begin({"name": "tiny", "objective": "recall@5"})
+    for number, id_ in enumerate(("aa", "bb", "cc") if stopped else ("aa", "bb")):
+        columns = {"number": [0, 0], "id": [id_] * 2, "system": ["dense"] * 2, "setting": ["pooled"] * 2}
+        columns |= {"graph": ["mentions"] * 2, "encoder": ["e"] * 2, "parameters": [f'{{"k": {number}}}'] * 2}
+        columns |= {"about": ["Dense()"] * 2, "error": [None] * 2, "query_id": ["q1", "q2"], "type": [""] * 2}
+        columns |= {"hops": [None] * 2, "split": ["dev", "test"], "tokens": [3, 4], "recall@5": [0.5, 1.0]}
+        if id_ == "cc":
+            results.assemble(["aa", "bb"])
+            for part in (folder / "parts").iterdir():
+                part.unlink()
+        results.add(pa.table(columns, results.schema), 1.5, 2.5)
+    if not stopped:
+        results.assemble(["aa", "bb"], done=True)
 
 
 def store() -> Files:

@@ -183,6 +183,14 @@ def test_what_goes_wrong_in_reading_is_an_error_of_ours_that_names_the_file() ->
         raise TypeError("a mistake in the code")
 
 
+def test_a_column_whose_name_is_no_text_is_a_damaged_file(tmp_path: Path) -> None:
+    file = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"name": ["one"]}), file, store_schema=False)
+    file.write_bytes(file.read_bytes().replace(b"name", b"n\xe1me"))
+    with pytest.raises(DataError, match=r"a\.parquet: no Parquet file"):
+        read_parquet(file)
+
+
 def test_a_damaged_page_of_a_parquet_file_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "a.parquet"
     pq.write_table(

@@ -2,7 +2,8 @@
 
 While a sweep runs, each configuration is a file of its own in `parts/`, written atomically; `results.parquet` is
 assembled from them, one row group a configuration, in the order of the sweep, every few seconds and at the end, when
-`parts/` is removed. Timings, which differ between runs, are in `timings.csv`; what all scores share, in `sweep.json`.
+`parts/` is removed. Timings, which differ between runs, are in `timings.csv`, with a checksum of each line; what all
+scores share, in `sweep.json`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -45,6 +47,7 @@ COLUMNS = (
 null scores. `tokens` are those of the hits that the objective reads."""
 _META = b"kg2rag"
 TIMES = ("ms_per_query", "seconds")
+CHECK = "crc32"
 AGAIN = "Run the sweep again, into another folder, or restore the files that it wrote."
 
 
@@ -84,7 +87,7 @@ class ResultsFolder:
                 self._read_results()
         for part in sorted(self._parts.glob("*.parquet")):
             with reading(part, AGAIN):
-                rows = checked(read_parquet(part), part)
+                rows = self._mine(part)
                 if rows["id"].unique().to_pylist() != [part.stem]:
                     raise DataError(f"{part}: its rows are not those of configuration {part.stem}. {AGAIN}")
                 self._note(rows, pq.read_schema(part))
@@ -99,9 +102,11 @@ class ResultsFolder:
 
     def add(self, table: pa.Table, ms_per_query: float, seconds: float) -> None:
         """Keep one configuration; from here on it is finished."""
-        meta = json.dumps({"ms_per_query": ms_per_query, "seconds": seconds})
+        id_ = table["id"][0].as_py()
+        times = {"ms_per_query": ms_per_query, "seconds": seconds}
+        meta = json.dumps({**times, CHECK: checksum(id_, *map(str, times.values()))})
         marked = table.replace_schema_metadata({_META: meta.encode()})
-        write(self._parts / f"{table['id'][0].as_py()}.parquet", _parquet([marked], marked.schema))
+        write(self._parts / f"{id_}.parquet", _parquet([marked], marked.schema))
         self._note(marked, marked.schema)
 
     def table(self, id_: str) -> pa.Table:
@@ -126,8 +131,9 @@ class ResultsFolder:
             column = pa.array([number] * len(table), pa.int32())
             tables.append(table.set_column(0, "number", column).replace_schema_metadata(schema.metadata))
         write(self.path / RESULTS, _parquet(tables, schema))
-        lines = ["{},{:.4f},{:.4f}\n".format(id_, *self.timings[id_]) for id_ in ready]
-        write(self.path / TIMINGS, "".join(["id,ms_per_query,seconds\n", *lines]).encode())
+        lines = [[id_, *(f"{value:.4f}" for value in self.timings[id_])] for id_ in ready]
+        rows = [["id", *TIMES, CHECK], *([*line, checksum(*line)] for line in lines)]
+        write(self.path / TIMINGS, "".join(",".join(row) + "\n" for row in rows).encode())
         self._row_group = {id_: i for i, id_ in enumerate(ready)}
         if done:
             for part in self._parts.glob("*.parquet"):
@@ -149,7 +155,7 @@ class ResultsFolder:
                 )
 
     def _read_results(self) -> None:
-        checked(read_parquet(self.path / RESULTS), self.path / RESULTS)
+        self._mine(self.path / RESULTS)
         file = pq.ParquetFile(self.path / RESULTS)
         for i in range(file.num_row_groups):
             rows = file.read_row_group(i, columns=["id", "error"])
@@ -161,12 +167,22 @@ class ResultsFolder:
         for id_ in self.errors:
             self.timings.setdefault(id_, (float("nan"), float("nan")))
 
+    def _mine(self, file: Path) -> pa.Table:
+        rows = checked(read_parquet(file), file)
+        if rows.schema.names != self.schema.names:
+            metrics = quote(rows.schema.names[len(COLUMNS) :])
+            raise DataError(f"{file}: its metrics are {metrics}, not those of the sweep. {AGAIN}")
+        return rows
+
     def _note(self, rows: pa.Table, schema: pa.Schema | None) -> None:
         id_ = rows["id"][0].as_py()
         self.errors[id_] = rows["error"][0].as_py() or ""
         if schema is not None:
             timing = json.loads(schema.metadata[_META])
-            self.timings[id_] = float(timing["ms_per_query"]), float(timing["seconds"])
+            ms, seconds = (timing[name] for name in TIMES)
+            if timing.get(CHECK) not in (None, checksum(id_, str(ms), str(seconds))):
+                raise DataError(f"the timings of {id_}, {ms} and {seconds}, do not match their checksum. {AGAIN}")
+            self.timings[id_] = float(ms), float(seconds)
 
 
 def read_about(folder: Path) -> dict[str, Any]:
@@ -179,7 +195,7 @@ def read_about(folder: Path) -> dict[str, Any]:
 
 
 def read_timings(file: Path) -> pd.DataFrame:
-    """By id: ms_per_query, seconds; each id once."""
+    """By id: ms_per_query, seconds; each id once. Lines without a checksum are of an earlier version."""
     import pandas as pd
 
     rows: dict[str, tuple[float, float]] = {}
@@ -188,8 +204,15 @@ def read_timings(file: Path) -> pd.DataFrame:
             id_, ms, seconds = (str(row[name]) for name in ("id", *TIMES))
             if id_ in rows:
                 wrong(file, number, "id", id_, "an id of its own")
+            if len(row) != 1 + len(TIMES) and row.get(CHECK) != checksum(id_, ms, seconds):
+                wrong(file, number, CHECK, row.get(CHECK), f"{checksum(id_, ms, seconds)}, that of the line")
             rows[id_] = float(ms), float(seconds)
     return pd.DataFrame.from_dict(rows, orient="index", columns=list(TIMES), dtype=float).rename_axis("id")
+
+
+def checksum(*values: str) -> str:
+    """CRC-32 of the values of a line, in hexadecimal: it notices any flipped bit."""
+    return f"{crc32(','.join(values).encode()):08x}"
 
 
 def checked(table: pa.Table, file: Path) -> pa.Table:

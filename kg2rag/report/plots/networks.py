@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kg2rag.report.plots.marks import GREY, PALETTE
-from kg2rag.report.plots.style import INK
+from kg2rag.report.plots.style import INK, figure
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -40,16 +40,15 @@ def network(
     ValueError : a graph of more than 80 nodes, of which no picture can be read; draw a neighbourhood of it.
     """
     import networkx as nx
-    from matplotlib.figure import Figure
 
     if len(graph) > 80:
         raise ValueError(f"A picture of {len(graph)} nodes cannot be read: draw graph.ego(entity, limit=20).")
-    figure = Figure(figsize=size, layout="constrained")
-    axis = figure.subplots()
+    picture = figure(size[1], size[0])
+    axis = picture.subplots()
     axis.set_axis_off()
     if not len(graph):
         axis.text(0.5, 0.5, "an empty graph", ha="center", va="center", color=GREY)
-        return figure
+        return picture
     arrows = _joined(graph)
     places = nx.spring_layout(nx.Graph(graph), seed=seed, k=1.6 / len(graph) ** 0.5, iterations=200)
     for (head, tail), (names, strength) in arrows.items():
@@ -61,7 +60,7 @@ def network(
         around = [places[other] - place for other in set(nx.all_neighbors(graph, node)) - {node}]
         _label(axis, place, str(node), around, weight="bold" if stands_out else "normal")
     axis.margins(0.16, 0.08)
-    return figure
+    return picture
 
 
 def _joined(graph: nx.Graph) -> dict[tuple[Any, Any], tuple[list[str], float]]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
@@ -31,11 +33,35 @@ def bare(axis: Axes, *, edge: bool = True) -> None:
     axis.patch.set_alpha(0)
 
 
-def figure(height: float, **given: Any) -> Figure:
-    """An empty figure of the common width; heights are in inches."""
+def figure(height: float, width: float = WIDTH, **given: Any) -> Figure:
+    """An empty figure, of the common width where no other is given; in inches. What is written in it is no formula."""
+    return _plain_figure()(figsize=(width, height), **{"layout": "constrained", **given})
+
+
+@cache
+def _plain_figure() -> type[Figure]:
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(WIDTH, height), **{"layout": "constrained", **given})
+    class PlainFigure(Figure):
+        """One whose texts show their dollar signs: names are not TeX."""
+
+        def draw(self, renderer: Any) -> None:
+            with without_formulas(self):
+                super().draw(renderer)
+
+    return PlainFigure
+
+
+@contextmanager
+def without_formulas(figure: Figure) -> Iterator[None]:
+    """A block in which nothing in a figure is read as TeX, whatever dollar signs it has."""
+    from matplotlib import rc_context
+    from matplotlib.text import Text
+
+    for text in figure.findobj(Text):
+        text.set_parse_math(False)
+    with rc_context({"text.parse_math": False}):  # ticks are made while they are drawn
+        yield
 
 
 def panels(names: Sequence[str], across: int, row: float, above: float = 0) -> tuple[Figure, list[Axes]]:
@@ -59,7 +85,8 @@ def to_svg(figure: Figure, name: str) -> Markup:
     from matplotlib import rc_context
 
     buffer = StringIO()
-    with rc_context({"svg.hashsalt": "kg2rag", "svg.fonttype": "none", "font.family": "DejaVu Sans"}):
+    style = {"svg.hashsalt": "kg2rag", "svg.fonttype": "none", "font.family": "DejaVu Sans"}
+    with rc_context(style), without_formulas(figure):
         figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     svg = buffer.getvalue()
     svg = svg[svg.index("<svg") :].strip()
