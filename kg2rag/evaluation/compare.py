@@ -18,6 +18,7 @@ from kg2rag.evaluation import described, provenance
 from kg2rag.evaluation.budgets import PassageTokens, returned_sizes
 from kg2rag.evaluation.comparison import Comparison, Inputs
 from kg2rag.evaluation.curves import depth_curve, depths_below, token_curve
+from kg2rag.evaluation.graph_use import graph_use
 from kg2rag.evaluation.graphs import Strategy, over_graphs
 from kg2rag.evaluation.metric_names import DEFAULT_METRICS, Metric, Metrics, own_functions, parse_metrics
 from kg2rag.evaluation.metrics import checked_scores
@@ -126,6 +127,7 @@ def compare(
         "graph_unread": unread,
         "seeds": {name: list(map(repr, alike)) for name, alike in repeated.items() if len(alike) > 1},
         "remarks": remarks(first),
+        "graph_use": graph_use({name: alike[0] for name, alike in runs.items()}),
         "metrics": [metric.name for metric in parsed],
         **own_functions(parsed),
         "k": k,

@@ -20,7 +20,8 @@ from kg2rag.text.records import sha256
 from kg2rag.types import QADataset
 
 NO_DIFFERENCE = (  # of a configuration
-    "started seconds ms_per_query load_average command batch_size threads blas graphs graph_unread fingerprint"
+    "started seconds ms_per_query load_average command batch_size threads blas graphs graph_unread graph_use "
+    "fingerprint"
 ).split()
 
 

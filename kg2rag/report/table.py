@@ -191,6 +191,7 @@ def notes(sheet: Sheet) -> list[str]:
         *(f"{LARGER} {name} returns {text}." for name, text in sheet.larger.items()),
         *(f"{name}: {text}." for name, text in sheet.config.get("remarks", {}).items()),
         *_unread(sheet.config.get("graph_unread", {})),
+        *_graph_use(sheet.config.get("graph_use", {})),
     ]
 
 
@@ -203,6 +204,20 @@ def _unread(systems: Mapping[str, Sequence[str]]) -> list[str]:
         f"{', '.join(names)}: without the graph, {graph}, of which nothing was read."
         for graph, names in together.items()
     ]
+
+
+def _graph_use(used: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """How often systems that add a graph to a text search gained by it, and why not otherwise."""
+    return [
+        f"{name}: the graph brought a new passage into the first 10 for {_percent(use['brought'])} of the questions"
+        + "".join(f"; not used for {_percent(share)}: {reason}" for reason, share in use["skipped"].items())
+        + "."
+        for name, use in used.items()
+    ]
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
 
 
 def _signs(sheet: Sheet) -> Iterator[str]:

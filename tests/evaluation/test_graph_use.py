@@ -1,0 +1,79 @@
+"""How often the graph added something, counted by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import kg2rag
+from kg2rag import BM25, ConfidenceGated, Dense, ExpansionQueries, KnowledgeBase, MentionPPR
+from kg2rag.evaluation.graph_use import graph_use
+from kg2rag.retrievers.fusion import fuse_rankings
+from kg2rag.retrievers.systems import build
+from kg2rag.types import Ranking, arithmetic, rank
+
+IDS = [f"p{i}" for i in range(30)]
+
+
+def ranking(*stages: int, note: str = "", fused: bool = False) -> Ranking:
+    """Hits of stage 0, "text", and 1, "graph", in this order."""
+    n = len(stages)
+    parts = {"text rank": np.array([math.nan if stage else 1.0 for stage in stages])} if fused else {}
+    return rank(
+        "q",
+        np.arange(n),
+        np.arange(n, 0, -1.0),
+        IDS,
+        n,
+        stages=("text", "graph"),
+        stage_codes=np.array(stages),
+        score_parts=parts,
+        metadata=arithmetic("x", {"text": "dense", "graph": "graph"}) | ({"note": note} if note else {}),
+    )
+
+
+def test_a_passage_of_the_graph_counts_among_the_first_ten_hits_alone() -> None:
+    late, early = ranking(*[0] * 10, 1), ranking(*[0] * 9, 1)
+    assert graph_use({"a": [late, early, early, early]})["a"]["brought"] == 0.75
+
+
+def test_reasons_are_shares_of_all_questions_the_most_frequent_first() -> None:
+    rankings = [ranking(0, note="rare"), ranking(0, note="often"), ranking(0, note="often"), ranking(0, 1)]
+    assert graph_use({"a": rankings}) == {"a": {"brought": 0.25, "skipped": {"often": 0.5, "rare": 0.25}}}
+
+
+def test_a_hit_that_text_found_too_is_not_new_whichever_gave_more() -> None:
+    def of(stage: str, rows: list[int]) -> Ranking:
+        scores = np.arange(len(rows), 0, -1.0)
+        return rank("q", np.array(rows), scores, IDS, 9, stages=(stage,), metadata=arithmetic("x", stage))
+
+    known = fuse_rankings([of("dense", [0, 1, 2]), of("graph", [2, 1])], (1.0, 1.0), 10)
+    fresh = fuse_rankings([of("dense", [0, 1, 2]), of("graph", [5])], (1.0, 1.0), 10)
+    assert graph_use({"a": [known]})["a"]["brought"] == 0
+    assert graph_use({"a": [known, fresh]})["a"]["brought"] == 0.5
+
+
+def test_a_comparison_says_how_often_each_system_used_the_graph_and_why_not() -> None:
+    data = kg2rag.load("bundled", limit=12)
+    kb = KnowledgeBase.build(data.corpus)
+    systems = {
+        "dense": Dense(kb),
+        "bm25": BM25(kb),
+        "ppr": MentionPPR(kb),
+        "gated": ConfidenceGated(kb),
+        "shut": ConfidenceGated(kb, min_confidence=1.0),
+        "augmented": build("graph_augmented", kb),
+        "expanded": ExpansionQueries(kb),
+    }
+    result = kg2rag.compare(systems, data, metrics=["recall@5"], progress=False)
+    use = result.config["graph_use"]
+    assert set(use) == {"ppr", "gated", "shut", "augmented", "expanded"}
+    named = 1 - use["gated"]["skipped"].get("the query names no entity of the graph", 0)
+    assert use["shut"]["brought"] == 0
+    assert use["shut"]["skipped"]["confidence below 1"] == pytest.approx(named, abs=1e-6)
+    assert (
+        f"augmented: the graph brought a new passage into the first 10 for {100 * use['augmented']['brought']:.1f} %"
+        in (result.to_html())
+    )
