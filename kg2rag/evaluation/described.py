@@ -19,10 +19,10 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.text.records import sha256
 from kg2rag.types import QADataset
 
-NO_DIFFERENCE = (
+NO_DIFFERENCE = (  # of a configuration
     "started seconds ms_per_query load_average command batch_size threads blas graphs graph_unread graph_use "
     "fingerprint"
-).split()  # of a configuration
+).split()
 
 
 def parameters(value: object) -> Any:

@@ -206,6 +206,20 @@ def _unread(systems: Mapping[str, Sequence[str]]) -> list[str]:
     ]
 
 
+def _graph_use(used: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """How often systems that add a graph to a text search gained by it, and why not otherwise."""
+    return [
+        f"{name}: the graph brought a new passage into the first 10 for {_percent(use['brought'])} of the questions"
+        + "".join(f"; not used for {_percent(share)}: {reason}" for reason, share in use["skipped"].items())
+        + "."
+        for name, use in used.items()
+    ]
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
 def _signs(sheet: Sheet) -> Iterator[str]:
     """What the signs mean that the table has, and why others are missing that a reader may look for."""
     if len(sheet.systems) < 2:
