@@ -1,4 +1,4 @@
-"""The tables of `eval/kinds.py`, `eval/reach.py` and `eval/weights.py` -> tables of Markdown."""
+"""The tables of `eval/kinds.py`, `query_kinds.py`, `reach.py` and `weights.py` -> tables of Markdown."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from page_data import Results
 
 from kg2rag.evaluation.placebo import against_placebo
 from kg2rag.report import stars
+from kg2rag.retrievers.dynamic_hybrid.analysis import TYPES
 
 HOPS = {"several": "several hops", "single": "a single hop"}
 CAUSES = {
@@ -23,6 +24,12 @@ CAUSES = {
     "word": "another naming word",
     "nothing": "nothing",
     "all": "all",
+}
+HALVES = {
+    ("dev", "before"): "seen, before",
+    ("dev", "after"): "seen, now",
+    ("test", "before"): "held out, before",
+    ("test", "after"): "held out, now",
 }
 REACHED = {"musique-100": "MuSiQue", "hotpotqa-train": "HotpotQA train"}
 WEIGHTS = {
@@ -46,6 +53,22 @@ def kinds(results: Results) -> str:
         if row["number"]
     ]
     return markdown(["questions of", "sub-phrases", "number", *orders], rows, words=2)
+
+
+def query_kinds(results: Results) -> str:
+    """One row a kind of query: how many of each half the rules before and now recognise."""
+    found = results.table("query_kinds").set_index(["split", "kind", "rules"])
+    rows = [
+        [
+            kind,
+            *(
+                f"{found.loc[(split, kind, rules), 'right']} of {found.loc[(split, kind, rules), 'n']}"
+                for split, rules in HALVES
+            ),
+        ]
+        for kind in (*TYPES, "all")
+    ]
+    return markdown(["kind", *HALVES.values()], rows, words=1)
 
 
 def reach(results: Results) -> str:

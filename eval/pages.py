@@ -103,6 +103,7 @@ def tables(results: Results) -> dict[str, Table]:
         "scale": lambda name: measured[known("table of scale", name, measured)](scaling.read(MEASURED)),
         "forecast": lambda name: forecasts[known("forecast", name, forecasts)]() + "\n",
         "kinds": lambda _: page_tables.kinds(results),
+        "query_kinds": lambda _: page_tables.query_kinds(results),
         "reach": lambda _: page_tables.reach(results),
         "ledger": ledger_pages.table,
         "weights": lambda side: page_tables.weights(results, side),

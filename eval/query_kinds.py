@@ -54,13 +54,17 @@ def recognised(labelled: pd.DataFrame) -> list[str]:
 
 
 def table(labelled: pd.DataFrame, found: Sequence[str], rules: str) -> pd.DataFrame:
-    """One row for each split and kind: rules, split, kind, n, right, then how many were taken for each type."""
+    """One row for each split and kind, and "all" kinds: how many are right, how many were taken for each type."""
     counted = labelled.assign(found=list(found))
+    groups = [
+        *counted.groupby(["split", "kind"]),
+        *(((split, "all"), part) for split, part in counted.groupby("split")),
+    ]
     rows = []
-    for (split, kind), group in counted.groupby(["split", "kind"]):
-        taken = {f"as_{name}": int((group["found"] == name).sum()) for name in TYPES}
+    for (split, kind), group in groups:
         about = {"rules": rules, "split": split, "kind": kind, "n": len(group)}
-        rows.append(about | {"right": taken[f"as_{kind}"]} | taken)
+        right = {"right": int((group["found"] == group["kind"]).sum())}
+        rows.append(about | right | {f"as_{name}": int((group["found"] == name).sum()) for name in TYPES})
     return pd.DataFrame(rows)
 
 
@@ -77,8 +81,6 @@ def main(
         typer.echo(dev[["kind", "found", "query"]].to_string(index=False))
     made = table(labelled, found, rules)
     typer.echo(made.to_string(index=False))
-    for split, group in made.groupby("split"):
-        typer.echo(f"{split}: {group['right'].sum()} of {group['n'].sum()}")
     if out is not None:
         before = pd.read_csv(out) if out.exists() else made.iloc[:0]
         pd.concat([before[before["rules"] != rules], made]).to_csv(out, index=False)

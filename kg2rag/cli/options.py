@@ -7,7 +7,6 @@ options of the command, so that `--help` lists each.
 from __future__ import annotations
 
 import inspect
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, is_dataclass
@@ -163,16 +162,15 @@ def split_names(text: str) -> list[str]:
 
 def parse_settings(given: Sequence[str]) -> dict[str, dict[str, object]]:
     """["bm25.k1=1.2"] -> {"bm25": {"k1": 1.2}}; values are JSON where they can be read as such, text otherwise."""
+    from kg2rag.types import read_value
+
     settings: dict[str, dict[str, object]] = {}
     for setting in given:
         target, equals, value = setting.partition("=")
         system, dot, parameter = target.partition(".")
         if not (equals and dot and system and parameter):
             raise ValueError(f"--set {setting!r}: write system.parameter=value, such as bm25.k1=1.2.")
-        try:
-            settings.setdefault(system, {})[parameter] = json.loads(value)
-        except json.JSONDecodeError:
-            settings.setdefault(system, {})[parameter] = value
+        settings.setdefault(system, {})[parameter] = read_value(value)
     return settings
 
 

@@ -29,10 +29,11 @@ from kg2rag.knowledge import KnowledgeBase, LexicalSettings, Neighbour
 from kg2rag.knowledge.graph.components import Components
 from kg2rag.knowledge.graph.neighbourhood import Hops
 from kg2rag.knowledge.graph.paths import TriplePaths
+from kg2rag.retrievers import linking
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import Dense
-from kg2rag.retrievers.linking.linkers import Link, PhraseLinker
+from kg2rag.retrievers.linking.linkers import Link, Linker, linked_by
 from kg2rag.types import (
     Count,
     FloatArray,
@@ -72,6 +73,7 @@ class ConfidenceGated(Retriever):
         is 1, as in the design.
     vector : False where there is no vector index: BM25, squashed, takes the cosine's place.
     use_graph : False returns the text hits alone.
+    linker : finds the query's entities, as such or by name: `retrievers.linking.naming`.
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -84,11 +86,16 @@ class ConfidenceGated(Retriever):
     passage_score: Literal["constant", "cosine"] = "cosine"
     vector: bool = True
     use_graph: bool = True
+    linker: str | Linker = "phrase"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        linking.of(self.linker, self.kb)  # refuses a name that is not known before any work
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """One text search for the batch, then each query's gate."""
         found = self._text_hits(queries)
-        links = PhraseLinker(self.kb).link_batch(queries)
+        links = linking.of(self.linker, self.kb).link_batch(queries)
         masks = self.kb.candidates(queries)
         columns = zip(queries, found, links, masks, strict=True)
         return [self._gate(query, *hits, named, mask, k) for query, hits, named, mask in columns]
@@ -144,6 +151,7 @@ class ConfidenceGated(Retriever):
                 "vector_results": len(rows),
                 "graph_results": len(fresh),
                 "entities": tuple(graph.names[link.entity] for link in links),
+                "linked_by": linked_by(links),
                 "confidence": sure,
                 "expansion_skipped": skipped,
             },
@@ -198,7 +206,7 @@ class ConfidenceGated(Retriever):
         joined, unlimited = Components.of_graph(self.kb.graph), replace(self, max_chunks=len(self.kb.corpus))
         unread, traces = f"no text hit (the first {self.depth}, of a score of {self.min_score:g}), and ", []
         found = self.retrieve_batch(queries, len(self.kb.corpus))
-        linked, masks = PhraseLinker(self.kb).link_batch(queries), self.kb.candidates(queries)
+        linked, masks = linking.of(self.linker, self.kb).link_batch(queries), self.kb.candidates(queries)
         for query, links, mask, ranking in zip(queries, linked, masks, found, strict=True):
             skipped = str(ranking.metadata["expansion_skipped"])
             names = [link.entity for link in links]

@@ -19,10 +19,11 @@ import numpy as np
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.neighbourhood import Hops, Strength
 from kg2rag.knowledge.graph.paths import TriplePaths
+from kg2rag.retrievers import linking
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.fusion import fuse_rankings
-from kg2rag.retrievers.linking.linkers import Link, chain
+from kg2rag.retrievers.linking.linkers import Link, Linker, linked_by
 from kg2rag.types import Count, Natural, ParameterError, Query, Ranking, Trace, Weight, arithmetic, rank, step
 
 FIELDS = ("seed", "neighbour", "relation")
@@ -67,6 +68,7 @@ class ExpansionQueries(Retriever):
         graph has them, whichever way they are walked.
     dense_weight, graph_weight, constant : of the reciprocal rank fusion; weight / (constant + rank).
     depth : hits read of the dense ranking.
+    linker : finds the query's entities, as such or by name: `retrievers.linking.naming`.
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -79,9 +81,11 @@ class ExpansionQueries(Retriever):
     graph_weight: Weight = 1.0
     constant: Weight = 60.0
     depth: Count = 100
+    linker: str | Linker = linking.DESIGN
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        linking.of(self.linker, self.kb)  # refuses a name that is not known before any work
         _check_template(self.template)
         if not (self.dense_weight or self.graph_weight):
             raise ParameterError("dense_weight and graph_weight must not both be 0: every score would be.")
@@ -98,9 +102,13 @@ class ExpansionQueries(Retriever):
             for each in written
         ]
         found = iter(dense.retrieve_batch(searches, self.hits))
-        return [
+        joined = [
             self._joined(plain, named, written, [next(found) for _ in written], k)
             for (_, plain, named), written in zip(columns, expansions, strict=True)
+        ]
+        return [
+            replace(ranking, metadata={**ranking.metadata, "linked_by": linked_by(each)})
+            for ranking, each in zip(joined, links, strict=True)
         ]
 
     def prepare(self, queries: Sequence[Query]) -> None:
@@ -115,7 +123,7 @@ class ExpansionQueries(Retriever):
         return [self._expansions([link.entity for link in links]) for links in self._link(queries)]
 
     def _link(self, queries: Sequence[Query]) -> list[list[Link]]:
-        return chain(self.kb).link_batch(queries)
+        return linking.of(self.linker, self.kb).link_batch(queries)
 
     def _expansions(self, seeds: Sequence[int]) -> list[Expansion]:
         names = self.kb.graph.names

@@ -17,11 +17,12 @@ from kg2rag.knowledge.graph.components import Components
 from kg2rag.knowledge.graph.csr import gather
 from kg2rag.knowledge.graph.neighbourhood import Hops, Neighbourhood
 from kg2rag.knowledge.graph.paths import TriplePaths
+from kg2rag.retrievers import linking
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.contract import Pipeline, Stage
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.fusion import fuse
-from kg2rag.retrievers.linking.linkers import Link, chain
+from kg2rag.retrievers.linking.linkers import Link, Linker, linked_by
 from kg2rag.types import (
     Count,
     FloatArray,
@@ -104,6 +105,7 @@ class GraphAugment(Stage):
     mentions : of a related entity that the graph score counts: in the "passage" it scores, or in the whole "corpus".
     use_graph : False returns the ranking as it came.
     depth : hits read; all of them are kept.
+    linker : finds the query's entities, as such or by name: `retrievers.linking.naming`.
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -115,12 +117,14 @@ class GraphAugment(Stage):
     mentions: Annotated[str, one_of(MENTIONS)] = "passage"
     use_graph: bool = True
     depth: Count = 10
+    linker: str | Linker = linking.DESIGN
 
     def __post_init__(self) -> None:
         if self.relation_types is not None:
             given = (self.relation_types,) if isinstance(self.relation_types, str) else tuple(self.relation_types)
             object.__setattr__(self, "relation_types", given)
         super().__post_init__()
+        linking.of(self.linker, self.kb)  # refuses a name that is not known before any work
         if not (self.alpha or self.beta):
             raise ParameterError("alpha and beta must not both be 0: every score would be.")
 
@@ -140,7 +144,7 @@ class GraphAugment(Stage):
         return [self._augment(*column) for column in columns]
 
     def _link(self, queries: Sequence[Query]) -> list[list[Link]]:
-        return chain(self.kb).link_batch(queries)
+        return linking.of(self.linker, self.kb).link_batch(queries)
 
     def _augment(self, ranking: Ranking, links: Sequence[Link], vector: Matrix, mask: IntArray | None) -> Ranking:
         reached = self._reached([link.entity for link in links], mask)
@@ -161,6 +165,7 @@ class GraphAugment(Stage):
         kg = self.kb.graph
         said: dict[str, object] = {
             "entities": tuple(kg.names[link.entity] for link in links),
+            "linked_by": linked_by(links),
             "graph_results": len(fresh),
         }
         if not links:
@@ -247,6 +252,7 @@ def graph_augmented(
     dense_weight: float = 0.7,
     bm25_weight: float = 0.3,
     depth: int = 10,
+    linker: str | Linker = linking.DESIGN,
 ) -> Pipeline:
     """A min-max weighted merge of dense and BM25, re-scored and extended by the graph around the query's entities.
 
@@ -267,4 +273,5 @@ def graph_augmented(
         mentions=mentions,
         use_graph=use_graph,
         depth=depth,
+        linker=linker,
     )

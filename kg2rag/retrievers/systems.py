@@ -7,7 +7,7 @@ package; see docs/add_a_strategy.md.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, get_args
 
 from kg2rag.knowledge import KnowledgeBase
@@ -16,6 +16,7 @@ from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.confidence_gated import ConfidenceGated
 from kg2rag.retrievers.contract import Pipeline, Retriever
 from kg2rag.retrievers.dense import Dense
+from kg2rag.retrievers.dynamic_hybrid.analysis import Analyser
 from kg2rag.retrievers.dynamic_hybrid.retriever import DynamicHybrid
 from kg2rag.retrievers.expansion_queries import ExpansionQueries
 from kg2rag.retrievers.fusion import Fusion, fuse
@@ -35,7 +36,7 @@ from kg2rag.retrievers.rerankers.stage import Rerank
 from kg2rag.retrievers.vector_first.retriever import VectorFirst
 from kg2rag.text import plugins
 from kg2rag.text.nearest import nearest
-from kg2rag.types import ParameterError, annotations_of, check_types
+from kg2rag.types import ParameterError, annotations_of, check_types, read_value
 
 
 def hybrid(
@@ -52,6 +53,39 @@ def rerank(
     return build(retriever, kb) >> Rerank(kb, reranker=rerankers.named(reranker, kb), depth=depth)
 
 
+def dynamic_hybrid(
+    kb: KnowledgeBase,
+    *,
+    analyser: str | Analyser = "rules",
+    graph: str = "mention_ppr",
+    depth: int = 100,
+    constant: float = 60.0,
+    coefficients: str = DEFAULT,
+    weights: Sequence[float] | Mapping[str, float] | None = None,
+    sides: str = "",
+) -> DynamicHybrid:
+    """Four retrievers, weighed per query: see `DynamicHybrid`.
+
+    `sides` names four systems, separated by commas, for dense, sparse, pattern and graph; each may have parameters:
+    "dense,bm25,pattern,graph_augmented:hops=2;max_chunks=8".
+    """
+    members = tuple(_side(side, kb) for side in sides.split(",")) if sides else ()
+    given = {"graph": graph, "depth": depth, "constant": constant, "coefficients": coefficients, "weights": weights}
+    return DynamicHybrid(kb, analyser, members=members, **given)  # type: ignore[arg-type]
+
+
+def _side(written: str, kb: KnowledgeBase) -> Retriever:
+    """A system of a name such as "bm25:k1=1.2;b=0.7"."""
+    name, _, given = written.strip().partition(":")
+    settings = dict[str, object]()
+    for setting in filter(None, given.split(";")):
+        parameter, equals, value = setting.partition("=")
+        if not equals:
+            raise ParameterError(f"Side {written!r}: write parameter=value, not {setting!r}.")
+        settings[parameter] = read_value(value)
+    return build(name, kb, **settings)
+
+
 def mention_chains_cross(
     kb: KnowledgeBase, *, coefficients: str = DEFAULT, weights: str = "", scored: int = 12, depth: int = 100
 ) -> Pipeline:
@@ -64,7 +98,7 @@ SYSTEMS: Mapping[str, Callable[..., Retriever]] = {
     "bm25": BM25,
     "confidence_gated": ConfidenceGated,
     "dense": Dense,
-    "dynamic_hybrid": DynamicHybrid,
+    "dynamic_hybrid": dynamic_hybrid,
     "expansion_queries": ExpansionQueries,
     "graph_augmented": graph_augmented,
     "hippo1": HippoRAG,

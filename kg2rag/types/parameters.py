@@ -26,6 +26,7 @@ Retrievers and stages call `check(self)` by themselves. A range that depends on 
 from __future__ import annotations
 
 import inspect
+import json
 import sys
 import types
 from collections.abc import Callable, Collection, Mapping
@@ -132,6 +133,18 @@ def refused(name: str, value: object, allowed: str) -> ParameterError:
     """The error for a parameter's value; `allowed` follows "must be"."""
     shown = repr(value)
     return ParameterError(f"{name} must be {allowed}, not {shown if len(shown) <= 80 else shown[:79] + '…'}.")
+
+
+def read_value(text: str) -> Any:
+    """The value of a parameter written as text: JSON where it can be read as such, the text otherwise.
+
+    >>> read_value("0.6"), read_value("[1, 2]"), read_value("fuzzy")
+    (0.6, [1, 2], 'fuzzy')
+    """
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
 
 
 def called(given: object) -> str:

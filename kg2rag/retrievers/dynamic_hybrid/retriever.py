@@ -1,7 +1,8 @@
 """Query -> dense, sparse, pattern and graph rankings, fused with weights chosen for that query.
 
-The dynamic hybrid design: weighted reciprocal rank fusion, w / (60 + rank), over an analysis of the query. Ours: a side
-of weight 0 is not run for a query; `graph` chooses which of our graph strategies is the fourth side.
+The dynamic hybrid design: weighted reciprocal rank fusion, w / (60 + rank), over an analysis of the query, or with the
+weights that the caller gives. Ours: a side of weight 0 is not run for a query; `graph` chooses which of our graph
+strategies is the fourth side, and `members` may be any retrievers.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import Dense
+from kg2rag.retrievers.dynamic_hybrid import naming
 from kg2rag.retrievers.dynamic_hybrid.analysis import (
     SIDES,
     Analyser,
     QueryAnalysis,
-    RuleAnalyser,
     blend,
     reconsidered,
 )
@@ -27,7 +28,6 @@ from kg2rag.retrievers.mention_chains.ranker import DEFAULT, read_coefficients
 from kg2rag.retrievers.mention_chains.retriever import MentionChains
 from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
 from kg2rag.retrievers.pattern.retriever import Pattern
-from kg2rag.text.nearest import unknown
 from kg2rag.types import SOURCE, Count, ParameterError, Query, Ranking, Weight, check, one_of, sources
 
 GRAPH_SIDES: Mapping[str, Callable[[KnowledgeBase], Retriever]] = {
@@ -46,11 +46,14 @@ class DynamicHybrid(Retriever):
 
     Parameters
     ----------
-    analyser : "rules", or any object with `analyse(queries)`, such as `LLMAnalyser` and `LearnedAnalyser`.
+    analyser : "rules", "fixed" (equal weights), "learned:FILE", "llm:MODEL@BASE_URL", or any object with
+        `analyse(queries)`.
     graph : the fourth side, one of `GRAPH_SIDES`. `mention_chains` tells a chain from a question that names nothing.
     depth : hits read from each side, whatever `k` is.
     constant : of the reciprocal rank fusion; 60 in the design.
     coefficients : of `mention_chains` as the fourth side, see `MentionChains`; no other side reads them.
+    weights : of the sides for every query, in their order or by name, at least 0, their sum 1; no query is analysed.
+    members : four retrievers in place of dense retrieval, BM25, `pattern` and `graph`, in the order of `SIDES`.
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -59,12 +62,31 @@ class DynamicHybrid(Retriever):
     depth: Count = 100
     constant: Weight = 60.0
     coefficients: str = DEFAULT
+    weights: Sequence[float] | Mapping[str, float] | None = None
+    members: tuple[Retriever, ...] = ()
 
     def __post_init__(self) -> None:
-        if isinstance(self.analyser, str) and self.analyser != "rules":
-            raise ParameterError(unknown("analyser", self.analyser, ["rules"]) + " Or pass an analyser object.")
+        if self.weights is not None:
+            if self.analyser != "rules":
+                raise ParameterError(f"weights leave nothing to analyse: leave out the analyser {self.analyser!r}.")
+            object.__setattr__(self, "weights", naming.fixed(self.weights).weights)
         check(self)
+        if isinstance(self.analyser, str):
+            naming.named(self.analyser, self.kb, with_vocabulary=False)
+        if len(self.members) not in (0, len(SIDES)):
+            raise ParameterError(
+                f"{len(self.members)} sides are given; there must be {len(SIDES)}: one each for {', '.join(SIDES)}. "
+                "To leave one out, give it a weight of 0."
+            )
         read_coefficients(self.coefficients)
+
+    def search(self, query: str | Query, k: int = 10, *, weights: naming.Weights | None = None) -> Ranking:
+        """The hits of one query, under weights of the caller's where they are given; `retrieve` otherwise.
+
+        ParameterError: weights that are none, see `naming.fixed`.
+        """
+        system = self if weights is None else replace(self, analyser="rules", weights=weights)
+        return system.retrieve(query, k)
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """Analyse the batch, run each side on the queries that weigh it, fuse."""
@@ -92,11 +114,15 @@ class DynamicHybrid(Retriever):
 
     def analyse(self, queries: Sequence[Query]) -> list[QueryAnalysis]:
         """Type and weights of each query."""
-        analyser = RuleAnalyser(self.kb.trigram) if isinstance(self.analyser, str) else self.analyser
+        if self.weights is not None:
+            return naming.fixed(self.weights).analyse(queries)
+        analyser = naming.named(self.analyser, self.kb) if isinstance(self.analyser, str) else self.analyser
         return analyser.analyse(queries)
 
     def sides(self) -> dict[str, Retriever]:
         """The four retrievers, by side."""
+        if self.members:
+            return dict(zip(SIDES, self.members, strict=True))
         graph = GRAPH_SIDES[self.graph](self.kb)
         if isinstance(graph, MentionChains):
             graph = replace(graph, coefficients=self.coefficients)

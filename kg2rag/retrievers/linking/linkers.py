@@ -214,15 +214,20 @@ def is_specific(kb: KnowledgeBase, entity: int, max_passages: int | None) -> boo
     return max_passages is None or len(kb.graph.passages_of(entity)[0]) <= max_passages
 
 
+def linked_by(links: Sequence[Link]) -> str:
+    """The linker of the surest link of a query, "" where there is none."""
+    return links[0].linker if links else ""
+
+
 def served_by(links: Sequence[Sequence[Link]]) -> dict[str, float]:
     """The share of queries that each linker served, by the surest link of each, then that of queries without a link.
 
     >>> served_by([[Link(3, (0, 2), "n-gram", 1.0)], []])
     {'n-gram': 0.5, 'none': 0.5}
     """
-    counts = Counter(found[0].linker for found in links if found)
-    shares = {name: counts[name] / len(links) for name in sorted(counts)}
-    return {**shares, "none": sum(not found for found in links) / len(links)} if links else {}
+    counts = Counter(map(linked_by, links))
+    named = {name: counts[name] / len(links) for name in sorted(counts) if name}
+    return {**named, "none": counts[""] / len(links)} if links else {}
 
 
 def _jaccard(phrase: str, name: str) -> float:

@@ -8,16 +8,14 @@ them that links anything decides, query by query.
 from __future__ import annotations
 
 import inspect
-import json
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.linking.fuzzy import FuzzyLinker
 from kg2rag.retrievers.linking.gold import GoldLinker
 from kg2rag.retrievers.linking.linkers import ChainLinker, EmbeddingLinker, Linker, NGramLinker, PhraseLinker
 from kg2rag.text import plugins
-from kg2rag.types import ParameterError, check_types
+from kg2rag.types import ParameterError, check_types, read_value
 
 GROUP = "kg2rag.linkers"
 DESIGN = "ngram+embedding"
@@ -94,12 +92,5 @@ def _settings(name: str, given: str, builder: Callable[..., Linker]) -> dict[str
         if parameter not in parameters and not free:
             raise ParameterError(f"Linker {name!r} has no parameter {parameter!r}. Known: {', '.join(parameters)}.")
         text = parameter in parameters and isinstance(parameters[parameter].default, str)
-        settings[parameter] = value if text else _value(value)
+        settings[parameter] = value if text else read_value(value)
     return settings
-
-
-def _value(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        return text

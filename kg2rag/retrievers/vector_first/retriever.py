@@ -28,7 +28,7 @@ from kg2rag.knowledge.graph.neighbourhood import Hops
 from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers import linking
 from kg2rag.retrievers.dense import Dense, VectorRetriever
-from kg2rag.retrievers.linking.linkers import ChainLinker, Link, Linker
+from kg2rag.retrievers.linking.linkers import ChainLinker, Link, Linker, linked_by
 from kg2rag.retrievers.vector_first.entities import (
     OfTypes,
     related_documents,
@@ -161,6 +161,7 @@ class VectorFirst(VectorRetriever):
                 **arithmetic(formulas, {"vector": "dense", "graph_augmented": "graph"}),
                 "retrieval_strategy": "vector_first_graph_augmented" if links else "vector_only",
                 "query_entities": tuple(graph.names[link.entity] for link in links),
+                "linked_by": linked_by(links),
                 "expanded_entities": tuple(graph.names[near.entity] for near in related),
                 "relationship_paths": {dense.ids[row]: "; ".join(map(str, path)) for row, path in paths.items()},
                 **({} if links else {"note": self._why_vector_only()}),

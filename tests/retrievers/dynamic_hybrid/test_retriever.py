@@ -6,14 +6,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 from word_embedder import WordEmbedder
 
 from kg2rag.compute import Store
 from kg2rag.knowledge import KnowledgeBase
+from kg2rag.retrievers.bm25 import BM25
+from kg2rag.retrievers.dynamic_hybrid import naming
 from kg2rag.retrievers.dynamic_hybrid.analysis import SIDES, QueryAnalysis
+from kg2rag.retrievers.dynamic_hybrid.learned import LearnedAnalyser
+from kg2rag.retrievers.dynamic_hybrid.llm import LLMAnalyser
 from kg2rag.retrievers.dynamic_hybrid.retriever import DynamicHybrid
+from kg2rag.retrievers.dynamic_hybrid.signals import FEATURES
+from kg2rag.retrievers.expansion_queries import ExpansionQueries
 from kg2rag.retrievers.mention_chains.retriever import MentionChains
+from kg2rag.retrievers.pattern.retriever import Pattern
+from kg2rag.retrievers.systems import build
 from kg2rag.types import Corpus, ParameterError, Passage, Query
 
 WITHOUT_MUSIQUE_100 = Path(__file__).parents[3] / "eval/coefficients/mention_chains_without_musique100.toml"
@@ -77,6 +86,83 @@ def test_all_weight_on_one_side_gives_that_sides_ranking(kb: KnowledgeBase) -> N
         assert system.retrieve("streaming text response", 6).passage_ids == alone.passage_ids
 
 
+def test_weights_may_be_given_for_one_query_or_for_all(kb: KnowledgeBase) -> None:
+    weights = (0.1, 0.2, 0.3, 0.4)
+    named = dict(zip(SIDES, weights, strict=True))
+    for system in (DynamicHybrid(kb, weights=weights), DynamicHybrid(kb, weights=named)):
+        assert system == DynamicHybrid(kb, weights=weights)
+        assert system.retrieve("What is useChat?").metadata["weights"] == named
+    own, given = DynamicHybrid(kb), DynamicHybrid(kb).search("What is useChat?", 6, weights=named)
+    assert given.passage_ids == DynamicHybrid(kb, weights=weights).retrieve("What is useChat?", 6).passage_ids
+    assert own.search("What is useChat?", 6).metadata["weights"] != named
+    assert own.search("What is useChat?", 6).passage_ids == own.retrieve("What is useChat?", 6).passage_ids
+
+
+def test_fixed_is_the_baseline_of_equal_weights(kb: KnowledgeBase) -> None:
+    ranking = DynamicHybrid(kb, analyser="fixed").retrieve("What is useChat?", 6)
+    assert ranking.metadata["weights"] == dict.fromkeys(SIDES, 0.25)
+    assert ranking.passage_ids == DynamicHybrid(kb, weights=(0.25,) * 4).retrieve("What is useChat?", 6).passage_ids
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ((0.5, 0.5), "weights must be one number each for dense, sparse, pattern, graph"),
+        ("0.5", "weights must be one number each"),
+        ((0.5, 0.5, 0.5, 0.5), "weights: Weights .* must be at least 0 and sum to 1"),
+        ({"dense": 1.0}, "weights: Weights name dense; they must name dense, sparse, pattern, graph"),
+        ((1.0, "a", 0.0, 0.0), "weights: could not convert"),
+    ],
+)
+def test_weights_that_are_none_are_refused(kb: KnowledgeBase, weights: object, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        DynamicHybrid(kb, weights=weights)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match=message):
+        DynamicHybrid(kb).search("useChat", weights=weights)  # type: ignore[arg-type]
+
+
+def test_any_systems_may_be_the_sides(kb: KnowledgeBase) -> None:
+    system = build("dynamic_hybrid", kb, sides="bm25,bm25:k1=0.1;b=0.9, pattern,expansion_queries:hits=1")
+    assert isinstance(system, DynamicHybrid)
+    assert list(system.sides().values()) == [
+        BM25(kb),
+        BM25(kb, k1=0.1, b=0.9),
+        Pattern(kb),
+        ExpansionQueries(kb, hits=1),
+    ]
+    graph_alone = build("dynamic_hybrid", kb, sides="dense,bm25,pattern,expansion_queries:hits=1", weights=[0, 0, 0, 1])
+    alone = ExpansionQueries(kb, hits=1).retrieve("streaming in React", 6)
+    assert graph_alone.retrieve("streaming in React", 6).passage_ids == alone.passage_ids
+
+
+@pytest.mark.parametrize(
+    ("sides", "message"),
+    [
+        ("dense,bm25", r"2 sides are given; there must be 4: one each for dense, sparse, pattern, graph"),
+        ("dense,bm25,pattern,graf", "Unknown system 'graf'"),
+        ("dense,bm25,pattern,bm25:k1", "'bm25:k1': write parameter=value, not 'k1'"),
+        ("dense,bm25,pattern,bm25:k2=1", "'bm25' has no parameter 'k2'"),
+    ],
+)
+def test_sides_that_are_none_are_refused(kb: KnowledgeBase, sides: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        build("dynamic_hybrid", kb, sides=sides)
+
+
+def test_a_learned_analyser_is_named_by_its_file(kb: KnowledgeBase, tmp_path: Path) -> None:
+    grid = np.eye(4)
+    learned = LearnedAnalyser(grid, np.zeros((4, len(FEATURES))), np.array([0.0, 0.0, 1.0, 0.0]), 1.0, frozenset())
+    learned.save(tmp_path / "learned.json")
+    system = build("dynamic_hybrid", kb, analyser=f"learned:{tmp_path / 'learned.json'}")
+    assert system.retrieve("What is useChat?").metadata["weights"] == dict(zip(SIDES, (0, 0, 1, 0), strict=True))
+
+
+def test_a_language_model_is_named_by_its_address(kb: KnowledgeBase) -> None:
+    system = build("dynamic_hybrid", kb, analyser="llm:qwen3:8b@http://localhost:11434/v1")
+    assert isinstance(system, DynamicHybrid)
+    assert isinstance(naming.named(str(system.analyser), kb), LLMAnalyser)
+
+
 def test_what_the_sides_gave_to_a_hit_sums_to_its_score(kb: KnowledgeBase) -> None:
     ranking = DynamicHybrid(kb, analyser=Fixed((0.25, 0.25, 0.25, 0.25))).retrieve("StreamingTextResponse", 6)
     for hit in ranking:
@@ -103,11 +189,15 @@ def test_a_batch_equals_its_queries_one_by_one(kb: KnowledgeBase) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"analyser": "oracle"}, "Unknown analyser 'oracle'"),
+        ({"analyser": "oracle"}, r"Unknown analyser 'oracle'\. Known: fixed, learned, llm, rules"),
+        ({"analyser": "learned"}, "'learned' needs a file"),
+        ({"analyser": "learned:none.json"}, r"none\.json"),
+        ({"analyser": "llm"}, r"'llm' needs a model .* llm:MODEL@BASE_URL"),
+        ({"analyser": "fixed", "weights": (1.0, 0.0, 0.0, 0.0)}, "weights leave nothing to analyse"),
         ({"graph": "web"}, "graph must be one of expansion_queries, mention_chains, mention_ppr, not 'web'"),
         ({"depth": 0}, "depth must be at least 1, not 0"),
     ],
 )
 def test_a_setting_that_is_not_known_is_refused(kb: KnowledgeBase, settings: dict[str, object], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
         DynamicHybrid(kb, **settings)  # type: ignore[arg-type]

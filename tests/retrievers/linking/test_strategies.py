@@ -1,0 +1,56 @@
+"""Strategies that link take any linker, by name or as such, and say which one served a query."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from kg2rag import systems
+from kg2rag.knowledge import KnowledgeBase
+from kg2rag.retrievers.linking.fuzzy import FuzzyLinker
+from kg2rag.types import Query, Triple
+
+LINKING = ("confidence_gated", "expansion_queries", "graph_augmented", "practical", "vector_first")
+SAID = {"vector_first": "query_entities"}
+
+
+@pytest.fixture
+def services(kb_of: Callable[..., KnowledgeBase]) -> KnowledgeBase:
+    facts = (
+        Triple("Auth Service", "asks", "OAuth Provider", "p0"),
+        Triple("OAuth Provider", "reads", "Token Store", "p1"),
+    )
+    pages = (
+        ("Auth", "The Auth Service asks the OAuth Provider."),
+        ("Tokens", "The OAuth Provider reads a Token Store."),
+    )
+    return kb_of(*pages, ("Else", "Cheese."), facts=facts)
+
+
+@pytest.mark.parametrize("name", LINKING)
+def test_a_misspelt_name_is_linked_where_the_linker_is_fuzzy(services: KnowledgeBase, name: str) -> None:
+    query = Query("q", "what if the Auth Servce fails")
+    plain = systems.build(name, services, linker="ngram").retrieve(query)
+    for linker in ("fuzzy", "ngram+fuzzy", FuzzyLinker(services)):
+        fuzzy = systems.build(name, services, linker=linker).retrieve(query)
+        if name == "practical":  # also links by vector, and lists nothing
+            continue
+        assert not plain.metadata[SAID.get(name, "entities")]
+        assert fuzzy.metadata[SAID.get(name, "entities")] == ("Auth Service",)
+        assert (plain.metadata["linked_by"], fuzzy.metadata["linked_by"]) == ("", "fuzzy")
+
+
+@pytest.mark.parametrize("name", LINKING)
+def test_a_linker_that_is_not_known_is_refused_before_any_work(services: KnowledgeBase, name: str) -> None:
+    with pytest.raises(ValueError, match=r"Unknown linker 'fuzy'\. Known: .*Did you mean 'fuzzy'"):
+        systems.build(name, services, linker="ngram+fuzy")
+
+
+@pytest.mark.parametrize("name", LINKING)
+def test_generic_entities_can_be_left_out(services: KnowledgeBase, name: str) -> None:
+    if name == "practical":
+        return
+    query = Query("q", "the OAuth Provider")  # named by two passages
+    found = [systems.build(name, services, linker=f"ngram:{most}").retrieve(query) for most in (2, 1)]
+    assert [len(one.metadata[SAID.get(name, "entities")]) for one in found] == [1, 0]  # type: ignore[arg-type]
