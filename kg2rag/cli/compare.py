@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+import webbrowser
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -40,6 +41,7 @@ def compare(
     ] = False,
     seed: Seed = 0,
     out: Annotated[Path | None, typer.Option(help="Where the results go; reports/DATASET otherwise.")] = None,
+    show: Annotated[bool, typer.Option("--open", help="Open the report in a browser.")] = False,
 ) -> None:
     """Compare retrieval systems on a question set: a table here, everything else in --out."""
     from rich.console import Console
@@ -91,3 +93,5 @@ def compare(
     if on.graph == "mentions" and offers:
         typer.echo("\n".join(["Beside the questions lies a graph, which was not used:", *offers]))
     console.print(f"Report: {folder / 'report.html'}", highlight=False, soft_wrap=True)
+    if show and not webbrowser.open((folder / "report.html").resolve().as_uri()):
+        typer.echo("No browser can be opened here.", err=True)

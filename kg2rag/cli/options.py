@@ -102,7 +102,8 @@ class SystemOptions(EncoderOptions):
     systems: Annotated[
         str,
         typer.Option(
-            help=f"core (the seven of a first comparison), all, or {NAMES}", autocompletion=last_of(known_systems)
+            help=f"core (the seven of a first comparison), all, my.module:Class, or {NAMES}",
+            autocompletion=last_of(known_systems),
         ),
     ] = "core"
     settings: Settings = None
@@ -115,7 +116,7 @@ class SystemOptions(EncoderOptions):
         kb = KnowledgeBase.build(corpus, self.graph, embedder=self.encoder())
         named = {"core": CORE, "all": None}
         wanted = named[self.systems] if self.systems in named else split_names(self.systems)
-        return kb, build_all(kb, wanted, parse_settings(self.settings or []))
+        return kb, build_all(kb, wanted, parse_settings(self.settings or []), modules=True)
 
 
 def spread(**defaults: object) -> Callable[[Callable[..., None]], Callable[..., None]]:

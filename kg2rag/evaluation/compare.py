@@ -22,8 +22,9 @@ from kg2rag.evaluation.graph_use import graph_use
 from kg2rag.evaluation.graphs import Strategy, over_graphs
 from kg2rag.evaluation.metric_names import DEFAULT_METRICS, Metric, Metrics, own_functions, parse_metrics
 from kg2rag.evaluation.metrics import checked_scores
-from kg2rag.evaluation.running import System, check_systems, remarks, run
+from kg2rag.evaluation.running import System, check_systems, remarks, require_mapping, run
 from kg2rag.evaluation.score_table import FAMILIES, Family, per_query_table, score_table
+from kg2rag.retrievers.adapters import as_system
 from kg2rag.types import GoldUnit, QADataset, Ranking, at_least, one_of, require, require_dataset, require_k
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def compare(
     Parameters
     ----------
     systems : name -> system; the order is that of every table. Names become file names: letters, digits and `._+-`.
+        Rankings made elsewhere, and a function (text, k) -> passage ids, are systems too; see `adapters.as_system`.
         A list of systems that differ only in their seed (see `replicates`) is one row: each question's score is its
         mean over the seeds, and the table shows the standard deviation between seeds beside the mean.
     graphs : name -> knowledge base, or several of them for a placebo under several seeds. A strategy among the
@@ -82,6 +84,9 @@ def compare(
     require_k(k)
     require("batch_size", batch_size, int, at_least(1))
     require("family", family, str, one_of(FAMILIES))
+    require_mapping(systems)
+    if graphs is None:
+        systems = {name: as_system(name, given, data) for name, given in systems.items()}
     repeated = check_systems(systems if graphs is None else over_graphs(systems, graphs))
     if baseline is None:
         baseline = "dense" if "dense" in repeated else next(iter(repeated))

@@ -5,10 +5,10 @@ Presentation is in `kg2rag.report`, the files in `storage.py`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import pandas as pd
 
@@ -21,10 +21,14 @@ from kg2rag.evaluation.metric_names import Metrics, bounds
 from kg2rag.evaluation.pairs import non_inferiority, pair_table
 from kg2rag.evaluation.placebo import SUFFIX, against_placebo
 from kg2rag.evaluation.score_table import ABOUT, GROUPS, Group, grouped_means, largest_differences, says_anything
+from kg2rag.report import plots
+from kg2rag.text.nearest import unknown
 from kg2rag.text.records import reading
 from kg2rag.types import FloatArray, IntArray, Ranking
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from kg2rag.evaluation.diagnosis.fates import Formatter
     from kg2rag.types import QADataset
 
@@ -134,6 +138,21 @@ class Comparison:
             pairs=self.pairs() if 1 < len(self.systems) <= PAIRS_IN_REPORT else None,
             placebos=self.against_placebo() if self._has_placebos else None,
         )
+
+    def plot(self, kind: Literal["means", "depth", "tokens"] = "means") -> Figure:
+        """The means with their intervals, or recall by "depth" or by "tokens" returned, as in the report.
+
+        A matplotlib figure: Jupyter shows it, `savefig` writes it.
+        """
+        scales = {metric: self.sheet.scale(metric) for metric in self.metrics}
+        drawn: dict[str, Callable[[], Figure]] = {
+            "means": lambda: plots.bar_chart(self.scores, self.baseline, scales),
+            "depth": lambda: plots.recall_curve(self.curve, self.baseline),
+            "tokens": lambda: plots.token_curve(self.token_curve, self.baseline),
+        }
+        if kind not in drawn:
+            raise ValueError(unknown("kind of plot", kind, drawn))
+        return drawn[kind]()
 
     def pairs(self, metric: str | None = None) -> pd.DataFrame:
         """Every pair of systems tested in one metric, the first or the one named; see `pair_table`.

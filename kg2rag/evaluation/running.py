@@ -70,7 +70,7 @@ def _repeated(name: str, given: Any) -> list[Any]:
         if not callable(getattr(system, "retrieve_batch", None)):
             raise TypeError(
                 f"System {name!r} is {called(system)}, which has no retrieve_batch(queries, k). "
-                "Pass a kg2rag.Retriever, such as BM25(kb)."
+                "Pass a kg2rag.Retriever, such as BM25(kb), a function (text, k) -> passage ids, or a run."
             )
     if len({repr(system) for system in alike}) < len(alike):
         raise ValueError(

@@ -88,7 +88,7 @@ def _figures(sheet: Sheet, curve: pd.DataFrame, token_curve: pd.DataFrame) -> di
     return {name: plots.to_svg(figure, name) for name, figure in drawn.items()}
 
 
-def _apart(sheet: Sheet, row: Mapping[str, Any]) -> dict[str, str]:
+def _apart(sheet: Sheet, row: Mapping[Any, Any]) -> dict[str, str]:
     """A question where a system and the baseline differ, its scores in the unit of the tables."""
     factor, digits = sheet.scale(sheet.metrics[0]), sheet.digits(sheet.metrics[0])
     scores = {name: f"{row[name] * factor:.{digits}f}" for name in ("score", "baseline")}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers import rerankers
@@ -136,7 +136,11 @@ def names() -> tuple[str, ...]:
 
 def parameters(name: str) -> dict[str, object]:
     """The parameters of a system and their defaults; `settings` of `build` may hold these."""
-    known = inspect.signature(_builder(name)).parameters.values()
+    return _parameters(_builder(name))
+
+
+def _parameters(builder: Callable[..., Retriever]) -> dict[str, object]:
+    known = inspect.signature(builder).parameters.values()
     return {parameter.name: parameter.default for parameter in known if parameter.name != "kb"}
 
 
@@ -160,7 +164,13 @@ def build(name: str, kb: KnowledgeBase, **settings: object) -> Retriever:
 
     ValueError: an unknown system or parameter (the known ones are listed), or a value that the system refuses.
     """
-    builder, known = _builder(name), parameters(name)
+    return _built(_builder(name), name, kb, settings)
+
+
+def _built(
+    builder: Callable[..., Retriever], name: str, kb: KnowledgeBase, settings: Mapping[str, object]
+) -> Retriever:
+    known = _parameters(builder)
     for parameter in settings:
         if parameter not in known:
             meant = nearest(parameter, known)
@@ -177,6 +187,8 @@ def build(name: str, kb: KnowledgeBase, **settings: object) -> Retriever:
 def labelled(wanted: Iterable[str]) -> dict[str, str]:
     """Name -> system, of systems and of variants of one: ["dense", "far=graph_augmented"], in that order.
 
+    "my.module:Class" is called Class where it is given no other name.
+
     ValueError: a name twice, or one that belongs to another system.
     """
     chosen: dict[str, str] = {}
@@ -185,6 +197,7 @@ def labelled(wanted: Iterable[str]) -> dict[str, str]:
         if equals and not (label and system and "." not in label):
             raise ValueError(f"{given!r}: write name=system, such as far=graph_augmented; a name has no '.'.")
         system = system or label
+        label = label if equals else label.rpartition(":")[2]
         if label in chosen:
             raise ValueError(
                 f"{label!r} is named twice. To compare a system with itself, name its variants: "
@@ -200,6 +213,8 @@ def build_all(
     kb: KnowledgeBase,
     wanted: Iterable[str] | Mapping[str, str] | None = None,
     settings: Mapping[str, Mapping[str, object]] | None = None,
+    *,
+    modules: bool = False,
 ) -> dict[str, Retriever]:
     """Several systems by name, or all.
 
@@ -207,16 +222,23 @@ def build_all(
     ----------
     wanted : names as `labelled` takes them, or name -> system, for variants of one system under several settings.
     settings : name -> parameters.
+    modules : whether a system may be "my.module:Class". That runs the module's code, so what comes out of a file is
+        built without.
     """
     chosen = dict(wanted) if isinstance(wanted, Mapping) else labelled(names() if wanted is None else wanted)
     unused = [name for name in settings or {} if name not in chosen]
     if unused:
         raise ValueError(f"Parameters are set for {unused[0]!r}, which is not compared. Compared: {_listed(chosen)}.")
-    return {name: build(system, kb, **(settings or {}).get(name, {})) for name, system in chosen.items()}
+    builders = {name: _imported(system) if modules else _builder(system) for name, system in chosen.items()}
+    return {name: _built(builder, name, kb, (settings or {}).get(name, {})) for name, builder in builders.items()}
 
 
 def _builder(name: str) -> Callable[..., Retriever]:
     return plugins.look_up("system", name, {**SYSTEMS, **TRAINED}, GROUP)
+
+
+def _imported(name: str) -> Callable[..., Retriever]:
+    return cast(Callable[..., Retriever], plugins.imported("system", name)) if ":" in name else _builder(name)
 
 
 def _component(builder: Callable[..., Retriever], parameter: str, value: object, kb: KnowledgeBase) -> object:

@@ -6,8 +6,10 @@ A package adds a name in its pyproject.toml: under `[project.entry-points."kg2ra
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import TypeVar, cast
 
 from kg2rag.text.nearest import unknown
@@ -40,6 +42,27 @@ def look_up(kind: str, name: str, own: Mapping[str, Entry], group: str) -> Entry
             f"{kind} {name!r} of the package {_package(points[0])} cannot be imported from {points[0].value}: "
             f"{type(error).__name__}: {error}"
         ) from error
+
+
+def imported(kind: str, place: str) -> object:
+    """What "package.module:Name" names; the directory one is in is looked through, too. It runs the module's code.
+
+    ValueError: no such module or name. What the module itself raises is raised on.
+    """
+    here = str(Path.cwd())
+    added = here not in sys.path
+    if added:
+        sys.path.insert(0, here)
+    try:
+        return EntryPoint(place, place, kind).load()
+    except (AttributeError, ModuleNotFoundError) as error:
+        module = place.partition(":")[0]
+        if isinstance(error, ModuleNotFoundError) and not (module + ".").startswith(f"{error.name}."):
+            raise  # a module that is there imports one that is not
+        raise ValueError(f"{kind} {place!r} cannot be found: {error}. Write package.module:Name.") from error
+    finally:
+        if added:
+            sys.path.remove(here)
 
 
 def _package(point: EntryPoint) -> str:

@@ -18,7 +18,7 @@ from kg2rag.text.normalisation import split_sentences
 from kg2rag.text.records import DataError
 from kg2rag.types.arrays import IntArray
 from kg2rag.types.columns import AT_ONCE, INK, Contents, add_column
-from kg2rag.types.passages import Passage
+from kg2rag.types.passages import Passage, PassageIds
 
 _TEXTS = dict.fromkeys(("id", "title", "text", "doc_id"), pa.string())
 SCHEMA = pa.schema({**_TEXTS, "position": pa.int32(), "sentences": pa.list_(pa.string())})
@@ -48,7 +48,7 @@ class Corpus(Sequence[Passage]):
         self.table = table.select(schema.names).cast(schema).combine_chunks()
         if not len(self.table):
             raise DataError("A corpus needs at least one passage; this one is empty.")
-        self.ids: list[str] = self.table["id"].to_pylist()
+        self.ids: list[str] = PassageIds(self.table["id"].to_pylist(), self)
         for name in ("id", "doc_id"):
             if self.table[name].null_count:
                 row = self.table[name].to_pylist().index(None)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +74,21 @@ class Triple:
         return f"{self.head} -[{self.relation}]-> {self.tail}"
 
 
+class Passages(Protocol):
+    """What a hit reads of a `Corpus`."""
+
+    def row(self, id_: str) -> int:
+        """The row of a passage id."""
+
+    def __getitem__(self, row: int) -> Passage: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Hit:
     """One passage of a ranking.
 
     `stage` names the component that found it, `path` holds the triples that led to it (empty for a text match),
-    `score_parts` the named numbers that make up its score.
+    `score_parts` the named numbers that make up its score, `corpus` where its text is, None in a run that was read.
     """
 
     passage_id: str
@@ -86,11 +96,43 @@ class Hit:
     stage: str
     path: tuple[Triple, ...] = ()
     score_parts: Mapping[str, float] = field(default_factory=dict)
+    corpus: Passages | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def passage(self) -> Passage:
+        """The passage itself; ValueError where the ranking was read from a file, which has ids alone."""
+        if self.corpus is None:
+            raise ValueError(
+                f"The hit {self.passage_id!r} is of a ranking that was read from a file: it has ids alone. Look it up "
+                "in the corpus: data.corpus[data.corpus.row(hit.passage_id)]."
+            )
+        return self.corpus[self.corpus.row(self.passage_id)]
+
+    @property
+    def title(self) -> str:
+        """The passage's title; see `passage`."""
+        return self.passage.title
+
+    @property
+    def text(self) -> str:
+        """The passage's text; see `passage`."""
+        return self.passage.text
 
     @property
     def path_text(self) -> str:
         """The path in one line, such as "FastAPI -[built on]-> Starlette"; empty for a text match."""
         return ", ".join(map(str, self.path))
+
+
+class PassageIds(list[str]):
+    """The ids of a corpus by row, which know their corpus; a copy, or what is pickled, is a plain list."""
+
+    def __init__(self, ids: Iterable[str], corpus: Passages) -> None:
+        super().__init__(ids)
+        self.corpus = corpus
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[type[list[str]], tuple[list[str]]]:
+        return list, (list(self),)
 
 
 Paths = Mapping[int, tuple[Triple, ...]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +54,18 @@ class Ranking:
     def __iter__(self) -> Iterator[Hit]:
         return (self.hit(rank) for rank in range(1, len(self) + 1))
 
+    @overload
+    def __getitem__(self, at: int) -> Hit: ...
+    @overload
+    def __getitem__(self, at: slice) -> Ranking: ...
+    def __getitem__(self, at: int | slice) -> Hit | Ranking:
+        """The hit at a place from 0, as in a list, or the ranking of a slice's hits; `hit` counts ranks from 1."""
+        if isinstance(at, slice):
+            if (at.step or 1) < 0:
+                raise ValueError(f"query {self.query_id!r}: a ranking is best first; {at} would turn it round.")
+            return self.select(at)
+        return self.hit(range(1, len(self) + 1)[at])
+
     def hit(self, rank: int) -> Hit:
         """The hit at `rank`, counted from 1."""
         if not 1 <= rank <= len(self):
@@ -62,7 +74,8 @@ class Ranking:
         row = int(self.rows[at])
         parts = {name: float(column[at]) for name, column in self.score_parts.items() if not np.isnan(column[at])}
         stage = self.stages[0 if self.stage_codes is None else int(self.stage_codes[at])]
-        return Hit(self.ids[row], float(self.scores[at]), stage, self.paths.get(row, ()), parts)
+        corpus = getattr(self.ids, "corpus", None)
+        return Hit(self.ids[row], float(self.scores[at]), stage, self.paths.get(row, ()), parts, corpus)
 
     @property
     def passage_ids(self) -> list[str]:

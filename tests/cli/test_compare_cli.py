@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import webbrowser
 from pathlib import Path
 
 import pandas as pd
@@ -207,3 +208,44 @@ def test_a_graph_that_a_system_does_not_read_is_said_in_its_row(tmp_path: Path) 
     assert "bm25: without the graph, Cooccurrence(" in " ".join(shown.split())
     assert list(json.loads((tmp_path / "given" / "config.json").read_text())["graph_unread"]) == ["bm25"]
     assert "without the graph" not in run("compare", *COMMON, *systems, "--out", str(tmp_path / "default"))
+
+
+MINE = """
+from dataclasses import dataclass, field
+from kg2rag import BM25, KnowledgeBase, Retriever
+
+@dataclass(frozen=True)
+class Mine(Retriever):
+    kb: KnowledgeBase = field(repr=False)
+    depth: int = 5
+
+    def retrieve_batch(self, queries, k):
+        return BM25(self.kb).retrieve_batch(queries, min(k, self.depth))
+"""
+
+
+def test_a_class_in_a_module_of_ones_own_is_compared_without_installing_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "my_retrievers_of_this_test.py").write_text(MINE)
+    monkeypatch.chdir(tmp_path)
+    run(
+        "compare", *COMMON, "--systems", "bm25,my_retrievers_of_this_test:Mine", "--set", "Mine.depth=1", "--out", "out"
+    )
+    assert kg2rag.Comparison.load("out").systems == ["bm25", "Mine"]
+    config = json.loads(Path("out/config.json").read_text())
+    assert config["systems"]["Mine"] == "Mine(depth=1)"
+    with pytest.raises(ValueError, match=r"system 'my_retrievers_of_this_test:Other' cannot be found"):
+        run("compare", *COMMON, "--systems", "my_retrievers_of_this_test:Other", "--out", "out")
+
+
+def test_the_report_is_opened_in_a_browser_where_that_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr(webbrowser, "open", lambda address: opened.append(address) or len(opened) == 1)
+    out = tmp_path / "with a blank"
+    said = run("compare", *COMMON, "--systems", "bm25", "--out", str(out), "--open")
+    assert opened == [(out / "report.html").as_uri()]
+    assert "No browser" not in said
+    assert "No browser can be opened here." in run("compare", *COMMON, "--systems", "bm25", "--out", str(out), "--open")

@@ -149,3 +149,10 @@ def test_an_installed_package_adds_a_system(kb: KnowledgeBase, monkeypatch: pyte
     assert systems.parameters("words")["k1"] == 0.9
     assert systems.build("words", kb, k1=1.5) == BM25(kb, k1=1.5)
     assert list(systems.build_all(kb)) == list(systems.names())
+
+
+def test_a_file_can_name_no_module(kb) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(ValueError, match="Unknown system 'os:system'"):
+        systems.build("os:system", kb)
+    with pytest.raises(ValueError, match="Unknown system 'os:system'"):
+        systems.build_all(kb, ["os:system"])

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import sys
 from importlib.metadata import EntryPoint
+from pathlib import Path
 
 import pytest
 
@@ -50,3 +52,25 @@ def test_a_package_that_cannot_be_imported_is_named(installed: list[EntryPoint])
     installed.append(EntryPoint("roots", "no_such_module:sqrt", GROUP))
     with pytest.raises(RuntimeError, match=r"system 'roots' of .* cannot be imported from no_such_module:sqrt"):
         plugins.look_up("system", "roots", OWN, GROUP)
+
+
+def test_a_place_in_a_module_is_imported_from_here_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "own_systems_here.py").write_text("class Mine: ...\nimport sys\npath = list(sys.path)")
+    monkeypatch.chdir(tmp_path)
+    before = list(sys.path)
+    found = plugins.imported("system", "own_systems_here:Mine")
+    assert (found.__module__, found.__name__) == ("own_systems_here", "Mine")  # type: ignore[attr-defined]
+    assert sys.path == before
+
+
+@pytest.mark.parametrize("place", ["nowhere.at_all:Mine", "math:nothing", "math.nothing:sqrt"])
+def test_a_place_that_is_none_is_named(place: str) -> None:
+    with pytest.raises(ValueError, match=rf"system '{place}' cannot be found: .*Write package\.module:Name"):
+        plugins.imported("system", place)
+
+
+def test_what_a_module_lacks_is_said_as_it_says_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "needs_another.py").write_text("import not_installed_anywhere")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ModuleNotFoundError, match="not_installed_anywhere"):
+        plugins.imported("system", "needs_another:Mine")

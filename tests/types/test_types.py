@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -44,6 +46,37 @@ def test_a_hit_carries_its_own_stage_path_and_parts(ranking: Ranking) -> None:
     assert (second.stage, second.path, second.score_parts) == ("graph", (FACT,), {"fact": 0.5})
     assert (third.stage, third.score_parts) == ("dense", {"cosine": 0.5})
     assert (last.passage_id, last.score) == ("p0", 0.1)
+
+
+def test_a_ranking_is_indexed_as_a_list_of_its_hits(ranking: Ranking) -> None:
+    assert [ranking[0], ranking[-1]] == [ranking.hit(1), ranking.hit(4)]
+    assert list(ranking[1:3]) == [ranking.hit(2), ranking.hit(3)]
+    assert ranking[:2].passage_ids == ["p4", "p1"]
+    with pytest.raises(IndexError):
+        ranking[4]
+    with pytest.raises(ValueError, match="would turn it round"):
+        ranking[::-1]
+
+
+def test_a_hit_has_the_text_of_its_passage() -> None:
+    corpus = Corpus.from_passages([PASSAGE, Passage("p2", "", "Another.", "d2", 0)])
+    found = rank("q", np.array([1, 0]), np.array([2.0, 1.0]), corpus.ids, 2)
+    assert [(hit.title, hit.text) for hit in found] == [("", "Another."), ("Ed Wood", "A film.")]
+    assert found[1].passage == PASSAGE
+    assert repr(corpus) not in repr(found[0])
+
+
+def test_a_hit_of_a_ranking_without_a_corpus_says_where_its_text_is(ranking: Ranking) -> None:
+    with pytest.raises(ValueError, match=r"'p4' is of a ranking that was read from a file: .* data\.corpus\["):
+        ranking[0].text  # noqa: B018
+
+
+def test_a_ranking_that_is_pickled_or_copied_leaves_the_corpus_behind() -> None:
+    corpus = Corpus.from_passages([PASSAGE])
+    found = rank("q", np.array([0]), np.array([1.0]), corpus.ids, 1)
+    for again in (pickle.loads(pickle.dumps(found)), deepcopy(found)):
+        assert type(again.ids) is list
+        assert again.passage_ids == ["p1"]
 
 
 def test_ranks_count_from_one(ranking: Ranking) -> None:

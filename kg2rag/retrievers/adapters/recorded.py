@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -67,13 +67,20 @@ class Recorded(Retriever):
         """
         path = Path(path)
         with reading(path, "Is it a run over this corpus?", ValueError):
-            run, asked = trec.load(path), frozenset(queries)
-            if asked and asked.isdisjoint(run):
-                raise ValueError(
-                    f"run {trec.name_of(path)!r} has no line for any of the {len(asked)} questions; its queries are "
-                    f"called {next(iter(run), 'nothing')!r} and the like, theirs {min(asked)!r}."
-                )
-            return cls(corpus, run, trec.name_of(path), empty | (asked - set(run)))
+            return cls(corpus, trec.load(path), trec.name_of(path), empty).answering(queries)
+
+    def answering(self, queries: Iterable[str]) -> Recorded:
+        """The run with those of the queries that it lacks as answered with nothing.
+
+        ValueError: it has none of them.
+        """
+        asked = frozenset(queries)
+        if asked and asked.isdisjoint(self.run):
+            raise ValueError(
+                f"run {self.name!r} has no line for any of the {len(asked)} questions; its queries are called "
+                f"{next(iter(self.run), 'nothing')!r} and the like, theirs {min(asked)!r}."
+            )
+        return replace(self, empty=self.empty | (asked - set(self.run)))
 
     @property
     def remark(self) -> str:

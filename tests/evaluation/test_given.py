@@ -1,0 +1,87 @@
+"""What a person has at hand is compared as it is: functions, ranx runs, frames, mappings; or refused at once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kg2rag.evaluation import compare
+
+METRICS = ["recall@2"]
+WANTED = {"q1": ["p0", "p1"], "q2": ["p2"], "q3": ["p9"]}
+
+
+def means(result) -> dict[str, float]:
+    return result.to_frame()["recall@2"].to_dict()
+
+
+def test_a_function_of_text_and_k_is_a_system(fixed, data):
+    answers = {"First?": ["p0", "p1"], "Second?": ["p2"], "Third?": ["p9"]}
+    asked = []
+
+    def mine(text, k):
+        asked.append((text, k))
+        return answers[text]
+
+    same = fixed(**{query: " ".join(ids) for query, ids in WANTED.items()})
+    result = compare({"mine": mine, "same": same}, data, metrics=METRICS, k=7)
+    assert means(result) == {"mine": pytest.approx(2 / 3), "same": pytest.approx(2 / 3)}
+    assert asked == [("First?", 7), ("Second?", 7), ("Third?", 7)]
+
+
+def test_a_function_may_give_scores_and_more_than_it_was_asked_for(data):
+    result = compare({"mine": lambda *_: [(f"p{i}", 9.5 - i) for i in range(40)]}, data, metrics=METRICS, k=3)
+    ranking = result.rankings["mine"][0]
+    assert ranking.passage_ids == ["p0", "p1", "p2"]
+    assert ranking.scores.tolist() == [9.5, 8.5, 7.5]
+
+
+def test_a_ranx_run_a_frame_and_mappings_are_systems_and_what_they_lack_is_said(data):
+    import ranx
+
+    scored = {"q1": {"p0": 2.0, "p1": 1.0}, "q2": {"p2": 0.5}}
+    rows = [(query, id_, score) for query, hits in scored.items() for id_, score in hits.items()]
+    given = {
+        "ranx": ranx.Run(scored),
+        "frame": pd.DataFrame(rows, columns=["query_id", "passage_id", "score"]),
+        "scores": scored,
+        "ids": {query: list(hits) for query, hits in scored.items()},
+    }
+    result = compare(given, data, metrics=METRICS)
+    assert means(result) == dict.fromkeys(given, pytest.approx(2 / 3))
+    assert set(result.config["remarks"]) == set(given)
+    assert "1 questions have no line in the run" in result.config["remarks"]["ids"]
+    assert np.isnan(result.ms_per_query["ids"])
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        (lambda *_: "p0", TypeError, r"mine\('First\?', 100\) is 'p0'; passage ids are wanted"),
+        (lambda *_: None, TypeError, "is NoneType; passage ids are wanted"),
+        (lambda *_: [("p0", 1.0, "x")], TypeError, "a passage id is wanted, or a pair"),
+        (lambda *_: ["p0", "p99"], ValueError, "'p99' is not in the corpus"),
+        (lambda *_: ["p0", "p0"], ValueError, "'p0' is ranked twice"),
+        ({"q9": ["p0"]}, ValueError, "has no line for any of the 3 questions; its queries are called 'q9'"),
+        ({}, ValueError, "has no line for any of the 3 questions"),
+        ({"q1": 3}, TypeError, "the ranking of query 'q1' is int"),
+        (pd.DataFrame({"query_id": ["q1"]}), ValueError, "lacks the column 'passage_id'"),
+        ("p0", TypeError, "has no retrieve_batch"),
+        (3, TypeError, r"is int, which has no retrieve_batch\(queries, k\)\. Pass .* a function"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused_with_what_is_wanted(given, error, message, data):
+    with pytest.raises(error, match=message):
+        compare({"mine": given}, data, metrics=METRICS)
+
+
+def test_a_comparison_draws_itself(fixed, data):
+    result = compare({"dense": fixed(q1="p0"), "other": fixed(q2="p2")}, data, metrics=METRICS)
+    assert [text.get_text() for text in result.plot().axes[0].texts] == ["16.7", "33.3"]
+    assert result.plot("depth").axes[0].get_xlabel() == "passages retrieved, k"
+    assert result.plot("tokens").axes[0].get_xlabel() == "tokens returned"
+    with pytest.raises(
+        ValueError, match=r"Unknown kind of plot 'dept'\. Known: depth, means, tokens\. Did you mean 'depth'"
+    ):
+        result.plot("dept")
