@@ -6,8 +6,9 @@ system, and a dagger where a system returns more than the others.
 """
 
 from kg2rag.report.markup import latex, markdown
+from kg2rag.report.notes import notes
 from kg2rag.report.page import page, table_html
-from kg2rag.report.table import Cell, Row, Sheet, headline, notes, rows, stars
+from kg2rag.report.table import Cell, Row, Sheet, headline, rows, stars
 from kg2rag.report.terminal import TerminalTable, margin_table, pairs_table, placebo_table, text_table
 
 __all__ = [

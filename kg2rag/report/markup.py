@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Sequence
 
 import pandas as pd
 
-from kg2rag.report.table import LARGER, Cell, Sheet, notes, rows
+from kg2rag.report.notes import notes
+from kg2rag.report.table import LARGER, Cell, Sheet, rows
 
 
 def markdown(sheet: Sheet) -> str:

@@ -13,7 +13,8 @@ from typing import Any
 import pandas as pd
 
 from kg2rag.report import plots
-from kg2rag.report.table import Sheet, headline, notes, pair_rows, placebo_rows, rows
+from kg2rag.report.notes import notes
+from kg2rag.report.table import Sheet, headline, pair_rows, placebo_rows, rows
 from kg2rag.text.templates import render
 
 

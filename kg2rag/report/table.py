@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -13,7 +13,7 @@ LARGER = "†"
 """Marks a system that returns more than the others."""
 _NOT_A_SHARE = ("dcg", "dcg_burges", "hits")  # named metrics that may exceed 1; own ones are judged by their scores
 EQUAL = 1e-9  # by which rounding may leave [0, 1]
-_LEVEL = 0.05
+LEVEL = 0.05
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def _cell(record: Any, factor: float, digits: int) -> Cell:
         counts=f"{record.wins}/{record.ties}/{record.losses}" if tested else "",
         p=p_text(record.p_holm),
         spread=f"± {record.seed_sd * factor:.{digits}f}" if repeated else "",
-        bold=bool(record.p_best < _LEVEL),
+        bold=bool(record.p_best < LEVEL),
     )
 
 
@@ -172,112 +172,3 @@ def headline(config: Mapping[str, Any]) -> str:
         f"{data['name']}, {data['setting']}: {data['questions']:,} questions, {data['passages']:,} passages, "
         f"judged by {data['unit']}"
     )
-
-
-def notes(sheet: Sheet) -> list[str]:
-    """How to read the table, which differences it could not detect, and which systems return more than the others."""
-    repeated = [f"{name} ({len(runs)})" for name, runs in sheet.config.get("seeds", {}).items()]
-    seeds = (
-        f"Run under several seeds: {', '.join(repeated)}; each question's score is its mean over them, and ± the "
-        "standard deviation of the mean between them. Intervals and tests are over questions."
-    )
-    return [
-        " ".join(filter(None, ["Means in per cent with 95 % intervals.", *_signs(sheet)])),
-        *(["Questions that share gold are resampled together."] if sheet.config.get("clustered") else []),
-        *_vectors(sheet.config.get("knowledge", [])),
-        *_capped(sheet.config.get("data", {})),
-        *_detectable(sheet),
-        *([seeds] if repeated else []),
-        *(f"{LARGER} {name} returns {text}." for name, text in sheet.larger.items()),
-        *(f"{name}: {text}." for name, text in sheet.config.get("remarks", {}).items()),
-        *_unread(sheet.config.get("graph_unread", {})),
-        *_graph_use(sheet.config.get("graph_use", {})),
-    ]
-
-
-def _unread(systems: Mapping[str, Sequence[str]]) -> list[str]:
-    """Which systems ranked without the graph that was given."""
-    together: dict[str, list[str]] = {}
-    for name, graphs in systems.items():
-        together.setdefault(" and ".join(graphs), []).append(name)
-    return [
-        f"{', '.join(names)}: without the graph, {graph}, of which nothing was read."
-        for graph, names in together.items()
-    ]
-
-
-def _graph_use(used: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """How often systems that add a graph to a text search gained by it, and why not otherwise."""
-    return [
-        f"{name}: the graph brought a new passage into the first 10 for {_percent(use['brought'])} of the questions"
-        + "".join(f"; not used for {_percent(share)}: {reason}" for reason, share in use["skipped"].items())
-        + "."
-        for name, use in used.items()
-    ]
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
-
-
-def _signs(sheet: Sheet) -> Iterator[str]:
-    """What the signs mean that the table has, and why others are missing that a reader may look for."""
-    if len(sheet.systems) < 2:
-        return
-    over = "over all metrics together" if sheet.config.get("family") == "all" else "within a metric"
-    test = f"differs from {sheet.baseline} (paired randomisation test, Holm-corrected {over}"
-    if sheet.scores["p_holm"].lt(_LEVEL).any():
-        yield f"Stars: {test}; * p < .05, ** p < .01, *** p < .001)."
-    else:
-        yield f"No star: no system {test}, p < .05)."
-    yield "Wins / ties / losses count questions."
-    if sheet.scores["p_best"].isna().all():
-        yield "No winner is marked in bold, for not every pair was tested."
-    elif sheet.scores["p_best"].lt(_LEVEL).any():
-        yield "Bold: best, and significantly above every other system (Holm-corrected over all pairs of a metric)."
-    else:
-        yield "No bold: no system is significantly above every other (Holm-corrected over all pairs of a metric)."
-
-
-def _graph_use(used: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """How often systems that add a graph to a text search gained by it, and why not otherwise."""
-    return [
-        f"{name}: the graph brought a new passage into the first 10 for {_percent(use['brought'])} of the questions"
-        + "".join(f"; not used for {_percent(share)}: {reason}" for reason, share in use["skipped"].items())
-        + "."
-        for name, use in used.items()
-    ]
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
-
-
-def _vectors(knowledge: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Which encoder's vectors were used, in which format: another format can move single questions."""
-    encoders = [one["encoder"] for one in knowledge if "dtype" in one["encoder"]]
-    used = dict.fromkeys(f"{one['model'].split('/')[-1]}, {one['dtype']} on {one['device']}" for one in encoders)
-    return [f"Vectors: {'; '.join(used)}."] if used else []
-
-
-def _capped(data: Mapping[str, Any]) -> list[str]:
-    lost = data.get("gold_out_of_reach", 0)
-    return [f"Of {lost:,} questions gold is not among their candidates: no system can find it."] if lost else []
-
-
-def _detectable(sheet: Sheet) -> list[str]:
-    """The differences that so few questions would miss: per metric, the median over the systems."""
-    tested = sheet.scores.dropna(subset=["p_holm"])
-    least = tested.groupby("metric", sort=False)["detectable"].median().dropna()
-    if least.empty:
-        return []
-    n = int(tested[["wins", "ties", "losses"]].iloc[0].sum())
-    one_family = sheet.config.get("family") == "all"
-    tests = tested["system"].nunique() * (len(sheet.metrics) if one_family else 1)
-    shown = ", ".join(f"{least[m] * sheet.scale(m):.{sheet.digits(m)}f} in {m}" for m in least.index)
-    among = f", divided by the {tests} tests of {'all metrics' if one_family else 'a metric'}" if tests > 1 else ""
-    return [
-        f"With {n:,} questions, differences from {sheet.baseline} under about these points would be missed more often "
-        f"than one time in five: {shown} (simulated with the randomisation test, 80 % power, level .05{among}; median "
-        "over systems)."
-    ]

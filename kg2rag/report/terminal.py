@@ -16,7 +16,8 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from kg2rag.report.table import Cell, Sheet, headline, notes, p_text, pair_rows, placebo_rows, rows
+from kg2rag.report.notes import notes
+from kg2rag.report.table import Cell, Sheet, headline, p_text, pair_rows, placebo_rows, rows
 
 if TYPE_CHECKING:
     import pandas as pd
