@@ -248,8 +248,15 @@ def graph_augmented(
     bm25_weight: float = 0.3,
     depth: int = 10,
 ) -> Pipeline:
-    """A min-max weighted merge of dense and BM25, re-scored and extended by the graph around the query's entities."""
-    merged = fuse(Dense(kb), BM25(kb), weights=(dense_weight, bm25_weight), method="sum", depth=depth)
+    """A min-max weighted merge of dense and BM25, re-scored and extended by the graph around the query's entities.
+
+    Of the weights of dense and BM25 only the ratio counts: they are scaled to add up to 1. What else there is to set
+    are `GraphAugment`'s parameters.
+    """
+    given = (dense_weight, bm25_weight)
+    together = sum(given) if min(given) >= 0 and any(given) else 1.0  # `fuse` refuses what is neither
+    weights = tuple(weight / together for weight in given)
+    merged = fuse(Dense(kb), BM25(kb), weights=weights, method="sum", depth=depth)
     return merged >> GraphAugment(
         kb,
         hops=hops,

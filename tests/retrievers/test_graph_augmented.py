@@ -186,6 +186,16 @@ def test_without_the_graph_the_system_is_its_hybrid_to_the_last_bit(kb_of: Build
         assert found.scores.tolist() == plain.scores.tolist()
 
 
+def test_of_the_weights_of_dense_and_bm25_only_the_ratio_counts(kb_of: Build) -> None:
+    kb = kb_of(("FastAPI", "red"), ("Pydantic", "red apple"), ("", "green"), facts=FACTS[:1])
+    one, other = (build("graph_augmented", kb, dense_weight=d, bm25_weight=b) for d, b in ((0.75, 0.25), (3.0, 1.0)))
+    assert repr(one) == repr(other)
+    assert one.retrieve("red apple").scores.tolist() == other.retrieve("red apple").scores.tolist()
+    for wrong in ({"dense_weight": -1.0}, {"dense_weight": 0.0, "bm25_weight": 0.0}):
+        with pytest.raises(ValueError, match=r"must be at least 0, and one of them above 0"):
+            build("graph_augmented", kb, **wrong)
+
+
 ENTITY = st.sampled_from(["Ann", "Bob", "Cat", "Dog"])
 FACT = st.builds(
     lambda head, tail, row, strength: Triple(head, "knows", tail, f"p{row}", strength),
