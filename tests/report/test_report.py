@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 from kg2rag import report
-from kg2rag.report.table import notes, placebo_rows
+from kg2rag.report.notes import notes
+from kg2rag.report.table import placebo_rows
 
 NASTY = 'a&b<script>alert("x")</script>'
 
