@@ -22,8 +22,8 @@ from kg2rag.compute import DEFAULT_MODEL, embedder_named
 from kg2rag.retrievers import linking
 from kg2rag.retrievers.linking.linkers import EmbeddingLinker, Link
 
-STRATEGIES = "confidence_gated,expansion_queries,graph_augmented,vector_first"
-LINKERS = "ngram ngram:50 phrase fuzzy ngram+fuzzy ngram+embedding:0.75 ngram+embedding:0.6 ngram+fuzzy+embedding:0.6"
+STRATEGIES = "graph_augmented,confidence_gated,vector_first"
+LINKERS = "ngram ngram:50 phrase fuzzy ngram+fuzzy ngram+embedding:0.75 ngram+embedding:0.65 ngram+fuzzy+embedding:0.65"
 METRICS = ["recall@5", "recall@10"]
 FLOORS = (0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75)
 
