@@ -82,7 +82,7 @@ def data(attacks: list[str]) -> QADataset:
     """A question and a passage for each attack, which is title, text, type, answer and half of an id."""
     passages = [Passage(f"p{i} {text}", text, f"{text} text", f"d{i} {text}", 0) for i, text in enumerate(attacks)]
     questions = tuple(
-        Question(f"q{i} {text}", f"{text}?", {passages[i].id: 1}, answers=(text,), type=text)
+        Question(f"q{i} {text}", f"{text}?", {passages[i].id: 1}, answers=(text,), type=text[:24])
         for i, text in enumerate(attacks)
     )
     return QADataset("hostile " + attacks[0], Corpus.from_passages(passages), questions)
