@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from kg2rag.answers.answer_metrics import Rules
 from kg2rag.cli.model_options import ModelOptions
 from kg2rag.cli.options import DataOptions, Limit, Seed, SystemOptions, spread
 
@@ -68,7 +67,9 @@ def answer(
     graph_tokens: GraphTokens = None,
     k: Hits = 20,
     reasoned: Annotated[bool, typer.Option("--reasoned", help="Let the model reason before it answers.")] = False,
-    rules: Annotated[Rules, typer.Option(help="Whose normalisation and F1.")] = "squad",
+    rules: Annotated[
+        Literal["squad", "hotpotqa", "musique"], typer.Option(help="Whose normalisation and F1.")
+    ] = "squad",
     seed: Seed = 0,
     out: Annotated[Path | None, typer.Option(help="Where the answers go; reports/DATASET-answers otherwise.")] = None,
 ) -> None:

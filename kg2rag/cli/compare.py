@@ -44,8 +44,6 @@ def compare(
     show: Annotated[bool, typer.Option("--open", help="Open the report in a browser.")] = False,
 ) -> None:
     """Compare retrieval systems on a question set: a table here, everything else in --out."""
-    from rich.console import Console
-
     from kg2rag.compute import counter_of
     from kg2rag.evaluation import compare as run
     from kg2rag.evaluation.metric_names import DEFAULT_METRICS
@@ -54,6 +52,7 @@ def compare(
     from kg2rag.report import margin_table, pairs_table
     from kg2rag.retrievers.adapters import Recorded
     from kg2rag.retrievers.adapters.trec import name_of
+    from kg2rag.text.shown import console as console_of
 
     names = list(DEFAULT_METRICS) if metrics is None else split_names(metrics)
     if pairs is not None and pairs not in names:
@@ -82,7 +81,7 @@ def compare(
             clustered=clustered,
         )
     result.save(folder, ir_metadata=ir_metadata)
-    console = Console()
+    console = console_of()
     console.print(result)
     if pairs is not None:
         console.print(pairs_table(result.sheet, result.pairs(pairs), pairs))

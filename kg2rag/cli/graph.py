@@ -38,14 +38,13 @@ def report_graph(
     figure: Annotated[Path | None, typer.Option(help="Write the figure here: .svg, .png or .pdf.")] = None,
 ) -> None:
     """Report a graph: sizes, hubs, and how much of the gold lies within reach of the questions, by type."""
-    from rich.console import Console
-
     from kg2rag.evaluation.graph_report import graph_report
     from kg2rag.knowledge import KnowledgeBase
+    from kg2rag.text.shown import console as console_of
 
     questions = data.load(limit, seed)
     kb = KnowledgeBase.build(questions.corpus, graph)
-    console = Console()
+    console = console_of()
     if resolve:
         resolution = kb.graph.resolve()
         console.print(repr(resolution), markup=False, highlight=False)
@@ -78,14 +77,13 @@ def compare_graphs(
     out: Annotated[Path | None, typer.Option(help="Where the results go; reports/DATASET-graphs otherwise.")] = None,
 ) -> None:
     """Compare graphs under the same strategies, and with shuffled ones, which add as many candidates."""
-    from rich.console import Console
-
     from kg2rag.compute import counter_of
     from kg2rag.evaluation import compare
     from kg2rag.evaluation.storage import require_place
     from kg2rag.knowledge import KnowledgeBase
     from kg2rag.report import placebo_table
     from kg2rag.retrievers.systems import build, build_all, labelled
+    from kg2rag.text.shown import console as console_of
 
     folder = out or Path("reports") / f"{data.dataset}-graphs"
     former = require_place(folder)
@@ -116,7 +114,7 @@ def compare_graphs(
         counter=counter_of(first.embedder),
     )
     result.save(folder)
-    console = Console()
+    console = console_of()
     console.print(result)
     if placebo > 1:
         console.print(placebo_table(result.sheet, result.against_placebo(), result.metrics[0]))

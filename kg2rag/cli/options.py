@@ -190,9 +190,9 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
 
 def show(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print a table."""
-    from rich.console import Console
+    from kg2rag.text.shown import console as console_of
 
-    Console().print(table(columns, rows))
+    console_of().print(table(columns, rows))
 
 
 def readable(value: object) -> str:

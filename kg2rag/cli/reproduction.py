@@ -18,11 +18,10 @@ def reproduce(
     every: Annotated[bool, typer.Option("--all", help="List what cannot be run here one by one, too.")] = False,
 ) -> None:
     """Run what can be run here of published results: ours, theirs, difference, tolerance, verdict."""
-    from rich.console import Console
-
     from kg2rag.experiments.reproduction import Ledger
     from kg2rag.experiments.reproduction import reproduce as run
     from kg2rag.experiments.reproduction.tables import terminal_tables
+    from kg2rag.text.shown import console as console_of
 
     if out is not None and out.suffix not in (".csv", ".md"):
         raise ValueError(f"--out {out}: the table is written as .csv or .md.")
@@ -30,7 +29,7 @@ def reproduce(
     if not files:
         raise FileNotFoundError(f"{', '.join(map(str, ledgers))}: no ledger (*.toml) there.")
     result = run([Ledger.read(file) for file in files], data, only=only)
-    console = Console()
+    console = console_of()
     for table in terminal_tables(result, every=every):
         console.print(table)
     typer.echo(result.counts())
@@ -69,10 +68,10 @@ def verify(
 
 def _across(arguments: list[str], tolerance: float) -> None:
     """Show how far the instruction sets move a comparison; exit 1 where a mean or a star moves too far."""
-    from rich.console import Console
     from rich.table import Table
 
     from kg2rag.experiments.reproduction import across
+    from kg2rag.text.shown import console as console_of
 
     result = across(arguments)
     table = Table("instructions", "largest change, points", "of", "questions, %", "first ten, %", "stars")
@@ -80,7 +79,7 @@ def _across(arguments: list[str], tolerance: float) -> None:
         of = f"{row['system']} {row['metric']}" if row["largest"] else ""
         shares = f"{row['questions']:.2f}", f"{row['rankings']:.2f}"
         table.add_row(str(row["setting"]), f"{row['largest']:.3f}", of, *shares, str(row["stars"]))
-    Console().print(table)
+    console_of().print(table)
     held = result.largest <= tolerance and not result.stars
     typer.echo(f"Largest change {result.largest:.3f} points (tolerance {tolerance:g}), {result.stars} stars.")
     raise typer.Exit(0 if held else 1)

@@ -51,12 +51,11 @@ def sweep(
 
 
 def _show(result: SweepResult) -> None:
-    from rich.console import Console
-
     from kg2rag.experiments.sweep.results import HEADER, chosen, note
+    from kg2rag.text.shown import console as console_of
 
     if result.numbers:
-        console, rows = Console(), chosen(result)
+        console, rows = console_of(), chosen(result)
         show(HEADER[:-1], ([cell.replace(" (", "\n(") for cell in row[:-1]] for row in rows))
         for row in rows:
             console.print(f"{row[0]}: {row[-1]}", highlight=False, soft_wrap=True)

@@ -42,14 +42,13 @@ def explain(
     html: Annotated[Path | None, typer.Option(help="Also write a self-contained page there.")] = None,
 ) -> None:
     """Show why systems return what they return: stages, paths, the arithmetic of the scores, and where the gold is."""
-    from rich.console import Console
-
     from kg2rag.report.question_explanation import explain as run
+    from kg2rag.text.shown import console as console_of
 
     questions = data.load()
     _, systems = on.build(questions.corpus)
     explained = run(systems, questions, question, k=k)
-    console = Console()
+    console = console_of()
     console.print(explained)
     if html is not None:
         html.parent.mkdir(parents=True, exist_ok=True)
@@ -76,15 +75,14 @@ def diagnose(
 
     With --ladder also what a perfect step would gain: gold seeds, gold entities, a gold reranking.
     """
-    from rich.console import Console
-
     from kg2rag.answers.context import ContextFormatter
     from kg2rag.evaluation.diagnosis import OracleLadder, Waterfall, oracle_ladder, waterfall
+    from kg2rag.text.shown import console as console_of
 
     questions = data.load(limit, seed)
     kb, systems = on.build(questions.corpus)
     formatter = None if tokens is None else ContextFormatter(kb, passage_tokens=tokens)
-    folder, console = out or Path("reports") / data.dataset, Console()
+    folder, console = out or Path("reports") / data.dataset, console_of()
     folder.mkdir(parents=True, exist_ok=True)
     for name, system in systems.items():
         found = waterfall(name, system, questions, k=k, formatter=formatter)

@@ -49,7 +49,7 @@ class Subset:
     ids: tuple[str, ...]
     questions: str
     corpus: str
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
     split: str | None = None
     file: str | None = None
     needs: str = ""

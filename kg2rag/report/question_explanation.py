@@ -15,6 +15,7 @@ from rich.text import Text
 
 from kg2rag.report.page import HtmlPage
 from kg2rag.retrievers.contract import Retriever
+from kg2rag.text.shown import console as console_of
 from kg2rag.text.templates import render
 from kg2rag.types import Explanation, QADataset, Query, Question, Ranking, side_by_side
 
@@ -58,7 +59,7 @@ class QuestionExplanation(HtmlPage):
             yield explanation
 
     def __repr__(self) -> str:
-        console = Console(width=120, no_color=True)
+        console = console_of(width=120, no_color=True)
         with console.capture() as captured:
             console.print(self)
         return captured.get()

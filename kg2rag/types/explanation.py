@@ -149,9 +149,9 @@ class Explanation:
         return Group(*lines)
 
     def __repr__(self) -> str:
-        from rich.console import Console
+        from kg2rag.text.shown import console as console_of
 
-        console = Console(width=120, no_color=True)
+        console = console_of(width=120, no_color=True)
         with console.capture() as captured:
             console.print(self)
         return captured.get()

@@ -9,6 +9,7 @@ import numpy as np
 
 from kg2rag.report.plots.marks import GREY, PALETTE
 from kg2rag.report.plots.style import INK, PAPER, bare, figure
+from kg2rag.text.shown import visible
 from kg2rag.types import LOST_AT
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def _fall(axis: Axes, whole: pd.Series, losses: Sequence[str]) -> None:
         left = start if name in losses else left
         if place < len(names) - 1:
             axis.plot([left, left], [place - 0.33, place + 1.33], color=GREY, linewidth=0.8, linestyle=(0, (2, 3)))
-    axis.set_yticks(range(len(names)), names)
+    axis.set_yticks(range(len(names)), list(map(visible, names)))
     axis.set_ylim(len(names) - 0.4, -0.6)
     axis.set_xlim(0, gold)
     bare(axis, edge=False)
@@ -89,7 +90,7 @@ def _stacks(axis: Axes, totals: pd.DataFrame) -> None:
                 axis.text(end + width / 2, place, f"{count:.0f}", ha="center", va="center", fontsize=8.5, color=PAPER)
         ends += widths
     labels = [f"{name}  ({count:.0f})" for name, count in zip(totals.index, gold, strict=True)]
-    axis.set_yticks(places, labels, parse_math=False)
+    axis.set_yticks(places, list(map(visible, labels)), parse_math=False)
     axis.set_ylim(len(totals) - 0.4, -0.6)
     axis.set_xlim(0, 1)
     axis.legend(

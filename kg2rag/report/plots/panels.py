@@ -9,6 +9,7 @@ import numpy as np
 
 from kg2rag.report.plots.marks import GREY, PALETTE, colours
 from kg2rag.report.plots.style import INK, PAPER, bare, figure, panels
+from kg2rag.text.shown import visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,7 +118,7 @@ def heat_map(means: pd.DataFrame, baseline: str) -> Figure:
         axis.text(column, row, f"{value:.0f}", ha="center", va="center", fontsize=9, color=INK)
         if value == np.nanmax(values[:, column]):
             axis.add_patch(Rectangle((column - 0.48, row - 0.46), 0.96, 0.92, fill=False, edgecolor=INK, linewidth=1.4))
-    axis.set_xticks(range(len(means.index)), [str(group) for group in means.index], parse_math=False)
+    axis.set_xticks(range(len(means.index)), [visible(str(group)) for group in means.index], parse_math=False)
     axis.set_yticks(range(len(order)), [str(name) for name in order], parse_math=False)
     axis.tick_params(length=0, labelsize=9, labelcolor=INK, top=False, labeltop=True, bottom=False, labelbottom=False)
     for side in axis.spines.values():

@@ -11,6 +11,7 @@ from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 from kg2rag.report.plots.marks import GREY
+from kg2rag.text.shown import visible
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -54,12 +55,13 @@ def _plain_figure() -> type[Figure]:
 
 @contextmanager
 def without_formulas(figure: Figure) -> Iterator[None]:
-    """A block in which nothing in a figure is read as TeX, whatever dollar signs it has."""
+    """A block in which nothing in a figure is read as TeX or as control characters, whatever signs it has."""
     from matplotlib import rc_context
     from matplotlib.text import Text
 
     for text in figure.findobj(Text):
         text.set_parse_math(False)
+        text.set_text(visible(text.get_text()))
     with rc_context({"text.parse_math": False}):  # ticks are made while they are drawn
         yield
 

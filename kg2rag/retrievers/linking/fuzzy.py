@@ -94,8 +94,8 @@ class FuzzyLinker:
             yield from ((entity, 1.0) for entity in names.entities.get(stretch.key, ()))
             return
         floor = max(self.min_similarity - SLACK, 0.01)
-        for at in names.index.similar(stretch.key, floor, NEAREST).keys.tolist():
-            name = str(names.index.keys[at])
+        for at in names.trigrams.similar(stretch.key, floor, NEAREST).keys.tolist():
+            name = str(names.trigrams.keys[at])
             similarity = OSA.normalized_similarity(stretch.key, name)
             if similarity >= self.min_similarity:
                 yield from ((entity, similarity) for entity in names.entities.get(name, ()))
@@ -104,7 +104,7 @@ class FuzzyLinker:
 class _Names(NamedTuple):
     """The trigrams of the names' keys, and key -> the entities of that name or alias, in order."""
 
-    index: TrigramIndex
+    trigrams: TrigramIndex
     entities: dict[str, list[int]]
 
     @classmethod
