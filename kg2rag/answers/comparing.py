@@ -44,11 +44,11 @@ class AnswerComparison:
     @property
     def table(self) -> pd.DataFrame:
         """One row a system: em, f1, each with the ends of its 95 % interval, questions, failed, tokens of a context."""
-        rows = {}
+        rows: dict[str, dict[str, object]] = {}
         common = self.common
         for name, report in self.reports.items():
             scores = report.on(common).scores.set_index("metric")
-            row: dict[str, float | int] = {}
+            row: dict[str, object] = {}
             for metric in SHOWN:
                 row |= {metric: scores.loc[metric, "mean"]}
                 row |= {f"{metric}_{end}": scores.loc[metric, f"ci_{end}"] for end in ("low", "high")}

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from kg2rag.types import Corpus, QADataset
 
 GRAPHS = (
-    "mentions, cooccurrence (no LLM); openie:, subkgs:, subkgs-raw:, triples:, graphml:FILE; graph:, lightrag:, "
-    "msgraphrag:FOLDER; dependency[:MODEL]; joined by + for their union."
+    "mentions, cooccurrence, code (Python), without an LLM; openie:, subkgs:, subkgs-raw:, triples:, graphml:FILE; "
+    "graph:, lightrag:, msgraphrag:FOLDER; dependency[:MODEL]; joined by + for their union."
 )
 EMBEDDERS = "A sentence-transformers model, or static:MODEL (distilled from it once, much faster); MiniLM otherwise."
 NAMES = "names separated by commas; a=dense,b=dense are variants, set by --set b.PARAMETER."

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from kg2rag.extraction import Extractor
+from kg2rag.extraction.code.extractor import PythonCode
 from kg2rag.extraction.combined import CombinedExtractor
 from kg2rag.extraction.cooccurrence import Cooccurrence
 from kg2rag.extraction.dependency import DependencyTriples
@@ -52,6 +53,7 @@ class Loader:
 LOADERS: dict[str, Loader] = {
     "mentions": Loader(Mentions),
     "cooccurrence": Loader(Cooccurrence),
+    "code": Loader(PythonCode),
     "openie": Loader(HippoRAGOpenIE, "FILE"),
     "subkgs": Loader(KG2RAGSubgraphs, "FILE"),
     "triples": Loader(TriplesFile, "FILE"),

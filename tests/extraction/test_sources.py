@@ -68,7 +68,7 @@ def test_the_known_sources_include_every_kind() -> None:
 
 @pytest.mark.parametrize("spec", ["", "wikidata", "wikidata:x.tsv"])
 def test_an_unknown_kind_lists_the_known_ones(spec: str) -> None:
-    with pytest.raises(ValueError, match="Known: mentions, cooccurrence, openie:FILE, subkgs:FILE, triples:FILE"):
+    with pytest.raises(ValueError, match="Known: mentions, cooccurrence, code, openie:FILE, subkgs:FILE, triples:FILE"):
         parse(spec)
 
 

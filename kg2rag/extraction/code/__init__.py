@@ -1,0 +1,1 @@
+"""Python sources -> a graph of definitions, imports, calls, uses and inheritance."""
