@@ -48,7 +48,7 @@ def main(
     for table in TABLES:
         if (saved / table).is_file():
             shutil.copy(saved / table, folder / table)
-    scores = result.per_query.drop(columns="question")
+    scores = result.per_query.drop(columns=["question", "said"], errors="ignore")  # both hold texts of the set
     scores.to_csv(folder / "per_query.csv.xz", index=False, lineterminator="\n")  # shortest digits that read back equal
     for system, rankings in result.rankings.items():
         first = [Ranking(one.query_id, one.rows[:HITS], one.scores[:HITS], one.ids) for one in rankings]

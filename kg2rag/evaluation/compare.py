@@ -109,7 +109,8 @@ def compare(
             scored[name] = _score(alike_runs, data, parsed, k=k, unit=judged, tokens=tokens)
             bar.update()
         frames = {name: sum(alike[1:], start=alike[0]) / len(alike) for name, alike in scored.items()}
-        per_query, per_seed = per_query_table(frames, data, names), _per_seed(scored, names)
+        first_runs = {name: alike_runs[0] for name, alike_runs in runs.items()}
+        per_query, per_seed = per_query_table(frames, data, names, first_runs), _per_seed(scored, names)
         scores = score_table(per_query, names, baseline, seed, per_seed, family=family, clustered=clustered)
         bar.update()
         by_tokens = token_curve(together, data, tokens, k, judged)
@@ -145,7 +146,7 @@ def compare(
         **provenance.environment(),
     }
     return Comparison(
-        rankings={name: alike[0] for name, alike in runs.items()},
+        rankings=first_runs,
         ms_per_query=ms_per_query,
         baseline=baseline,
         per_query=per_query,

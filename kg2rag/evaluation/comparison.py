@@ -20,6 +20,7 @@ from kg2rag.evaluation.budgets import against_others, larger_sets
 from kg2rag.evaluation.metric_names import Metrics, bounds
 from kg2rag.evaluation.pairs import non_inferiority, pair_table
 from kg2rag.evaluation.placebo import SUFFIX, against_placebo
+from kg2rag.evaluation.said import rates
 from kg2rag.evaluation.score_table import ABOUT, GROUPS, Group, grouped_means, largest_differences, says_anything
 from kg2rag.text.records import reading
 from kg2rag.types import FloatArray, IntArray, Ranking
@@ -47,7 +48,7 @@ class Comparison:
     ----------
     rankings : system -> its rankings, in the order of the questions; of the first seed, where it ran under several.
     per_query : one row per system and question: query_id, system, type, hops, gold (how many), cluster (questions that
-        share gold), question, one column per metric; means over seeds, where a system ran under several.
+        share gold), question, said (see `said_by`), one column per metric; means over seeds, where there are several.
     scores : one row per system and metric: mean, interval, tests against the baseline; see `score_table`.
     curve : mean recall by depth (index `k`), one column per system.
     ms_per_query : system -> milliseconds, without the time to build indexes and encode queries where `prepare` does it.
@@ -133,7 +134,12 @@ class Comparison:
             differences=self.differences(),
             pairs=self.pairs() if 1 < len(self.systems) <= PAIRS_IN_REPORT else None,
             placebos=self.against_placebo() if self._has_placebos else None,
+            said=self.said(),
         )
+
+    def said(self) -> pd.DataFrame:
+        """How often each system said what about the questions, such as why it left the graph out; see `rates`."""
+        return rates(self.per_query)
 
     def pairs(self, metric: str | None = None) -> pd.DataFrame:
         """Every pair of systems tested in one metric, the first or the one named; see `pair_table`.

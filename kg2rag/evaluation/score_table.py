@@ -17,14 +17,15 @@ from kg2rag.evaluation.metric_names import bounds
 from kg2rag.evaluation.pairs import corrected, p_of_best, randomised_pairs, t_test
 from kg2rag.evaluation.per_question import EQUAL
 from kg2rag.evaluation.power import detectable_difference
+from kg2rag.evaluation.said import said_by
 from kg2rag.evaluation.significance import resamples_for, win_tie_loss
-from kg2rag.types import FloatArray, IntArray, QADataset
+from kg2rag.types import FloatArray, IntArray, QADataset, Ranking
 
 Group = Literal["type", "hops", "gold"]
 GROUPS: tuple[Group, ...] = get_args(Group)
 Family = Literal["metric", "all"]
 FAMILIES: tuple[Family, ...] = get_args(Family)
-ABOUT = ("query_id", "system", "type", "hops", "gold", "cluster", "question")
+ABOUT = ("query_id", "system", "type", "hops", "gold", "cluster", "question", "said")
 """The columns of `Comparison.per_query` that are not metrics."""
 MANY = 20
 """With more systems than this no best one is determined: it would need a test of every pair."""
@@ -33,11 +34,17 @@ TESTS = ("p_t_holm", "effect_size", "detectable", "p_best", "seed_sd")
 """Further columns that may be blank."""
 
 
-def per_query_table(frames: Mapping[str, pd.DataFrame], data: QADataset, metrics: Sequence[str]) -> pd.DataFrame:
+def per_query_table(
+    frames: Mapping[str, pd.DataFrame],
+    data: QADataset,
+    metrics: Sequence[str],
+    rankings: Mapping[str, Sequence[Ranking]],
+) -> pd.DataFrame:
     """One row per system and question.
 
     Columns query_id, system, type, hops, gold (how many), cluster (a number that questions share where they share gold,
-    directly or through others), question, then the metrics.
+    directly or through others), question, said (what the system's ranking says of the query, see `said_by`), then the
+    metrics.
     """
     about = pd.DataFrame(
         {
@@ -53,6 +60,7 @@ def per_query_table(frames: Mapping[str, pd.DataFrame], data: QADataset, metrics
     for name, frame in frames.items():
         part = pd.concat([about, frame[list(metrics)].reset_index(drop=True)], axis=1)
         part.insert(1, "system", name)
+        part.insert(list(part.columns).index("question") + 1, "said", [said_by(one) for one in rankings[name]])
         parts.append(part)
     return pd.concat(parts, ignore_index=True)
 

@@ -50,6 +50,7 @@ def page(
     differences: pd.DataFrame,
     pairs: pd.DataFrame | None,
     placebos: pd.DataFrame | None = None,
+    said: pd.DataFrame | None = None,
 ) -> str:
     """The whole report: one file that loads nothing from elsewhere, fit for screen (light or dark) and paper.
 
@@ -60,8 +61,10 @@ def page(
     differences : columns query_id, question, system, score, baseline, difference.
     pairs : every pair of systems in the first metric, as `Comparison.pairs` has them; left out where None.
     placebos : graphs against their shufflings in the first metric, as `Comparison.against_placebo` has them, or None.
+    said : what systems said about the questions, as `Comparison.said` has it; left out where None or empty.
     """
     config = sheet.config
+    told = () if said is None else said.itertuples(index=False)
     return render(
         "report.html.j2",
         alone=False,
@@ -74,6 +77,7 @@ def page(
         differences=[_apart(sheet, row) for row in differences.to_dict("records")],
         pairs=[] if pairs is None else list(pair_rows(sheet, pairs, sheet.metrics[0])),
         placebos=[] if placebos is None else list(placebo_rows(sheet, placebos, sheet.metrics[0])),
+        said=[(*row[:3], f"{row.share:.1%}", "" if row.mean != row.mean else f"{row.mean:.3g}") for row in told],
         config_text=json.dumps(dict(config), indent=2, ensure_ascii=False, default=str),
     )
 
