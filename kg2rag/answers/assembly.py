@@ -72,7 +72,7 @@ def _entities(
             named[at] = tuple(str(name) for name in found[0])  # type: ignore[attr-defined]
     others = [at for at in range(len(queries)) if at not in named]
     if others and kb.graph.n_entities:
-        finder = linker or linking.named("chain", kb)
+        finder = linker or linking.named(linking.DESIGN, kb)
         for at, links in zip(others, finder.link_batch([queries[at] for at in others]), strict=True):
             named[at] = tuple(link.entity for link in links)
     return [named.get(at, ()) for at in range(len(queries))]

@@ -79,4 +79,4 @@ def _rates_of(values: Sequence[Any], queries: int) -> list[tuple[str, float, flo
     counts = pd.Series([str(value) for value in values]).value_counts(sort=False)
     if len(counts) > DIFFERENT:
         return [("any text", sum(str(value) != "" for value in values) / queries, blank)]
-    return [(value, count / queries, blank) for value, count in counts.items()]
+    return [(str(value), float(count) / queries, blank) for value, count in counts.items()]

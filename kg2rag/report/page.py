@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from math import isnan
 from typing import Any
 
 import pandas as pd
@@ -65,7 +66,7 @@ def page(
     said : what systems said about the questions, as `Comparison.said` has it; left out where None or empty.
     """
     config = sheet.config
-    told = () if said is None else said.itertuples(index=False)
+    told: list[dict[Any, Any]] = [] if said is None else said.to_dict("records")
     return render(
         "report.html.j2",
         alone=False,
@@ -78,7 +79,7 @@ def page(
         differences=[_apart(sheet, row) for row in differences.to_dict("records")],
         pairs=[] if pairs is None else list(pair_rows(sheet, pairs, sheet.metrics[0])),
         placebos=[] if placebos is None else list(placebo_rows(sheet, placebos, sheet.metrics[0])),
-        said=[(*row[:3], f"{row.share:.1%}", "" if row.mean != row.mean else f"{row.mean:.3g}") for row in told],
+        said=[_told(row) for row in told],
         config_text=json.dumps(dict(config), indent=2, ensure_ascii=False, default=str),
     )
 
@@ -99,6 +100,12 @@ def _apart(sheet: Sheet, row: Mapping[Any, Any]) -> dict[str, str]:
     scores = {name: f"{row[name] * factor:.{digits}f}" for name in ("score", "baseline")}
     difference = f"{row['difference'] * factor:+.{digits}f}".replace("-", "−")
     return {**{name: row[name] for name in ("query_id", "question", "system")}, **scores, "difference": difference}
+
+
+def _told(row: Mapping[Any, Any]) -> tuple[str, str, str, str, str]:
+    """A rate as the template shows it: system, what, value, share, mean."""
+    mean = "" if isnan(row["mean"]) else f"{row['mean']:.3g}"
+    return row["system"], row["what"], row["value"], f"{row['share']:.1%}", mean
 
 
 def _breakdown(sheet: Sheet, frame: pd.DataFrame) -> list[dict[str, Any]]:

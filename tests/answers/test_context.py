@@ -92,6 +92,14 @@ def test_the_graph_block_is_the_designs_example_line_by_line(auth: KnowledgeBase
     assert block.tokens == EncoderTokens().count([AUTH_BLOCK])[0]
 
 
+def test_a_fact_that_the_graph_describes_is_shown_by_its_description(kb_of) -> None:
+    said = Triple("Ed Wood", "related to", "Tim Burton", "p0", strength=8, description="Burton made\nEd Wood in 1994.")
+    described = kb_of(("Ed Wood", "A film of 1994."), facts=(said, Triple("Ed Wood", "of", "1994", "p0")))
+    block = ContextFormatter(described, graph_tokens=200).graph(["Ed Wood"]).text
+    section = block.partition("### Relevant Relationships\n")[2]
+    assert section == '- Ed Wood -> Tim Burton: "related to" -- Burton made Ed Wood in 1994 (strength: 8)'
+
+
 def test_entities_may_be_named_by_alias_or_code_and_count_once(auth: KnowledgeBase) -> None:
     block = ContextFormatter(auth).graph(["login system", auth.graph.entity("OAuth Provider"), "auth service"])
     assert block.text == AUTH_BLOCK

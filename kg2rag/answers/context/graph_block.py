@@ -2,8 +2,8 @@
 
 The structured block of the graph-augmented design. Inferred from its example: an inverse relation has no weight where
 the other section gives it; a weight is written where the source states one (5 means none); "Relevant Relationships" are
-the facts for which the corpus has a sentence that names both ends, shown because the line would otherwise repeat
-"Related".
+the facts that the graph describes, or for which the corpus has a sentence that names both ends, shown because the line
+would otherwise repeat "Related".
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class GraphLines:
         return Section(titled(self.graph, entity, "### {}"), lines), max(len(related) - self.limit, 0)
 
     def relationships(self) -> tuple[list[Item], int]:
-        """The facts at the entities that a sentence states, strongest first; and how many the limit cuts off."""
+        """The facts at the entities that are described or stated, strongest first; and how many the limit cuts off."""
         graph = self.graph
         indices = {int(index) for entity in self.entities for index in graph.triples_of(entity)}
         strongest = sorted(indices, key=lambda index: (-float(graph.triples.strengths[index]), index))
@@ -49,7 +49,8 @@ class GraphLines:
         for index in strongest:
             triple = graph.triple(index)
             fact = triple.head, triple.relation, triple.tail
-            if fact in lines or not (evidence := self._evidence(index)):
+            described = one_line(triple.description).removesuffix(".")
+            if fact in lines or not (evidence := described or self._evidence(index)):
                 continue
             ends = f"{one_line(triple.head)} -> {one_line(triple.tail)}"
             line = f'- {ends}: "{one_line(triple.relation)}" -- {evidence} (strength: {triple.strength:g})'

@@ -93,7 +93,8 @@ class _Reader:
                     yield from self._edge(definition, "inherits from", base, frozenset())
             yield from self._references(definition)
         if heads:
-            outside = Definition(heads[0], "module", "", ast.ClassDef())
+            module = ast.ClassDef(name="", bases=[], keywords=[], body=[], decorator_list=[])
+            outside = Definition(heads[0], "module", "", module)
             for statement in source.tree.body:
                 if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                     yield from self._within(statement, outside, frozenset())
@@ -115,9 +116,9 @@ class _Reader:
         if isinstance(node, ast.Call):
             yield from self._edge(definition, "calls", node.func, hidden)
             inner = node.func.value if isinstance(node.func, ast.Attribute) else None
-            for child in (inner, *node.args, *node.keywords):
-                if child is not None:
-                    yield from self._within(child, definition, hidden)
+            parts: list[ast.AST] = [*([inner] if inner is not None else []), *node.args, *node.keywords]
+            for part in parts:
+                yield from self._within(part, definition, hidden)
             return
         if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
             found = meaning(node, definition, self.source, self.imports, self.names, hidden)
