@@ -18,7 +18,6 @@ from typing import Any
 from kg2rag.compute.files import new_folder
 from kg2rag.datasets import hotpotqa, hub, twowiki
 from kg2rag.datasets.registry import load, resolve
-from kg2rag.evaluation import described
 from kg2rag.text.nearest import unknown
 from kg2rag.text.records import DataError, sha256
 from kg2rag.types import QADataset
@@ -100,6 +99,8 @@ def get(name: str, folder: str | Path, *, split: str | None = None, revision: st
 
 def require(name: str, data: QADataset) -> None:
     """DataError: a set that was loaded is not the reported part of that name; it says in what they differ."""
+    from kg2rag.evaluation import described  # slow to import, and `load` needs none of it
+
     part = subsets()[name]
     missing = [id_ for id_ in part.ids if id_ not in {question.id for question in data.questions}]
     if missing:
