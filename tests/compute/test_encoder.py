@@ -121,7 +121,7 @@ class Noting(SentenceEncoder):
 
 
 def test_questions_go_through_the_network_a_few_tokens_at_a_time(tmp_path: Path) -> None:
-    encoder = Noting()
+    encoder = Noting(dtype="float32")  # which needs no probe of another format
     encoder.encode(["a", "b", "c", "d", "e", "bridge " * 9, "bridge " * 20], Store(tmp_path), "query")
     assert sorted(encoder.shapes) == [(1, 8), (1, 16), (1, 24), (4, 8)]
     assert [rows_of("query", length) for length in (8, 16, 24, 40)] == [4, 2, 1, 1]
@@ -145,7 +145,7 @@ def test_a_text_is_kept_apart_as_question_and_as_passage(encoder: SentenceEncode
     assert np.array_equal(encoder.encode(texts, store, "query"), questions)
     assert np.array_equal(encoder.encode(texts, store), passages)
     assert len(list(tmp_path.glob("vectors-*"))) == 2
-    assert np.allclose(questions, passages, atol=1e-5)
+    assert np.einsum("ij,ij->i", questions, passages).min() > 0.999  # in bfloat16, too
 
 
 def test_a_corpus_that_grew_by_ten_passages_encodes_ten(fresh: Counting, together: Matrix) -> None:
