@@ -30,7 +30,7 @@ docs: $(ALL) ## the documentation site, in build/site/html; ARGS=linkcheck asks 
 	$(BIN)/python docs/site/build.py $(ARGS)
 
 notebooks: $(LAB) ## run the notebooks in place; those of public sets need KG2RAG_DATA, the folder of the sets
-	TQDM_DISABLE=1 $(BIN)/jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False $(NOTEBOOKS)
+	KG2RAG_DTYPE=float32 TQDM_DISABLE=1 $(BIN)/jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False $(NOTEBOOKS)
 
 browser: $(LAB) ## notebook 01 and the widgets in JupyterLab, clicked in Chromium (pip install playwright)
 	$(BIN)/python eval/browser.py notebooks/01_first_comparison.ipynb --widget $(ARGS)

@@ -84,7 +84,9 @@ class EncoderOptions:
     """The options of the encoder."""
 
     embedder: Annotated[str | None, typer.Option(help=EMBEDDERS)] = None
-    dtype: Annotated[str, typer.Option(help="auto, bfloat16 or float32; on a GPU also float16.")] = "auto"
+    dtype: Annotated[
+        str, typer.Option(help="auto, bfloat16 or float32; on a GPU also float16.", envvar="KG2RAG_DTYPE")
+    ] = "auto"
     device: Annotated[str, typer.Option(help="cpu, cuda (every GPU), auto, or such as cuda:0,cuda:1.")] = "cpu"
 
     def encoder(self) -> Embedder:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import threading
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -72,7 +73,8 @@ class SentenceEncoder:
         installed (and its weights have the known sha256), else from the hub.
     revision : a hub commit; the hub is then used even if the offline package is installed.
     dtype : "auto" computes matrix products in bfloat16 if the processor has matrix units for it and a few probe texts
-        stay within cosine 0.999 of float32; "float32" and "bfloat16" are used as they are.
+        stay within cosine 0.999 of float32; "float32" and "bfloat16" are used as they are. Where it is not given,
+        `$KG2RAG_DTYPE`, or "auto".
     max_tokens : longer texts are cut; None is the limit of the model.
     device : "cpu" (bit-exact); "cuda" (every CUDA device), "auto" (those, else the CPU), or names such as
         "cuda:0,cuda:1". On a GPU batches are large and, by "auto", in float16 under the same check of cosines.
@@ -80,7 +82,7 @@ class SentenceEncoder:
 
     model: str = DEFAULT_MODEL
     revision: str | None = None
-    dtype: str = "auto"
+    dtype: str = field(default_factory=lambda: os.environ.get("KG2RAG_DTYPE", "auto"))
     max_tokens: int | None = None
     device: str = "cpu"
 

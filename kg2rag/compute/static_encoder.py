@@ -122,17 +122,18 @@ class StaticEncoder:
         return StaticEncoder, (self.model, self.revision, self.dim)
 
 
-def embedder_named(name: str, *, dtype: str = "auto", device: str = "cpu") -> SentenceEncoder | StaticEncoder:
+def embedder_named(name: str, *, dtype: str | None = None, device: str = "cpu") -> SentenceEncoder | StaticEncoder:
     """The encoder of a name: a sentence-transformers model, or "static:MODEL" for the vectors distilled from it.
 
     ValueError: no model after "static:", or a dtype or device for static vectors, which are float32 on the CPU.
     """
     if not name.startswith(PREFIX):
-        return SentenceEncoder(name, dtype=dtype, device=device)
+        given = {} if dtype is None else {"dtype": dtype}
+        return SentenceEncoder(name, device=device, **given)
     model = name.removeprefix(PREFIX)
     if not model or model.startswith(PREFIX):
         raise ValueError(f"{name!r} names no model to distil. Write such as {PREFIX}{DEFAULT_MODEL}.")
-    if dtype not in ("auto", "float32"):
+    if dtype not in (None, "auto", "float32"):
         raise ValueError(f"dtype {dtype!r}: the vectors of {name!r} are float32.")
     if device not in ("auto", "cpu"):
         raise ValueError(f"device {device!r}: the vectors of {name!r} are added up on the CPU.")

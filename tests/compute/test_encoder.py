@@ -16,7 +16,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from transformers import BatchEncoding
 
-from kg2rag.compute import DEFAULT_MODEL, SentenceEncoder, Store, encode_tokens, processor
+from kg2rag.compute import DEFAULT_MODEL, SentenceEncoder, Store, embedder_named, encode_tokens, processor
 from kg2rag.compute import encoder as embedding
 from kg2rag.compute.encoder import PROBE
 from kg2rag.compute.passes import rows_of
@@ -106,6 +106,16 @@ def test_a_question_has_the_same_bits_alone_and_among_others(
     together = SentenceEncoder().encode(QUESTIONS, Store(tmp_path / "together"), "query")
     alone = [SentenceEncoder().encode([text], Store(tmp_path / "alone"), "query")[0] for text in QUESTIONS]
     assert np.array_equal(together, alone)
+
+
+def test_the_number_format_can_be_set_for_all_that_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (SentenceEncoder().dtype, embedder_named("m").dtype) == ("auto", "auto")
+    monkeypatch.setenv("KG2RAG_DTYPE", "float32")
+    assert (SentenceEncoder().dtype, embedder_named("m").dtype) == ("float32", "float32")
+    assert SentenceEncoder(dtype="bfloat16").dtype == "bfloat16"
+    monkeypatch.setenv("KG2RAG_DTYPE", "float23")
+    with pytest.raises(ValueError, match="float23"):
+        SentenceEncoder()
 
 
 class Noting(SentenceEncoder):
