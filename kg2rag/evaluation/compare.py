@@ -80,6 +80,7 @@ def compare(
     Exception : what a system raises, with a note that names the system and the first query of the batch.
     """
     started, begin, load = datetime.now(UTC), time.perf_counter(), provenance.load_average()
+    commit = provenance.commit()  # which may be another when a long run ends
     require_dataset(data)
     require_k(k)
     require("batch_size", batch_size, int, at_least(1))
@@ -149,6 +150,7 @@ def compare(
         "ms_per_query": {name: None if ms != ms else ms for name, ms in ms_per_query.items()},
         "load_average": {"start": load, "end": provenance.load_average()},
         **provenance.environment(),
+        "commit": commit,
     }
     return Comparison(
         rankings=first_runs,
