@@ -19,6 +19,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.realdata)
 
 
+@pytest.hookimpl(trylast=True)  # after the item has a stack, which takes its finalizer
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Tell a public set's notebook where the sets are, and no other: notebook 07 would run the whole ledger."""
     monkeypatch = pytest.MonkeyPatch()

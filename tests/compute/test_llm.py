@@ -435,10 +435,17 @@ def test_tokens_that_the_server_does_not_count_are_unknown_not_zero(ask_model):
 
 
 SCRIPT = """
-import sys
+import signal, sys
+from pathlib import Path
 from kg2rag.compute.llm import ChatModel
 from kg2rag.compute.store import Store
 url, store = sys.argv[1:]
+
+def stop(*_):
+    Path(store, "interrupted").touch()
+    raise KeyboardInterrupt
+
+signal.signal(signal.SIGINT, stop)
 model = ChatModel(url, "tiny", "KG2RAG_TEST_KEY", concurrency=4, store=Store(store))
 for outcome in model.complete_many([f"p{i}" for i in range(30)]):
     print(outcome.text)
@@ -463,6 +470,7 @@ def test_a_run_that_was_stopped_goes_on_without_repeating_a_call(how, tmp_path):
         wait_until(lambda: kept(tmp_path) == 26 and server.waiting == 4, process)
         process.send_signal(how)
         if how == signal.SIGINT:
+            wait_until((tmp_path / "interrupted").exists, process)
             server.gate.set()  # an interrupt waits for what is in flight
         process.communicate()
         assert process.returncode != 0

@@ -128,7 +128,8 @@ def test_a_kept_comparison_is_a_saved_one_without_texts(kept: Path, systems: dic
     assert found.curve.equals(saved.curve)
     assert set(found.per_query["question"]) == {""}
     joined = found.attach(systems, data)
-    pd.testing.assert_frame_equal(joined.per_query, saved.per_query, check_dtype=False)
+    texts = "said"  # has texts of questions, and is not kept
+    pd.testing.assert_frame_equal(joined.per_query, saved.per_query.drop(columns=texts), check_dtype=False)
     assert [one.passage_ids for one in joined.rankings["dense"]] == [one.passage_ids for one in saved.rankings["dense"]]
 
 
