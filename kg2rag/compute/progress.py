@@ -22,7 +22,9 @@ def bar(total: int | None, what: str, unit: str, *, shown: bool = True) -> tqdm[
     """
     from tqdm import auto, std
 
-    given: dict[str, Any] = {"total": total, "desc": what, "unit": unit, "disable": not shown, "leave": False}
+    given: dict[str, Any] = {"total": total, "desc": what, "unit": unit, "leave": False}
+    if not shown:
+        given["disable"] = True  # said only then, for what is said goes before TQDM_DISABLE
     if auto.notebook_tqdm is not std.tqdm:
         return auto.tqdm(**given)
     if sys.stderr.isatty():

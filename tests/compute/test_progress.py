@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import subprocess
 import sys
@@ -65,3 +66,15 @@ def test_a_notebook_gets_a_widget_though_its_kernel_has_no_terminal(tmp_path: Pa
     pytest.importorskip("ipywidgets")
     done = subprocess.run([sys.executable, "-c", NOTEBOOK], capture_output=True, text=True, cwd=tmp_path, check=True)
     assert "application/vnd.jupyter.widget-view+json" in done.stdout
+
+
+def test_no_bar_is_drawn_where_the_environment_says_so() -> None:
+    asked = (
+        "from kg2rag.compute.progress import bar; print([bar(3, 'a', 'b', shown=shown).disable for shown in (1, 0)])"
+    )
+    for value, disabled in (("1", "[True, True]"), ("", "[False, True]")):
+        environment = {**os.environ, "TQDM_DISABLE": value}
+        done = subprocess.run(
+            [sys.executable, "-c", asked], env=environment, capture_output=True, text=True, check=True
+        )
+        assert done.stdout.strip() == disabled
