@@ -25,6 +25,35 @@ CAUSES = {
     "nothing": "nothing",
     "all": "all",
 }
+PROMISES = (  # promise, what it was tried with, rows of torture.csv
+    (
+        "A file that is damaged, or hostile, is read rightly or refused by name",
+        "mutated files of {} formats",
+        "mutate",
+        (),
+    ),
+    (
+        "A killed program loses nothing and leaves nothing behind",
+        "SIGKILL at any file operation, then the same again",
+        "kill",
+        (),
+    ),
+    ("A store is whole or built again", "one bit of a store flipped", "flip", ("store",)),
+    (
+        "Graphs, sweeps: a flipped bit is noticed",
+        "one bit of a file flipped",
+        "flip",
+        ("saved graph", "graph as Parquet", "sweep results", "sweep to resume"),
+    ),
+    ("A saved comparison is as it was saved, or refused", "one bit of a file flipped", "flip", ("comparison",)),
+    (
+        "Of a language model nothing is lost, paid twice or spent beyond a limit, and its key shows nowhere",
+        "{} kinds of faults",
+        "llm",
+        (),
+    ),
+    ("Processes share a store", "eight build it at once, again and again", "builders", ()),
+)
 HALVES = {
     ("dev", "before"): "seen, before",
     ("dev", "after"): "seen, now",
@@ -81,6 +110,20 @@ def reach(results: Results) -> str:
     ]
     head = [f"{label} {place}" if place == "gold" else place for label in REACHED.values() for place in places.values()]
     return markdown(["", *head], rows, words=1)
+
+
+def torture(results: Results) -> str:
+    """One row a promise: what it was tried with, how often, and how that ended; commands of `eval/torture.py`."""
+    frame = results.table("torture")
+    rows = []
+    for promise, tried, attack, of in PROMISES:
+        part = frame[frame["attack"] == attack]
+        part = part[part["of"].isin(of)] if of else part
+        if part.empty:
+            raise ValueError(f"torture.csv: no row of {attack} {', '.join(of)} for {promise!r}.")
+        counts = part[["cases", "right", "clear error", "wrong"]].sum()
+        rows.append([promise, tried.format(len(part)), f"`{attack}`", *(f"{count:,}" for count in counts)])
+    return markdown(["promise", "attack", "command", "cases", "right", "clear", "neither"], rows, words=3)
 
 
 def gains(folder: Path) -> str:

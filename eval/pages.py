@@ -49,7 +49,7 @@ PUBLISHED = (
 )
 OURS = ("dense", "mention_ppr", "mention_chains")
 READ = ("README.md", "docs/results.md", "docs/scale.md")  # where no number may be typed
-FILLED = ("docs/decisions.md", "notebooks/*.ipynb")
+FILLED = ("docs/decisions.md", "docs/trust.md", "notebooks/*.ipynb")
 BASELINE = "dense"
 
 
@@ -106,6 +106,7 @@ def tables(results: Results) -> dict[str, Table]:
         "query_kinds": lambda _: page_tables.query_kinds(results),
         "reach": lambda _: page_tables.reach(results),
         "ledger": ledger_pages.table,
+        "torture": lambda _: page_tables.torture(results),
         "weights": lambda side: page_tables.weights(results, side),
     }
 
