@@ -128,8 +128,9 @@ def embedder_named(name: str, *, dtype: str | None = None, device: str = "cpu") 
     ValueError: no model after "static:", or a dtype or device for static vectors, which are float32 on the CPU.
     """
     if not name.startswith(PREFIX):
-        given = {} if dtype is None else {"dtype": dtype}
-        return SentenceEncoder(name, device=device, **given)
+        if dtype is None:
+            return SentenceEncoder(name, device=device)
+        return SentenceEncoder(name, dtype=dtype, device=device)
     model = name.removeprefix(PREFIX)
     if not model or model.startswith(PREFIX):
         raise ValueError(f"{name!r} names no model to distil. Write such as {PREFIX}{DEFAULT_MODEL}.")
