@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -48,8 +49,11 @@ class HippoRAG(PhraseWalk):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.linker is not None:
-            linking.of(self.linker, self.kb)  # refuses a name that is not known before any work
+        _ = self._linker  # refuses a name that is not known before any work
+
+    @cached_property
+    def _linker(self) -> Linker | None:
+        return None if self.linker is None else linking.of(self.linker, self.kb)
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Encode the names of the queries too."""
@@ -91,8 +95,8 @@ class HippoRAG(PhraseWalk):
 
         Without a linker quoted and capitalised phrases; of a query without any, the graph's names that it spells out.
         """
-        if self.linker is not None:
-            found = linking.of(self.linker, self.kb).link_batch(queries)
+        if self._linker is not None:
+            found = self._linker.link_batch(queries)
             written = self.kb.graph.names
             return [
                 (list(dict.fromkeys(written[link.entity] for link in links))[: self.max_names], linked_by(links))

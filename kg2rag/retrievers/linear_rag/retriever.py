@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -81,8 +82,11 @@ class LinearRAG(VectorRetriever):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.linker is not None:
-            linking.of(self.linker, self.kb)  # refuses a name that is not known before any work
+        _ = self._linker  # refuses a name that is not known before any work
+
+    @cached_property
+    def _linker(self) -> Linker | None:
+        return None if self.linker is None else linking.of(self.linker, self.kb)
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """One walk a query, eight side by side, blocks of eight in parallel."""
@@ -121,10 +125,10 @@ class LinearRAG(VectorRetriever):
     def _spelt(self, queries: Sequence[Query]) -> tuple[list[dict[int, float]], list[list[tuple[int, int]]]]:
         """Of each query the entities that it names and how sure that is, and where it does."""
         table = self.kb.mentions
-        if self.linker is None:
+        if self._linker is None:
             found = [dict.fromkeys(table.named_in(query.text), 1.0) for query in queries]
             return found, [[span for _, span in table.lexicon.find(query.text, capitals=False)] for query in queries]
-        links = linking.of(self.linker, self.kb).link_batch(queries)
+        links = self._linker.link_batch(queries)
         coded = [[(self._code(link.entity), link) for link in each] for each in links]
         known = [{code: link.confidence for code, link in each if code is not None} for each in coded]
         return known, [[link.span for code, link in each if code is not None] for each in coded]
