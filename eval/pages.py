@@ -19,6 +19,7 @@ from typing import Any
 
 import internet_scale
 import ledger_pages
+import page_processors
 import page_tables
 import pandas as pd
 import scaling
@@ -106,6 +107,8 @@ def tables(results: Results) -> dict[str, Table]:
         "query_kinds": lambda _: page_tables.query_kinds(results),
         "reach": lambda _: page_tables.reach(results),
         "ledger": ledger_pages.table,
+        "remade": lambda _: page_processors.remade_table(results),
+        "across": lambda _: page_processors.across_table(results),
         "torture": lambda _: page_tables.torture(results),
         "weights": lambda side: page_tables.weights(results, side),
     }
