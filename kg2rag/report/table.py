@@ -11,6 +11,8 @@ import pandas as pd
 
 LARGER = "†"
 """Marks a system that returns more than the others."""
+MACRO = "macro-average"
+"""Heads the mean over several data sets."""
 _NOT_A_SHARE = ("dcg", "dcg_burges", "hits")  # named metrics that may exceed 1; own ones are judged by their scores
 EQUAL = 1e-9  # by which rounding may leave [0, 1]
 LEVEL = 0.05
@@ -27,6 +29,7 @@ class Sheet:
     ms_per_query : system -> milliseconds.
     config : `data` names the data set, its setting and sizes; may be empty.
     larger : system -> in words, how much more it returns than the others; only those that do.
+    metric : what every column shows, where the columns are data sets; empty where they are metrics.
     """
 
     scores: pd.DataFrame
@@ -34,6 +37,7 @@ class Sheet:
     baseline: str
     config: Mapping[str, Any] = field(default_factory=dict)
     larger: Mapping[str, str] = field(default_factory=dict)
+    metric: str = ""
 
     @property
     def metrics(self) -> list[str]:
@@ -53,10 +57,13 @@ class Sheet:
     def _scales(self) -> dict[str, float]:
         numbers = self.scores[["mean", "ci_low", "ci_high"]]
         numbers = numbers.T.fillna(numbers["mean"]).T  # an end that is not known
-        inside = ((numbers >= -EQUAL) & (numbers <= 1 + EQUAL)).all(axis=1).groupby(self.scores["metric"]).all()
+        measured = self.metric or self.scores["metric"]
+        inside = ((numbers >= -EQUAL) & (numbers <= 1 + EQUAL)).all(axis=1)
+        shown = pd.DataFrame({"column": self.scores["metric"], "metric": measured, "inside": inside})
+        shown["inside"] = shown.groupby("metric")["inside"].transform("all")
         return {
-            metric: 100.0 if inside[metric] and metric.split("@")[0] not in _NOT_A_SHARE else 1.0
-            for metric in self.metrics
+            column: 100.0 if share and metric.split("@")[0] not in _NOT_A_SHARE else 1.0
+            for column, metric, share in shown.drop_duplicates("column").itertuples(index=False)
         }
 
     def digits(self, metric: str) -> int:
