@@ -85,8 +85,7 @@ def page(
 
 
 def _figures(sheet: Sheet, curve: pd.DataFrame, token_curve: pd.DataFrame) -> dict[str, Any]:
-    scales = {metric: sheet.scale(metric) for metric in sheet.metrics}
-    drawn = {"bars": plots.bar_chart(sheet.scores, sheet.baseline, scales)}
+    drawn = {"bars": plots.bar_chart(sheet.scores, sheet.baseline)}
     if len(curve):
         drawn["curve"] = plots.recall_curve(curve, sheet.baseline)
     if len(token_curve):

@@ -16,6 +16,14 @@ EQUAL = 1e-9  # by which rounding may leave [0, 1]
 LEVEL = 0.05
 
 
+def scales(scores: pd.DataFrame) -> dict[str, float]:
+    """Metric -> the factor of its numbers where they are shown: 100 for metrics in [0, 1], 1 for others."""
+    numbers = scores[["mean", "ci_low", "ci_high"]]
+    numbers = numbers.T.fillna(numbers["mean"]).T  # an end that is not known
+    inside = ((numbers >= -EQUAL) & (numbers <= 1 + EQUAL)).all(axis=1).groupby(scores["metric"], sort=False).all()
+    return {name: 100.0 if share and name.split("@")[0] not in _NOT_A_SHARE else 1.0 for name, share in inside.items()}
+
+
 @dataclass(frozen=True)
 class Sheet:
     """The content of a printed table.
@@ -51,13 +59,7 @@ class Sheet:
 
     @cached_property
     def _scales(self) -> dict[str, float]:
-        numbers = self.scores[["mean", "ci_low", "ci_high"]]
-        numbers = numbers.T.fillna(numbers["mean"]).T  # an end that is not known
-        inside = ((numbers >= -EQUAL) & (numbers <= 1 + EQUAL)).all(axis=1).groupby(self.scores["metric"]).all()
-        return {
-            metric: 100.0 if inside[metric] and metric.split("@")[0] not in _NOT_A_SHARE else 1.0
-            for metric in self.metrics
-        }
+        return scales(self.scores)
 
     def digits(self, metric: str) -> int:
         """Decimals of a printed score: one in per cent, two elsewhere."""
