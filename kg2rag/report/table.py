@@ -20,8 +20,9 @@ def scales(scores: pd.DataFrame) -> dict[str, float]:
     """Metric -> the factor of its numbers where they are shown: 100 for metrics in [0, 1], 1 for others."""
     numbers = scores[["mean", "ci_low", "ci_high"]]
     numbers = numbers.T.fillna(numbers["mean"]).T  # an end that is not known
-    inside = ((numbers >= -EQUAL) & (numbers <= 1 + EQUAL)).all(axis=1).groupby(scores["metric"], sort=False).all()
-    return {name: 100.0 if share and name.split("@")[0] not in _NOT_A_SHARE else 1.0 for name, share in inside.items()}
+    inside = ((numbers >= -EQUAL) & (numbers <= 1 + EQUAL)).all(axis=1).groupby(scores["metric"]).all()
+    metrics: list[str] = scores["metric"].unique().tolist()
+    return {name: 100.0 if inside[name] and name.split("@")[0] not in _NOT_A_SHARE else 1.0 for name in metrics}
 
 
 @dataclass(frozen=True)
