@@ -132,9 +132,8 @@ class Comparison(report.Tabular):
 
         A matplotlib figure: Jupyter shows it, `savefig` writes it.
         """
-        scales = {metric: self.sheet.scale(metric) for metric in self.metrics}
         drawn: dict[str, Callable[[], Figure]] = {
-            "means": lambda: plots.bar_chart(self.scores, self.baseline, scales),
+            "means": lambda: plots.bar_chart(self.scores, self.baseline),
             "depth": lambda: plots.recall_curve(self.curve, self.baseline),
             "tokens": lambda: plots.token_curve(self.token_curve, self.baseline),
         }

@@ -155,7 +155,7 @@ class Comparisons(report.Tabular):
     def plot(self, metric: str | None = None) -> Figure:
         """The means of one metric with their intervals, a panel for each set and one for the macro-average."""
         sheet = self.sheet_of(metric)
-        return plots.bar_chart(sheet.scores, self.baseline, {name: sheet.scale(name) for name in sheet.metrics})
+        return plots.bar_chart(sheet.scores, self.baseline, sheet.metric)
 
     def to_html(self) -> str:
         """The summary as one self-contained page; it leads to the sets' own reports, where `save` puts them."""

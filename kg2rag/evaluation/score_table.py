@@ -184,8 +184,11 @@ def grouped_means(per_query: pd.DataFrame, column: Group, metrics: Sequence[str]
     frame.insert(0, "n", grouped.size())
     # Numbers by their size, 2 before 10, then words.
     groups = sorted(named.unique(), key=lambda group: (not group.isdigit(), group.isdigit() and int(group), group))
-    systems = dict.fromkeys(per_query["system"])
-    return frame.loc[[(group, name) for group in groups for name in systems]]
+    systems = list(dict.fromkeys(per_query["system"]))
+    places = [range(len(groups)), range(len(systems))]
+    # Levels in this order, which `unstack` keeps; those that pandas makes are in the order of the questions.
+    index = pd.MultiIndex.from_product(places, names=[column, "system"]).set_levels([groups, systems])
+    return frame.loc[index].set_axis(index)
 
 
 def says_anything(per_query: pd.DataFrame, column: Group) -> bool:

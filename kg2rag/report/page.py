@@ -93,8 +93,7 @@ def _records(frame: pd.DataFrame | None) -> list[dict[Any, Any]]:
 
 
 def _figures(sheet: Sheet, curve: pd.DataFrame | None, token_curve: pd.DataFrame | None) -> dict[str, Any]:
-    scales = {metric: sheet.scale(metric) for metric in sheet.metrics}
-    drawn = {"bars": plots.bar_chart(sheet.scores, sheet.baseline, scales)}
+    drawn = {"bars": plots.bar_chart(sheet.scores, sheet.baseline, sheet.metric)}
     if curve is not None and len(curve):
         drawn["curve"] = plots.recall_curve(curve, sheet.baseline)
     if token_curve is not None and len(token_curve):

@@ -18,6 +18,21 @@ EQUAL = 1e-9  # by which rounding may leave [0, 1]
 LEVEL = 0.05
 
 
+def scales(scores: pd.DataFrame, shown: str = "") -> dict[str, float]:
+    """Metric -> the factor of its numbers where they are shown: 100 for metrics in [0, 1], 1 for others.
+
+    `shown` : the one metric of all rows, where "metric" names data sets; they then have one scale.
+    """
+    numbers = scores[["mean", "ci_low", "ci_high"]]
+    numbers = numbers.T.fillna(numbers["mean"]).T  # an end that is not known
+    inside = ((numbers >= -EQUAL) & (numbers <= 1 + EQUAL)).all(axis=1).groupby(scores["metric"]).all()
+    columns: list[str] = scores["metric"].unique().tolist()
+    together = {name: inside.all() if shown else inside[name] for name in columns}
+    return {
+        name: 100.0 if together[name] and (shown or name).split("@")[0] not in _NOT_A_SHARE else 1.0 for name in columns
+    }
+
+
 @dataclass(frozen=True)
 class Sheet:
     """The content of a printed table.
@@ -55,16 +70,7 @@ class Sheet:
 
     @cached_property
     def _scales(self) -> dict[str, float]:
-        numbers = self.scores[["mean", "ci_low", "ci_high"]]
-        numbers = numbers.T.fillna(numbers["mean"]).T  # an end that is not known
-        measured = self.metric or self.scores["metric"]
-        inside = ((numbers >= -EQUAL) & (numbers <= 1 + EQUAL)).all(axis=1)
-        shown = pd.DataFrame({"column": self.scores["metric"], "metric": measured, "inside": inside})
-        shown["inside"] = shown.groupby("metric")["inside"].transform("all")
-        return {
-            column: 100.0 if share and metric.split("@")[0] not in _NOT_A_SHARE else 1.0
-            for column, metric, share in shown.drop_duplicates("column").itertuples(index=False)
-        }
+        return scales(self.scores, self.metric)
 
     def digits(self, metric: str) -> int:
         """Decimals of a printed score: one in per cent, two elsewhere."""
