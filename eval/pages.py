@@ -326,7 +326,7 @@ def cell(row: pd.Series) -> str:
 def figures() -> None:
     """Recall@5 with 95 % intervals, one panel a set; what each part of `mention_chains` is worth, one panel a set."""
     parts = [scores(name).query("metric == 'recall@5'").assign(metric=label) for name, label in SETS.items()]
-    drawn = plots.bar_chart(pd.concat(parts), BASELINE, dict.fromkeys(SETS.values(), 100.0))
+    drawn = plots.bar_chart(pd.concat(parts), BASELINE)
     left_out = pd.read_csv(RESULTS / "ablation.csv").query("metric == 'recall@5'").dropna(subset="changed")
     worth = plots.difference_plot(left_out.rename(columns={"set": "group", "changed": "name"}))
     with rc_context({"svg.hashsalt": "kg2rag"}):  # ids are drawn at random otherwise
