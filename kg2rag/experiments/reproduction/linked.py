@@ -68,7 +68,7 @@ def linked(ledgers: Path | str, kept: Path | str) -> LinkedRows:
         ends = {"command": part["command"].iloc[0], "kept": f"line{'s' * (len(lines) > 1)} {', '.join(lines)}"}
         rows.append({**about, **said, **numbers, **ends})
         file = Path(ledgers) / f"{ledger}.toml"
-        links["row"].append(f"{file.as_posix()}#L{_line(file, published)}")
+        links["row"].append(f"{file.as_posix()}#L{_line(file, str(published))}")
         links["kept"].append(f"{Path(kept).as_posix()}#L{lines.iloc[0]}")
     return LinkedRows(pd.DataFrame(rows, columns=list(COLUMNS)), links)
 
