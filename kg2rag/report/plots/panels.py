@@ -23,16 +23,17 @@ _LINES: dict[str, tuple[str, str, Any]] = {
 }
 
 
-def bar_chart(scores: pd.DataFrame, baseline: str) -> Figure:
+def bar_chart(scores: pd.DataFrame, baseline: str, shown: str = "") -> Figure:
     """One panel per metric: means as bars with their 95 % intervals, systems from top to bottom.
 
     Metrics in [0, 1] are shown in per cent, as in the tables. `scores` : columns system, metric, mean, ci_low, ci_high.
+    `shown` : the one metric of all panels, where "metric" names data sets.
     """
     metrics, systems = (list(dict.fromkeys(scores[column])) for column in ("metric", "system"))
     across = 2 if len(metrics) == 4 else min(3, len(metrics))  # four make a square
     made, axes = panels(metrics, across, 0.62 + 0.27 * len(systems))
     made.get_layout_engine().set(hspace=0.07)  # type: ignore[union-attr, call-arg]
-    factors = scales(scores)
+    factors = scales(scores, shown)
     for axis, metric in zip(axes, metrics, strict=True):
         part = scores[scores["metric"] == metric].set_index("system").loc[systems]
         _bar_panel(axis, part, metric, factors[metric], baseline)
