@@ -1,4 +1,4 @@
-"""The tables of `eval/kinds.py`, `query_kinds.py`, `reach.py` and `weights.py` -> tables of Markdown."""
+"""The tables of `eval/kinds.py`, `newcomer.py`, `query_kinds.py`, `reach.py` and `weights.py` -> tables of Markdown."""
 
 from __future__ import annotations
 
@@ -124,6 +124,13 @@ def torture(results: Results) -> str:
         counts = part[["cases", "right", "clear error", "wrong"]].sum()
         rows.append([promise, tried.format(len(part)), f"`{attack}`", *(f"{count:,}" for count in counts)])
     return markdown(["promise", "attack", "command", "cases", "right", "clear", "neither"], rows, words=3)
+
+
+def newcomer(results: Results) -> str:
+    """One row a step of `eval/newcomer.py`: the command, its seconds, and the load of the minute before."""
+    walk = results.table("newcomer")
+    rows = [[row.step, f"`{row.command}`", f"{row.seconds:,.0f}", f"{row.load:.1f}"] for row in walk.itertuples()]
+    return markdown(["step", "command", "seconds", f"load of {walk['cores'].max()} cores"], rows, words=2)
 
 
 def gains(folder: Path) -> str:
