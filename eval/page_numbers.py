@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import inspect
 
-import page_records  # noqa: F401  its functions enter QUERIES
+import page_processors  # noqa: F401  its functions enter QUERIES
+import page_records  # noqa: F401
 import page_scores  # noqa: F401
 from page_data import Results, UnknownError, known
 from page_values import QUERIES, Number

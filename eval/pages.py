@@ -19,6 +19,7 @@ from typing import Any
 
 import internet_scale
 import ledger_pages
+import page_processors
 import page_tables
 import pandas as pd
 import scaling
@@ -106,6 +107,8 @@ def tables(results: Results) -> dict[str, Table]:
         "query_kinds": lambda _: page_tables.query_kinds(results),
         "reach": lambda _: page_tables.reach(results),
         "ledger": ledger_pages.table,
+        "remade": lambda _: page_processors.remade_table(results),
+        "across": lambda _: page_processors.across_table(results),
         "torture": lambda _: page_tables.torture(results),
         "weights": lambda side: page_tables.weights(results, side),
     }
@@ -316,7 +319,7 @@ def cell(row: pd.Series) -> str:
 def figures() -> None:
     """Recall@5 with 95 % intervals, one panel a set; what each part of `mention_chains` is worth, one panel a set."""
     parts = [scores(name).query("metric == 'recall@5'").assign(metric=label) for name, label in SETS.items()]
-    drawn = plots.bar_chart(pd.concat(parts), BASELINE, dict.fromkeys(SETS.values(), 100.0))
+    drawn = plots.bar_chart(pd.concat(parts), BASELINE)
     left_out = pd.read_csv(RESULTS / "ablation.csv").query("metric == 'recall@5'").dropna(subset="changed")
     worth = plots.difference_plot(left_out.rename(columns={"set": "group", "changed": "name"}))
     with rc_context({"svg.hashsalt": "kg2rag"}):  # ids are drawn at random otherwise

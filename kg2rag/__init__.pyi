@@ -12,6 +12,7 @@ from .datasets import load as load
 from .datasets.world import World as World
 from .evaluation.compare import compare as compare
 from .evaluation.comparison import Comparison as Comparison
+from .evaluation.comparisons import Comparisons as Comparisons
 from .evaluation.diagnosis import Waterfall as Waterfall
 from .evaluation.diagnosis import oracle_ladder as oracle_ladder
 from .evaluation.diagnosis import waterfall as waterfall

@@ -184,7 +184,7 @@ def test_a_band_without_questions_has_no_row(results: Results) -> None:
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ("median one dense recall@5", "Unknown query 'median'. Known: against, away, bold,"),
+        ("median one dense recall@5", "Unknown query 'median'. Known: across, against, away, bold,"),
         ("mean none dense recall@5", "Unknown folder 'none'. Known: one, two."),
         ("mean two walk recall@5", "Unknown system of two 'walk'. Known: chains, dense."),
         ("mean two dense recall@6", "Unknown metric of two 'recall@6'. Known: recall@5."),

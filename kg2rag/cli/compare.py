@@ -5,13 +5,18 @@ from __future__ import annotations
 import shlex
 import sys
 import webbrowser
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from kg2rag.cli.completion import known_metrics, last_of
+from kg2rag.cli.completion import known_metrics, known_sets, last_of
 from kg2rag.cli.options import DataOptions, Limit, Seed, SystemOptions, WorkerOptions, announce, split_names, spread
+
+if TYPE_CHECKING:
+    from kg2rag.compute import TokenCounter
 
 
 @spread(dataset="bundled")
@@ -19,6 +24,13 @@ def compare(
     data: DataOptions,
     on: SystemOptions,
     by: WorkerOptions,
+    further: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Further sets, for a macro-average; --path then holds a folder by the name of each.",
+            autocompletion=known_sets,
+        ),
+    ] = None,
     limit: Limit = None,
     metrics: Annotated[
         str | None,
@@ -41,12 +53,70 @@ def compare(
     ] = False,
     seed: Seed = 0,
     out: Annotated[Path | None, typer.Option(help="Where the results go; reports/DATASET otherwise.")] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Open what --out holds of the same systems and questions; run the rest.")
+    ] = False,
     show: Annotated[bool, typer.Option("--open", help="Open the report in a browser.")] = False,
 ) -> None:
-    """Compare retrieval systems on a question set: a table here, everything else in --out."""
+    """Compare retrieval systems on a question set: a table here, everything else in --out.
+
+    On several sets, the first metric on each and its macro-average; each set's own comparison is in --out/SET.
+    """
+    from kg2rag.evaluation.metric_names import DEFAULT_METRICS
+    from kg2rag.text.shown import console as console_of
+
+    names = list(DEFAULT_METRICS) if metrics is None else split_names(metrics)
+    if pairs is not None and pairs not in names:
+        raise ValueError(f"--pairs {pairs!r} is none of the metrics: {', '.join(names)}.")
+    command = shlex.join(["kg2rag", *sys.argv[1:]])
+    asked = Asked(names, k, baseline, seed, family, clustered, resume, ir_metadata, command)
+    folder = out or Path("reports") / "+".join([data.dataset, *(further or [])])
+    if further:
+        if runs or pairs is not None or margin is not None:
+            raise ValueError("--runs, --pairs and --margin are of one set. Leave them out, or name one set.")
+        on_several(data.several(further), on, by, asked, folder, limit)
+    else:
+        on_one(data, on, by, asked, folder, limit, runs=runs or [], pairs=pairs, margin=margin)
+    console_of().print(f"Report: {folder / 'report.html'}", highlight=False, soft_wrap=True)
+    if show and not webbrowser.open((folder / "report.html").resolve().as_uri()):
+        typer.echo("No browser can be opened here.", err=True)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The options of a comparison that do not depend on its sets."""
+
+    metrics: list[str]
+    k: int
+    baseline: str | None
+    seed: int
+    family: Literal["metric", "all"]
+    clustered: bool
+    resume: bool
+    ir_metadata: bool
+    command: str
+
+    def options(self, counter: TokenCounter) -> dict[str, Any]:
+        """What `kg2rag.compare` takes besides systems, data and folder."""
+        given = {name: value for name, value in vars(self).items() if name != "ir_metadata"}
+        return {**given, "counter": counter}
+
+
+def on_one(
+    data: DataOptions,
+    on: SystemOptions,
+    by: WorkerOptions,
+    asked: Asked,
+    folder: Path,
+    limit: int | None,
+    *,
+    runs: list[Path],
+    pairs: str | None,
+    margin: float | None,
+) -> None:
+    """Compare on one set, save and show."""
     from kg2rag.compute import counter_of
     from kg2rag.evaluation import compare as run
-    from kg2rag.evaluation.metric_names import DEFAULT_METRICS
     from kg2rag.evaluation.storage import require_place
     from kg2rag.extraction.sources import takes_file
     from kg2rag.report import margin_table, pairs_table
@@ -54,33 +124,19 @@ def compare(
     from kg2rag.retrievers.adapters.trec import name_of
     from kg2rag.text.shown import console as console_of
 
-    names = list(DEFAULT_METRICS) if metrics is None else split_names(metrics)
-    if pairs is not None and pairs not in names:
-        raise ValueError(f"--pairs {pairs!r} is none of the metrics: {', '.join(names)}.")
-    folder = out or Path("reports") / data.dataset
     former = require_place(folder)
-    questions = data.load(limit, seed)
+    questions = data.load(limit, asked.seed)
     kb, systems = on.build(questions.corpus)
-    for file in runs or []:
+    for file in runs:
         name = name_of(file)
         if name in systems:
             raise ValueError(f"--runs {file}: {name!r} is the name of another system. Rename the file.")
         systems[name] = Recorded.from_trec(file, questions.corpus, queries=[one.id for one in questions.questions])
-    announce(folder, replaced=former)
+    announce(folder, replaced="" if asked.resume else former)
     with by.open():
-        result = run(
-            systems,
-            questions,
-            metrics=names,
-            k=k,
-            baseline=baseline,
-            seed=seed,
-            command=shlex.join(["kg2rag", *sys.argv[1:]]),
-            counter=counter_of(kb.embedder),
-            family=family,
-            clustered=clustered,
-        )
-    result.save(folder, ir_metadata=ir_metadata)
+        result = run(systems, questions, folder=folder, **asked.options(counter_of(kb.embedder)))
+    if asked.ir_metadata:
+        result.save(folder, ir_metadata=True)
     console = console_of()
     console.print(result)
     if pairs is not None:
@@ -91,6 +147,32 @@ def compare(
     offers = [f"  --graph {kind}:{file}" for kind, file in graphs if takes_file(kind)]
     if on.graph == "mentions" and offers:
         typer.echo("\n".join(["Beside the questions lies a graph, which was not used:", *offers]))
-    console.print(f"Report: {folder / 'report.html'}", highlight=False, soft_wrap=True)
-    if show and not webbrowser.open((folder / "report.html").resolve().as_uri()):
-        typer.echo("No browser can be opened here.", err=True)
+
+
+def on_several(
+    sets: Mapping[str, DataOptions], on: SystemOptions, by: WorkerOptions, asked: Asked, folder: Path, limit: int | None
+) -> None:
+    """Compare on several sets, save and show."""
+    from kg2rag.compute import counter_of
+    from kg2rag.evaluation import compare as run
+    from kg2rag.evaluation.storage import require_place
+    from kg2rag.report import TerminalTable
+    from kg2rag.text.shown import console as console_of
+
+    require_place(folder, several=True)
+    for name in sets:
+        announce(folder / name, replaced="" if asked.resume else require_place(folder / name))
+    loaded = {name: one.load(limit, asked.seed) for name, one in sets.items()}
+    with by.open():
+        result = run(
+            lambda data: on.build(data.corpus)[1], loaded, folder=folder, **asked.options(counter_of(on.encoder()))
+        )
+    if asked.ir_metadata:
+        result.save(folder, ir_metadata=True)
+    console = console_of()
+    console.print(result)
+    if len(result.metrics) > 1:
+        console.print(TerminalTable(result.macro_sheet))
+    for name, one in result.sets.items():
+        line = f"{name}: {folder / name / 'report.html'}, of {one.config['started']}"
+        console.print(line, highlight=False, soft_wrap=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
@@ -61,6 +61,14 @@ class DataOptions:
 
         options = {name: value for name, value in vars(self).items() if name != "dataset"}
         return load(self.dataset, **options, limit=limit, seed=seed)
+
+    def several(self, further: Sequence[str]) -> dict[str, DataOptions]:
+        """Name -> the options of this set and of further ones, of which `path` holds a folder by name each."""
+        names = [self.dataset, *further]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise ValueError(f"The set {twice!r} is named twice.")
+        return {name: replace(self, dataset=name, path=self.path and self.path / name) for name in names}
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,10 @@ def verify(
     tolerance: Annotated[
         float, typer.Option(help="With --across: points by which a mean may change.", min=0)
     ] = TOLERANCE,
+    keep: Annotated[
+        Path | None, typer.Option(help="With --across: a folder for the runs, so that what was interrupted goes on.")
+    ] = None,
+    table: Annotated[Path | None, typer.Option(help="With --across: a .csv file for what moved.")] = None,
 ) -> None:
     """Run `kg2rag compare …` twice, with other hash seeds and thread counts, and compare the bytes.
 
@@ -56,8 +60,10 @@ def verify(
     from kg2rag.experiments.reproduction import verify as run
 
     if across:
-        _across(context.args, tolerance)
+        _across(context.args, tolerance, keep, table)
         return
+    if keep is not None or table is not None:
+        raise ValueError("--keep and --table go with --across.")
     result = run(context.args, fresh=fresh)
     for name, (first, second) in result.checksums.items():
         typer.echo(f"{'equal    ' if first == second else 'DIFFERENT'}  {name}")
@@ -66,14 +72,16 @@ def verify(
     raise typer.Exit(0 if result else 1)
 
 
-def _across(arguments: list[str], tolerance: float) -> None:
+def _across(arguments: list[str], tolerance: float, keep: Path | None, to: Path | None) -> None:
     """Show how far the instruction sets move a comparison; exit 1 where a mean or a star moves too far."""
     from rich.table import Table
 
     from kg2rag.experiments.reproduction import across
     from kg2rag.text.shown import console as console_of
 
-    result = across(arguments)
+    result = across(arguments, keep=keep)
+    if to is not None:
+        to.write_text(result.frame.to_csv(index=False, float_format="%.6f"), encoding="utf-8")
     table = Table("instructions", "largest change, points", "of", "questions, %", "first ten, %", "stars")
     for row in result.frame.to_dict("records"):
         of = f"{row['system']} {row['metric']}" if row["largest"] else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from io import StringIO
 from typing import TYPE_CHECKING, Any, TextIO
@@ -22,9 +23,8 @@ def bar(total: int | None, what: str, unit: str, *, shown: bool = True) -> tqdm[
     """
     from tqdm import auto, std
 
-    given: dict[str, Any] = {"total": total, "desc": what, "unit": unit, "leave": False}
-    if not shown:
-        given["disable"] = True  # said only then, for what is said goes before TQDM_DISABLE
+    hidden = not shown or bool(os.environ.get("TQDM_DISABLE"))  # which tqdm's widget would not read
+    given: dict[str, Any] = {"total": total, "desc": what, "unit": unit, "leave": False, "disable": hidden}
     if auto.notebook_tqdm is not std.tqdm:
         return auto.tqdm(**given)
     if sys.stderr.isatty():

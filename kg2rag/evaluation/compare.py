@@ -8,7 +8,8 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 import pandas as pd
 
@@ -17,6 +18,7 @@ from kg2rag.compute.progress import bar as progress_bar
 from kg2rag.evaluation import described, provenance
 from kg2rag.evaluation.budgets import PassageTokens, returned_sizes
 from kg2rag.evaluation.comparison import Comparison, Inputs
+from kg2rag.evaluation.comparisons import Comparisons
 from kg2rag.evaluation.curves import depth_curve, depths_below, token_curve
 from kg2rag.evaluation.graph_use import graph_use
 from kg2rag.evaluation.graphs import Strategy, over_graphs
@@ -24,6 +26,7 @@ from kg2rag.evaluation.metric_names import DEFAULT_METRICS, Metric, Metrics, own
 from kg2rag.evaluation.metrics import checked_scores
 from kg2rag.evaluation.running import System, check_systems, remarks, require_mapping, run
 from kg2rag.evaluation.score_table import FAMILIES, Family, per_query_table, score_table
+from kg2rag.evaluation.sets import Sets, SystemsOfSets, named_sets, systems_of
 from kg2rag.retrievers.adapters import as_system
 from kg2rag.types import GoldUnit, QADataset, Ranking, at_least, one_of, require, require_dataset, require_k
 
@@ -31,9 +34,43 @@ if TYPE_CHECKING:
     from kg2rag.knowledge import KnowledgeBase
 
 
+class Options(TypedDict, total=False):
+    """What `compare` takes besides systems and data."""
+
+    graphs: Mapping[str, KnowledgeBase | Sequence[KnowledgeBase]] | None
+    metrics: Metrics
+    k: int
+    baseline: str | None
+    seed: int
+    batch_size: int
+    progress: bool
+    unit: GoldUnit | None
+    command: str | None
+    counter: TokenCounter | None
+    family: Family
+    clustered: bool
+    resume: bool
+
+
+@overload
 def compare(
     systems: Mapping[str, System | Sequence[System] | Strategy],
     data: QADataset,
+    *,
+    folder: Path | str | None = None,
+    **options: Unpack[Options],
+) -> Comparison: ...
+
+
+@overload
+def compare(
+    systems: SystemsOfSets, data: Sets, *, folder: Path | str | None = None, **options: Unpack[Options]
+) -> Comparisons: ...
+
+
+def compare(
+    systems: Any,
+    data: QADataset | Sets,
     *,
     graphs: Mapping[str, KnowledgeBase | Sequence[KnowledgeBase]] | None = None,
     metrics: Metrics = DEFAULT_METRICS,
@@ -47,8 +84,15 @@ def compare(
     counter: TokenCounter | None = None,
     family: Family = "metric",
     clustered: bool = False,
-) -> Comparison:
+    folder: Path | str | None = None,
+    resume: bool = False,
+) -> Comparison | Comparisons:
     """Run systems on the same questions and compare them with a baseline.
+
+    On several data sets each is a comparison of its own, and the result, `Comparisons`, has a macro-average over them:
+
+    >>> data = {"musique": kg2rag.load(…), "hotpotqa": kg2rag.load(…)}  # doctest: +SKIP
+    >>> compare(lambda one: build_all(KnowledgeBase.build(one.corpus), ["bm25", "dense"]), data)  # doctest: +SKIP
 
     Parameters
     ----------
@@ -56,6 +100,9 @@ def compare(
         Rankings made elsewhere, and a function (text, k) -> passage ids, are systems too; see `adapters.as_system`.
         A list of systems that differ only in their seed (see `replicates`) is one row: each question's score is its
         mean over the seeds, and the table shows the standard deviation between seeds beside the mean.
+        On several sets: a function of a data set that makes its systems, for a system searches one corpus, or
+        set -> its systems; the same names on each.
+    data : one data set, or several, in a list or by name.
     graphs : name -> knowledge base, or several of them for a placebo under several seeds. A strategy among the
         `systems` (a class such as `HippoRAG2`, or a function of a knowledge base) is then run over each, as
         "strategy.graph"; see `kg2rag.evaluation.graphs`.
@@ -73,12 +120,19 @@ def compare(
         for a claim that rests on several.
     clustered : resample questions that share gold together, for they are not independent: wider intervals, and
         tests that take a shared passage for one piece of evidence.
+    folder : where the result is saved; of several sets each in folder/NAME as soon as it is made, then the summary.
+    resume : open what `folder` holds, where the same systems, questions and options made it, in place of running it
+        again. A change of the code is not noticed.
 
     Raises
     ------
     ValueError : anything wrong with the arguments, before any work; or a ranking that cannot be judged, after it.
     Exception : what a system raises, with a note that names the system and the first query of the batch.
     """
+    if isinstance(data, Mapping | list | tuple):
+        options = Options(metrics=metrics, k=k, baseline=baseline, seed=seed, batch_size=batch_size, progress=progress)
+        options |= Options(unit=unit, command=command, counter=counter, family=family, clustered=clustered)
+        return _on_sets(systems, data, graphs, folder, {**options, "resume": resume})
     started, begin, load = datetime.now(UTC), time.perf_counter(), provenance.load_average()
     commit = provenance.commit()  # which may be another when a long run ends
     require_dataset(data)
@@ -95,6 +149,18 @@ def compare(
         raise ValueError(f"Unknown baseline {baseline!r}. Known: {', '.join(repeated)}.")
     parsed = parse_metrics(metrics, k)
     first = {name: alike[0] for name, alike in repeated.items()}
+    asked = {
+        "metrics": [metric.name for metric in parsed],
+        **own_functions(parsed),
+        "k": k,
+        "baseline": baseline,
+        "seed": seed,
+        "family": family,
+        "clustered": clustered,
+        "seeds": {name: list(map(repr, alike)) for name, alike in repeated.items() if len(alike) > 1},
+    }
+    if resume and (standing := _standing(folder, first, data, {**asked, "unit": unit or data.unit})) is not None:
+        return standing
     encodings, runs = described.encodings(first), dict[str, list[list[Ranking]]]()
     ms_per_query: dict[str, float] = {}
     unread: dict[str, list[str]] = {}
@@ -132,16 +198,9 @@ def compare(
         "knowledge": described.knowledge(first, encodings),
         "graphs": described.graphs(first),
         "graph_unread": unread,
-        "seeds": {name: list(map(repr, alike)) for name, alike in repeated.items() if len(alike) > 1},
         "remarks": remarks(first),
         "graph_use": graph_use({name: alike[0] for name, alike in runs.items()}),
-        "metrics": [metric.name for metric in parsed],
-        **own_functions(parsed),
-        "k": k,
-        "baseline": baseline,
-        "seed": seed,
-        "family": family,
-        "clustered": clustered,
+        **asked,
         "batch_size": batch_size,
         "tokens": repr(tokens.counter),
         "command": command,
@@ -152,7 +211,7 @@ def compare(
         **provenance.environment(),
         "commit": commit,
     }
-    return Comparison(
+    result = Comparison(
         rankings=first_runs,
         ms_per_query=ms_per_query,
         baseline=baseline,
@@ -165,6 +224,49 @@ def compare(
         inputs=Inputs(first, data),
         config={**config, "fingerprint": described.fingerprint(config)},
     )
+    if folder is not None:
+        result.save(folder)
+    return result
+
+
+def _on_sets(
+    systems: Any,
+    data: Sets,
+    graphs: object,
+    folder: Path | str | None,
+    options: Options,
+) -> Comparisons:
+    sets = named_sets(data)
+    if graphs is not None:
+        raise ValueError(
+            "graphs are of one corpus. On several sets pass a function of a data set that makes its systems."
+        )
+    places = dict.fromkeys(sets) if folder is None else {name: Path(folder) / name for name in sets}
+    result = Comparisons(
+        {
+            name: compare(systems_of(systems, name, one, list(sets)), one, folder=places[name], **options)
+            for name, one in sets.items()
+        }
+    )
+    if folder is not None:
+        result.save_summary(folder)
+    return result
+
+
+def _standing(
+    folder: Path | str | None, systems: Mapping[str, System], data: QADataset, asked: Mapping[str, Any]
+) -> Comparison | None:
+    """The comparison that a folder holds, where these systems and questions made it as is asked now; else None."""
+    if folder is None or not (Path(folder) / "config.json").is_file():
+        return None
+    saved = Comparison.load(folder)
+    then = {**saved.config, "unit": saved.config["data"]["unit"]}
+    if any(then.get(name) != value for name, value in asked.items()):
+        return None
+    try:
+        return saved.attach(systems, data)
+    except ValueError:  # it says in what they differ
+        return None
 
 
 def _score(

@@ -45,7 +45,7 @@ class Inputs(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison:
+class Comparison(report.Tabular):
     """Systems side by side on one data set.
 
     Attributes
@@ -99,12 +99,6 @@ class Comparison:
         means = self.to_frame().round(4).to_string()
         return f"Comparison of {len(self.systems)} systems on {report.headline(self.config)}\n{means}"
 
-    def _repr_html_(self) -> str:
-        return report.table_html(self.sheet)
-
-    def __rich__(self) -> report.TerminalTable:
-        return report.TerminalTable(self.sheet)
-
     def to_frame(self) -> pd.DataFrame:
         """Means: one row per system, one column per metric, then `ms_per_query`.
 
@@ -119,14 +113,6 @@ class Comparison:
             frame["tokens_per_query"] = deepest["tokens"]
             frame["larger_set"] = [name in self.larger_sets for name in self.systems]
         return frame.rename_axis(columns=None)
-
-    def to_markdown(self) -> str:
-        """A table for a README: means in per cent, intervals, stars by Holm."""
-        return report.markdown(self.sheet)
-
-    def to_latex(self) -> str:
-        """A `booktabs` table for a paper: means in per cent, intervals, stars by Holm."""
-        return report.latex(self.sheet)
 
     def to_html(self) -> str:
         """The whole report as one self-contained page."""
@@ -146,9 +132,8 @@ class Comparison:
 
         A matplotlib figure: Jupyter shows it, `savefig` writes it.
         """
-        scales = {metric: self.sheet.scale(metric) for metric in self.metrics}
         drawn: dict[str, Callable[[], Figure]] = {
-            "means": lambda: plots.bar_chart(self.scores, self.baseline, scales),
+            "means": lambda: plots.bar_chart(self.scores, self.baseline),
             "depth": lambda: plots.recall_curve(self.curve, self.baseline),
             "tokens": lambda: plots.token_curve(self.token_curve, self.baseline),
         }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
@@ -28,8 +29,8 @@ NO_DIFFERENCE = (  # of a configuration
 def parameters(value: object) -> Any:
     """A system's class and parameters, those of the systems in it included; what is no JSON value as its `repr`.
 
-    A parameter that is the path of a file comes with the file's checksum. Of what a `repr` hides, as a recorded run or
-    a prompt, there is a checksum alone. Knowledge bases are left out: see `knowledge`.
+    A parameter that is the path of a file, or holds one ("gold:FILE"), comes with the file's checksum. Of what a `repr`
+    hides, as a recorded run or a prompt, there is a checksum alone. Knowledge bases are left out: see `knowledge`.
 
     >>> parameters((1, "a", None))
     [1, 'a', None]
@@ -51,6 +52,8 @@ def parameters(value: object) -> Any:
         return sorted(map(str, value))
     if isinstance(value, (str, Path)) and _is_file(value):
         return {"file": str(value), "sha256": sha256(Path(value))}
+    if isinstance(value, str) and (files := [part for part in re.split("[:+=]", value)[1:] if _is_file(part)]):
+        return {"value": value, "sha256": [sha256(Path(file)) for file in files]}
     return value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)
 
 
@@ -129,9 +132,21 @@ def graph_reads(system: object) -> int:
 
 
 def given_graphs(system: object) -> list[str]:
-    """The graphs of a system's knowledge bases that somebody chose, as they name themselves; not the default one."""
+    """The graphs of a system's knowledge bases that somebody chose, by class and files; not the default one."""
     own = Mentions().fingerprint
-    return list(dict.fromkeys(repr(kb.source) for kb in knowledge_bases(system) if kb.source.fingerprint != own))
+    return list(dict.fromkeys(_short(kb.source) for kb in knowledge_bases(system) if kb.source.fingerprint != own))
+
+
+def _short(source: object) -> str:
+    """Class and names of files, those of the sources in it included; folders differ between machines."""
+    given = [getattr(source, one.name) for one in fields(source)] if is_dataclass(source) else []
+    parts = [part for one in given for part in (one if isinstance(one, (list, tuple)) else [one])]
+    said = [part.name if isinstance(part, Path) else _short(part) for part in parts if _is_shown(part)]
+    return type(source).__name__ + (f"({', '.join(said)})" if said else "")
+
+
+def _is_shown(part: object) -> bool:
+    return isinstance(part, Path) or is_dataclass(part)
 
 
 def graphs(systems: Mapping[str, object]) -> list[dict[str, Any]]:

@@ -22,7 +22,7 @@ GRAPH = "graph"  # the source that a strategy records for hits of its graph
 class GraphUse(TypedDict):
     """`brought` : share of questions with a passage among the first `DEPTH` that only the graph found.
 
-    `skipped` : reason -> share of questions in which the graph was not used for it, the most frequent first.
+    `skipped` : reason -> share of questions to which the graph brought none for it, the most frequent first.
     """
 
     brought: float
@@ -40,9 +40,11 @@ def _adds(rankings: Sequence[Ranking]) -> bool:
 
 
 def _use(rankings: Sequence[Ranking]) -> GraphUse:
-    reasons = Counter(reason for ranking in rankings if (reason := _skipped(ranking)))
+    brought = [_brought(ranking) for ranking in rankings]
+    without = (ranking for ranking, new in zip(rankings, brought, strict=True) if not new)
+    reasons = Counter(reason for ranking in without if (reason := _skipped(ranking)))
     return GraphUse(
-        brought=_share(sum(_brought(ranking) for ranking in rankings), rankings),
+        brought=_share(sum(brought), rankings),
         skipped={
             reason: _share(count, rankings) for reason, count in sorted(reasons.items(), key=lambda one: (-one[1], one))
         },

@@ -2,7 +2,8 @@
 
 References: Wilson, "Probable Inference, the Law of Succession, and Statistical Inference", JASA 22 (1927). Efron,
 "Better Bootstrap Confidence Intervals", JASA 82 (1987), Sec. 2 to 4. Davison & Hinkley, "Bootstrap Methods and their
-Application" (1997), Sec. 3.8 (groups drawn whole).
+Application" (1997), Sec. 3.8 (groups drawn whole). Zou & Donner, "Construction of Confidence Limits about Effect
+Measures", Statistics in Medicine 27 (2008) (sums of means).
 """
 
 from __future__ import annotations
@@ -63,6 +64,39 @@ def interval_of_mean(
     if rest.any():
         low[rest], high[rest] = _bca(sums[rest], counts, level, resamples, seed)
     return (low[0], high[0]) if one else (low, high)
+
+
+def interval_of_sum(
+    means: FloatArray, low: FloatArray, high: FloatArray, weights: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """An interval of a weighed sum of means of different questions, from the means' own intervals.
+
+    The distance of each mean to its end adds to that of the sum as a standard error would, by its square; a mean with
+    a negative weight adds that to its other end [Zou & Donner 2008, Eq. 4]. So intervals that are not symmetric make
+    one that is not.
+
+    Parameters
+    ----------
+    means, low, high : (n_means, ...).
+    weights : (n_means,), such as 1/n each, for a macro-average, or 1 and -1, for a difference.
+
+    Returns
+    -------
+    low, high : (...) each.
+
+    Examples
+    --------
+    Two means of .5 with intervals of .3 either way, of which the average has .3 / sqrt(2):
+
+    >>> low, high = interval_of_sum(np.array([.5, .5]), np.array([.2, .2]), np.array([.8, .8]), np.array([.5, .5]))
+    >>> round(float(low), 3), round(float(high), 3)
+    (0.288, 0.712)
+    """
+    factors = np.reshape(weights, (-1, *(1,) * (np.ndim(means) - 1)))
+    below, above = factors * (means - low), factors * (high - means)
+    downwards, upwards = np.where(factors < 0, above, below), np.where(factors < 0, below, above)
+    total = (factors * means).sum(axis=0)
+    return total - np.sqrt((downwards**2).sum(axis=0)), total + np.sqrt((upwards**2).sum(axis=0))
 
 
 def _check_bounds(table: FloatArray, bounds: tuple[float, float] | None) -> None:

@@ -37,6 +37,14 @@ def require_mapping(systems: object) -> None:
         )
 
 
+def require_name(what: str, name: object) -> None:
+    """Raise ValueError where a name cannot name a file."""
+    if not isinstance(name, str) or not _SAFE_NAME.fullmatch(name):
+        raise ValueError(
+            f"{what} name {name!r} cannot name a file. Use a letter or digit, then letters, digits and '._+-'."
+        )
+
+
 def check_systems(systems: Mapping[str, Any]) -> dict[str, list[Any]]:
     """Name -> the systems of that name, several where they differ by seed.
 
@@ -47,10 +55,7 @@ def check_systems(systems: Mapping[str, Any]) -> dict[str, list[Any]]:
         raise ValueError("No system to compare. Pass at least one, such as {'bm25': BM25(kb)}.")
     lower: dict[str, str] = {}
     for name in systems:
-        if not isinstance(name, str) or not _SAFE_NAME.fullmatch(name):
-            raise ValueError(
-                f"System name {name!r} cannot name a file. Use a letter or digit, then letters, digits and '._+-'."
-            )
+        require_name("System", name)
         if name.lower() in lower:
             raise ValueError(f"System names {lower[name.lower()]!r} and {name!r} differ only in case; files may not.")
         lower[name.lower()] = name

@@ -152,16 +152,16 @@ def _against(
     p_t, effect = t_test(first, second, groups)
     frame = pd.DataFrame(product(others, metrics), columns=columns[:2])
     each = len(metrics) if family == "metric" else 1
-    frame["p_holm"] = _corrected(p.ravel(), each)
+    frame["p_holm"] = corrected_by_family(p.ravel(), each)
     frame[list(COUNTS)] = [win_tie_loss(first[:, i], second[:, i]) for i in range(first.shape[1])]
-    frame["p_t_holm"] = _corrected(p_t, each)
+    frame["p_t_holm"] = corrected_by_family(p_t, each)
     frame["effect_size"] = effect
     frame["detectable"] = detectable_difference(first, second, first.shape[1] // each)
     return frame
 
 
-def _corrected(p: FloatArray, families: int) -> FloatArray:
-    """Holm's correction of p-values in the order (system, metric), within each metric or, of one family, over all."""
+def corrected_by_family(p: FloatArray, families: int) -> FloatArray:
+    """Holm's correction of p-values in the order (system, metric): as many families as metrics, or one over all."""
     return np.stack([corrected(family) for family in p.reshape(-1, families).T], axis=1).ravel()
 
 
@@ -184,8 +184,11 @@ def grouped_means(per_query: pd.DataFrame, column: Group, metrics: Sequence[str]
     frame.insert(0, "n", grouped.size())
     # Numbers by their size, 2 before 10, then words.
     groups = sorted(named.unique(), key=lambda group: (not group.isdigit(), group.isdigit() and int(group), group))
-    systems = dict.fromkeys(per_query["system"])
-    return frame.loc[[(group, name) for group in groups for name in systems]]
+    systems = list(dict.fromkeys(per_query["system"]))
+    places = [range(len(groups)), range(len(systems))]
+    # Levels in this order, which `unstack` keeps; those that pandas makes are in the order of the questions.
+    index = pd.MultiIndex.from_product(places, names=[column, "system"]).set_levels([groups, systems])
+    return frame.loc[index].set_axis(index)
 
 
 def says_anything(per_query: pd.DataFrame, column: Group) -> bool:

@@ -34,16 +34,24 @@ _NO_TABLES = {
 }
 """What a kept comparison may lack."""
 _UNFINISHED = "unfinished.json"
+COMPARED_SETS = "sets.json"
+"""Names the folders of the comparisons on several sets, in the folder that holds them and their summary."""
 FILES, CHECKSUM = "files", "sha256"
 """Keys of config.json that are no part of the configuration: the checksums of the other files, and its own."""
 
 
-def require_place(directory: Path) -> str:
+def require_place(directory: Path, *, several: bool = False) -> str:
     """Make the folder of a comparison, or refuse one that holds something else: DataError, before any work is done.
+
+    `several` : of comparisons on several sets, which do not go where one comparison lies, nor the other way round.
 
     Returns in words which comparison lies there and would be replaced; nothing where none does.
     """
     path = directory / "config.json"
+    other = path if several else directory / COMPARED_SETS
+    if other.exists():
+        held = "one comparison" if several else "comparisons on several sets"
+        raise DataError(f"{directory} holds {held}: {other.name} is in the way of the results. Name another folder.")
     try:
         directory.mkdir(parents=True, exist_ok=True)
         former = read_json(path) if path.is_file() else {"systems": {}}

@@ -9,12 +9,14 @@ from kg2rag.report.markup import latex, markdown
 from kg2rag.report.notes import notes
 from kg2rag.report.page import page, table_html
 from kg2rag.report.table import Cell, Row, Sheet, headline, rows, stars
+from kg2rag.report.tabular import Tabular
 from kg2rag.report.terminal import TerminalTable, margin_table, pairs_table, placebo_table, text_table
 
 __all__ = [
     "Cell",
     "Row",
     "Sheet",
+    "Tabular",
     "TerminalTable",
     "headline",
     "latex",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from kg2rag.report.table import LARGER, LEVEL, Sheet
+from kg2rag.report.table import LARGER, LEVEL, MACRO, Sheet
 
 
 def notes(sheet: Sheet) -> list[str]:
@@ -18,6 +18,7 @@ def notes(sheet: Sheet) -> list[str]:
     return [
         " ".join(filter(None, ["Means in per cent with 95 % intervals.", *_signs(sheet)])),
         *(["Questions that share gold are resampled together."] if sheet.config.get("clustered") else []),
+        *_macro(sheet.config.get("sets", {})),
         *_vectors(sheet.config.get("knowledge", [])),
         *_capped(sheet.config.get("data", {})),
         *_detectable(sheet),
@@ -26,6 +27,16 @@ def notes(sheet: Sheet) -> list[str]:
         *(f"{name}: {text}." for name, text in sheet.config.get("remarks", {}).items()),
         *_unread(sheet.config.get("graph_unread", {})),
         *_graph_use(sheet.config.get("graph_use", {})),
+    ]
+
+
+def _macro(sets: Mapping[str, str]) -> list[str]:
+    """What a mean over several sets is, and is not."""
+    if not sets:
+        return []
+    return [
+        f"{MACRO}: the mean of the means on {', '.join(sets)}, each set counting alike. Its interval is made of those "
+        "on the sets, its test swaps the systems on each question of each set: both say nothing of other sets."
     ]
 
 
@@ -58,7 +69,8 @@ def _signs(sheet: Sheet) -> Iterator[str]:
     """What the signs mean that the table has, and why others are missing that a reader may look for."""
     if len(sheet.systems) < 2:
         return
-    over = "over all metrics together" if sheet.config.get("family") == "all" else "within a metric"
+    unit = "column" if sheet.metric else "metric"
+    over = "over all metrics together" if sheet.config.get("family") == "all" else f"within a {unit}"
     test = f"differs from {sheet.baseline} (paired randomisation test, Holm-corrected {over}"
     if sheet.scores["p_holm"].lt(LEVEL).any():
         yield f"Stars: {test}; * p < .05, ** p < .01, *** p < .001)."
@@ -68,9 +80,9 @@ def _signs(sheet: Sheet) -> Iterator[str]:
     if sheet.scores["p_best"].isna().all():
         yield "No winner is marked in bold, for not every pair was tested."
     elif sheet.scores["p_best"].lt(LEVEL).any():
-        yield "Bold: best, and significantly above every other system (Holm-corrected over all pairs of a metric)."
+        yield f"Bold: best, and significantly above every other system (Holm-corrected over all pairs of a {unit})."
     else:
-        yield "No bold: no system is significantly above every other (Holm-corrected over all pairs of a metric)."
+        yield f"No bold: no system is significantly above every other (Holm-corrected over all pairs of a {unit})."
 
 
 def _vectors(knowledge: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -46,27 +46,30 @@ def _table(sheet: Sheet) -> dict[str, Any]:
 def page(
     sheet: Sheet,
     *,
-    curve: pd.DataFrame,
-    token_curve: pd.DataFrame,
-    groups: Mapping[str, pd.DataFrame],
-    differences: pd.DataFrame,
-    pairs: pd.DataFrame | None,
+    curve: pd.DataFrame | None = None,
+    token_curve: pd.DataFrame | None = None,
+    groups: Mapping[str, pd.DataFrame] | None = None,
+    differences: pd.DataFrame | None = None,
+    pairs: pd.DataFrame | None = None,
     placebos: pd.DataFrame | None = None,
     said: pd.DataFrame | None = None,
+    second: Sheet | None = None,
 ) -> str:
     """The whole report: one file that loads nothing from elsewhere, fit for screen (light or dark) and paper.
 
+    What is None or empty is left out.
+
     Parameters
     ----------
-    curve, token_curve : index k or tokens, one column per system; mean recall. Left out where empty.
+    curve, token_curve : index k or tokens, one column per system; mean recall.
     groups : "type", "hops" or "gold" -> index (group, system), column n, then means by metric.
     differences : columns query_id, question, system, score, baseline, difference.
-    pairs : every pair of systems in the first metric, as `Comparison.pairs` has them; left out where None.
-    placebos : graphs against their shufflings in the first metric, as `Comparison.against_placebo` has them, or None.
-    said : what systems said about the questions, as `Comparison.said` has it; left out where None or empty.
+    pairs : every pair of systems in the first metric, as `Comparison.pairs` has them.
+    placebos : graphs against their shufflings in the first metric, as `Comparison.against_placebo` has them.
+    said : what systems said about the questions, as `Comparison.said` has it.
+    second : the macro-averages in every metric, of comparisons on several sets.
     """
     config = sheet.config
-    told: list[dict[Any, Any]] = [] if said is None else said.to_dict("records")
     return render(
         "report.html.j2",
         alone=False,
@@ -75,21 +78,25 @@ def page(
         data=config.get("data", {}),
         config=config,
         figures=_figures(sheet, curve, token_curve),
-        groups={name: _breakdown(sheet, frame) for name, frame in groups.items()},
-        differences=[_apart(sheet, row) for row in differences.to_dict("records")],
+        groups={name: _breakdown(sheet, frame) for name, frame in (groups or {}).items()},
+        differences=[_apart(sheet, row) for row in _records(differences)],
         pairs=[] if pairs is None else list(pair_rows(sheet, pairs, sheet.metrics[0])),
         placebos=[] if placebos is None else list(placebo_rows(sheet, placebos, sheet.metrics[0])),
-        said=[_told(row) for row in told],
+        said=[_told(row) for row in _records(said)],
+        second=None if second is None else _table(second),
         config_text=json.dumps(dict(config), indent=2, ensure_ascii=False, default=str),
     )
 
 
-def _figures(sheet: Sheet, curve: pd.DataFrame, token_curve: pd.DataFrame) -> dict[str, Any]:
-    scales = {metric: sheet.scale(metric) for metric in sheet.metrics}
-    drawn = {"bars": plots.bar_chart(sheet.scores, sheet.baseline, scales)}
-    if len(curve):
+def _records(frame: pd.DataFrame | None) -> list[dict[Any, Any]]:
+    return [] if frame is None else frame.to_dict("records")
+
+
+def _figures(sheet: Sheet, curve: pd.DataFrame | None, token_curve: pd.DataFrame | None) -> dict[str, Any]:
+    drawn = {"bars": plots.bar_chart(sheet.scores, sheet.baseline, sheet.metric)}
+    if curve is not None and len(curve):
         drawn["curve"] = plots.recall_curve(curve, sheet.baseline)
-    if len(token_curve):
+    if token_curve is not None and len(token_curve):
         drawn["token_curve"] = plots.token_curve(token_curve, sheet.baseline)
     return {name: plots.to_svg(figure, name) for name, figure in drawn.items()}
 

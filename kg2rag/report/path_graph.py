@@ -186,7 +186,7 @@ def _arrow(graph: _Graph, head: str, tail: str, named: bool) -> dict[str, object
     return {
         **line,
         "label": cut(", ".join(relations), 16) if named else "",
-        "told": "; ".join(dict.fromkeys(f"{one} (strength {one.strength:g})" for one in triples)),
+        "told": "; ".join(dict.fromkeys(f"{one} (strength {one.strength:.3g})" for one in triples)),
         "thick": f"{0.8 + max(one.strength for one in triples) / 6:.2f}",
     }
 

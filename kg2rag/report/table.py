@@ -11,9 +11,26 @@ import pandas as pd
 
 LARGER = "†"
 """Marks a system that returns more than the others."""
+MACRO = "macro-average"
+"""Heads the mean over several data sets."""
 _NOT_A_SHARE = ("dcg", "dcg_burges", "hits")  # named metrics that may exceed 1; own ones are judged by their scores
 EQUAL = 1e-9  # by which rounding may leave [0, 1]
 LEVEL = 0.05
+
+
+def scales(scores: pd.DataFrame, shown: str = "") -> dict[str, float]:
+    """Metric -> the factor of its numbers where they are shown: 100 for metrics in [0, 1], 1 for others.
+
+    `shown` : the one metric of all rows, where "metric" names data sets; they then have one scale.
+    """
+    numbers = scores[["mean", "ci_low", "ci_high"]]
+    numbers = numbers.T.fillna(numbers["mean"]).T  # an end that is not known
+    inside = ((numbers >= -EQUAL) & (numbers <= 1 + EQUAL)).all(axis=1).groupby(scores["metric"]).all()
+    columns: list[str] = scores["metric"].unique().tolist()
+    together = {name: inside.all() if shown else inside[name] for name in columns}
+    return {
+        name: 100.0 if together[name] and (shown or name).split("@")[0] not in _NOT_A_SHARE else 1.0 for name in columns
+    }
 
 
 @dataclass(frozen=True)
@@ -27,6 +44,7 @@ class Sheet:
     ms_per_query : system -> milliseconds.
     config : `data` names the data set, its setting and sizes; may be empty.
     larger : system -> in words, how much more it returns than the others; only those that do.
+    metric : what every column shows, where the columns are data sets; empty where they are metrics.
     """
 
     scores: pd.DataFrame
@@ -34,6 +52,7 @@ class Sheet:
     baseline: str
     config: Mapping[str, Any] = field(default_factory=dict)
     larger: Mapping[str, str] = field(default_factory=dict)
+    metric: str = ""
 
     @property
     def metrics(self) -> list[str]:
@@ -51,13 +70,7 @@ class Sheet:
 
     @cached_property
     def _scales(self) -> dict[str, float]:
-        numbers = self.scores[["mean", "ci_low", "ci_high"]]
-        numbers = numbers.T.fillna(numbers["mean"]).T  # an end that is not known
-        inside = ((numbers >= -EQUAL) & (numbers <= 1 + EQUAL)).all(axis=1).groupby(self.scores["metric"]).all()
-        return {
-            metric: 100.0 if inside[metric] and metric.split("@")[0] not in _NOT_A_SHARE else 1.0
-            for metric in self.metrics
-        }
+        return scales(self.scores, self.metric)
 
     def digits(self, metric: str) -> int:
         """Decimals of a printed score: one in per cent, two elsewhere."""

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from operator import attrgetter
 from typing import Literal
 
@@ -90,12 +91,16 @@ class ConfidenceGated(Retriever):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        linking.of(self.linker, self.kb)  # refuses a name that is not known before any work
+        _ = self._linker  # refuses a name that is not known before any work
+
+    @cached_property
+    def _linker(self) -> Linker:
+        return linking.of(self.linker, self.kb)
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """One text search for the batch, then each query's gate."""
         found = self._text_hits(queries)
-        links = linking.of(self.linker, self.kb).link_batch(queries)
+        links = self._linker.link_batch(queries)
         masks = self.kb.candidates(queries)
         columns = zip(queries, found, links, masks, strict=True)
         return [self._gate(query, *hits, named, mask, k) for query, hits, named, mask in columns]
@@ -206,7 +211,7 @@ class ConfidenceGated(Retriever):
         joined, unlimited = Components.of_graph(self.kb.graph), replace(self, max_chunks=len(self.kb.corpus))
         unread, traces = f"no text hit (the first {self.depth}, of a score of {self.min_score:g}), and ", []
         found = self.retrieve_batch(queries, len(self.kb.corpus))
-        linked, masks = linking.of(self.linker, self.kb).link_batch(queries), self.kb.candidates(queries)
+        linked, masks = self._linker.link_batch(queries), self.kb.candidates(queries)
         for query, links, mask, ranking in zip(queries, linked, masks, found, strict=True):
             skipped = str(ranking.metadata["expansion_skipped"])
             names = [link.entity for link in links]

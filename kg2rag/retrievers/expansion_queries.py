@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from operator import attrgetter
 from string import Formatter
 from typing import NamedTuple
@@ -23,7 +24,7 @@ from kg2rag.retrievers import linking
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.fusion import fuse_rankings
-from kg2rag.retrievers.linking.linkers import Link, Linker, linked_by
+from kg2rag.retrievers.linking.linkers import Linker, linked_by
 from kg2rag.types import Count, Natural, ParameterError, Query, Ranking, Trace, Weight, arithmetic, rank, step
 
 FIELDS = ("seed", "neighbour", "relation")
@@ -85,14 +86,18 @@ class ExpansionQueries(Retriever):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        linking.of(self.linker, self.kb)  # refuses a name that is not known before any work
+        _ = self._linker  # refuses a name that is not known before any work
         _check_template(self.template)
         if not (self.dense_weight or self.graph_weight):
             raise ParameterError("dense_weight and graph_weight must not both be 0: every score would be.")
 
+    @cached_property
+    def _linker(self) -> Linker:
+        return linking.of(self.linker, self.kb)
+
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """All expansions of the batch are encoded and searched together, each text once."""
-        dense, links = Dense(self.kb), self._link(queries)
+        dense, links = Dense(self.kb), self._linker.link_batch(queries)
         seeds = [[link.entity for link in each] for each in links]
         columns = list(zip(queries, dense.retrieve_batch(queries, self.depth), seeds, strict=True))
         expansions = [self._expansions(named) for named in seeds]
@@ -120,10 +125,7 @@ class ExpansionQueries(Retriever):
 
     def expand(self, queries: Sequence[Query]) -> list[list[Expansion]]:
         """The queries that the graph writes for each query, nearest first, then the seeds' names alone."""
-        return [self._expansions([link.entity for link in links]) for links in self._link(queries)]
-
-    def _link(self, queries: Sequence[Query]) -> list[list[Link]]:
-        return linking.of(self.linker, self.kb).link_batch(queries)
+        return [self._expansions([link.entity for link in links]) for links in self._linker.link_batch(queries)]
 
     def _expansions(self, seeds: Sequence[int]) -> list[Expansion]:
         names = self.kb.graph.names

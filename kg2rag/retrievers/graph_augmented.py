@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Annotated
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kg2rag.knowledge import KnowledgeBase, Neighbour, graph_score
 from kg2rag.knowledge.graph.components import Components
-from kg2rag.knowledge.graph.csr import gather
+from kg2rag.knowledge.graph.csr import gather, run_starts
 from kg2rag.knowledge.graph.neighbourhood import Hops, Neighbourhood
 from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers import linking
@@ -65,20 +67,31 @@ class Reached:
     mentions: IntArray
     near: IntArray
 
-    def best(self, n_passages: int) -> FloatArray:
-        """(n_passages,) the best score of each passage, 0 where it is not reached."""
-        found = np.zeros(n_passages)
-        np.maximum.at(found, self.rows, self.scores)
-        return found
+    @cached_property
+    def best(self) -> IntArray:
+        """Where each passage has its best score, at the first of equal ones; by corpus row."""
+        by_row = np.lexsort((-self.scores, self.rows))  # stable: equal scores stay in order
+        return by_row[run_starts(self.rows[by_row])]
 
-    def sources(self, rows: IntArray, best: FloatArray) -> dict[int, tuple[Neighbour, int]]:
+    def scores_of(self, rows: IntArray) -> FloatArray:
+        """The best score of each of these passages, 0 where it is not reached."""
+        at, met = self._places(rows)
+        scores = np.zeros(len(rows))
+        scores[met] = self.scores[at[met]]
+        return scores
+
+    def sources(self, rows: IntArray) -> dict[int, tuple[Neighbour, int]]:
         """Corpus row -> the entity that gives it its best score, the first of equal ones, and its mentions."""
-        wanted = np.zeros(len(best), dtype=bool)
-        wanted[rows] = True
-        at = np.flatnonzero(wanted[self.rows])
-        at = at[self.scores[at] == best[self.rows[at]]]
-        _, first = np.unique(self.rows[at], return_index=True)
-        return {int(self.rows[i]): (self._neighbour(int(self.near[i])), int(self.mentions[i])) for i in at[first]}
+        at, met = self._places(rows)
+        return {int(self.rows[i]): (self._neighbour(int(self.near[i])), int(self.mentions[i])) for i in at[met]}
+
+    def _places(self, rows: IntArray) -> tuple[IntArray, NDArray[np.bool_]]:
+        """For each passage its place in `best`, and whether it has one."""
+        reached = self.rows[self.best]
+        if not len(reached):
+            return np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows), dtype=bool)
+        at = np.minimum(np.searchsorted(reached, rows), len(reached) - 1)
+        return self.best[at], reached[at] == rows
 
     def _neighbour(self, at: int) -> Neighbour:
         for around in self.around:
@@ -124,9 +137,13 @@ class GraphAugment(Stage):
             given = (self.relation_types,) if isinstance(self.relation_types, str) else tuple(self.relation_types)
             object.__setattr__(self, "relation_types", given)
         super().__post_init__()
-        linking.of(self.linker, self.kb)  # refuses a name that is not known before any work
+        _ = self._linker  # refuses a name that is not known before any work
         if not (self.alpha or self.beta):
             raise ParameterError("alpha and beta must not both be 0: every score would be.")
+
+    @cached_property
+    def _linker(self) -> Linker:
+        return linking.of(self.linker, self.kb)
 
     def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
         """Link the batch, then augment each ranking. ValueError: a score above 1."""
@@ -140,21 +157,17 @@ class GraphAugment(Stage):
                     "retrievers by weights that add up to 1."
                 )
         vectors, masks = self.kb.encode_queries(queries), self.kb.candidates(queries)
-        columns = zip(rankings, self._link(queries), vectors, masks, strict=True)
+        columns = zip(rankings, self._linker.link_batch(queries), vectors, masks, strict=True)
         return [self._augment(*column) for column in columns]
-
-    def _link(self, queries: Sequence[Query]) -> list[list[Link]]:
-        return linking.of(self.linker, self.kb).link_batch(queries)
 
     def _augment(self, ranking: Ranking, links: Sequence[Link], vector: Matrix, mask: IntArray | None) -> Ranking:
         reached = self._reached([link.entity for link in links], mask)
-        best = reached.best(len(self.kb.corpus))
-        fresh, cosines = self._added(best, ranking.rows, vector)
+        fresh, cosines = self._added(reached, ranking.rows, vector)
         rows = np.concatenate([ranking.rows, fresh])
-        text, graph = np.concatenate([ranking.scores, np.zeros(len(fresh))]), best[rows]
+        text, graph = np.concatenate([ranking.scores, np.zeros(len(fresh))]), reached.scores_of(rows)
         scores = self.alpha * text + self.beta * graph
         scores[len(ranking) :] += TIE * cosines
-        nearest = reached.sources(rows, best)
+        nearest = reached.sources(rows)
         about = np.full((3, len(rows)), np.nan)
         for at, row in enumerate(rows.tolist()):
             if row in nearest:
@@ -186,16 +199,17 @@ class GraphAugment(Stage):
             metadata=with_notes(ranking, said) | arithmetic(formula, looked),
         )
 
-    def _added(self, best: FloatArray, hybrid: IntArray, vector: Matrix) -> tuple[IntArray, FloatArray]:
+    def _added(self, reached: Reached, hybrid: IntArray, vector: Matrix) -> tuple[IntArray, FloatArray]:
         """The passages that only the graph found, at most `max_chunks`, by score, cosine and row; and their cosines."""
-        alone = best.copy()
-        alone[hybrid] = 0
-        rows = np.flatnonzero(alone)
+        rows, scores = reached.rows[reached.best], reached.scores[reached.best]
+        alone = (scores > 0) & ~np.isin(rows, hybrid)
+        rows, scores = rows[alone], scores[alone]
         if not (self.max_chunks and len(rows)):
             return np.empty(0, dtype=np.int64), np.empty(0)
-        rows = rows[best_rows(alone[rows], self.max_chunks)]
+        first = best_rows(scores, self.max_chunks)
+        rows, scores = rows[first], scores[first]
         cosines = self.kb.dense.cosines(vector, rows)
-        order = np.lexsort((rows, -cosines, -alone[rows]))[: self.max_chunks]
+        order = np.lexsort((rows, -cosines, -scores))[: self.max_chunks]
         return rows[order], cosines[order]
 
     def _reached(self, entities: Sequence[int], mask: IntArray | None = None) -> Reached:
@@ -226,7 +240,7 @@ class GraphAugment(Stage):
         joined = Components.of_graph(self.kb.graph)
         unread = f"not among the first {self.depth} hits, and "
         traces = []
-        for after, links in zip(self.apply(queries, read), self._link(queries), strict=True):
+        for after, links in zip(self.apply(queries, read), self._linker.link_batch(queries), strict=True):
             entities = [link.entity for link in links]
             linked, reached = joined.rows_with(entities), np.unique(self._reached(entities).rows)
             none = "no entity of the query leads to it" if entities else "no entity of the graph was recognised"

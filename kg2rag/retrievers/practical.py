@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -94,9 +95,13 @@ class PracticalGraphRAG(VectorRetriever):
 
     def __post_init__(self) -> None:
         check(self)
-        linking.of(self.linker, self.kb)  # refuses a name that is not known before any work
+        _ = self._linker  # refuses a name that is not known before any work
         if not any(getattr(self, name) for name in WEIGHTS):
             raise ParameterError(f"One of {', '.join(WEIGHTS)} must be above 0.")
+
+    @cached_property
+    def _linker(self) -> Linker:
+        return linking.of(self.linker, self.kb)
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """Linked and searched together, ranked query by query."""
@@ -123,7 +128,7 @@ class PracticalGraphRAG(VectorRetriever):
         kb = self.kb
         if not kb.graph.n_entities:
             return [[] for _ in queries]
-        spelt = [links[: self.names] for links in linking.of(self.linker, kb).link_batch(queries)]
+        spelt = [links[: self.names] for links in self._linker.link_batch(queries)]
         found = [[link.entity for link in links] for links in spelt]
         asked = [
             (i, text)

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 import kg2rag
 from kg2rag.cli import app
+from kg2rag.datasets import bundled
 from kg2rag.text.records import DataError
 
 COMMON = ["bundled", "--limit", "20", "--metrics", "recall@5"]
@@ -205,7 +206,7 @@ def test_variants_run_over_every_graph(tmp_path: Path) -> None:
 def test_a_graph_that_a_system_does_not_read_is_said_in_its_row(tmp_path: Path) -> None:
     systems = ("--systems", "bm25,expansion_queries,again=expansion_queries", "--set", "again.hits=1")
     shown = run("compare", *COMMON, *systems, "--graph", "cooccurrence", "--out", str(tmp_path / "given"))
-    assert "bm25: without the graph, Cooccurrence(" in " ".join(shown.split())
+    assert "bm25: without the graph, Cooccurrence, of which" in " ".join(shown.split())
     assert list(json.loads((tmp_path / "given" / "config.json").read_text())["graph_unread"]) == ["bm25"]
     assert "without the graph" not in run("compare", *COMMON, *systems, "--out", str(tmp_path / "default"))
 
@@ -249,3 +250,33 @@ def test_the_report_is_opened_in_a_browser_where_that_is_asked_for(
     assert opened == [(out / "report.html").as_uri()]
     assert "No browser" not in said
     assert "No browser can be opened here." in run("compare", *COMMON, "--systems", "bm25", "--out", str(out), "--open")
+
+
+def test_several_sets_stand_in_one_table_and_are_opened_when_resumed(tmp_path: Path) -> None:
+    # Two sets as files: those of the package, and half of their questions.
+    parts = {"bundled-116": 116, "bundled-58": 58}
+    for name, number in parts.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "corpus.jsonl").write_bytes((bundled.folder() / "corpus.jsonl").read_bytes())
+        questions = (bundled.folder() / "questions.jsonl").read_text().splitlines(keepends=True)
+        (tmp_path / name / "questions.jsonl").write_text("".join(questions[:number]))
+    arguments = ("--path", str(tmp_path), "--systems", "bm25,pattern", "--metrics", "recall@5,mrr@10")
+    out = tmp_path / "out"
+    shown = run("compare", *parts, *arguments, "--out", str(out))
+    assert "macro-average" in shown
+    assert f"bundled-58: {out / 'bundled-58' / 'report.html'}" in shown
+    result = kg2rag.Comparisons.load(out)
+    assert [len(one.per_query) for one in result.sets.values()] == [2 * 116, 2 * 58]
+    scores = [pd.read_csv(out / name / "scores.csv").set_index(["system", "metric"])["mean"] for name in parts]
+    mean = sum(one["bm25", "recall@5"] for one in scores) / 2
+    assert result.to_frame().loc["bm25", "macro-average"] == pytest.approx(mean, abs=1e-6)
+    before = [(out / name / "config.json").read_bytes() for name in parts]
+    run("compare", *parts, *arguments, "--out", str(out), "--resume")
+    assert [(out / name / "config.json").read_bytes() for name in parts] == before
+
+
+def test_options_of_one_set_are_refused_for_several(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="--runs, --pairs and --margin are of one set"):
+        run("compare", "bundled", "world", "--margin", ".02", "--out", str(tmp_path))
+    with pytest.raises(ValueError, match="The set 'bundled' is named twice"):
+        run("compare", "bundled", "bundled", "--out", str(tmp_path))

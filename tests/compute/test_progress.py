@@ -62,10 +62,12 @@ print(json.dumps([sorted(output.get("data", {})) for output in notebook.cells[0]
 
 
 @pytest.mark.slow
-def test_a_notebook_gets_a_widget_though_its_kernel_has_no_terminal(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("disable", "drawn"), [("", True), ("1", False)])
+def test_a_notebook_gets_a_widget_though_its_kernel_has_no_terminal(tmp_path: Path, disable: str, drawn: bool) -> None:
     pytest.importorskip("ipywidgets")
-    done = subprocess.run([sys.executable, "-c", NOTEBOOK], capture_output=True, text=True, cwd=tmp_path, check=True)
-    assert "application/vnd.jupyter.widget-view+json" in done.stdout
+    environment, run = {**os.environ, "TQDM_DISABLE": disable}, [sys.executable, "-c", NOTEBOOK]
+    done = subprocess.run(run, capture_output=True, text=True, cwd=tmp_path, check=True, env=environment)
+    assert ("application/vnd.jupyter.widget-view+json" in done.stdout) == drawn
 
 
 def test_no_bar_is_drawn_where_the_environment_says_so() -> None:

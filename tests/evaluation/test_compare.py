@@ -9,9 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from kg2rag.evaluation import Comparison, compare
+from kg2rag.evaluation.score_table import grouped_means
 from kg2rag.types import Corpus, Passage, QADataset, Question, rank
 
 MODULE = sys.modules["kg2rag.evaluation.compare"]  # the name itself is the function
@@ -226,6 +228,15 @@ def test_groups_by_type_have_their_own_means(result):
 
 def test_unknown_hops_are_a_group_of_their_own(result):
     assert list(dict.fromkeys(result.compare_by("hops").index.get_level_values(0))) == ["1", "2", "unknown"]
+
+
+def test_groups_stay_in_their_order_side_by_side():
+    rows = [(hops, name, score) for hops, score in ((10, 0.1), (2, 0.2), (3, 0.3)) for name in ("b", "a")]
+    frame = pd.DataFrame(rows, columns=["hops", "system", "recall@5"])
+    wide = grouped_means(frame, "hops", ["recall@5"])["recall@5"].unstack("system")  # noqa: PD010  as notebooks do
+    assert wide.index.tolist() == ["2", "3", "10"]
+    assert wide.columns.tolist() == ["b", "a"]
+    assert wide["a"].tolist() == [0.2, 0.3, 0.1]
 
 
 def test_groups_by_number_of_gold_passages_are_in_their_order(result):

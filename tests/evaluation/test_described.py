@@ -25,6 +25,9 @@ from kg2rag import (
 )
 from kg2rag.compute import Store
 from kg2rag.evaluation import described
+from kg2rag.extraction.combined import CombinedExtractor
+from kg2rag.extraction.importers.triples import TriplesFile
+from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.retrievers.adapters.recorded import Recorded
 from kg2rag.retrievers.fusion import fuse
 from kg2rag.retrievers.mention_chains.cross import CrossOrder
@@ -79,6 +82,23 @@ def test_graphs_that_were_opened_are_counted_and_nothing_was_chosen_for_bm25(con
         {"source": repr(kb.source), "entities": kb.graph.n_entities, "triples": kb.graph.n_triples}
     ]
     assert found["tuning"] == {}
+
+
+def test_a_file_named_within_a_parameter_comes_with_its_checksum(kb: KnowledgeBase, tmp_path: Path) -> None:
+    file, prints = tmp_path / "links.json", list[dict[str, object]]()
+    for entity in ("Auth Service", "API Gateway"):
+        file.write_text(json.dumps({"q001": [entity]}), encoding="utf-8")
+        prints.append(described.parameters(ExpansionQueries(kb, linker=f"ngram+gold:{file}"))["linker"])
+    assert [one["value"] for one in prints] == [f"ngram+gold:{file}"] * 2
+    assert prints[0]["sha256"] != prints[1]["sha256"]
+
+
+def test_a_chosen_graph_is_named_by_class_and_files_wherever_they_lie(kb: KnowledgeBase, tmp_path: Path) -> None:
+    file = tmp_path / "triples.jsonl"
+    file.write_text(json.dumps({"head": "a", "relation": "r", "tail": "b", "passage_id": kb.corpus.ids[0]}) + "\n")
+    own = replace(kb, source=CombinedExtractor((TriplesFile(file), Mentions())))
+    assert described.given_graphs(BM25(own)) == ["CombinedExtractor(TriplesFile(triples.jsonl), Mentions)"]
+    assert described.given_graphs(BM25(kb)) == []
 
 
 def test_a_part_that_a_system_lacks_has_no_numbers_in_it(kb: KnowledgeBase) -> None:

@@ -44,6 +44,11 @@ def test_reasons_are_shares_of_all_questions_the_most_frequent_first() -> None:
     assert graph_use({"a": rankings}) == {"a": {"brought": 0.25, "skipped": {"often": 0.5, "rare": 0.25}}}
 
 
+def test_where_the_graph_brought_a_passage_it_was_used_whatever_else_is_noted() -> None:
+    rankings = [ranking(0, 1, note="not all of it"), ranking(0, note="not all of it")]
+    assert graph_use({"a": rankings}) == {"a": {"brought": 0.5, "skipped": {"not all of it": 0.5}}}
+
+
 def test_a_hit_that_text_found_too_is_not_new_whichever_gave_more() -> None:
     def of(stage: str, rows: list[int]) -> Ranking:
         scores = np.arange(len(rows), 0, -1.0)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from kg2rag import plots, systems
 from kg2rag.report.plots.marks import KINDS
+from kg2rag.report.plots.style import INK, PAPER
 
 
 def scores(systems: int, metrics: int) -> pd.DataFrame:
@@ -65,7 +66,7 @@ def test_every_metric_has_its_panel(metrics, shown):
 
 
 def test_bars_are_as_long_as_the_means():
-    figure = plots.bar_chart(scores(2, 1), "s0", {"recall@1": 100})
+    figure = plots.bar_chart(scores(2, 1), "s0")
     assert [bar.get_width() for bar in figure.axes[0].patches] == [50, 50]
     assert figure.axes[0].texts[0].get_text() == "50.0"
 
@@ -161,6 +162,12 @@ def test_groups_put_the_best_system_on_top_and_frame_the_best_of_each_group():
     assert [text.get_text() for text in axis.texts] == ["90", "40", "50", "50", "50", "50"]
     framed = {(round(patch.get_x() + 0.48), round(patch.get_y() + 0.46)) for patch in axis.patches}
     assert framed == {(0, 0), (1, 1), (1, 2)}
+
+
+def test_numbers_on_dark_cells_are_light():
+    means = pd.DataFrame({"dense": [0.6], "good": [0.7], "bad": [0.0]}, index=["all"])
+    axis = plots.heat_map(means, "dense").axes[0]
+    assert {text.get_text(): text.get_color() for text in axis.texts} == {"70": INK, "60": INK, "0": PAPER}
 
 
 def test_groups_without_the_baseline_name_what_there_is():

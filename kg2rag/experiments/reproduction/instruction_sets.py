@@ -7,6 +7,8 @@ a store of its own, under environment variables by which oneDNN, MKL, torch and 
 
 from __future__ import annotations
 
+import re
+import shlex
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -65,12 +67,14 @@ class Across:
         return int(self.frame["stars"].max())
 
 
-def across(arguments: Sequence[str], settings: Settings | None = None) -> Across:
+def across(arguments: Sequence[str], settings: Settings | None = None, *, keep: Path | None = None) -> Across:
     """Run `kg2rag compare ARGUMENTS` once for each setting, and compare the others with the first.
 
     Parameters
     ----------
     settings : name -> environment variables, two or more; `offered` where not given.
+    keep : where the comparisons and their stores are kept. One that is there already is opened, not run again, so that
+        what was interrupted goes on. ValueError: it is of another command.
 
     Raises
     ------
@@ -80,17 +84,29 @@ def across(arguments: Sequence[str], settings: Settings | None = None) -> Across
     if len(chosen) < 2:
         raise ValueError(f"{len(chosen)} settings: two or more are needed, the first to compare the others with.")
     with tempfile.TemporaryDirectory() as temporary:
-        found: dict[str, Comparison] = {}
-        for number, (name, variables) in enumerate(chosen.items()):
-            folder = Path(temporary) / str(number)
-            run_compare([*arguments, "--out", str(folder)], {**variables, "KG2RAG_STORE": str(folder) + ".store"})
-            found[name] = Comparison.load(folder)
+        place = Path(temporary) if keep is None else keep
+        found = {name: _comparison(arguments, place / _slug(name), chosen[name]) for name in chosen}
     first, *others = found
-    return Across(pd.DataFrame([_moved(name, found[name], found[first]) for name in others]))
+    return Across(pd.DataFrame([{"setting": name, **moved(found[name], found[first])} for name in others]))
 
 
-def _moved(name: str, other: Comparison, first: Comparison) -> dict[str, object]:
-    """The row of a setting."""
+def _comparison(arguments: Sequence[str], folder: Path, variables: Mapping[str, str]) -> Comparison:
+    """A comparison under one setting, as it is kept or made now, with its store beside it."""
+    command = [*arguments, "--out", str(folder)]
+    if not (folder / "config.json").is_file():
+        run_compare(command, {**variables, "KG2RAG_STORE": f"{folder}.store"})
+    kept = Comparison.load(folder)
+    if kept.config["command"] != (wanted := f"kg2rag compare {shlex.join(command)}"):
+        raise ValueError(f"{folder} was made by {kept.config['command']!r}, not by {wanted!r}. Name another folder.")
+    return kept
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"\W+", "-", name.lower())
+
+
+def moved(other: Comparison, first: Comparison) -> dict[str, object]:
+    """How far a comparison is from another one of the same systems and questions: the columns of `Across.frame`."""
     scores, before = (each.scores.set_index(["system", "metric"]) for each in (other, first))
     change = 100 * (scores["mean"] - before["mean"]).abs()
     system, metric = change.index[int(change.to_numpy().argmax())]
@@ -103,7 +119,6 @@ def _moved(name: str, other: Comparison, first: Comparison) -> dict[str, object]
     ]
     changed = [stars(one) != stars(two) for one, two in zip(scores["p_holm"], before["p_holm"], strict=True)]
     return {
-        "setting": name,
         "largest": float(change.max()),
         "system": system,
         "metric": metric,

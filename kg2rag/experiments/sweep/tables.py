@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kg2rag.evaluation.intervals import interval_of_mean
+from kg2rag.evaluation.intervals import interval_of_mean, interval_of_sum
 from kg2rag.evaluation.metric_names import bounds
 from kg2rag.evaluation.significance import holm, paired_test
 from kg2rag.experiments.sweep.storage import COLUMNS
@@ -231,17 +231,10 @@ class SweepTables:
 
 
 def _gap(judged: Mapping[str, float]) -> dict[str, float]:
-    """Dev minus test, with an interval made of the two means' own, which are over different questions.
-
-    By squares of the distances from each mean to its end [Zou & Donner, "Construction of Confidence Limits about Effect
-    Measures", Statistics in Medicine 27 (2008), Eq. 4].
-    """
-    (dev, dev_low, dev_high), (test, test_low, test_high) = (
-        [judged[f"{split}{end}"] for end in ("", "_low", "_high")] for split in PARTS
-    )
-    gap = dev - test
-    below, above = np.hypot(dev - dev_low, test_high - test), np.hypot(dev_high - dev, test - test_low)
-    return {"gap": gap, "gap_low": float(gap - below), "gap_high": float(gap + above)}
+    """Dev minus test, with an interval made of the two means' own, which are over different questions."""
+    means, low, high = (np.array([judged[f"{split}{end}"] for split in PARTS]) for end in ("", "_low", "_high"))
+    gap_low, gap_high = interval_of_sum(means, low, high, np.array([1, -1]))
+    return {"gap": float(means[0] - means[1]), "gap_low": float(gap_low), "gap_high": float(gap_high)}
 
 
 def _widest(metric: str) -> tuple[float, float] | None:

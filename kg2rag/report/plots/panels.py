@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kg2rag.report.plots.marks import GREY, PALETTE, colours
 from kg2rag.report.plots.style import INK, PAPER, bare, figure, panels
+from kg2rag.report.table import scales
 from kg2rag.text.shown import visible
 
 if TYPE_CHECKING:
@@ -23,21 +23,20 @@ _LINES: dict[str, tuple[str, str, Any]] = {
 }
 
 
-def bar_chart(scores: pd.DataFrame, baseline: str, scale: Mapping[str, float] | None = None) -> Figure:
+def bar_chart(scores: pd.DataFrame, baseline: str, shown: str = "") -> Figure:
     """One panel per metric: means as bars with their 95 % intervals, systems from top to bottom.
 
-    Parameters
-    ----------
-    scores : columns system, metric, mean, ci_low, ci_high.
-    scale : metric -> factor of the numbers shown, 1 where not given.
+    Metrics in [0, 1] are shown in per cent, as in the tables. `scores` : columns system, metric, mean, ci_low, ci_high.
+    `shown` : the one metric of all panels, where "metric" names data sets.
     """
     metrics, systems = (list(dict.fromkeys(scores[column])) for column in ("metric", "system"))
     across = 2 if len(metrics) == 4 else min(3, len(metrics))  # four make a square
     made, axes = panels(metrics, across, 0.62 + 0.27 * len(systems))
     made.get_layout_engine().set(hspace=0.07)  # type: ignore[union-attr, call-arg]
+    factors = scales(scores, shown)
     for axis, metric in zip(axes, metrics, strict=True):
         part = scores[scores["metric"] == metric].set_index("system").loc[systems]
-        _bar_panel(axis, part, metric, (scale or {}).get(metric, 1.0), baseline)
+        _bar_panel(axis, part, metric, factors[metric], baseline)
     return made
 
 
@@ -115,7 +114,8 @@ def heat_map(means: pd.DataFrame, baseline: str) -> Figure:
     axis = made.subplots()
     image = axis.imshow(apart, cmap="PuOr_r", vmin=-limit, vmax=limit, aspect="auto", alpha=0.75)
     for (row, column), value in np.ndenumerate(values):
-        axis.text(column, row, f"{value:.0f}", ha="center", va="center", fontsize=9, color=INK)
+        ink = PAPER if abs(apart[row, column]) > 0.7 * limit else INK  # on the darkest cells
+        axis.text(column, row, f"{value:.0f}", ha="center", va="center", fontsize=9, color=ink)
         if value == np.nanmax(values[:, column]):
             axis.add_patch(Rectangle((column - 0.48, row - 0.46), 0.96, 0.92, fill=False, edgecolor=INK, linewidth=1.4))
     axis.set_xticks(range(len(means.index)), [visible(str(group)) for group in means.index], parse_math=False)

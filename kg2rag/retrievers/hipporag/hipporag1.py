@@ -3,7 +3,8 @@
 Theirs [1], Sec. 2: each name of the query is linked to the one phrase nearest by embedding; the walk starts there with
 weight 1 / (passages that have the phrase), the node specificity; it follows facts and synonyms, and a passage scores
 the sum over its phrases. Ours: the names are the query's quoted and capitalised phrases, or if it has none, the names
-of the graph that it spells out (the paper asks an LLM); a phrase counts once in a passage, however often stated there.
+of the graph that it spells out (the paper asks an LLM), or what a linker finds; a phrase counts once in a passage,
+however often stated there.
 
 [1] Gutiérrez et al., "HippoRAG: Neurobiologically Inspired Long-Term Memory for Large Language Models", NeurIPS 2024.
 """
@@ -12,13 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from kg2rag.knowledge import KnowledgeBase
+from kg2rag.retrievers import linking
 from kg2rag.retrievers.hipporag import memory
 from kg2rag.retrievers.hipporag.walk import Linked, PhraseWalk
-from kg2rag.retrievers.linking.linkers import NGramLinker
+from kg2rag.retrievers.linking.linkers import Linker, NGramLinker, linked_by
 from kg2rag.retrievers.linking.phrases import phrases
 from kg2rag.types import Count, Damping, FloatArray, IntArray, Query, Ranking, Threshold, Trace, step
 
@@ -32,14 +35,25 @@ class HippoRAG(PhraseWalk):
     damping : probability of following an edge rather than restarting, in (0, 1).
     synonym_threshold : least cosine of two phrases that are joined as synonyms, in (0, 1].
     max_names : the first so many names of a query are linked.
+    linker : finds the names, which are then those of the entities, as such or by name: `retrievers.linking.naming`.
+        None takes the query's own phrases.
     """
 
     kb: KnowledgeBase = field(repr=False)
     damping: Damping = 0.5
     synonym_threshold: Threshold = 0.8
     max_names: Count = 20
+    linker: str | Linker | None = None
     passages = False
     unlinked = "the query names nothing"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self._linker  # refuses a name that is not known before any work
+
+    @cached_property
+    def _linker(self) -> Linker | None:
+        return None if self.linker is None else linking.of(self.linker, self.kb)
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Encode the names of the queries too."""
@@ -49,40 +63,50 @@ class HippoRAG(PhraseWalk):
     def link(self, queries: Sequence[Query]) -> list[Linked]:
         """The phrases nearest to the names of each query, in the query's order, by specificity."""
         table, kb = memory.phrases(self.kb), self.kb
-        names = self._names(queries) if table.phrases else [[] for _ in queries]
-        asked = [Query("", name) for found in names for name in found]
+        named = self._names(queries) if table.phrases else [([], "") for _ in queries]
+        asked = [Query("", name) for names, _ in named for name in names]
         if not asked:
-            return [self._linked([]) for _ in queries]
+            return [self._linked([], by) for _, by in named]
         scopes = [
             scope
-            for rows, found in zip(kb.candidates(queries), names, strict=True)
-            for scope in [None if rows is None else table.phrases_in(rows)] * len(found)
+            for rows, (names, _) in zip(kb.candidates(queries), named, strict=True)
+            for scope in [None if rows is None else table.phrases_in(rows)] * len(names)
         ]
         nearest = iter(memory.phrase_vectors(kb).search(kb.encode_queries(asked), 1, scopes))
-        matches = [[(name, *next(nearest)) for name in found] for found in names]
+        matches = [([(name, *next(nearest)) for name in names], by) for names, by in named]
         return [
-            self._linked([(name, int(rows[0]), float(cosines[0])) for name, rows, cosines in found if len(rows)])
-            for found in matches
+            self._linked([(name, int(rows[0]), float(cosines[0])) for name, rows, cosines in found if len(rows)], by)
+            for found, by in matches
         ]
 
-    def _linked(self, found: Sequence[tuple[str, int, float]]) -> Linked:
-        """From names, the phrase nearest to each, and their cosine."""
+    def _linked(self, found: Sequence[tuple[str, int, float]], by: str) -> Linked:
+        """From names, the phrase nearest to each, and their cosine; and the linker that found the names."""
         table = memory.phrases(self.kb)
         starts = np.array(list(dict.fromkeys(phrase for _, phrase, _ in found)), dtype=np.int64)
         weights = table.specificity[starts]
-        metadata = {
+        metadata: dict[str, object] = {
             "names": tuple((name, table.phrases[phrase], cosine) for name, phrase, cosine in found),
             "restart": dict(zip(map(table.phrases.__getitem__, starts.tolist()), weights.tolist(), strict=True)),
         }
-        return Linked(starts, weights, metadata)
+        return Linked(starts, weights, metadata if self.linker is None else metadata | {"linked_by": by})
 
-    def _names(self, queries: Sequence[Query]) -> list[list[str]]:
-        """Quoted and capitalised phrases; of a query without any, the graph's names that it spells out."""
+    def _names(self, queries: Sequence[Query]) -> list[tuple[list[str], str]]:
+        """The names of each query, and what found them.
+
+        Without a linker quoted and capitalised phrases; of a query without any, the graph's names that it spells out.
+        """
+        if self._linker is not None:
+            found = self._linker.link_batch(queries)
+            written = self.kb.graph.names
+            return [
+                (list(dict.fromkeys(written[link.entity] for link in links))[: self.max_names], linked_by(links))
+                for links in found
+            ]
         spelled = NGramLinker(self.kb, limit=self.max_names).link_batch(queries)
         names = []
         for query, links in zip(queries, spelled, strict=True):
             spans = phrases(query.text) or sorted(link.span for link in links)
-            names.append(list(dict.fromkeys(query.text[slice(*span)] for span in spans))[: self.max_names])
+            names.append((list(dict.fromkeys(query.text[slice(*span)] for span in spans))[: self.max_names], ""))
         return names
 
     def walk(self, queries: Sequence[Query], links: Sequence[Linked], k: int) -> list[Ranking]:

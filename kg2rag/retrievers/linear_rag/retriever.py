@@ -5,7 +5,8 @@ threshold, the restart weights of entities and passages, the walk. Ours:
 
 - Entities are those of the mention table; the paper runs spaCy's recogniser over corpus and query.
 - A query's names are the entities it spells out, with activation 1, and its other capitalised and quoted phrases, each
-  linked to the entity of the nearest name with their cosine. The paper takes the nearest for all.
+  linked to the entity of the nearest name with their cosine. The paper takes the nearest for all. A linker may take the
+  place of the first; it finds entities of the graph, which are looked up among the mentions by name.
 - An entity keeps the greatest activation that reaches it, and the iteration that brought it. The released code adds up
   in the restart and keeps the last in the passages' bonus, which depends on the order of a set.
 - A sentence is encoded with its title, and its entities are counted by sentence, not by substring.
@@ -18,14 +19,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from kg2rag.knowledge import DenseIndex, KnowledgeBase
 from kg2rag.knowledge.graph.components import Components
+from kg2rag.retrievers import linking
 from kg2rag.retrievers.dense import VectorRetriever, walk_or_dense
 from kg2rag.retrievers.linear_rag.graph import Activation, BridgedPaths, name_vectors, tri_graph
+from kg2rag.retrievers.linking.linkers import Linker
 from kg2rag.retrievers.linking.phrases import phrases_beside
+from kg2rag.text.normalisation import normalise
 from kg2rag.types import (
     Count,
     Damping,
@@ -61,6 +66,8 @@ class LinearRAG(VectorRetriever):
     passage_node_weight : weight of all passages' restart against the entities' activations.
     damping : probability of following an edge rather than restarting, in (0, 1).
     max_names : the first so many phrases that spell no entity are linked by embedding.
+    linker : finds entities in place of those that the query spells out, with its confidence as their activation, as
+        such or by name: `retrievers.linking.naming`. An entity of the graph that the mentions lack is left out.
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -71,6 +78,15 @@ class LinearRAG(VectorRetriever):
     passage_node_weight: Weight = 0.05
     damping: Damping = 0.5
     max_names: Natural = 20
+    linker: str | Linker | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self._linker  # refuses a name that is not known before any work
+
+    @cached_property
+    def _linker(self) -> Linker | None:
+        return None if self.linker is None else linking.of(self.linker, self.kb)
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """One walk a query, eight side by side, blocks of eight in parallel."""
@@ -88,13 +104,13 @@ class LinearRAG(VectorRetriever):
         """The entities that each query names and their activations, in (0, 1], in the query's order."""
         table, kb = self.kb.mentions, self.kb
         scopes = [None if rows is None else tri_graph(kb).entities_in(rows) for rows in kb.candidates(queries)]
-        named: list[dict[int, float]] = []
-        for query, scope in zip(queries, scopes, strict=True):
-            spelt = table.named_in(query.text)
-            named.append(dict.fromkeys((key for key in spelt if scope is None or key in scope), 1.0))
+        found_by, spans = self._spelt(queries)
+        named = [
+            {key: sure for key, sure in found.items() if scope is None or key in scope}
+            for found, scope in zip(found_by, scopes, strict=True)
+        ]
         others: list[tuple[int, str]] = []
-        for i, query in enumerate(queries):
-            known = [span for _, span in table.lexicon.find(query.text, capitals=False)]
+        for i, (query, known) in enumerate(zip(queries, spans, strict=True)):
             others += [(i, name) for name in dict.fromkeys(phrases_beside(query.text, known))][: self.max_names]
         if not others or not table.keys:
             return named
@@ -105,6 +121,23 @@ class LinearRAG(VectorRetriever):
                 key, cosine = int(keys[0]), min(float(cosines[0]), 1.0)
                 named[i][key] = max(named[i].get(key, 0.0), cosine)
         return named
+
+    def _spelt(self, queries: Sequence[Query]) -> tuple[list[dict[int, float]], list[list[tuple[int, int]]]]:
+        """Of each query the entities that it names and how sure that is, and where it does."""
+        table = self.kb.mentions
+        if self._linker is None:
+            found = [dict.fromkeys(table.named_in(query.text), 1.0) for query in queries]
+            return found, [[span for _, span in table.lexicon.find(query.text, capitals=False)] for query in queries]
+        links = self._linker.link_batch(queries)
+        coded = [[(self._code(link.entity), link) for link in each] for each in links]
+        known = [{code: link.confidence for code, link in each if code is not None} for each in coded]
+        return known, [[link.span for code, link in each if code is not None] for each in coded]
+
+    def _code(self, entity: int) -> int | None:
+        """The mention table's code of an entity of the graph, by its name or an alias; None where it has none."""
+        codes = self.kb.part("mention codes", lambda: {key: code for code, key in enumerate(self.kb.mentions.keys)})
+        written = (self.kb.graph.names[entity], *self.kb.graph.aliases[entity])
+        return next((codes[key] for key in map(normalise, written) if key in codes), None)
 
     def activate(
         self, seeds: Mapping[int, float], query: Matrix, sentences: DenseIndex, mask: IntArray | None

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from operator import attrgetter
 from typing import Literal
 
@@ -103,9 +104,14 @@ class VectorFirst(VectorRetriever):
             given = (self.types,) if isinstance(self.types, str) else tuple(self.types)
             object.__setattr__(self, "types", given)
         check(self)
-        for linker in (self.linker, self.fallback):
-            if linker is not None:
-                linking.of(linker, self.kb)  # refuses a name that is not known before any work
+        _ = self._linker  # refuses a name that is not known before any work
+
+    @cached_property
+    def _linker(self) -> Linker:
+        given = (self.linker,) if self.fallback is None else (self.linker, self.fallback)
+        return ChainLinker(
+            tuple(OfTypes(linking.of(one, self.kb), self.kb, self.types, self.entities) for one in given)
+        )
 
     def ab(self) -> dict[str, VectorFirst]:
         """Two systems, without and with the graph: `kg2rag.compare(VectorFirst(kb).ab(), data)` is the A/B test."""
@@ -126,11 +132,7 @@ class VectorFirst(VectorRetriever):
         if not self.use_graph:
             return [[] for _ in queries]
         require_types(self.kb, self.types)
-        chosen = OfTypes(linking.of(self.linker, self.kb), self.kb, self.types, self.entities)
-        if self.fallback is None:
-            return chosen.link_batch(queries)
-        fallback = OfTypes(linking.of(self.fallback, self.kb), self.kb, self.types, self.entities)
-        return ChainLinker((chosen, fallback)).link_batch(queries)
+        return self._linker.link_batch(queries)
 
     def _augment(self, query: Query, dense: Ranking, links: Sequence[Link], mask: IntArray | None) -> Ranking:
         related = related_entities(self.kb.graph, links, hops=self.hops, limit=self.limit)

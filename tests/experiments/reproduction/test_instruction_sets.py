@@ -23,6 +23,18 @@ def test_the_oldest_instructions_move_a_table_by_next_to_nothing() -> None:
     assert result.stars == 0
 
 
+def test_what_was_interrupted_goes_on_with_the_runs_that_are_kept(tmp_path: Path) -> None:
+    lexical = ["bundled", "--systems", "bm25", "--baseline", "bm25", "--limit", "5", "--metrics", "recall@5"]
+    settings = {AS_IT_IS: {}, "none": {"KG2RAG_NO_SUCH": "1"}}
+    first = across(lexical, settings, keep=tmp_path)
+    written = {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*") if file.is_file()}
+    again = across(lexical, settings, keep=tmp_path)
+    assert {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*") if file.is_file()} == written
+    assert again.frame.equals(first.frame)
+    with pytest.raises(ValueError, match=r"was made by .* not by .*--limit 6"):
+        across([*lexical[:-3], "6", *lexical[-2:]], settings, keep=tmp_path)
+
+
 def test_the_first_setting_changes_nothing_and_others_do() -> None:
     first, *others = offered().values()
     assert first == {}
@@ -30,7 +42,7 @@ def test_the_first_setting_changes_nothing_and_others_do() -> None:
     assert all(others)
 
 
-def test_what_moved_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_moved_is_measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     rows = [
         {"setting": "a", "largest": 0.2, "system": "dense", "metric": "recall@5", "questions": 1.0, "rankings": 2.0,
          "stars": 0},
@@ -41,10 +53,13 @@ def test_what_moved_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (result.largest, result.stars) == (0.7, 1)
     for kept, tolerance, code in ((rows, 1.0, 1), (rows[:1], 0.5, 0), (rows[:1], 0.1, 1)):
         shown = Across(pd.DataFrame(kept))
-        monkeypatch.setattr("kg2rag.experiments.reproduction.across", lambda _arguments, shown=shown: shown)
+        monkeypatch.setattr("kg2rag.experiments.reproduction.across", lambda *_, shown=shown, **__: shown)
         done = CliRunner().invoke(app, ["verify", "--across", "--tolerance", str(tolerance), "bundled"])
         assert done.exit_code == code, done.output
         assert f"{shown.largest:.3f} points" in done.output
+    file = tmp_path / "across.csv"
+    CliRunner().invoke(app, ["verify", "--across", "--table", str(file), "bundled"])
+    assert pd.read_csv(file)[["setting", "largest", "stars"]].to_numpy().tolist() == [["a", 0.2, 0]]
 
 
 def test_one_setting_has_nothing_to_be_compared_with(tmp_path: Path) -> None:

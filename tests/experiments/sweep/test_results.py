@@ -93,6 +93,13 @@ def test_the_chosen_one_stands_beside_the_defaults() -> None:
     assert best.loc["bm25", "p"] == pytest.approx(0.5)  # two differences, four ways to swap, two as extreme
 
 
+def test_the_tests_of_the_chosen_are_corrected_for_the_systems_of_the_table() -> None:
+    other = [("dense", '{"depth": 9}', [0.9, 0.9], [0.0, 0.2], 10)]
+    best = result([("bm25", "{}", *BY_HAND[0][2:]), *BY_HAND[1:], *other]).best().set_index("system")
+    assert best["p"].tolist() == [0.5, 0.5]
+    assert best["p_holm"].tolist() == [1.0, 1.0]  # twice as large for two systems
+
+
 def test_equal_dev_scores_go_to_fewer_tokens_then_to_the_earlier() -> None:
     rows = [("bm25", f'{{"k1": {k1}}}', [0.5, 0.7], [0.1, 0.1], tokens) for k1, tokens in ((1, 9), (2, 5), (3, 5))]
     assert result(rows).best().loc[0, "number"] == 2  # type: ignore[comparison-overlap]

@@ -12,6 +12,7 @@ from kg2rag.retrievers.linking.fuzzy import FuzzyLinker
 from kg2rag.types import Query, Triple
 
 LINKING = ("confidence_gated", "expansion_queries", "graph_augmented", "practical", "vector_first")
+EVERY = (*LINKING, "hippo1", "linear")
 SAID = {"vector_first": "query_entities"}
 
 
@@ -41,7 +42,31 @@ def test_a_misspelt_name_is_linked_where_the_linker_is_fuzzy(services: Knowledge
         assert (plain.metadata["linked_by"], fuzzy.metadata["linked_by"]) == ("", "fuzzy")
 
 
-@pytest.mark.parametrize("name", LINKING)
+def test_hippo1_starts_at_what_its_linker_finds(services: KnowledgeBase) -> None:
+    # Without a linker the names are capitalised phrases; the phrase nearest to "Auth Servce" shares one word of two.
+    query = Query("q", "what if the Auth Servce fails")
+    plain, fuzzy = (systems.build("hippo1", services, linker=one).retrieve(query) for one in (None, "ngram+fuzzy"))
+    assert plain.metadata["names"] == (("Auth Servce", "auth service", pytest.approx(0.5)),)
+    assert "linked_by" not in plain.metadata
+    assert fuzzy.metadata["names"] == (("Auth Service", "auth service", pytest.approx(1.0)),)
+    assert fuzzy.metadata["linked_by"] == "fuzzy"
+
+
+def test_hippo1_is_dense_where_its_linker_finds_nothing(services: KnowledgeBase) -> None:
+    found = systems.build("hippo1", services, linker="ngram").retrieve(Query("q", "what if the Auth Servce fails"))
+    assert found.metadata["note"] == "the query names nothing: dense ranking"
+
+
+def test_linear_starts_at_what_its_linker_finds(services: KnowledgeBase) -> None:
+    # "OAuth Provider" is spelt out, so its activation is 1; misspelt, it is that of the link: 1 edit in 13 letters.
+    spelt, misspelt = Query("q", "the OAuth Provider"), Query("q", "the OAuth Provder")
+    plain, ngram = (systems.build("linear", services, linker=one).retrieve(spelt) for one in (None, "ngram"))
+    assert plain.metadata["entities"] == ngram.metadata["entities"]
+    fuzzy = systems.build("linear", services, linker="fuzzy").retrieve(misspelt)
+    assert fuzzy.metadata["entities"][0] == ("OAuth Provider", pytest.approx(12 / 13), 1)  # type: ignore[index]
+
+
+@pytest.mark.parametrize("name", EVERY)
 def test_a_linker_that_is_not_known_is_refused_before_any_work(services: KnowledgeBase, name: str) -> None:
     with pytest.raises(ValueError, match=r"Unknown linker 'fuzy'\. Known: .*Did you mean 'fuzzy'"):
         systems.build(name, services, linker="ngram+fuzy")

@@ -136,6 +136,7 @@ class KG2RAGOfficial(Retriever):
                 **arithmetic("1 / place", {"seed": "dense", "expand": "graph"}),
                 "expanded": len(plan.nodes) - plan.n_seeds,
                 "trees": len(plan.trees),
+                "from_trees": len(selection.chosen_by),
                 "mentioned": tuple(plan.mentioned),
                 "note": selection.note,
             },

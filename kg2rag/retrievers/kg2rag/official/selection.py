@@ -94,7 +94,7 @@ def _completed(
         rows = [row for row in nodes if row in rows]
     note = "" if plan.trees else NO_TREES_FILLED
     if remaining:
-        note = f"the trees gave {len(chosen)} passages of {context}: {len(rows) - len(chosen)} added by the reranker"
+        note = "the trees did not fill the context: the reranker added the others"
     return Selection(rows, chosen, note)
 
 

@@ -1,0 +1,204 @@
+"""The result of `compare` on several sets: their comparisons, and one table with the macro-average over them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from kg2rag import report
+from kg2rag.compute import write
+from kg2rag.evaluation.comparison import Comparison
+from kg2rag.evaluation.macro import macro_table
+from kg2rag.evaluation.score_table import COUNTS
+from kg2rag.evaluation.storage import COMPARED_SETS, require_place
+from kg2rag.report import plots
+from kg2rag.report.table import MACRO
+from kg2rag.text.nearest import unknown
+from kg2rag.text.records import DataError, read_json
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparisons(report.Tabular):
+    """The same systems on several data sets.
+
+    It shows one metric, the first of the comparisons, or another by `sheet_of`: a column for each set, as in the set's
+    own table, then the macro-average, which counts every set alike, however many questions it has.
+
+    Parameters
+    ----------
+    sets : name -> comparison; all with the same systems, metrics and baseline. Loaded and kept ones will do.
+
+    Raises
+    ------
+    ValueError : no comparison, or two that differ in systems, metrics or baseline.
+    """
+
+    sets: Mapping[str, Comparison]
+
+    def __post_init__(self) -> None:
+        if not self.sets:
+            raise ValueError("No comparison to bring together. Pass name -> Comparison.")
+        first, *others = self.sets
+        for what in ("systems", "metrics", "baseline"):
+            wanted = getattr(self.sets[first], what)
+            for name in others:
+                found = getattr(self.sets[name], what)
+                if found != wanted:
+                    raise ValueError(
+                        f"The {what} on {name!r} are {found}, those on {first!r} {wanted}: no macro-average."
+                    )
+
+    def __getitem__(self, name: str) -> Comparison:
+        if name not in self.sets:
+            raise KeyError(unknown("set", name, self.sets))
+        return self.sets[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.sets)
+
+    def __len__(self) -> int:
+        return len(self.sets)
+
+    @property
+    def systems(self) -> list[str]:
+        """The names of the systems, in the order given."""
+        return self._first.systems
+
+    @property
+    def metrics(self) -> list[str]:
+        """The names of the metrics, in the order given."""
+        return self._first.metrics
+
+    @property
+    def baseline(self) -> str:
+        """The system that the others are tested against."""
+        return self._first.baseline
+
+    @property
+    def _first(self) -> Comparison:
+        return next(iter(self.sets.values()))
+
+    @cached_property
+    def macro(self) -> pd.DataFrame:
+        """One row per system and metric: the macro-average, its interval and tests; see `macro_table`."""
+        options = {name: self._first.config.get(name, default) for name, default in _OPTIONS.items()}
+        per_query = {name: one.per_query for name, one in self.sets.items()}
+        return macro_table(per_query, self.metrics, self.baseline, **options)
+
+    def to_frame(self, metric: str | None = None) -> pd.DataFrame:
+        """Means of one metric, the first or the one named: one row per system, one column per set, then their mean."""
+        scores = self.sheet_of(metric).scores
+        frame = scores.pivot_table(index="system", columns="metric", values="mean", sort=False)
+        return frame.loc[self.systems, [*self.sets, MACRO]].rename_axis(columns=None)
+
+    def __repr__(self) -> str:
+        return f"{report.headline(self.sheet.config)}\n{self.to_frame().round(4).to_string()}"
+
+    @property
+    def sheet(self) -> report.Sheet:
+        """The content of the printed table, in the first metric."""
+        return self.sheet_of()
+
+    def sheet_of(self, metric: str | None = None) -> report.Sheet:
+        """The content of the table in one metric: a column for each set, then the macro-average."""
+        metric = metric or self.metrics[0]
+        if metric not in self.metrics:
+            raise ValueError(unknown("metric", metric, self.metrics))
+        columns = [name for name in self.macro.columns if not name.startswith("difference")]
+        parts = {name: one.scores.assign(detectable=np.nan) for name, one in self.sets.items()}
+        parts[MACRO] = self.macro
+        own = {name: part[part["metric"] == metric].assign(metric=name)[columns] for name, part in parts.items()}
+        larger: dict[str, list[str]] = {}
+        for name, one in self.sets.items():
+            for system, text in one.larger_sets.items():
+                larger.setdefault(system, []).append(f"{text} on {name}")
+        returned = {system: "; ".join(texts) for system, texts in larger.items()}
+        config = self._about(f"{metric} on {', '.join(self.sets)}")
+        scores = pd.concat(own.values(), ignore_index=True).astype(dict.fromkeys(COUNTS, "Int64"))
+        return report.Sheet(scores, self._ms, self.baseline, config, returned, metric=metric)
+
+    @property
+    def macro_sheet(self) -> report.Sheet:
+        """The content of the table of macro-averages alone, in every metric."""
+        config = self._about(f"{MACRO} over {', '.join(self.sets)}")
+        return report.Sheet(self.macro, self._ms, self.baseline, config)
+
+    @property
+    def _ms(self) -> dict[str, float]:
+        """System -> the mean over sets of its milliseconds per query."""
+        each = [one.ms_per_query for one in self.sets.values()]
+        return {name: float(np.mean([ms[name] for ms in each])) for name in self.systems}
+
+    def _about(self, name: str) -> dict[str, Any]:
+        """What the printed tables say of the data and the tests."""
+        configs = [one.config for one in self.sets.values()]
+        data = [config.get("data", {}) for config in configs]
+        joined = {key: _joined(one.get(key, "") for one in data) for key in ("setting", "unit")}
+        sizes = {key: sum(one.get(key, 0) for one in data) for key in ("questions", "passages")}
+        return {
+            "data": {"name": name, **joined, **sizes},
+            "sets": {name: report.headline(one.config) for name, one in self.sets.items()},
+            "knowledge": [kb for config in configs for kb in config.get("knowledge", [])],
+            **{key: self._first.config[key] for key in ("family", "clustered", "seeds") if key in self._first.config},
+        }
+
+    def plot(self, metric: str | None = None) -> Figure:
+        """The means of one metric with their intervals, a panel for each set and one for the macro-average."""
+        sheet = self.sheet_of(metric)
+        return plots.bar_chart(sheet.scores, self.baseline, sheet.metric)
+
+    def to_html(self) -> str:
+        """The summary as one self-contained page; it leads to the sets' own reports, where `save` puts them."""
+        return report.page(self.sheet, second=self.macro_sheet if len(self.metrics) > 1 else None)
+
+    def save(self, directory: Path | str, *, ir_metadata: bool = False) -> Path:
+        """Save each comparison in `directory`/NAME, then the summary; returns the path of its page.
+
+        The summary is macro.csv, report.html and sets.json, which names the sets. `ir_metadata` : see
+        `Comparison.save`.
+        """
+        for name, one in self.sets.items():
+            one.save(Path(directory) / name, ir_metadata=ir_metadata)
+        return self.save_summary(directory)
+
+    def save_summary(self, directory: Path | str) -> Path:
+        """Save what `save` does beside the comparisons, which lie there already."""
+        folder = Path(directory)
+        require_place(folder, several=True)
+        table = self.macro.to_csv(index=False, float_format="%.6f", lineterminator="\n")
+        write(folder / "macro.csv", table.encode())
+        write(folder / "report.html", self.to_html().encode())
+        write(folder / COMPARED_SETS, (json.dumps({"sets": list(self.sets)}, ensure_ascii=False) + "\n").encode())
+        return folder / "report.html"
+
+    @classmethod
+    def load(cls, directory: Path | str) -> Comparisons:
+        """Read what `save` wrote; the summary is computed anew.
+
+        Raises DataError: a file that is damaged or missing; FileNotFoundError: no comparisons on several sets.
+        """
+        file = Path(directory) / COMPARED_SETS
+        if not file.is_file():
+            raise FileNotFoundError(f"{directory} has no comparison on several sets: {COMPARED_SETS} is missing.")
+        names = read_json(file)
+        names = names.get("sets") if isinstance(names, dict) else None
+        if not (isinstance(names, list) and names and all(isinstance(one, str) for one in names)):
+            raise DataError(f"{file} names no sets. Compare again, or restore the files that `save` wrote.")
+        return cls({name: Comparison.load(Path(directory) / Path(name).name) for name in names})
+
+
+_OPTIONS: Mapping[str, Any] = {"seed": 0, "family": "metric", "clustered": False}
+
+
+def _joined(values: Iterator[str]) -> str:
+    return " and ".join(dict.fromkeys(values))

@@ -1,0 +1,157 @@
+"""The same systems on several sets: a comparison each, one table over all, saved, opened again, and refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kg2rag import Comparisons, DataError
+from kg2rag.evaluation import compare
+from kg2rag.report import markdown, rows
+from kg2rag.types import QADataset
+
+Build = Callable[[QADataset], Mapping[str, Any]]
+
+
+@pytest.fixture
+def sets(data: QADataset) -> dict[str, QADataset]:
+    return {"all": data, "two": replace(data, questions=data.questions[:2])}
+
+
+@pytest.fixture
+def build(fixed) -> Build:
+    made = {"dense": fixed(q1="p0 p9", q2="p3 p2", q3="p4 p6"), "better": fixed(q1="p0 p1", q2="p2", q3="p4 p6 p8")}
+    return lambda _: made
+
+
+@pytest.fixture
+def result(sets, build) -> Comparisons:
+    return compare(build, sets, metrics=["recall@2", "mrr@10"], k=10, progress=False)
+
+
+def test_each_set_has_its_own_comparison_and_all_have_a_mean(result):
+    frame = result.to_frame()
+    assert list(frame.columns) == ["all", "two", "macro-average"]
+    # dense finds 1/2, 1 and 2/3 of the gold of the three questions in its first two hits; better 1, 1 and 2/3.
+    assert frame.loc["dense"].to_numpy() == pytest.approx([13 / 18, 3 / 4, (13 / 18 + 3 / 4) / 2])
+    assert frame.loc["better"].to_numpy() == pytest.approx([16 / 18, 1, (16 / 18 + 1) / 2])
+    assert result["two"].to_frame().loc["dense", "recall@2"] == pytest.approx(3 / 4)
+    assert list(result) == ["all", "two"]
+    assert len(result) == 2
+    assert result.to_frame("mrr@10").loc["dense", "two"] == pytest.approx((1 + 1 / 2) / 2)
+
+
+def test_the_table_says_what_its_columns_are(result):
+    text = markdown(result.sheet)
+    assert text.splitlines()[0] == "| system | all | two | macro-average | ms/query |"
+    assert "the mean of the means on all, two, each set counting alike" in text
+    assert "Holm-corrected within a column" in text
+    better = next(row for row in rows(result.sheet) if row.system == "better")
+    assert [cell.counts for cell in better.cells] == ["1/2/0", "1/1/0", "2/3/0"]
+    assert "recall@2 on all, two" in repr(result)
+    assert "macro-average" in result._repr_html_()
+    assert list(result.macro_sheet.metrics) == ["recall@2", "mrr@10"]
+
+
+def test_one_scale_holds_for_all_columns(sets, build):
+    # hits@2 is a count: .5 on one set is not 50 % beside 1.3 on another.
+    result = compare(build, sets, metrics=["hits@2"], k=10, progress=False)
+    assert {result.sheet.scale(name) for name in result.sheet.metrics} == {1.0}
+
+
+def test_sets_in_a_list_have_their_own_names(data, build):
+    other = replace(data, name="other")
+    assert list(compare(build, [data, other], metrics=["recall@2"], progress=False)) == ["little", "other"]
+    with pytest.raises(ValueError, match=r"Two sets are called 'little'\. Pass \{'name': data"):
+        compare(build, [data, data])
+
+
+def test_what_is_no_set_or_has_systems_of_no_set_is_refused(data, sets, build):
+    with pytest.raises(TypeError, match="several sets need their own: pass a function of a data set"):
+        compare(build(data), sets)
+    with pytest.raises(ValueError, match="Systems are given for all; the sets are all, two"):
+        compare({"all": build(data)}, sets)
+    with pytest.raises(TypeError, match="Of several sets each must be a QADataset, not 'bundled'"):
+        compare(build, ["bundled"])
+    with pytest.raises(ValueError, match="No data set to compare on"):
+        compare(build, [])
+    with pytest.raises(ValueError, match="Set name 'a/b' cannot name a file"):
+        compare(build, {"a/b": data})
+    with pytest.raises(ValueError, match="cannot be called 'macro-average'"):
+        compare(build, {"macro-average": data})
+    with pytest.raises(ValueError, match="graphs are of one corpus"):
+        compare(build, sets, graphs={})
+
+
+def test_other_systems_on_another_set_have_no_macro_average(data, sets, build):
+    systems = {"all": build(data), "two": {"dense": build(data)["dense"]}}
+    with pytest.raises(ValueError, match=r"The systems on 'two' are \['dense'\], those on 'all' \['dense', 'better'\]"):
+        compare(systems, sets, metrics=["recall@2"], progress=False)
+
+
+def test_what_is_saved_comes_back(result, tmp_path: Path):
+    page = result.save(tmp_path)
+    back = Comparisons.load(tmp_path)
+    assert list(back) == ["all", "two"]
+    assert back.to_frame().round(6).equals(result.to_frame().round(6))
+    assert back.macro.round(6).equals(result.macro.round(6))
+    assert 'href="two/report.html"' in page.read_text()
+    assert (tmp_path / "two" / "report.html").is_file()
+    assert (tmp_path / "macro.csv").read_text().startswith("system,metric,mean,ci_low,ci_high,difference")
+
+
+def test_a_folder_of_one_comparison_is_not_made_one_of_several_nor_the_other_way_round(result, tmp_path: Path):
+    result.save(tmp_path)
+    with pytest.raises(DataError, match=r"holds comparisons on several sets: sets\.json is in the way"):
+        result["all"].save(tmp_path)
+    with pytest.raises(DataError, match=r"holds one comparison: config\.json is in the way"):
+        result.save(tmp_path / "all")
+    with pytest.raises(FileNotFoundError, match=r"has no comparison on several sets: sets\.json is missing"):
+        Comparisons.load(tmp_path / "all")
+    (tmp_path / "sets.json").write_text('{"sets": []}')
+    with pytest.raises(DataError, match="names no sets"):
+        Comparisons.load(tmp_path)
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A system that counts how often it was asked."""
+
+    inner: Any
+    asked: list[str] = field(default_factory=list, repr=False, compare=False)
+
+    def retrieve_batch(self, queries, k):
+        self.asked.extend(query.id for query in queries)
+        return self.inner.retrieve_batch(queries, k)
+
+
+def test_resuming_opens_the_sets_that_stand_and_runs_the_others(sets, build, data, tmp_path: Path):
+    counted = {name: Counted(system) for name, system in build(data).items()}
+    options = {"metrics": ["recall@2"], "k": 10, "progress": False, "folder": tmp_path}
+
+    def asked(sets: Mapping[str, QADataset], **more: object) -> int:
+        before = len(counted["dense"].asked)
+        compare(lambda _: counted, sets, resume=True, **(options | more))
+        return len(counted["dense"].asked) - before
+
+    assert asked({"two": sets["two"]}) == 2
+    assert asked(sets) == 3
+    assert asked(sets) == 0
+    assert asked(sets, metrics=["recall@2", "mrr@10"]) == 5
+    assert asked(sets, metrics=["recall@2", "mrr@10"], seed=1) == 5
+    fewer = {**sets, "all": replace(data, questions=data.questions[1:])}
+    assert asked(fewer, metrics=["recall@2", "mrr@10"], seed=1) == 2
+
+
+def test_resuming_one_set_opens_what_stands(build, data, tmp_path: Path):
+    counted = {name: Counted(system) for name, system in build(data).items()}
+    for _ in range(2):
+        result = compare(counted, data, metrics=["recall@2"], k=10, progress=False, folder=tmp_path, resume=True)
+    assert len(counted["dense"].asked) == 3
+    assert result.inputs is not None
+    compare(counted, data, metrics=["recall@2"], k=10, progress=False, folder=tmp_path)
+    assert len(counted["dense"].asked) == 6

@@ -1,0 +1,97 @@
+"""Macro-averages: every set counts alike, and tests and intervals are of questions within their sets."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kg2rag.evaluation.intervals import interval_of_mean, interval_of_sum
+from kg2rag.evaluation.macro import macro_table
+
+
+def scored(**systems: list[float]) -> pd.DataFrame:
+    """The scores of each question of one set, as `Comparison.per_query` has them."""
+    parts = [
+        pd.DataFrame({"query_id": [f"q{i}" for i in range(len(scores))], "system": name, "recall@5": scores})
+        for name, scores in systems.items()
+    ]
+    return pd.concat([part.assign(cluster=range(len(part))) for part in parts], ignore_index=True)
+
+
+def row(table: pd.DataFrame, system: str) -> pd.Series:
+    return table.set_index("system").loc[system]
+
+
+def test_every_set_counts_alike_however_many_questions_it_has() -> None:
+    sets = {"small": scored(base=[0.0], ours=[1.0]), "large": scored(base=[1.0] * 3, ours=[0.0, 0.0, 0.75])}
+    table = macro_table(sets, ["recall@5"], "base")
+    assert row(table, "ours")["mean"] == pytest.approx((1 + 0.25) / 2)
+    assert row(table, "base")["mean"] == pytest.approx((0 + 1) / 2)
+    assert row(table, "ours")["difference"] == pytest.approx(0.125)
+    assert list(row(table, "ours")[["wins", "ties", "losses"]]) == [1, 0, 3]
+    assert row(table, "base")[["p_holm", "wins", "difference"]].isna().all()
+
+
+def test_losses_on_a_small_set_weigh_as_much_as_gains_on_a_large_one() -> None:
+    # Differences: -1 on the one question of the first set, 1 on each of three of the second. The macro-average's
+    # difference is (-1 + 1) / 2 = 0, which every one of the 16 ways to swap reaches. Pooled, 5 of the 16 have a sum of
+    # 2 or more: two-sided .625.
+    sets = {"small": scored(base=[1.0], ours=[0.0]), "large": scored(base=[0.0] * 3, ours=[1.0] * 3)}
+    table = macro_table(sets, ["recall@5"], "base")
+    assert row(table, "ours")["difference"] == 0
+    assert row(table, "ours")["p_holm"] == 1
+
+
+def test_p_is_that_of_every_way_to_swap_within_the_sets() -> None:
+    random = np.random.default_rng(3)
+    sizes = (3, 6)
+    sets, apart = {}, []
+    for size in sizes:
+        base, ours = random.integers(0, 4, (2, size)) / 4
+        sets[str(size)] = scored(base=list(base), ours=list(ours + 0.25))
+        apart.append(ours + 0.25 - base)
+    weighed = np.concatenate([one / len(one) for one in apart])
+    signs = np.array(list(product((1, -1), repeat=sum(sizes))))
+    null, observed = signs @ weighed, weighed.sum()
+    slow = min(1, 2 * min((null >= observed - 1e-9).mean(), (null <= observed + 1e-9).mean()))
+    assert row(macro_table(sets, ["recall@5"], "base"), "ours")["p_holm"] == pytest.approx(slow)
+
+
+def test_p_values_are_corrected_over_the_systems() -> None:
+    # Each of the two wins all of three questions: 2 of 8 ways to swap, .25; Holm over two doubles it.
+    wins = scored(base=[0.0, 0.0], first=[1.0, 1.0], second=[1.0, 1.0])
+    table = macro_table({"a": wins, "b": scored(base=[0.0], first=[1.0], second=[1.0])}, ["recall@5"], "base")
+    assert row(table, "first")["p_holm"] == row(table, "second")["p_holm"] == pytest.approx(0.5)
+
+
+def test_questions_that_share_gold_are_swapped_together_but_never_those_of_two_sets() -> None:
+    # Two questions of one cluster in each set: 2 labels in all, 4 ways to swap, and both signs of all: .5. If the
+    # clusters 0 of the two sets were one, there would be 2 ways, and p = 1.
+    one = scored(base=[0.0, 0.0], ours=[1.0, 1.0]).assign(cluster=0)
+    table = macro_table({"a": one, "b": one}, ["recall@5"], "base", clustered=True)
+    assert row(table, "ours")["p_holm"] == pytest.approx(0.5)
+
+
+def test_an_interval_of_a_difference_takes_the_distances_from_the_other_ends() -> None:
+    # .6 in (.5, .75) less .5 in (.2, .6): down by sqrt(.1² + .1²), up by sqrt(.15² + .3²).
+    low, high = interval_of_sum(*(np.array(ends) for ends in ((0.6, 0.5), (0.5, 0.2), (0.75, 0.6), (1.0, -1.0))))
+    assert low == pytest.approx(0.1 - np.hypot(0.1, 0.1))
+    assert high == pytest.approx(0.1 + np.hypot(0.15, 0.3))
+
+
+def test_the_interval_of_a_macro_average_is_that_of_resampling_within_each_set() -> None:
+    # Sets of means near .2 and .8: drawing questions from both together would add what lies between the sets.
+    random = np.random.default_rng(5)
+    scores = [random.beta(2, 8, 300), random.beta(8, 2, 150)]
+    sets = {str(i): scored(base=list(one)) for i, one in enumerate(scores)}
+    found = row(macro_table(sets, ["recall@5"], "base"), "base")
+    drawn = [random.choice(one, (4000, len(one))).mean(axis=1) for one in scores]
+    low, high = np.quantile(np.mean(drawn, axis=0), [0.025, 0.975])
+    assert found["ci_low"] == pytest.approx(low, abs=0.001)
+    assert found["ci_high"] == pytest.approx(high, abs=0.001)
+    together = np.concatenate(scores)
+    wide = interval_of_mean(together)
+    assert found["ci_high"] - found["ci_low"] < 0.6 * float(wide[1] - wide[0])
