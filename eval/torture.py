@@ -7,24 +7,32 @@
     python eval/torture.py builders --cases 20      eight processes build one store, so many times
 
 Each prints a table and replaces its rows in eval/results/torture.csv (`--no-write` leaves it alone). Nothing depends on
-the clock: a process is killed at the n-th time that it opens, renames or removes a file. Needs fork: Linux or macOS.
+the clock: a process is killed at the n-th time that it opens, renames or removes a file, or hands sqlite a statement.
+Needs fork: Linux or macOS.
 """
 
 from __future__ import annotations
 
 import ast
+import importlib
 import json
 import os
 import shutil
 import signal
+import sqlite3
 import sys
 import tempfile
+import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from contextlib import closing, suppress
 from functools import partial
+from math import ceil
 from pathlib import Path
 from random import Random
+from sqlite3 import dbapi2
 from typing import Annotated, Any
+from unittest.mock import patch
 
 import pandas as pd
 import typer
@@ -37,9 +45,14 @@ import torture_extraction  # noqa: E402 (these need what lies beside the tests)
 import torture_llm  # noqa: E402
 from fuzz import campaign, formats, seeds  # noqa: E402
 from torture_llm import CLEAR, RIGHT, WRONG  # noqa: E402
+from word_embedder import WordEmbedder  # noqa: E402
 
 import kg2rag  # noqa: E402
 from kg2rag.compute import Store, remove_leftovers  # noqa: E402
+from kg2rag.datasets.world.build import World  # noqa: E402
+from kg2rag.datasets.world.files import write as write_world  # noqa: E402
+from kg2rag.evaluation import Comparison  # noqa: E402
+from kg2rag.experiments.sweep.optimising import STUDY  # noqa: E402
 from kg2rag.knowledge import KnowledgeBase  # noqa: E402
 from kg2rag.knowledge.graph.folder import write_graph  # noqa: E402
 from kg2rag.text.records import DataError  # noqa: E402
@@ -48,13 +61,14 @@ RESULTS = ROOT / "eval" / "results" / "torture.csv"
 FILE_EVENTS = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir")
 FLIPPED = ("store", "saved graph", "graph as Parquet", "comparison", "sweep results", "sweep to resume")
 BUILDERS = 8
-TIMED = ("report.html", "config.json", "timings.csv", "sweep.json")
+TIMED = ("report.html", "config.json", "timings.csv", "sweep.json", STUDY)
 """Files that hold times, or the versions of a moment."""
 Job = Callable[[Path], object]
 Tally = dict[str, Counter[str]]
 app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__)
 Cases = Annotated[int, typer.Option(min=1, help="How many.")]
 Seed = Annotated[int, typer.Option(min=0)]
+Of = Annotated[list[str] | None, typer.Option(help="Of these kinds alone; all where none is given.")]
 Write = Annotated[bool, typer.Option(help="Replace the rows of this attack in eval/results/torture.csv.")]
 
 
@@ -80,31 +94,74 @@ def graph(folder: Path) -> object:
     return contents(folder)
 
 
-def save(folder: Path) -> object:
+def compare(folder: Path) -> object:
     """A comparison over an older one of other systems in the same folder."""
-    for run in ({"old": seeds.run(), "dense": seeds.run()}, {"dense": seeds.run(), "new": seeds.run() | {"q2": []}}):
-        systems = {name: kg2rag.Recorded(seeds.CORPUS, own) for name, own in run.items()}
-        result = kg2rag.compare(systems, seeds.DATA, metrics=["recall@1", "mrr@10"], progress=False)
-        result.save(folder)
+    for name in ("old", "new"):
+        _compared(name).save(folder)
     return contents(folder)
+
+
+def save(folder: Path) -> object:
+    """The same of comparisons that were made before, with their pages: what remains is the writing of files."""
+    made = Path(os.environ[MADE])
+    for name in ("old", "new"):
+        found = Comparison.load(made / name)
+        with patch.object(Comparison, "to_html", return_value=(made / name / "report.html").read_text()):
+            found.save(folder)
+    return contents(folder)
+
+
+def _compared(name: str) -> Comparison:
+    run = {"old": seeds.run(), "new": seeds.run() | {"q2": []}}[name]
+    systems = {each: kg2rag.Recorded(seeds.CORPUS, own) for each, own in ((name, run), ("dense", seeds.run()))}
+    return kg2rag.compare(systems, seeds.DATA, metrics=["recall@1", "mrr@10"], progress=False)
 
 
 def sweep(folder: Path) -> object:
     """A grid of four configurations, resumed where it is begun."""
-    systems = {"bm25": {"k1": [0.9, 1.2], "b": [0.3, 0.75]}}
-    store = Store(folder / "store")
-    made = kg2rag.Sweep(seeds.DATA, systems, metrics=["recall@1"], k=3, store=store, split={"stratify": False})
+    return _swept(folder, {"k1": [0.9, 1.2], "b": [0.3, 0.75]})
+
+
+def optuna(folder: Path) -> object:
+    """Three configurations that Optuna chooses, resumed where it is begun; also what its study holds."""
+    found = _swept(folder, {"k1": {"low": 0.5, "high": 1.5}, "b": [0.3, 0.75]}, search="optuna", samples=3)
+    with closing(sqlite3.connect(folder / "out" / STUDY)) as study:
+        trials = study.execute("select number, state, value from trials left join trial_values using (trial_id)")
+        chosen = study.execute("select trial_id, param_name, param_value from trial_params order by 1, 2")
+        return found, trials.fetchall(), chosen.fetchall()
+
+
+def _swept(folder: Path, bm25: Mapping[str, object], **search: object) -> object:
+    options: dict[str, Any] = {"metrics": ["recall@1"], "k": 3, "encoders": {"words": WordEmbedder()}, **search}
+    options["split"] = {"stratify": False}
+    made = kg2rag.Sweep(seeds.DATA, {"bm25": bm25}, store=Store(folder / "store"), **options)
     made.run(folder / "out", jobs=1, resume=True, progress=False)
     return contents(folder / "out")
+
+
+def world(folder: Path) -> object:
+    """A generated world, written unless it is there, and read."""
+    folder.mkdir(exist_ok=True)
+    with suppress(FileExistsError):
+        write_world(World(passages=60, questions=4, seed=0), folder / "world", progress=False)
+    return kg2rag.load("world", path=folder / "world").corpus.fingerprint, contents(folder)
 
 
 JOBS: Mapping[str, Job] = {
     "build": build,
     "graph": graph,
     "extraction": torture_extraction.extraction,
-    "compare and save": save,
+    "compare and save": compare,
+    "save": save,
     "sweep": sweep,
+    "sweep by Optuna": optuna,
+    "world": world,
 }
+
+
+SHARES = {"compare and save": 0.25, "extraction": 0.7, "sweep by Optuna": 0.5}
+"""Of cases, relative to the other jobs: what costs a second is killed less often."""
+MADE = "KG2RAG_TORTURE_MADE"
 
 
 def in_child(job: Callable[[], object], stop: int = 0, watched: Path | None = None) -> tuple[int, Any]:
@@ -121,12 +178,23 @@ def in_child(job: Callable[[], object], stop: int = 0, watched: Path | None = No
     os.close(read)
     seen = [0]
 
-    def count(event: str, arguments: tuple[object, ...]) -> None:
-        if event in FILE_EVENTS and watched is not None and str(arguments[0]).startswith(str(watched)):
-            seen[0] += 1
-            if seen[0] == stop:
-                os.kill(os.getpid(), signal.SIGKILL)
+    def one_more(*_: object) -> None:
+        seen[0] += 1
+        if seen[0] == stop:
+            os.kill(os.getpid(), signal.SIGKILL)
 
+    def count(event: str, arguments: tuple[Any, ...]) -> None:
+        if event in FILE_EVENTS and watched is not None and str(arguments[0]).startswith(str(watched)):
+            one_more()
+
+    connect = dbapi2.connect
+
+    def traced(*given: Any, **named: Any) -> sqlite3.Connection:
+        connection: sqlite3.Connection = connect(*given, **named)
+        connection.set_trace_callback(one_more)  # before each statement
+        return connection
+
+    dbapi2.connect = traced
     sys.addaudithook(count)
     devnull = os.open(os.devnull, os.O_WRONLY)
     os.dup2(devnull, 2)
@@ -141,31 +209,64 @@ def in_child(job: Callable[[], object], stop: int = 0, watched: Path | None = No
     os._exit(0)
 
 
+def preload(job: Callable[[], object]) -> None:
+    """Import here what a job imports, so that not each of its processes does; it runs in none but a child."""
+    import numba  # after its threading layer was chosen
+
+    def loads() -> str:
+        before = set(sys.modules)
+        job()
+        return "\n".join(name for name in sys.modules if name not in before)
+
+    _, (_, came, loaded) = in_child(loads)
+    assert came == "done", loaded
+    with warnings.catch_warnings(action="ignore"):
+        for name in ast.literal_eval(loaded).split():
+            with suppress(Exception):  # a module that another one makes, under a name of its own
+                importlib.import_module(name)
+    numba.njit(lambda number: number + 1)(1)  # reads what it knows of types, once; a loop without threads
+
+
 def killed(name: str, cases: int, random: Random) -> Counter[str]:
     """Kill a job at random operations, run it again, and look whether everything is as if it had run once."""
-    job, tally = JOBS[name], Counter[str]()
+    job, tally, wrong = JOBS[name], Counter[str](), 0
     with tempfile.TemporaryDirectory() as base:
         whole = Path(base, "whole")
+        preload(partial(job, Path(base, "first")))
         _, (operations, came, want) = in_child(partial(job, whole), watched=whole)
         assert came == "done", want
         for _ in range(cases):
             folder = Path(base, "case")
-            in_child(partial(job, folder), random.randint(1, operations), folder)
+            stop = random.randint(1, operations)
+            in_child(partial(job, folder), stop, folder)
             _, (_, came, found) = in_child(partial(job, folder), watched=folder)
             for place in (folder, *folder.rglob("*/")):
                 remove_leftovers(place)
             left = list(folder.rglob(".partial-*"))
             tally[CLEAR if came == CLEAR else RIGHT if found == want and not left else WRONG] += 1
+            if tally[WRONG] > wrong:
+                wrong = tally[WRONG]
+                typer.echo(f"{name}, killed at {stop} of {operations}: {came}, {left}; {found!r:.2000}")
             shutil.rmtree(folder)
     return tally
 
 
 @app.command()
-def kill(cases: Cases = 200, seed: Seed = 0, write: Write = True) -> None:
+def kill(cases: Cases = 200, seed: Seed = 0, write: Write = True, of: Of = None) -> None:
     """SIGKILL at any file operation, then the same again: the same result, and nothing left behind."""
-    random = Random(seed)
-    with torture_extraction.endpoint():
-        shown("kill", {name: killed(name, -(-cases // len(JOBS)), random) for name in JOBS}, write=write)
+    if strangers := set(of or ()) - set(JOBS):
+        raise typer.BadParameter(f"{', '.join(sorted(strangers))}: give some of {', '.join(JOBS)}.")
+    tallies, wanted = Tally(), of or list(JOBS)
+    each = cases / sum(SHARES.get(name, 1.0) for name in wanted)
+    with torture_extraction.endpoint(), tempfile.TemporaryDirectory() as made:
+        os.environ[MADE] = made
+        for name in ("old", "new") if "save" in wanted else ():
+            in_child(lambda name=name: _compared(name).save(Path(made, name)))
+        for name in wanted:
+            tallies[name] = killed(name, ceil(each * SHARES.get(name, 1.0)), Random(f"{seed} {name}"))
+            if write:
+                record(table_of("kill", {name: tallies[name]}), {name})
+    shown("kill", tallies, write=write and not of)
 
 
 @app.command()
@@ -235,17 +336,28 @@ def builders(cases: Cases = 20, write: Write = True) -> None:
     shown("builders", {f"{BUILDERS} at once": tally}, write=write)
 
 
-def shown(attack: str, tallies: Tally, *, write: bool) -> None:
-    """Print the table, and put it in place of the attack's rows in the file; exit code 1 where anything was wrong."""
+def table_of(attack: str, tallies: Tally) -> pd.DataFrame:
+    """A row for each thing that was attacked."""
     rows = [
         {"attack": attack, "of": name, "cases": tally.total(), **{kind: tally[kind] for kind in (RIGHT, CLEAR, WRONG)}}
         for name, tally in tallies.items()
     ]
-    table = pd.DataFrame(rows)
+    return pd.DataFrame(rows)
+
+
+def record(table: pd.DataFrame, of: Collection[str] = ()) -> None:
+    """Put rows in place of those of their attack in the file, or of some of these alone."""
+    former = pd.read_csv(RESULTS) if RESULTS.is_file() else table.iloc[:0]
+    stale = former["attack"].isin(table["attack"]) & (former["of"].isin(of) if of else True)
+    pd.concat([former[~stale], table]).to_csv(RESULTS, index=False)
+
+
+def shown(attack: str, tallies: Tally, *, write: bool) -> None:
+    """Print the table, and put it in place of the attack's rows in the file; exit code 1 where anything was wrong."""
+    table = table_of(attack, tallies)
     typer.echo(table.to_string(index=False))
     if write:
-        former = pd.read_csv(RESULTS) if RESULTS.is_file() else table.iloc[:0]
-        pd.concat([former[former["attack"] != attack], table]).to_csv(RESULTS, index=False)
+        record(table)
     raise typer.Exit(1 if table[WRONG].any() else 0)
 
 

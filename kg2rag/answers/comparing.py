@@ -14,8 +14,11 @@ from kg2rag.answers.answer_report import AnswerReport, score_answers
 from kg2rag.answers.assembly import TOKENS, assemble
 from kg2rag.answers.context import FormattedContext
 from kg2rag.answers.reader import Answers, Reader
+from kg2rag.compute import write
+from kg2rag.evaluation.running import check_systems
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
+from kg2rag.text.cells import csv_of
 from kg2rag.types import QADataset, at_least, require
 
 SHOWN = ("em", "f1")
@@ -68,7 +71,7 @@ class AnswerComparison:
     def save(self, folder: Path) -> None:
         """Write `answers.csv` (the table), `answers.parquet` (every answer) and `contexts.parquet` (what was read)."""
         folder.mkdir(parents=True, exist_ok=True)
-        self.table.to_csv(folder / "answers.csv")
+        write(folder / "answers.csv", csv_of(self.table, index=True).encode())
         self.to_frame().to_parquet(folder / "answers.parquet", index=False)
         rows = [
             {"system": name, "query_id": id_, "tokens": context.tokens, "context": context.text}
@@ -108,12 +111,12 @@ def compare_answers(
 
     Raises
     ------
-    ValueError : no system, a question without gold answers. CompletionError : the endpoint refuses key or model.
+    ValueError : no system, one whose name cannot name a file, a question without gold answers.
+    CompletionError : the endpoint refuses key or model.
     """
     check_rules(rules)
     require("k", k, int, at_least(1))
-    if not systems:
-        raise ValueError("No system to read for. Name at least one.")
+    check_systems(systems)
     if without := [question.id for question in data.questions if not question.answers]:
         share = f"{len(without)} of {len(data.questions)} questions have no gold answer (first: {without[0]!r})"
         raise ValueError(f"{data.name}: {share}. Answers can be scored for sets that have them.")

@@ -21,6 +21,7 @@ def reproduce(
     from kg2rag.experiments.reproduction import Ledger
     from kg2rag.experiments.reproduction import reproduce as run
     from kg2rag.experiments.reproduction.tables import terminal_tables
+    from kg2rag.text.cells import csv_of
     from kg2rag.text.shown import console as console_of
 
     if out is not None and out.suffix not in (".csv", ".md"):
@@ -34,7 +35,7 @@ def reproduce(
         console.print(table)
     typer.echo(result.counts())
     if out is not None:
-        csv = result.frame.to_csv(index=False, float_format="%.4f")
+        csv = csv_of(result.frame, float_format="%.4f")
         text = result.to_markdown(every=every) if out.suffix == ".md" else csv
         out.write_text(text, encoding="utf-8")
 

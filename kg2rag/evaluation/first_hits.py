@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from kg2rag.report.question_explanation import QuestionExplanation, excerpt
-from kg2rag.text.records import DataError, parse_json, read_parquet
+from kg2rag.text.parquet import read_parquet, write_parquet
+from kg2rag.text.records import DataError, parse_json
 from kg2rag.types import Explanation, QADataset, Question, Ranking, Triple
 from kg2rag.types.formulas import INNER
 
@@ -59,10 +59,11 @@ SCHEMA = pa.schema(
 def dump(rankings: Mapping[str, Sequence[Ranking]], data: QADataset) -> bytes:
     """The file of some rankings of a data set, in the order of systems and questions; the same bytes for the same."""
     sink, texts = BytesIO(), _Texts(data)
-    with pq.ParquetWriter(sink, SCHEMA, compression="zstd", write_page_checksum=True) as writer:
-        for name, run in rankings.items():
-            rows = [_row(name, one, question, texts) for one, question in zip(run, data.questions, strict=True)]
-            writer.write_table(pa.Table.from_pylist(rows, schema=SCHEMA))
+    rows = (
+        [_row(name, one, question, texts) for one, question in zip(run, data.questions, strict=True)]
+        for name, run in rankings.items()
+    )
+    write_parquet(sink, (pa.Table.from_pylist(one, schema=SCHEMA) for one in rows), SCHEMA, compression="zstd")
     return sink.getvalue()
 
 

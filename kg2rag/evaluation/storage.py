@@ -22,6 +22,7 @@ from kg2rag.compute import remove_leftovers, write
 from kg2rag.evaluation import first_hits, kept
 from kg2rag.evaluation.score_table import COUNTS, TESTS
 from kg2rag.retrievers.adapters import trec
+from kg2rag.text.cells import csv_of, frame_of_csv
 from kg2rag.text.records import DataError, read_json, sha256
 from kg2rag.types import QADataset
 
@@ -126,11 +127,13 @@ def load(directory: Path) -> dict[str, Any]:
         "rankings": rankings,
         "per_query": per_query,
         # Blank is the one missing value: a system may be called "NA" or "nan".
-        "scores": pd.read_csv(
-            directory / "scores.csv",
-            dtype=dict.fromkeys(COUNTS, "Int64"),
-            keep_default_na=False,
-            na_values={name: [""] for name in ("p_holm", *COUNTS, *TESTS)},
+        "scores": frame_of_csv(
+            pd.read_csv(
+                directory / "scores.csv",
+                dtype=dict.fromkeys(COUNTS, "Int64"),
+                keep_default_na=False,
+                na_values={name: [""] for name in ("p_holm", *COUNTS, *TESTS)},
+            )
         ),
         "ms_per_query": {name: float("nan") if ms is None else ms for name, ms in config["ms_per_query"].items()},
         "baseline": config["baseline"],
@@ -179,7 +182,8 @@ def checksum_of(about: Mapping[str, Any]) -> str:
 
 def _table(path: Path, index: str | None) -> pd.DataFrame:
     # As above, and a curve is blank where a run ends.
-    return pd.read_csv(path, index_col=index, keep_default_na=False, na_values=None if index is None else [""])
+    blank = None if index is None else [""]
+    return frame_of_csv(pd.read_csv(path, index_col=index, keep_default_na=False, na_values=blank))
 
 
 def _remove_former(directory: Path, systems: Iterable[str]) -> None:
@@ -203,5 +207,4 @@ def _remove_former(directory: Path, systems: Iterable[str]) -> None:
 
 
 def _csv(frame: pd.DataFrame, *, index: bool) -> bytes:
-    text: str = frame.to_csv(index=index, float_format="%.6f", lineterminator="\n")
-    return text.encode()
+    return csv_of(frame, index=index, float_format="%.6f").encode()

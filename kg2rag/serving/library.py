@@ -21,6 +21,7 @@ from kg2rag.report.question_explanation import QuestionExplanation
 from kg2rag.report.table import Sheet
 from kg2rag.retrievers.adapters import trec
 from kg2rag.serving.folders import Saved, find
+from kg2rag.text.cells import frame_of_csv
 from kg2rag.text.records import DataError, reading
 from kg2rag.types import Explanation
 
@@ -196,7 +197,7 @@ def _about_comparison(saved: Saved) -> Mapping[str, Any]:
     if not (saved.path / "config.json").is_file():
         raise DataError(f"{saved.path} has no finished comparison: config.json is missing.")
     config = storage.configuration(saved.path)
-    scores = pd.read_csv(saved.path / "scores.csv", keep_default_na=False, na_values={"mean": [""]})
+    scores = frame_of_csv(pd.read_csv(saved.path / "scores.csv", keep_default_na=False, na_values={"mean": [""]}))
     metric = str(scores["metric"].iloc[0])
     sheet = Sheet(scores, {}, str(config["baseline"]))
     means = scores[scores["metric"] == metric].set_index("system")["mean"].astype(float)

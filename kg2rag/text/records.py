@@ -16,10 +16,7 @@ import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from typing import Any, Literal, NoReturn
 
 Record = Mapping[str, object]
 
@@ -202,24 +199,6 @@ def read_delimited(file: Path, delimiter: str, one_line: Collection[str] = ()) -
             start = rows.line_num + 1
     except csv.Error as error:
         raise DataError(f"{file}, line {rows.line_num}: no row of a CSV file ({error}). {_STRAY}") from None
-
-
-def read_parquet(file: Path) -> pa.Table:
-    """The table of a Parquet file, whose pages are as they were written where it has their checksums."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        table = pq.ParquetFile(file, page_checksum_verification=True).read()
-        table.validate(full=True)  # a damaged page may hold lengths that lie outside of it, or bytes that are no UTF-8
-        names = table.column_names
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        if isinstance(error, FileNotFoundError):
-            raise
-        raise DataError(f"{file}: no Parquet file ({str(error).splitlines()[0]}).") from None
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise DataError(f"{file}: column {twice[0]!r} is there twice. Each needs a name of its own.")
-    return table
 
 
 def text(record: Record, field: str, file: Path | str, number: int) -> str:

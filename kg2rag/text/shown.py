@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 INSTEAD = "\N{REPLACEMENT CHARACTER}"
+LONGEST = 10_000
+"""Characters of a text on a terminal; rich takes minutes to wrap a word of a million."""
 _JOINERS = "\u200c\u200d"  # which Persian, Indic scripts and emoji need
 _STEERING = {
     code: INSTEAD
@@ -32,6 +34,9 @@ def console(**given: Any) -> Console:
     from rich.segment import Segment
 
     class VisibleConsole(rich.Console):
+        def render_str(self, text: str, **options: Any) -> Any:
+            return super().render_str(text if len(text) <= LONGEST else text[:LONGEST] + "…", **options)
+
         def render(self, *arguments: Any, **options: Any) -> Any:
             for segment in super().render(*arguments, **options):
                 yield segment if segment.control else Segment(visible(segment.text), segment.style)

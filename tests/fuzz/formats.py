@@ -109,6 +109,7 @@ def _sweep_results(folder: Path) -> object:
         found.per_question.to_csv(),
         found.to_frame().to_csv(),
         {name: one.tolist() for name, one in found.questions.items()},
+        [found.config[key] for key in ("identity", "name", "objective")],
     )
 
 
@@ -181,7 +182,7 @@ FORMATS: Mapping[str, Format] = {
         ("g/extraction/triples.jsonl", "g/extraction/mentions.jsonl", "g/extraction/entities.jsonl"),
         signs=True,
     ),
-    "graph as Parquet": Format(seeds.parquet_graph, _parquet_graph),
+    "graph as Parquet": Format(seeds.parquet_graph, _parquet_graph, exact=True),
     "sweep": Format(lambda: {"sweep.toml": seeds.SWEEP}, _sweep),
     "sweep, grid": Format(lambda: {"sweep.toml": seeds.GRID}, _sweep),
     "ledger": Format(lambda: {"paper.toml": seeds.LEDGER}, _from("paper.toml", Ledger.read)),

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg2rag.text import records
+from kg2rag.text.parquet import read_parquet
 from kg2rag.text.records import (
     DEPTH,
     DataError,
@@ -20,7 +21,6 @@ from kg2rag.text.records import (
     read_delimited,
     read_json,
     read_jsonl,
-    read_parquet,
     read_toml,
     reading,
     too_deep,

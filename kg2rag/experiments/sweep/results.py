@@ -15,8 +15,9 @@ from kg2rag.experiments.sweep import figures
 from kg2rag.experiments.sweep.storage import ABOUT, AGAIN, RESULTS, TIMINGS, checked, read_about, read_timings
 from kg2rag.experiments.sweep.tables import PARTS, SweepTables
 from kg2rag.report import plots
-from kg2rag.report.markup import pipe_table
-from kg2rag.text.records import DataError, read_parquet
+from kg2rag.report.markup import pipe_table, plain
+from kg2rag.text.parquet import read_parquet
+from kg2rag.text.records import DataError
 from kg2rag.text.templates import render
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def _failures(result: SweepTables) -> list[str]:
         return []
     rows: list[Any] = result.failed.to_numpy().tolist()
     lines = [f"- {row[0]}: {row[1]} {row[5]} ({row[3]}, {row[4]}, {row[2]}): {row[6]}" for row in rows]
-    return ["## Failed", "", *(line.replace("\n", " ") for line in lines), ""]
+    return ["## Failed", "", *map(plain, lines), ""]
 
 
 def _even(frame: pd.DataFrame, objective: str) -> bool:

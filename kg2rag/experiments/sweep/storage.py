@@ -21,7 +21,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kg2rag.compute import remove_leftovers, write
-from kg2rag.text.records import DataError, parse_json, quote, read_delimited, read_json, read_parquet, reading, wrong
+from kg2rag.evaluation.storage import CHECKSUM, checksum_of
+from kg2rag.text.parquet import read_parquet, write_parquet
+from kg2rag.text.records import DataError, parse_json, quote, read_delimited, read_json, reading, wrong
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,7 +99,8 @@ class ResultsFolder:
         self._parts.mkdir(parents=True, exist_ok=True)
         remove_leftovers(self.path)
         remove_leftovers(self._parts)
-        record = json.dumps({"identity": self.identity, **notes}, indent=1, ensure_ascii=False, default=str)
+        about = json.loads(json.dumps({"identity": self.identity, **notes}, default=str))
+        record = json.dumps({**about, CHECKSUM: checksum_of(about)}, indent=1, ensure_ascii=False)
         write(self.path / ABOUT, (record + "\n").encode())
 
     def add(self, table: pa.Table, ms_per_query: float, seconds: float) -> None:
@@ -191,6 +194,9 @@ def read_about(folder: Path) -> dict[str, Any]:
     for key, kind in (("identity", dict), ("objective", str)):
         if not (isinstance(record, dict) and isinstance(record.get(key), kind)):
             raise DataError(f"{folder / ABOUT}: no {key} of the sweep. {AGAIN}")
+    # None in files of an earlier version.
+    if (written := record.pop(CHECKSUM, None)) not in (None, checksum_of(record)):
+        raise DataError(f"{folder / ABOUT} is not as it was written: its checksum is not {quote(written)}. {AGAIN}")
     return dict(record)
 
 
@@ -236,7 +242,5 @@ def checked(table: pa.Table, file: Path) -> pa.Table:
 def _parquet(tables: Sequence[pa.Table], schema: pa.Schema) -> bytes:
     """One row group a table; the same tables give the same bytes."""
     sink = BytesIO()
-    with pq.ParquetWriter(sink, schema, compression="zstd", write_page_checksum=True) as writer:
-        for table in tables:
-            writer.write_table(table, row_group_size=max(len(table), 1))
+    write_parquet(sink, tables, schema, compression="zstd")
     return sink.getvalue()

@@ -19,7 +19,8 @@ from typing import ClassVar
 from kg2rag.extraction import Entity, Extraction
 from kg2rag.extraction.importers.exported import Relation, extraction_of, match_chunks
 from kg2rag.extraction.importers.file_source import FileSource, Row, unquoted
-from kg2rag.text.records import DataError, existing, read_parquet, wrong
+from kg2rag.text.parquet import read_parquet
+from kg2rag.text.records import DataError, existing, wrong
 from kg2rag.types import Corpus
 
 TABLES = ("entities", "relationships", "text_units")

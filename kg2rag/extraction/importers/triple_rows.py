@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from kg2rag.extraction.columns import Codes, Numbering
 from kg2rag.extraction.importers.file_source import Row
-from kg2rag.text.records import DataError, Record, read_delimited, read_jsonl, read_parquet, wrong
+from kg2rag.text.parquet import read_parquet
+from kg2rag.text.records import DataError, Record, read_delimited, read_jsonl, wrong
 from kg2rag.types import FloatArray, IntArray
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from kg2rag.knowledge.graph.csr import Codes, frozen, incidence
 from kg2rag.knowledge.graph.data import Graph, GraphData
 from kg2rag.knowledge.graph.tables import TripleTable
 from kg2rag.text.lexicon import FUNCTION_WORDS, Lexicon
 from kg2rag.text.normalisation import normalise
-from kg2rag.text.records import DataError, read_parquet, reading
+from kg2rag.text.parquet import read_parquet, write_parquet
+from kg2rag.text.records import DataError, reading
 from kg2rag.types import Corpus
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def save(graph: GraphData, directory: Path | str) -> None:
     }
     for file, columns in zip(FILES, (entities, triples, mentions), strict=True):
         table = pa.table(columns, metadata={_NOTES: json.dumps(dict(graph.notes))})
-        pq.write_table(table, directory / file, write_page_checksum=True)
+        write_parquet(directory / file, [table], table.schema, compression="snappy")
 
 
 def load(kind: type[Graph], directory: Path, corpus: Corpus) -> Graph:
