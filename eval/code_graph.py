@@ -112,11 +112,11 @@ def gold_of(row: dict[str, object], corpus: Corpus) -> dict[str, int]:
     return dict.fromkeys(gold, 1)
 
 
-def tried(data: QADataset, graphs: Mapping[str, object], dtype: str) -> pd.DataFrame:
+def tried(data: QADataset, graphs: Mapping[str, object], encoder: str, dtype: str) -> pd.DataFrame:
     """One row a graph, system and kind of question; what reads no graph has one row a kind, without a graph."""
-    encoder, rows = embedder_named(DEFAULT_MODEL, dtype=dtype), list[dict[str, object]]()
+    embedder, rows = embedder_named(encoder, dtype=dtype), list[dict[str, object]]()
     for number, (name, graph) in enumerate(graphs.items()):
-        kb = KnowledgeBase.build(data.corpus, graph, embedder=encoder)  # type: ignore[arg-type]
+        kb = KnowledgeBase.build(data.corpus, graph, embedder=embedder)  # type: ignore[arg-type]
         for label, (system, given) in SYSTEMS.items():
             if number and label in NO_GRAPH:
                 continue
@@ -135,6 +135,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder of the public sets")
     parser.add_argument("--set", choices=SETS, action="append", help="both otherwise")
     parser.add_argument("--commit", default="HEAD", help="of this repository, whose package is asked about")
+    parser.add_argument("--encoder", default=DEFAULT_MODEL)
     parser.add_argument("--dtype", default="float32")
     given = parser.parse_args()
     commit = subprocess.run(["git", "rev-parse", given.commit], cwd=ROOT, capture_output=True, text=True, check=True)
@@ -143,12 +144,12 @@ def main() -> None:
         data = own_set(commit.stdout.strip()) if name == "code" else kg2rag.load("cosqa", path=given.data / name)
         kb = KnowledgeBase.build(data.corpus, "code")
         graphs = {"code": "code", "shuffled": kb.graph.perturb(shuffle=True), "mentions": "mentions"}
-        found = tried(data, graphs, given.dtype).assign(set=name)[COLUMNS]
+        found = tried(data, graphs, given.encoder, given.dtype).assign(set=name)[COLUMNS]
         tables = [*(one for one in tables if one["set"].iloc[0] != name), found]
         config[name] = {
             "commit": commit.stdout.strip(),
             "dtype": given.dtype,
-            "encoder": DEFAULT_MODEL,
+            "encoder": given.encoder,
             "systems": {label: f"{system} {settings or ''}".strip() for label, (system, settings) in SYSTEMS.items()},
             "passages": len(data.corpus),
             "questions": len(data),
