@@ -56,7 +56,8 @@ SETTINGS = {
 KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}  # else JupyterLab asks
 PROMPTS = ".jp-Notebook .jp-CodeCell .jp-InputArea-prompt"
 WIDGET = """import kg2rag
-from kg2rag import BM25, Dense, KnowledgeBase, MentionPPR, widgets
+from kg2rag import BM25, Dense, KnowledgeBase, MentionPPR
+from kg2rag.report import widgets
 
 data = kg2rag.load("bundled")
 kb = KnowledgeBase.build(data.corpus, graph="mentions")

@@ -1,21 +1,28 @@
 """The graph of Python code, tried: on this package with questions of our own, and on the functions of CoSQA.
 
-    python eval/code_graph.py --data DATA [--set code|cosqa-500]
+    python eval/code_graph.py --data DATA [--commit COMMIT] [--set code|cosqa-500]
 
-Writes `eval/results/code_graph.csv`: recall of systems over the code graph, over mentions, and over the code graph
-shuffled. A passage of the package is a function, a method, or what a class or module has besides; its title is the
-dotted name of what it is part of. The questions, in `eval/code_questions.toml`, name their gold by the definitions that
-call, use or inherit; `gold_of` refuses one that the package lacks. CoSQA asks what a function does, not what calls it:
-the graph is not expected to help there.
+Writes `eval/results/code_graph.csv`, and beside it `code_graph.json` with what it depended on: recall of systems over
+the code graph, over mentions, and over the code graph shuffled, of all questions and of each kind. The package is read
+at a commit, so that the table can be made again when the package has gone on. A passage of it is a function, a method,
+or what a class or module has besides; its title is the dotted name of what it is part of. The questions, in
+`eval/code_questions.toml`, name their gold by the definitions that call, use or inherit; `gold_of` refuses one that the
+package lacks. CoSQA asks what a function does, not what calls it: the graph is not expected to help there.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import hashlib
+import io
+import json
+import subprocess
+import tarfile
+import tempfile
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -23,12 +30,27 @@ import pandas as pd
 import kg2rag
 from kg2rag import KnowledgeBase, QADataset, Question
 from kg2rag.compute import DEFAULT_MODEL, embedder_named
-from kg2rag.evaluation import compare
+from kg2rag.evaluation import evaluate
 from kg2rag.types import Corpus, Passage
 
 ROOT = Path(__file__).resolve().parent.parent
-SYSTEMS = ("bm25", "dense", "hybrid", "graph_augmented", "expansion_queries", "confidence_gated", "practical")
+TABLE = ROOT / "eval" / "results" / "code_graph.csv"
+SETS = ("code", "cosqa-500")
+# Those that start at entities which the question names; what searches triples by their vectors is not tried.
+SYSTEMS: dict[str, tuple[str, dict[str, object]]] = {
+    "bm25": ("bm25", {}),
+    "dense": ("dense", {}),
+    "hybrid": ("hybrid", {}),
+    "graph_augmented": ("graph_augmented", {}),
+    "graph_augmented_2_hops": ("graph_augmented", {"hops": 2}),
+    "expansion_queries": ("expansion_queries", {}),
+    "confidence_gated": ("confidence_gated", {"linker": "ngram"}),  # its own takes capitalised and quoted phrases alone
+    "vector_first": ("vector_first", {}),
+    "dynamic_hybrid": ("dynamic_hybrid", {"sides": "dense,bm25,pattern,graph_augmented"}),
+}
+NO_GRAPH = ("bm25", "dense", "hybrid")
 METRICS = ("recall@5", "recall@10", "all_recall@10")
+COLUMNS = ["set", "graph", "system", "kind", "questions", *METRICS]
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
@@ -66,9 +88,13 @@ def _first(node: ast.AST) -> int:
     return min([node.lineno, *(one.lineno for one in decorators)])  # type: ignore[attr-defined]
 
 
-def own_set() -> QADataset:
-    """The package and the questions about it."""
-    corpus = Corpus.from_passages(passages(ROOT / "kg2rag"))
+def own_set(commit: str) -> QADataset:
+    """The package as it was at a commit, and the questions about it."""
+    with tempfile.TemporaryDirectory() as folder:
+        packed = subprocess.run(["git", "archive", commit, "kg2rag"], cwd=ROOT, capture_output=True, check=True)
+        with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
+            archive.extractall(folder, filter="data")
+        corpus = Corpus.from_passages(passages(Path(folder) / "kg2rag"))
     rows = tomllib.loads((ROOT / "eval" / "code_questions.toml").read_text(encoding="utf-8"))["question"]
     questions = [
         Question(f"c{at:02}", row["text"], gold_of(row, corpus), type=row["kind"])
@@ -86,42 +112,65 @@ def gold_of(row: dict[str, object], corpus: Corpus) -> dict[str, int]:
     return dict.fromkeys(gold, 1)
 
 
-def tried(data: QADataset, graphs: dict[str, object], dtype: str) -> pd.DataFrame:
-    """One row a graph and system."""
-    frames = []
-    encoder = embedder_named(DEFAULT_MODEL, dtype=dtype)
-    for name, graph in graphs.items():
-        kb = KnowledgeBase.build(data.corpus, graph, embedder=encoder)  # type: ignore[arg-type]
-        systems = {each: kg2rag.systems.build(each, kb) for each in SYSTEMS}
-        result = compare(systems, data, metrics=list(METRICS), baseline="dense")
-        scores = result.scores.pivot_table(index="system", columns="metric", values="mean")[list(METRICS)]
-        frames.append(scores.reset_index().assign(set=data.name, graph=name, triples=kb.graph.n_triples))
-    return pd.concat(frames, ignore_index=True)
+def tried(data: QADataset, graphs: Mapping[str, object], encoder: str, dtype: str) -> pd.DataFrame:
+    """One row a graph, system and kind of question; what reads no graph has one row a kind, without a graph."""
+    embedder, rows = embedder_named(encoder, dtype=dtype), list[dict[str, object]]()
+    for number, (name, graph) in enumerate(graphs.items()):
+        kb = KnowledgeBase.build(data.corpus, graph, embedder=embedder)  # type: ignore[arg-type]
+        for label, (system, given) in SYSTEMS.items():
+            if number and label in NO_GRAPH:
+                continue
+            rankings = kg2rag.systems.build(system, kb, **given).retrieve_batch(data.queries, 10)
+            scores = evaluate(rankings, data, METRICS).assign(kind=[one.type for one in data.questions])
+            kinds = scores.groupby("kind", sort=False) if len(set(scores["kind"])) > 1 else ()
+            for kind, part in [("all", scores), *kinds]:
+                about = {"graph": "" if label in NO_GRAPH else name, "system": label, "kind": kind}
+                rows.append({**about, "questions": len(part), **part[list(METRICS)].mean()})
+    return pd.DataFrame(rows)
 
 
 def main() -> None:
     """Run what is asked for and write the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data", type=Path, required=True, help="folder of the public sets")
-    parser.add_argument("--set", choices=("code", "cosqa-500"), action="append", help="both otherwise")
+    parser.add_argument("--set", choices=SETS, action="append", help="both otherwise")
+    parser.add_argument("--commit", default="HEAD", help="of this repository, whose package is asked about")
+    parser.add_argument("--encoder", default=DEFAULT_MODEL)
     parser.add_argument("--dtype", default="float32")
     given = parser.parse_args()
-    frames = []
-    for name in given.set or ("code", "cosqa-500"):
-        data = own_set() if name == "code" else kg2rag.load("cosqa", path=given.data / name)
+    commit = subprocess.run(["git", "rev-parse", given.commit], cwd=ROOT, capture_output=True, text=True, check=True)
+    tables, config = _kept()
+    for name in given.set or SETS:
+        data = own_set(commit.stdout.strip()) if name == "code" else kg2rag.load("cosqa", path=given.data / name)
         kb = KnowledgeBase.build(data.corpus, "code")
-        frames.append(
-            tried(
-                data,
-                {"code": "code", "code shuffled": kb.graph.perturb(shuffle=True), "mentions": "mentions"},
-                given.dtype,
-            )
-        )
-    table = pd.concat(frames, ignore_index=True)
-    columns = ["set", "graph", "triples", "system", *METRICS]
-    out = ROOT / "eval" / "results" / "code_graph.csv"
-    table[columns].to_csv(out, index=False, float_format="%.4f")
-    print(table[columns].round(3).to_string(index=False))
+        graphs = {"code": "code", "shuffled": kb.graph.perturb(shuffle=True), "mentions": "mentions"}
+        found = tried(data, graphs, given.encoder, given.dtype).assign(set=name)[COLUMNS]
+        tables = [*(one for one in tables if one["set"].iloc[0] != name), found]
+        config[name] = {
+            "commit": commit.stdout.strip(),
+            "dtype": given.dtype,
+            "encoder": given.encoder,
+            "systems": {label: f"{system} {settings or ''}".strip() for label, (system, settings) in SYSTEMS.items()},
+            "passages": len(data.corpus),
+            "questions": len(data),
+            "corpus": data.corpus.fingerprint,
+            "questions sha256": hashlib.sha256(repr(data.questions).encode()).hexdigest(),
+            "entities": kb.graph.n_entities,
+            "triples": kb.graph.n_triples,
+            "notes": dict(kb.graph.notes),
+        }
+    table = pd.concat(tables, ignore_index=True)
+    table.to_csv(TABLE, index=False, float_format="%.4f")
+    TABLE.with_suffix(".json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
+    print(table[table["kind"] == "all"].round(3).to_string(index=False))
+
+
+def _kept() -> tuple[list[pd.DataFrame], dict[str, object]]:
+    """What is written already, a table a set."""
+    if not TABLE.is_file():
+        return [], {}
+    tables = [part for _, part in pd.read_csv(TABLE).groupby("set", sort=False)]
+    return tables, json.loads(TABLE.with_suffix(".json").read_text(encoding="utf-8"))
 
 
 if __name__ == "__main__":

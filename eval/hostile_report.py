@@ -2,7 +2,7 @@
 
     python eval/hostile_report.py
 
-The attacks are those of tests/report/test_hostile_text.py, which counts scripts run and requests sent: none.
+The attacks are those of tests/attacks.py; tests/report/test_hostile_text.py counts scripts run and requests sent.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from typing import Annotated
 import typer
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests" / "report"))
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "report")]
 
-from test_hostile_text import ATTACKS, CHROMIUM, RUN, hostile_data, hostile_result  # noqa: E402 (beside the tests)
+from attacks import ATTACKS, CHROMIUM, RUN  # noqa: E402 (beside the tests)
+from test_hostile_text import hostile_data, hostile_result  # noqa: E402
 
 
 def main(

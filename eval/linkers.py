@@ -22,7 +22,7 @@ from kg2rag.compute import DEFAULT_MODEL, embedder_named
 from kg2rag.retrievers import linking
 from kg2rag.retrievers.linking.linkers import EmbeddingLinker, Link
 
-STRATEGIES = "graph_augmented,confidence_gated,vector_first"
+STRATEGIES = "graph_augmented,expansion_queries,confidence_gated,vector_first,practical"
 LINKERS = "ngram ngram:50 phrase fuzzy ngram+fuzzy ngram+embedding:0.75 ngram+embedding:0.65 ngram+fuzzy+embedding:0.65"
 METRICS = ["recall@5", "recall@10"]
 FLOORS = (0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75)
@@ -39,6 +39,7 @@ def compare(
     dataset: Dataset = "bundled",
     path: Folder = None,
     setting: Text = None,
+    split: Text = None,
     graph: Annotated[str, typer.Option()] = "mentions",
     strategies: Annotated[str, typer.Option(help="Separated by commas.")] = STRATEGIES,
     linkers: Annotated[str, typer.Option(help="Separated by spaces.")] = LINKERS,
@@ -46,7 +47,7 @@ def compare(
     out: Out = None,
 ) -> None:
     """One row a strategy and linker, after one of dense retrieval."""
-    data = kg2rag.load(dataset, path=path, setting=setting)
+    data = kg2rag.load(dataset, path=path, setting=setting, split=split)
     kb = kg2rag.KnowledgeBase.build(data.corpus, graph, embedder=embedder_named(DEFAULT_MODEL, dtype=dtype))
     about = {name: _about(kb, data, linking.named(name, kb).link_batch(data.queries)) for name in linkers.split()}
     rows = [("dense", "", systems.build("dense", kb))]

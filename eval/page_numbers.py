@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import inspect
 
-import page_processors  # noqa: F401  its functions enter QUERIES
+import page_designs  # noqa: F401  its functions enter QUERIES
+import page_processors  # noqa: F401
 import page_records  # noqa: F401
 import page_scores  # noqa: F401
 from page_data import Results, UnknownError, known

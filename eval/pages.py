@@ -19,6 +19,7 @@ from typing import Any
 
 import internet_scale
 import ledger_pages
+import page_designs
 import page_processors
 import page_tables
 import pandas as pd
@@ -113,6 +114,12 @@ def tables(results: Results) -> dict[str, Table]:
         "torture_before": lambda _: page_tables.torture_before(results),
         "long_queries": lambda _: page_tables.long_queries(results),
         "weights": lambda side: page_tables.weights(results, side),
+        "code": lambda name: page_designs.code(results, name),
+        "code_kinds": lambda name: page_designs.code_kinds(results, name),
+        "linkers": lambda name: page_designs.linkers(results, name),
+        "parameters": lambda _: page_designs.parameters(results, ""),
+        "designs": lambda _: page_designs.designs(results, ""),
+        "before": lambda _: page_designs.before(results, ""),
     }
 
 

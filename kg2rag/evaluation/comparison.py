@@ -226,7 +226,9 @@ class Comparison(report.Tabular):
             raise ValueError(f"System {a!r} cannot differ from itself. Name two of: {', '.join(self.systems)}.")
         rankings = {name: self.rankings[_known("system", name, self.systems)] for name in (a, b)}
         data = self._inputs_of(a)[1] if data is None else data
-        return diagnosis.compare_queries(rankings, self.per_query, data, metric=self._metric(metric), limit=limit)
+        metric = self._metric(metric)
+        scale = self.sheet.scale(metric)
+        return diagnosis.compare_queries(rankings, self.per_query, data, metric=metric, limit=limit, scale=scale)
 
     @property
     def _has_placebos(self) -> bool:
@@ -249,6 +251,9 @@ class Comparison(report.Tabular):
     def save(self, directory: Path | str, *, ir_metadata: bool = False) -> Path:
         """Write scores.csv and the other tables, per_query.parquet, TREC runs and qrels, report.html and config.json.
 
+        first_hits.parquet has the first ten hits of each ranking with the beginning of their texts, stages and paths,
+        so that `kg2rag serve` shows them without the data set.
+
         Tables and runs are the same bytes for the same rankings; only config.json and report.html contain timings.
         Of a system with several seeds, the first one's run is written. Runs of systems that an earlier comparison in
         this directory had and this one lacks are removed. With `ir_metadata` each run begins with what it was made
@@ -257,12 +262,12 @@ class Comparison(report.Tabular):
         Returns the path of the report.
         """
         values = {each.name: getattr(self, each.name) for each in fields(self)}
-        qrels = None if self.inputs is None else self.inputs.data.qrels
+        data = None if self.inputs is None else self.inputs.data
         headers = {name: annotated.header(self.config, name) for name in self.systems} if ir_metadata else {}
         with progress_bar(2, "report and files", "step") as bar:
             page = self.to_html()
             bar.update()
-            saved = storage.save(values, Path(directory), page=page, qrels=qrels, headers=headers)
+            saved = storage.save(values, Path(directory), page=page, data=data, headers=headers)
             bar.update()
         return saved
 

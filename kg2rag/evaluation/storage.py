@@ -1,5 +1,7 @@
 """The values of a comparison <-> a directory: tables as csv, scores as Parquet, runs as TREC files, a page, and JSON.
 
+What `first_hits` keeps beside them is for whoever shows the folder; `load` leaves it unread.
+
 Each file is replaced atomically, config.json last: where config.json exists, everything is there. It has the checksums
 of the files and its own, so that what was damaged, or is of another comparison, is never read. Until then
 unfinished.json lists the runs that an interrupted save may have left, so that the next one removes them.
@@ -17,11 +19,12 @@ from typing import Any
 import pandas as pd
 
 from kg2rag.compute import remove_leftovers, write
-from kg2rag.evaluation import kept
+from kg2rag.evaluation import first_hits, kept
 from kg2rag.evaluation.score_table import COUNTS, TESTS
 from kg2rag.retrievers.adapters import trec
 from kg2rag.text.cells import csv_of, frame_of_csv
 from kg2rag.text.records import DataError, read_json, sha256
+from kg2rag.types import QADataset
 
 _TABLES = {"curve": "k", "token_curve": "tokens", "sizes": None, "per_seed": None}
 """Attributes of `Comparison` that are a csv each, and the name of their index; `per_seed` may be None."""
@@ -68,14 +71,14 @@ def save(
     directory: Path,
     *,
     page: str,
-    qrels: Mapping[str, Mapping[str, int]] | None,
+    data: QADataset | None,
     headers: Mapping[str, str],
 ) -> Path:
-    """Write the attributes of a comparison, its page, its gold and the headers of its runs; return the page's path."""
+    """Write the attributes of a comparison, its page, what `data` adds and the headers of its runs; the page's path."""
     require_place(directory)
     (directory / "runs").mkdir(exist_ok=True)
     _remove_former(directory, values["rankings"])
-    files = dict(_files(values, page, qrels, headers))
+    files = dict(_files(values, page, data, headers))
     for name, content in files.items():
         write(directory / name, content)
     about = json.loads(json.dumps(dict(values["config"]), default=str))
@@ -87,7 +90,7 @@ def save(
 
 
 def _files(
-    values: Mapping[str, Any], page: str, qrels: Mapping[str, Mapping[str, int]] | None, headers: Mapping[str, str]
+    values: Mapping[str, Any], page: str, data: QADataset | None, headers: Mapping[str, str]
 ) -> Iterator[tuple[str, bytes]]:
     """The names of the files and what is in them."""
     yield "scores.csv", _csv(values["scores"], index=False)
@@ -99,8 +102,9 @@ def _files(
     yield "per_query.parquet", parquet.getvalue()
     for name, rankings in values["rankings"].items():
         yield f"runs/{name}.trec", trec.dump(rankings, name, headers.get(name, "")).encode()
-    if qrels is not None:
-        yield "qrels.trec", trec.dump_qrels(qrels).encode()
+    if data is not None:
+        yield "qrels.trec", trec.dump_qrels(data.qrels).encode()
+        yield first_hits.FILE, first_hits.dump(values["rankings"], data)
     yield "report.html", page.encode()
 
 
@@ -108,12 +112,13 @@ def load(directory: Path) -> dict[str, Any]:
     """The attributes of the comparison that `save`, or from it eval/keep.py, wrote."""
     if not (directory / "config.json").is_file():
         raise FileNotFoundError(f"{directory} has no finished comparison: config.json is missing.")
+    config = configuration(directory)
     if kept.is_kept(directory):
-        config, per_query = kept.configuration(directory), kept.per_query(directory)
+        per_query = kept.per_query(directory)
         queries = list(dict.fromkeys(per_query["query_id"]))
         rankings = kept.rankings(directory, config["systems"], queries)
     else:
-        config, per_query = _checked(directory), pd.read_parquet(directory / "per_query.parquet")
+        per_query = pd.read_parquet(directory / "per_query.parquet")
         queries = list(dict.fromkeys(per_query["query_id"]))
         runs = {name: trec.load(directory / "runs" / f"{name}.trec") for name in config["systems"]}
         rankings = {name: trec.as_rankings(run, queries) for name, run in runs.items()}
@@ -136,6 +141,14 @@ def load(directory: Path) -> dict[str, Any]:
         **_NO_TABLES,
         **{name: _table(directory / f"{name}.csv", index) for name, index in present.items()},
     }
+
+
+def configuration(directory: Path) -> Mapping[str, Any]:
+    """What the numbers of a saved comparison depend on, once all its files were found to be as they were saved.
+
+    DataError names a file that is not; a kept comparison has no checksums, and only its configuration is looked at.
+    """
+    return kept.configuration(directory) if kept.is_kept(directory) else _checked(directory)
 
 
 def _checked(directory: Path) -> dict[str, Any]:
@@ -189,7 +202,7 @@ def _remove_former(directory: Path, systems: Iterable[str]) -> None:
     config.unlink(missing_ok=True)
     for name in sorted(former - set(systems)):
         (directory / "runs" / f"{Path(name).name}.trec").unlink(missing_ok=True)
-    for name in ("qrels.trec", *(f"{table}.csv" for table in _TABLES)):
+    for name in ("qrels.trec", first_hits.FILE, *(f"{table}.csv" for table in _TABLES)):
         (directory / name).unlink(missing_ok=True)
 
 

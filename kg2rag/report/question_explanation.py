@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -15,6 +15,7 @@ from rich.rule import Rule
 from rich.text import Text
 
 from kg2rag.report.page import HtmlPage
+from kg2rag.report.path_graph import path_graph
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.text.shown import console as console_of
 from kg2rag.text.templates import render
@@ -44,9 +45,13 @@ class QuestionExplanation(HtmlPage):
         known = {"id": self.id, "answer": " / ".join(self.answers), "gold": ", ".join(self.gold)}
         return {name: value for name, value in known.items() if value}
 
-    def html(self, *, alone: bool) -> str:
-        """The page or fragment, from its template."""
-        return render("explained.html.j2", alone=alone, explained=self)
+    def html(self, *, alone: bool, styled: bool = True) -> str:
+        """The page or fragment, from its template; without styles on a page that brings them, `explained.css`."""
+        columns = [
+            (name, explanation.title, path_graph(explanation), replace(explanation, title="").html(styled=styled))
+            for name, explanation in self.explanations.items()
+        ]
+        return render("explained.html.j2", alone=alone, styled=styled, explained=self, columns=columns)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         yield Text(self.question, style="bold")
@@ -138,13 +143,14 @@ def _shape(word: str) -> str:
 
 def excerpts(ranking: Ranking, data: QADataset, hits: int) -> dict[str, str]:
     """Id of each of the first hits -> title and beginning of the passage."""
-    texts = {}
-    for id_ in ranking.passage_ids[:hits]:  # by id: the rows of a loaded ranking are positions in its own ids
-        passage = data.corpus[data.corpus.row(id_)]
-        words = passage.text if len(passage.text) <= EXCERPT else f"{passage.text[: EXCERPT - 1]}…"
-        title = f"{passage.title}: " if passage.title and passage.title != passage.id else ""
-        texts[passage.id] = f"{title}{words}"
-    return texts
+    return {id_: excerpt(id_, data) for id_ in ranking.passage_ids[:hits]}
+
+
+def excerpt(id_: str, data: QADataset, letters: int = EXCERPT) -> str:
+    """Title and beginning of a passage, of at most so many letters beside the title."""
+    passage = data.corpus[data.corpus.row(id_)]  # by id: the rows of a loaded ranking are positions in its own ids
+    words = passage.text if len(passage.text) <= letters else f"{passage.text[: letters - 1]}…"
+    return f"{passage.title}: {words}" if passage.title and passage.title != passage.id else words
 
 
 def check_same_questions(rankings: Mapping[str, Sequence[Ranking]], data: QADataset) -> None:

@@ -107,9 +107,13 @@ class Explanation:
         inner = (FORMULA, SOURCE, *INNER)
         return {name: _readable(value) for name, value in self.ranking.metadata.items() if name not in inner}
 
+    def html(self, *, styled: bool) -> str:
+        """A fragment; without its styles on a page that brings them, `explanation.css` of the templates."""
+        told = {"title": self.title, "rows": self._rows(), "missed": self.missed(), "notes": self.notes()}
+        return render("explanation.html.j2", styled=styled, **told)
+
     def _repr_html_(self) -> str:
-        rows = self._rows()
-        return render("explanation.html.j2", title=self.title, rows=rows, missed=self.missed(), notes=self.notes())
+        return self.html(styled=True)
 
     def _rows(self) -> list[dict[str, Any]]:
         """What both displays show of each hit."""

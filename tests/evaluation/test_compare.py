@@ -351,7 +351,7 @@ def test_saving_leaves_nothing_but_its_files(result, tmp_path):
     result.save(tmp_path)
     files = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file())
     runs = ["runs/better.trec", "runs/dense.trec", "runs/worse.trec"]
-    tables = ["curve.csv", "scores.csv", "sizes.csv", "token_curve.csv"]
+    tables = ["curve.csv", "first_hits.parquet", "scores.csv", "sizes.csv", "token_curve.csv"]
     assert files == sorted(["config.json", "per_query.parquet", "qrels.trec", "report.html", *runs, *tables])
 
 
@@ -367,6 +367,7 @@ def test_saving_a_loaded_comparison_leaves_no_gold_of_another(result, tmp_path):
     result.save(tmp_path / "second")
     Comparison.load(tmp_path / "first").save(tmp_path / "second")
     assert not (tmp_path / "second" / "qrels.trec").exists()  # a loaded comparison holds no gold
+    assert not (tmp_path / "second" / "first_hits.parquet").exists()  # nor texts
 
 
 def test_an_unfinished_directory_is_no_comparison(result, tmp_path):

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import StringIO
 from pathlib import Path
 
 import networkx as nx
 import numpy as np
 import pytest
+from attacks import Visited, browser, dom, visited
 
 import kg2rag
 from kg2rag.evaluation.comparison import Comparison
@@ -23,58 +20,16 @@ from kg2rag.text import templates
 from kg2rag.text.shown import console as console_of
 from kg2rag.types import Corpus, Passage, QADataset, Question, Ranking, Triple, rank
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed (apt-get install chromium)")
-RUN = "document.documentElement.setAttribute('data-attacked','yes')"
-ATTACKS = (
-    "<script>{run};fetch('{url}/script')</script>",
-    "</script></style></title></svg><script>{run};fetch('{url}/closed')</script>",
-    "<img src='{url}/image' onerror=\"{run};fetch('{url}/error')\">",
-    '"><svg onload="{run};fetch(\'{url}/svg\')">',
-    "<a href=\"javascript:{run}\">x</a><iframe src='{url}/frame'></iframe>",
-    "<link rel=stylesheet href='{url}/css'><style>@import url({url}/import);</style>",
-    "<meta http-equiv=refresh content='0;url={url}/refresh'>",
-    "]]><script>{run}</script><!--",
-    "{{{{ 7 * 7 }}}}{{% raw %}}&lt;script&gt;",
-    "$\\frac{{1}}{{0}}$ and $",
-    "[/INST] [bold]",
-)
-
-
-class Visited(ThreadingHTTPServer):
-    """A server that notes what it is asked for."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Noting)
-        self.paths: list[str] = []
-        self.url = f"http://127.0.0.1:{self.server_address[1]}"
-
-
-class _Noting(BaseHTTPRequestHandler):
-    server: Visited
-
-    def do_GET(self) -> None:
-        self.server.paths.append(self.path)
-        self.send_response(204)
-        self.end_headers()
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Keep quiet."""
-
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Visited]:
-    with Visited() as running:
-        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
+    with visited() as running:
         yield running
-        running.shutdown()
-        thread.join()
 
 
 @pytest.fixture(scope="module")
 def attacks(server: Visited) -> list[str]:
-    return [attack.format(run=RUN, url=server.url) for attack in ATTACKS]
+    return server.attacks()
 
 
 @pytest.fixture(scope="module")
@@ -149,11 +104,7 @@ def opened(page: str, folder: Path) -> str:
     """The document after Chromium has loaded a page and let its scripts run."""
     file = folder / "page.html"
     file.write_text(page, encoding="utf-8", errors="replace")
-    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
-    flags += ["--disable-background-networking", "--disable-component-update", f"--user-data-dir={folder / 'profile'}"]
-    command = [str(CHROMIUM), *flags, "--virtual-time-budget=2000", "--dump-dom", file.as_uri()]
-    done = subprocess.run(command, capture_output=True, check=True, timeout=1800)  # a guard
-    return done.stdout.decode("utf-8", "replace")
+    return dom(file.as_uri(), folder)
 
 
 @browser
@@ -186,7 +137,9 @@ def test_the_policy_alone_stops_what_would_not_be_escaped(server: Visited, attac
 
 def test_every_page_has_the_policy_before_anything_that_it_governs() -> None:
     folder = Path(templates.__file__).parent
-    pages = [file.read_text() for file in folder.glob("*.j2") if "<!doctype" in file.read_text()]
+    # Those that are served have a stricter one, in a header: tests/serving.
+    own = [file.read_text() for file in folder.glob("*.j2") if not file.name.startswith("served_")]
+    pages = [text for text in own if "<!doctype" in text]
     assert len(pages) >= 4
     for page in pages:
         head = page[page.index("<head>") :]

@@ -16,8 +16,8 @@ import pytest
 
 import kg2rag
 from kg2rag.evaluation.comparison import Comparison
+from kg2rag.report.listing import PAGE
 from kg2rag.report.widgets import browse
-from kg2rag.report.widgets.questions import PAGE
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.types import Corpus, Passage, QADataset, Query, Question, Ranking, Triple, rank
 
@@ -110,8 +110,8 @@ def test_questions_stand_in_the_order_chosen(result, order, expected):
 
 def test_a_line_tells_difference_scores_type_and_question(result):
     lines = {id_: line for line, id_ in browse(result).panel.list.options}
-    assert lines["q1"].split(maxsplit=5) == ["-0.50", "1.00", "→", "0.50", "bridge", "Who wrote it?"]
-    assert lines["q2"].startswith("=0.00")
+    assert lines["q1"].split(maxsplit=5) == ["−50.0", "100.0", "→", "50.0", "bridge", "Who wrote it?"]
+    assert lines["q2"].split()[:4] == ["=", "0.0", "→", "0.0"]
 
 
 @pytest.mark.parametrize(("words", "expected"), [("who IT", "q3 q1"), ("Q4", "q4"), ("wrote painted", "")])
@@ -135,6 +135,25 @@ def test_questions_without_a_type_are_of_an_unknown_one():
     assert listed(panel) == ["q5", "q6"]
 
 
+@pytest.mark.parametrize(
+    ("ahead", "expected"),
+    [("right", "q3 q4"), ("left", "q1"), ("neither", "q2"), ("either", "q3 q1 q4"), ("", "q3 q1 q4 q2")],
+)
+def test_questions_on_which_one_system_beats_the_other_are_listed(result, ahead, expected):
+    panel = browse(result).panel
+    panel.ahead.value = ahead
+    assert listed(panel) == expected.split()
+
+
+def test_questions_of_a_number_of_hops_are_listed(few):
+    hops = (2, 10, 2, None)
+    questions = tuple(replace(one, hops=n) for one, n in zip(few.questions, hops, strict=True))
+    panel = browse(compared(replace(few, questions=questions))).panel
+    assert [value for _, value in panel.hops.options] == ["", "2", "10", "unknown"]
+    panel.hops.value = "2"
+    assert listed(panel) == ["q3", "q1"]
+
+
 def test_the_question_clicked_is_explained(result):
     panel = browse(result).panel
     assert "Who painted it?" in text(panel.shown.value)
@@ -145,8 +164,8 @@ def test_the_question_clicked_is_explained(result):
 
 def test_both_systems_stand_with_their_scores_on_the_question(result):
     shown = text(browse(result).panel.shown.value)
-    assert "a mrr@5 0, recall@2 0" in shown
-    assert "b mrr@5 1, recall@2 1" in shown
+    assert "a mrr@5 0.0, recall@2 0.0" in shown
+    assert "b mrr@5 100.0, recall@2 100.0" in shown
 
 
 def test_gold_is_marked_and_gold_beyond_the_hits_shown_is_named_with_its_rank(result):
@@ -177,7 +196,7 @@ def test_another_system_keeps_the_question_and_changes_what_is_shown(result):
     panel.list.value = "q1"
     panel.left.value = "c"
     assert panel.question == "q1"
-    assert "c mrr@5 0" in text(panel.shown.value)
+    assert "c mrr@5 0.0" in text(panel.shown.value)
     assert "a mrr@5" not in text(panel.shown.value)
 
 
@@ -250,7 +269,7 @@ def test_where_no_widget_can_be_shown_the_first_state_stands_as_html(result):
     assert "application/vnd.jupyter.widget-view+json" in bundle
     shown = text(bundle["text/html"])
     assert "the 4 of 4 questions on which they lie furthest apart" in shown
-    assert "+1.00 0.00 1.00 comparison Who painted it?" in shown
+    assert "+100.0 0.0 100.0 comparison Who painted it?" in shown
     assert "p0 told ◆ gold" in shown
 
 
@@ -268,7 +287,7 @@ def test_a_loaded_comparison_shows_its_own_passages_and_says_what_it_lacks(resul
     browser = browse(Comparison.load(result.save(tmp_path).parent), few)
     browser.panel.list.value = "q2"
     assert "p7 Text 7" in text(browser.panel.shown.value)
-    for told in (browser.to_html(), browser.panel.box.children[2].value):
+    for told in (browser.to_html(), browser.panel.box.children[3].value):
         assert "Loaded from files: rankings have ids and scores alone" in told
 
 

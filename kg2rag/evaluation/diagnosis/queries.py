@@ -27,6 +27,7 @@ class QueryComparison(HtmlPage):
         (first minus second). Questions with equal scores are left out.
     explanations : question id -> one explanation per system, in which gold passages are marked.
     gold : question id -> its gold ids.
+    scale : by which scores are multiplied where they are shown, 100 for per cent; `frame` has them as they are.
     """
 
     systems: tuple[str, str]
@@ -35,6 +36,7 @@ class QueryComparison(HtmlPage):
     explanations: Mapping[str, tuple[Explanation, ...]]
     gold: Mapping[str, Sequence[str]]
     data: str = ""
+    scale: float = 1.0
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -47,7 +49,7 @@ class QueryComparison(HtmlPage):
             {
                 "question": row["question"],
                 "type": row["type"],
-                "scores": [f"{row[name]:.3g}" for name in self.systems],
+                "scores": [self._shown(row[name]) for name in self.systems],
                 "gold": self.gold[row["query_id"]],
                 # An explanation escapes its own texts.
                 "explained": [Markup(each._repr_html_()) for each in self.explanations[row["query_id"]]],  # noqa: S704
@@ -65,13 +67,17 @@ class QueryComparison(HtmlPage):
             differences=differences,
         )
 
+    def _shown(self, score: float) -> str:
+        """A score as the tables print it: one decimal in per cent, two elsewhere."""
+        return f"{score * self.scale:.{1 if self.scale == 100 else 2}f}"
+
     def __repr__(self) -> str:
         return f"{' and '.join(self.systems)} differ most by {self.metric}\n{self.frame.to_string(index=False)}"
 
     def __rich__(self) -> Group:
         lines: list[object] = []
         for row in self.frame.to_dict("records"):
-            scores = ", ".join(f"{name} {row[name]:.3g}" for name in self.systems)
+            scores = ", ".join(f"{name} {self._shown(row[name])}" for name in self.systems)
             lines.append(Rule(style="dim"))
             lines.append(Text.assemble((str(row["question"]), "bold"), f"\n{self.metric}: {scores}"))
             lines.append(Text(f"gold: {', '.join(self.gold[row['query_id']])}", style="green"))
@@ -88,6 +94,7 @@ def compare_queries(
     metric: str,
     limit: int = 10,
     hits: int = 5,
+    scale: float = 1.0,
 ) -> QueryComparison:
     """The questions on which two systems differ most; `Comparison.compare_queries` calls it.
 
@@ -97,6 +104,7 @@ def compare_queries(
     per_query : columns query_id, system and the metric.
     limit : questions, at most. hits : shown of each ranking.
     data : the data set that was compared on: its gold, titles and texts are shown.
+    scale : 100 where scores are to be shown in per cent, as the tables have them.
 
     Raises
     ------
@@ -118,7 +126,7 @@ def compare_queries(
     rows = [(id_, q.type, q.text, wide[a][id_], wide[b][id_], difference[id_]) for id_, q in shown.items()]
     gold = {id_: tuple(question.gold) for id_, question in shown.items()}
     frame = pd.DataFrame(rows, columns=["query_id", "type", "question", a, b, "difference"])
-    return QueryComparison((a, b), metric, frame, explanations, gold, data.name)
+    return QueryComparison((a, b), metric, frame, explanations, gold, data.name, scale)
 
 
 def _explained(ranking: Ranking, question: Question, data: QADataset, hits: int, name: str) -> Explanation:

@@ -6,8 +6,9 @@ it; `verify` repeats a comparison under other hash seeds and thread counts, `acr
 
 from kg2rag.experiments.reproduction.instruction_sets import Across, across
 from kg2rag.experiments.reproduction.ledger import Ledger
+from kg2rag.experiments.reproduction.linked import LinkedRows, linked
 from kg2rag.experiments.reproduction.runs import reproduce
 from kg2rag.experiments.reproduction.tables import Reproduction
 from kg2rag.experiments.reproduction.verification import Verification, verify
 
-__all__ = ["Across", "Ledger", "Reproduction", "Verification", "across", "reproduce", "verify"]
+__all__ = ["Across", "Ledger", "LinkedRows", "Reproduction", "Verification", "across", "linked", "reproduce", "verify"]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from kg2rag.report.widgets.questions import Board, Choice, Compared
+from kg2rag.report.listing import Choice, Compared, first_choice
+from kg2rag.report.widgets.questions import Board
 from kg2rag.text.templates import render
 from kg2rag.types import QADataset
 
@@ -49,10 +51,17 @@ class Browser:
             "browse.html.j2",
             choice=self.first,
             total=len(questions),
-            rows=questions.head(LISTED).to_dict("records"),
+            rows=[self._row(row) for row in questions.head(LISTED).to_dict("records")],
             explained=self.board.explained(self.first, questions.index[0]),
             caveat=self.board.caveat(),
         )
+
+    def _row(self, row: Mapping[Hashable, Any]) -> dict[str, str]:
+        """A question of the list, its scores as the tables print them."""
+        metric = self.first.metric
+        scores = {name: self.board.score(metric, row[name]) for name in ("left", "right")}
+        difference = self.board.difference(metric, row["difference"])
+        return {"type": row["type"], "question": row["question"], "difference": difference, **scores}
 
     def _repr_html_(self) -> str:
         return self.to_html()
@@ -106,8 +115,8 @@ def browse(
     if hits < 1:
         raise ValueError(f"hits must be at least 1, not {hits}.")
     metric = _known("metric", metric or result.metrics[0], result.metrics)
-    best = result.to_frame()[metric].drop(result.baseline)
-    left, right = systems or (result.baseline, str(best.idxmax()))
+    first = first_choice(result, metric)
+    left, right = systems or (first.left, first.right)
     for name in (left, right):
         _known("system", name, result.systems)
     if left == right:

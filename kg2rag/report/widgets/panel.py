@@ -12,7 +12,8 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from kg2rag.report.widgets.questions import ORDERS, PAGE, Board, Choice
+from kg2rag.report.listing import AHEAD, ORDERS, PAGE, Choice
+from kg2rag.report.widgets.questions import Board
 
 HITS = (3, 5, 10, 20, 50)
 _WIDE = 160  # characters of a question in the list
@@ -37,12 +38,14 @@ class Panel:
         self._drawing = False
         now, names = self.choice, self.board.result.systems
         total = len(self.board.data)
-        kinds = [(f"all types ({total})", ""), *((f"{kind} ({n})", kind) for kind, n in self.board.kinds().items())]
+        kinds, hops = _counted("all types", total, self.board.kinds()), _counted("any hops", total, self.board.hops())
         self.left = _dropdown("left", names, now.left)
         self.right = _dropdown("right", names, now.right)
         self.metric = _dropdown("metric", self.board.result.metrics, now.metric)
         self.order = _dropdown("order", ORDERS, now.order)
         self.kind = _dropdown("type", kinds, now.kind)
+        self.hops = _dropdown("hops", hops, now.hops)
+        self.ahead = _dropdown("ahead", [(name or "any", name) for name in AHEAD], now.ahead)
         self.hits = _dropdown("hits", sorted({*HITS, now.hits}), now.hits)
         self.words = widgets.Text(
             description="search", placeholder="words, or an id", style=_NAMED, layout={"width": "20em"}
@@ -52,13 +55,17 @@ class Panel:
         self.forth = widgets.Button(description="next ›", layout={"width": "8em"})
         self.place = widgets.Label()
         self.shown = widgets.HTML(layout={"width": "100%"})
-        rows = ((self.left, self.right, self.metric), (self.order, self.kind, self.hits, self.words))
+        rows = (
+            (self.left, self.right, self.metric),
+            (self.order, self.ahead, self.hits),
+            (self.kind, self.hops, self.words),
+        )
         bars = [widgets.HBox(row, layout={"flex_flow": "row wrap"}) for row in rows]
         caveat = [widgets.Label(self.board.caveat())] if self.board.caveat() else []
         turn = widgets.HBox((self.back, self.forth, self.place))
         self.box = widgets.VBox((*bars, *caveat, self.list, turn, self.shown))
         self.box.add_class("kg2rag-browse")
-        for name in ("metric", "order", "kind", "words", "hits", "left", "right"):
+        for name in ("metric", "order", "ahead", "kind", "hops", "words", "hits", "left", "right"):
             getattr(self, name).observe(partial(self._set, name), "value")
         self.list.observe(lambda change: self._pick(change["new"]), "value")
         self.back.on_click(lambda _: self._turn(-1))
@@ -102,7 +109,7 @@ class Panel:
         try:
             self.left.value, self.right.value = self.choice.left, self.choice.right
             self.list.options = [
-                (_line(row), id_) for id_, row in zip(page.index, page.to_dict("records"), strict=True)
+                (self._line(row), id_) for id_, row in zip(page.index, page.to_dict("records"), strict=True)
             ]
             self.list.value = self.question or None
         finally:
@@ -119,16 +126,22 @@ class Panel:
         # Widgets set lines 28 pixels apart, which suits buttons, not text.
         self.shown.value = f'<div style="line-height: 1.45">{html}</div>'
 
+    def _line(self, row: Mapping[Hashable, Any]) -> str:
+        """A question in the list; the scores in the unit of the tables."""
+        text = " ".join(str(row["question"]).split())
+        cut = text if len(text) <= _WIDE else f"{text[: _WIDE - 1]}…"
+        left, right = (self.board.score(self.choice.metric, row[name]) for name in ("left", "right"))
+        lead = self.board.difference(self.choice.metric, row["difference"])
+        return f"{lead}   {left} → {right}   {row['type']}   {cut}"
+
+
+def _counted(every: str, total: int, counts: Mapping[str, int]) -> list[tuple[str, str]]:
+    """Options that say how many questions each takes; the first takes all."""
+    return [(f"{every} ({total})", ""), *((f"{name} ({n})", name) for name, n in counts.items())]
+
 
 def _dropdown(name: str, options: Any, value: Any) -> widgets.Dropdown:
     return widgets.Dropdown(options=options, value=value, description=name, style=_NAMED, layout={"width": "20em"})
-
-
-def _line(row: Mapping[Hashable, Any]) -> str:
-    text = " ".join(str(row["question"]).split())
-    cut = text if len(text) <= _WIDE else f"{text[: _WIDE - 1]}…"
-    lead = f"{row['difference']:+.2f}" if row["difference"] else "=0.00"
-    return f"{lead}   {row['left']:.2f} → {row['right']:.2f}   {row['type']}   {cut}"
 
 
 def _place(start: int, shown: int, found: int, total: int) -> str:

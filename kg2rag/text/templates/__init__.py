@@ -18,6 +18,13 @@ def render(template: str, **content: object) -> str:
     return _environment().get_template(template).render(**content)
 
 
+def source(name: str) -> str:
+    """The text of a file of this folder, such as a style sheet, as it is."""
+    from importlib.resources import files
+
+    return files("kg2rag.text.templates").joinpath(name).read_text(encoding="utf-8")
+
+
 @cache
 def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
