@@ -7,7 +7,7 @@ import json
 import pandas as pd
 from page_data import Results, UnknownError, known
 from page_tables import markdown
-from page_values import Number, between, counted, listed, percent, query, sets
+from page_values import Number, between, counted, listed, percent, points, query, sets
 
 RECALL = "recall@5"
 DEEPER = "recall@10"  # what vector_first can change: its first hits are those of dense
@@ -106,12 +106,19 @@ def designs(results: Results, _: str) -> str:
             _written(row["parameters"]),
             row["set"],
             *(percent(row[f"{metric} {when}"]).text for metric in (RECALL, DEEPER) for when in ("before", "after")),
-            "" if pd.isna(row["p"]) else f"{row['p']:.3f}".lstrip("0"),
+            _tested(row),
         ]
         for _, row in results.table("designs").iterrows()
     ]
     head = ["design", "best on training questions", "set", RECALL, "then", DEEPER, "then", "p"]
     return markdown(head, rows, words=3)
+
+
+def _tested(row: pd.Series) -> str:
+    """The p-value of a setting on a judged set; nothing where it was chosen, or where it is the defaults."""
+    if pd.isna(row["p"]) or row["parameters"] == "{}":
+        return ""
+    return "< .001" if row["p"] < 0.001 else f"{row['p']:.3f}".lstrip("0")
 
 
 def _written(parameters: str) -> str:
@@ -172,3 +179,11 @@ def coded(results: Results, name: str, key: str) -> Number:
     about = json.loads((results.root / "results" / "code_graph.json").read_text(encoding="utf-8"))
     part = about[known("set of code_graph.json", name, about)]
     return counted(part[known("number of code_graph.json", key, ("passages", "questions", "entities", "triples"))])
+
+
+@query
+def gained(results: Results, system: str, metric: str) -> Number:
+    """By how many points a design's best setting is above its defaults on the judged sets, from least to most."""
+    rows = results.rows("designs", {"system": system})
+    rows = rows[~rows["set"].str.startswith("train-")]
+    return between([points(row[f"{metric} after"] - row[f"{metric} before"]) for _, row in rows.iterrows()])

@@ -1,4 +1,4 @@
-"""The tables of `eval/kinds.py`, `query_kinds.py`, `reach.py` and `weights.py` -> tables of Markdown."""
+"""The tables of `eval/kinds.py`, `newcomer.py`, `query_kinds.py`, `reach.py` and `weights.py` -> tables of Markdown."""
 
 from __future__ import annotations
 
@@ -148,6 +148,13 @@ def long_queries(results: Results) -> str:
     wide = frame.pivot_table(index="system", columns="set", values=lengths)[shown]
     rows = [[f"`{system}`", *(f"{value:,.0f}" for value in row)] for system, row in wide.iterrows()]
     return markdown(["system", *(f"{name}, {int(length.split()[0]):,}" for length, name in shown)], rows, words=1)
+
+
+def newcomer(results: Results) -> str:
+    """One row a step of `eval/newcomer.py`: the command, its seconds, and the load of the minute before."""
+    walk = results.table("newcomer")
+    rows = [[row.step, f"`{row.command}`", f"{row.seconds:,.0f}", f"{row.load:.1f}"] for row in walk.itertuples()]
+    return markdown(["step", "command", "seconds", f"load of {walk['cores'].max()} cores"], rows, words=2)
 
 
 def gains(folder: Path) -> str:

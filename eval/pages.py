@@ -50,7 +50,7 @@ PUBLISHED = (
     ("proprag", "PropRAG"),
 )
 OURS = ("dense", "mention_ppr", "mention_chains")
-READ = ("README.md", "docs/results.md", "docs/scale.md")  # where no number may be typed
+READ = ("README.md", "docs/newcomer.md", "docs/results.md", "docs/scale.md")  # where no number may be typed
 FILLED = ("docs/decisions.md", "docs/trust.md", "notebooks/*.ipynb")
 BASELINE = "dense"
 
@@ -106,6 +106,7 @@ def tables(results: Results) -> dict[str, Table]:
         "forecast": lambda name: forecasts[known("forecast", name, forecasts)]() + "\n",
         "kinds": lambda _: page_tables.kinds(results),
         "query_kinds": lambda _: page_tables.query_kinds(results),
+        "newcomer": lambda _: page_tables.newcomer(results),
         "reach": lambda _: page_tables.reach(results),
         "ledger": ledger_pages.table,
         "remade": lambda _: page_processors.remade_table(results),

@@ -63,7 +63,7 @@ def copy_linked(folder: Path) -> Path:
 def files() -> Iterator[tuple[Path, Path]]:
     """The files that are taken as they are, each with the folder that its place is relative to."""
     yield from ((ROOT, ROOT / name) for name in PAGES)
-    yield from ((SITE, file) for pattern in ("*.md", "*.svg") for file in SITE.glob(pattern))
+    yield from ((SITE, file) for pattern in ("*.md", "*.svg", "*.png") for file in SITE.glob(pattern))
     for folder, patterns in FOLDERS.items():
         yield from ((ROOT, file) for pattern in patterns for file in (ROOT / folder).glob(pattern))
 

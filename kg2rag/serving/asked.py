@@ -38,7 +38,8 @@ def choice_of(opened: OpenComparison, asked: Mapping[str, str]) -> Choice:
     """The systems, the metric, order and filters; the usual ones where the address names none."""
     result, listing = opened.result, opened.listing
     metric = one_of("metric", asked.get("metric") or result.metrics[0], result.metrics)
-    usual = first_choice(result, metric)
+    both = asked.get("left") and asked.get("right")  # as in every link of ours: the means are then not needed
+    usual = Choice(asked["left"], asked["right"], metric) if both else first_choice(result, metric)
     orders: Any = one_of("order", asked.get("order") or usual.order, ORDERS)
     ahead: Any = one_of("ahead", asked.get("ahead", ""), AHEAD)
     return Choice(

@@ -19,6 +19,7 @@ from kg2rag.compute.store import DamagedEntryWarning
 from kg2rag.datasets import from_frames, load
 from kg2rag.evaluation import Comparison
 from kg2rag.evaluation.exports import qrels_frame
+from kg2rag.evaluation.first_hits import FILE, FirstHits
 from kg2rag.experiments.reproduction.ledger import Ledger
 from kg2rag.experiments.sweep import read_sweep
 from kg2rag.experiments.sweep.results import SweepResult
@@ -193,6 +194,7 @@ FORMATS: Mapping[str, Format] = {
         ("scores.csv", "curve.csv", "token_curve.csv", "sizes.csv", "per_query.parquet", "runs/dense.trec"),
         signs=True,
     ),
+    "first hits": Format(seeds.first_hits, lambda folder: FirstHits.load(folder / FILE).table.to_pylist()),
     "sweep results": Format(seeds.sweep_results, _sweep_results),
     "sweep to resume": Format(seeds.sweep_parts, _resumed),
     "store": Format(seeds.store, _store, exact=True),
