@@ -126,6 +126,30 @@ def torture(results: Results) -> str:
     return markdown(["promise", "attack", "command", "cases", "right", "clear", "neither"], rows, words=3)
 
 
+def torture_before(results: Results) -> str:
+    """One row an attack: how often it ended wrongly when it was first tried, and now."""
+    frame = results.table("torture")
+    rows = []
+    for before in results.table("torture_before").fillna("").to_dict("records"):
+        now = frame[
+            (frame["attack"] == before["attack"]) & frame["of"].isin([before["of"]] if before["of"] else frame["of"])
+        ]
+        name = " ".join(filter(None, (f"`{before['attack']}`", before["of"])))
+        then = f"{before['wrong']:,} of {before['cases']:,}"
+        rows.append([name, str(before["what"]), then, f"{now['wrong'].sum():,} of {now['cases'].sum():,}"])
+    return markdown(["attack", "what went wrong", "first", "now"], rows, words=2)
+
+
+def long_queries(results: Results) -> str:
+    """One row a system: CPU milliseconds of its slowest query, by set and length."""
+    frame = results.table("long_queries")
+    sets, lengths = list(dict.fromkeys(frame["set"])), [name for name in frame.columns if name.endswith(" characters")]
+    shown = [(length, name) for name in sets for length in lengths]
+    wide = frame.pivot_table(index="system", columns="set", values=lengths)[shown]
+    rows = [[f"`{system}`", *(f"{value:,.0f}" for value in row)] for system, row in wide.iterrows()]
+    return markdown(["system", *(f"{name}, {int(length.split()[0]):,}" for length, name in shown)], rows, words=1)
+
+
 def newcomer(results: Results) -> str:
     """One row a step of `eval/newcomer.py`: the command, its seconds, and the load of the minute before."""
     walk = results.table("newcomer")

@@ -112,6 +112,8 @@ def tables(results: Results) -> dict[str, Table]:
         "remade": lambda _: page_processors.remade_table(results),
         "across": lambda _: page_processors.across_table(results),
         "torture": lambda _: page_tables.torture(results),
+        "torture_before": lambda _: page_tables.torture_before(results),
+        "long_queries": lambda _: page_tables.long_queries(results),
         "weights": lambda side: page_tables.weights(results, side),
         "code": lambda name: page_designs.code(results, name),
         "code_kinds": lambda name: page_designs.code_kinds(results, name),

@@ -73,5 +73,5 @@ def visited() -> Iterator[Visited]:
 def dom(address: str, folder: Path) -> str:
     """The document after Chromium has loaded an address and let its scripts run."""
     options = [*_FLAGS, f"--user-data-dir={folder / 'profile'}", "--virtual-time-budget=2000", "--dump-dom"]
-    done = subprocess.run([str(CHROMIUM), *options, address], capture_output=True, check=True, timeout=300)  # a guard
+    done = subprocess.run([str(CHROMIUM), *options, address], capture_output=True, check=True, timeout=1800)  # a guard
     return done.stdout.decode("utf-8", "replace")

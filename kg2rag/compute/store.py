@@ -12,6 +12,7 @@ that has opened an entry holds a lock in `.users` until it ends, and what was us
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import math
@@ -64,6 +65,9 @@ def default_root() -> Path:
 def version(library: str) -> str:
     """The installed version of a library, looked up once: its description is a file that is parsed."""
     return metadata.version(library)
+
+
+HELP = "Free space, allow writing, or name another folder by KG2RAG_STORE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +133,17 @@ class Store:
         except FileExistsError:
             if not path.is_dir():  # else another process has built it first
                 raise
+        except OSError as error:
+            if self._concerns(error):
+                where = error.filename or str(self.root)
+                raise OSError(error.errno or errno.ENOSPC, f"{_said(error)}. {HELP}", where) from error
+            raise
+
+    def _concerns(self, error: OSError) -> bool:
+        """Whether an error in a build is of the disk that the store is on, and not of what the build reads."""
+        if error.filename is None:  # numpy gives no number where a file is cut short
+            return type(error) is OSError and error.errno in (None, errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        return str(error.filename).startswith(str(self.root))
 
     def _sound(self, path: Path, then: str) -> bool:
         """Whether an entry is intact; a damaged one is reported and deleted, unless another process has replaced it."""
@@ -229,6 +244,10 @@ class Store:
                         entries, size = entries + 1, size + entry.size
         size += sum(remove_leftovers(folder) for folder in self.root.glob("*/"))
         return entries, size
+
+
+def _said(error: OSError) -> str:
+    return f"The store cannot be written: {error.strerror or error}"
 
 
 def _used_after(path: Path, limit: float) -> bool:

@@ -14,6 +14,7 @@ from functools import wraps
 from typing import Any
 
 from kg2rag.retrievers.display import as_html
+from kg2rag.retrievers.long_queries import noted, noted_traces, shortened
 from kg2rag.types import Query, Ranking, Trace, called, check, require_k
 
 Batch = Callable[[Any, Sequence[Query], int], list[Ranking]]
@@ -30,9 +31,29 @@ def _with_checked_arguments(retrieve_batch: Batch) -> Batch:
             if not isinstance(query, Query):
                 raise TypeError(f"queries[{at}] must be a Query, not {called(query)}: write Query('q{at}', 'Who?').")
         require_k(k)
-        return retrieve_batch(self, queries, k)
+        short = shortened(queries)
+        rankings = retrieve_batch(self, short, k)
+        return rankings if short is queries else noted(queries, rankings)
 
     return checked
+
+
+def _with_short_queries(trace_batch: Callable[..., list[Trace]]) -> Callable[..., list[Trace]]:
+    @wraps(trace_batch)
+    def traced(self: Retriever, queries: Sequence[Query], k: int) -> list[Trace]:
+        short = shortened(queries)
+        traces = trace_batch(self, short, k)
+        return traces if short is queries else noted_traces(queries, traces)
+
+    return traced
+
+
+def _prepared_short(prepare: Callable[..., None]) -> Callable[..., None]:
+    @wraps(prepare)
+    def prepared(self: Retriever, queries: Sequence[Query]) -> None:
+        prepare(self, shortened(queries))
+
+    return prepared
 
 
 class Retriever(ABC):
@@ -40,12 +61,17 @@ class Retriever(ABC):
 
     The contract: a batch equals its queries one by one; the hits at a smaller `k` are a prefix of those at a larger
     one; every query gets a ranking, the empty string included; a query with candidates gets no other passages.
+    Whatever class implements it, it is handed the first 10,000 characters of a query; the ranking says so.
     """
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if "retrieve_batch" in vars(cls):
             cls.retrieve_batch = _with_checked_arguments(cls.retrieve_batch)  # type: ignore[assignment,method-assign]
+        if "trace_batch" in vars(cls):
+            cls.trace_batch = _with_short_queries(cls.trace_batch)  # type: ignore[method-assign]
+        if "prepare" in vars(cls):
+            cls.prepare = _prepared_short(cls.prepare)  # type: ignore[method-assign]
 
     def __post_init__(self) -> None:
         check(self)

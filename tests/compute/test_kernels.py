@@ -55,7 +55,7 @@ def said(program: str, **environment: str) -> str:
     # Two threads, or there is nothing to run at once; the limit is a guard against a pool that waits for ever.
     setting = {**os.environ, "KG2RAG_THREADS": "2", "NUMBA_NUM_THREADS": "2", **environment}
     run = subprocess.run(
-        [sys.executable, "-c", program], env=setting, capture_output=True, text=True, check=False, timeout=600
+        [sys.executable, "-c", program], env=setting, capture_output=True, text=True, check=False, timeout=3600
     )
     assert run.returncode == 0, run.stderr
     return run.stdout

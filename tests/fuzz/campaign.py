@@ -19,7 +19,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-HANG = 120  # seconds after which a case counts as one that hangs; a guard, no measurement
+HANG = 1800  # seconds after which a case counts as one that hangs; a guard, no measurement
 EQUAL, OTHER, CLEAR, PLAIN, FOREIGN, UNNAMED, WRONG, DIED = (
     "equal", "other", "clear error", "ValueError with file", "foreign exception", "error without file", "wrong",
     "process died",

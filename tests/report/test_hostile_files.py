@@ -11,8 +11,12 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+from fuzz import seeds
+from word_embedder import WordEmbedder
 
-from kg2rag.evaluation import storage
+import kg2rag
+from kg2rag.compute import Store
+from kg2rag.evaluation import Comparison, storage
 from kg2rag.extraction import Extraction
 from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.report import Sheet, latex, markdown
@@ -21,7 +25,7 @@ from kg2rag.retrievers.adapters import trec
 from kg2rag.text.cells import csv_of, frame_of_csv
 from kg2rag.text.shown import console as console_of
 from kg2rag.text.shown import visible
-from kg2rag.types import Corpus, Passage, Ranking, Triple
+from kg2rag.types import Corpus, Passage, QADataset, Question, Ranking, Triple
 
 ATTACKS: Mapping[str, str] = {
     "formula": '=HYPERLINK("http://x";"y")',
@@ -165,3 +169,40 @@ SURFACES: Mapping[str, Callable[[str, Path], None]] = {
 @pytest.mark.parametrize("surface", SURFACES)
 def test_a_surface_shows_an_attack_as_text_and_reads_it_back(surface: str, attack: str, tmp_path: Path) -> None:
     SURFACES[surface](ATTACKS[attack], tmp_path)
+
+
+PLACES = ("../../x", "a/b", "..", "a b", "a\0b", "C:\\x", "x" * 300, "=1")
+
+
+def test_hostile_ids_are_in_files_and_never_their_names(tmp_path: Path) -> None:
+    corpus = Corpus.from_passages([Passage(name, name, "text", name, 0) for name in PLACES])
+    questions = tuple(Question(name, f"{name}?", {name: 1}, answers=(name,), type=name) for name in PLACES)
+    data = QADataset("../../name", corpus, questions)
+    systems = {"a": kg2rag.Recorded(corpus, {name: [(name, 1.0)] for name in PLACES})}
+    result = kg2rag.compare(systems, data, metrics=["recall@1"], progress=False)
+    result.save(tmp_path / "out")
+    written = {str(file.relative_to(tmp_path)) for file in tmp_path.rglob("*") if file.is_file()}
+    tables = {f"out/{name}.csv" for name in ("scores", "curve", "token_curve", "sizes")}
+    files = {"out/config.json", "out/per_query.parquet", "out/qrels.trec", "out/report.html", "out/runs/a.trec"}
+    assert written == tables | files
+    assert [hit.passage_id for ranking in Comparison.load(tmp_path / "out").rankings["a"] for hit in ranking] == list(
+        PLACES
+    )
+
+
+def test_hostile_labels_of_a_sweep_are_in_its_files_and_never_their_names(tmp_path: Path) -> None:
+    labels = {"graphs": {"../../g": "mentions"}, "encoders": {"a/\0b": WordEmbedder()}, "name": "../../sweep"}
+    sweep = kg2rag.Sweep(
+        seeds.DATA,
+        {"bm25": {}},
+        metrics=["recall@1"],
+        k=3,
+        store=Store(tmp_path / "store"),
+        split={"stratify": False},
+        **labels,
+    )
+    found = sweep.run(tmp_path / "out", jobs=1, progress=False)
+    assert {path.name for path in tmp_path.iterdir()} == {"out", "store"}
+    names = {str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*")}
+    assert names == {"results.parquet", "sweep.json", "timings.csv"}
+    assert found.to_frame()["graph"].tolist() == ["../../g"]

@@ -34,6 +34,10 @@ def attacks(server: Visited) -> list[str]:
 
 @pytest.fixture(scope="module")
 def data(attacks: list[str]) -> QADataset:
+    return hostile_data(attacks)
+
+
+def hostile_data(attacks: list[str]) -> QADataset:
     """A question and a passage for each attack, which is title, text, type, answer and half of an id."""
     passages = [Passage(f"p{i} {text}", text, f"{text} text", f"d{i} {text}", 0) for i, text in enumerate(attacks)]
     questions = tuple(
@@ -45,6 +49,11 @@ def data(attacks: list[str]) -> QADataset:
 
 @pytest.fixture(scope="module")
 def result(data: QADataset) -> Comparison:
+    return hostile_result(data)
+
+
+def hostile_result(data: QADataset) -> Comparison:
+    """Two systems, one of which finds what the other does not."""
     ids = data.corpus.ids
     right = {query.id: [(ids[i], 2.0), (ids[i - 1], 1.0)] for i, query in enumerate(data.queries)}
     wrong = {query.id: [(ids[i - 1], 2.0)] for i, query in enumerate(data.queries)}
@@ -149,7 +158,9 @@ def test_a_terminal_gets_no_control_character_of_the_data() -> None:
         assert "[/INST]" in text
 
 
-@pytest.mark.parametrize("name", ["../../x", "a/b", "..", "=1+1", "+1", "-1", "@x", ".x", "a\nb", "[/INST]"])
+@pytest.mark.parametrize(
+    "name", ["../../x", "a/b", "..", "=1+1", "+1", "-1", "@x", ".x", "a\nb", "a b", "a\0b", "", "a\\b", "[/INST]"]
+)
 def test_a_system_name_that_could_leave_its_folder_or_be_a_formula_is_refused(name: str, data: QADataset) -> None:
     systems = {name: kg2rag.Recorded(data.corpus, {query.id: [(data.corpus.ids[0], 1.0)] for query in data.queries})}
     with pytest.raises(ValueError, match="cannot name a file"):

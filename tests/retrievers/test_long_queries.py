@@ -1,0 +1,92 @@
+"""A query of any length is searched by its first 10,000 characters, in every system, and its ranking says so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from word_embedder import WordEmbedder
+
+from kg2rag.compute import Store
+from kg2rag.knowledge import KnowledgeBase
+from kg2rag.retrievers.bm25 import BM25
+from kg2rag.retrievers.contract import Retriever, Stage
+from kg2rag.retrievers.dense import Dense
+from kg2rag.retrievers.fusion import fuse
+from kg2rag.retrievers.long_queries import LONGEST, NOTE
+from kg2rag.types import Corpus, Passage, Query, Ranking, Trace
+
+CORPUS = Corpus.from_passages([Passage(f"p{i}", f"title {i}", f"word{i}", f"d{i}", 0) for i in range(3)])
+LONG = "word1 " * LONGEST
+READ = f"to 10,000 of {len(LONG):,} characters"
+
+
+@dataclass(frozen=True)
+class Reads(Retriever):
+    """Notes the lengths of what it is handed."""
+
+    lengths: list[int] = field(default_factory=list, repr=False)
+
+    def prepare(self, queries: Sequence[Query]) -> None:
+        self.lengths.extend(len(query.text) for query in queries)
+
+    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
+        self.lengths.extend(len(query.text) for query in queries)
+        return [Ranking(query.id, np.array([0]), np.array([1.0]), CORPUS.ids) for query in queries][: max(k, 9)]
+
+    def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
+        self.lengths.extend(len(query.text) for query in queries)
+        return [Trace(ranking) for ranking in self.retrieve_batch(queries, k)]
+
+
+@dataclass(frozen=True)
+class Reading(Stage):
+    """A stage that notes the same."""
+
+    lengths: list[int] = field(default_factory=list, repr=False)
+    depth: int = 5
+
+    def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
+        self.lengths.extend(len(query.text) for query in queries)
+        return list(rankings)
+
+
+QUERIES = [Query("short", "x" * LONGEST), Query("long", LONG), Query("empty", "")]
+
+
+def test_a_system_is_handed_ten_thousand_characters_to_search_prepare_and_trace() -> None:
+    system = Reads()
+    short, long, empty = system.retrieve_batch(QUERIES, 3)
+    assert system.lengths == [LONGEST, LONGEST, 0]
+    assert (short.metadata, long.metadata, empty.metadata) == ({}, {NOTE: READ}, {})
+    system.prepare(QUERIES)
+    traces = system.trace_batch(QUERIES, 3)
+    assert system.lengths == [LONGEST, LONGEST, 0] * 4
+    assert [trace.ranking.metadata for trace in traces] == [{}, {NOTE: READ}, {}]
+
+
+def test_stages_are_handed_the_same_and_the_note_is_there_once() -> None:
+    stage = Reading()
+    pipeline = Reads() >> stage
+    (found,) = pipeline.retrieve_batch(QUERIES[1:2], 3)
+    (traced,) = pipeline.trace_batch(QUERIES[1:2], 3)
+    assert stage.lengths == [LONGEST, LONGEST]
+    assert found.metadata == traced.ranking.metadata == {NOTE: READ}
+
+
+def test_queries_that_are_short_enough_are_handed_on_as_they_are() -> None:
+    queries = [Query("q", "x" * LONGEST)]
+    assert Reads().retrieve_batch(queries, 3)[0].metadata == {}
+
+
+@pytest.mark.parametrize("system", ["bm25", "dense", "fused"])
+def test_the_ranking_is_that_of_the_first_ten_thousand_characters(system: str, tmp_path) -> None:
+    kb = KnowledgeBase.build(CORPUS, embedder=WordEmbedder(), store=Store(tmp_path))
+    found = {"bm25": BM25(kb), "dense": Dense(kb), "fused": fuse(BM25(kb), Dense(kb))}[system]
+    long, short = found.retrieve(LONG + "word2", 3), found.retrieve(LONG[:LONGEST], 3)
+    assert (long.passage_ids, long.scores.tolist()) == (short.passage_ids, short.scores.tolist())
+    assert long.passage_ids[0] == "p1"
+    assert long.metadata[NOTE] == f"to 10,000 of {len(LONG) + 5:,} characters"
+    assert NOTE not in short.metadata
