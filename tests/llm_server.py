@@ -183,6 +183,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(packed, headers={"Content-Encoding": "gzip"})
         elif fault == "cut":
             self._send(self._completion("never seen")[:60])
+        elif fault == "202":
+            self._send('{"status": "queued"}', status=202)
         elif fault == "foreign":
             self._send('{"result": "a JSON of some other service"}')
         elif fault == "no choices":

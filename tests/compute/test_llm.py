@@ -221,6 +221,12 @@ def test_a_refused_request_is_not_retried_and_leaves_the_others_alone(ask_model)
     assert (bad.kind, server.requests["bad"], good.text) == ("request", 1, "answer to good")
 
 
+def test_a_success_that_is_no_completion_is_retried_and_leaves_the_others_alone(ask_model):
+    with serving(fault=lambda prompt, _: "202" if prompt == "bad" else None) as server:
+        bad, good = ask_model(server, retries=1).complete_many(["bad", "good"])
+    assert (bad.kind, server.requests["bad"], good.text) == ("response", 2, "answer to good")
+
+
 @pytest.mark.parametrize("status", ["401", "404"])
 def test_a_wrong_key_or_model_stops_the_run_at_once(status, ask_model):
     with serving(fault=first(status, 99)) as server:
