@@ -6,6 +6,7 @@ A system is anything with `retrieve_batch(queries, k)` and a `repr` that names i
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,6 +33,10 @@ from kg2rag.types import GoldUnit, QADataset, Ranking, at_least, one_of, require
 
 if TYPE_CHECKING:
     from kg2rag.knowledge import KnowledgeBase
+
+
+class ReplacedWarning(UserWarning):
+    """A saved comparison could not be resumed: it is run again, and what was saved is replaced."""
 
 
 class Options(TypedDict, total=False):
@@ -122,7 +127,7 @@ def compare(
         tests that take a shared passage for one piece of evidence.
     folder : where the result is saved; of several sets each in folder/NAME as soon as it is made, then the summary.
     resume : open what `folder` holds, where the same systems, questions and options made it, in place of running it
-        again. A change of the code is not noticed.
+        again. Another one there is replaced, after a `ReplacedWarning`. A change of the code is not noticed.
 
     Raises
     ------
@@ -256,17 +261,23 @@ def _on_sets(
 def _standing(
     folder: Path | str | None, systems: Mapping[str, System], data: QADataset, asked: Mapping[str, Any]
 ) -> Comparison | None:
-    """The comparison that a folder holds, where these systems and questions made it as is asked now; else None."""
+    """The comparison that a folder holds, where these systems and questions made it as is asked now; else None.
+
+    A `ReplacedWarning` tells of one that is in the way.
+    """
     if folder is None or not (Path(folder) / "config.json").is_file():
         return None
     saved = Comparison.load(folder)
     then = {**saved.config, "unit": saved.config["data"]["unit"]}
-    if any(then.get(name) != value for name, value in asked.items()):
-        return None
+    changed = [name for name, value in asked.items() if then.get(name) != value]
     try:
-        return saved.attach(systems, data)
-    except ValueError:  # it says in what they differ
-        return None
+        if not changed:
+            return saved.attach(systems, data)
+        why = f"It was made with other {', '.join(changed)}."
+    except ValueError as error:
+        why = str(error)
+    warnings.warn(f"{folder} holds another comparison, which this one replaces. {why}", ReplacedWarning, stacklevel=3)
+    return None
 
 
 def _score(

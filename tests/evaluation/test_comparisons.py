@@ -11,6 +11,7 @@ import pytest
 
 from kg2rag import Comparisons, DataError
 from kg2rag.evaluation import compare
+from kg2rag.evaluation.compare import ReplacedWarning
 from kg2rag.report import markdown, rows
 from kg2rag.types import QADataset
 
@@ -141,10 +142,13 @@ def test_resuming_opens_the_sets_that_stand_and_runs_the_others(sets, build, dat
     assert asked({"two": sets["two"]}) == 2
     assert asked(sets) == 3
     assert asked(sets) == 0
-    assert asked(sets, metrics=["recall@2", "mrr@10"]) == 5
-    assert asked(sets, metrics=["recall@2", "mrr@10"], seed=1) == 5
+    with pytest.warns(ReplacedWarning, match=r"(all|two) holds another comparison.*made with other metrics"):
+        assert asked(sets, metrics=["recall@2", "mrr@10"]) == 5
+    with pytest.warns(ReplacedWarning, match="made with other seed"):
+        assert asked(sets, metrics=["recall@2", "mrr@10"], seed=1) == 5
     fewer = {**sets, "all": replace(data, questions=data.questions[1:])}
-    assert asked(fewer, metrics=["recall@2", "mrr@10"], seed=1) == 2
+    with pytest.warns(ReplacedWarning, match="all holds another comparison.*the questions of"):
+        assert asked(fewer, metrics=["recall@2", "mrr@10"], seed=1) == 2
 
 
 def test_resuming_one_set_opens_what_stands(build, data, tmp_path: Path):
