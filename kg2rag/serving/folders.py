@@ -49,7 +49,7 @@ class Saved:
 def find(root: Path) -> dict[str, Saved]:
     """Path from the root -> what is saved there, in the order of the paths; hidden folders are left out.
 
-    NotADirectoryError: the root is none.
+    NotADirectoryError: the root is none. ValueError: it holds more than `MOST` folders.
     """
     if not root.is_dir():
         raise NotADirectoryError(f"{root} is no folder. Name one that holds saved comparisons or sweeps.")
@@ -58,7 +58,9 @@ def find(root: Path) -> dict[str, Saved]:
 
 
 def _folders(root: Path) -> Iterator[Path]:
-    for _, (place, names, _) in zip(range(MOST), os.walk(root), strict=False):  # links are not followed
+    for number, (place, names, _) in enumerate(os.walk(root)):  # links are not followed
+        if number == MOST:
+            raise ValueError(f"{root} holds more than {MOST:,} folders. Name one that is nearer to the results.")
         names[:] = sorted(name for name in names if not name.startswith(".") and name not in _OURS)
         yield Path(place)
 

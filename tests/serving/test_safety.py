@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
+from kg2rag.serving import folders
 from kg2rag.serving.app import application
 from kg2rag.serving.guard import POLICY, REPORT_POLICY
 
@@ -31,6 +32,18 @@ def state(folder: Path) -> dict[str, tuple[bytes, int]]:
     """Path -> the bytes of a file and when it was changed."""
     files = (path for path in sorted(folder.rglob("*")) if path.is_file())
     return {str(path.relative_to(folder)): (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
+
+
+def test_more_folders_than_are_looked_into_are_refused_and_not_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in "abc":
+        (tmp_path / name).mkdir()
+    monkeypatch.setattr(folders, "MOST", 4)
+    assert folders.find(tmp_path) == {}
+    monkeypatch.setattr(folders, "MOST", 3)
+    with pytest.raises(ValueError, match="holds more than 3 folders"):
+        folders.find(tmp_path)
 
 
 def test_no_page_changes_a_byte_of_the_folder(copied: Path, opened: Opened) -> None:
