@@ -37,8 +37,9 @@ DTYPES = ("auto", "bfloat16", "float32")
 FASTER_IN_HALF = ("amx_bf16", "bf16")  # with avx512_bf16 alone a batch takes half as long again as in float32
 HALF = "float16"  # of GPUs, where it is the fastest and keeps more digits than bfloat16
 CHARACTERS = 16  # for each token of the limit: where a text is cut before it is tokenised, first
-LENGTH_STEP: dict[Role, int] = {"passage": 16, "query": 8}  # tokens; a text is padded to the next multiple
-FEW = 64  # queries encoded together that are not worth a shard
+LENGTH_STEP: dict[Role, int] = {"passage": 16, "made": 16, "query": 8}  # tokens; a text is padded to the next multiple
+FEW = 64  # texts of queries encoded together that are not worth a shard
+SUFFIX: dict[Role, str] = {"passage": "", "made": "-made", "query": "-queries"}  # other batches, other last bits
 MIN_COSINE = 0.999
 KEPT = ("network", "_casts", "_cuts_at_blanks", "_passes")  # of an encoder, in one process alone
 _TOKENISER = threading.Lock()
@@ -114,16 +115,17 @@ class SentenceEncoder:
     def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
         """(n_texts, dim) float32, rows of norm 1, in the given order; only texts that the store lacks are encoded."""
         about = self.describe(store)
-        prompted = [about["prompts"][role] + well_formed(text) for text in texts]
+        prompt = about["prompts"]["query" if role == "query" else "passage"]
+        prompted = [prompt + well_formed(text) for text in texts]
         forward = partial(self.forward, dtype=about["dtype"], role=role)
         cache = VectorCache(
             store,
-            _hashed(about) + ("-queries" if role == "query" else ""),  # other batches, other last bits
+            _hashed(about) + SUFFIX[role],
             about["dim"],
             partial(self.padded_lengths, role=role),
             forward,
             partial(batches_of, rows=partial(rows_of, role)),
-            few=FEW if role == "query" else 0,
+            few=0 if role == "passage" else FEW,
         )
         devices = targets(self.device)
         return cache.of(prompted) if devices == [CPU] else self._accelerated(cache, prompted, devices, about["dtype"])
