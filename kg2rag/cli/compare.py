@@ -89,7 +89,8 @@ def compare(
         raise ValueError(f"--pairs {pairs!r} is none of the metrics: {', '.join(names)}.")
     command = shlex.join(["kg2rag", *sys.argv[1:]])
     asked = Asked(names, k, baseline, seed, family, clustered, resume, ir_metadata, command)
-    folder = out or Path("reports") / "+".join([data.dataset, *(further or [])])
+    sets = data.several(further or [])
+    folder = out or Path("reports") / "+".join(sets)
     if add is not None:
         if "systems" in (typed := given_by(context)):
             raise ValueError("--add names the systems to run. Leave --systems out.")
@@ -101,7 +102,7 @@ def compare(
     if further:
         if runs or pairs is not None or margin is not None:
             raise ValueError("--runs, --pairs and --margin are of one set. Leave them out, or name one set.")
-        on_several(data.several(further), on, by, asked, folder, limit)
+        on_several(sets, on, by, asked, folder, limit)
     else:
         on_one(data, on, by, asked, folder, limit, runs=runs or [], pairs=pairs, margin=margin)
     console_of().print(f"Report: {folder / 'report.html'}", highlight=False, soft_wrap=True)

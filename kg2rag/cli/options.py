@@ -68,7 +68,15 @@ class DataOptions:
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise ValueError(f"The set {twice!r} is named twice.")
-        return {name: replace(self, dataset=name, path=self.path and self.path / name) for name in names}
+        sets = [replace(self, dataset=name, path=self.path and self.path / name) for name in names]
+        return {one.file_name: one for one in sets}
+
+    @property
+    def file_name(self) -> str:
+        """The name of the set as it names files: `irds:beir/scifact/test` has signs that no file name should have."""
+        from kg2rag.datasets import file_name
+
+        return file_name(self.dataset)
 
 
 @dataclass(frozen=True)
