@@ -256,11 +256,11 @@ class Comparison(report.Tabular):
 
     def _inputs_of(self, system: str) -> tuple[Any, QADataset]:
         _known("system", system, self.systems)
-        if self.inputs is None:
+        if self.inputs is None or system not in self.inputs.systems:  # added to one that was loaded
             raise ValueError(
-                "This comparison was loaded from files: rankings without systems. attach(systems, data) joins it with "
-                "those that made it; kg2rag.waterfall and kg2rag.oracle_ladder take a system and the data, and "
-                "compare_queries the data alone: data=kg2rag.load(...)."
+                f"The rankings of {system!r} were loaded from files, without the system. attach(systems, data) joins "
+                "a loaded comparison with those that made it; kg2rag.waterfall and kg2rag.oracle_ladder take a system "
+                "and the data, and compare_queries the data alone: data=kg2rag.load(...)."
             )
         return self.inputs.systems[system], self.inputs.data
 
