@@ -44,7 +44,7 @@ lab: $(LAB) ## JupyterLab on the notebooks
 # Three sizes of installation; a larger one counts as the smaller ones too. Each is repeated when its versions change.
 $(CORE): EXTRAS := offline
 $(LAB): EXTRAS := offline,notebooks,llm
-$(ALL): EXTRAS := offline,notebooks,llm,scale,serve,docs,dev
+$(ALL): EXTRAS := offline,notebooks,llm,irds,scale,serve,docs,dev
 $(LAB): SMALLER := $(CORE)
 $(ALL): SMALLER := $(CORE) $(LAB)
 

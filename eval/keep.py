@@ -41,11 +41,12 @@ def main(
         return
     folder, result = RESULTS / name, Comparison.load(saved)
     config = without_paths(dict(result.config), data.resolve())
-    if not config["command"]:
-        raise ValueError(
-            f"{saved} does not say which command made it, so nobody could remake it. Pass compare(command=…)."
-        )
-    config["command"] = re.sub(r" --out \S+", "", config["command"])
+    for made in (config, *config.get("added", ())):
+        if not made["command"]:
+            raise ValueError(
+                f"{saved} does not say which command made it, so nobody could remake it. Pass compare(command=…)."
+            )
+        made["command"] = re.sub(r" --out \S+", "", made["command"])
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "runs").mkdir(parents=True)
     (folder / "config.json").write_text(json.dumps(config, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -89,7 +89,7 @@ def answer(
     kb, systems = on.build(questions.corpus)
     budget = {"tokens": tokens, "graph_tokens": graph_tokens}
     result = compare_answers(systems, questions, kb, reader, k=k, rules=rules, seed=seed, **budget)  # type: ignore[arg-type]
-    folder = out or Path("reports") / f"{data.dataset}-answers"
+    folder = out or Path("reports") / f"{data.file_name}-answers"
     result.save(folder)
     console = Console()
     console.print(str(result), markup=False, highlight=False)

@@ -6,14 +6,24 @@ import shlex
 import sys
 import webbrowser
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from kg2rag.cli.completion import known_metrics, known_sets, last_of
-from kg2rag.cli.options import DataOptions, Limit, Seed, SystemOptions, WorkerOptions, announce, split_names, spread
+from kg2rag.cli.completion import known_metrics, known_sets, known_systems, last_of
+from kg2rag.cli.options import (
+    DataOptions,
+    Limit,
+    Seed,
+    SystemOptions,
+    WorkerOptions,
+    announce,
+    given_by,
+    split_names,
+    spread,
+)
 
 if TYPE_CHECKING:
     from kg2rag.compute import TokenCounter
@@ -56,7 +66,16 @@ def compare(
     resume: Annotated[
         bool, typer.Option("--resume", help="Open what --out holds of the same systems and questions; run the rest.")
     ] = False,
+    add: Annotated[
+        str | None,
+        typer.Option(
+            help="Run these systems alone, beside those that --out holds; options left out are as they were.",
+            autocompletion=last_of(known_systems),
+        ),
+    ] = None,
     show: Annotated[bool, typer.Option("--open", help="Open the report in a browser.")] = False,
+    *,
+    context: typer.Context,
 ) -> None:
     """Compare retrieval systems on a question set: a table here, everything else in --out.
 
@@ -66,15 +85,24 @@ def compare(
     from kg2rag.text.shown import console as console_of
 
     names = list(DEFAULT_METRICS) if metrics is None else split_names(metrics)
-    if pairs is not None and pairs not in names:
+    if pairs is not None and add is None and pairs not in names:
         raise ValueError(f"--pairs {pairs!r} is none of the metrics: {', '.join(names)}.")
     command = shlex.join(["kg2rag", *sys.argv[1:]])
     asked = Asked(names, k, baseline, seed, family, clustered, resume, ir_metadata, command)
-    folder = out or Path("reports") / "+".join([data.dataset, *(further or [])])
+    sets = data.several(further or [])
+    folder = out or Path("reports") / "+".join(sets)
+    if add is not None:
+        if "systems" in (typed := given_by(context)):
+            raise ValueError("--add names the systems to run. Leave --systems out.")
+        if not (folder / ("sets.json" if further else "config.json")).is_file():
+            held = "comparison on several sets" if further else "finished comparison"
+            raise FileNotFoundError(f"--add: {folder} has no {held} to add to. Name its folder with --out.")
+        asked = replace(asked, only=typed)
+        on = replace(on, systems=add)
     if further:
         if runs or pairs is not None or margin is not None:
             raise ValueError("--runs, --pairs and --margin are of one set. Leave them out, or name one set.")
-        on_several(data.several(further), on, by, asked, folder, limit)
+        on_several(sets, on, by, asked, folder, limit)
     else:
         on_one(data, on, by, asked, folder, limit, runs=runs or [], pairs=pairs, margin=margin)
     console_of().print(f"Report: {folder / 'report.html'}", highlight=False, soft_wrap=True)
@@ -95,11 +123,27 @@ class Asked:
     resume: bool
     ir_metadata: bool
     command: str
+    only: frozenset[str] | None = None
+    """Of what is typed where systems are added to a comparison: the rest is as it was there. None: a new one."""
 
     def options(self, counter: TokenCounter) -> dict[str, Any]:
         """What `kg2rag.compare` takes besides systems, data and folder."""
-        given = {name: value for name, value in vars(self).items() if name != "ir_metadata"}
+        given = {name: value for name, value in vars(self).items() if name not in ("ir_metadata", "only")}
         return {**given, "counter": counter}
+
+    def run(self, folder: Path, systems: Any, data: Any, counter: TokenCounter) -> Any:
+        """The comparison in the folder: a new one, or where systems are added that of all."""
+        from kg2rag.evaluation import add_systems, compare
+
+        options = self.options(counter)
+        if self.only is None:
+            result = compare(systems, data, folder=folder, **options)
+            if self.ir_metadata:
+                result.save(folder, ir_metadata=True)
+            return result
+        kept = {"command", "counter", "resume", *self.only}
+        options = {name: value for name, value in options.items() if name in kept}
+        return add_systems(folder, systems, data, ir_metadata=self.ir_metadata, **options)
 
 
 def on_one(
@@ -116,7 +160,6 @@ def on_one(
 ) -> None:
     """Compare on one set, save and show."""
     from kg2rag.compute import counter_of
-    from kg2rag.evaluation import compare as run
     from kg2rag.evaluation.storage import require_place
     from kg2rag.extraction.sources import takes_file
     from kg2rag.report import margin_table, pairs_table
@@ -132,11 +175,9 @@ def on_one(
         if name in systems:
             raise ValueError(f"--runs {file}: {name!r} is the name of another system. Rename the file.")
         systems[name] = Recorded.from_trec(file, questions.corpus, queries=[one.id for one in questions.questions])
-    announce(folder, replaced="" if asked.resume else former)
+    announce(folder, replaced="" if asked.resume or asked.only is not None else former)
     with by.open():
-        result = run(systems, questions, folder=folder, **asked.options(counter_of(kb.embedder)))
-    if asked.ir_metadata:
-        result.save(folder, ir_metadata=True)
+        result = asked.run(folder, systems, questions, counter_of(kb.embedder))
     console = console_of()
     console.print(result)
     if pairs is not None:
@@ -154,21 +195,17 @@ def on_several(
 ) -> None:
     """Compare on several sets, save and show."""
     from kg2rag.compute import counter_of
-    from kg2rag.evaluation import compare as run
     from kg2rag.evaluation.storage import require_place
     from kg2rag.report import TerminalTable
     from kg2rag.text.shown import console as console_of
 
     require_place(folder, several=True)
     for name in sets:
-        announce(folder / name, replaced="" if asked.resume else require_place(folder / name))
+        former = require_place(folder / name)
+        announce(folder / name, replaced="" if asked.resume or asked.only is not None else former)
     loaded = {name: one.load(limit, asked.seed) for name, one in sets.items()}
     with by.open():
-        result = run(
-            lambda data: on.build(data.corpus)[1], loaded, folder=folder, **asked.options(counter_of(on.encoder()))
-        )
-    if asked.ir_metadata:
-        result.save(folder, ir_metadata=True)
+        result = asked.run(folder, lambda one: on.build(one.corpus)[1], loaded, counter_of(on.encoder()))
     console = console_of()
     console.print(result)
     if len(result.metrics) > 1:

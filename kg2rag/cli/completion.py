@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 
 def known_sets(incomplete: str) -> list[str]:
     """The question sets that begin so."""
-    from kg2rag.datasets import names
+    from kg2rag.datasets import beir, names
 
-    return _beginning(incomplete, names())
+    return _beginning(incomplete, (*names(), *(beir.names() if incomplete.startswith(beir.PREFIX) else ())))
 
 
 def known_systems(incomplete: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -16,17 +16,20 @@ datasets_app = typer.Typer(help="What can be loaded, what is in it, what is odd 
 @datasets_app.command("list")
 def list_datasets() -> None:
     """The sets that can be loaded by name."""
-    from kg2rag.datasets import describe, names
+    from kg2rag.datasets import describe, families, names
+
+    def row(name: str, about: Mapping[str, object]) -> list[str]:
+        offers = [commas(about[option]).replace(", ", ",\n") for option in ("settings", "passages")]
+        return [name, str(about["summary"]), *offers, str(about["licence"])]
 
     def rows() -> Iterator[list[str]]:
         for name in names():
             try:
-                about = describe(name)
+                yield row(name, describe(name))
             except RuntimeError as error:  # of another package: the other sets are listed all the same
                 yield [name, str(error)]
-                continue
-            offers = [commas(about[option]).replace(", ", ",\n") for option in ("settings", "passages")]
-            yield [name, str(about["summary"]), *offers, str(about["licence"])]
+        for name, about in families().items():
+            yield row(name, about)
 
     show(("name", "what it is", "settings", "passages", "licence"), rows())
 

@@ -85,7 +85,7 @@ def compare_graphs(
     from kg2rag.retrievers.systems import build, build_all, labelled
     from kg2rag.text.shown import console as console_of
 
-    folder = out or Path("reports") / f"{data.dataset}-graphs"
+    folder = out or Path("reports") / f"{data.file_name}-graphs"
     former = require_place(folder)
     questions = data.load(limit, seed)
     sources = {}

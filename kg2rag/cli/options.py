@@ -30,7 +30,11 @@ GRAPHS = (
     "mentions, cooccurrence, code (Python), without an LLM; openie:, subkgs:, subkgs-raw:, triples:, graphml:FILE; "
     "graph:, lightrag:, msgraphrag:FOLDER; dependency[:MODEL]; joined by + for their union."
 )
-EMBEDDERS = "A sentence-transformers model, or static:MODEL (distilled from it once, much faster); MiniLM otherwise."
+EMBEDDERS = (
+    "A sentence-transformers model, bge-small, e5-base, gte-large and their like, or static:MODEL (distilled from one "
+    "once, much faster); MiniLM otherwise."
+)
+PROMPT = "What stands before each {}; what the model's files or its card say otherwise."
 NAMES = "names separated by commas; a=dense,b=dense are variants, set by --set b.PARAMETER."
 Settings = Annotated[list[str] | None, typer.Option("--set", help="system.parameter=value; may be repeated.")]
 Graph = Annotated[str, typer.Option(help=GRAPHS)]
@@ -68,7 +72,15 @@ class DataOptions:
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise ValueError(f"The set {twice!r} is named twice.")
-        return {name: replace(self, dataset=name, path=self.path and self.path / name) for name in names}
+        sets = [replace(self, dataset=name, path=self.path and self.path / name) for name in names]
+        return {one.file_name: one for one in sets}
+
+    @property
+    def file_name(self) -> str:
+        """The name of the set as it names files: `irds:beir/scifact/test` has signs that no file name should have."""
+        from kg2rag.datasets import file_name
+
+        return file_name(self.dataset)
 
 
 @dataclass(frozen=True)
@@ -96,12 +108,15 @@ class EncoderOptions:
         str, typer.Option(help="auto, bfloat16 or float32; on a GPU also float16.", envvar="KG2RAG_DTYPE")
     ] = "auto"
     device: Annotated[str, typer.Option(help="cpu, cuda (every GPU), auto, or such as cuda:0,cuda:1.")] = "cpu"
+    query_prompt: Annotated[str | None, typer.Option(help=PROMPT.format("query"))] = None
+    passage_prompt: Annotated[str | None, typer.Option(help=PROMPT.format("passage"))] = None
 
     def encoder(self) -> Embedder:
         """The encoder; ValueError for a name, format or device that there is not."""
         from kg2rag.compute import DEFAULT_MODEL, embedder_named
 
-        return embedder_named(self.embedder or DEFAULT_MODEL, dtype=self.dtype, device=self.device)
+        prompts = {"query_prompt": self.query_prompt, "passage_prompt": self.passage_prompt}
+        return embedder_named(self.embedder or DEFAULT_MODEL, dtype=self.dtype, device=self.device, **prompts)
 
 
 @dataclass(frozen=True)
@@ -158,6 +173,12 @@ def spread(**defaults: object) -> Callable[[Callable[..., None]], Callable[..., 
         return run
 
     return decorate
+
+
+def given_by(context: typer.Context) -> frozenset[str]:
+    """The names of the parameters that were typed, or set in the environment."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    return frozenset(name for name, source in sources.items() if source is not None and source.name != "DEFAULT")
 
 
 def announce(folder: Path, *, replaced: str) -> None:

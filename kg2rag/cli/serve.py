@@ -15,6 +15,12 @@ if TYPE_CHECKING:
 
 def serve(
     folder: Annotated[Path, typer.Argument(help="Holds saved comparisons and sweeps, at any depth.")],
+    data: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="A data set's folder, or one that holds such: shows the texts of comparisons kept without; repeatable."
+        ),
+    ] = None,
     host: Annotated[str, typer.Option(help="Where to listen; any other than this machine is open to its network.")] = (
         "127.0.0.1"
     ),
@@ -37,7 +43,9 @@ def serve(
 
     local = host in LOOPBACK
     names = LOOPBACK if local else (*LOOPBACK, host, socket.gethostname(), socket.getfqdn())
-    app: Guard = application(folder.expanduser(), names=tuple(name.lower() for name in names), addresses=not local)
+    root, sets = folder.expanduser(), [one.expanduser() for one in data or []]
+    app: Guard = application(root, data=sets, names=tuple(name.lower() for name in names), addresses=not local)
+    joined = _joined(root, sets) if sets else ""
     listening = _listening(host, port)
     address = f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}/"
     if not local:
@@ -47,11 +55,29 @@ def serve(
             err=True,
         )
     typer.echo(f"{folder} is shown at {address} until Ctrl+C.")
+    if joined:
+        typer.echo(joined)
     if show and not webbrowser.open(address):
         typer.echo("No browser can be opened here.", err=True)
     config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, lifespan="off")
     with listening:
         uvicorn.Server(config).run(sockets=[listening])
+
+
+def _joined(root: Path, sets: list[Path]) -> str:
+    """Of how many comparisons the texts are shown, having said why not of others; ValueError where of none."""
+    from kg2rag.serving.library import Library
+    from kg2rag.serving.texts import Texts
+
+    found, lacking = Library(root, Texts(sets)).joinable()
+    if lacking and not found:
+        told = "; ".join(f"{name}: {why}" for name, why in list(lacking.items())[:5])
+        raise ValueError(f"--data {' '.join(map(str, sets))} is of no comparison in {root}. {told}")
+    for name, why in lacking.items():
+        typer.echo(f"{name} is shown without texts: {why}", err=True)
+    return (
+        f"{len(found)} of {len(found) + len(lacking)} comparisons that were saved without texts have them from --data."
+    )
 
 
 def _listening(host: str, port: int) -> socket.socket:

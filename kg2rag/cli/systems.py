@@ -82,7 +82,7 @@ def diagnose(
     questions = data.load(limit, seed)
     kb, systems = on.build(questions.corpus)
     formatter = None if tokens is None else ContextFormatter(kb, passage_tokens=tokens)
-    folder, console = out or Path("reports") / data.dataset, console_of()
+    folder, console = out or Path("reports") / data.file_name, console_of()
     folder.mkdir(parents=True, exist_ok=True)
     for name, system in systems.items():
         found = waterfall(name, system, questions, k=k, formatter=formatter)

@@ -3,8 +3,8 @@
 from kg2rag.datasets.frames import from_frames
 from kg2rag.datasets.getting import get, subsets
 from kg2rag.datasets.lint import Finding, info, lint
-from kg2rag.datasets.registry import DATASETS, describe, load, names, resolve
-from kg2rag.datasets.spec import DatasetSpec, HubCopy, LoadOptions
+from kg2rag.datasets.registry import DATASETS, describe, families, load, names, resolve
+from kg2rag.datasets.spec import DatasetSpec, HubCopy, LoadOptions, file_name
 
 __all__ = [
     "DATASETS",
@@ -13,6 +13,8 @@ __all__ = [
     "HubCopy",
     "LoadOptions",
     "describe",
+    "families",
+    "file_name",
     "from_frames",
     "get",
     "info",

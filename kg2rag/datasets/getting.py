@@ -19,7 +19,7 @@ from kg2rag.compute.files import new_folder
 from kg2rag.datasets import hotpotqa, hub, twowiki
 from kg2rag.datasets.registry import load, resolve
 from kg2rag.text.nearest import unknown
-from kg2rag.text.records import DataError, sha256
+from kg2rag.text.records import DataError, reading, sha256
 from kg2rag.types import QADataset
 
 Row = Mapping[str, object]
@@ -92,9 +92,23 @@ def get(name: str, folder: str | Path, *, split: str | None = None, revision: st
         _download(name, part, place, split, revision)
     if part is not None:
         require(name, load(part.dataset, path=place, **part.options))
-    elif sha256(place / _official(name, split)) != json.loads((place / SOURCE).read_text(encoding="utf-8"))["sha256"]:
-        raise DataError(f"{place / _official(name, split)} is not as it was got. Delete {place} and get it again.")
+    if part is None or (place / SOURCE).is_file():  # of a part, the files may have been put there by hand
+        _require_record(place, revision, _official(name, split) if part is None else str(part.file))
     return place
+
+
+def _require_record(place: Path, revision: str | None, file: str) -> None:
+    """DataError: the file is not as it was got, or was got from another revision than the one asked for now."""
+    advice = f"Delete {place} and get it again."
+    with reading(place / SOURCE, advice):
+        about = json.loads((place / SOURCE).read_text(encoding="utf-8"))
+        there, checksum, got = about["file"], about["sha256"], about["revision"]
+    if there != file:
+        raise DataError(f"{place} holds {there}, not {file}. Get this split into another folder.")
+    if not (place / file).is_file() or sha256(place / file) != checksum:
+        raise DataError(f"{place / file} is not as it was got. {advice}")
+    if revision not in (None, got):
+        raise DataError(f"{place} was got from revision {got}, and {revision!r} is asked for. {advice}")
 
 
 def require(name: str, data: QADataset) -> None:

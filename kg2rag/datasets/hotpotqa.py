@@ -143,5 +143,5 @@ DATASET = DatasetSpec(
     passages=("paragraph", "sentence"),
     splits=("validation", "train"),
     # "fullwiki" differs in its contexts only: an automatic retriever chose them, and they often lack the gold.
-    hub=HubCopy("hotpotqa/hotpot_qa", config="distractor"),
+    hub=HubCopy("hotpotqa/hotpot_qa", "distractor", revision="1908d6afbbead072334abe2965f91bd2709910ab"),
 )

@@ -1,4 +1,4 @@
-"""A set -> the rows of its copy on the Hugging Face hub, and the commit they were read from."""
+"""A set -> the rows, or the files, of its copy on the Hugging Face hub, and the commit they were read from."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from kg2rag.datasets.spec import DatasetSpec
+from kg2rag.text.records import DataError
 
 _COMMIT = re.compile(r"@([0-9a-f]{40})/")
+_FULL = re.compile(r"[0-9a-f]{40}")
 
 
 def rows(
@@ -34,6 +36,7 @@ def rows(
     Raises
     ------
     ConnectionError : the hub cannot be reached and its cache has no copy.
+    DataError : what was read is of another commit than the one asked for.
     """
     from datasets import load_dataset
 
@@ -46,14 +49,55 @@ def rows(
         try:
             table: Iterable[Mapping[str, object]] = load_dataset(copy.repo, config, split=split, revision=asked)
         except (ConnectionError, FileNotFoundError) as error:
-            raise ConnectionError(
-                f"Dataset {spec.name!r}: {copy.repo!r} (revision {revision or copy.revision!r}, split {split!r}) could "
-                f"not be read from the Hugging Face hub: {str(error).splitlines()[0]}. Without a network, give the "
-                f"official files by `path` (--path; see {spec.homepage}), or load 'bundled', which comes with kg2rag."
-            ) from error
+            raise ConnectionError(_not_read(spec, copy.repo, f"{asked!r}, split {split!r}", error)) from error
     repo = Path(copy.repo).name if local else copy.repo
-    commit = None if local else commit_of(table) or asked
+    commit = None if local else required(repo, asked, commit_of(table))
     return table, f"{repo}, {split}", {"hub": repo, "config": copy.config, "split": split, "revision": commit}
+
+
+def files(spec: DatasetSpec, repo: str, revision: str, patterns: Sequence[str]) -> tuple[Path, str | None]:
+    """Download, or take from the hub's cache on this machine, the files of a repository whose names fit a pattern.
+
+    Returns
+    -------
+    The folder that holds them, and its commit; of a `repo` that is a local directory that directory, and None.
+
+    Raises
+    ------
+    ConnectionError : the hub cannot be reached, or has no such repository or revision, and its cache has no copy.
+    DataError : what was read is of another commit than the one asked for.
+    """
+    from huggingface_hub import snapshot_download
+
+    if Path(repo).is_dir():
+        return Path(repo), None
+    options: dict[str, Any] = {"repo_type": "dataset", "revision": revision, "allow_patterns": list(patterns)}
+    online = reachable()
+    try:
+        folder = Path(snapshot_download(repo, local_files_only=not online, **options))
+    except OSError as error:
+        cause = error if online else OSError("the hub does not answer, and its cache on this machine has no copy")
+        raise ConnectionError(_not_read(spec, repo, repr(revision), cause)) from error
+    return folder, required(repo, revision, folder.name)
+
+
+def required(repo: str, asked: str | None, found: str | None) -> str | None:
+    """The commit that was read; DataError where it is another than the one asked for.
+
+    Where the addresses do not tell (None), what was asked for.
+    """
+    if asked is not None and _FULL.fullmatch(asked) and found not in (None, asked):
+        raise DataError(f"{repo}: revision {asked} was asked for, and the rows are of {found}. Empty the hub's cache.")
+    return found or asked
+
+
+def _not_read(spec: DatasetSpec, repo: str, revision: str, error: Exception) -> str:
+    official = f" (--path; see {spec.homepage})" if spec.homepage else " (--path)"
+    cause = next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
+    return (
+        f"Dataset {spec.name!r}: {repo!r} (revision {revision}) could not be read from the Hugging Face hub: {cause}. "
+        f"Without a network, give the official files by `path`{official}, or load 'bundled', which comes with kg2rag."
+    )
 
 
 def transpose(value: object, columns: Sequence[str]) -> object:

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from kg2rag.datasets.near_duplicates import THRESHOLD, near_duplicates
-from kg2rag.datasets.registry import names, resolve
+from kg2rag.datasets.registry import FAMILIES, names, resolve
 from kg2rag.text.normalisation import normalise
 from kg2rag.types import QADataset, Question
 
@@ -65,7 +65,7 @@ def info(data: QADataset) -> dict[str, object]:
     corpus, questions = data.corpus, data.questions
     candidates = [len(question.candidates) for question in questions if question.candidates is not None]
     loader = str(data.source.get("loader", data.name))
-    spec = resolve(loader) if loader in names() else None
+    spec = resolve(loader) if loader in names() or loader.startswith(tuple(FAMILIES)) else None
     return {
         "name": data.name,
         "setting": data.setting,

@@ -106,5 +106,5 @@ DATASET = DatasetSpec(
     settings=("pooled", "distractor"),
     splits=("validation", "train"),
     # Re-uploaded by a user of the hub: the authors publish no copy there.
-    hub=HubCopy("dgslibisey/MuSiQue"),
+    hub=HubCopy("dgslibisey/MuSiQue", revision="c8f4f8c9465fb69d31a8eae894c3fd509c4ca321"),
 )

@@ -1,4 +1,4 @@
-"""Files -> checked records: JSON, JSONL and TSV, by `kg2rag.text.records`; whatever is wrong becomes a `DataError`.
+"""Files -> checked records: JSON, JSONL, TSV, Parquet, by `kg2rag.text.records`; what is wrong becomes a `DataError`.
 
 A record's schema is a pydantic model; parsing and checking happen in one pass outside Python, so HotpotQA's 45 MB
 take a second. `Files` remembers the checksum of everything one load has read.
@@ -6,8 +6,10 @@ take a second. `Files` remembers the checksum of everything one load has read.
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -23,7 +25,7 @@ from pydantic import (
     ValidationError,
 )
 
-from kg2rag.text.records import DataError, decode, parse_json, quote
+from kg2rag.text.records import DataError, decode, parse_json, quote, sha256
 
 Text = Annotated[str, StringConstraints(pattern=r"\S")]
 """A string with something in it."""
@@ -70,15 +72,17 @@ class Files:
         self.checksums: dict[str, str] = {}
 
     def text(self, path: Path) -> str:
-        """The text of a file; DataError where it is not UTF-8."""
+        """The text of a file, unpacked by the name's ending `.gz`; DataError where it is not UTF-8 or not whole."""
         data = path.read_bytes()
         self.checksums[path.name] = hashlib.sha256(data).hexdigest()
-        return decode(data, path.name)
+        return decode(_unpacked(data, path.name) if path.suffix == ".gz" else data, path.name)
 
     def records(self, path: Path, model: type[R]) -> list[R]:
-        """Every record of a JSON list or, by the name's ending `.jsonl`, of a file with one object a line."""
+        """Every record of a JSON list, of one object a line (by the ending `.jsonl`), or of a Parquet table."""
+        if path.suffix == ".parquet":
+            return self._table_records(path, model)
         text = self.text(path)
-        if path.suffix == ".jsonl":
+        if path.name.removesuffix(".gz").endswith(".jsonl"):
             one, lines = TypeAdapter(model).validate_json, enumerate(text.split("\n"), start=1)
             rows = [_checked(one, line, path.name, number) for number, line in lines if line.strip()]
         else:
@@ -86,6 +90,19 @@ class Files:
         if not rows:
             raise DataError(f"{path.name}: no record in it.")
         return unique(rows, path.name)
+
+    def _table_records(self, path: Path, model: type[R]) -> list[R]:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        self.checksums[path.name] = sha256(path)
+        try:
+            rows = pq.read_table(path).to_pylist()
+        except (OSError, pa.ArrowException) as error:
+            raise DataError(f"{path.name}: not a Parquet table: {error}. Is the file complete?") from error
+        if not rows:
+            raise DataError(f"{path.name}: no record in it.")
+        return check(rows, model, path.name)
 
     def table(self, path: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
         """The rows of a tab-separated file with that header: line number from 1, and the cells."""
@@ -189,6 +206,13 @@ def _fault(first: Any, path: list[int | str]) -> str:
     if first["type"] in _KINDS:
         return f"{subject} must be {_KINDS[first['type']]}, not {_kind(first['input'])}: {quote(first['input'])}."
     return f"{subject}: {first['msg']}; it is {quote(first['input'])}."
+
+
+def _unpacked(data: bytes, name: str) -> bytes:
+    try:
+        return gzip.decompress(data)
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(f"{name}: cannot be unpacked: {error}. Is the file complete?") from None
 
 
 def _kind(value: object) -> str:

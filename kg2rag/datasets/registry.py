@@ -7,14 +7,14 @@ registers one under the entry-point group `kg2rag.datasets`.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from kg2rag.datasets import beir, bundled, cosqa, hipporag, hotpotqa, musique, twowiki, twowiki_kg, world
+from kg2rag.datasets import beir, bundled, cosqa, hipporag, hotpotqa, irds, musique, twowiki, twowiki_kg, world
 from kg2rag.datasets.spec import DatasetSpec
 from kg2rag.text import plugins
-from kg2rag.text.nearest import unknown
+from kg2rag.text.nearest import nearest, unknown
 from kg2rag.text.records import reading
 from kg2rag.types import QADataset
 
@@ -29,6 +29,8 @@ DATASETS: Mapping[str, DatasetSpec] = {
     "musique": musique.DATASET,
     "world": world.DATASET,
 }
+FAMILIES: Mapping[str, Callable[[str], DatasetSpec]] = {beir.PREFIX: beir.spec_of, irds.PREFIX: irds.spec_of}
+"""Beginning of a name -> the spec of a name that begins so: sets that other catalogues list."""
 GROUP = "kg2rag.datasets"
 _SIZE = re.compile(r"-\d+$")
 
@@ -48,20 +50,23 @@ def load(
 
     Parameters
     ----------
-    name : one of `names()`, an alias, or either with a size after it ("musique-100").
+    name : one of `names()`, an alias, either with a size after it ("musique-100"), a set of BEIR on the hub
+        ("beir/scifact"), or one that the package ir_datasets knows ("irds:beir/scifact/test", "irds:vaswani").
     path : a folder or a file of the set; None reads the hub's copy (or, for "bundled", the package's own files).
     split : "validation", "train", …; None takes the set's default, or the only file in the folder.
     setting : "pooled", every question searches the whole corpus, or "distractor", each searches its own paragraphs.
     passages : "paragraph" or "sentence".
     limit : draw that many questions, by `seed`; the corpus stays whole.
-    revision : the hub's branch, tag or commit; `source["revision"]` holds the commit that was read.
+    revision : the hub's branch, tag or commit; `source["revision"]` holds the commit that was read. A set of BEIR has
+        two repositories: "A+B" is A of its documents and B of its judgements.
 
     Raises
     ------
     ValueError : an option the set does not offer (the message lists what it does), or a record that is wrong (the
         message names file, record and field).
     FileNotFoundError : the path, or a file it should hold.
-    ConnectionError : the hub cannot be reached.
+    ConnectionError : the hub, or what ir_datasets downloads, cannot be reached.
+    ImportError : a set of ir_datasets, where that package is not installed.
 
     Examples
     --------
@@ -90,8 +95,14 @@ def load(
 
 
 def names() -> tuple[str, ...]:
-    """The sets that `load` knows, sorted."""
+    """The sets that `load` knows, sorted; those of `families` apart."""
     return plugins.names(GROUP, DATASETS)
+
+
+def families() -> Mapping[str, Mapping[str, object]]:
+    """How the names of a family of sets are written ("beir/NAME") -> what `describe` says of one of them."""
+    about = {"beir/NAME": beir.DATASET, "irds:NAME": irds.DATASET}
+    return {name: _about(spec) for name, spec in about.items()}
 
 
 def resolve(name: str) -> DatasetSpec:
@@ -102,11 +113,14 @@ def resolve(name: str) -> DatasetSpec:
     ValueError : an unknown name; the message lists the known ones and the nearest.
     RuntimeError : the set of another package cannot be imported, or is no `DatasetSpec` of that name.
     """
+    family = next((make for prefix, make in FAMILIES.items() if name.startswith(prefix)), None)
+    if family is not None:
+        return family(name)
     ours = {alias: spec for spec in DATASETS.values() for alias in (spec.name, *spec.aliases)}
     known = set(plugins.names(GROUP, ours))
     found = next((candidate for candidate in (name, _SIZE.sub("", name)) if candidate in known), None)
     if found is None:
-        raise ValueError(unknown("dataset", name, known))
+        raise ValueError(_unknown(name, known))
     spec = plugins.look_up("dataset", found, ours, GROUP)
     if found not in ours and not (isinstance(spec, DatasetSpec) and spec.name == found):
         given = f"the DatasetSpec of {spec.name!r}" if isinstance(spec, DatasetSpec) else f"a {type(spec).__name__}"
@@ -118,8 +132,20 @@ def resolve(name: str) -> DatasetSpec:
 
 def describe(name: str) -> Mapping[str, object]:
     """What a set is and which options `load` takes for it, the default first; the set is not read."""
-    spec = resolve(name)
+    return _about(resolve(name))
+
+
+def _about(spec: DatasetSpec) -> Mapping[str, object]:
     shown = ("name", "aliases", "summary", "settings", "passages", "splits", "hub", "licence", "citation", "homepage")
     about = {name: getattr(spec, name) for name in shown}
     splits = ("the files decide",) if spec.splits is None else spec.splits
     return about | {"splits": splits, "hub": spec.hub.repo if spec.hub else None}
+
+
+def _unknown(name: str, known: set[str]) -> str:
+    """The error about an unknown name; sets of BEIR are not listed one by one, but may be what was meant."""
+    if nearest(name, known) is not None:
+        return unknown("dataset", name, known)
+    message = f"{unknown('dataset', name, known)} Also: {', '.join(f'{prefix}NAME' for prefix in FAMILIES)}."
+    meant = nearest(name, (each for one in beir.names() for each in (one, one.removeprefix(beir.PREFIX))))
+    return message if meant is None else f"{message} Did you mean {beir.PREFIX + meant.removeprefix(beir.PREFIX)!r}?"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,15 @@ class HubCopy:
     repo: str
     config: str | None = None
     revision: str = "main"
+
+
+def file_name(name: str) -> str:
+    """The name of a set as it names files, folders and columns.
+
+    >>> file_name("irds:beir/scifact/test")
+    'irds-beir-scifact-test'
+    """
+    return re.sub(r"[^\w.+-]+", "-", name, flags=re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

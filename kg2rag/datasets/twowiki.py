@@ -110,5 +110,5 @@ DATASET = DatasetSpec(
     passages=("paragraph", "sentence"),
     splits=("validation", "train"),
     # Re-uploaded by a user of the hub: the authors publish no copy there.
-    hub=HubCopy("framolfese/2WikiMultihopQA"),
+    hub=HubCopy("framolfese/2WikiMultihopQA", revision="fe713bfbd1afbca1a65246741a75890405d56a3a"),
 )

@@ -17,6 +17,8 @@ def header(config: Mapping[str, Any], system: str) -> str:
     """The lines before the hits of one system's run, without comment signs."""
     import yaml
 
+    added = (one for one in config.get("added", ()) if system in one["systems"])
+    config = {**config, **next(added, {}), "systems": config["systems"]}
     about = {
         "schema_version": SCHEMA,
         "tag": system,

@@ -5,31 +5,25 @@ A system is anything with `retrieve_batch(queries, k)` and a `repr` that names i
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
-import pandas as pd
-
 from kg2rag.compute import TokenCounter
-from kg2rag.compute.progress import bar as progress_bar
-from kg2rag.evaluation import described, provenance
-from kg2rag.evaluation.budgets import PassageTokens, returned_sizes
+from kg2rag.evaluation import described
+from kg2rag.evaluation.budgets import PassageTokens
 from kg2rag.evaluation.comparison import Comparison, Inputs
 from kg2rag.evaluation.comparisons import Comparisons
-from kg2rag.evaluation.curves import depth_curve, depths_below, token_curve
-from kg2rag.evaluation.graph_use import graph_use
+from kg2rag.evaluation.configuration import Clock, about_data, measured, seeds
 from kg2rag.evaluation.graphs import Strategy, over_graphs
-from kg2rag.evaluation.metric_names import DEFAULT_METRICS, Metric, Metrics, own_functions, parse_metrics
-from kg2rag.evaluation.metrics import checked_scores
-from kg2rag.evaluation.running import System, check_systems, remarks, require_mapping, run
-from kg2rag.evaluation.score_table import FAMILIES, Family, per_query_table, score_table
+from kg2rag.evaluation.metric_names import DEFAULT_METRICS, Metrics, own_functions, parse_metrics
+from kg2rag.evaluation.running import System, check_systems, require_mapping
+from kg2rag.evaluation.score_table import FAMILIES, Family
 from kg2rag.evaluation.sets import Sets, SystemsOfSets, named_sets, systems_of
+from kg2rag.evaluation.tables import Judging, tables
 from kg2rag.retrievers.adapters import as_system
-from kg2rag.types import GoldUnit, QADataset, Ranking, at_least, one_of, require, require_dataset, require_k
+from kg2rag.types import GoldUnit, QADataset, at_least, one_of, require, require_dataset, require_k
 
 if TYPE_CHECKING:
     from kg2rag.knowledge import KnowledgeBase
@@ -138,8 +132,7 @@ def compare(
         options = Options(metrics=metrics, k=k, baseline=baseline, seed=seed, batch_size=batch_size, progress=progress)
         options |= Options(unit=unit, command=command, counter=counter, family=family, clustered=clustered)
         return _on_sets(systems, data, graphs, folder, {**options, "resume": resume})
-    started, begin, load = datetime.now(UTC), time.perf_counter(), provenance.load_average()
-    commit = provenance.commit()  # which may be another when a long run ends
+    clock = Clock()
     require_dataset(data)
     require_k(k)
     require("batch_size", batch_size, int, at_least(1))
@@ -162,70 +155,29 @@ def compare(
         "seed": seed,
         "family": family,
         "clustered": clustered,
-        "seeds": {name: list(map(repr, alike)) for name, alike in repeated.items() if len(alike) > 1},
+        "seeds": seeds(repeated),
     }
     if resume and (standing := _standing(folder, first, data, {**asked, "unit": unit or data.unit})) is not None:
         return standing
-    encodings, runs = described.encodings(first), dict[str, list[list[Ranking]]]()
-    ms_per_query: dict[str, float] = {}
-    unread: dict[str, list[str]] = {}
-    for name, alike in repeated.items():
-        read_before = described.graph_reads(alike)
-        done = [run(name, system, data, k, batch_size, progress=progress) for system in alike]
-        if described.graph_reads(alike) == read_before and (given := described.given_graphs(alike)):
-            unread[name] = given
-        runs[name] = [rankings for rankings, _ in done]
-        ms_per_query[name] = round(sum(ms for _, ms in done) / len(done), 3)
+    done = measured(repeated, data, k=k, batch_size=batch_size, progress=progress)
     tokens, judged = PassageTokens(data.corpus, counter), unit or data.unit
-    names = [metric.name for metric in parsed]
-    together = {name: [ranking for run in alike for ranking in run] for name, alike in runs.items()}
-    read = sorted({metric.k or k for metric in parsed if metric.tokens is None})
-    with progress_bar(len(runs) + 3, "scores, intervals, tests", "step", shown=progress) as bar:
-        scored = {}
-        for name, alike_runs in runs.items():
-            scored[name] = _score(alike_runs, data, parsed, k=k, unit=judged, tokens=tokens)
-            bar.update()
-        frames = {name: sum(alike[1:], start=alike[0]) / len(alike) for name, alike in scored.items()}
-        first_runs = {name: alike_runs[0] for name, alike_runs in runs.items()}
-        per_query, per_seed = per_query_table(frames, data, names, first_runs), _per_seed(scored, names)
-        scores = score_table(per_query, names, baseline, seed, per_seed, family=family, clustered=clustered)
-        bar.update()
-        by_tokens = token_curve(together, data, tokens, k, judged)
-        bar.update()
-        sizes = returned_sizes(together, tokens, read)
-        bar.update()
-    about = described.parameters(first)
+    made = tables(
+        done.runs, data, Judging(parsed, k, judged, tokens, baseline, seed, family, clustered), progress=progress
+    )
     config = {
-        "data": {**described.data(data), "unit": judged, "gold_out_of_reach": _out_of_reach(data)},
-        "systems": {name: repr(system) for name, system in first.items()},
-        "parameters": about,
-        "tuning": described.tuning(about),
-        "knowledge": described.knowledge(first, encodings),
-        "graphs": described.graphs(first),
-        "graph_unread": unread,
-        "remarks": remarks(first),
-        "graph_use": graph_use({name: alike[0] for name, alike in runs.items()}),
+        "data": about_data(data, judged),
+        **done.about,
         **asked,
         "batch_size": batch_size,
         "tokens": repr(tokens.counter),
         "command": command,
-        "started": started.isoformat(timespec="seconds"),
-        "seconds": round(time.perf_counter() - begin, 3),
-        "ms_per_query": {name: None if ms != ms else ms for name, ms in ms_per_query.items()},
-        "load_average": {"start": load, "end": provenance.load_average()},
-        **provenance.environment(),
-        "commit": commit,
+        **clock.read(),
     }
     result = Comparison(
-        rankings=first_runs,
-        ms_per_query=ms_per_query,
+        rankings={name: alike[0] for name, alike in done.runs.items()},
+        ms_per_query=done.ms_per_query,
         baseline=baseline,
-        per_query=per_query,
-        per_seed=per_seed,
-        scores=scores,
-        curve=depth_curve(frames, k),
-        token_curve=by_tokens,
-        sizes=sizes,
+        **vars(made),
         inputs=Inputs(first, data),
         config={**config, "fingerprint": described.fingerprint(config)},
     )
@@ -278,36 +230,3 @@ def _standing(
         why = str(error)
     warnings.warn(f"{folder} holds another comparison, which this one replaces. {why}", ReplacedWarning, stacklevel=3)
     return None
-
-
-def _score(
-    runs: Sequence[Sequence[Ranking]],
-    data: QADataset,
-    metrics: Sequence[Metric],
-    *,
-    k: int,
-    unit: GoldUnit,
-    tokens: PassageTokens,
-) -> list[pd.DataFrame]:
-    """The scores of each run of a system, by metric and of the recall at every depth of the curve."""
-    names = [metric.name for metric in metrics]
-    of_curve = [Metric.parse(f"recall@{depth}") for depth in depths_below(k) if f"recall@{depth}" not in names]
-    return [checked_scores(run, data, [*metrics, *of_curve], unit=unit, tokens=tokens) for run in runs]
-
-
-def _out_of_reach(data: QADataset) -> int:
-    """How many questions have gold that is not among their own candidates, which caps every system's recall."""
-    corpus = data.corpus
-    name = str if data.unit == "passage" else lambda id_: corpus.doc_ids[corpus.row(id_)]
-    return sum(q.candidates is not None and not set(q.gold) <= set(map(name, q.candidates)) for q in data.questions)
-
-
-def _per_seed(scored: Mapping[str, Sequence[pd.DataFrame]], metrics: Sequence[str]) -> pd.DataFrame | None:
-    """The means of every single run of the systems with several seeds: system, run (from 1), then the metrics."""
-    rows = [
-        {"system": name, "run": number, **frame[list(metrics)].mean().to_dict()}
-        for name, alike in scored.items()
-        if len(alike) > 1
-        for number, frame in enumerate(alike, start=1)
-    ]
-    return pd.DataFrame(rows) if rows else None

@@ -187,17 +187,22 @@ class Comparisons(report.Tabular):
 
         Raises DataError: a file that is damaged or missing; FileNotFoundError: no comparisons on several sets.
         """
-        file = Path(directory) / COMPARED_SETS
-        if not file.is_file():
-            raise FileNotFoundError(f"{directory} has no comparison on several sets: {COMPARED_SETS} is missing.")
-        names = read_json(file)
-        names = names.get("sets") if isinstance(names, dict) else None
-        if not (isinstance(names, list) and names and all(isinstance(one, str) for one in names)):
-            raise DataError(f"{file} names no sets. Compare again, or restore the files that `save` wrote.")
-        return cls({name: Comparison.load(Path(directory) / Path(name).name) for name in names})
+        return cls({name: Comparison.load(Path(directory) / name) for name in saved_sets(directory)})
 
 
 _OPTIONS: Mapping[str, Any] = {"seed": 0, "family": "metric", "clustered": False}
+
+
+def saved_sets(directory: Path | str) -> list[str]:
+    """The names of the sets whose comparisons are saved below a folder; errors as `Comparisons.load` raises them."""
+    file = Path(directory) / COMPARED_SETS
+    if not file.is_file():
+        raise FileNotFoundError(f"{directory} has no comparison on several sets: {COMPARED_SETS} is missing.")
+    names = read_json(file)
+    names = names.get("sets") if isinstance(names, dict) else None
+    if not (isinstance(names, list) and names and all(isinstance(one, str) for one in names)):
+        raise DataError(f"{file} names no sets. Compare again, or restore the files that `save` wrote.")
+    return [Path(name).name for name in names]
 
 
 def _joined(values: Iterator[str]) -> str:

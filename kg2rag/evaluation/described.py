@@ -194,8 +194,20 @@ def questions(data: QADataset) -> str:
 
 def fingerprint(config: Mapping[str, Any]) -> str:
     """Of a configuration: two that are equal were to give equal numbers; time, load and speed do not count."""
-    kept = {name: value for name, value in config.items() if name not in NO_DIFFERENCE}
+    kept = {name: value for name, value in config.items() if name not in (*NO_DIFFERENCE, "added")}
+    if added := [other for one in config.get("added", ()) if (other := _elsewhere(one, config))]:
+        kept["added"] = added
     return hashlib.sha256(json.dumps(kept, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
+def _elsewhere(added: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
+    """What of some systems that were added is another than of the first: version, commit, machine; empty for none."""
+    other = {
+        name: value
+        for name, value in added.items()
+        if name not in (*NO_DIFFERENCE, "systems") and value != config.get(name)
+    }
+    return {"systems": added["systems"], **other} if other else {}
 
 
 def _is_file(value: str | Path) -> bool:

@@ -146,6 +146,14 @@ class FirstHits:
         query = next(iter(rankings.values())).query_id
         return QuestionExplanation(question, explanations, tuple(gold), tuple(answers), query)
 
+    def restored(self, system: str, rankings: Sequence[Ranking]) -> list[Ranking]:
+        """Loaded rankings of a system with the stages, parts of scores, paths and notes of their first hits."""
+        rows = {row["query_id"]: row for row in self._of(system).to_pylist()}
+        missing = next((one.query_id for one in rankings if one.query_id not in rows), None)
+        if missing is not None:
+            raise DataError(f"No first hits of {system!r} for question {missing!r}. Compare again.")
+        return [_restored(one, rows[one.query_id]) for one in rankings]
+
     def gold(self, system: str) -> dict[str, frozenset[str]]:
         """Question id -> the passages of a system's ranking that count as gold."""
         rows = self._of(system).select(["query_id", "gold"]).to_pylist()

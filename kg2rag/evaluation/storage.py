@@ -73,12 +73,17 @@ def save(
     page: str,
     data: QADataset | None,
     headers: Mapping[str, str],
+    runs: Mapping[str, bytes] | None = None,
 ) -> Path:
-    """Write the attributes of a comparison, its page, what `data` adds and the headers of its runs; the page's path."""
+    """Write the attributes of a comparison, its page, what `data` adds and the headers of its runs; the page's path.
+
+    `runs` : system -> its run file, of those that are written as they are.
+    """
     require_place(directory)
     (directory / "runs").mkdir(exist_ok=True)
     _remove_former(directory, values["rankings"])
     files = dict(_files(values, page, data, headers))
+    files |= {f"runs/{name}.trec": content for name, content in (runs or {}).items()}
     for name, content in files.items():
         write(directory / name, content)
     about = json.loads(json.dumps(dict(values["config"]), default=str))

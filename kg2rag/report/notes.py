@@ -27,7 +27,24 @@ def notes(sheet: Sheet) -> list[str]:
         *(f"{name}: {text}." for name, text in sheet.config.get("remarks", {}).items()),
         *_unread(sheet.config.get("graph_unread", {})),
         *_graph_use(sheet.config.get("graph_use", {})),
+        *_added(sheet.config.get("added", [])),
     ]
+
+
+def _added(added: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Which systems were run after the others, and by which code: their times were measured apart."""
+    return [
+        f"{', '.join(one['systems'])}: added {one['started'][:10]}{_by(one)}; times were measured then."
+        for one in added
+    ]
+
+
+def _by(added: Mapping[str, Any]) -> str:
+    version = (added.get("versions") or {}).get("kg2rag")
+    commit = added.get("commit") or {}
+    changed = ", with changes" if commit.get("changed") else ""
+    told = [f"kg2rag {version}" if version else "", f"commit {commit['id'][:12]}{changed}" if commit else ""]
+    return f" by {', '.join(filter(None, told))}" if any(told) else ""
 
 
 def _macro(sets: Mapping[str, str]) -> list[str]:

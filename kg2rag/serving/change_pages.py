@@ -95,8 +95,7 @@ def _opened(
     by_id = {one.query_id: one for one in found}
     if id_ not in by_id:
         raise ChoiceError(f"The two have no question {id_[:80]!r} in common.")
-    kept = [(one.first, name) for one, name in ((first, left), (second, right)) if one.first is not None]
-    texts = {passage: text for hits, name in kept for passage, text in hits.texts(name, id_).items()}
+    texts = {**first.texts(left, id_), **second.texts(right, id_)}
     return {"change": by_id[id_], "question": _text(first, second, id_), "texts": texts, "id": id_}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,11 @@ from kg2rag.evaluation.comparison import Comparison
 from kg2rag.evaluation.first_hits import FILE, FirstHits
 from kg2rag.experiments.sweep import SweepResult
 from kg2rag.report.listing import Choice, Listing
-from kg2rag.report.question_explanation import QuestionExplanation
+from kg2rag.report.question_explanation import QuestionExplanation, excerpts, explain_rankings
 from kg2rag.report.table import Sheet
 from kg2rag.retrievers.adapters import trec
 from kg2rag.serving.folders import Saved, find
+from kg2rag.serving.texts import Joined, MismatchError, Texts, wanted
 from kg2rag.text.cells import frame_of_csv
 from kg2rag.text.records import DataError, reading
 from kg2rag.types import Explanation
@@ -37,12 +38,16 @@ class OpenComparison:
     Attributes
     ----------
     first : the first hits with texts and paths; None where it was saved without. gold : by question, empty likewise.
+    joined : the data set, where `first` is None and a folder has the one that was compared on.
+    refused : why one that seemed to be it is not joined.
     """
 
     saved: Saved
     result: Comparison
     first: FirstHits | None
     gold: Mapping[str, Mapping[str, int]]
+    joined: Joined | None = None
+    refused: str = ""
 
     @cached_property
     def listing(self) -> Listing:
@@ -64,6 +69,9 @@ class OpenComparison:
         rankings = {name: self.result.rankings[name][at] for name in (choice.left, choice.right)}
         if self.first is not None:
             found = self.first.explained(rankings, self.text(query_id), choice.hits)
+        elif self.joined is not None:
+            data = self.joined.data
+            found = explain_rankings(rankings, data, data.questions[at], k=choice.hits)
         else:
             gold = {id_: (id_,) for id_ in self.gold.get(query_id, ())}
             bare = {name: Explanation(one, choice.hits, {}, "", gold) for name, one in rankings.items()}
@@ -74,12 +82,26 @@ class OpenComparison:
         }
         return QuestionExplanation(found.question, titled, found.gold, found.answers, query_id)
 
+    def texts(self, system: str, query_id: str) -> Mapping[str, str]:
+        """Passage id -> the beginning of its text, of the hits of a system whose texts are known."""
+        if self.first is not None:
+            return self.first.texts(system, query_id)
+        if self.joined is None:
+            return {}
+        ranking = self.result.rankings[system][self.places[query_id]]
+        return excerpts(ranking, self.joined.data, len(ranking))
+
     def lacks(self) -> str:
-        """What it was saved without, in words."""
+        """What it was saved without, in words, and what can be done about it."""
         if self.first is not None:
             return ""
+        if self.joined is not None:
+            return f"Saved without {FILE}: texts and gold are read from {self.joined.folder}; no stages or paths."
         gold = "" if self.gold else ", and no gold is marked"
-        return f"Saved without {FILE}: hits have ids and scores alone, no texts, stages or paths{gold}."
+        files = wanted(self.result.config)
+        remedy = f" To show texts: kg2rag serve FOLDER --data DATA, DATA holding {files}." if files else ""
+        refused = f" Not joined: {self.refused}" if self.refused else remedy
+        return f"Saved without {FILE}: hits have ids and scores alone, no texts, stages or paths{gold}.{refused}"
 
     def gold_of(self, system: str) -> Mapping[str, Collection[str]]:
         """Question id -> the passages of a system's ranking that count as gold; empty where nothing is known."""
@@ -98,8 +120,9 @@ class Entry:
 class Library:
     """The saved comparisons and sweeps of a root folder."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, texts: Texts | None = None) -> None:
         self.root = root
+        self.texts = texts or Texts()
         self._open: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
         self._lock = threading.Lock()
         find(root)
@@ -119,8 +142,30 @@ class Library:
     def comparison(self, at: str) -> OpenComparison:
         """A comparison; DataError or FileNotFoundError where it is damaged or unfinished."""
         saved = self._of_kind(at, "comparison")
-        opened: OpenComparison = self._kept("comparison", saved, _open_comparison)
+        opened: OpenComparison = self._kept("comparison", saved, lambda one: _open_comparison(one, self.texts))
         return opened
+
+    def joinable(self) -> tuple[list[str], dict[str, str]]:
+        """The comparisons saved without texts: which find their data set's files, and why the others do not.
+
+        Files are found by checksum, not opened; folders that are damaged are left to `entries`.
+        """
+        found, lacking = list[str](), dict[str, str]()
+        for entry in self.entries():
+            if entry.problem or entry.saved.kind != "comparison" or (entry.saved.path / FILE).is_file():
+                continue
+            config = storage.configuration(entry.saved.path)
+            try:
+                place = self.texts.place(config)
+            except MismatchError as error:
+                lacking[entry.saved.at] = str(error)
+                continue
+            if place is None:
+                files = wanted(config)
+                lacking[entry.saved.at] = f"no folder has {files}." if files else "its configuration names no files."
+            else:
+                found.append(entry.saved.at)
+        return found, lacking
 
     def sweep(self, at: str) -> SweepResult:
         """A sweep; DataError or FileNotFoundError where it is damaged or has no result."""
@@ -167,13 +212,13 @@ def within(root: Path, error: BaseException) -> str:
     return message.replace(f"{root}{'/' if str(root) != '/' else ''}", "")
 
 
-def _open_comparison(saved: Saved) -> OpenComparison:
+def _open_comparison(saved: Saved, texts: Texts) -> OpenComparison:
     folder = saved.path
     result = Comparison.load(folder)
     with reading(folder, _AGAIN):
         first = FirstHits.load(folder / FILE) if (folder / FILE).is_file() else None
         gold = trec.load_qrels(folder / "qrels.trec") if (folder / "qrels.trec").is_file() else {}
-        opened = OpenComparison(saved, result, first, gold)
+        opened = _joined(OpenComparison(saved, result, first, gold), texts)
         if not (result.systems and result.metrics and len(opened.places)):
             raise DataError(f"{folder} has no system, metric or question.")
         result.to_frame()
@@ -181,6 +226,24 @@ def _open_comparison(saved: Saved) -> OpenComparison:
         for name in result.systems:
             opened.listing.scores_line(name, opened.listing.about.index[0])
     return opened
+
+
+def _joined(opened: OpenComparison, texts: Texts) -> OpenComparison:
+    """A comparison with the texts of its data set, where it has none of its own and a folder has that set."""
+    if opened.first is not None:
+        return opened
+    try:
+        joined = texts.join(opened.result.config)
+    except MismatchError as error:
+        return replace(opened, refused=str(error))
+    if joined is None:
+        return opened
+    data, per_query = joined.data, opened.result.per_query
+    questions = {question.id: question.text for question in data.questions}
+    result = replace(opened.result, per_query=per_query.assign(question=per_query["query_id"].map(questions)))
+    ids = data.corpus.ids
+    gold = {one.id: {ids[row]: 1 for rows in data.gold_rows(one).values() for row in rows} for one in data.questions}
+    return replace(opened, result=result, gold=gold, joined=joined)
 
 
 def _open_sweep(saved: Saved) -> SweepResult:

@@ -111,6 +111,8 @@ def test_another_hash_seed_writes_the_same_bytes(compared: tuple[object, Path], 
 
 MISTAKES = [
     ("compare nothing", "Unknown dataset 'nothing'. Known: "),
+    ("compare irds:vaswanni", "Did you mean 'irds:vaswani'?"),
+    ("compare beir/sci-fact", "Did you mean 'beir/scifact'?"),
     ("compare bundled --systems bm26", "Unknown system 'bm26'. Known: "),
     ("compare bundled --systems bm25 --set bm25.k2=1", "'bm25' has no parameter 'k2'. Known: b, k1"),
     ("compare bundled --systems bm25 --set bm25.stop_word=1", "Did you mean 'stop_words'?"),
@@ -243,6 +245,7 @@ def test_systems_describes_one_with_its_source_and_every_parameter(invoke) -> No
     [
         ("kg2rag comp", ["compare", "compare-graphs"]),
         ("kg2rag compare hot", ["hotpotqa"]),
+        ("kg2rag compare beir/sci", ["beir/scidocs", "beir/scifact"]),
         ("kg2rag compare --systems bm25,mention_p", ["bm25,mention_ppr"]),
         ("kg2rag compare --systems bm25,bm", []),
         ("kg2rag compare --metrics all_", ["all_recall@5"]),
@@ -260,7 +263,8 @@ def test_datasets_list_names_every_set_in_full(invoke) -> None:  # type: ignore[
     from kg2rag.datasets import names
 
     lines = invoke("datasets list").splitlines()
-    assert {line.split()[0] for line in lines if line[1:2].strip() and line.split()} >= set(names())
+    shown = {line.split()[0] for line in lines if line[1:2].strip() and line.split()}
+    assert shown >= {*names(), "beir/NAME", "irds:NAME"}
 
 
 def test_datasets_info_counts(invoke) -> None:  # type: ignore[no-untyped-def]

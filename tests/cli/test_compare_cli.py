@@ -135,6 +135,35 @@ def test_corrections_clusters_and_margins_are_asked_for(tmp_path: Path) -> None:
     assert (corrected >= first - 0.01).all()  # one system in a family of its own against two tests together
 
 
+def test_systems_are_added_to_what_stands_and_nothing_else_runs(tmp_path: Path) -> None:
+    asked = ("bundled", "--limit", "20", "--metrics", "recall@5,mrr@10", "--k", "20", "--seed", "3")
+    theirs = tmp_path / "theirs.trec"
+    run("compare", *asked, "--systems", "bm25", "--out", str(tmp_path / "theirs"))
+    theirs.write_bytes((tmp_path / "theirs" / "runs" / "bm25.trec").read_bytes())
+    run("compare", *asked, "--systems", "bm25,dense,pattern", "--runs", str(theirs), "--out", str(tmp_path / "all"))
+    out = ("--out", str(tmp_path / "out"))
+    run("compare", *asked, "--systems", "bm25,dense", *out)
+    options = (*asked[:3], "--seed", "3", "--add", "pattern", "--runs", str(theirs), "--pairs", "mrr@10")
+    shown = run("compare", *options, *out)
+    assert "theirs" in shown
+    assert "holds" not in shown  # nothing is replaced
+    for name in ("scores.csv", "curve.csv", "token_curve.csv", "sizes.csv", "per_query.parquet", "runs/dense.trec"):
+        assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "all" / name).read_bytes()
+    added = json.loads((tmp_path / "out" / "config.json").read_text())["added"]
+    assert [one["systems"] for one in added] == [["pattern", "theirs"]]
+    with pytest.raises(ValueError, match=r"k is 10; .*config\.json has 20"):
+        run("compare", *asked[:3], "--seed", "3", "--k", "10", "--add", "path", *out)
+    with pytest.raises(ValueError, match="questions_sha256 of 'bundled'"):
+        run("compare", "bundled", "--limit", "19", "--seed", "3", "--add", "path", *out)
+    with pytest.raises(ValueError, match=r"read what no system of .*: graph cooccurrence"):
+        run("compare", *asked[:3], "--seed", "3", "--add", "path", "--graph", "cooccurrence", *out)
+    with pytest.raises(ValueError, match="Leave --systems out"):
+        run("compare", *asked[:3], "--systems", "path", "--add", "path", *out)
+    with pytest.raises(FileNotFoundError, match="has no finished comparison to add to"):
+        run("compare", *asked[:3], "--add", "path", "--out", str(tmp_path / "nowhere"))
+    assert not (tmp_path / "nowhere").exists()
+
+
 def test_workers_change_no_score(tmp_path: Path) -> None:
     for name, workers in {"here": (), "spread": ("--jobs", "2")}.items():
         run("compare", *COMMON, "--systems", "bm25", *workers, "--out", str(tmp_path / name))

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import keep
 import pytest
 
 import kg2rag
@@ -80,3 +81,19 @@ def test_a_port_that_is_taken_is_named(saved: Path) -> None:
     with serving(str(saved)) as (address, _):
         port = address.rstrip("/").rsplit(":", 1)[1]
         assert "Name another with --port" in run(str(saved), "--port", port)
+
+
+def test_data_sets_are_joined_or_it_is_said_why_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = kg2rag.load("bundled").sample(1)
+    systems = {"told": kg2rag.Recorded(data.corpus, {data.questions[0].id: [(data.corpus.ids[0], 1.0)]})}
+    monkeypatch.setattr(keep, "RESULTS", tmp_path / "results")
+    kg2rag.compare(systems, data, metrics=["recall@1"], command="made", progress=False).save(tmp_path / "one")
+    keep.main(tmp_path / "one", "one", tmp_path)
+    ours = str(Path(kg2rag.__file__).parents[1] / "data" / "bundled")
+    with serving(str(tmp_path / "results"), "--data", ours) as (address, _), urllib.request.urlopen(address) as answer:
+        assert "one" in answer.read().decode()
+    (tmp_path / "empty").mkdir()
+    said = run(str(tmp_path / "results"), "--data", str(tmp_path / "empty"))
+    assert "is of no comparison in" in said
+    assert "one: no folder has corpus.jsonl, questions.jsonl (bundled)" in said
+    assert "is no folder" in run(str(tmp_path / "results"), "--data", str(tmp_path / "nowhere"))

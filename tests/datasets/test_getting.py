@@ -115,6 +115,23 @@ def test_a_whole_set_is_the_official_file_with_its_checksum(
         get("hotpotqa", tmp_path / "sets")
 
 
+def test_a_folder_of_another_revision_or_split_is_said_and_not_taken_for_the_one_asked(
+    musique: list[dict[str, Any]], hub_copy: Copy, tmp_path: Path
+) -> None:
+    hub_copy("musique", musique)
+    place = get("musique", tmp_path)
+    record = json.loads((place / "source.json").read_text())
+    (place / "source.json").write_text(json.dumps({**record, "revision": "a" * 40}))
+    assert get("musique", tmp_path) == get("musique", tmp_path, revision="a" * 40) == place
+    with pytest.raises(DataError, match=f"was got from revision {'a' * 40}, and 'v2' is asked for. Delete"):
+        get("musique", tmp_path, revision="v2")
+    with pytest.raises(DataError, match=r"holds musique_ans_v1\.0_dev\.jsonl, not musique_ans_v1\.0_train\.jsonl"):
+        get("musique", tmp_path, split="train")
+    (place / "source.json").write_text("{}")
+    with pytest.raises(DataError, match=r"source\.json.*Delete"):
+        get("musique", tmp_path)
+
+
 def test_what_the_hub_does_not_give_says_what_it_needs(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"2wikimultihopqa_corpus\.json"):
         get("2wiki-1000", tmp_path)

@@ -1,9 +1,11 @@
 import json
+import re
 from dataclasses import replace
 
 import pytest
 
 from kg2rag.datasets import DATASETS, HubCopy, hotpotqa, hub, load, twowiki
+from kg2rag.datasets.getting import OFFICIAL
 from kg2rag.datasets.musique import MusiqueRecord
 from kg2rag.datasets.reading import check
 
@@ -77,7 +79,7 @@ def test_columns_of_unequal_length_are_refused_as_a_wrong_record(hotpot):
 def test_without_a_network_the_error_names_the_ways_out(monkeypatch, tmp_path):
     monkeypatch.setattr(hub, "reachable", lambda: False)
     monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path)
-    with pytest.raises(ConnectionError, match=r"'dgslibisey/MuSiQue' \(revision 'main'.*--path.*'bundled'"):
+    with pytest.raises(ConnectionError, match=r"'dgslibisey/MuSiQue' \(revision '[0-9a-f]{40}'.*--path.*'bundled'"):
         load("musique")
 
 
@@ -104,3 +106,15 @@ def test_hub_records_pass_the_same_schema_as_files(musique):
     musique[0]["paragraphs"][0]["is_supporting"] = "no"
     with pytest.raises(ValueError, match=r"hub, record 1 \('2hop__1_2'\): field 'paragraphs\[0\]\.is_supporting'"):
         check(musique, MusiqueRecord, "hub")
+
+
+def test_rows_of_another_commit_than_the_one_asked_for_are_refused():
+    assert hub.required("a/b", "main", "c" * 40) == "c" * 40
+    assert hub.required("a/b", "d" * 40, None) == "d" * 40
+    with pytest.raises(ValueError, match=f"a/b: revision {'d' * 40} was asked for, and the rows are of {'c' * 40}"):
+        hub.required("a/b", "d" * 40, "c" * 40)
+
+
+def test_the_sets_to_get_are_pinned_to_a_commit():
+    for name in OFFICIAL:
+        assert re.fullmatch("[0-9a-f]{40}", DATASETS[name].hub.revision), name

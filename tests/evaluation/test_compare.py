@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,6 @@ from kg2rag.evaluation import Comparison, compare
 from kg2rag.evaluation.score_table import grouped_means
 from kg2rag.types import Corpus, Passage, QADataset, Question, rank
 
-MODULE = sys.modules["kg2rag.evaluation.compare"]  # the name itself is the function
 METRICS = ["recall@2", "mrr@10"]
 
 
@@ -84,7 +84,7 @@ def test_batches_change_no_ranking(systems, data, batch_size, result):
 
 def test_prepare_is_called_before_and_outside_the_timing(data, fixed, monkeypatch):
     clock = itertools.count()
-    monkeypatch.setattr(MODULE.time, "perf_counter", lambda: float(next(clock)))
+    monkeypatch.setattr(time, "perf_counter", lambda: float(next(clock)))
 
     class Lazy:
         calls: list[str] = []  # noqa: RUF012
@@ -113,7 +113,7 @@ def test_prepare_is_called_before_and_outside_the_timing(data, fixed, monkeypatc
     ],
 )
 def test_wrong_arguments_are_refused_before_any_work(systems, data, change, message, monkeypatch):
-    monkeypatch.setattr(MODULE, "run", lambda *_, **__: pytest.fail("work was done"))
+    monkeypatch.setattr("kg2rag.evaluation.configuration.run", lambda *_, **__: pytest.fail("work was done"))
     with pytest.raises(ValueError, match=message):
         compare(systems, data, **{"metrics": METRICS, **change})
 

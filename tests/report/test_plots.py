@@ -71,6 +71,12 @@ def test_bars_are_as_long_as_the_means():
     assert figure.axes[0].texts[0].get_text() == "50.0"
 
 
+def test_a_mean_without_an_interval_is_a_bar_without_one():
+    unknown = scores(2, 1).assign(ci_low=float("nan"), ci_high=float("nan"))
+    figure = plots.bar_chart(unknown, "s0")
+    assert [bar.get_width() for bar in figure.axes[0].patches] == [50, 50]
+
+
 def test_the_names_of_lines_that_end_together_do_not_touch():
     figure = plots.recall_curve(curve(a=0.9, b=0.9, c=0.9, d=0.899, e=0.1), "a")
     figure.canvas.draw()

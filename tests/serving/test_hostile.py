@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import socket
-import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +9,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 import pytest
-import uvicorn
-from attacks import Visited, browser, dom, visited
+from attacks import Visited, browser, dom, running, visited
 from starlette.testclient import TestClient
 
 import kg2rag
@@ -85,16 +82,8 @@ def hostile(noting: Visited, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def served(hostile: Path) -> Iterator[str]:
     """The address of a real server of it."""
-    listening = socket.socket()
-    listening.bind(("127.0.0.1", 0))
-    listening.listen()  # from here on a browser waits for an answer
-    server = uvicorn.Server(uvicorn.Config(application(hostile), log_level="critical", lifespan="off"))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-    thread.start()
-    yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-    server.should_exit = True
-    thread.join()
-    listening.close()
+    with running(application(hostile)) as address:
+        yield address
 
 
 def addresses(hostile: Path) -> dict[str, str]:

@@ -48,8 +48,9 @@ def _bar_panel(axis: Axes, part: pd.DataFrame, metric: str, factor: float, basel
     axis.barh(places, mean, height=0.62, color=[colour[name] for name in systems], alpha=0.85)
     error = np.maximum(np.vstack([mean - low, high - mean]), 0)
     axis.errorbar(mean, places, xerr=error, fmt="none", ecolor=INK, elinewidth=1.1, capsize=2.5, capthick=1.1)
-    widest = max(float(high.max()), 1e-9)
-    for place, value, end in zip(places, mean, high, strict=True):
+    ends = np.where(np.isnan(high), mean, high)  # equal scores in a metric without bounds have no interval
+    widest = max(float(ends.max()), 1e-9)
+    for place, value, end in zip(places, mean, ends, strict=True):
         number = f"{value:.1f}" if factor == 100 else f"{value:.2f}"
         text = axis.text(end + 0.025 * widest, float(place), number, va="center", fontsize=8.5, color=INK)
         text.set_bbox({"facecolor": PAPER, "edgecolor": "none", "pad": 0.8})  # the baseline's line passes behind it

@@ -1,0 +1,246 @@
+"""Sets by the names of ir_datasets, read by the real package from collections of our own that lie in files here."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import ir_datasets
+import pytest
+from ir_datasets.datasets.base import Dataset
+from ir_datasets.formats import BaseDocs, BaseQueries, TrecQrels
+from ir_datasets.util import LocalDownload
+from typer.testing import CliRunner
+
+from kg2rag import DataError
+from kg2rag.cli import app
+from kg2rag.datasets import describe, info, lint, load
+
+DOCS = "d1\tThe bridge crosses the river.\nd2\tThe abbey stands on a hill.\nd3\tThe canal joins the river.\n"
+QUERIES = "q1\twhat crosses the river?\nq2\twhere is the abbey?\nq3\twho built it?\n"
+QRELS = "q1 0 d1 2\nq1 0 d3 1\nq1 0 d2 0\nq2 0 d2 1\nq3 0 d1 -1\n"
+Register = Callable[..., str]
+
+
+@pytest.fixture
+def register(tmp_path: Path) -> Iterator[Register]:
+    """Register a collection of ir_datasets made of files, or of the objects given; the name under which it is."""
+    made: list[str] = []
+
+    def add(docs: Any = DOCS, queries: Any = QUERIES, qrels: str | None = QRELS, name: str = "kg2rag-test") -> str:
+        parts: list[Any] = []
+        files = {"docs": docs, "queries": queries, "qrels": qrels}
+        given = {what: one for what, one in files.items() if isinstance(one, str)}
+        for what, text in given.items():
+            (tmp_path / f"{what}.tsv").write_text(text, encoding="utf-8")
+        paths = {what: str(tmp_path / f"{what}.tsv") for what in given}
+        parts += [one for one in (docs, queries) if one is not None and not isinstance(one, str)]
+        tables = {f"{what}_tsv": paths[what] for what in ("docs", "queries") if what in paths}
+        if "qrels" in paths:
+            parts.append(TrecQrels(LocalDownload(paths["qrels"]), {}))
+        ir_datasets.registry.register(name, Dataset(ir_datasets.create_dataset(**tables), *parts))
+        made.append(name)
+        return f"irds:{name}"
+
+    yield add
+    for name in made:
+        del ir_datasets.registry._registered[name]
+
+
+class Article(NamedTuple):
+    """A document with a title, as BEIR's in ir_datasets."""
+
+    doc_id: str
+    text: str
+    title: str | None
+
+    def default_text(self) -> str:
+        return f"{self.title} {self.text}"
+
+
+class Picture(NamedTuple):
+    """A document without any text."""
+
+    doc_id: str
+    pixels: bytes
+
+
+class Topic(NamedTuple):
+    """A query whose text is not called so."""
+
+    query_id: str
+    narrative: str
+
+    def default_text(self) -> str:
+        return self.narrative
+
+
+class Docs(BaseDocs):  # type: ignore[misc]
+    def __init__(self, rows: list[Any]) -> None:
+        self.rows = rows
+
+    def docs_iter(self) -> Iterator[Any]:
+        return iter(self.rows)
+
+
+class Queries(BaseQueries):  # type: ignore[misc]
+    def __init__(self, rows: list[Any]) -> None:
+        self.rows = rows
+
+    def queries_iter(self) -> Iterator[Any]:
+        return iter(self.rows)
+
+
+def test_grades_texts_and_order_are_those_of_the_collection(register: Register) -> None:
+    data = load(register())
+    assert data.qrels == {"q1": {"d1": 2, "d3": 1}, "q2": {"d2": 1}}
+    assert [question.text for question in data.questions] == ["what crosses the river?", "where is the abbey?"]
+    first = data.corpus[0]
+    assert (first.id, first.title, first.text) == ("d1", "", "The bridge crosses the river.")
+
+
+def test_name_and_version_of_the_package_are_recorded_and_what_was_left_out_is_counted(register: Register) -> None:
+    data = load(register(name="kg2rag-test/one"))
+    assert data.name == "irds-kg2rag-test-one"
+    assert data.source["loader"] == "irds:kg2rag-test/one"
+    assert (data.source["irds"], data.source["ir_datasets"]) == ("kg2rag-test/one", ir_datasets.__version__)
+    assert data.source["notes"] == {
+        "judgements below 1 left out": 2,
+        "queries without a relevant document left out": 1,
+    }
+
+
+def test_a_title_stays_a_title_and_one_alone_serves_as_text(register: Register) -> None:
+    rows = [
+        Article("d1", "It crosses the river.", "Bridge"),
+        Article("d2", "", "Abbey"),
+        Article("d3", "A canal.", None),
+    ]
+    data = load(register(docs=Docs(rows)))
+    assert [(each.title, each.text) for each in data.corpus] == [
+        ("Bridge", "It crosses the river."),
+        ("", "Abbey"),
+        ("", "A canal."),
+    ]
+    assert data.source["notes"]["documents without text, their title serves as text"] == 1  # type: ignore[index]
+
+
+def test_an_empty_document_is_left_out_with_its_judgements_and_counted(register: Register) -> None:
+    data = load(register(docs="d1\tThe bridge.\nd2\t \nd3\tThe canal.\n"))
+    assert (data.corpus.ids, list(data.qrels)) == (["d1", "d3"], ["q1"])
+    notes: Any = data.source["notes"]
+    assert notes["documents without title and text left out"] == 1
+    assert notes["judgements of documents without text left out"] == 2
+
+
+def test_queries_are_read_by_what_the_package_takes_for_their_text(register: Register) -> None:
+    topics = Queries([Topic("q1", "what crosses?"), Topic("q2", "where?")])
+    data = load(register(queries=topics, qrels="q1 0 d1 1\nq2 0 d2 1\nq9 0 d1 1\n"))
+    assert [question.text for question in data.questions] == ["what crosses?", "where?"]
+    assert data.source["notes"] == {"judgements of queries without text left out": 1}
+
+
+def test_an_equal_judgement_counts_once_and_another_is_refused(register: Register) -> None:
+    data = load(register(qrels="q1 0 d1 1\nq1 1 d1 1\n"))
+    assert data.qrels == {"q1": {"d1": 1}}
+    assert data.source["notes"]["repeated judgements left out"] == 1  # type: ignore[index]
+    with pytest.raises(DataError, match="kg2rag-b, judgement 2: 'q1' and 'd1' are judged twice, 1 and 2"):
+        load(register(qrels="q1 0 d1 1\nq1 1 d1 2\n", name="kg2rag-b"))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"docs": "d1\ta\nd2\tb\nd1\tc\n"}, r"irds:kg2rag-test, document 3 \('d1'\): another has this id"),
+        ({"docs": "\ta\n"}, "irds:kg2rag-test, document 1: its id is empty"),
+        ({"queries": "q1\ta\nq1\tb\n"}, r"irds:kg2rag-test, query 2 \('q1'\): another query has this id"),
+        ({"queries": "q1\t \n"}, r"irds:kg2rag-test, query 1 \('q1'\): its text is empty"),
+        ({"qrels": "q1 0 d9 1\n"}, "irds:kg2rag-test, judgement 1: 'd9', judged for query 'q1', is no document"),
+        ({"qrels": "q1 0 d1 0\n"}, "irds:kg2rag-test: none of its 3 queries has a relevant document"),
+        ({"qrels": "q1 d1 1\n"}, "irds:kg2rag-test: ir_datasets cannot read its files: "),
+        (
+            {"docs": Docs([Picture("d1", b"")])},
+            r"document 1 \('d1'\): ir_datasets names no text of it; it has doc_id, pix",
+        ),
+        ({"docs": Docs([])}, "needs at least one passage"),
+    ],
+)
+def test_a_wrong_record_names_the_set_and_itself(register: Register, given: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        load(register(**given))
+
+
+def test_a_collection_without_judgements_names_its_parts_that_have_them(register: Register) -> None:
+    register(name="kg2rag-test/dev")
+    whole = register(qrels=None)
+    with pytest.raises(
+        ValueError, match=r"has no judgements \(qrels\) to .* parts that have all: irds:kg2rag-test/dev\."
+    ):
+        load(whole)
+
+
+def test_an_unknown_name_is_answered_with_the_nearest() -> None:
+    with pytest.raises(ValueError, match=r"has no 'vaswanni' among its \d+ sets\. Did you mean 'irds:vaswani'"):
+        load("irds:vaswanni")
+    with pytest.raises(ValueError, match=r"names no set. Write irds:NAME"):
+        load("irds:")
+
+
+def test_options_that_the_package_decides_are_refused(register: Register, tmp_path: Path) -> None:
+    name = register()
+    with pytest.raises(ValueError, match="is read by ir_datasets from its own folder: leave out `path`"):
+        load(name, path=tmp_path)
+    with pytest.raises(ValueError, match="has no setting 'distractor'"):
+        load(name, setting="distractor")
+    with pytest.raises(ValueError, match="Leave `revision` out"):
+        load(name, revision="main")
+    with pytest.raises(ValueError, match="has no split 'test'"):
+        load(name, split="test")
+
+
+def test_what_cannot_be_downloaded_is_a_connection_error_that_says_what_to_do(register: Register) -> None:
+    class Unreachable(Docs):
+        def docs_iter(self) -> Iterator[Any]:
+            raise RuntimeError("All download sources failed")
+
+    with pytest.raises(ConnectionError, match=r"ir_datasets cannot have its files.*ir-datasets.com.*'bundled'"):
+        load(register(docs=Unreachable([])))
+
+
+def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ir_datasets", None)
+    with pytest.raises(ImportError, match=r"pip install 'kg2rag\[irds\]'"):
+        load("irds:vaswani")
+
+
+def test_a_set_is_described_counted_and_checked(register: Register) -> None:
+    name = register()
+    assert describe(name)["licence"] == "each set its own"
+    assert info(load(name))["passages"] == 3
+    assert any("judgements below 1" in one.check for one in lint(load(name)))
+
+
+def test_it_is_compared_on_the_command_line(
+    register: Register, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    name = register(name="kg2rag-test/dev")
+    arguments = ["compare", name, "--systems", "bm25", "--metrics", "recall@5,ndcg@10"]
+    done = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert done.exit_code == 0
+    about = json.loads((tmp_path / "reports" / "irds-kg2rag-test-dev" / "config.json").read_text())["data"]
+    assert (about["source"]["loader"], about["source"]["ir_datasets"]) == (name, ir_datasets.__version__)
+
+
+def test_two_collections_stand_in_one_table(
+    register: Register, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    first, second = register(name="kg2rag-test/dev"), register(name="kg2rag-test/test")
+    arguments = ["compare", first, second, "--systems", "bm25", "--metrics", "recall@5"]
+    assert CliRunner().invoke(app, arguments, catch_exceptions=False).exit_code == 0
+    folder = tmp_path / "reports" / "irds-kg2rag-test-dev+irds-kg2rag-test-test"
+    assert (folder / "irds-kg2rag-test-test" / "scores.csv").is_file()
