@@ -156,7 +156,9 @@ def endurance(results: Results) -> str:
     times, sizes = frame[frame["what"] != "memory"], frame[frame["what"] == "memory"]
     shown = ["p50", "p95", "p99", "slowest"]
     named = [name if " " in name else f"`{name}`" for name in times["what"]]
-    rows = [[name, *(f"{row[each]:,.1f}" for each in shown)] for name, (_, row) in zip(named, times.iterrows())]
+    rows = [
+        [name, *(f"{row[each]:,.1f}" for each in shown)] for name, (_, row) in zip(named, times.iterrows(), strict=True)
+    ]
     held = [["MB held", *(f"{size:,.0f}" for size in sizes["MB"])]]
     asked = ["queries asked", *(f"{count:,}" for count in sizes["queries"])]
     return markdown(["ms", *shown], rows, words=1) + "\n" + markdown(asked, held, words=1)
