@@ -8,6 +8,7 @@ a byte each; the weights of wordpieces by rarity are ours. Built once a corpus a
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -19,7 +20,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from kg2rag.compute import SentenceEncoder, encode_tokens, save_rows
+from kg2rag.compute import SentenceEncoder, Store, encode_tokens, save_rows
 from kg2rag.compute.files import mapped
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.mention_chains.naming import rarity
@@ -27,6 +28,7 @@ from kg2rag.types import FloatArray, IntArray, Matrix
 
 VERSION = 1  # of what the store holds
 SCALE = 127
+WORTH_STORING = 64  # questions; fewer, such as those that a person asks, are encoded sooner than they are found again
 KEPT = 10_000  # questions whose wordpieces a knowledge base keeps, about 50 MB
 WIDTH, STRIDE = 8, 4  # wordpieces of a question side by side, and axes summed at once
 BLOCK = 16_384  # passages whose vectors are in memory together
@@ -79,14 +81,30 @@ def question_tokens(kb: KnowledgeBase, texts: Sequence[str]) -> list[QuestionTok
     known: dict[str, QuestionTokens] = kb.part("question_tokens", dict)
     lacking = [text for text in dict.fromkeys(texts) if text not in known]
     if lacking:
-        encoded = encode_tokens(encoder, lacking, kb.store, "query", reduce=projected)
-        for text, (pieces, vectors) in zip(lacking, encoded, strict=True):
+        for text, (pieces, vectors) in zip(lacking, _encoded(encoder, lacking, kb.store), strict=True):
             weights = index.rarity[pieces]
             known[text] = QuestionTokens(vectors, weights / weights.sum() if len(weights) else weights)
     found = [known[text] for text in texts]
     for text in list(known)[: max(len(known) - KEPT, 0)]:
         del known[text]
     return found
+
+
+def _encoded(encoder: SentenceEncoder, questions: list[str], store: Store) -> list[tuple[IntArray, Matrix]]:
+    """The wordpieces (t,) of each question and their vectors (t, 64); those of a set of questions from the store."""
+    if len(questions) < WORTH_STORING:
+        return encode_tokens(encoder, questions, store, "query", reduce=projected)
+    key = {**_key(encoder, store), "questions": sha256(json.dumps(questions).encode()).hexdigest()}
+
+    def write(folder: Path) -> None:
+        found = encode_tokens(encoder, questions, store, "query", reduce=projected)
+        np.save(folder / "pieces.npy", np.concatenate([pieces for pieces, _ in found]))
+        np.save(folder / "vectors.npy", np.concatenate([vectors for _, vectors in found]))
+        np.save(folder / "ends.npy", np.cumsum([len(pieces) for pieces, _ in found]))
+
+    folder = store.entry("question_tokens", key, write)
+    pieces, vectors, ends = (np.load(folder / f"{name}.npy") for name in ("pieces", "vectors", "ends"))
+    return list(zip(np.split(pieces, ends[:-1]), np.split(vectors, ends[:-1]), strict=True))
 
 
 def projected(vectors: Matrix) -> Matrix:
@@ -108,12 +126,7 @@ def _open(kb: KnowledgeBase) -> TokenVectors | None:
     encoder, store, corpus = kb.embedder, kb.store, kb.corpus
     if not isinstance(encoder, SentenceEncoder) or encoder.describe(store)["weights_sha256"] != ENCODER_SHA256:
         return None
-    key = {
-        "corpus": corpus.fingerprint,
-        "encoder": encoder.fingerprint(store),
-        "basis": sha256(BASIS.read_bytes()).hexdigest(),
-        "version": VERSION,
-    }
+    key = {"corpus": corpus.fingerprint, **_key(encoder, store)}
     folder = store.entry("tokens", key, lambda folder: _write(folder, encoder, kb))
     frequency = np.load(folder / "frequency.npy")
     return TokenVectors(
@@ -121,6 +134,12 @@ def _open(kb: KnowledgeBase) -> TokenVectors | None:
         np.load(folder / "indptr.npy"),
         rarity(len(corpus), frequency),
     )
+
+
+def _key(encoder: SentenceEncoder, store: Store) -> dict[str, object]:
+    """What token vectors depend on besides their texts."""
+    basis = sha256(BASIS.read_bytes()).hexdigest()
+    return {"encoder": encoder.fingerprint(store), "basis": basis, "version": VERSION}
 
 
 def _write(folder: Path, encoder: SentenceEncoder, kb: KnowledgeBase) -> None:

@@ -23,3 +23,29 @@ def test_the_size_of_a_block_changes_no_byte(tmp_path: Path, monkeypatch: pytest
         found.append((index.vectors, index.indptr, index.rarity))
     assert all(np.array_equal(one, other) for one, other in zip(*found, strict=True))
     assert found[0][1][-1] == len(found[0][0]) > 6
+
+
+def test_the_tokens_of_a_set_of_questions_are_stored_and_those_of_a_few_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tokens, "WORTH_STORING", 3)
+    data, store = kg2rag.load("bundled"), kg2rag.Store(tmp_path)
+    few = kg2rag.Corpus.from_passages(data.corpus[row] for row in range(6))
+    texts = [query.text for query in data.queries[:4]]
+    opened = [kg2rag.KnowledgeBase.build(few, store=store) for _ in range(3)]
+    found = tokens.question_tokens(opened[0], [*texts, texts[0], "\ud800"])
+    tokens.question_tokens(opened[1], ["Who?", "Why?"])
+    assert len(list((tmp_path / "question_tokens").iterdir())) == 1
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("encoded again")
+
+    alone = [tokens.question_tokens(opened[1], [text])[0] for text in (*texts, "\ud800")]
+    monkeypatch.setattr(tokens, "encode_tokens", refuse)
+    again = tokens.question_tokens(opened[2], [*texts, "\ud800"])
+    assert found[4] is found[0]
+    for one, other, single in zip([*found[:4], found[5]], again, alone, strict=True):
+        assert np.array_equal(one.vectors, other.vectors)
+        assert np.array_equal(one.weights, other.weights)
+        assert np.array_equal(one.vectors, single.vectors)
+        assert one.vectors.dtype == other.vectors.dtype
