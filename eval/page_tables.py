@@ -150,6 +150,20 @@ def long_queries(results: Results) -> str:
     return markdown(["system", *(f"{name}, {int(length.split()[0]):,}" for length, name in shown)], rows, words=1)
 
 
+def endurance(results: Results) -> str:
+    """Milliseconds of single queries, a row a system; below it the memory of the process as it went on."""
+    frame = results.table("endurance")
+    times, sizes = frame[frame["what"] != "memory"], frame[frame["what"] == "memory"]
+    shown = ["p50", "p95", "p99", "slowest"]
+    named = [name if " " in name else f"`{name}`" for name in times["what"]]
+    rows = [
+        [name, *(f"{row[each]:,.1f}" for each in shown)] for name, (_, row) in zip(named, times.iterrows(), strict=True)
+    ]
+    held = [["MB held", *(f"{size:,.0f}" for size in sizes["MB"])]]
+    asked = ["queries asked", *(f"{count:,}" for count in sizes["queries"])]
+    return markdown(["ms", *shown], rows, words=1) + "\n" + markdown(asked, held, words=1)
+
+
 def newcomer(results: Results) -> str:
     """One row a step of `eval/newcomer.py`: the command, its seconds, and the load of the minute before."""
     walk = results.table("newcomer")

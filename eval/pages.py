@@ -114,6 +114,7 @@ def tables(results: Results) -> dict[str, Table]:
         "torture": lambda _: page_tables.torture(results),
         "torture_before": lambda _: page_tables.torture_before(results),
         "long_queries": lambda _: page_tables.long_queries(results),
+        "endurance": lambda _: page_tables.endurance(results),
         "weights": lambda side: page_tables.weights(results, side),
         "code": lambda name: page_designs.code(results, name),
         "code_kinds": lambda name: page_designs.code_kinds(results, name),

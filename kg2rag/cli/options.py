@@ -30,7 +30,11 @@ GRAPHS = (
     "mentions, cooccurrence, code (Python), without an LLM; openie:, subkgs:, subkgs-raw:, triples:, graphml:FILE; "
     "graph:, lightrag:, msgraphrag:FOLDER; dependency[:MODEL]; joined by + for their union."
 )
-EMBEDDERS = "A sentence-transformers model, or static:MODEL (distilled from it once, much faster); MiniLM otherwise."
+EMBEDDERS = (
+    "A sentence-transformers model, bge-small, e5-base, gte-large and their like, or static:MODEL (distilled from one "
+    "once, much faster); MiniLM otherwise."
+)
+PROMPT = "What stands before each {}; what the model's files or its card say otherwise."
 NAMES = "names separated by commas; a=dense,b=dense are variants, set by --set b.PARAMETER."
 Settings = Annotated[list[str] | None, typer.Option("--set", help="system.parameter=value; may be repeated.")]
 Graph = Annotated[str, typer.Option(help=GRAPHS)]
@@ -104,12 +108,15 @@ class EncoderOptions:
         str, typer.Option(help="auto, bfloat16 or float32; on a GPU also float16.", envvar="KG2RAG_DTYPE")
     ] = "auto"
     device: Annotated[str, typer.Option(help="cpu, cuda (every GPU), auto, or such as cuda:0,cuda:1.")] = "cpu"
+    query_prompt: Annotated[str | None, typer.Option(help=PROMPT.format("query"))] = None
+    passage_prompt: Annotated[str | None, typer.Option(help=PROMPT.format("passage"))] = None
 
     def encoder(self) -> Embedder:
         """The encoder; ValueError for a name, format or device that there is not."""
         from kg2rag.compute import DEFAULT_MODEL, embedder_named
 
-        return embedder_named(self.embedder or DEFAULT_MODEL, dtype=self.dtype, device=self.device)
+        prompts = {"query_prompt": self.query_prompt, "passage_prompt": self.passage_prompt}
+        return embedder_named(self.embedder or DEFAULT_MODEL, dtype=self.dtype, device=self.device, **prompts)
 
 
 @dataclass(frozen=True)

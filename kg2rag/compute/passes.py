@@ -2,7 +2,8 @@
 
 A batch has one of a few lengths, a number of rows that its length fixes, and one thread. The same matrix shapes, and on
 a CPU the same bits, thus result for any order, batch and number of threads. Batches of queries are small, so that one
-question alone takes milliseconds, and those of passages large.
+question alone takes milliseconds, those of texts that are made for a query, one or two at a time, are of middle size,
+and those of passages large.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
     from torch import Tensor
     from transformers import BatchEncoding
 
-Role = Literal["passage", "query"]
+Role = Literal["passage", "query", "made"]
+"""What a text is: one of many passages, a query, or made for a query of what the corpus holds, such as a chain."""
 
-QUERY_TOKENS = 32  # in a batch of queries, or those of one query where it has more
+TOKENS: dict[Role, int] = {"query": 32, "made": 128}  # in a batch, or those of one text where it has more
 RECENT = 256  # queries: about 10 MB, and 100 where each fills the limit of 256 tokens
 
 
@@ -52,7 +54,7 @@ class Output:
 
 def rows_of(role: Role, length: int) -> int:
     """The rows of a batch of texts of one padded length."""
-    return ROWS if role == "passage" else max(1, QUERY_TOKENS // length)
+    return max(1, TOKENS[role] // length) if role in TOKENS else ROWS
 
 
 class Passes:
@@ -67,7 +69,7 @@ class Passes:
 
         A recent question's tokens need no second pass: its bits are those that any other batch would have given it.
         """
-        if role == "passage":
+        if role != "query":
             return self._batch(texts, dtype, role)
         known = self._recent
         found = [output for text in texts if (output := known.get((text, dtype)))]

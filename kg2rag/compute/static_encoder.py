@@ -12,6 +12,7 @@ import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -122,15 +123,23 @@ class StaticEncoder:
         return StaticEncoder, (self.model, self.revision, self.dim)
 
 
-def embedder_named(name: str, *, dtype: str | None = None, device: str = "cpu") -> SentenceEncoder | StaticEncoder:
+def embedder_named(
+    name: str,
+    *,
+    dtype: str | None = None,
+    device: str = "cpu",
+    query_prompt: str | None = None,
+    passage_prompt: str | None = None,
+) -> SentenceEncoder | StaticEncoder:
     """The encoder of a name: a sentence-transformers model, or "static:MODEL" for the vectors distilled from it.
 
-    ValueError: no model after "static:", or a dtype or device for static vectors, which are float32 on the CPU.
+    The options are those of `SentenceEncoder`; None leaves each as it is there.
+    ValueError: no model after "static:", or a dtype, device or prompt for static vectors, which are float32, on the
+    CPU, and of each text alone.
     """
     if not name.startswith(PREFIX):
-        if dtype is None:
-            return SentenceEncoder(name, device=device)
-        return SentenceEncoder(name, dtype=dtype, device=device)
+        made = partial(SentenceEncoder, name, device=device, query_prompt=query_prompt, passage_prompt=passage_prompt)
+        return made() if dtype is None else made(dtype=dtype)
     model = name.removeprefix(PREFIX)
     if not model or model.startswith(PREFIX):
         raise ValueError(f"{name!r} names no model to distil. Write such as {PREFIX}{DEFAULT_MODEL}.")
@@ -138,6 +147,8 @@ def embedder_named(name: str, *, dtype: str | None = None, device: str = "cpu") 
         raise ValueError(f"dtype {dtype!r}: the vectors of {name!r} are float32.")
     if device not in ("auto", "cpu"):
         raise ValueError(f"device {device!r}: the vectors of {name!r} are added up on the CPU.")
+    if query_prompt is not None or passage_prompt is not None:
+        raise ValueError(f"The vectors of {name!r} are of each text alone: leave the prompts out.")
     return StaticEncoder(model)
 
 

@@ -72,10 +72,12 @@ def files(spec: DatasetSpec, repo: str, revision: str, patterns: Sequence[str]) 
     if Path(repo).is_dir():
         return Path(repo), None
     options: dict[str, Any] = {"repo_type": "dataset", "revision": revision, "allow_patterns": list(patterns)}
+    online = reachable()
     try:
-        folder = Path(snapshot_download(repo, local_files_only=not reachable(), **options))
+        folder = Path(snapshot_download(repo, local_files_only=not online, **options))
     except OSError as error:
-        raise ConnectionError(_not_read(spec, repo, repr(revision), error)) from error
+        cause = error if online else OSError("the hub does not answer, and its cache on this machine has no copy")
+        raise ConnectionError(_not_read(spec, repo, repr(revision), cause)) from error
     return folder, required(repo, revision, folder.name)
 
 

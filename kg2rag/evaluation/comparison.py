@@ -14,7 +14,7 @@ import pandas as pd
 
 from kg2rag import report
 from kg2rag.compute.progress import bar as progress_bar
-from kg2rag.evaluation import annotated, diagnosis, storage
+from kg2rag.evaluation import annotated, diagnosis, storage, tracking
 from kg2rag.evaluation.attaching import require_same
 from kg2rag.evaluation.budgets import against_others, larger_sets
 from kg2rag.evaluation.metric_names import Metrics, bounds
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from kg2rag.evaluation.diagnosis.fates import Formatter
     from kg2rag.types import QADataset
 
+COSTS = ("ms_per_query", "tokens_per_query")
 PAIRS_IN_REPORT = 10
 """The most systems for which the report tests every pair; `pairs` does it for any number."""
 
@@ -113,6 +114,21 @@ class Comparison(report.Tabular):
             frame["tokens_per_query"] = deepest["tokens"]
             frame["larger_set"] = [name in self.larger_sets for name in self.systems]
         return frame.rename_axis(columns=None)
+
+    def flat_metrics(self) -> dict[str, float]:
+        """Every number of the table under a name that trackers of experiments take, such as `bm25/recall_at_5`.
+
+        Means in the metric's own unit, with `_low`, `_high` (95 %) and `_p_holm` beside them, and what each system
+        costs: `bm25/ms_per_query`, `bm25/tokens_per_query`. What is blank in the table is left out.
+
+        Raises ValueError: two systems or metrics whose names differ in signs alone that become one.
+        """
+        frame = self.to_frame()
+        return tracking.metrics_of(self.scores, frame[[cost for cost in COSTS if cost in frame]])
+
+    def flat_parameters(self) -> dict[str, str]:
+        """What the numbers depend on, likewise: the data, the comparison's options, and the `repr` of each system."""
+        return tracking.parameters_of(self.config)
 
     def to_html(self) -> str:
         """The whole report as one self-contained page."""

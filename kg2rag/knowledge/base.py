@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -33,6 +34,7 @@ from kg2rag.text.lexicon import Lexicon
 from kg2rag.types import Corpus, IntArray, Matrix, Passage, Query
 
 Part = TypeVar("Part")
+KEPT = 20_000  # vectors of queries, and as many of texts made for them, in memory: 30 MB at 384 numbers each
 ENCODINGS = ("encodings",)  # how often vectors were asked for
 GRAPH_READS = ("graph reads",)  # how often the graph, or a part that was built from it
 FROM_GRAPH = ("from graph",)  # the keys of these parts
@@ -305,16 +307,21 @@ class KnowledgeBase:
         """(n_queries, dim); a text is encoded once for all strategies."""
         return self.encode_once([query.text for query in queries], "query")
 
-    def encode_once(self, texts: Sequence[str], role: Role = "passage") -> Matrix:
-        """(n_texts, dim) as `encode`, and kept in memory; for texts made at query time."""
+    def encode_once(self, texts: Sequence[str], role: Role = "made") -> Matrix:
+        """(n_texts, dim) as `encode`; the last `KEPT` of each role are kept in memory. For texts of one query."""
         self._count(ENCODINGS)
         if not texts:
             return self.encode([], role)
         known: dict[str, np.ndarray] = self._memory.setdefault(("encoded", role), {})
-        lacking = [text for text in dict.fromkeys(texts) if text not in known]
+        found = {text: vector for text in texts if (vector := known.get(text)) is not None}
+        lacking = [text for text in dict.fromkeys(texts) if text not in found]
         if lacking:
-            known.update(zip(lacking, self.encode(lacking, role), strict=True))
-        return np.stack([known[text] for text in texts])
+            fresh = dict(zip(lacking, self.encode(lacking, role), strict=True))
+            found |= fresh
+            known |= fresh
+            for text in list(islice(known, max(len(known) - KEPT, 0))):
+                known.pop(text, None)  # another thread may have been quicker
+        return np.stack([found[text] for text in texts])
 
     def candidates(self, queries: Sequence[Query]) -> list[IntArray | None]:
         """The corpus rows each query may return, sorted; None where it may return any."""

@@ -109,6 +109,7 @@ def test_a_question_has_the_same_bits_alone_and_among_others(
 
 
 def test_the_number_format_can_be_set_for_all_that_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KG2RAG_DTYPE", raising=False)
     assert (SentenceEncoder().dtype, embedder_named("m").dtype) == ("auto", "auto")
     monkeypatch.setenv("KG2RAG_DTYPE", "float32")
     assert (SentenceEncoder().dtype, embedder_named("m").dtype) == ("float32", "float32")
@@ -135,6 +136,18 @@ def test_questions_go_through_the_network_a_few_tokens_at_a_time(tmp_path: Path)
     encoder.encode(["a", "b", "c", "d", "e", "bridge " * 9, "bridge " * 20], Store(tmp_path), "query")
     assert sorted(encoder.shapes) == [(1, 8), (1, 16), (1, 24), (4, 8)]
     assert [rows_of("query", length) for length in (8, 16, 24, 40)] == [4, 2, 1, 1]
+
+
+def test_a_text_that_was_made_for_a_query_is_not_padded_to_a_batch_of_passages(tmp_path: Path) -> None:
+    encoder = Noting(dtype="float32")
+    shapes = []
+    encoder.network.register_forward_pre_hook(lambda _, given: shapes.append(tuple(given[0]["input_ids"].shape)))
+    one = encoder.encode(["a chain " * 90], Store(tmp_path / "one"), "made")
+    assert shapes == [(1, 192)]
+    many = encoder.encode(["b", "a chain " * 90, "c " * 40], Store(tmp_path / "many"), "made")
+    assert sorted(shapes[1:]) == [(1, 192), (2, 48), (8, 16)]
+    assert np.array_equal(one[0], many[1])
+    assert float(one[0] @ encoder.encode(["a chain " * 90], Store(tmp_path / "one"))[0]) == pytest.approx(1, abs=1e-6)
 
 
 def test_the_tokens_of_a_question_that_was_just_encoded_need_no_second_pass(tmp_path: Path) -> None:

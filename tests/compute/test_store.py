@@ -139,8 +139,9 @@ def test_a_killed_build_is_never_read_and_starting_again_ends_in_the_same(
         [sys.executable, "-c", BUILDER, str(store.root), stop], stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
-        assert process.stdout.readline() == "here\n"
+        line = process.stdout.readline()
         process.kill()
+        assert line == "here\n"
     finished = stop == "after the renaming"
     assert len(list(store.entries())) == finished
     path = store.entry("thing", KEY, build)

@@ -218,6 +218,18 @@ def test_texts_made_at_query_time_are_encoded_once_for_each_role(little: Knowled
     assert asked(little)[-1] == ["query: b"]
 
 
+def test_the_vectors_of_the_last_texts_alone_stay_in_memory(
+    little: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kg2rag.knowledge.base.KEPT", 3)
+    together = little.encode_once(["a", "b", "c", "d", "e"])  # more than are kept, and yet all are returned
+    before = len(asked(little))
+    assert np.array_equal(little.encode_once(["e", "d", "c"]), together[[4, 3, 2]])
+    assert len(asked(little)) == before
+    assert np.array_equal(little.encode_once(["a"]), together[:1])
+    assert asked(little)[before:] == [["made: a"]]
+
+
 def test_a_graph_over_other_passages_is_refused(kb: KnowledgeBase) -> None:
     other = kb.corpus.without(kb.corpus.ids[:1])
     with pytest.raises(ValueError, match="built over 300 passages that are not the corpus's 299"):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from word_embedder import WordEmbedder
 
@@ -18,6 +20,7 @@ from kg2rag.retrievers.fusion import fuse
 from kg2rag.retrievers.long_queries import LONGEST, NOTE
 from kg2rag.types import Corpus, Passage, Query, Ranking, Trace
 
+MEASURED = Path(__file__).resolve().parents[2] / "eval" / "results" / "long_queries.csv"
 CORPUS = Corpus.from_passages([Passage(f"p{i}", f"title {i}", f"word{i}", f"d{i}", 0) for i in range(3)])
 LONG = "word1 " * LONGEST
 READ = f"to 10,000 of {len(LONG):,} characters"
@@ -90,3 +93,10 @@ def test_the_ranking_is_that_of_the_first_ten_thousand_characters(system: str, t
     assert long.passage_ids[0] == "p1"
     assert long.metadata[NOTE] == f"to 10,000 of {len(LONG) + 5:,} characters"
     assert NOTE not in short.metadata
+
+
+def test_no_query_that_is_read_whole_took_a_second_of_any_system() -> None:
+    """Of what `eval/bench/long_queries.py` measured last: a second of all threads together, so less on the wall."""
+    measured = pd.read_csv(MEASURED).set_index("system")
+    assert (measured[["1000 characters", "10000 characters"]].max() < 1000).all()
+    assert {"mention_chains", "kg2rag", "kg2rag_official", "hippo1", "hippo2"} <= set(measured.index)

@@ -9,6 +9,8 @@ from kg2rag.text.lexicon import FUNCTION_WORDS
 _TOKEN = re.compile(r"[\w’'\-\.&]+|[,;:()\"“”?!]")
 _PUNCTUATION = re.compile(r"[,;:()\"“”?!]")
 _POSSESSIVE = re.compile(r"['’]s$")
+CHARACTERS = 5_000
+"""Of all phrases of a question together: questions that people ask have up to 3,300, and each is encoded."""
 _BOUNDARY = FUNCTION_WORDS | set(
     "s t d whose whom be being am 's does did do done than out off down how many much".split()
 )
@@ -18,16 +20,29 @@ def sub_phrases(question: str, most: int) -> list[str]:
     """At most `most` spans of two words or more, each once, those of fewest runs first.
 
     A run is a sequence of content words; function words, punctuation and a possessive end it. A span begins and ends
-    with a run, may hold function words between runs, and is not the whole question.
+    with a run, may hold function words between runs, and is not the whole question. Of a text so long that its phrases
+    have more than `CHARACTERS`, those that fit, and none of more runs than the first that does not.
     """
     words, runs = _runs(question)
     found: dict[str, None] = {}
+    room = CHARACTERS
     for length in range(1, len(runs) + 1):
+        full = False
         for (start, _), (_, end) in zip(runs, runs[length - 1 :], strict=False):
-            if end - start >= 2 and (start > 0 or end < len(words)):
-                found.setdefault(_POSSESSIVE.sub("", " ".join(words[start:end])))
-            if len(found) >= most:
-                return list(found)[:most]
+            if end - start < 2 or (start == 0 and end == len(words)):
+                continue
+            phrase = _POSSESSIVE.sub("", " ".join(words[start:end]))
+            if phrase in found:
+                continue
+            if len(found) == most:
+                return list(found)
+            if len(phrase) > room:
+                full = True
+                continue
+            found[phrase] = None
+            room -= len(phrase)
+        if full:
+            break
     return list(found)
 
 

@@ -69,7 +69,7 @@ def score_batches(reranker: Reranker, pairs: Sequence[Sequence[tuple[str, str]]]
 
 @dataclass(frozen=True)
 class BiEncoder:
-    """The cosine of the query's vector with the text's; a text is encoded once and then remembered."""
+    """The cosine of the query's vector with the text's; a text is encoded once, a passage with its corpus."""
 
     kb: KnowledgeBase = field(repr=False)
 
@@ -81,6 +81,15 @@ class BiEncoder:
         texts = self.kb.encode_once([text for _, text in pairs]).astype(np.float64)
         cosines: FloatArray = np.einsum("ij,ij->i", queries, texts)
         return cosines
+
+    def passage_scores(self, queries: Sequence[Query], rows: Sequence[IntArray]) -> list[FloatArray]:
+        """For each query the cosines of some of the corpus's passages."""
+        vectors = self.kb.encode_queries(queries).astype(np.float64)
+        passages = [self.kb.vectors[chosen].astype(np.float64) for chosen in rows]
+        return [
+            np.einsum("ij,ij->i", np.broadcast_to(vector, own.shape), own)
+            for vector, own in zip(vectors, passages, strict=True)
+        ]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Stage
 from kg2rag.retrievers.rerankers import default_reranker
 from kg2rag.retrievers.rerankers.scoring import BiEncoder, Reranker, score_batches
-from kg2rag.types import Count, Query, Ranking, rescored
+from kg2rag.types import Count, FloatArray, Query, Ranking, rescored
 
 
 class RerankingStage(Stage):
@@ -48,11 +48,6 @@ class Rerank(RerankingStage):
 
     def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
         """All pairs of the batch in one call."""
-        contents = self.kb.corpus.contents
-        pairs = [
-            [(query.text, contents[row]) for row in ranking.rows.tolist()]
-            for query, ranking in zip(queries, rankings, strict=True)
-        ]
         return [
             rescored(
                 ranking,
@@ -62,5 +57,16 @@ class Rerank(RerankingStage):
                 formula="reranker",
                 score_parts={"retriever": ranking.scores, "reranker": scores},
             )
-            for ranking, scores in zip(rankings, score_batches(self.scorer, pairs), strict=True)
+            for ranking, scores in zip(rankings, self._scores(queries, rankings), strict=True)
         ]
+
+    def _scores(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[FloatArray]:
+        """Of each ranking's passages; those that the scorer has encoded with its corpus are not encoded as texts."""
+        scorer, corpus = self.scorer, self.kb.corpus
+        if isinstance(scorer, BiEncoder) and scorer.kb.corpus.fingerprint == corpus.fingerprint:
+            return scorer.passage_scores(queries, [ranking.rows for ranking in rankings])
+        pairs = [
+            [(query.text, corpus.contents[row]) for row in ranking.rows.tolist()]
+            for query, ranking in zip(queries, rankings, strict=True)
+        ]
+        return score_batches(scorer, pairs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kg2rag.retrievers.mention_chains.phrases import sub_phrases
+from kg2rag.retrievers.mention_chains.phrases import CHARACTERS, sub_phrases
 
 
 def test_spans_run_from_content_word_to_content_word_the_shortest_first() -> None:
@@ -42,3 +42,14 @@ def test_a_phrase_is_listed_once() -> None:
 def test_at_most_so_many_are_listed(most: int) -> None:
     question = "Who directed the film that Ed Wood's wife wrote?"
     assert sub_phrases(question, most) == sub_phrases(question, 40)[:most]
+
+
+def test_phrases_of_a_long_text_that_fit_are_listed_and_no_longer_ones() -> None:
+    long = " ".join(["stone"] * 900)  # 5,399 characters: more than there is room for
+    assert sub_phrases(f"Where is the old house of {long} in the high hills?", 40) == ["old house", "high hills"]
+
+
+def test_the_phrases_of_no_text_are_longer_together_than_there_is_room() -> None:
+    text = " of ".join(f"word{number} and other{number}x things{number}" for number in range(400))
+    assert sum(map(len, sub_phrases(text, 400))) <= CHARACTERS
+    assert len(sub_phrases(text, 400)) > 100

@@ -167,6 +167,28 @@ def test_rerank_by_the_retrievers_own_vectors_changes_nothing(tmp_path: Path) ->
     assert (Dense(kb) >> Rerank(kb)).retrieve("q", 3).passage_ids == Dense(kb).retrieve("q", 3).passage_ids
 
 
+def test_a_passage_scores_by_its_vector_as_its_text_would_and_is_not_encoded_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kb = kb_of(tmp_path)
+    query = Query("x", "q")
+    expected = BiEncoder(kb).scores([("q", "two and more"), ("q", "one")])
+    assert np.array_equal(BiEncoder(kb).passage_scores([query], [np.array([1, 0])])[0], expected)
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("a passage was encoded as a text")
+
+    monkeypatch.setattr(BiEncoder, "scores", refuse)
+    assert [hit.score for hit in (Dense(kb) >> Rerank(kb)).retrieve("q", 2)] == pytest.approx([0.8, 0.6])
+
+
+def test_a_bi_encoder_over_other_passages_reads_texts(tmp_path: Path) -> None:
+    kb = kb_of(tmp_path / "a")
+    cosines = {"q": (0.6,), "one": (1.0,)}
+    other = knowledge_base(passages("else"), Extraction(), cosines, Store(tmp_path / "b"))
+    assert (Dense(kb) >> Rerank(kb, BiEncoder(other), depth=1)).retrieve("q", 1).scores == pytest.approx([0.6])
+
+
 def test_rerank_with_a_real_cross_encoder(tmp_path: Path) -> None:
     kb = kb_of(tmp_path)
     folder = tmp_path / "model"
