@@ -126,20 +126,26 @@ class SentenceEncoder:
     def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
         """(n_texts, dim) float32, rows of norm 1, in the given order; only texts that the store lacks are encoded."""
         about = self.describe(store)
-        prompt = about["prompts"]["query" if role == "query" else "passage"]
-        prompted = [prompt + well_formed(text) for text in texts]
-        forward = partial(self.forward, dtype=about["dtype"], role=role)
-        cache = VectorCache(
+        cache, prompted = self._cache(store, about, role), prompted_texts(texts, about, role)
+        devices = targets(self.device)
+        return cache.of(prompted) if devices == [CPU] else self._accelerated(cache, prompted, devices, about["dtype"])
+
+    def keep(self, texts: Sequence[str], vectors: Matrix, store: Store) -> None:
+        """Store the vectors of passages that a pass of this encoder made on the way, where the store lacks them."""
+        if targets(self.device) == [CPU]:  # elsewhere `encode` has other batches
+            about = self.describe(store)
+            self._cache(store, about, "passage").keep(prompted_texts(texts, about, "passage"), vectors)
+
+    def _cache(self, store: Store, about: dict[str, Any], role: Role) -> VectorCache:
+        return VectorCache(
             store,
             _hashed(about) + SUFFIX[role],
             about["dim"],
             partial(self.padded_lengths, role=role),
-            forward,
+            partial(self.forward, dtype=about["dtype"], role=role),
             partial(batches_of, rows=partial(rows_of, role)),
             few=0 if role == "passage" else FEW,
         )
-        devices = targets(self.device)
-        return cache.of(prompted) if devices == [CPU] else self._accelerated(cache, prompted, devices, about["dtype"])
 
     def _accelerated(self, cache: VectorCache, texts: Sequence[str], devices: list[str], dtype: str) -> Matrix:
         lacking = cache.lacking(texts)
@@ -225,19 +231,24 @@ class SentenceEncoder:
 
         return self._unit(torch.stack([row.vector for row in self._passes.outputs(texts, dtype, role)]))
 
-    def forward_tokens(self, texts: Sequence[str], dtype: str, role: Role = "passage") -> list[tuple[IntArray, Matrix]]:
-        """Wordpieces (n_tokens,) and their unit vectors (n_tokens, dim) of the texts of one batch.
+    def forward_tokens(
+        self, texts: Sequence[str], dtype: str, role: Role = "passage"
+    ) -> list[tuple[IntArray, Matrix, Matrix]]:
+        """Wordpieces (n_tokens,), their unit vectors (n_tokens, dim) and the unit vector (dim,) of a batch's texts.
 
         Without the tokens that a model adds before and after a text.
         """
         tokenizer = self.network.tokenizer
         added = [tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.pad_token_id]
         added = [id_ for id_ in added if id_ is not None]
-        found = []
-        for row in self._passes.outputs(texts, dtype, role):
+        import torch
+
+        outputs, found = self._passes.outputs(texts, dtype, role), []
+        vectors = self._unit(torch.stack([row.vector for row in outputs]))
+        for row, vector in zip(outputs, vectors, strict=True):
             pieces = row.pieces.cpu().numpy()
             kept = np.flatnonzero(~np.isin(pieces, added))
-            found.append((pieces[kept], self._unit(row.tokens[kept])))
+            found.append((pieces[kept], self._unit(row.tokens[kept]), vector))
         return found
 
     @staticmethod
@@ -303,6 +314,12 @@ def _network(source: str, revision: str | None, device: str, max_tokens: int | N
     if max_tokens is not None:
         network.max_seq_length = max_tokens
     return network
+
+
+def prompted_texts(texts: Sequence[str], about: dict[str, Any], role: Role) -> list[str]:
+    """The texts as the network reads them, behind the prompt of an encoder that describes itself so."""
+    prompt = about["prompts"]["query" if role == "query" else "passage"]
+    return [prompt + well_formed(text) for text in texts]
 
 
 def well_formed(text: str) -> str:

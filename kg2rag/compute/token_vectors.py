@@ -7,7 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
 
-from kg2rag.compute.encoder import SentenceEncoder, well_formed
+import numpy as np
+
+from kg2rag.compute.encoder import SentenceEncoder, prompted_texts
 from kg2rag.compute.hardware import threads
 from kg2rag.compute.passes import Role, rows_of
 from kg2rag.compute.progress import bar as progress_bar
@@ -29,14 +31,15 @@ def encode_tokens(
 ) -> list[tuple[IntArray, Reduced]]:
     """The wordpieces (n_tokens,) of each text, and what `reduce` makes of their vectors (n_tokens, dim).
 
-    A text's result does not depend on the other texts, nor on the number of threads. Nothing is stored.
+    A text's result does not depend on the other texts, nor on the number of threads. Nothing of it is stored; but the
+    same passes give the vectors of whole passages, and these are, so that `SentenceEncoder.encode` finds them.
 
     Parameters
     ----------
     reduce : called as soon as a text is encoded, so that the vectors of a corpus are never in memory together.
     """
     about = encoder.describe(store)
-    prompted = [about["prompts"][role] + well_formed(text) for text in texts]
+    prompted = prompted_texts(texts, about, role)
     lengths = encoder.padded_lengths(prompted, role) if prompted else []
     order = sorted(range(len(prompted)), key=lambda i: (-lengths[i], i))
     rows = partial(rows_of, role)
@@ -44,8 +47,10 @@ def encode_tokens(
 
     def encoded(batch: list[int]) -> list[tuple[IntArray, Reduced]]:
         found = encoder.forward_tokens([prompted[i] for i in batch], about["dtype"], role)
-        return [(pieces, reduce(vectors)) for pieces, vectors in found]
+        whole[batch] = [vector for _, _, vector in found]
+        return [(pieces, reduce(tokens)) for pieces, tokens, _ in found]
 
+    whole = np.empty((len(texts), about["dim"]), dtype=np.float32)
     results: dict[int, tuple[IntArray, Reduced]] = {}
     with (
         ThreadPoolExecutor(min(threads(), len(batches)) or 1) as pool,
@@ -54,4 +59,6 @@ def encode_tokens(
         for batch, found in zip(batches, pool.map(encoded, batches), strict=True):
             results.update(zip(batch, found, strict=True))
             bar.update(len(batch))
+    if role == "passage":
+        encoder.keep(texts, whole, store)
     return [results[i] for i in range(len(texts))]

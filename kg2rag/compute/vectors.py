@@ -103,6 +103,14 @@ class VectorCache:
             shards.join(SHARD)
         return vectors[inverse]
 
+    def keep(self, texts: Sequence[str], vectors: Matrix) -> None:
+        """Store the vectors (n_texts, dim) of texts that are in no shard."""
+        row_of = dict(zip(texts, range(len(texts)), strict=True))
+        lacking = self.lacking(texts)
+        for start in range(0, len(lacking), SHARD):
+            part = lacking[start : start + SHARD]
+            self._stored(part, [vectors[[row_of[text] for text in part]]])
+
     def _encode(self, texts: list[str]) -> Iterator[Path]:
         """The shards of texts, each as soon as it is stored: by the workers of `compute.workers`, or threads here."""
         lengths = self.lengths(texts)

@@ -136,6 +136,7 @@ class MentionChains(VectorRetriever):
     def _block(self, queries: Sequence[Query]) -> Iterator[Searched | None]:
         kb, walker = self.kb, self._walker
         self._encode(queries)
+        questions = self._tokens(queries)  # before the passages' vectors, which its passes give, too
         masks, vectors = kb.candidates(queries), kb.encode_queries(queries)
         cosines, phrases = all_cosines(vectors, kb.vectors), self._phrase_vectors(queries)
         n = len(kb.corpus)
@@ -153,7 +154,7 @@ class MentionChains(VectorRetriever):
             floor=self.floor,
         )
         lexical, coefficients = kb.lexical(LexicalSettings()), read_coefficients(self.coefficients)
-        for i, (query, tokens) in enumerate(zip(queries, self._tokens(queries), strict=True)):
+        for i, (query, tokens) in enumerate(zip(queries, questions, strict=True)):
             if not len(allowed[i]):
                 yield None
                 continue

@@ -49,3 +49,25 @@ def test_the_tokens_of_a_set_of_questions_are_stored_and_those_of_a_few_are_not(
         assert np.array_equal(one.weights, other.weights)
         assert np.array_equal(one.vectors, single.vectors)
         assert one.vectors.dtype == other.vectors.dtype
+
+
+def test_the_passes_for_tokens_give_the_vectors_of_passages_too(tmp_path: Path) -> None:
+    data = kg2rag.load("bundled")
+    few = kg2rag.Corpus.from_passages(data.corpus[row] for row in range(40))
+    plain = kg2rag.KnowledgeBase.build(few, store=kg2rag.Store(tmp_path / "plain")).vectors
+    kb = kg2rag.KnowledgeBase.build(few, store=kg2rag.Store(tmp_path / "tokens"))
+    passes: list[object] = []
+    network = kb.embedder.network  # type: ignore[attr-defined]
+    hook = network.register_forward_pre_hook(lambda *_: passes.append(None))
+    try:
+        tokens.token_index(kb)
+        made = len(passes)
+        assert made > 0
+        assert kb.vectors.tobytes() == plain.tobytes()
+        assert len(passes) == made
+        other = kg2rag.KnowledgeBase.build(few, store=kg2rag.Store(tmp_path / "plain"))
+        before = sorted((tmp_path / "plain").glob("vectors-*/*"))
+        tokens.token_index(other)  # after the vectors: nothing is stored twice
+        assert sorted((tmp_path / "plain").glob("vectors-*/*")) == before
+    finally:
+        hook.remove()

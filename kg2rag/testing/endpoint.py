@@ -1,0 +1,77 @@
+"""A chat-completions endpoint on this machine that answers with a function: for notebooks and tests without a model."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+_FIRST = re.compile(r"^\[1\] .*\n(?:Path: .*\n)?(.*)$", re.MULTILINE)
+
+
+class ChatEndpoint:
+    """Speaks the protocol of hosted services, vLLM and Ollama on a free port of the loopback interface.
+
+    Parameters
+    ----------
+    answer : the last message of a request -> the reply; called from several threads at once.
+
+    >>> with ChatEndpoint(str.upper) as endpoint:
+    ...     endpoint.url.startswith("http://127.0.0.1:")
+    True
+    """
+
+    def __init__(self, answer: Callable[[str], str]) -> None:
+        handler = type("Handler", (_Handler,), {"answer": staticmethod(answer)})
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self._thread = Thread(target=self._server.serve_forever, daemon=True)
+        self._thread.start()
+
+    @property
+    def url(self) -> str:
+        """The base address, for `ChatModel`."""
+        return f"http://127.0.0.1:{self._server.server_port}/v1"
+
+    def close(self) -> None:
+        """Stop listening, after the requests under way."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def __enter__(self) -> ChatEndpoint:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    answer: Callable[[str], str]
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        message = {"role": "assistant", "content": self.answer(body["messages"][-1]["content"])}
+        usage = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        reply = {"id": "1", "object": "chat.completion", "model": body["model"], "choices": [choice], "usage": usage}
+        data = json.dumps(reply).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+def first_title(prompt: str) -> str:
+    r"""The title of the first passage of a context, which a poor reader would take for the answer.
+
+    >>> first_title("[1] [Score: 0.82] [Source: hybrid]\nFastAPI\nA web framework.")
+    'FastAPI'
+    """
+    found = _FIRST.search(prompt)
+    return found[1] if found else "nothing was found"
