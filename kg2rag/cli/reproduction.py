@@ -78,11 +78,12 @@ def _across(arguments: list[str], tolerance: float, keep: Path | None, to: Path 
     from rich.table import Table
 
     from kg2rag.experiments.reproduction import across
+    from kg2rag.text.cells import csv_of
     from kg2rag.text.shown import console as console_of
 
     result = across(arguments, keep=keep)
     if to is not None:
-        to.write_text(result.frame.to_csv(index=False, float_format="%.6f"), encoding="utf-8")
+        to.write_text(csv_of(result.frame, float_format="%.6f"), encoding="utf-8")
     table = Table("instructions", "largest change, points", "of", "questions, %", "first ten, %", "stars")
     for row in result.frame.to_dict("records"):
         of = f"{row['system']} {row['metric']}" if row["largest"] else ""

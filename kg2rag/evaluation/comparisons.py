@@ -20,6 +20,7 @@ from kg2rag.evaluation.score_table import COUNTS
 from kg2rag.evaluation.storage import COMPARED_SETS, require_place
 from kg2rag.report import plots
 from kg2rag.report.table import MACRO
+from kg2rag.text.cells import csv_of
 from kg2rag.text.nearest import unknown
 from kg2rag.text.records import DataError, read_json
 
@@ -175,8 +176,7 @@ class Comparisons(report.Tabular):
         """Save what `save` does beside the comparisons, which lie there already."""
         folder = Path(directory)
         require_place(folder, several=True)
-        table = self.macro.to_csv(index=False, float_format="%.6f", lineterminator="\n")
-        write(folder / "macro.csv", table.encode())
+        write(folder / "macro.csv", csv_of(self.macro, float_format="%.6f").encode())
         write(folder / "report.html", self.to_html().encode())
         write(folder / COMPARED_SETS, (json.dumps({"sets": list(self.sets)}, ensure_ascii=False) + "\n").encode())
         return folder / "report.html"
