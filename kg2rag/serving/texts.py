@@ -55,6 +55,9 @@ class Texts:
         `config` : the comparison's. MismatchError: a folder has files of these names, and they are others.
         """
         files: Mapping[str, str] = _source(config).get("files") or {}
+        outside = [name for name in files if Path(name).is_absolute() or ".." in Path(name).parts]
+        if outside:
+            raise MismatchError(f"config.json names {outside[0]!r}, which is no file in the folder of a data set.")
         other = ""
         for place in self._places if files else ():
             if not all((place / name).is_file() for name in files):

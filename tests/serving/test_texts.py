@@ -112,6 +112,18 @@ def test_the_same_files_with_other_questions_are_refused(kept: Path, sets: Path,
     assert "Not joined: ours has other questions" in shown(client(other, sets), "/comparison?at=kept")
 
 
+@pytest.mark.parametrize("outside", ["../secret.txt", "/etc/hostname", "corpus/../../secret.txt"])
+def test_a_configuration_that_names_files_elsewhere_is_refused_and_they_are_not_read(
+    kept: Path, sets: Path, tmp_path: Path, outside: str
+) -> None:
+    (tmp_path / "sets" / "secret.txt").write_text("secret")
+    config = json.loads((kept / "kept" / "config.json").read_text())
+    config["data"]["source"]["files"] = {outside: "0" * 64}
+    with pytest.raises(MismatchError, match="which is no file in the folder of a data set") as caught:
+        Texts([sets]).place(config)
+    assert "sha256" not in str(caught.value)
+
+
 def test_a_comparison_whose_configuration_names_no_files_stays_without(kept: Path, sets: Path, tmp_path: Path) -> None:
     other = copytree(kept, tmp_path / "other")
     config = json.loads((other / "kept" / "config.json").read_text())
