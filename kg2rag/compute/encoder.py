@@ -238,11 +238,11 @@ class SentenceEncoder:
 
         Without the tokens that a model adds before and after a text.
         """
+        import torch
+
         tokenizer = self.network.tokenizer
         added = [tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.pad_token_id]
         added = [id_ for id_ in added if id_ is not None]
-        import torch
-
         outputs, found = self._passes.outputs(texts, dtype, role), []
         vectors = self._unit(torch.stack([row.vector for row in outputs]))
         for row, vector in zip(outputs, vectors, strict=True):

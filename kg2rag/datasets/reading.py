@@ -11,6 +11,7 @@ import hashlib
 import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -25,6 +26,7 @@ from pydantic import (
     ValidationError,
 )
 
+from kg2rag.text.parquet import read_parquet
 from kg2rag.text.records import DataError, decode, parse_json, quote, sha256
 
 Text = Annotated[str, StringConstraints(pattern=r"\S")]
@@ -32,6 +34,9 @@ Text = Annotated[str, StringConstraints(pattern=r"\S")]
 Fact = tuple[str, str, str]
 SentenceName = tuple[Text, StrictInt]
 Identifier = Annotated[Text, Field(validation_alias=AliasChoices("_id", "id"))]
+
+PACKED, LEAST = 100, 1 << 26
+"""How many bytes a packed byte may come to, a text's come to ten or so; and what any packed file may, 64 MiB."""
 
 _KINDS = {
     "list_type": "a list",
@@ -92,13 +97,10 @@ class Files:
         return unique(rows, path.name)
 
     def _table_records(self, path: Path, model: type[R]) -> list[R]:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         self.checksums[path.name] = sha256(path)
         try:
-            rows = pq.read_table(path).to_pylist()
-        except (OSError, pa.ArrowException) as error:
+            rows = read_parquet(path).to_pylist()
+        except DataError as error:
             raise DataError(f"{path.name}: not a Parquet table: {error}. Is the file complete?") from error
         if not rows:
             raise DataError(f"{path.name}: no record in it.")
@@ -209,10 +211,16 @@ def _fault(first: Any, path: list[int | str]) -> str:
 
 
 def _unpacked(data: bytes, name: str) -> bytes:
+    """The bytes of a packed file; DataError where it is not whole, or unpacks to more than any text would."""
+    most = max(PACKED * len(data), LEAST)
     try:
-        return gzip.decompress(data)
+        with gzip.GzipFile(fileobj=BytesIO(data)) as stream:
+            found = stream.read(most + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{name}: cannot be unpacked: {error}. Is the file complete?") from None
+    if len(found) > most:
+        raise DataError(f"{name}: unpacks to more than {most:,} bytes, from {len(data):,}. Unpack it if you trust it.")
+    return found
 
 
 def _kind(value: object) -> str:

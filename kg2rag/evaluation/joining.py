@@ -42,7 +42,7 @@ def restored(result: Comparison, folder: Path | None, data: QADataset) -> Compar
 
 def _on_corpus(ranking: Ranking, data: QADataset) -> Ranking:
     ids = data.corpus.ids
-    if ranking.ids is ids or list(ranking.ids) == list(ids):
+    if ranking.ids is ids or (len(ranking.ids) == len(ids) and list(ranking.ids) == list(ids)):
         return replace(ranking, ids=ids)
     # A loaded ranking: its rows count the ids of its own run, and it has no paths.
     return replace(
