@@ -11,7 +11,7 @@ from .datasets import from_frames as from_frames
 from .datasets import load as load
 from .datasets.world import World as World
 from .evaluation.adding import add_systems as add_systems
-from .evaluation.compare import compare as compare
+from .evaluation.comparing import compare as compare
 from .evaluation.comparison import Comparison as Comparison
 from .evaluation.comparisons import Comparisons as Comparisons
 from .evaluation.diagnosis import Waterfall as Waterfall

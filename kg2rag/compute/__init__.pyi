@@ -26,6 +26,8 @@ from .pieces import in_order as in_order
 from .pieces import run_pieces as run_pieces
 from .pieces import workers as workers
 from .pretrained import DEFAULT_MODEL as DEFAULT_MODEL
+from .second_process import aside as aside
+from .second_process import call_aside as call_aside
 from .static_encoder import StaticEncoder as StaticEncoder
 from .static_encoder import embedder_named as embedder_named
 from .store import Entry as Entry

@@ -4,11 +4,6 @@
 that on several sets; `add_systems` extends one that was saved; `replicates` is one system under several seeds.
 """
 
-from kg2rag.evaluation.adding import add_systems
-from kg2rag.evaluation.compare import compare
-from kg2rag.evaluation.comparison import Comparison
-from kg2rag.evaluation.comparisons import Comparisons
-from kg2rag.evaluation.metrics import evaluate
-from kg2rag.evaluation.running import replicates
+from lazy_loader import attach_stub
 
-__all__ = ["Comparison", "Comparisons", "add_systems", "compare", "evaluate", "replicates"]
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

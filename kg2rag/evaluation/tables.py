@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from kg2rag.compute import call_aside
 from kg2rag.compute.progress import bar as progress_bar
 from kg2rag.evaluation.budgets import PassageTokens, returned_sizes
 from kg2rag.evaluation.curves import depth_curve, depths_below, token_curve
@@ -71,15 +72,17 @@ def tables(
         own = per_query_table(new, data, by.names, {name: runs[name][0] for name in new})
         per_query = own if earlier is None else pd.concat([earlier, own], ignore_index=True)
         per_seed = _per_seed({name: scored[name] for name in new}, by.names)
-        scores = score_table(
-            per_query, by.names, by.baseline, by.seed, per_seed, family=by.family, clustered=by.clustered
+        judged = per_query[["system", "cluster", *by.names]]
+        scores = call_aside(
+            score_table, judged, by.names, by.baseline, by.seed, per_seed, family=by.family, clustered=by.clustered
         )
-        bar.update()
         by_tokens = token_curve(together, data, by.tokens, by.k, by.unit)
         bar.update()
         sizes = returned_sizes(together, by.tokens, read)
         bar.update()
-    return Tables(per_query, per_seed, scores, depth_curve(frames, by.k), by_tokens, sizes)
+        made = Tables(per_query, per_seed, scores(), depth_curve(frames, by.k), by_tokens, sizes)
+        bar.update()
+    return made
 
 
 def _scored(

@@ -11,7 +11,7 @@ import pytest
 
 from kg2rag import Comparisons, DataError
 from kg2rag.evaluation import compare
-from kg2rag.evaluation.compare import ReplacedWarning
+from kg2rag.evaluation.comparing import ReplacedWarning
 from kg2rag.report import markdown, rows
 from kg2rag.types import QADataset
 

@@ -4,17 +4,6 @@
 `compare_queries` shows the explanations of two systems side by side where they differ most.
 """
 
-from kg2rag.evaluation.diagnosis.fates import waterfall
-from kg2rag.evaluation.diagnosis.ladder import OracleLadder, knowledge_base_of, oracle_ladder
-from kg2rag.evaluation.diagnosis.queries import QueryComparison, compare_queries
-from kg2rag.evaluation.diagnosis.waterfall_view import Waterfall
+from lazy_loader import attach_stub
 
-__all__ = [
-    "OracleLadder",
-    "QueryComparison",
-    "Waterfall",
-    "compare_queries",
-    "knowledge_base_of",
-    "oracle_ladder",
-    "waterfall",
-]
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
