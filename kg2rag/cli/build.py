@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kg2rag.cli.model_options import ModelOptions, TypeOptions
-from kg2rag.cli.options import DataOptions, spread
+from kg2rag.cli.options import DataOptions, WorkerOptions, spread
 
 if TYPE_CHECKING:
     from kg2rag.extraction.prompted import ExtractionRun, PromptedTriples
@@ -25,6 +25,7 @@ def build(
     data: DataOptions,
     chat: ModelOptions,
     types: TypeOptions,
+    by: WorkerOptions,
     extractor: Annotated[
         str, typer.Option(help="openie, kg2rag or typed (by a language model), or any --graph of `kg2rag compare`.")
     ] = "mentions",
@@ -79,9 +80,11 @@ def build(
     if failures and not allow_failed:
         write_failures(out, failures)
     else:
+        with by.open():
+            extraction = run.extraction if run else source.extract(corpus)
         graph = write_graph(
             out,
-            run.extraction if run else source.extract(corpus),
+            extraction,
             corpus,
             source,
             corpus_name=questions.name,

@@ -18,6 +18,7 @@ from kg2rag.cli.options import (
     Limit,
     Seed,
     Settings,
+    WorkerOptions,
     announce,
     parse_settings,
     split_names,
@@ -67,6 +68,7 @@ def report_graph(
 def compare_graphs(
     data: DataOptions,
     encoding: EncoderOptions,
+    by: WorkerOptions,
     limit: Limit = None,
     graph: Annotated[list[str] | None, typer.Option("--graph", help="NAME=SOURCE; may be repeated.")] = None,
     systems: Annotated[str, typer.Option(help=NAMES.capitalize())] = "graph_augmented,expansion_queries",
@@ -103,16 +105,17 @@ def compare_graphs(
     build_all(first, wanted, changes)  # refuses what it does not know before any work
     announce(folder, replaced=former)
     strategies = {name: partial(build, system, **changes.get(name, {})) for name, system in wanted.items()}
-    result = compare(
-        {"dense": build("dense", first), **strategies},
-        questions,
-        graphs={**kbs, **(shuffled if placebo else {})},
-        metrics=split_names(metrics),
-        baseline="dense",
-        seed=seed,
-        command=shlex.join(["kg2rag", *sys.argv[1:]]),
-        counter=counter_of(first.embedder),
-    )
+    with by.open():
+        result = compare(
+            {"dense": build("dense", first), **strategies},
+            questions,
+            graphs={**kbs, **(shuffled if placebo else {})},
+            metrics=split_names(metrics),
+            baseline="dense",
+            seed=seed,
+            command=shlex.join(["kg2rag", *sys.argv[1:]]),
+            counter=counter_of(first.embedder),
+        )
     result.save(folder)
     console = console_of()
     console.print(result)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import socket
 import sys
 import tempfile
 import threading
@@ -160,6 +161,7 @@ def _ray(stack: ExitStack, jobs: int, cluster: str | None) -> Pool:
             where = {"address": cluster}
         stack.callback(ray.shutdown)
         try:
+            _require_answer(cluster or "")
             ray.init(**where, **quiet)
         except Exception as error:
             told = "No local Ray could be started" if cluster is None else f"No Ray cluster answers at {cluster!r}"
@@ -187,6 +189,13 @@ def _ray(stack: ExitStack, jobs: int, cluster: str | None) -> Pool:
     errors = ray.exceptions
     died = (errors.WorkerCrashedError, errors.OutOfMemoryError, errors.NodeDiedError, errors.LocalRayletDiedError)
     return Pool(min(jobs or slots, slots), submit, abandon, died)
+
+
+def _require_answer(address: str) -> None:
+    """OSError where nobody listens at HOST:PORT, of which Ray itself would be sure after many minutes."""
+    host, _, port = address.rpartition(":")
+    if port.isdigit() and "://" not in address:
+        socket.create_connection((host, int(port)), _PATIENCE).close()
 
 
 def _called(function: Callable[[Any], Any], piece: object) -> object:

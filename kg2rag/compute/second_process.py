@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from kg2rag.compute.hardware import threads
+from kg2rag.compute.pieces import has_workers
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -58,9 +59,10 @@ def call_aside(function: Callable[Given, Result], *given: Given.args, **named: G
     """Begin a call; what is returned waits for its result. Without a second process, that is when the call is made.
 
     Function, arguments and result are pickled. One call runs at a time: a second one first waits for the one before.
-    Where the second process has died, the call is made here.
+    Where the second process has died, the call is made here; also where `workers` run pieces, which take those of the
+    call.
     """
-    second = _SECOND.get()
+    second = None if has_workers() else _SECOND.get()
     return _Call(function, given, named) if second is None else second.begin(_Call(function, given, named))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from kg2rag.evaluation import described, provenance
 from kg2rag.evaluation.graph_use import graph_use
-from kg2rag.evaluation.running import System, remarks, run
+from kg2rag.evaluation.running import System, remarks, run, run_further
 from kg2rag.types import GoldUnit, QADataset, Ranking
 
 
@@ -56,7 +56,8 @@ def measured(
     encodings, done = described.encodings(first), Measured()
     for name, alike in systems.items():
         read_before = described.graph_reads(alike)
-        results = [run(name, system, data, k, batch_size, progress=progress) for system in alike]
+        results = [run(name, alike[0], data, k, batch_size, progress=progress)]
+        results += run_further(name, alike[1:], data, k, batch_size, progress=progress)
         if described.graph_reads(alike) == read_before and (given := described.given_graphs(alike)):
             done.unread[name] = given
         done.runs[name] = [rankings for rankings, _ in results]

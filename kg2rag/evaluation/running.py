@@ -7,11 +7,13 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
+from kg2rag.compute import has_workers, in_order, run_pieces
 from kg2rag.compute.progress import bar as progress_bar
 from kg2rag.evaluation.checks import check_candidates, check_rankings
-from kg2rag.types import QADataset, Query, Ranking, called
+from kg2rag.types import FloatArray, IntArray, QADataset, Query, Ranking, called
 
 T = TypeVar("T")
 
@@ -146,6 +148,35 @@ def run(
     check_rankings(rankings, data, k=k, name=name)
     check_candidates(rankings, queries, name)
     return rankings, 1000 * seconds / len(queries) if getattr(system, "timed", True) else float("nan")
+
+
+def run_further(
+    name: str, systems: Sequence[System], data: QADataset, k: int, batch_size: int, *, progress: bool
+) -> list[tuple[list[Ranking], float]]:
+    """`run` of a system under its further seeds, by workers where there are any (see `kg2rag.compute.workers`).
+
+    From workers come rows and scores: stages, paths and notes are read of the first seed's rankings alone.
+    """
+    if not has_workers():
+        return [run(name, system, data, k, batch_size, progress=progress) for system in systems]
+    apart = partial(_run_apart, name, data=data, k=k, batch_size=batch_size)
+    found: list[tuple[list[tuple[IntArray, FloatArray]], float]] = []
+    with progress_bar(len(systems), f"{name}, further seeds", "run", shown=progress) as bar:
+        for one in in_order(run_pieces(apart, systems, repr)):
+            found.append(one)
+            bar.update()
+    queries, ids = data.queries, data.corpus.ids
+    return [
+        ([Ranking(query.id, *hits, ids) for query, hits in zip(queries, rankings, strict=True)], ms)
+        for rankings, ms in found
+    ]
+
+
+def _run_apart(
+    name: str, system: System, data: QADataset, k: int, batch_size: int
+) -> tuple[list[tuple[IntArray, FloatArray]], float]:
+    rankings, ms = run(name, system, data, k, batch_size, progress=False)
+    return [(ranking.rows, ranking.scores) for ranking in rankings], ms
 
 
 @contextmanager

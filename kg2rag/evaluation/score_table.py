@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import combinations, product
 from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
 
+from kg2rag.compute import in_order, run_pieces
 from kg2rag.evaluation.intervals import interval_of_mean
 from kg2rag.evaluation.metric_names import bounds
 from kg2rag.evaluation.pairs import corrected, p_of_best, randomised_pairs, t_test
@@ -126,12 +128,16 @@ def _intervals(
 ) -> tuple[FloatArray, FloatArray]:
     """In the order (system, metric)."""
     table = np.stack(list(values.values()), axis=1)  # (n_queries, n_systems, n_metrics)
-    found = [
-        interval_of_mean(table[:, :, at], bounds=bounds(name), groups=groups, seed=seed)
-        for at, name in enumerate(metrics)
-    ]
+    pieces = [(table[:, :, at], bounds(name)) for at, name in enumerate(metrics)]
+    found = list(in_order(run_pieces(partial(_interval, groups=groups, seed=seed), pieces)))
     low, high = np.stack(found, axis=-1)
     return low.ravel(), high.ravel()
+
+
+def _interval(
+    of: tuple[FloatArray, tuple[float, float] | None], groups: IntArray | None, seed: int
+) -> tuple[FloatArray, FloatArray]:
+    return interval_of_mean(of[0], bounds=of[1], groups=groups, seed=seed)
 
 
 def _against(

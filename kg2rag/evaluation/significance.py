@@ -11,11 +11,13 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from kg2rag.compute import in_order, run_pieces
 from kg2rag.evaluation.per_question import EQUAL, by_group, columns
 from kg2rag.types import FloatArray, IntArray
 
@@ -115,7 +117,13 @@ def paired_tests(
     table, _ = by_group(columns(scores)[0], groups)
     step = max(1, _NULL // _CHUNK)
     blocks = [slice(at, at + step) for at in range(0, len(first), step)]
-    return np.concatenate([_randomisation(table, first[block], second[block], resamples, seed) for block in blocks])
+    pieces = [(first[block], second[block]) for block in blocks]
+    found = in_order(run_pieces(partial(_tested, table, resamples=resamples, seed=seed), pieces))
+    return np.concatenate(list(found))
+
+
+def _tested(table: FloatArray, pairs: tuple[IntArray, IntArray], resamples: int, seed: int) -> FloatArray:
+    return _randomisation(table, *pairs, resamples, seed)
 
 
 def _randomisation(table: FloatArray, first: IntArray, second: IntArray, resamples: int, seed: int) -> FloatArray:

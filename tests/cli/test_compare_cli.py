@@ -189,6 +189,14 @@ def test_graphs_and_their_placebos_stand_side_by_side(tmp_path: Path) -> None:
     assert "Graphs against their placebos" in (out / "report.html").read_text()
 
 
+def test_workers_run_further_seeds_intervals_and_tests_to_the_same_bytes(tmp_path: Path) -> None:
+    asked = ("--graph", "mentions=mentions", "--systems", "expansion_queries", "--placebo", "3")
+    for name, by in (("here", ()), ("spread", ("--jobs", "2"))):
+        run("compare-graphs", *COMMON, *asked, *by, "--out", str(tmp_path / name))
+    for file in ("scores.csv", "per_seed.csv", "per_query.parquet", "curve.csv", "token_curve.csv"):
+        assert (tmp_path / "spread" / file).read_bytes() == (tmp_path / "here" / file).read_bytes()
+
+
 def test_a_graph_without_a_name_is_refused() -> None:
     with pytest.raises(ValueError, match="write NAME=SOURCE"):
         run("compare-graphs", *COMMON, "--graph", "mentions")
