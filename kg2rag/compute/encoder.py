@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
@@ -21,11 +21,11 @@ import numpy as np
 
 from kg2rag.compute.accelerator import CPU, Accelerator, opened, targets
 from kg2rag.compute.hardware import processor
-from kg2rag.compute.passes import Passes, Role, rows_of
+from kg2rag.compute.passes import Passes, Role, batches
 from kg2rag.compute.pretrained import DEFAULT_MODEL, OFFLINE_PACKAGE, SHORT, carried_folder, is_carried, loading
 from kg2rag.compute.prompts import decided_by, full_name, prompts_of
 from kg2rag.compute.store import Store
-from kg2rag.compute.vectors import VectorCache, batches_of
+from kg2rag.compute.vectors import VectorCache
 from kg2rag.types import IntArray, Matrix, at_least, check, one_of
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ HALF = "float16"  # of GPUs, where it is the fastest and keeps more digits than 
 CHARACTERS = 16  # for each token of the limit: where a text is cut before it is tokenised, first
 LENGTH_STEP: dict[Role, int] = {"passage": 16, "made": 16, "query": 8}  # tokens; a text is padded to the next multiple
 FEW = 64  # texts of queries encoded together that are not worth a shard
-SUFFIX: dict[Role, str] = {"passage": "", "made": "-made", "query": "-queries"}  # other batches, other last bits
+SUFFIX: dict[Role, str] = {"passage": "", "made": "-made", "query": "-side-by-side"}  # other batches, other last bits
 MIN_COSINE = 0.999
 KEPT = ("network", "_casts", "_cuts_at_blanks", "_passes")  # of an encoder, in one process alone
 _TOKENISER = threading.Lock()
@@ -143,7 +143,7 @@ class SentenceEncoder:
             about["dim"],
             partial(self.padded_lengths, role=role),
             partial(self.forward, dtype=about["dtype"], role=role),
-            partial(batches_of, rows=partial(rows_of, role)),
+            partial(self.batches, role=role),
             few=0 if role == "passage" else FEW,
         )
 
@@ -187,6 +187,10 @@ class SentenceEncoder:
         ids = self._cut_tokens([self.beginning(text) for text in texts])
         return [min(-(-len(tokens) // step) * step, limit) for tokens in ids]
 
+    def batches(self, lengths: Sequence[int], role: Role = "passage") -> Iterator[slice]:
+        """The batches of texts of these padded lengths, the longest first."""
+        return batches(lengths, role, self.network)
+
     def beginning(self, text: str) -> str:
         """As much of a text as has all the tokens that are kept of it: a tokeniser reads what it will cut off, too.
 
@@ -226,7 +230,7 @@ class SentenceEncoder:
         return Passes(self)
 
     def forward(self, texts: Sequence[str], dtype: str, role: Role = "passage") -> Matrix:
-        """Unit vectors of as many texts as `rows_of` allows, in one batch of fixed shape."""
+        """Unit vectors of the texts of one of `batches`."""
         import torch
 
         return self._unit(torch.stack([row.vector for row in self._passes.outputs(texts, dtype, role)]))

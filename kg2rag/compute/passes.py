@@ -4,15 +4,22 @@ A batch has one of a few lengths, a number of rows that its length fixes, and on
 a CPU the same bits, thus result for any order, batch and number of threads. Batches of queries are small, so that one
 question alone takes milliseconds, those of texts that are made for a query, one or two at a time, are of middle size,
 and those of passages large.
+
+A pass costs the same for one short text as for as many as fill it, and a question may bring a dozen phrases. So where
+the network allows it, queries stand side by side in one row of a fixed number of tokens. Each has positions of its own
+and sees itself alone, and each begins at a multiple of eight tokens: what others add to a sum are zeros, and the rest
+is added in the same order wherever a text stands.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from functools import partial
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from kg2rag.compute.vectors import ROWS
+from kg2rag.compute.vectors import ROWS, batches_of
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -23,6 +30,8 @@ Role = Literal["passage", "query", "made"]
 """What a text is: one of many passages, a query, or made for a query of what the corpus holds, such as a chain."""
 
 TOKENS: dict[Role, int] = {"query": 32, "made": 128}  # in a batch, or those of one text where it has more
+SIDE_BY_SIDE = 64  # tokens in a row of queries
+STEP = 8  # tokens; where in a row a text begins is a multiple of this
 RECENT = 256  # queries: about 10 MB, and 100 where each fills the limit of 256 tokens
 
 
@@ -57,6 +66,43 @@ def rows_of(role: Role, length: int) -> int:
     return max(1, TOKENS[role] // length) if role in TOKENS else ROWS
 
 
+def batches(lengths: Sequence[int], role: Role, network: SentenceTransformer) -> Iterator[slice]:
+    """The batches of texts of one role, given their padded lengths, the longest first."""
+    if role == "query" and can_stand_side_by_side(network):
+        return _rows_filled(lengths)
+    return batches_of(lengths, partial(rows_of, role))
+
+
+def _rows_filled(lengths: Sequence[int]) -> Iterator[slice]:
+    """Neighbours as long as they fit into a row; what does not fit alone is a batch of its own."""
+    start = filled = 0
+    for end, length in enumerate(lengths):
+        if end > start and filled + _room(length) > SIDE_BY_SIDE:
+            yield slice(start, end)
+            start, filled = end, 0
+        filled += _room(length)
+    if lengths:
+        yield slice(start, len(lengths))
+
+
+def _room(length: int) -> int:
+    """The tokens that a text takes of a row; its own length may be the network's limit, which is any number."""
+    return -(-length // STEP) * STEP
+
+
+def can_stand_side_by_side(network: SentenceTransformer) -> bool:
+    """Whether a network takes positions and a mask of any form: that of BERT, on a CPU."""
+    from transformers import BertModel
+
+    model = getattr(network[0], "auto_model", None)
+    return (
+        isinstance(model, BertModel)
+        and model.config._attn_implementation == "sdpa"
+        and not model.config.is_decoder
+        and network.device.type == "cpu"
+    )
+
+
 class Passes:
     """The passes of one encoder's network; what it made of the last `RECENT` queries is kept."""
 
@@ -83,15 +129,49 @@ class Passes:
     def _batch(self, texts: Sequence[str], dtype: str, role: Role) -> list[Output]:
         import torch
 
-        length = max(self._encoder.padded_lengths(texts, role))
-        batch = self._encoder.tokenised(texts, length)
-        for name, rows in batch.items():  # the first text again, up to the fixed number of rows
-            batch[name] = torch.cat([rows, rows[:1].expand(rows_of(role, length) - len(rows), -1)])
-        device = self._encoder.network.device
-        batch = batch.to(device)
+        network = self._encoder.network
+        lengths = self._encoder.padded_lengths(texts, role)
+        batch = self._encoder.tokenised(texts, max(lengths))
         torch.set_num_threads(1)  # batches run side by side instead; see `VectorCache`
-        mixed = torch.autocast(device.type, dtype=torch.bfloat16, enabled=dtype == "bfloat16")
+        mixed = torch.autocast(network.device.type, dtype=torch.bfloat16, enabled=dtype == "bfloat16")
         with torch.inference_mode(), mixed:
-            found = self._encoder.network(dict(batch))
-        vectors, tokens = found["sentence_embedding"].float(), found["token_embeddings"].float()
-        return [Output(batch["input_ids"][i], tokens[i], vectors[i]) for i in range(len(texts))]
+            if role == "query" and max(lengths) <= SIDE_BY_SIDE and can_stand_side_by_side(network):
+                return _row(network, batch, lengths)
+            return _rectangle(network, batch, len(texts), rows_of(role, max(lengths)))
+
+
+def _rectangle(network: SentenceTransformer, batch: BatchEncoding, texts: int, rows: int) -> list[Output]:
+    """Texts of one length, one below the other; then the first again, up to the fixed number of rows."""
+    import torch
+
+    for name, given in batch.items():
+        batch[name] = torch.cat([given, given[:1].expand(rows - texts, -1)])
+    batch = batch.to(network.device)
+    found = network(dict(batch))
+    vectors, tokens = found["sentence_embedding"].float(), found["token_embeddings"].float()
+    return [Output(batch["input_ids"][i], tokens[i], vectors[i]) for i in range(texts)]
+
+
+def _row(network: SentenceTransformer, batch: BatchEncoding, lengths: Sequence[int]) -> list[Output]:
+    """Texts side by side; the modules after the network proper, such as pooling, take each by itself."""
+    import torch
+
+    ids = torch.zeros(1, SIDE_BY_SIDE, dtype=torch.long)
+    positions = torch.zeros_like(ids)
+    sees = torch.eye(SIDE_BY_SIDE, dtype=torch.bool)  # what is left of the row sees itself; nothing is read of it
+    starts = [0, *accumulate(map(_room, lengths[:-1]))]
+    for i, (start, length) in enumerate(zip(starts, lengths, strict=True)):
+        inside = slice(start, start + length)
+        ids[0, inside], positions[0, inside] = batch["input_ids"][i, :length], torch.arange(length)
+        sees[inside, inside] = batch["attention_mask"][i, :length].bool()
+    model: Any = network[0].auto_model
+    hidden = model(input_ids=ids, position_ids=positions, attention_mask=sees[None, None]).last_hidden_state
+    outputs = []
+    for i, (start, length) in enumerate(zip(starts, lengths, strict=True)):
+        tokens = hidden[:, start : start + length].contiguous()
+        found = {"token_embeddings": tokens, "attention_mask": batch["attention_mask"][i : i + 1, :length]}
+        for module in list(network)[1:]:
+            found = module(found)
+        vector, pieces = found["sentence_embedding"][0].float(), batch["input_ids"][i, :length]
+        outputs.append(Output(pieces, tokens[0].float(), vector))
+    return outputs

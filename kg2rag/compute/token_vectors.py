@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import TypeVar
 
 import numpy as np
 
 from kg2rag.compute.encoder import SentenceEncoder, prompted_texts
 from kg2rag.compute.hardware import threads
-from kg2rag.compute.passes import Role, rows_of
+from kg2rag.compute.passes import Role
 from kg2rag.compute.progress import bar as progress_bar
 from kg2rag.compute.store import Store
-from kg2rag.compute.vectors import batches_of
 from kg2rag.types import IntArray, Matrix
 
 Reduced = TypeVar("Reduced")
@@ -42,8 +40,7 @@ def encode_tokens(
     prompted = prompted_texts(texts, about, role)
     lengths = encoder.padded_lengths(prompted, role) if prompted else []
     order = sorted(range(len(prompted)), key=lambda i: (-lengths[i], i))
-    rows = partial(rows_of, role)
-    batches = [order[batch] for batch in batches_of([lengths[i] for i in order], rows)]
+    batches = [order[batch] for batch in encoder.batches([lengths[i] for i in order], role)] if order else []
 
     def encoded(batch: list[int]) -> list[tuple[IntArray, Reduced]]:
         found = encoder.forward_tokens([prompted[i] for i in batch], about["dtype"], role)

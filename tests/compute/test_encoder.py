@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -19,7 +20,7 @@ from transformers import BatchEncoding
 from kg2rag.compute import DEFAULT_MODEL, SentenceEncoder, Store, embedder_named, encode_tokens, processor
 from kg2rag.compute import encoder as embedding
 from kg2rag.compute.encoder import PROBE
-from kg2rag.compute.passes import rows_of
+from kg2rag.compute.passes import batches, can_stand_side_by_side, rows_of
 from kg2rag.compute.vectors import VectorCache
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.types import Matrix
@@ -131,11 +132,43 @@ class Noting(SentenceEncoder):
         return super().tokenised(texts, length)
 
 
-def test_questions_go_through_the_network_a_few_tokens_at_a_time(tmp_path: Path) -> None:
+def test_questions_stand_side_by_side_in_rows_of_64_tokens(tmp_path: Path) -> None:
     encoder = Noting(dtype="float32")  # which needs no probe of another format
-    encoder.encode(["a", "b", "c", "d", "e", "bridge " * 9, "bridge " * 20], Store(tmp_path), "query")
-    assert sorted(encoder.shapes) == [(1, 8), (1, 16), (1, 24), (4, 8)]
+    rows = []
+    hook = encoder.network[0].auto_model.register_forward_pre_hook(
+        lambda _, __, given: rows.append(tuple(given["input_ids"].shape)), with_kwargs=True
+    )
+    # In tokens, rounded up: 24 + 16 + 8 + 8 + 8 = 64, then 8 + 8; 72 are more than a row.
+    encoder.encode(["a", "b", "c", "d", "e", "bridge " * 9, "bridge " * 20, "bridge " * 66], Store(tmp_path), "query")
+    assert sorted(encoder.shapes) == [(1, 72), (2, 8), (5, 24)]
+    assert rows == [(1, 64), (1, 64)]
+    hook.remove()
+
+
+@pytest.mark.parametrize("max_tokens", [None, 20])  # 20: no multiple of eight
+def test_where_in_a_row_a_question_stands_changes_no_bit(tmp_path: Path, max_tokens: int | None) -> None:
+    words = "Which of the two bridges over the river that rises near Basel was built by an engineer from Graz ?".split()
+    texts = [" ".join(words[start : start + n]) for n in range(1, 20, 3) for start in range(0, len(words) - n, 4)]
+    encoder = SentenceEncoder(dtype="float32", max_tokens=max_tokens)
+    alone = np.concatenate([encoder.forward([text], "float32", "query") for text in texts])
+    order = np.random.default_rng(0).permutation(len(texts))
+    lengths = encoder.padded_lengths([texts[i] for i in order], "query")
+    batches = [order[part] for part in encoder.batches(lengths, "query")]
+    assert max(map(len, batches)) > 2
+    other = SentenceEncoder(dtype="float32", max_tokens=max_tokens)  # which remembers no text
+    for batch in batches:
+        assert np.array_equal(other.forward([texts[i] for i in batch], "float32", "query"), alone[batch])
+    as_passages = np.concatenate([encoder.forward([text], "float32") for text in texts])
+    assert np.abs(alone - as_passages).max() < 1e-5
+
+
+def test_networks_without_positions_of_their_own_take_queries_below_each_other() -> None:
     assert [rows_of("query", length) for length in (8, 16, 24, 40)] == [4, 2, 1, 1]
+    network = deepcopy(SentenceEncoder(dtype="float32").network)
+    assert can_stand_side_by_side(network)
+    network[0].auto_model.config._attn_implementation = "eager"
+    assert not can_stand_side_by_side(network)
+    assert list(batches([24, 16, 16, 8, 8], "query", network)) == [slice(0, 1), slice(1, 3), slice(3, 5)]
 
 
 def test_a_text_that_was_made_for_a_query_is_not_padded_to_a_batch_of_passages(tmp_path: Path) -> None:

@@ -22,8 +22,8 @@ from kg2rag.types import FloatArray, IntArray, Matrix, above, at_most, require
 if TYPE_CHECKING:
     import faiss
 
-BLOCK = 2048  # rows searched at once, at most
-PROPOSED = 200_000_000  # pairs that one search may propose, at most: as if all rows were alike, 2.4 GB
+BLOCK = 2048  # rows searched at once; of fewer than about a thousand FAISS takes five times as long each
+AMONG = 100_000  # rows among which that is done: if all were alike, a search would propose 200 million pairs, 2.4 GB
 MARGIN = 32  # neighbours beyond the limit that absorb the rounding of float32 at the cut
 SLACK = 1e-4  # how far below the threshold cosines in float32 are still computed again
 SHADOW = 64  # numbers of the smallest shadow
@@ -92,7 +92,7 @@ def _among_earlier(
     near = _Near(vectors, rows, threshold, depth)
     found: list[IntArray] = []
     crowded: list[IntArray] = []
-    for block in _blocks(rows, len(rows)):
+    for block in _blocks(rows):
         near.add(block)
         left, right, full = near.search(block)
         crowded.append(full)
@@ -109,16 +109,14 @@ def _among_all(
 ) -> tuple[IntArray, IntArray]:
     """The same for some rows, each among all ends at once, from the row to the end."""
     near = _Near(vectors, ends, threshold, depth)
-    for block in _blocks(ends, len(ends)):
+    for block in _blocks(ends):
         near.add(block)
-    found = [near.search(block)[:2] for block in _blocks(rows, len(ends))]
+    found = [near.search(block)[:2] for block in _blocks(rows)]
     return np.concatenate([left for left, _ in found]), np.concatenate([right for _, right in found])
 
 
-def _blocks(rows: IntArray, among: int) -> list[IntArray]:
-    """Rows in blocks, so small that a search of one among so many others stays in memory."""
-    size = max(1, min(BLOCK, PROPOSED // among))
-    return [rows[first : first + size] for first in range(0, len(rows), size)]
+def _blocks(rows: IntArray) -> list[IntArray]:
+    return [rows[first : first + BLOCK] for first in range(0, len(rows), BLOCK)]
 
 
 def _near(vectors: Matrix, threshold: float, rows: IntArray) -> IntArray:
@@ -150,7 +148,7 @@ class _Near:
         sample = _block(vectors, np.unique(np.linspace(0, len(vectors) - 1, SAMPLE).astype(np.int64)))
         while self.kept < len(self.axes) and self._proposed(sample) > SELECTIVE:
             self.kept = 2 * self.kept + 1
-        self.index: faiss.IndexFlatIP = faiss.IndexFlatIP(min(self.kept, len(self.axes)) + 1)
+        self.parts: list[faiss.IndexFlatIP] = []
 
     def _proposed(self, sample: Matrix) -> float:
         shadows = self._shadows(sample)
@@ -163,19 +161,34 @@ class _Near:
 
     def add(self, rows: IntArray) -> None:
         """Add the next ones of the rows."""
-        self.index.add(self._shadows(_block(self.vectors, rows)))
+        import faiss
+
+        shadows = self._shadows(_block(self.vectors, rows))
+        if not self.parts or self.parts[-1].ntotal >= AMONG:
+            self.parts.append(faiss.IndexFlatIP(shadows.shape[1]))
+        self.parts[-1].add(shadows)
 
     def search(self, rows: IntArray) -> tuple[IntArray, IntArray, IntArray]:
         """Rows and what is near them, of each at most `depth`, the nearest; and the rows with more than that."""
-        ends, _, found = self.index.range_search(self._shadows(_block(self.vectors, rows)), self.least)
-        left, right = np.repeat(rows, np.diff(ends.astype(np.int64))), self.rows[found]
-        left, right = left[left != right], right[left != right]
-        cosines = _cosines(self.vectors, left, right, np.float32)
-        near = np.flatnonzero(cosines >= self.least)
-        near = near[np.lexsort((right[near], -cosines[near], left[near]))]
-        left, right = left[near], right[near]
+        shadows, first, found = self._shadows(_block(self.vectors, rows)), 0, []
+        for part in self.parts:
+            found.append(self._near_in(part, rows, shadows, first))
+            first += part.ntotal
+        left, right, cosines = (np.concatenate(columns) for columns in zip(*found, strict=True))
+        order = np.lexsort((right, -cosines, left))
+        left, right = left[order], right[order]
         place = _places(left)
         return left[place < self.depth], right[place < self.depth], np.unique(left[place >= self.depth])
+
+    def _near_in(
+        self, part: faiss.IndexFlatIP, rows: IntArray, shadows: Matrix, first: int
+    ) -> tuple[IntArray, IntArray, FloatArray]:
+        ends, _, found = part.range_search(shadows, self.least)
+        left, right = np.repeat(rows, np.diff(ends.astype(np.int64))), self.rows[first + found]
+        left, right = left[left != right], right[left != right]
+        cosines = _cosines(self.vectors, left, right, np.float32)
+        near = cosines >= self.least
+        return left[near], right[near], cosines[near]
 
 
 def _axes(vectors: Matrix) -> Matrix:

@@ -27,6 +27,7 @@ from kg2rag.retrievers.mention_chains.naming import rarity
 from kg2rag.types import FloatArray, IntArray, Matrix
 
 VERSION = 1  # of what the store holds
+BATCHES = 2  # version of how questions go through the network, which shows in the last bits of their vectors
 SCALE = 127
 WORTH_STORING = 64  # questions; fewer, such as those that a person asks, are encoded sooner than they are found again
 KEPT = 10_000  # questions whose wordpieces a knowledge base keeps, about 50 MB
@@ -94,7 +95,7 @@ def _encoded(encoder: SentenceEncoder, questions: list[str], store: Store) -> li
     """The wordpieces (t,) of each question and their vectors (t, 64); those of a set of questions from the store."""
     if len(questions) < WORTH_STORING:
         return encode_tokens(encoder, questions, store, "query", reduce=projected)
-    key = {**_key(encoder, store), "questions": sha256(json.dumps(questions).encode()).hexdigest()}
+    key = {**_key(encoder, store), "batches": BATCHES, "questions": sha256(json.dumps(questions).encode()).hexdigest()}
 
     def write(folder: Path) -> None:
         found = encode_tokens(encoder, questions, store, "query", reduce=projected)
