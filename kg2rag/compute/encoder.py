@@ -21,7 +21,7 @@ import numpy as np
 
 from kg2rag.compute.accelerator import CPU, Accelerator, opened, targets
 from kg2rag.compute.hardware import processor
-from kg2rag.compute.passes import Passes, Role, batches
+from kg2rag.compute.passes import Passes, Role
 from kg2rag.compute.pretrained import DEFAULT_MODEL, OFFLINE_PACKAGE, SHORT, carried_folder, is_carried, loading
 from kg2rag.compute.prompts import decided_by, full_name, prompts_of
 from kg2rag.compute.store import Store
@@ -189,7 +189,7 @@ class SentenceEncoder:
 
     def batches(self, lengths: Sequence[int], role: Role = "passage") -> Iterator[slice]:
         """The batches of texts of these padded lengths, the longest first."""
-        return batches(lengths, role, self.network)
+        return self._passes.batches(lengths, role)
 
     def beginning(self, text: str) -> str:
         """As much of a text as has all the tokens that are kept of it: a tokeniser reads what it will cut off, too.

@@ -6,14 +6,16 @@ question alone takes milliseconds, those of texts that are made for a query, one
 and those of passages large.
 
 A pass costs the same for one short text as for as many as fill it, and a question may bring a dozen phrases. So where
-the network allows it, queries stand side by side in one row of a fixed number of tokens. Each has positions of its own
-and sees itself alone, and each begins at a multiple of eight tokens: what others add to a sum are zeros, and the rest
-is added in the same order wherever a text stands.
+the network allows it, queries stand side by side in one row. Each has positions of its own and sees itself alone, and
+each begins at a multiple of eight tokens: what others add to a sum are zeros, and the rest is added in the same order
+wherever a text stands. Rows have one of two lengths, where a probe shows that a product of matrices rounds alike in
+both, else the longer one always.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
@@ -30,8 +32,9 @@ Role = Literal["passage", "query", "made"]
 """What a text is: one of many passages, a query, or made for a query of what the corpus holds, such as a chain."""
 
 TOKENS: dict[Role, int] = {"query": 32, "made": 128}  # in a batch, or those of one text where it has more
-SIDE_BY_SIDE = 64  # tokens in a row of queries
+SHORT, LONG = 32, 64  # tokens in a row of queries
 STEP = 8  # tokens; where in a row a text begins is a multiple of this
+PROBE = "Which of the two directors, both of whom were born in Vienna, made the longer film, and who was cast in it?"
 RECENT = 256  # queries: about 10 MB, and 100 where each fills the limit of 256 tokens
 
 
@@ -66,28 +69,21 @@ def rows_of(role: Role, length: int) -> int:
     return max(1, TOKENS[role] // length) if role in TOKENS else ROWS
 
 
-def batches(lengths: Sequence[int], role: Role, network: SentenceTransformer) -> Iterator[slice]:
-    """The batches of texts of one role, given their padded lengths, the longest first."""
-    if role == "query" and can_stand_side_by_side(network):
-        return _rows_filled(lengths)
-    return batches_of(lengths, partial(rows_of, role))
+def _room(length: int) -> int:
+    """The tokens that a text takes of a row; its own length may be the network's limit, which is any number."""
+    return -(-length // STEP) * STEP
 
 
-def _rows_filled(lengths: Sequence[int]) -> Iterator[slice]:
-    """Neighbours as long as they fit into a row; what does not fit alone is a batch of its own."""
+def _filled(lengths: Sequence[int], width: int) -> Iterator[slice]:
+    """Neighbours as long as they fit into a row of a width; what does not fit alone is a batch of its own."""
     start = filled = 0
     for end, length in enumerate(lengths):
-        if end > start and filled + _room(length) > SIDE_BY_SIDE:
+        if end > start and filled + _room(length) > width:
             yield slice(start, end)
             start, filled = end, 0
         filled += _room(length)
     if lengths:
         yield slice(start, len(lengths))
-
-
-def _room(length: int) -> int:
-    """The tokens that a text takes of a row; its own length may be the network's limit, which is any number."""
-    return -(-length // STEP) * STEP
 
 
 def can_stand_side_by_side(network: SentenceTransformer) -> bool:
@@ -109,6 +105,16 @@ class Passes:
     def __init__(self, encoder: Tokenising) -> None:
         self._encoder = encoder
         self._recent: dict[tuple[str, str], Output] = {}
+        self._short: dict[str, int] = {}
+
+    def batches(self, lengths: Sequence[int], role: Role) -> Iterator[slice]:
+        """The batches of texts of one role, given their padded lengths, the longest first.
+
+        Two short rows, which run side by side, are there sooner than a long one.
+        """
+        if role != "query" or not can_stand_side_by_side(self._encoder.network):
+            return batches_of(lengths, partial(rows_of, role))
+        return _filled(lengths, SHORT if sum(map(_room, lengths)) <= 2 * SHORT else LONG)
 
     def outputs(self, texts: Sequence[str], dtype: str, role: Role) -> list[Output]:
         """What the network makes of each text of a batch of as many as `rows_of` allows.
@@ -127,17 +133,33 @@ class Passes:
         return found
 
     def _batch(self, texts: Sequence[str], dtype: str, role: Role) -> list[Output]:
-        import torch
-
         network = self._encoder.network
         lengths = self._encoder.padded_lengths(texts, role)
         batch = self._encoder.tokenised(texts, max(lengths))
-        torch.set_num_threads(1)  # batches run side by side instead; see `VectorCache`
-        mixed = torch.autocast(network.device.type, dtype=torch.bfloat16, enabled=dtype == "bfloat16")
-        with torch.inference_mode(), mixed:
-            if role == "query" and max(lengths) <= SIDE_BY_SIDE and can_stand_side_by_side(network):
-                return _row(network, batch, lengths)
-            return _rectangle(network, batch, len(texts), rows_of(role, max(lengths)))
+        with _passing(network, dtype):
+            if role != "query" or max(lengths) > LONG or not can_stand_side_by_side(network):
+                return _rectangle(network, batch, len(texts), rows_of(role, max(lengths)))
+            fits = sum(map(_room, lengths)) <= SHORT
+            return _row(network, batch, lengths, self._shortest(dtype) if fits else LONG)
+
+    def _shortest(self, dtype: str) -> int:
+        """`SHORT`, or `LONG` where the bits of a text show in which row it stood."""
+        if dtype not in self._short:
+            network, probe = self._encoder.network, self._encoder.tokenised([PROBE], SHORT)
+            short, long = (_row(network, probe, [SHORT], width)[0] for width in (SHORT, LONG))
+            self._short[dtype] = SHORT if short.tokens.equal(long.tokens) else LONG
+        return self._short[dtype]
+
+
+@contextmanager
+def _passing(network: SentenceTransformer, dtype: str) -> Iterator[None]:
+    """One thread, since batches run side by side instead (see `VectorCache`), no gradients, products in a dtype."""
+    import torch
+
+    torch.set_num_threads(1)
+    mixed = torch.autocast(network.device.type, dtype=torch.bfloat16, enabled=dtype == "bfloat16")
+    with torch.inference_mode(), mixed:
+        yield
 
 
 def _rectangle(network: SentenceTransformer, batch: BatchEncoding, texts: int, rows: int) -> list[Output]:
@@ -152,13 +174,13 @@ def _rectangle(network: SentenceTransformer, batch: BatchEncoding, texts: int, r
     return [Output(batch["input_ids"][i], tokens[i], vectors[i]) for i in range(texts)]
 
 
-def _row(network: SentenceTransformer, batch: BatchEncoding, lengths: Sequence[int]) -> list[Output]:
-    """Texts side by side; the modules after the network proper, such as pooling, take each by itself."""
+def _row(network: SentenceTransformer, batch: BatchEncoding, lengths: Sequence[int], width: int) -> list[Output]:
+    """Texts side by side in a row; the modules after the network proper, such as pooling, take each by itself."""
     import torch
 
-    ids = torch.zeros(1, SIDE_BY_SIDE, dtype=torch.long)
+    ids = torch.zeros(1, width, dtype=torch.long)
     positions = torch.zeros_like(ids)
-    sees = torch.eye(SIDE_BY_SIDE, dtype=torch.bool)  # what is left of the row sees itself; nothing is read of it
+    sees = torch.eye(width, dtype=torch.bool)  # what is left of the row sees itself; nothing is read of it
     starts = [0, *accumulate(map(_room, lengths[:-1]))]
     for i, (start, length) in enumerate(zip(starts, lengths, strict=True)):
         inside = slice(start, start + length)

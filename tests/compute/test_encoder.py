@@ -17,10 +17,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from transformers import BatchEncoding
 
-from kg2rag.compute import DEFAULT_MODEL, SentenceEncoder, Store, embedder_named, encode_tokens, processor
+from kg2rag.compute import DEFAULT_MODEL, SentenceEncoder, Store, embedder_named, encode_tokens, passes, processor
 from kg2rag.compute import encoder as embedding
 from kg2rag.compute.encoder import PROBE
-from kg2rag.compute.passes import batches, can_stand_side_by_side, rows_of
+from kg2rag.compute.passes import Output, can_stand_side_by_side, rows_of
 from kg2rag.compute.vectors import VectorCache
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.types import Matrix
@@ -132,16 +132,19 @@ class Noting(SentenceEncoder):
         return super().tokenised(texts, length)
 
 
-def test_questions_stand_side_by_side_in_rows_of_64_tokens(tmp_path: Path) -> None:
+def test_questions_stand_side_by_side_in_rows_of_32_and_64_tokens(tmp_path: Path) -> None:
     encoder = Noting(dtype="float32")  # which needs no probe of another format
     rows = []
     hook = encoder.network[0].auto_model.register_forward_pre_hook(
         lambda _, __, given: rows.append(tuple(given["input_ids"].shape)), with_kwargs=True
     )
-    # In tokens, rounded up: 24 + 16 + 8 + 8 + 8 = 64, then 8 + 8; 72 are more than a row.
+    # In tokens, rounded up: 24 + 16 + 8 + 8 + 8 = 64, then 8 + 8; 72 are more than a row. Another is the probe.
     encoder.encode(["a", "b", "c", "d", "e", "bridge " * 9, "bridge " * 20, "bridge " * 66], Store(tmp_path), "query")
-    assert sorted(encoder.shapes) == [(1, 72), (2, 8), (5, 24)]
-    assert rows == [(1, 64), (1, 64)]
+    assert sorted(encoder.shapes) == [(1, 32), (1, 72), (2, 8), (5, 24)]
+    assert set(rows) <= {(1, 32), (1, 64)}
+    encoder.shapes.clear()
+    encoder.encode(["f", "g", "bridge " * 10, "bridge " * 21], Store(tmp_path), "query")  # 24, then 16 + 8 + 8
+    assert sorted(encoder.shapes) == [(1, 24), (3, 16)]
     hook.remove()
 
 
@@ -153,7 +156,7 @@ def test_where_in_a_row_a_question_stands_changes_no_bit(tmp_path: Path, max_tok
     alone = np.concatenate([encoder.forward([text], "float32", "query") for text in texts])
     order = np.random.default_rng(0).permutation(len(texts))
     lengths = encoder.padded_lengths([texts[i] for i in order], "query")
-    batches = [order[part] for part in encoder.batches(lengths, "query")]
+    batches = [order[part] for part in encoder.batches(lengths, "query")]  # of any length, in any order
     assert max(map(len, batches)) > 2
     other = SentenceEncoder(dtype="float32", max_tokens=max_tokens)  # which remembers no text
     for batch in batches:
@@ -162,13 +165,36 @@ def test_where_in_a_row_a_question_stands_changes_no_bit(tmp_path: Path, max_tok
     assert np.abs(alone - as_passages).max() < 1e-5
 
 
-def test_networks_without_positions_of_their_own_take_queries_below_each_other() -> None:
+def test_rows_are_long_where_a_text_s_bits_show_the_length_of_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    def shifted(network: Any, batch: Any, lengths: Any, width: int) -> list[Output]:
+        widths.append(width)
+        return [replace(one, tokens=one.tokens + 1e-7 * width) for one in row(network, batch, lengths, width)]
+
+    widths: list[int] = []
+    row = passes._row
+    monkeypatch.setattr(passes, "_row", shifted)
+    encoder = SentenceEncoder(dtype="float32")
+    encoder.forward(["a question"], "float32", "query")
+    encoder.forward(["another"], "float32", "query")
+    assert widths == [32, 64, 64, 64]
+
+
+def test_networks_that_take_no_positions_read_queries_below_each_other() -> None:
     assert [rows_of("query", length) for length in (8, 16, 24, 40)] == [4, 2, 1, 1]
-    network = deepcopy(SentenceEncoder(dtype="float32").network)
-    assert can_stand_side_by_side(network)
-    network[0].auto_model.config._attn_implementation = "eager"
-    assert not can_stand_side_by_side(network)
-    assert list(batches([24, 16, 16, 8, 8], "query", network)) == [slice(0, 1), slice(1, 3), slice(3, 5)]
+
+    class Eager(SentenceEncoder):
+        @cached_property
+        def network(self) -> Any:
+            network = deepcopy(super().network)
+            network[0].auto_model.config._attn_implementation = "eager"
+            return network
+
+    assert can_stand_side_by_side(SentenceEncoder(dtype="float32").network)
+    encoder = Eager(dtype="float32")
+    assert not can_stand_side_by_side(encoder.network)
+    assert list(encoder.batches([24, 16, 16, 8, 8], "query")) == [slice(0, 1), slice(1, 3), slice(3, 5)]
+    near = [one.forward(["Who built it?"], "float32", "query") for one in (encoder, SentenceEncoder(dtype="float32"))]
+    assert np.abs(near[0] - near[1]).max() < 1e-6
 
 
 def test_a_text_that_was_made_for_a_query_is_not_padded_to_a_batch_of_passages(tmp_path: Path) -> None:
