@@ -8,8 +8,8 @@ and those of passages large.
 A pass costs the same for one short text as for as many as fill it, and a question may bring a dozen phrases. So where
 the network allows it, queries stand side by side in one row. Each has positions of its own and sees itself alone, and
 each begins at a multiple of eight tokens: what others add to a sum are zeros, and the rest is added in the same order
-wherever a text stands. Rows have one of two lengths, where a probe shows that a product of matrices rounds alike in
-both, else the longer one always.
+wherever a text stands. Rows have the length that ends a few texts soonest, all threads at work, of those lengths in
+which a probe shows that products of matrices round alike.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from kg2rag.compute.hardware import threads
 from kg2rag.compute.vectors import ROWS, batches_of
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ Role = Literal["passage", "query", "made"]
 """What a text is: one of many passages, a query, or made for a query of what the corpus holds, such as a chain."""
 
 TOKENS: dict[Role, int] = {"query": 32, "made": 128}  # in a batch, or those of one text where it has more
-SHORT, LONG = 32, 64  # tokens in a row of queries
+WIDTHS = (32, 64, 96, 128)  # tokens in a row of queries
 STEP = 8  # tokens; where in a row a text begins is a multiple of this
 PROBE = "Which of the two directors, both of whom were born in Vienna, made the longer film, and who was cast in it?"
 RECENT = 256  # queries: about 10 MB, and 100 where each fills the limit of 256 tokens
@@ -105,16 +106,17 @@ class Passes:
     def __init__(self, encoder: Tokenising) -> None:
         self._encoder = encoder
         self._recent: dict[tuple[str, str], Output] = {}
-        self._short: dict[str, int] = {}
+        self._widths: dict[str, list[int]] = {}
 
     def batches(self, lengths: Sequence[int], role: Role) -> Iterator[slice]:
         """The batches of texts of one role, given their padded lengths, the longest first.
 
-        Two short rows, which run side by side, are there sooner than a long one.
+        Rows are as short as they may be for every thread to have one at most.
         """
         if role != "query" or not can_stand_side_by_side(self._encoder.network):
             return batches_of(lengths, partial(rows_of, role))
-        return _filled(lengths, SHORT if sum(map(_room, lengths)) <= 2 * SHORT else LONG)
+        filled = (list(_filled(lengths, width)) for width in WIDTHS)
+        return iter(next((rows for rows in filled if len(rows) <= threads()), list(_filled(lengths, WIDTHS[-1]))))
 
     def outputs(self, texts: Sequence[str], dtype: str, role: Role) -> list[Output]:
         """What the network makes of each text of a batch of as many as `rows_of` allows.
@@ -137,18 +139,19 @@ class Passes:
         lengths = self._encoder.padded_lengths(texts, role)
         batch = self._encoder.tokenised(texts, max(lengths))
         with _passing(network, dtype):
-            if role != "query" or max(lengths) > LONG or not can_stand_side_by_side(network):
+            if role != "query" or max(lengths) > WIDTHS[-1] or not can_stand_side_by_side(network):
                 return _rectangle(network, batch, len(texts), rows_of(role, max(lengths)))
-            fits = sum(map(_room, lengths)) <= SHORT
-            return _row(network, batch, lengths, self._shortest(dtype) if fits else LONG)
+            wanted = sum(map(_room, lengths))
+            return _row(network, batch, lengths, next(each for each in self._alike(dtype) if each >= wanted))
 
-    def _shortest(self, dtype: str) -> int:
-        """`SHORT`, or `LONG` where the bits of a text show in which row it stood."""
-        if dtype not in self._short:
-            network, probe = self._encoder.network, self._encoder.tokenised([PROBE], SHORT)
-            short, long = (_row(network, probe, [SHORT], width)[0] for width in (SHORT, LONG))
-            self._short[dtype] = SHORT if short.tokens.equal(long.tokens) else LONG
-        return self._short[dtype]
+    def _alike(self, dtype: str) -> list[int]:
+        """The longest row, and those in which a text has the same bits as there; ascending."""
+        if dtype not in self._widths:
+            network, probe = self._encoder.network, self._encoder.tokenised([PROBE], WIDTHS[0])
+            tokens = [_row(network, probe, [WIDTHS[0]], width)[0].tokens for width in WIDTHS]
+            same = [width for width, each in zip(WIDTHS, tokens, strict=True) if each.equal(tokens[-1])]
+            self._widths[dtype] = same
+        return self._widths[dtype]
 
 
 @contextmanager

@@ -132,19 +132,21 @@ class Noting(SentenceEncoder):
         return super().tokenised(texts, length)
 
 
-def test_questions_stand_side_by_side_in_rows_of_32_and_64_tokens(tmp_path: Path) -> None:
+def test_questions_stand_side_by_side_in_a_row_for_each_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     encoder = Noting(dtype="float32")  # which needs no probe of another format
+    texts = ["a", "b", "c", "d", "e", "bridge " * 9, "bridge " * 20, "bridge " * 40]
+    lengths = sorted(encoder.padded_lengths(texts, "query"), reverse=True)
+    assert lengths == [48, 24, 16, 8, 8, 8, 8, 8]
+    for allowed, sizes in ((1, [8]), (2, [4, 4]), (3, [1, 5, 2]), (9, [1, 1, 3, 3])):
+        monkeypatch.setattr(passes, "threads", lambda allowed=allowed: allowed)
+        assert [part.stop - part.start for part in encoder.batches(lengths, "query")] == sizes
     rows = []
     hook = encoder.network[0].auto_model.register_forward_pre_hook(
-        lambda _, __, given: rows.append(tuple(given["input_ids"].shape)), with_kwargs=True
+        lambda _, __, given: rows.append(given["input_ids"].shape[1]), with_kwargs=True
     )
-    # In tokens, rounded up: 24 + 16 + 8 + 8 + 8 = 64, then 8 + 8; 72 are more than a row. Another is the probe.
-    encoder.encode(["a", "b", "c", "d", "e", "bridge " * 9, "bridge " * 20, "bridge " * 66], Store(tmp_path), "query")
-    assert sorted(encoder.shapes) == [(1, 32), (1, 72), (2, 8), (5, 24)]
-    assert set(rows) <= {(1, 32), (1, 64)}
-    encoder.shapes.clear()
-    encoder.encode(["f", "g", "bridge " * 10, "bridge " * 21], Store(tmp_path), "query")  # 24, then 16 + 8 + 8
-    assert sorted(encoder.shapes) == [(1, 24), (3, 16)]
+    encoder.encode(["f", "bridge " * 60, "bridge " * 130], Store(tmp_path), "query")  # 136 tokens are more than a row
+    assert sorted(encoder.shapes) == [(1, 8), (1, 32), (1, 64), (1, 136)]  # of 32 the probe
+    assert set(rows) <= {32, 64, 96, 128}
     hook.remove()
 
 
@@ -165,10 +167,11 @@ def test_where_in_a_row_a_question_stands_changes_no_bit(tmp_path: Path, max_tok
     assert np.abs(alone - as_passages).max() < 1e-5
 
 
-def test_rows_are_long_where_a_text_s_bits_show_the_length_of_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_have_the_lengths_that_do_not_show_in_a_text_s_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     def shifted(network: Any, batch: Any, lengths: Any, width: int) -> list[Output]:
         widths.append(width)
-        return [replace(one, tokens=one.tokens + 1e-7 * width) for one in row(network, batch, lengths, width)]
+        found = row(network, batch, lengths, width)
+        return [replace(one, tokens=one.tokens + (width < 96)) for one in found]  # so 96 and 128 are alike
 
     widths: list[int] = []
     row = passes._row
@@ -176,7 +179,7 @@ def test_rows_are_long_where_a_text_s_bits_show_the_length_of_its_row(monkeypatc
     encoder = SentenceEncoder(dtype="float32")
     encoder.forward(["a question"], "float32", "query")
     encoder.forward(["another"], "float32", "query")
-    assert widths == [32, 64, 64, 64]
+    assert widths == [32, 64, 96, 128, 96, 96]
 
 
 def test_networks_that_take_no_positions_read_queries_below_each_other() -> None:
