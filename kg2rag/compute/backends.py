@@ -151,7 +151,13 @@ def _ray(stack: ExitStack, jobs: int, cluster: str | None) -> Pool:
     import ray
 
     quiet: dict[str, Any] = {"log_to_driver": False, "configure_logging": False}
-    if not ray.is_initialized():
+    if ray.is_initialized():
+        joined = ray.get_runtime_context().gcs_address
+        if cluster not in (None, "auto", joined):
+            raise ConnectionError(
+                f"This process is connected to Ray at {joined}, not at {cluster!r}: ray.shutdown() first."
+            )
+    else:
         if cluster is None:
             jobs = jobs or threads()
             folder = tempfile.mkdtemp(prefix="ray-")  # short: the sockets' paths have a limit
