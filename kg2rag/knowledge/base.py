@@ -233,16 +233,20 @@ class KnowledgeBase:
 
         return self.part((stage, settings), build)
 
-    def part(self, key: Hashable, build: Callable[[], Part]) -> Part:
+    def part(self, key: Hashable, build: Callable[[], Part], *, from_graph: bool = False) -> Part:
         """What was built under this key before, or is built now; kept in memory as long as the knowledge base.
 
         A strategy builds its own graph or index here, once for all its settings that share it. What should outlive the
         process goes into `store` as well, under a key of all that it depends on.
+
+        `from_graph` : it is made of the graph's triples, whether they are read now or were before it was stored.
         """
         derived: set[Hashable] = self._memory.setdefault(FROM_GRAPH, set())
         if key not in self._memory:
             before = self.graph_reads
             self._memory[key] = build()
+            if from_graph:
+                self._count(GRAPH_READS)
             if self.graph_reads > before:
                 derived.add(key)
         elif key in derived:

@@ -117,7 +117,7 @@ class PhraseGraph:
 
 def phrases(kb: KnowledgeBase) -> PhraseTable:
     """The triples of the knowledge base's source as HippoRAG's phrases and facts."""
-    return kb.part("phrases", lambda: _phrases(kb))
+    return kb.part("phrases", lambda: _phrases(kb), from_graph=True)
 
 
 def phrase_vectors(kb: KnowledgeBase) -> DenseIndex:
