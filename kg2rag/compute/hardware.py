@@ -30,8 +30,8 @@ def limit_numba() -> None:
 
 @cache
 def processor() -> str:
-    """The machine type and the vector instructions that change floating-point results, such as "x86_64 avx512_bf16"."""
-    wanted = ("avx2", "avx512f", "avx512_bf16", "amx_bf16", "bf16", "sve")
+    """The machine type and the instructions that floating-point results depend on, such as "x86_64 avx512_bf16"."""
+    wanted = ("avx2", "avx512f", "avx512_bf16", "avx_vnni", "amx_bf16", "bf16", "sve")
     cpuinfo = Path("/proc/cpuinfo")
     listed = re.search(r"^(?:flags|Features).*?:(.*)", cpuinfo.read_text() if cpuinfo.is_file() else "", re.MULTILINE)
     flags = listed[1].split() if listed else []

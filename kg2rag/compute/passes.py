@@ -16,9 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from kg2rag.compute.hardware import threads
@@ -49,6 +51,10 @@ class Tokenising(Protocol):
 
     def padded_lengths(self, texts: Sequence[str], role: Role = "passage") -> list[int]:
         """The tokens of each text, cut and rounded up to one of a few lengths."""
+        ...
+
+    def pieces(self, texts: Sequence[str], role: Role = "passage") -> list[list[int]]:
+        """The tokens of each text, cut."""
         ...
 
     def tokenised(self, texts: Sequence[str], length: int) -> BatchEncoding:
@@ -107,6 +113,8 @@ class Passes:
         self._encoder = encoder
         self._recent: dict[tuple[str, str], Output] = {}
         self._widths: dict[str, list[int]] = {}
+        self._halved: SentenceTransformer | None = None
+        self._turns = Lock()
 
     def batches(self, lengths: Sequence[int], role: Role) -> Iterator[slice]:
         """The batches of texts of one role, given their padded lengths, the longest first.
@@ -135,23 +143,45 @@ class Passes:
         return found
 
     def _batch(self, texts: Sequence[str], dtype: str, role: Role) -> list[Output]:
-        network = self._encoder.network
-        lengths = self._encoder.padded_lengths(texts, role)
-        batch = self._encoder.tokenised(texts, max(lengths))
+        network, lengths = self._network(dtype), self._encoder.padded_lengths(texts, role)
         with _passing(network, dtype):
             if role != "query" or max(lengths) > WIDTHS[-1] or not can_stand_side_by_side(network):
+                batch = self._encoder.tokenised(texts, max(lengths))
                 return _rectangle(network, batch, len(texts), rows_of(role, max(lengths)))
             wanted = sum(map(_room, lengths))
-            return _row(network, batch, lengths, next(each for each in self._alike(dtype) if each >= wanted))
+            width = next(each for each in self._alike(dtype) if each >= wanted)
+            return _row(network, self._encoder.pieces(texts, role), lengths, width)
+
+    def _network(self, dtype: str) -> SentenceTransformer:
+        """The network; for products in bfloat16 with the weights that autocast would make of its own in every pass."""
+        if dtype == "float32":
+            return self._encoder.network
+        with self._turns:
+            if self._halved is None:
+                self._halved = _with_linear_weights_in_half(self._encoder.network)
+        return self._halved
 
     def _alike(self, dtype: str) -> list[int]:
         """The longest row, and those in which a text has the same bits as there; ascending."""
         if dtype not in self._widths:
-            network, probe = self._encoder.network, self._encoder.tokenised([PROBE], WIDTHS[0])
+            network, probe = self._network(dtype), [self._encoder.pieces([PROBE])[0][: WIDTHS[0]]]
             tokens = [_row(network, probe, [WIDTHS[0]], width)[0].tokens for width in WIDTHS]
             same = [width for width, each in zip(WIDTHS, tokens, strict=True) if each.equal(tokens[-1])]
             self._widths[dtype] = same
         return self._widths[dtype]
+
+
+def _with_linear_weights_in_half(network: SentenceTransformer) -> SentenceTransformer:
+    """A copy that shares all parameters but those of linear layers, which it has in bfloat16."""
+    import torch
+
+    copied = deepcopy(network, {id(weights): weights for weights in network.parameters()})
+    for module in copied.modules():
+        if isinstance(module, torch.nn.Linear):
+            for name, weights in list(module.named_parameters(recurse=False)):
+                half = torch.nn.Parameter(weights.detach().to(torch.bfloat16), requires_grad=False)
+                setattr(module, name, half)
+    return copied
 
 
 @contextmanager
@@ -177,26 +207,28 @@ def _rectangle(network: SentenceTransformer, batch: BatchEncoding, texts: int, r
     return [Output(batch["input_ids"][i], tokens[i], vectors[i]) for i in range(texts)]
 
 
-def _row(network: SentenceTransformer, batch: BatchEncoding, lengths: Sequence[int], width: int) -> list[Output]:
-    """Texts side by side in a row; the modules after the network proper, such as pooling, take each by itself."""
+def _row(network: SentenceTransformer, texts: Sequence[list[int]], lengths: Sequence[int], width: int) -> list[Output]:
+    """Texts side by side in a row, each padded to its length; modules after the network proper take each by itself."""
     import torch
 
-    ids = torch.zeros(1, width, dtype=torch.long)
+    ids = torch.full((1, width), network.tokenizer.pad_token_id)
     positions = torch.zeros_like(ids)
     sees = torch.eye(width, dtype=torch.bool)  # what is left of the row sees itself; nothing is read of it
     starts = [0, *accumulate(map(_room, lengths[:-1]))]
-    for i, (start, length) in enumerate(zip(starts, lengths, strict=True)):
-        inside = slice(start, start + length)
-        ids[0, inside], positions[0, inside] = batch["input_ids"][i, :length], torch.arange(length)
-        sees[inside, inside] = batch["attention_mask"][i, :length].bool()
+    for start, length, pieces in zip(starts, lengths, texts, strict=True):
+        inside, written = slice(start, start + length), slice(start, start + len(pieces))
+        ids[0, written], positions[0, inside] = torch.tensor(pieces), torch.arange(length)
+        sees[inside, inside] = False
+        sees[inside, written] = True
     model: Any = network[0].auto_model
     hidden = model(input_ids=ids, position_ids=positions, attention_mask=sees[None, None]).last_hidden_state
     outputs = []
-    for i, (start, length) in enumerate(zip(starts, lengths, strict=True)):
+    for start, length, pieces in zip(starts, lengths, texts, strict=True):
         tokens = hidden[:, start : start + length].contiguous()
-        found = {"token_embeddings": tokens, "attention_mask": batch["attention_mask"][i : i + 1, :length]}
+        mask = (torch.arange(length) < len(pieces)).long()
+        found = {"token_embeddings": tokens, "attention_mask": mask[None]}
         for module in list(network)[1:]:
             found = module(found)
-        vector, pieces = found["sentence_embedding"][0].float(), batch["input_ids"][i, :length]
-        outputs.append(Output(pieces, tokens[0].float(), vector))
+        vector = found["sentence_embedding"][0].float()
+        outputs.append(Output(ids[0, start : start + length], tokens[0].float(), vector))
     return outputs

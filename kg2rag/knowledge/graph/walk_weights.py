@@ -29,6 +29,7 @@ class Edges(NamedTuple):
     sentence_ptr: NDArray[np.uint64]
     sentences: Codes
     vectors: Matrix
+    sources: Codes  # of every edge, for steps that leave most nodes; empty where there is no such step
 
 
 class Asked(NamedTuple):
@@ -51,6 +52,7 @@ class Scratch(NamedTuple):
     here: FloatArray
     there: FloatArray
     leaving: FloatArray  # the sum of the weights out of a node; -1 until it is first left
+    shares: FloatArray  # what a node sends in a step, for each unit of an edge's weight
     most: FloatArray
     via: IntArray
     known: Flags
@@ -72,6 +74,7 @@ class Scratch(NamedTuple):
             here=np.zeros(nodes),
             there=np.zeros(nodes),
             leaving=np.full(nodes, -1.0),
+            shares=np.zeros(nodes),
             most=np.zeros(nodes),
             via=np.full(nodes, -1, dtype=np.int64),
             known=np.zeros(nodes, dtype=bool),
@@ -79,7 +82,7 @@ class Scratch(NamedTuple):
             frontier=np.empty(nodes, dtype=np.uint32),
             merged=np.empty(nodes, dtype=np.uint32),
             fresh=np.empty(nodes, dtype=np.uint32),
-            transition=np.empty((rows, n_edges)),
+            transition=np.zeros((rows, n_edges)),
             fits=np.empty(sentences),
             factors=np.full(sentences, np.nan),
             heard=np.empty(sentences, dtype=np.uint32),
@@ -117,6 +120,16 @@ def cosine(left: Matrix, right: Matrix) -> float:
     for at in range(whole, left.shape[0]):
         total += left[at] * right[at]
     return total
+
+
+@Kernel
+def few_cosines(queries: Matrix, sentences: Matrix) -> FloatArray:
+    """(n_queries, n_sentences) `cosine` of each pair, sentence by sentence; `queries` are (n_queries, dim)."""
+    products = np.empty((queries.shape[0], sentences.shape[0]))
+    for i in numba.prange(sentences.shape[0]):
+        for q in range(queries.shape[0]):
+            products[q, i] = cosine(sentences[i], queries[q])
+    return products
 
 
 @Kernel

@@ -29,14 +29,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg2rag.compute import limit_numba
-from kg2rag.knowledge.graph.csr import frozen
+from kg2rag.knowledge.graph.csr import frozen, owners
 from kg2rag.knowledge.graph.walk_steps import walk_each
-from kg2rag.knowledge.graph.walk_weights import Codes, Edges, Scratch, Settings, every_cosine
+from kg2rag.knowledge.graph.walk_weights import Codes, Edges, Scratch, Settings, every_cosine, few_cosines
 from kg2rag.types import FloatArray, IntArray, Matrix
 
 limit_numba()
 
-TOGETHER = 8  # queries from which comparing all of them with every sentence costs less than doing so one by one
+TOGETHER = 8  # queries from which comparing them side by side with every sentence costs less than doing so one by one
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,6 +131,11 @@ class WalkGraph:
             _unwritten(self.sentences, np.int32).view(np.uint32),
         )
 
+    @cached_property
+    def _sources(self) -> Codes:
+        """(n_edges,) the node that each edge leaves."""
+        return _unwritten(owners(self.indptr), np.uint32)
+
     @property
     def n_nodes(self) -> int:
         """Ranked and other nodes."""
@@ -169,6 +174,8 @@ class WalkGraph:
         """
         masks = masks or [None] * len(queries)
         vectors = _unwritten(sentence_vectors, np.float32)
+        # Few edges and sentences are needed by a walk among candidates, or by one that ends early.
+        whole = not (certain or floor) and all(mask is None for mask in masks)
         indptr, targets, sentence_ptr, sentences = self._unsigned
         edges = Edges(
             indptr,
@@ -177,18 +184,17 @@ class WalkGraph:
             sentence_ptr,
             sentences,
             vectors,
+            self._sources if whole else _NO_CODES,
         )
-        # Few sentences are needed by a walk among candidates, or by one that ends early.
-        all_needed = len(queries) >= TOGETHER and not (certain or floor) and all(mask is None for mask in masks)
-        cosines = every_cosine(np.ascontiguousarray(queries.T), vectors) if all_needed else _none_of(queries)
+        given = _unwritten(queries, np.float32)
         found = tuple(np.empty((len(queries), self.n_nodes), dtype=kind) for kind in (np.int64, np.float64, np.int64))
         scratch = self._scratch(len(queries), len(vectors))
         rows: list[Any] = [array[: len(queries)] for array in scratch]
         counts, left_out = walk_each(
             edges,
-            _unwritten(queries, np.float32),
+            given,
             _joined(starts),
-            cosines,
+            _every_cosine(given, vectors) if whole else _none_of(queries),
             _masks(masks),
             self.n_ranked,
             Settings(damping, temperature, iterations, certain, 0.0 if certain else float(floor)),
@@ -216,6 +222,16 @@ class WalkGraph:
 def _unwritten(array: NDArray[Any], kind: type[np.generic]) -> NDArray[Any]:
     """The array as the compiled loops take it, read-only whether it is or not, so that they are compiled once."""
     return frozen(np.ascontiguousarray(array, dtype=kind).view())
+
+
+_NO_CODES = _unwritten(np.empty(0), np.uint32)
+
+
+def _every_cosine(queries: Matrix, sentences: Matrix) -> FloatArray:
+    """(n_queries, n_sentences), the same bits by either way."""
+    if len(queries) < TOGETHER:
+        return np.asarray(few_cosines(queries, sentences))
+    return np.asarray(every_cosine(np.ascontiguousarray(queries.T), sentences))
 
 
 def _none_of(queries: Matrix) -> FloatArray:

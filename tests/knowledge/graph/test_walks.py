@@ -216,6 +216,22 @@ def hubs(seed: int, n_nodes: int = 300) -> WalkGraph:
     )
 
 
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 10**6), st.integers(1, 12), st.sampled_from([1, TOGETHER]))
+def test_sweeps_over_all_edges_give_the_bits_of_steps_from_node_to_node(
+    seed: int, iterations: int, n_queries: int
+) -> None:
+    graph, random = hubs(seed), np.random.default_rng(seed)
+    starts = [NodeWeights.of(random.integers(0, graph.n_nodes, 2), random.random(2)) for _ in range(n_queries)]
+    given_ = (unit(6, 1), unit(n_queries, 2), starts)
+    settings_ = {"damping": 0.7, "temperature": 0.25, "iterations": iterations}
+    masks = [np.arange(graph.n_ranked)] * n_queries  # they leave out nothing, but a walk under one makes no sweeps
+    for swept, walked in zip(graph.walks(*given_, **settings_), graph.walks(*given_, masks, **settings_), strict=True):
+        assert swept.nodes.tolist() == walked.nodes.tolist()
+        assert swept.weights.tolist() == walked.weights.tolist()
+        assert swept.via.tolist() == walked.via.tolist()
+
+
 @settings(deadline=None, max_examples=60)
 @given(st.integers(0, 10**6), st.integers(1, 40), st.sampled_from([0.3, 0.5, 0.85]), st.integers(1, 20))
 def test_the_first_k_of_a_walk_that_ends_early_are_those_of_the_whole_walk_in_its_order(
