@@ -14,6 +14,8 @@ from kg2rag.compute import threads
 from kg2rag.types import FloatArray, IntArray, Matrix
 
 MARGIN = 32  # candidates beyond k requested from FAISS; more where they do not absorb its rounding at the cut
+WORTH_THREADS = 10**8
+"""Products; for fewer, threads of FAISS cost more than they save: they go on spinning beside those of other loops."""
 
 
 class DenseIndex:
@@ -50,7 +52,7 @@ class DenseIndex:
         """The rows among which the `k` nearest of each query are, by products with the vectors where they lie."""
         import faiss
 
-        faiss.omp_set_num_threads(threads())
+        faiss.omp_set_num_threads(threads() if len(queries) * self.vectors.size > WORTH_THREADS else 1)
         found: list[IntArray] = [np.empty(0, dtype=np.int64)] * len(queries)
         free, depth = list(range(len(queries))), k + MARGIN
         while free:
