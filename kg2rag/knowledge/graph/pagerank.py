@@ -6,7 +6,8 @@ applies: it gains a factor of (1 + sqrt(1 - damping²)) / damping a step, 3.7 at
 gains 2. A node without edges returns its mass to the restart distribution; there this is a constant factor.
 
 The number of steps follows from the tolerance alone, and each query's additions are made in one fixed order, so a batch
-gives the same bits as its queries one by one, with any number of threads.
+gives the same bits as its queries one by one, with any number of threads. Nodes lie in memory by their number of edges:
+what is read most, the mass of the few that most edges lead to, is then read together.
 
 [1] Golub and Varga, "Chebyshev semi-iterative methods", Numerische Mathematik 3, 1961.
 """
@@ -79,6 +80,26 @@ class UndirectedGraph:
         shares: FloatArray = self.weights / strengths[self.neighbours]
         return shares
 
+    @cached_property
+    def _laid_out(self) -> tuple[NDArray[np.uint64], NDArray[np.uint32], FloatArray, NDArray[np.bool_], IntArray]:
+        """As the compiled loops read it, by places: `indptr`, `neighbours`, `flows`; and of nodes, no edges and place.
+
+        Those with most edges have the first places. A node's entries stay in order, and so do its additions. Unsigned
+        indices spare the loops a test for negative ones.
+        """
+        degrees = np.diff(self.indptr)
+        nodes = np.argsort(-degrees, kind="stable")
+        place = np.empty(self.n_nodes, dtype=np.int64)
+        place[nodes] = np.arange(self.n_nodes)
+        entries, ends = gather(self.indptr, nodes)
+        return (
+            offsets(ends, self.n_nodes).astype(np.uint64),
+            place[self.neighbours[entries]].astype(np.uint32),
+            self.flows[entries],
+            degrees == 0,
+            place,
+        )
+
     def induced(self, nodes: IntArray) -> UndirectedGraph:
         """The graph of these nodes (ascending, each once), renumbered, and the edges between them."""
         number = np.full(self.n_nodes, -1, dtype=np.int64)
@@ -92,7 +113,9 @@ class UndirectedGraph:
 
 LANES = 8  # queries solved side by side: eight float64 are one cache line, so a gather brings all of them
 FEW = 2  # so many queries are solved one after another: less work than a group of lanes that are mostly empty
-MANY_ENTRIES = 200_000  # from here on, a single query's step is worth the waking of other threads
+MANY_ENTRIES = 200_000  # from here on, threads share a step: it is worth their waking, and they share what is cached
+BLOCK = 64  # nodes that a thread takes in one run
+STRIPS = 64  # of blocks: every STRIPS-th is of the same one, so that each has its part of the nodes with many edges
 TOLERANCE = 1e-12
 
 
@@ -135,16 +158,16 @@ def pagerank(graph: UndirectedGraph, restarts: FloatArray, damping: float, toler
         raise ValueError(f"restarts have shape {restarts.shape}, needed: (n_queries, {graph.n_nodes}).")
     if not (np.isfinite(restarts).all() and (restarts >= 0).all()):
         raise ValueError("Restart weights must be finite and at least 0.")
-    alone = np.diff(graph.indptr) == 0
-    relaxations = _relaxations(damping, tolerance)
-    # Unsigned indices spare the compiled loops a test for negative ones.
-    rows = (graph.indptr.astype(np.uint64), graph.neighbours.astype(np.uint32, copy=False), graph.flows, alone)
+    relaxations, rows = _relaxations(damping, tolerance), graph._laid_out
     given = np.ascontiguousarray(restarts)
     if len(given) <= FEW:
         solve = _alone_parallel if len(graph.neighbours) >= MANY_ENTRIES else _alone
         return np.stack([solve(*rows, restart, damping, relaxations) for restart in given]) if len(given) else given
-    # One group of lanes keeps one thread busy.
-    scores: FloatArray = (_side_by_side if len(given) > LANES else _group)(*rows, given, damping, relaxations)
+    if len(graph.neighbours) >= MANY_ENTRIES:
+        solve = _group_parallel
+    else:
+        solve = _side_by_side if len(given) > LANES else _group  # one group of lanes keeps one thread busy
+    scores: FloatArray = solve(*rows, given, damping, relaxations)
     return scores
 
 
@@ -158,8 +181,8 @@ def _relaxations(damping: float, tolerance: float) -> FloatArray:
 
 
 @numba.njit(cache=True)
-def _fill(start: FloatArray, restart: FloatArray, alone: NDArray[np.bool_], damping: float) -> None:
-    """What restarts bring in a step. Nodes without edges send damping · (their mass) back to the restart."""
+def _fill(start: FloatArray, restart: FloatArray, alone: NDArray[np.bool_], place: IntArray, damping: float) -> None:
+    """What restarts bring in a step, by places. Nodes without edges send damping · (their mass) back to the restart."""
     total = stuck = 0.0
     for node in range(restart.shape[0]):
         total += restart[node]
@@ -168,7 +191,24 @@ def _fill(start: FloatArray, restart: FloatArray, alone: NDArray[np.bool_], damp
     if total > 0.0:
         factor = (1.0 - damping) / (1.0 - damping * stuck / total) / total
         for node in range(restart.shape[0]):
-            start[node] = factor * restart[node]
+            start[place[node]] = factor * restart[node]
+
+
+@numba.njit(cache=True)
+def _starts(restarts: FloatArray, alone: NDArray[np.bool_], place: IntArray, damping: float) -> FloatArray:
+    """(n_nodes, LANES) what restarts bring in a step, a query a lane."""
+    start = np.zeros((restarts.shape[1], LANES))
+    for lane in range(restarts.shape[0]):
+        _fill(start[:, lane], restarts[lane], alone, place, damping)
+    return start
+
+
+@numba.njit(cache=True)
+def _read(here: FloatArray, place: IntArray, scores: FloatArray) -> None:
+    """The scores of the nodes, from those of the places."""
+    for lane in range(scores.shape[0]):
+        for node in range(place.shape[0]):
+            scores[lane, node] = max(here[place[node], lane], 0.0)  # what underflows the tolerance may be below 0
 
 
 @numba.njit(cache=True)
@@ -181,9 +221,11 @@ def _step(
     before: FloatArray,
     damping: float,
     relaxation: float,
+    first: int,
+    last: int,
 ) -> None:
-    """Make `before` the next iterate: before + relaxation · (damping · P here + start - before)."""
-    for node in range(indptr.shape[0] - 1):
+    """Make `before` the next iterate of some nodes: before + relaxation · (damping · P here + start - before)."""
+    for node in range(first, last):
         s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = 0.0
         for at in range(indptr[node], indptr[node + 1]):
             flow, other = flows[at], neighbours[at]
@@ -206,23 +248,29 @@ def _solve_one(
     neighbours: Codes,
     flows: FloatArray,
     alone: NDArray[np.bool_],
+    place: IntArray,
     restart: FloatArray,
     damping: float,
     relaxations: FloatArray,
 ) -> FloatArray:
     """As `_solve` for one query, to the bit: every node's sum is its own, in the order of its neighbours."""
     start = np.zeros(restart.shape[0])
-    _fill(start, restart, alone, damping)
+    _fill(start, restart, alone, place, damping)
     here, before = start.copy(), np.zeros(restart.shape[0])
     for step in range(relaxations.shape[0]):
-        for node in numba.prange(restart.shape[0]):
-            total = 0.0
-            for at in range(indptr[node], indptr[node + 1]):
-                total += flows[at] * here[neighbours[at]]
-            old = before[node]
-            before[node] = old + relaxations[step] * (damping * total + start[node] - old)
+        for strip in numba.prange(STRIPS):
+            for begin in range(strip * BLOCK, restart.shape[0], STRIPS * BLOCK):
+                for node in range(begin, min(begin + BLOCK, restart.shape[0])):
+                    total = 0.0
+                    for at in range(indptr[node], indptr[node + 1]):
+                        total += flows[at] * here[neighbours[at]]
+                    old = before[node]
+                    before[node] = old + relaxations[step] * (damping * total + start[node] - old)
         here, before = before, here
-    return np.maximum(here, 0.0)  # what underflows the tolerance may be below 0
+    scores = np.empty(restart.shape[0])
+    for node in range(restart.shape[0]):
+        scores[node] = max(here[place[node]], 0.0)  # what underflows the tolerance may be below 0
+    return scores
 
 
 def _solve(
@@ -230,28 +278,54 @@ def _solve(
     neighbours: Codes,
     flows: FloatArray,
     alone: NDArray[np.bool_],
+    place: IntArray,
     restarts: FloatArray,
     damping: float,
     relaxations: FloatArray,
 ) -> FloatArray:
+    """Every group of lanes by a thread."""
     n_queries, n_nodes = restarts.shape
     scores = np.zeros((n_queries, n_nodes))
     for group in numba.prange((n_queries + LANES - 1) // LANES):
-        first = group * LANES
-        start = np.zeros((n_nodes, LANES))
-        for lane in range(min(LANES, n_queries - first)):
-            _fill(start[:, lane], restarts[first + lane], alone, damping)
+        own = slice(group * LANES, min(group * LANES + LANES, n_queries))
+        start = _starts(restarts[own], alone, place, damping)
         here, before = start.copy(), np.zeros((n_nodes, LANES))
         for step in range(relaxations.shape[0]):
-            _step(indptr, neighbours, flows, start, here, before, damping, relaxations[step])
+            _step(indptr, neighbours, flows, start, here, before, damping, relaxations[step], 0, n_nodes)
             here, before = before, here
-        for lane in range(min(LANES, n_queries - first)):
-            for node in range(n_nodes):
-                scores[first + lane, node] = max(here[node, lane], 0.0)  # what underflows the tolerance may be below 0
+        _read(here, place, scores[own])
+    return scores
+
+
+def _solve_in_blocks(
+    indptr: IntArray,
+    neighbours: Codes,
+    flows: FloatArray,
+    alone: NDArray[np.bool_],
+    place: IntArray,
+    restarts: FloatArray,
+    damping: float,
+    relaxations: FloatArray,
+) -> FloatArray:
+    """As `_solve`, one group after another, every strip of nodes by a thread."""
+    n_queries, n_nodes = restarts.shape
+    scores = np.zeros((n_queries, n_nodes))
+    for first in range(0, n_queries, LANES):
+        own = slice(first, min(first + LANES, n_queries))
+        start = _starts(restarts[own], alone, place, damping)
+        here, before = start.copy(), np.zeros((n_nodes, LANES))
+        for step in range(relaxations.shape[0]):
+            for strip in numba.prange(STRIPS):
+                for begin in range(strip * BLOCK, n_nodes, STRIPS * BLOCK):
+                    end = min(begin + BLOCK, n_nodes)
+                    _step(indptr, neighbours, flows, start, here, before, damping, relaxations[step], begin, end)
+            here, before = before, here
+        _read(here, place, scores[own])
     return scores
 
 
 _side_by_side = Kernel(_solve)
 _group = numba.njit(cache=True)(_solve)
+_group_parallel = Kernel(_solve_in_blocks)
 _alone_parallel = Kernel(_solve_one)
 _alone = numba.njit(cache=True)(_solve_one)

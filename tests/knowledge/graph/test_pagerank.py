@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg2rag.knowledge.graph.pagerank import UndirectedGraph, pagerank, pagerank_within
+from kg2rag.knowledge.graph.pagerank import BLOCK, STRIPS, UndirectedGraph, pagerank, pagerank_within
 from kg2rag.types import FloatArray
 
 Edge = tuple[int, int, float]
@@ -79,12 +79,13 @@ def test_a_batch_has_the_bits_of_its_queries_one_by_one(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 9])
-def test_a_large_graph_gives_one_query_on_all_threads_the_bits_of_a_batch(
-    size: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("n_nodes", [50, STRIPS * BLOCK + 70])  # strips without a node, and with two blocks
+def test_a_large_graph_has_the_bits_of_a_small_one_however_threads_share_it(
+    size: int, n_nodes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     random = np.random.default_rng(size)
-    edges = [(int(a), int(b), float(w)) for a, b, w in random.random((200, 3)) * [50, 50, 3]]
-    graph, restarts = graph_of(edges, 50), random.random((9, 50))
+    edges = [(int(a), int(b), float(w)) for a, b, w in random.random((4 * n_nodes, 3)) * [n_nodes, n_nodes, 3]]
+    graph, restarts = graph_of(edges, n_nodes), random.random((9, n_nodes))
     batch = pagerank(graph, restarts, 0.5)
     monkeypatch.setattr("kg2rag.knowledge.graph.pagerank.MANY_ENTRIES", 1)
     assert pagerank(graph, restarts[:size], 0.5).tobytes() == batch[:size].tobytes()
