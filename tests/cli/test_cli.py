@@ -131,8 +131,14 @@ MISTAKES = [
 
 @pytest.mark.parametrize(("arguments", "message"), MISTAKES)
 def test_a_mistake_is_answered_in_one_line_with_exit_code_2(
-    store: Path, arguments: str, message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    store: Path,
+    tmp_path: Path,
+    arguments: str,
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    monkeypatch.chdir(tmp_path)  # where no earlier report is to be replaced
     monkeypatch.setenv("KG2RAG_STORE", str(store))
     monkeypatch.delenv("KG2RAG_DEBUG", raising=False)
     monkeypatch.setattr(sys, "argv", ["kg2rag", *arguments.split()])
