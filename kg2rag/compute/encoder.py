@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 DTYPES = ("auto", "bfloat16", "float32")
 FASTER_IN_HALF = ({"amx_bf16"}, {"bf16"}, {"avx512_bf16", "avx_vnni"})
-"""What processors show that are faster in bfloat16; with avx512_bf16 alone (Zen 4) a batch takes half as long again."""
+"""What processors show that are faster in bfloat16; one with avx512_bf16 alone took half as long again for a batch."""
 HALF = "float16"  # of GPUs, where it is the fastest and keeps more digits than bfloat16
 CHARACTERS = 16  # for each token of the limit: where a text is cut before it is tokenised, first
 LENGTH_STEP: dict[Role, int] = {"passage": 16, "made": 16, "query": 8}  # tokens; a text is padded to the next multiple

@@ -163,10 +163,9 @@ def pagerank(graph: UndirectedGraph, restarts: FloatArray, damping: float, toler
     if len(given) <= FEW:
         solve = _alone_parallel if len(graph.neighbours) >= MANY_ENTRIES else _alone
         return np.stack([solve(*rows, restart, damping, relaxations) for restart in given]) if len(given) else given
+    solve = _side_by_side if len(given) > LANES else _group  # one group of lanes keeps one thread busy
     if len(graph.neighbours) >= MANY_ENTRIES:
-        solve = _group_parallel
-    else:
-        solve = _side_by_side if len(given) > LANES else _group  # one group of lanes keeps one thread busy
+        solve = _in_strips
     scores: FloatArray = solve(*rows, given, damping, relaxations)
     return scores
 
@@ -297,7 +296,7 @@ def _solve(
     return scores
 
 
-def _solve_in_blocks(
+def _solve_in_strips(
     indptr: IntArray,
     neighbours: Codes,
     flows: FloatArray,
@@ -326,6 +325,6 @@ def _solve_in_blocks(
 
 _side_by_side = Kernel(_solve)
 _group = numba.njit(cache=True)(_solve)
-_group_parallel = Kernel(_solve_in_blocks)
+_in_strips = Kernel(_solve_in_strips)
 _alone_parallel = Kernel(_solve_one)
 _alone = numba.njit(cache=True)(_solve_one)

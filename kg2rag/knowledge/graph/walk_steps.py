@@ -4,7 +4,8 @@ A node costs something only once the walk reaches it, and what a walk has writte
 follows what is touched, not the graph. Frontiers ascend, so that every sum has one order of additions.
 
 A whole walk that has reached a good part of the graph goes on in sweeps over all edges in one run, without a question
-asked at each of them: to the same bits, since what is not reached adds 0, in a third of the time.
+asked at each of them: to the same bits, since what is not reached adds 0, in a third of the time. It is given its
+cosines with all sentences, which costs what they are, as a dense search does, however few the walk comes to.
 """
 
 from __future__ import annotations

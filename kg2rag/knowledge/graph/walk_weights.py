@@ -29,7 +29,7 @@ class Edges(NamedTuple):
     sentence_ptr: NDArray[np.uint64]
     sentences: Codes
     vectors: Matrix
-    sources: Codes  # of every edge, for steps that leave most nodes; empty where there is no such step
+    sources: Codes  # the node that each edge leaves; empty for walks that make no sweep over all edges
 
 
 class Asked(NamedTuple):
@@ -47,7 +47,7 @@ class Asked(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """What walks write to, one row for each that is under way; all but `transition` is as new between two walks."""
+    """What walks write to, one row for each; all but `transition` and `shares` is as new between two walks."""
 
     here: FloatArray
     there: FloatArray
