@@ -6,8 +6,7 @@ applies: it gains a factor of (1 + sqrt(1 - damping²)) / damping a step, 3.7 at
 gains 2. A node without edges returns its mass to the restart distribution; there this is a constant factor.
 
 The number of steps follows from the tolerance alone, and each query's additions are made in one fixed order, so a batch
-gives the same bits as its queries one by one, with any number of threads. Nodes lie in memory by their number of edges:
-what is read most, the mass of the few that most edges lead to, is then read together.
+gives the same bits as its queries one by one, with any number of threads and in any order of nodes in memory.
 
 [1] Golub and Varga, "Chebyshev semi-iterative methods", Numerische Mathematik 3, 1961.
 """
@@ -26,6 +25,8 @@ from numpy.typing import NDArray
 from kg2rag.compute import Kernel
 from kg2rag.knowledge.graph.csr import Codes, gather, offsets, owners
 from kg2rag.types import FloatArray, IntArray, above, below, require
+
+Layout = tuple[NDArray[np.uint64], NDArray[np.uint32], FloatArray, NDArray[np.bool_], IntArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,14 +82,21 @@ class UndirectedGraph:
         return shares
 
     @cached_property
-    def _laid_out(self) -> tuple[NDArray[np.uint64], NDArray[np.uint32], FloatArray, NDArray[np.bool_], IntArray]:
+    def _by_degree(self) -> Layout:
+        """Nodes with most edges in the first places, for a single query."""
+        return self._laid_out(np.argsort(-np.diff(self.indptr), kind="stable"))
+
+    @cached_property
+    def _as_given(self) -> Layout:
+        """Nodes in their own order, for several queries: what is near in the corpus often is in the graph."""
+        return self._laid_out(np.arange(self.n_nodes))
+
+    def _laid_out(self, nodes: IntArray) -> Layout:
         """As the compiled loops read it, by places: `indptr`, `neighbours`, `flows`; and of nodes, no edges and place.
 
-        Those with most edges have the first places. A node's entries stay in order, and so do its additions. Unsigned
-        indices spare the loops a test for negative ones.
+        A node's entries stay in order, and so do its additions. Unsigned indices spare the loops a test for negative
+        ones.
         """
-        degrees = np.diff(self.indptr)
-        nodes = np.argsort(-degrees, kind="stable")
         place = np.empty(self.n_nodes, dtype=np.int64)
         place[nodes] = np.arange(self.n_nodes)
         entries, ends = gather(self.indptr, nodes)
@@ -96,7 +104,7 @@ class UndirectedGraph:
             offsets(ends, self.n_nodes).astype(np.uint64),
             place[self.neighbours[entries]].astype(np.uint32),
             self.flows[entries],
-            degrees == 0,
+            np.diff(self.indptr) == 0,
             place,
         )
 
@@ -158,13 +166,13 @@ def pagerank(graph: UndirectedGraph, restarts: FloatArray, damping: float, toler
         raise ValueError(f"restarts have shape {restarts.shape}, needed: (n_queries, {graph.n_nodes}).")
     if not (np.isfinite(restarts).all() and (restarts >= 0).all()):
         raise ValueError("Restart weights must be finite and at least 0.")
-    relaxations, rows = _relaxations(damping, tolerance), graph._laid_out
-    given = np.ascontiguousarray(restarts)
+    relaxations, given = _relaxations(damping, tolerance), np.ascontiguousarray(restarts)
+    rows = graph._by_degree if len(given) <= FEW else graph._as_given
     if len(given) <= FEW:
         solve = _alone_parallel if len(graph.neighbours) >= MANY_ENTRIES else _alone
         return np.stack([solve(*rows, restart, damping, relaxations) for restart in given]) if len(given) else given
     solve = _side_by_side if len(given) > LANES else _group  # one group of lanes keeps one thread busy
-    if len(graph.neighbours) >= MANY_ENTRIES:
+    if len(graph.neighbours) >= MANY_ENTRIES and numba.get_num_threads() > 1:
         solve = _in_strips
     scores: FloatArray = solve(*rows, given, damping, relaxations)
     return scores
