@@ -20,7 +20,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
-from threading import Lock
+from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from kg2rag.compute.hardware import threads
@@ -114,7 +114,7 @@ class Passes:
         self._recent: dict[tuple[str, str], Output] = {}
         self._widths: dict[str, list[int]] = {}
         self._halved: SentenceTransformer | None = None
-        self._turns = Lock()
+        self._turns = RLock()
 
     def batches(self, lengths: Sequence[int], role: Role) -> Iterator[slice]:
         """The batches of texts of one role, given their padded lengths, the longest first.
@@ -163,11 +163,12 @@ class Passes:
 
     def _alike(self, dtype: str) -> list[int]:
         """The longest row, and those in which a text has the same bits as there; ascending."""
-        if dtype not in self._widths:
-            network, probe = self._network(dtype), [self._encoder.pieces([PROBE])[0][: WIDTHS[0]]]
-            tokens = [_row(network, probe, [WIDTHS[0]], width)[0].tokens for width in WIDTHS]
-            same = [width for width, each in zip(WIDTHS, tokens, strict=True) if each.equal(tokens[-1])]
-            self._widths[dtype] = same
+        with self._turns:
+            if dtype not in self._widths:
+                network, probe = self._network(dtype), [self._encoder.pieces([PROBE])[0][: WIDTHS[0]]]
+                tokens = [_row(network, probe, [WIDTHS[0]], width)[0].tokens for width in WIDTHS]
+                same = [width for width, each in zip(WIDTHS, tokens, strict=True) if each.equal(tokens[-1])]
+                self._widths[dtype] = same
         return self._widths[dtype]
 
 

@@ -72,6 +72,34 @@ def test_a_forked_process_gets_the_same_bytes_after_its_parent_ran_parallel_loop
     assert said(FORKED, NUMBA_THREADING_LAYER=layer) == "True\n"
 
 
+LANES = """
+import numba
+import numpy as np
+from kg2rag.compute import Kernel
+
+def powers(x, out):
+    for part in numba.prange(4):
+        for i in range(16 * part, 16 * part + 16):
+            a, b, c, d, e, f, g, h = x[i, 0], x[i, 1], x[i, 2], x[i, 3], x[i, 4], x[i, 5], x[i, 6], x[i, 7]
+            out[i, 0], out[i, 1], out[i, 2], out[i, 3] = a * a + a, b * b + b, c * c + c, d * d + d
+            out[i, 4], out[i, 5], out[i, 6], out[i, 7] = e * e + e, f * f + f, g * g + g, h * h + h
+
+# No file holds the function, so it is compiled without the cache on disk.
+njit = numba.njit
+numba.njit = lambda cache, **options: njit(**options)
+x, plain, lanes, serial = np.random.default_rng(0).random((64, 8)), *np.zeros((3, 64, 8))
+one, other = Kernel(powers), Kernel(powers, lanes=True)
+one(x, plain)
+other(x, lanes)
+other.serial(x, serial)
+print(plain.tobytes() == lanes.tobytes() == serial.tobytes(), numba.config.SLP_VECTORIZE)
+"""
+
+
+def test_numbers_side_by_side_have_the_bits_of_those_alone_and_numba_keeps_its_setting() -> None:
+    assert said(LANES, NUMBA_SLP_VECTORIZE="0") == "True 0\n"
+
+
 SCORED = """
 import multiprocessing
 from kg2rag.evaluation.metrics import score

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.knowledge.graph.pagerank import UndirectedGraph
+from kg2rag.knowledge.graph.undirected import UndirectedGraph
 from kg2rag.retrievers.contract import Pipeline, Retriever, Stage
 from kg2rag.retrievers.dense import dense_fallback
 from kg2rag.types import Query, Ranking, rank, rescored

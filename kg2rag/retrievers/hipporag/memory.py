@@ -19,8 +19,8 @@ import numpy as np
 
 from kg2rag.knowledge import DenseIndex, KnowledgeBase
 from kg2rag.knowledge.graph.components import Components
-from kg2rag.knowledge.graph.pagerank import UndirectedGraph
 from kg2rag.knowledge.graph.synonyms import Synonyms, synonyms
+from kg2rag.knowledge.graph.undirected import UndirectedGraph
 from kg2rag.retrievers.hipporag.phrases import VERSION, PhraseTable, synonym_ends
 from kg2rag.types import FloatArray, IntArray, Step, step
 
@@ -53,7 +53,13 @@ class PhraseGraph:
         return self.walk.induced(np.arange(self.n_phrases, dtype=np.int64))
 
     def pagerank(
-        self, restarts: FloatArray, masks: Sequence[IntArray | None], damping: float, *, passages: bool = True
+        self,
+        restarts: FloatArray,
+        masks: Sequence[IntArray | None],
+        damping: float,
+        *,
+        passages: bool = True,
+        certain: int = 0,
     ) -> FloatArray:
         """(n_queries, n_nodes) PageRank; of a query with candidates over these and the phrases they state alone.
 
@@ -62,12 +68,14 @@ class PhraseGraph:
         restarts : (n_queries, n_nodes), not scaled; nodes outside a query's are ignored.
         masks : the corpus rows that each query may reach, ascending; None for all.
         passages : False walks the phrases alone; passages then have 0.
+        certain : how many of the first passages need to be certain; 0 for the whole solution.
         """
         from kg2rag.knowledge.graph.pagerank import pagerank_within
 
         scopes = [None if mask is None else self.nodes_in(mask, passages=passages) for mask in masks]
         if passages:
-            return pagerank_within(self.walk, restarts, scopes, damping)
+            ranked = slice(self.n_phrases, None)
+            return pagerank_within(self.walk, restarts, scopes, damping, certain=certain, ranked=ranked)
         scores = np.zeros(restarts.shape)
         walked = restarts[:, : self.n_phrases]
         scores[:, : self.n_phrases] = pagerank_within(self.phrases_only, walked, scopes, damping)

@@ -139,7 +139,8 @@ class PhraseWalk(VectorRetriever):
     def prepare(self, queries: Sequence[Query]) -> None:
         """Encode the queries, build the graph, compile the walk."""
         if queries and memory.phrases(self.kb).phrases:
-            _ = (self.graph.walk if self.passages else self.graph.phrases_only).flows
+            walk = self.graph.walk if self.passages else self.graph.phrases_only
+            _ = walk.rows, walk.by_degree
         super().prepare(queries)
 
     def ranking(

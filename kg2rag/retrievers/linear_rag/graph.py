@@ -22,7 +22,7 @@ from kg2rag.extraction.mentions.sentences import mention_sentences
 from kg2rag.extraction.mentions.table import MentionTable
 from kg2rag.knowledge import DenseIndex, KnowledgeBase
 from kg2rag.knowledge.graph.csr import Incidence, incidence, ranges
-from kg2rag.knowledge.graph.pagerank import UndirectedGraph
+from kg2rag.knowledge.graph.undirected import UndirectedGraph
 from kg2rag.types import Corpus, FloatArray, IntArray, Triple
 
 
@@ -81,17 +81,21 @@ class TriGraph:
         found: IntArray = np.unique(self.occurrences.owners[np.isin(self.occurrences.others, rows)]).astype(np.int64)
         return found
 
-    def pagerank(self, restarts: FloatArray, masks: list[IntArray | None], damping: float) -> FloatArray:
+    def pagerank(
+        self, restarts: FloatArray, masks: list[IntArray | None], damping: float, *, certain: int = 0
+    ) -> FloatArray:
         """(n_queries, n_nodes) PageRank of each query over its candidates and their entities, or all without a mask.
 
-        `restarts`: (n_queries, n_nodes), not scaled; nodes outside a query's are ignored.
+        `restarts`: (n_queries, n_nodes), not scaled; nodes outside a query's are ignored. `certain`: how many of the
+        first passages need to be certain; 0 for the whole solution.
         """
         from kg2rag.knowledge.graph.pagerank import pagerank_within
 
         scopes = [
             None if mask is None else np.concatenate([mask, self.n_passages + self.entities_in(mask)]) for mask in masks
         ]
-        return pagerank_within(self.walk, restarts, scopes, damping)
+        ranked = slice(self.n_passages)
+        return pagerank_within(self.walk, restarts, scopes, damping, certain=certain, ranked=ranked)
 
 
 def _own_sentences(table: MentionTable, rows: IntArray) -> tuple[IntArray, IntArray]:

@@ -68,6 +68,8 @@ class LinearRAG(VectorRetriever):
     max_names : the first so many phrases that spell no entity are linked by embedding.
     linker : finds entities in place of those that the query spells out, with its confidence as their activation, as
         such or by name: `retrievers.linking.naming`. An entity of the graph that the mentions lack is left out.
+    certain : a walk over the whole corpus may end once the order of so many passages is certain, with scores as far
+        off as that order allows; 0 solves it.
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -79,6 +81,7 @@ class LinearRAG(VectorRetriever):
     damping: Damping = 0.5
     max_names: Natural = 20
     linker: str | Linker | None = None
+    certain: Natural = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -97,7 +100,8 @@ class LinearRAG(VectorRetriever):
         """Encode the queries, their phrases, the sentences and the names; build the graph."""
         if queries:
             self.link(queries)
-            _ = tri_graph(self.kb).walk.flows, self.kb.sentence_vectors
+            walk = tri_graph(self.kb).walk
+            _ = walk.rows, walk.by_degree, self.kb.sentence_vectors
         super().prepare(queries)
 
     def link(self, queries: Sequence[Query]) -> list[dict[int, float]]:
@@ -184,7 +188,7 @@ class LinearRAG(VectorRetriever):
         cosines = all_cosines(vectors, kb.vectors)
         bonuses = np.stack([self._bonus(found) for found in active])
         restarts = np.stack(list(map(self._restart, active, bonuses, cosines, masks)))
-        walked = tri_graph(kb).pagerank(restarts, masks, self.damping)
+        walked = tri_graph(kb).pagerank(restarts, masks, self.damping, certain=self.certain)
         parts = {"pagerank": walked, "restart": restarts, "cosine": cosines, "bonus": bonuses}
         return [
             self._ranking(
