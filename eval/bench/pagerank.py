@@ -96,9 +96,7 @@ def main(
     console = Console()
     console.print(table)
     load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
-    console.print(
-        f"{len(restarts)} queries; greatest difference of a score {difference:.1e}; same first {DEPTH} or those asked for"
-    )
+    console.print(f"{len(restarts)} queries; greatest difference of a score {difference:.1e}; the same order")
     console.print(f"load {load}, {processor()}")
 
 
