@@ -40,8 +40,9 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from kg2rag.compute.lanes import LANES
 from kg2rag.knowledge.graph.pagerank_steps import Plan, begin_one, begin_rows, walk_groups, walk_one, walk_rows
-from kg2rag.knowledge.graph.undirected import LANES, PARTS, UndirectedGraph
+from kg2rag.knowledge.graph.undirected import PARTS, UndirectedGraph
 from kg2rag.types import FloatArray, IntArray, Matrix, above, below, require
 
 FEW = 2  # so many queries are solved one after another: less work than a group of lanes that are mostly empty
@@ -67,6 +68,8 @@ def pagerank_within(
     What a query restarts outside its scope is left out; nodes outside have 0. `certain` counts for queries without a
     scope; within one the whole solution is had.
     """
+    if all(nodes is None for nodes in scopes):
+        return pagerank(graph, restarts, damping, certain=certain, ranked=ranked)
     scores = np.zeros(restarts.shape)
     free = [i for i, nodes in enumerate(scopes) if nodes is None]
     if free:

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg2rag.compute import Kernel
-from kg2rag.knowledge.graph.lanes import Eight, add, eight, greatest, least, read, scale, subtract, write
-from kg2rag.knowledge.graph.undirected import LANES, PARTS, Rows
+from kg2rag.compute.lanes import LANES, Eight, add, eight, greatest, least, read, scale, subtract, write
+from kg2rag.knowledge.graph.undirected import PARTS, Rows
 from kg2rag.types import FloatArray, IntArray, Matrix
 
 ROUNDING = 1e-14  # of the greatest start of a node for its strength: what rounding may add to a residual

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from kg2rag.knowledge.graph.csr import Codes, gather, offsets, owners
 from kg2rag.types import FloatArray, IntArray
 
-LANES = 8  # numbers side by side: eight float64 are one cache line and one register
 PARTS = 16  # of the nodes, in order and of about equal work, that threads take in turn
 NODE = 2  # entries that take the time of what is done once for a node
 

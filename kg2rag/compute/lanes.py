@@ -1,4 +1,4 @@
-"""Eight numbers side by side, of as many queries: tuples that a compiler keeps in one register.
+"""Eight numbers side by side: tuples that a compiler keeps in one register.
 
 Written out and inlined, so that the kernels that use them (`Kernel(..., lanes=True)`) are straight-line code.
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 import numba
 
 from kg2rag.types import FloatArray
+
+LANES = 8  # eight float64 are one cache line and one register
 
 Eight = tuple[float, float, float, float, float, float, float, float]
 
