@@ -42,7 +42,7 @@ from numpy.typing import NDArray
 
 from kg2rag.compute.lanes import LANES
 from kg2rag.knowledge.graph.pagerank_steps import Plan, begin_one, begin_rows, walk_groups, walk_one, walk_rows
-from kg2rag.knowledge.graph.undirected import UndirectedGraph
+from kg2rag.knowledge.graph.undirected import PARTS, UndirectedGraph
 from kg2rag.types import FloatArray, IntArray, Matrix, above, below, require
 
 FEW = 2  # so many queries are solved one after another: less work than a group of lanes that are mostly empty
@@ -172,16 +172,16 @@ def _solve_group(
     sweep = sweep if shared else sweep.serial
     with _scratch(graph, 1 if one else LANES) as scratch:
         iterates: tuple[Matrix | FloatArray, ...] = scratch.rough if rough else scratch.exact
-        begin(rows, given, plan.damping, scratch.start, *iterates, scratch.counts)
+        begin(rows, given, plan.damping, scratch.start, *iterates, *scratch.state)
         if rough:
             first = plan._replace(end=min(ROUGH, plan.end))
-            sweep(rows, first, scratch.start, *iterates, scratch.counts, scratch.kept, written, found)
+            sweep(rows, first, scratch.start, *iterates, *scratch.state, scratch.kept, written, found)
             if found.all():
                 return
             plan = plan._replace(begin=first.end)
             for exact, array in zip(scratch.exact, iterates, strict=True):
                 exact[...] = array
-        sweep(rows, plan, scratch.start, *scratch.exact, scratch.counts, scratch.kept, written, found)
+        sweep(rows, plan, scratch.start, *scratch.exact, *scratch.state, scratch.kept, written, found)
 
 
 class Scratch:
@@ -189,7 +189,8 @@ class Scratch:
 
     def __init__(self, n_nodes: int, lanes: int) -> None:
         self._shape: tuple[int, ...] = (n_nodes,) if lanes == 1 else (n_nodes, lanes)
-        self.counts = np.empty(1 if lanes == 1 else (lanes, 1), dtype=np.int64)
+        widest, counts = ((1,), (1,)) if lanes == 1 else ((PARTS, lanes), (lanes, 1))
+        self.state = np.empty(widest), np.empty(counts, dtype=np.int64)
         self.start = np.empty(self._shape)
         self.kept = np.empty(self._shape[::-1], dtype=np.uint32)
 

@@ -18,8 +18,6 @@ from kg2rag.compute.lanes import LANES, Eight, add, eight, greatest, least, read
 from kg2rag.knowledge.graph.undirected import PARTS, Rows
 from kg2rag.types import FloatArray, IntArray, Matrix
 
-ROUNDING = 2.0**-52  # of what arrives at a node, for each of its edges and a few more: twice what a residual may be off
-MORE = 8  # operations of a node beside those of its edges
 BEGIN = 3  # the first sweep whose residual is looked at
 ANEW = 8  # times k: so many candidates are put in order
 INFINITY = np.inf
@@ -143,11 +141,16 @@ def _bar(
     start: FloatArray,
     low: FloatArray,
     high: FloatArray,
+    widest: FloatArray,
     kept: NDArray[np.uint32],
     counts: IntArray,
 ) -> float:
     """As `_least_of_the_first`, given the least and greatest shares of the residual; `kept[:counts[0]]` are left."""
-    iterate = Iterate(x, start, rows.strengths, low.min() / (1.0 - plan.damping), high.max() / (1.0 - plan.damping))
+    # What arrives at a node for its strength is at most this: x* has widest / (1 - damping), x what it lacks besides.
+    arrives = (widest.max() + max(abs(low.min()), abs(high.max()))) / (1.0 - plan.damping)
+    slack = rows.rounding * arrives
+    least_of, most = (low.min() - slack) / (1.0 - plan.damping), (high.max() + slack) / (1.0 - plan.damping)
+    iterate = Iterate(x, start, rows.strengths, least_of, most)
     if counts[0] < 0 or counts[0] > ANEW * plan.certain:
         counts[0] = _candidates(iterate, rows, kept, counts[0], plan)
     return _least_of_the_first(iterate, kept[: counts[0]], plan) if counts[0] <= ANEW * plan.certain else INFINITY
@@ -176,9 +179,7 @@ def _sweep_rows(
         write(before, node, add(old, scale(relaxation, subtract(arrives, old))))
         if watched and rows.inverses[node] > 0.0:
             share = scale(rows.inverses[node], subtract(arrives, read(here, node)))
-            n_edges = rows.indptr[node + 1] - rows.indptr[node]
-            rounding = scale(ROUNDING * (n_edges + MORE) * rows.inverses[node], arrives)
-            low, high = least(low, subtract(share, rounding)), greatest(high, add(share, rounding))
+            low, high = least(low, share), greatest(high, share)
     return low, high
 
 
@@ -204,18 +205,19 @@ def _begin_rows(
     start: FloatArray,
     here: Matrix,
     before: Matrix,
+    widest: FloatArray,
     counts: IntArray,
 ) -> None:
-    """Up to eight queries before their first sweep, whatever the last four arguments hold.
+    """Up to eight queries before their first sweep, whatever the last six arguments hold.
 
     Parameters
     ----------
     restarts : (n_queries, n_nodes).
     start, here, before : (n_nodes, LANES) what restarts bring in a sweep, in float64, and two iterates.
-    counts : (LANES, 1) how many candidates are left; -1 where no node is left out yet.
+    widest : (PARTS, LANES) the greatest start for a node's strength. counts : (LANES, 1) how many candidates are left.
     """
     n_queries, factors = restarts.shape[0], np.zeros(LANES)
-    counts[:] = -1
+    widest[:], counts[:] = 0.0, -1
     for lane in numba.prange(n_queries):
         factors[lane] = _factor(restarts[lane], rows, damping)
     for part in numba.prange(PARTS):
@@ -224,6 +226,7 @@ def _begin_rows(
                 start[node, lane] = factors[lane] * restarts[lane, node] if lane < n_queries else 0.0
                 here[node, lane] = start[node, lane]
                 before[node, lane] = 0.0
+                widest[part, lane] = max(widest[part, lane], start[node, lane] * rows.inverses[node])
 
 
 def _walk_rows(
@@ -232,6 +235,7 @@ def _walk_rows(
     start: FloatArray,
     here: Matrix,
     before: Matrix,
+    widest: FloatArray,
     counts: IntArray,
     kept: NDArray[np.uint32],
     scores: FloatArray,
@@ -241,7 +245,7 @@ def _walk_rows(
 
     Parameters
     ----------
-    start, here, before, counts : as `begin_rows` or the sweeps before have left them.
+    start, here, before, widest, counts : as `begin_rows` or the sweeps before have left them.
     kept : (LANES, n_ranked) the candidates that are left.
     scores : (n_queries, n_nodes). found : (n_queries,). Both are written for the queries that are found.
     """
@@ -257,7 +261,7 @@ def _walk_rows(
                 x, b, lowest, highest = here[:, lane], start[:, lane], low[:, lane], high[:, lane]
                 bars[lane] = INFINITY
                 if not found[lane]:
-                    bars[lane] = _bar(rows, plan, x, b, lowest, highest, kept[lane], counts[lane])
+                    bars[lane] = _bar(rows, plan, x, b, lowest, highest, widest[:, lane], kept[lane], counts[lane])
             if bars[:n_queries].min() < INFINITY:
                 for part in numba.prange(PARTS):
                     above[part] = _copy_rows(rows, here, start, bars, part, plan, scores)
@@ -280,10 +284,10 @@ def _walk_groups(rows: Rows, restarts: FloatArray, plan: Plan, scores: FloatArra
     for group in numba.prange((restarts.shape[0] + LANES - 1) // LANES):
         own, n_nodes = slice(group * LANES, min(group * LANES + LANES, restarts.shape[0])), restarts.shape[1]
         start, here, before = np.empty((n_nodes, LANES)), np.empty((n_nodes, LANES)), np.empty((n_nodes, LANES))
-        counts = np.empty((LANES, 1), dtype=np.int64)
+        widest, counts = np.empty((PARTS, LANES)), np.empty((LANES, 1), dtype=np.int64)
         kept = np.empty((LANES, plan.last - plan.first), dtype=np.uint32)
-        _begin_group(rows, restarts[own], plan.damping, start, here, before, counts)
-        _walk_group(rows, plan, start, here, before, counts, kept, scores[own], found[own])
+        _begin_group(rows, restarts[own], plan.damping, start, here, before, widest, counts)
+        _walk_group(rows, plan, start, here, before, widest, counts, kept, scores[own], found[own])
 
 
 walk_groups = Kernel(_walk_groups, lanes=True)
@@ -304,9 +308,7 @@ def _sweep_one(
         before[place] = old + relaxation * (arrives - old)
         if watched and rows.inverses[place] > 0.0:
             share = rows.inverses[place] * (arrives - here[place])
-            n_edges = rows.indptr[place + 1] - rows.indptr[place]
-            rounding = ROUNDING * (n_edges + MORE) * rows.inverses[place] * arrives
-            low, high = min(low, share - rounding), max(high, share + rounding)
+            low, high = min(low, share), max(high, share)
     return low, high
 
 
@@ -330,14 +332,17 @@ def begin_one(
     start: FloatArray,
     here: Matrix,
     before: Matrix,
+    widest: FloatArray,
     counts: IntArray,
 ) -> None:
-    """As `begin_rows` for one query: arrays are (n_nodes,), and (1,) the last."""
-    factor, counts[0] = _factor(restart, rows, damping), -1
+    """As `begin_rows` for one query: arrays are (n_nodes,), and (1,) the last two."""
+    factor = _factor(restart, rows, damping)
+    widest[0], counts[0] = 0.0, -1
     for node in range(restart.shape[0]):
         place = rows.places[node]
         start[place] = factor * restart[node]
         here[place], before[place] = start[place], 0.0
+        widest[0] = max(widest[0], start[place] * rows.inverses[place])
 
 
 def _walk_one(
@@ -346,6 +351,7 @@ def _walk_one(
     start: FloatArray,
     here: Matrix,
     before: Matrix,
+    widest: FloatArray,
     counts: IntArray,
     kept: NDArray[np.uint32],
     scores: FloatArray,
@@ -357,7 +363,7 @@ def _walk_one(
         for part in numba.prange(PARTS):
             low[part], high[part] = _sweep_one(rows, start, here, before, plan, step, part)
         if plan.certain and step >= BEGIN:
-            bars[0] = _bar(rows, plan, here, start, low, high, kept, counts)
+            bars[0] = _bar(rows, plan, here, start, low, high, widest, kept, counts)
             if bars[0] < INFINITY:
                 above[0, 0] = _copy_one(rows, here, start, bars[0], plan, scores)
                 _update(found, bars, above, plan)

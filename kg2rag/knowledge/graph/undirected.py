@@ -13,6 +13,8 @@ from kg2rag.knowledge.graph.csr import Codes, gather, offsets, owners
 from kg2rag.types import FloatArray, IntArray
 
 PARTS = 16  # of the nodes, in order and of about equal work, that threads take in turn
+ROUNDING = 2.0**-52  # twice what one operation may be off
+MORE = 8  # operations of a node beside those of its edges
 NODE = 2  # entries that take the time of what is done once for a node
 
 
@@ -24,6 +26,7 @@ class Rows(NamedTuple):
     indptr : (n_nodes + 1,). neighbours, flows : (n_entries,); the entries of a place are at `indptr[i]:indptr[i + 1]`,
         in the order of the nodes. Unsigned numbers spare compiled loops a test for negative ones.
     strengths, inverses : (n_nodes,) by places the sum of the weights of a node's edges, and 1 over it; 0 without edges.
+    rounding : of what arrives at a node in a step, twice what rounding may add to it, at the node of most edges.
     places : (n_nodes,) the place of each node.
     parts : (PARTS + 1,) places at which parts begin and end.
     """
@@ -33,6 +36,7 @@ class Rows(NamedTuple):
     flows: FloatArray
     strengths: FloatArray
     inverses: FloatArray
+    rounding: float
     places: IntArray
     parts: IntArray
 
@@ -118,6 +122,7 @@ class UndirectedGraph:
             self.flows[entries],
             strengths,
             _inverses(strengths),
+            float(ROUNDING * (np.diff(self.indptr).max(initial=0) + MORE)),
             places,
             np.searchsorted(work, np.linspace(0, work[-1], PARTS + 1)).astype(np.int64),
         )
