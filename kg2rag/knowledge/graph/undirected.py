@@ -102,27 +102,34 @@ class UndirectedGraph:
     @cached_property
     def rows(self) -> Rows:
         """Nodes in their own order, for several queries: what is near in a corpus often is in the graph."""
-        return self._in_order(np.arange(self.n_nodes))
+        return self._laid_out(self.indptr, self.neighbours, self.flows, self.strengths, np.arange(self.n_nodes))
 
     @cached_property
     def by_degree(self) -> Rows:
-        """Nodes with most edges in the first places, for a single query: what is read most often lies together."""
-        return self._in_order(np.argsort(-np.diff(self.indptr), kind="stable"))
+        """Nodes with most edges in the first places, for a single query: what is read most often lies together.
 
-    def _in_order(self, nodes: IntArray) -> Rows:
-        """A node's entries stay in order, and so do its additions."""
+        A node's entries stay in order, and so do its additions.
+        """
+        nodes = np.argsort(-np.diff(self.indptr), kind="stable")
         places = np.empty(self.n_nodes, dtype=np.int64)
         places[nodes] = np.arange(self.n_nodes)
         entries, ends = gather(self.indptr, nodes)
-        indptr, strengths = offsets(ends, self.n_nodes), self.strengths[nodes]
-        work = indptr + NODE * np.arange(self.n_nodes + 1)
+        neighbours, flows = places[self.neighbours[entries]].astype(np.int32), self.flows[entries]
+        return self._laid_out(offsets(ends, self.n_nodes), neighbours, flows, self.strengths[nodes], places)
+
+    @staticmethod
+    def _laid_out(
+        indptr: IntArray, neighbours: Codes, flows: FloatArray, strengths: FloatArray, places: IntArray
+    ) -> Rows:
+        """Rows of these arrays, by places, none of which is copied."""
+        work = indptr + NODE * np.arange(len(indptr))
         return Rows(
-            indptr.astype(np.uint64),
-            places[self.neighbours[entries]].astype(np.uint32),
-            self.flows[entries],
+            indptr.view(np.uint64),
+            neighbours.view(np.uint32),
+            flows,
             strengths,
             _inverses(strengths),
-            float(ROUNDING * (np.diff(self.indptr).max(initial=0) + MORE)),
+            float(ROUNDING * (np.diff(indptr).max(initial=0) + MORE)),
             places,
             np.searchsorted(work, np.linspace(0, work[-1], PARTS + 1)).astype(np.int64),
         )

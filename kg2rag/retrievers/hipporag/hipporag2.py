@@ -42,8 +42,8 @@ class HippoRAG2(PhraseWalk):
     synonym_threshold : least cosine of two phrases that are joined as synonyms, in (0, 1].
     link_top_k : facts linked, and phrases kept of them.
     fact_filter : chooses among the linked facts; None keeps all, as the reference rankings do.
-    certain : a walk over the whole corpus may end once the order of so many passages is certain, with scores as far
-        off as that order allows; 0 solves it, as the reference rankings do.
+    certain : a walk over the whole corpus may end once the order of so many passages is certain. Their scores, and the
+        passages after them, are then as far off as that order allows; 0 solves it, as the reference rankings do.
     """
 
     kb: KnowledgeBase = field(repr=False)

@@ -68,8 +68,8 @@ class LinearRAG(VectorRetriever):
     max_names : the first so many phrases that spell no entity are linked by embedding.
     linker : finds entities in place of those that the query spells out, with its confidence as their activation, as
         such or by name: `retrievers.linking.naming`. An entity of the graph that the mentions lack is left out.
-    certain : a walk over the whole corpus may end once the order of so many passages is certain, with scores as far
-        off as that order allows; 0 solves it.
+    certain : a walk over the whole corpus may end once the order of so many passages is certain. Their scores, and the
+        passages after them, are then as far off as that order allows; 0 solves it.
     """
 
     kb: KnowledgeBase = field(repr=False)
