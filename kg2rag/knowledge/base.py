@@ -33,7 +33,7 @@ from kg2rag.knowledge.indexes.trigram import TrigramIndex
 from kg2rag.text.lexicon import Lexicon
 from kg2rag.types import Corpus, IntArray, Matrix, Passage, Query
 
-Part = TypeVar("Part")
+Built = TypeVar("Built")
 KEPT = 20_000  # vectors of queries, and as many of texts made for them, in memory: 30 MB at 384 numbers each
 ENCODINGS = ("encodings",)  # how often vectors were asked for
 GRAPH_READS = ("graph reads",)  # how often the graph, or a part that was built from it
@@ -164,24 +164,24 @@ class KnowledgeBase:
         if index == "flat":
             return self.dense
         key = {"corpus": self.corpus.fingerprint, "encoder": self.embedder.fingerprint(self.store)}
-        return self.part(("nearest", index), lambda: ApproximateIndex.stored(self.vectors, index, self.store, key))
+        return self.cached(("nearest", index), lambda: ApproximateIndex.stored(self.vectors, index, self.store, key))
 
     @property
     def entities(self) -> DenseIndex:
         """Exact cosine search over the names of the graph's entities."""
         names = self.graph.names
-        return self.part("entities", lambda: DenseIndex(self._encoded(names, {"entities": self.graph.fingerprint})))
+        return self.cached("entities", lambda: DenseIndex(self._encoded(names, {"entities": self.graph.fingerprint})))
 
     @property
     def triple_vectors(self) -> DenseIndex:
         """Exact cosine search over the graph's triples, each encoded as "head relation tail"."""
         key = {"triples": self.graph.fingerprint}
-        return self.part("triple vectors", lambda: DenseIndex(self._encoded(triple_texts(self.graph), key)))
+        return self.cached("triple vectors", lambda: DenseIndex(self._encoded(triple_texts(self.graph), key)))
 
     @property
     def entity_lexicon(self) -> tuple[Lexicon, list[int]]:
         """Finds the names and aliases of the graph's entities in a text; the list maps a match to its entity."""
-        return self.part("entity lexicon", lambda: entity_lexicon(self.graph))
+        return self.cached("entity lexicon", lambda: entity_lexicon(self.graph))
 
     def entity_names(self, settings: LexicalSettings) -> LexicalIndex:
         """BM25 over the names of the graph's entities."""
@@ -231,9 +231,9 @@ class KnowledgeBase:
             )
             return LexicalIndex(path, settings)
 
-        return self.part((stage, settings), build)
+        return self.cached((stage, settings), build)
 
-    def part(self, key: Hashable, build: Callable[[], Part], *, from_graph: bool = False) -> Part:
+    def cached(self, key: Hashable, build: Callable[[], Built], *, from_graph: bool = False) -> Built:
         """What was built under this key before, or is built now; kept in memory as long as the knowledge base.
 
         A strategy builds its own graph or index here, once for all its settings that share it. What should outlive the
@@ -251,8 +251,8 @@ class KnowledgeBase:
                 derived.add(key)
         elif key in derived:
             self._count(GRAPH_READS)
-        part: Part = self._memory[key]
-        return part
+        built: Built = self._memory[key]
+        return built
 
     def described(self, *, encoder: bool = True) -> dict[str, Any]:
         """What its parts depend on, as JSON values: passages, the graph's source, and the encoder.

@@ -29,7 +29,7 @@ class Sound(Retriever):
 
     def scores(self, query: Query) -> np.ndarray:
         words = set(query.text.lower().split())
-        return np.array([float(len(words & own)) for own in self.kb.part("words of passages", self.words)])
+        return np.array([float(len(words & own)) for own in self.kb.cached("words of passages", self.words)])
 
     def words(self) -> list[set[str]]:
         return [set(text.lower().split()) for text in self.kb.corpus.contents]

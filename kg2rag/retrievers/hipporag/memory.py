@@ -125,22 +125,22 @@ class PhraseGraph:
 
 def phrases(kb: KnowledgeBase) -> PhraseTable:
     """The triples of the knowledge base's source as HippoRAG's phrases and facts."""
-    return kb.part("phrases", lambda: _phrases(kb), from_graph=True)
+    return kb.cached("phrases", lambda: _phrases(kb), from_graph=True)
 
 
 def phrase_vectors(kb: KnowledgeBase) -> DenseIndex:
     """Exact cosine search over `phrases(kb).phrases`."""
-    return kb.part("phrase_vectors", lambda: DenseIndex(kb.encode(phrases(kb).phrases)))
+    return kb.cached("phrase_vectors", lambda: DenseIndex(kb.encode(phrases(kb).phrases)))
 
 
 def fact_vectors(kb: KnowledgeBase) -> DenseIndex:
     """Exact cosine search over `phrases(kb).fact_texts`."""
-    return kb.part("fact_vectors", lambda: DenseIndex(kb.encode(phrases(kb).fact_texts)))
+    return kb.cached("fact_vectors", lambda: DenseIndex(kb.encode(phrases(kb).fact_texts)))
 
 
 def phrase_graph(kb: KnowledgeBase, threshold: float) -> PhraseGraph:
     """The phrases and passages as HippoRAG walks them; phrases within a cosine of `threshold` are joined."""
-    return kb.part(("phrase_graph", threshold), lambda: _phrase_graph(kb, threshold))
+    return kb.cached(("phrase_graph", threshold), lambda: _phrase_graph(kb, threshold))
 
 
 def _phrases(kb: KnowledgeBase) -> PhraseTable:

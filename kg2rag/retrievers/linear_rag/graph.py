@@ -106,12 +106,12 @@ def _own_sentences(table: MentionTable, rows: IntArray) -> tuple[IntArray, IntAr
 
 def tri_graph(kb: KnowledgeBase) -> TriGraph:
     """The entities, sentences and passages of a knowledge base; from the corpus alone, whatever the graph."""
-    return kb.part("tri_graph", lambda: TriGraph.build(kb.mentions, kb.corpus))
+    return kb.cached("tri_graph", lambda: TriGraph.build(kb.mentions, kb.corpus))
 
 
 def name_vectors(kb: KnowledgeBase) -> DenseIndex:
     """Exact cosine search over the titles and names of `kb.mentions`."""
-    return kb.part("name_vectors", lambda: DenseIndex(kb.encode(kb.mentions.names)))
+    return kb.cached("name_vectors", lambda: DenseIndex(kb.encode(kb.mentions.names)))
 
 
 class Activation(NamedTuple):

@@ -139,7 +139,7 @@ class LinearRAG(VectorRetriever):
 
     def _code(self, entity: int) -> int | None:
         """The mention table's code of an entity of the graph, by its name or an alias; None where it has none."""
-        codes = self.kb.part("mention codes", lambda: {key: code for code, key in enumerate(self.kb.mentions.keys)})
+        codes = self.kb.cached("mention codes", lambda: {key: code for code, key in enumerate(self.kb.mentions.keys)})
         written = (self.kb.graph.names[entity], *self.kb.graph.aliases[entity])
         return next((codes[key] for key in map(normalise, written) if key in codes), None)
 

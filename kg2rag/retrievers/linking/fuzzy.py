@@ -89,7 +89,7 @@ class FuzzyLinker:
         """The entities with a name like a stretch, and how like; of a known stretch, those with its very key."""
         from rapidfuzz.distance import OSA
 
-        names = self.kb.part("fuzzy names", lambda: _Names.of(self.kb))
+        names = self.kb.cached("fuzzy names", lambda: _Names.of(self.kb))
         if stretch.known:
             yield from ((entity, 1.0) for entity in names.entities.get(stretch.key, ()))
             return

@@ -135,7 +135,7 @@ class CrossOrder(Stage):
 
     def _network(self) -> CrossEncoder:
         folder = read_weights(self.weights).folder(self.kb.store)
-        return self.kb.part((STAGE, folder), lambda: network_of(folder))
+        return self.kb.cached((STAGE, folder), lambda: network_of(folder))
 
     def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
         """All pairs of the batch in one call.

@@ -79,7 +79,7 @@ class NamingWords:
 
 def naming_index(kb: KnowledgeBase) -> NamingWords:
     """The naming words of a knowledge base's passages, found once."""
-    return kb.part("naming_words", lambda: _build(kb.corpus.contents, kb.corpus.titles))
+    return kb.cached("naming_words", lambda: _build(kb.corpus.contents, kb.corpus.titles))
 
 
 def _build(contents: Iterable[str], titles: Iterable[str]) -> NamingWords:

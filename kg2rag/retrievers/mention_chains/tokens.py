@@ -71,7 +71,7 @@ class TokenVectors:
 
 def token_index(kb: KnowledgeBase) -> TokenVectors | None:
     """The token vectors of a knowledge base's passages; None where the axes fit another encoder."""
-    return kb.part("token_vectors", lambda: _open(kb))
+    return kb.cached("token_vectors", lambda: _open(kb))
 
 
 def question_tokens(kb: KnowledgeBase, texts: Sequence[str]) -> list[QuestionTokens]:
@@ -79,7 +79,7 @@ def question_tokens(kb: KnowledgeBase, texts: Sequence[str]) -> list[QuestionTok
     index, encoder = token_index(kb), kb.embedder
     if index is None or not isinstance(encoder, SentenceEncoder):
         raise ValueError(f"{encoder!r} gives no token vectors.")
-    known: dict[str, QuestionTokens] = kb.part("question_tokens", dict)
+    known: dict[str, QuestionTokens] = kb.cached("question_tokens", dict)
     lacking = [text for text in dict.fromkeys(texts) if text not in known]
     if lacking:
         for text, (pieces, vectors) in zip(lacking, _encoded(encoder, lacking, kb.store), strict=True):

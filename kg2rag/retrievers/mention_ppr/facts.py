@@ -189,7 +189,7 @@ def mention_facts(
     kb: KnowledgeBase, backward: float, name_weight: float, max_mentions: int, triple_weight: float
 ) -> FactGraph:
     """`mention_graph` joined with the entities and triples of the knowledge graph, one for each setting."""
-    return kb.part(
+    return kb.cached(
         ("mention_facts", backward, name_weight, max_mentions, triple_weight),
         lambda: with_facts(
             mention_graph(kb, backward, name_weight, max_mentions),

@@ -169,7 +169,7 @@ def build(
 
 def mention_graph(kb: KnowledgeBase, backward: float, name_weight: float, max_mentions: int) -> MentionGraph:
     """The graph of a knowledge base's mentions, one for each setting of its weights."""
-    return kb.part(
+    return kb.cached(
         ("mention_graph", backward, name_weight, max_mentions),
         lambda: _edges(kb, max_mentions).weighing(backward, name_weight, mention_sentences(kb.mentions, kb.corpus)[1]),
     )
@@ -179,9 +179,9 @@ def _edges(kb: KnowledgeBase, max_mentions: int) -> MentionEdges:
     """The edges of a knowledge base, from the store unless its mentions are shuffled."""
     size = len(kb.corpus)
     if kb.mention_table is not None:
-        return kb.part(("mention_edges", max_mentions), lambda: MentionEdges.of(kb.mentions, size, max_mentions))
+        return kb.cached(("mention_edges", max_mentions), lambda: MentionEdges.of(kb.mentions, size, max_mentions))
     key = {"corpus": kb.corpus.fingerprint, "rules": [RULES, VERSION], "max_mentions": max_mentions}
     path = kb.store.entry(
         "mention-edges", key, lambda folder: MentionEdges.of(kb.mentions, size, max_mentions).save(folder)
     )
-    return kb.part(("mention_edges", max_mentions), lambda: MentionEdges.load(path, size))
+    return kb.cached(("mention_edges", max_mentions), lambda: MentionEdges.load(path, size))

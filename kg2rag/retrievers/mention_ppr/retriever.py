@@ -234,7 +234,7 @@ class MentionPPR(VectorRetriever):
     def _names(self, graph: MentionGraph) -> list[str]:
         table = self.kb.mentions
         entities = graph.facts.names if isinstance(graph, FactGraph) else ()
-        return self.kb.part(("node_names", bool(entities)), lambda: [*table.names[table.n_titles :], *entities])
+        return self.kb.cached(("node_names", bool(entities)), lambda: [*table.names[table.n_titles :], *entities])
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
         """Which passages are connected with the walk's start, which the walk reached, and how near they are to it."""

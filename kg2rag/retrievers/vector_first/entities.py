@@ -111,5 +111,5 @@ def rows_of(kb: KnowledgeBase, documents: Sequence[str]) -> IntArray:
             rows[document].append(row)
         return rows
 
-    found = kb.part("rows_by_document", by_document)
+    found = kb.cached("rows_by_document", by_document)
     return np.array([row for document in documents for row in found[document]], dtype=np.int64)

@@ -27,12 +27,12 @@ def dense_over(kb: KnowledgeBase, separator: str) -> DenseIndex:
     """
     if separator == "\n":
         return kb.dense
-    return kb.part(("dense", separator), lambda: DenseIndex(kb.encode(kb.corpus.joined(separator))))
+    return kb.cached(("dense", separator), lambda: DenseIndex(kb.encode(kb.corpus.joined(separator))))
 
 
 def joined_texts(kb: KnowledgeBase, separator: str) -> list[str]:
     """Title and text of every passage, as the reranker reads them: with all blanks that the source has."""
-    return kb.part(("joined", separator), lambda: kb.corpus.joined(separator, exact=True))
+    return kb.cached(("joined", separator), lambda: kb.corpus.joined(separator, exact=True))
 
 
 def pool_of(kb: KnowledgeBase, rows: Sequence[int], triples: str) -> TitlePool:
@@ -63,7 +63,7 @@ def stated_triples(kb: KnowledgeBase, triples: str = "raw") -> list[list[Triple]
                 found[kb.corpus.row(triple.passage_id)].append(triple)
         return found
 
-    return kb.part(("stated_triples", triples), stated)
+    return kb.cached(("stated_triples", triples), stated)
 
 
 def _refuse_cleaned(kb: KnowledgeBase) -> None:
@@ -143,7 +143,7 @@ class Planner:
     def _pool(self, query: Query) -> TitlePool:
         corpus, triples = self.kb.corpus, self.switches.triples
         if query.candidates is None:
-            return self.kb.part(("title_pool", triples), lambda: pool_of(self.kb, range(len(corpus)), triples))
+            return self.kb.cached(("title_pool", triples), lambda: pool_of(self.kb, range(len(corpus)), triples))
         return pool_of(self.kb, [corpus.row(id_) for id_ in dict.fromkeys(query.candidates)], triples)
 
     def _expand(
