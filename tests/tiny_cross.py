@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from fit import toml_text
+
 from kg2rag.compute import Store
-from kg2rag.experiments.fitting.toml import toml_text
 from kg2rag.retrievers.mention_chains.cross import FORMAT, MAX_TOKENS, STAGE
 from kg2rag.retrievers.mention_chains.ranker import KINDS
 

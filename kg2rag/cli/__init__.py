@@ -17,7 +17,6 @@ from kg2rag.cli.answers import answer, context
 from kg2rag.cli.build import build
 from kg2rag.cli.compare import compare
 from kg2rag.cli.datasets import datasets_app, world
-from kg2rag.cli.fit import fit
 from kg2rag.cli.graph import compare_graphs, report_graph
 from kg2rag.cli.reproduction import reproduce, verify
 from kg2rag.cli.serve import serve
@@ -56,7 +55,6 @@ app.command("compare-graphs")(compare_graphs)
 app.command()(context)
 app.command()(diagnose)
 app.command()(explain)
-app.command()(fit)
 app.command()(reproduce)
 app.command()(serve)
 app.command()(sweep)

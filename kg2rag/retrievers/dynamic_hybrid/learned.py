@@ -1,7 +1,7 @@
 """Query -> the weights that a fitted model predicts to score best.
 
 A ridge regression predicts, from a query's form (`signals`), the score of every point of a grid of weights; the point
-with the highest prediction is chosen. `eval/fitting.py` fits it on questions with known gold.
+with the highest prediction is chosen. `eval/weights.py` fits it on questions with known gold.
 """
 
 from __future__ import annotations

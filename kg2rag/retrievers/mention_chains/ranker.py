@@ -1,6 +1,6 @@
 """A TOML file of coefficients -> the linear models that score candidates, continuations and the final order.
 
-`kg2rag fit mention_chains` writes the file, from training questions alone, and says in it what it was fitted on.
+`eval/fit.py` writes the file, from training questions alone, and says in it what it was fitted on.
 """
 
 from __future__ import annotations
@@ -75,15 +75,13 @@ def read_coefficients(name: str) -> Coefficients:
 
     Raises
     ------
-    ParameterError : there is no such file, or it is not as `kg2rag fit` writes it; the message names what is wrong.
+    ParameterError : there is no such file, or it is not as `eval/fit.py` writes it; the message names what is wrong.
     """
     if name == DEFAULT:
         return _read(name, 0)
     path = Path(name).expanduser()
     if not path.is_file():
-        raise ParameterError(
-            f'coefficients must be "{DEFAULT}" or a file written by `kg2rag fit mention_chains`, not {name!r}.'
-        )
+        raise ParameterError(f'coefficients must be "{DEFAULT}" or a file written by `eval/fit.py`, not {name!r}.')
     return _read(str(path), path.stat().st_mtime_ns)
 
 

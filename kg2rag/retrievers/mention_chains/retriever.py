@@ -12,7 +12,7 @@ The system we recommend.
    sub-phrases, and so asks for one passage, the first model orders. Where neither the question nor the likeliest
    passages name anything, as in a search for code, there is nothing to follow: the nearest come first.
 
-Ours. The coefficients are fitted on training questions alone (`coefficients.toml`, `kg2rag fit mention_chains`). After
+Ours. The coefficients are fitted on training questions alone (`coefficients.toml`, `eval/fit.py`). After
 [1] MDR, [2] Baleen, [3] Beam Retrieval, [4] PropRAG, which do with trained encoders or an LLM what two sums do here.
 [1] Xiong et al., ICLR 2021. [2] Khattab et al., NeurIPS 2021. [3] Zhang et al., NAACL 2024. [4] Wang & Han, EMNLP 2025.
 """
@@ -73,7 +73,7 @@ class MentionChains(VectorRetriever):
     sources : likeliest passages that a chain may begin with.
     beam, beam_temperature : sets that are continued, and the temperature of their shares, in log-odds.
     member_bonus : a set's members count as its best other continuation plus this, in log-odds.
-    coefficients : "default", or a file that `kg2rag fit mention_chains` wrote.
+    coefficients : "default", or a file that `eval/fit.py` wrote.
     depth : passages ranked; below the candidates the nearest others.
     """
 

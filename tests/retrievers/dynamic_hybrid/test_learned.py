@@ -8,8 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fitting import cross_validate, fit
-from hindsight import grid_scores, regret, simplex
+from weights import cross_validate, fit, grid_scores, regret, simplex
 
 from kg2rag.retrievers.dynamic_hybrid.analysis import QueryAnalysis, blend
 from kg2rag.retrievers.dynamic_hybrid.learned import LearnedAnalyser

@@ -69,7 +69,7 @@ def test_chains_may_be_the_fourth_side_under_coefficients_of_their_own(kb: Knowl
     hybrid = DynamicHybrid(kb, graph="mention_chains", coefficients=str(WITHOUT_MUSIQUE_100))
     assert hybrid.sides()["graph"] == MentionChains(kb, coefficients=str(WITHOUT_MUSIQUE_100))
     assert "graph" in hybrid.retrieve("how to fold the butter").metadata["weights"]
-    with pytest.raises(ParameterError, match=r"written by `kg2rag fit mention_chains`, not 'none\.toml'"):
+    with pytest.raises(ParameterError, match=r"written by `eval/fit.py`, not 'none\.toml'"):
         DynamicHybrid(kb, coefficients="none.toml")
 
 

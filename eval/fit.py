@@ -1,4 +1,7 @@
-"""Training sets -> the coefficients of `mention_chains`, as TOML; what `kg2rag fit mention_chains` runs.
+"""Training questions -> the coefficients of `mention_chains`, as a TOML file that the system reads.
+
+    python eval/fit.py --data musique=FILE --data hotpotqa=FILE --leave-out musique=FOLDER --out COEFFICIENTS.toml
+    kg2rag compare ... --set mention_chains.coefficients=COEFFICIENTS.toml
 
 start: logistic regression over all candidates, gold or not. step: pairwise logistic regression; for every one or two of
 a question's gold candidates, the remaining gold against every other candidate, as differences of signals, the start's
@@ -9,21 +12,28 @@ for the fit alone. The order's weights are not fitted but `ORDERS`, chosen from 
 from __future__ import annotations
 
 import datetime
+import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+import typer
+from numpy.typing import NDArray
 
-from kg2rag.compute import Embedder, SentenceEncoder
-from kg2rag.experiments.fitting.examples import Example, examples_of, folds_of, format_of
-from kg2rag.experiments.fitting.toml import toml_text
+from kg2rag.compute import Embedder, SentenceEncoder, write
+from kg2rag.compute.progress import bar as progress_bar
+from kg2rag.datasets import load
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.mention_chains.ranker import FORMAT, ORDER, WITH, WITHOUT, Linear, names_of
 from kg2rag.retrievers.mention_chains.retriever import MentionChains
-from kg2rag.retrievers.mention_chains.signals import START, STEP, step_signals
+from kg2rag.retrievers.mention_chains.signals import START, STEP, Evidence, step_signals
 from kg2rag.text.nearest import unknown
 from kg2rag.types import FloatArray, QADataset
 
+BLOCK = 32  # questions between two updates of the progress bar
 ORDERS: Mapping[str, Mapping[str, float]] = {
     "one_passage": {"start": 1.0},
     "one_chain": {"second": 0.25, "third": 0.5, "fourth": 0.25},
@@ -33,6 +43,39 @@ REGULARISATION = 0.1  # scikit-learn's C
 FOLDS = 5
 MOST_TAKEN = 2
 SIGNALS = tuple(dict.fromkeys((*START, *STEP)))
+
+
+@dataclass(frozen=True)
+class Example:
+    """One question: the evidence of m candidates, and (m,) whether each is gold."""
+
+    evidence: Evidence
+    gold: NDArray[np.bool_]
+
+
+def examples_of(data: QADataset, leave_out: Collection[str] = (), embedder: Embedder | None = None) -> list[Example]:
+    """The questions of a set but some, by id; one whose gold is no candidate, or all of them, teaches nothing."""
+    system = MentionChains(KnowledgeBase.build(data.corpus, embedder=embedder))
+    kept = [(question, query) for question, query in zip(data.questions, data.queries, strict=True)]
+    kept = [(question, query) for question, query in kept if question.id not in leave_out]
+    found: list[Example] = []
+    with progress_bar(len(kept), data.name, "question") as bar:
+        for at in range(0, len(kept), BLOCK):
+            block = kept[at : at + BLOCK]
+            for (question, _), searched in zip(block, system.searched([query for _, query in block]), strict=True):
+                if searched is not None:
+                    gold = {row for rows in data.gold_rows(question).values() for row in rows}
+                    found.append(Example(searched.evidence, np.isin(searched.evidence.rows, sorted(gold))))
+            bar.update(len(block))
+    return found
+
+
+def folds_of(sets: Mapping[str, Sequence[Example]], folds: int, seed: int) -> dict[str, NDArray[np.int64]]:
+    """The fold of every question, set by set; folds of a set are of equal size."""
+    random = np.random.default_rng(seed)
+    return {name: random.permutation(len(examples)) % folds for name, examples in sets.items()}
+
+
 Sets = Mapping[str, Sequence[Example]]
 
 
@@ -192,7 +235,7 @@ def _provenance(sets: Mapping[str, QADataset], examples: Sets, embedder: Embedde
     return {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "encoder": str(getattr(embedder, "model", type(embedder).__name__)),
-        "vectors": format_of(embedder),
+        "vectors": str(getattr(embedder, "dtype", "float32")),
         "scikit_learn": __version__,
         "C": REGULARISATION,
         "folds": FOLDS,
@@ -210,7 +253,7 @@ def files_of(data: QADataset) -> Mapping[str, str]:
 
 def _toml(models: Mapping[str, Mapping[str, Fitted]], provenance: Mapping[str, object]) -> str:
     what = "score = intercept + sum of coefficient · signal."
-    head = [f"# Written by `kg2rag fit mention_chains`: {what}", f"format = {FORMAT}"]
+    head = [f"# Written by eval/fit.py: {what}", f"format = {FORMAT}"]
     tables: dict[str, Mapping[str, object]] = {"fitted": provenance}
     for section, fitted in models.items():
         for name, each in fitted.items():
@@ -220,3 +263,76 @@ def _toml(models: Mapping[str, Mapping[str, Fitted]], provenance: Mapping[str, o
     for kind, weights in ORDERS.items():
         tables[f"order.{kind}"] = {"intercept": 0.0, **dict.fromkeys(ORDER, 0.0), **weights}
     return toml_text(head, tables)
+
+
+def toml_text(head: Sequence[str], tables: Mapping[str, Mapping[str, object]]) -> str:
+    """The lines of `head`, then each table under its dotted name; a table in a table follows it under both names."""
+    lines = list(head)
+    for name, values in tables.items():
+        lines += _table(name, values)
+    return "\n".join([*lines, ""])
+
+
+def _table(name: str, values: Mapping[str, object]) -> Iterator[str]:
+    plain = {key: value for key, value in values.items() if not isinstance(value, Mapping)}
+    yield from ("", f"[{name}]", *(f"{_key(key)} = {_value(value)}" for key, value in plain.items()))
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _table(f"{name}.{_key(key)}", value)
+
+
+def _key(key: str) -> str:
+    return (
+        key
+        if key.isascii() and key.replace("_", "").replace("-", "").isalnum()
+        else json.dumps(key, ensure_ascii=False)
+    )
+
+
+def _value(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str | bool) else repr(value)
+
+
+def main(
+    data: Annotated[list[str], typer.Option(help="NAME=PATH of a training set; may be repeated. Each is pooled.")],
+    out: Annotated[Path, typer.Option(help="The TOML file to write.")],
+    leave_out: Annotated[
+        list[str], typer.Option(help="Questions not to fit on: NAME=PATH of a set, or a file of ids.")
+    ] = [],  # noqa: B006
+    ablation: Annotated[Path | None, typer.Option(help="A folder for the fits without each signal.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the folds.")] = 0,
+) -> None:
+    """Fit on questions with gold."""
+    sets = {name: load(name, path=path, setting="pooled") for name, path in map(_named_path, data)}
+    if len(sets) < len(data):
+        raise ValueError(f"--data names a set twice: {', '.join(data)}.")
+    left = {id_ for given in leave_out or [] for id_ in _ids(given)}
+    known = {question.id for each in sets.values() for question in each.questions}
+    if left and not left & known:
+        raise ValueError(f"--leave-out: none of its {len(left):,} ids, such as {min(left)!r}, is a question of --data.")
+    texts = fit_mention_chains(sets, leave_out=left, without=SIGNALS if ablation else (), seed=seed)
+    for signal, text in texts.items():
+        file = ablation / f"without_{signal}.toml" if ablation and signal else out
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write(file, text.encode())
+    counts = f"{len(known - left):,} questions of {', '.join(sets)}, {len(known & left):,} left out"
+    typer.echo(f"Written to {out}: fitted on {counts}.")
+
+
+def _named_path(given: str) -> tuple[str, Path]:
+    name, equals, path = given.partition("=")
+    if not (name and equals and path):
+        raise ValueError(f"{given!r}: write NAME=PATH, such as musique=FOLDER.")
+    return name, Path(path)
+
+
+def _ids(given: str) -> list[str]:
+    """The ids in a file of them, or of a set's questions."""
+    if "=" not in given:
+        return Path(given).read_text(encoding="utf-8").split()
+    name, path = _named_path(given)
+    return [question.id for question in load(name, path=path).questions]
+
+
+if __name__ == "__main__":
+    typer.run(main)
