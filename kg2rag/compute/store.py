@@ -107,7 +107,7 @@ class Store:
         key : everything that its contents depend on, as JSON values.
         libraries : distributions whose version may change the contents.
         """
-        full_key = {"stage": stage, **key, "libraries": {name: version(name) for name in libraries}}
+        full_key = _full(stage, key, libraries)
         path = self.root / stage / entry_name(full_key)
         if not (path.is_dir() and self._sound(path, "rebuilding it")):
             self._build(path, stage, full_key, build)
@@ -115,9 +115,12 @@ class Store:
 
     def find(self, stage: str, key: Mapping[str, object], *, libraries: tuple[str, ...] = ()) -> Path | None:
         """The directory of an entry; None if it is missing or damaged."""
-        full_key = {"stage": stage, **key, "libraries": {name: version(name) for name in libraries}}
-        path = self.root / stage / entry_name(full_key)
+        path = self.place(stage, key, libraries=libraries)
         return path if path.is_dir() and self._damage(path) is None else None
+
+    def place(self, stage: str, key: Mapping[str, object], *, libraries: tuple[str, ...] = ()) -> Path:
+        """Where an entry is or would be."""
+        return self.root / stage / entry_name(_full(stage, key, libraries))
 
     def _build(self, path: Path, stage: str, key: Mapping[str, object], build: Callable[[Path], None]) -> None:
         try:
@@ -244,6 +247,10 @@ class Store:
                         entries, size = entries + 1, size + entry.size
         size += sum(remove_leftovers(folder) for folder in self.root.glob("*/"))
         return entries, size
+
+
+def _full(stage: str, key: Mapping[str, object], libraries: tuple[str, ...]) -> dict[str, object]:
+    return {"stage": stage, **key, "libraries": {name: version(name) for name in libraries}}
 
 
 def _said(error: OSError) -> str:

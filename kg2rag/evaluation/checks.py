@@ -9,8 +9,15 @@ import numpy as np
 from kg2rag.types import QADataset, Query, Ranking, called
 
 
-def check_rankings(rankings: Sequence[Ranking], data: QADataset, *, k: int | None = None, name: str = "") -> None:
-    """Refuse rankings that cannot be judged.
+def check_rankings(
+    rankings: Sequence[Ranking],
+    data: QADataset,
+    *,
+    queries: Sequence[Query] | None = None,
+    k: int | None = None,
+    name: str = "",
+) -> None:
+    """Refuse rankings that cannot be judged; of some `queries`, or of all questions.
 
     Raises
     ------
@@ -24,7 +31,7 @@ def check_rankings(rankings: Sequence[Ranking], data: QADataset, *, k: int | Non
             raise TypeError(
                 f"{run} contains {called(ranking)} where a Ranking is needed; see kg2rag.types.rankings.rank."
             )
-    wanted = [question.id for question in data.questions]
+    wanted = [one.id for one in (data.questions if queries is None else queries)]
     given = [ranking.query_id for ranking in rankings]
     if given != wanted:
         lacking = [id_ for id_ in wanted if id_ not in set(given)]

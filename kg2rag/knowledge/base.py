@@ -36,6 +36,7 @@ from kg2rag.types import Corpus, IntArray, Matrix, Passage, Query
 Built = TypeVar("Built")
 KEPT = 20_000  # vectors of queries, and as many of texts made for them, in memory: 30 MB at 384 numbers each
 ENCODINGS = ("encodings",)  # how often vectors were asked for
+BUILDS = ("builds",)  # how often something that is kept was built, opened or encoded
 GRAPH_READS = ("graph reads",)  # how often the graph, or a part that was built from it
 FROM_GRAPH = ("from graph",)  # the keys of these parts
 
@@ -135,6 +136,7 @@ class KnowledgeBase:
         source, corpus = self.source, self.corpus
         if isinstance(source, KnowledgeGraph):
             return source
+        self._count(BUILDS)
         key = {"corpus": corpus.fingerprint, "source": source.fingerprint, "rules": mapped.VERSION}
         path = self.store.entry(
             "graph", key, lambda folder: mapped.write(KnowledgeGraph.build(source.extract(corpus), corpus), folder)
@@ -192,6 +194,7 @@ class KnowledgeBase:
         """Which titles and names the passages mention; from the corpus alone, whatever the graph."""
         if self.mention_table is not None:
             return self.mention_table
+        self._count(BUILDS)
         key = {"corpus": self.corpus.fingerprint, "rules": VERSION, "format": FORMAT}
         return MentionTable.load(self.store.entry("mentions", key, self._find_mentions))
 
@@ -212,6 +215,7 @@ class KnowledgeBase:
     @cached_property
     def trigram(self) -> TrigramIndex:
         """The passages' names and words, found by similar spellings."""
+        self._count(BUILDS)
         key = {"corpus": self.corpus.fingerprint, "rules": trigram.VERSION}
         contents = self.corpus.streamed_contents
         return TrigramIndex(self.store.entry("trigram", key, lambda folder: TrigramIndex.write(folder, contents)))
@@ -244,6 +248,7 @@ class KnowledgeBase:
         derived: set[Hashable] = self._memory.setdefault(FROM_GRAPH, set())
         if key not in self._memory:
             before = self.graph_reads
+            self._count(BUILDS)
             self._memory[key] = build()
             if from_graph:
                 self._count(GRAPH_READS)
@@ -289,6 +294,12 @@ class KnowledgeBase:
         return count
 
     @property
+    def builds(self) -> int:
+        """How often anything but a question was encoded, or a part was built or opened."""
+        count: int = self._memory.get(BUILDS, 0)
+        return count
+
+    @property
     def graph_reads(self) -> int:
         """How often the graph, or a part that was built from it, was asked for."""
         count: int = self._memory.get(GRAPH_READS, 0)
@@ -300,11 +311,14 @@ class KnowledgeBase:
     def encode(self, texts: Sequence[str], role: Role = "passage") -> Matrix:
         """(n_texts, dim) unit vectors, from the store where it has them."""
         self._count(ENCODINGS)
+        if role == "passage":
+            self._count(BUILDS)
         return self.embedder.encode(texts, self.store, role)
 
     def _encoded(self, texts: Sequence[str], key: Mapping[str, object]) -> Matrix:
         """Vectors of texts that depend on `key` alone; of many, mapped."""
         self._count(ENCODINGS)
+        self._count(BUILDS)
         return encoded(self.embedder, texts, self.store, key)
 
     def encode_queries(self, queries: Sequence[Query]) -> Matrix:

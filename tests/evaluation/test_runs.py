@@ -1,0 +1,218 @@
+"""The run cache: what is there is read, what is not is run, and what a system depends on makes another run."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from kg2rag import BM25, Dense, KnowledgeBase
+from kg2rag.evaluation import runs
+from kg2rag.evaluation.runs import NoKeyError, identity, run
+from kg2rag.knowledge import KnowledgeGraph
+from kg2rag.retrievers.contract import Retriever
+from kg2rag.types import QADataset, Query, Question, Ranking, Triple, rank
+
+CALLS: list[str] = []
+
+
+@dataclass(frozen=True)
+class Counted(Retriever):
+    """Scores by a number and the row; every query that it is asked is noted in `CALLS`."""
+
+    kb: KnowledgeBase
+    factor: float = 1.0
+
+    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
+        CALLS.extend(query.id for query in queries)
+        rows = np.arange(len(self.kb.corpus))
+        path = {3: (Triple("a", "knows", "b", "p3", strength=2.0, description="of old"),)}
+        notes: dict[str, object] = {"weights": {"graph": 0.25}, "linked": ["a", "b"]}
+        return [
+            rank(
+                query.id,
+                rows,
+                self.factor * rows[::-1] / 7,
+                self.kb.corpus.ids,
+                k,
+                stages=("x", "y"),
+                stage_codes=rows % 2,
+                score_parts={"cosine": np.where(rows % 3, rows, np.nan)},
+                paths=path,
+                metadata=notes,
+            )
+            for query in queries
+        ]
+
+
+@pytest.fixture(autouse=True)
+def _no_calls():
+    CALLS.clear()
+
+
+@pytest.fixture
+def little(kb_of) -> KnowledgeBase:
+    return kb_of(*((f"Title {i}", f"Text {i}.") for i in range(9)), facts=(Triple("Title 1", "is", "Title 2", "p1"),))
+
+
+def questions(kb: KnowledgeBase, n: int = 250) -> QADataset:
+    return QADataset("little", kb.corpus, tuple(Question(f"q{i}", f"Text {i}?", {"p1": 1}) for i in range(n)))
+
+
+def test_a_run_is_made_once_and_read_afterwards_as_it_was_made(little):
+    data, system = questions(little, 3), Counted(little)
+    first, made = run(system, data, 5), len(CALLS)
+    again = run(system, data, 5)
+    assert len(CALLS) == made > 0
+    for one, other, direct in zip(first.rankings, again.rankings, system.retrieve_batch(data.queries, 5), strict=True):
+        for found in (one, other):
+            assert (found.query_id, found.passage_ids) == (direct.query_id, direct.passage_ids)
+            assert found.scores.tobytes() == direct.scores.tobytes()
+            assert [dataclasses.replace(hit, corpus=None) for hit in found] == [
+                dataclasses.replace(hit, corpus=None) for hit in direct
+            ]
+            assert dict(found.metadata) == dict(direct.metadata)
+    assert (first.ms_per_query, first.build_seconds, first.about) == (
+        again.ms_per_query,
+        again.build_seconds,
+        again.about,
+    )
+
+
+def test_a_run_that_was_killed_goes_on_where_it_was(little, monkeypatch):
+    data, original = questions(little), Counted.retrieve_batch
+
+    def killed(self, queries, k):
+        if any(query.id == "q210" for query in queries):
+            raise KeyboardInterrupt
+        return original(self, queries, k)
+
+    monkeypatch.setattr(Counted, "retrieve_batch", killed)
+    with pytest.raises(KeyboardInterrupt):
+        run(Counted(little), data, 5)
+    monkeypatch.undo()
+    CALLS.clear()
+    assert len(run(Counted(little), data, 5).rankings) == 250
+    assert set(CALLS) == {f"q{i}" for i in range(200, 250)}
+
+
+def test_more_questions_run_only_those_that_are_new(little):
+    run(Counted(little), questions(little, 200), 5)
+    CALLS.clear()
+    run(Counted(little), questions(little, 250), 5)
+    assert set(CALLS) == {f"q{i}" for i in range(200, 250)}
+
+
+def test_gold_and_batches_make_no_other_run_and_all_else_does(little):
+    data = questions(little, 3)
+    run(Counted(little), data, 5)
+    asked = tuple(replace(question, gold={"p2": 1}) for question in data.questions)
+    CALLS.clear()
+    run(Counted(little), replace(data, questions=asked), 5, batch_size=1)
+    assert CALLS == []
+    other = tuple(replace(question, text="Another?") for question in data.questions)
+    graph = KnowledgeBase.build(
+        little.corpus, KnowledgeGraph.build(_nothing(), little.corpus), embedder=little.embedder
+    )
+    changes = [
+        (Counted(little, 2.0), data, 5),
+        (Counted(little), data, 6),
+        (Counted(little), replace(data, questions=other), 5),
+        (Counted(replace(graph, store=little.store)), data, 5),
+    ]
+    for system, on, k in changes:
+        CALLS.clear()
+        run(system, on, k)
+        assert set(CALLS) == {"q0", "q1", "q2"}
+
+
+def _nothing():
+    from kg2rag.extraction import Extraction
+
+    return Extraction()
+
+
+def test_fresh_runs_it_again(little):
+    data = questions(little, 3)
+    run(Counted(little), data, 5)
+    CALLS.clear()
+    run(Counted(little), data, 5, fresh=True)
+    assert set(CALLS) == {"q0", "q1", "q2"}
+
+
+def test_another_code_makes_another_run(little, monkeypatch):
+    data = questions(little, 3)
+    run(Counted(little), data, 5)
+    CALLS.clear()
+    monkeypatch.setattr(runs, "code_version", lambda: "another")
+    run(Counted(little), data, 5)
+    assert CALLS
+
+
+def test_files_count_by_their_content(tmp_path):
+    file = tmp_path / "links.tsv"
+    file.write_text("a")
+    first = identity(f"ngram+gold({file})"), identity(file)
+    file.write_text("b")
+    assert identity(f"ngram+gold({file})") != first[0]
+    assert identity(file) != first[1]
+
+
+def test_what_does_not_say_what_it_computes_is_run_each_time_and_says_why(little, fixed):
+    @dataclass(frozen=True)
+    class Closed(Counted):
+        by: object = None
+
+    data = questions(little, 3)
+    for _ in range(2):
+        CALLS.clear()
+        assert "does not say what it computes" in run(Closed(little, by=lambda row: row), data, 5).not_kept
+        assert CALLS
+    assert "no knowledge base" in run(fixed(q0="p0"), data, 5).not_kept
+    with pytest.raises(NoKeyError):
+        identity(object())
+
+
+def test_every_system_of_the_catalogue_has_an_identity(kb):
+    from kg2rag.retrievers import systems
+
+    for name in systems.names():
+        if name not in ("dynamic_hybrid_llm",):
+            identity(systems.build(name, kb))
+
+
+def test_nothing_but_questions_is_encoded_while_the_clock_runs(kb_of):
+    # Names of entities are encoded where a question first needs them: here the second of two batches.
+    pages = [(f"Title {i}", f"Title {i} and Title {i + 1} are here.") for i in range(9)]
+    kb = kb_of(*pages, facts=tuple(Triple(f"Title {i}", "is", f"Title {i + 1}", f"p{i}") for i in range(8)))
+
+    @dataclass(frozen=True)
+    class Late(Retriever):
+        kb: KnowledgeBase
+        always: bool = False
+
+        def retrieve_batch(self, queries, k):
+            for query in queries:
+                if query.id == "q150":
+                    _ = self.kb.entities.vectors if not self.always else self.kb.encode(["a passage"])
+            return Dense(self.kb).retrieve_batch(queries, k)
+
+    data = questions(kb, 200)
+    once = run(Late(kb), data, 5)
+    assert once.ms_per_query >= 0
+    assert once.build_seconds > 0
+    assert math.isnan(run(Late(kb, always=True), data, 5).ms_per_query)
+
+
+def test_an_encoder_with_other_vectors_makes_another_run(little, monkeypatch):
+    data = questions(little, 3)
+    run(Dense(little), data, 5)
+    before = run(BM25(little), data, 5)
+    monkeypatch.setattr(type(little.embedder), "fingerprint", lambda *_: "other words")
+    again = run(Dense(little), data, 5)
+    assert again.about["knowledge"][0]["encoder"]["fingerprint"] == "other words"
+    assert run(BM25(little), data, 5).about == before.about  # it asked for no vectors
