@@ -20,7 +20,7 @@ IN_EVERY_WORLD: Mapping[str, Promise] = {
     "at most k hits": rankings.at_most_k,
     "known passages": rankings.known_passages,
     "finite scores": rankings.finite_scores,
-    "canonical order": rankings.canonical_order,
+    "canonical order": rankings.in_canonical_order,
     "candidates": rankings.candidates,
     "a batch equals its queries": behaviour.batches,
     "a smaller k is a prefix": behaviour.prefixes,

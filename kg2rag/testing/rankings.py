@@ -9,7 +9,7 @@ import numpy as np
 from kg2rag.testing.trial import Trial, named
 from kg2rag.testing.working_out import worked_out
 from kg2rag.testing.worlds import is_ordinary
-from kg2rag.types import FORMULA, Query, Ranking, for_stage
+from kg2rag.types import FORMULA, Query, Ranking, canonical_order, for_stage
 
 Promise = Callable[[Trial], Iterator[str]]
 
@@ -80,9 +80,9 @@ def finite_scores(_: Trial, __: Query, ranking: Ranking) -> Iterator[str]:
 
 
 @of_each
-def canonical_order(_: Trial, __: Query, ranking: Ranking) -> Iterator[str]:
-    """Hits are ordered by falling score, equal scores by corpus position."""
-    order = np.lexsort((ranking.rows, -ranking.scores))
+def in_canonical_order(_: Trial, __: Query, ranking: Ranking) -> Iterator[str]:
+    """Hits are ordered by falling score, those that tie by corpus position."""
+    order = canonical_order(ranking.rows, ranking.scores)
     for at in np.flatnonzero(order != np.arange(len(ranking))).tolist():
         before, belongs = ranking.hit(at + 1), ranking.hit(int(order[at]) + 1)
         yield (

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.types import Query, Ranking
+
+TIE = 1e-5
+"""Of scores, or of a share of those above 1."""
 
 
 @dataclass(frozen=True)
@@ -51,17 +54,32 @@ def _hit_facts(ranking: Ranking) -> list[list[object]]:
 
 
 def difference(one: Ranking, other: Ranking, *, metadata: bool = True) -> str:
-    """What the first difference of two rankings is, in words; empty where there is none.
+    """What the first difference of two rankings is, in words; empty where they are equal but for ties.
 
+    Scores within `TIE` of each other tie: the last bits of a product depend on the batch that it was computed in.
     Without `metadata` the hits alone are compared: metadata may speak of the hits returned.
     """
-    for at, (first, second) in enumerate(zip(_hit_facts(one), _hit_facts(other), strict=False), start=1):
-        if first[:2] != second[:2]:
-            pair = (one.hit(at), other.hit(at))
-            return f"hit {at} is {' and '.join(f'{hit.passage_id} ({hit.score!r})' for hit in pair)}"
-        for what, a, b in zip(("stage", "path", "score's parts"), first[2:], second[2:], strict=True):
-            if a != b:
-                return f"the {what} of hit {at} differs"
     if len(one) != len(other):
         return f"there are {len(one)} and {len(other)} hits"
+    theirs = {hit.passage_id: hit for hit in other}
+    for at, (hit, opposite) in enumerate(zip(one, other, strict=True), start=1):
+        again = theirs.get(hit.passage_id, opposite)  # another passage may tie with the last that fits in
+        if not (_tied(hit.score, opposite.score) and _tied(hit.score, again.score)):
+            return f"hit {at} is {hit.passage_id} ({hit.score!r}) and {opposite.passage_id} ({opposite.score!r})"
+        if again.passage_id == hit.passage_id:
+            for what in ("stage", "path"):
+                if getattr(hit, what) != getattr(again, what):
+                    return f"the {what} of hit {at} differs"
+            if not _alike(hit.score_parts, again.score_parts):
+                return f"the score's parts of hit {at} differ"
+        elif not _tied(hit.score, float(other.scores[-1])):
+            return f"hit {at}, {hit.passage_id}, is only in one of them"
     return "the metadata differ" if metadata and facts(one)["metadata"] != facts(other)["metadata"] else ""
+
+
+def _tied(one: float, other: float) -> bool:
+    return abs(one - other) <= TIE * max(1.0, abs(one))
+
+
+def _alike(one: Mapping[str, float], other: Mapping[str, float]) -> bool:
+    return one.keys() == other.keys() and all(_tied(value, other[name]) for name, value in one.items())

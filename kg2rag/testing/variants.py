@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Literal, Union, get_args, get_origin
 
 from kg2rag.retrievers.contract import Retriever
-from kg2rag.testing.trial import Trial, difference, named
+from kg2rag.testing.trial import Trial, facts, named
 from kg2rag.testing.worlds import is_ordinary
 from kg2rag.types import Ranking, annotations_of, fits
 
@@ -126,7 +126,7 @@ def _others(parameter: Parameter) -> Sequence[object]:
 
 
 def _differ(some: Sequence[Ranking], others: Sequence[Ranking]) -> bool:
-    return any(difference(one, other) for one, other in zip(some, others, strict=True))
+    return any(facts(one) != facts(other) for one, other in zip(some, others, strict=True))
 
 
 def is_deep(parameter: Parameter, trial: Trial) -> Iterator[str]:

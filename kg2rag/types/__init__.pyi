@@ -47,6 +47,7 @@ from .questions import Question as Question
 from .questions import require_dataset as require_dataset
 from .rankings import Ranking as Ranking
 from .rankings import best as best
+from .rankings import canonical_order as canonical_order
 from .rankings import rank as rank
 from .rankings import rescored as rescored
 from .rankings import widened as widened

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """One query's hits, best first, each passage once; ordered by (-score, corpus position).
+    """One query's hits, best first, each passage once; ordered by (-score to a millionth, corpus position).
 
     The hits are columns of arrays; `Hit` objects are made when they are accessed. Build one with `rank`.
 
     Attributes
     ----------
     rows : (n_hits,) corpus rows.
-    scores : (n_hits,) non-increasing.
+    scores : (n_hits,) non-increasing to a millionth; see `canonical_order`.
     ids : the passage ids of the corpus, by row; shared, never copied.
     stages : names of components; `stage_codes`, (n_hits,), indexes them.
     score_parts : named columns, (n_hits,) each; NaN where a hit has no such part.
@@ -127,8 +127,19 @@ class Ranking:
         )
 
 
+DIGITS = 20
+"""Binary digits of a score that order hits, about a millionth of it: the last bits may differ from batch to batch."""
+
+
+def canonical_order(rows: NDArray[np.integer], scores: NDArray[np.floating]) -> IntArray:
+    """The order of scored rows: by falling score, rounded to `DIGITS`, then by corpus position."""
+    mantissas, exponents = np.frexp(np.asarray(scores, dtype=np.float64))
+    order: IntArray = np.lexsort((rows, -np.ldexp(np.rint(np.ldexp(mantissas, DIGITS)), exponents)))
+    return order
+
+
 def best(scores: NDArray[np.floating], k: int) -> IntArray:
-    """The rows of the `k` best scores and of every score equal to the k-th, unordered: the input of `rank`.
+    """The rows of the `k` best scores and of every score that ties with the k-th, unordered: the input of `rank`.
 
     Linear in `len(scores)`, unlike a full sort. ValueError if `k` is below 1.
     """
@@ -136,7 +147,7 @@ def best(scores: NDArray[np.floating], k: int) -> IntArray:
     if k >= len(scores):
         return np.arange(len(scores), dtype=np.int64)
     threshold = np.partition(scores, len(scores) - k)[len(scores) - k]
-    return np.flatnonzero(scores >= threshold)
+    return np.flatnonzero(scores >= threshold - abs(threshold) * 2.0 ** (1 - DIGITS))
 
 
 def rank(
@@ -152,7 +163,7 @@ def rank(
     paths: Paths | None = None,
     metadata: Mapping[str, object] | None = None,
 ) -> Ranking:
-    """Order scored rows canonically, by (-score, corpus position), and keep the first `k`.
+    """Order scored rows canonically, see `canonical_order`, and keep the first `k`.
 
     `rows`, each once, `scores`, `stage_codes` and each of `score_parts` are (n,). ValueError if `k` is below 1, rows
     and scores differ in number, a score is not finite, or a row is given twice or is outside the corpus.
@@ -161,7 +172,7 @@ def rank(
     found: IntArray = np.asarray(rows, dtype=np.int64)
     values: FloatArray = np.asarray(scores, dtype=np.float64)
     _check(query_id, found, values, ids)
-    order = np.lexsort((found, -values))[:k]
+    order = canonical_order(found, values)[:k]
     return Ranking(
         query_id=query_id,
         rows=found[order],

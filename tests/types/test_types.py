@@ -229,3 +229,9 @@ def test_a_table_without_a_column_is_refused_by_its_name() -> None:
     table = Corpus.from_passages([PASSAGE]).table.drop_columns("doc_id")
     with pytest.raises(ValueError, match=r"no column 'doc_id'\. A corpus needs: id, title, text, doc_id"):
         Corpus(table)
+
+
+def test_scores_that_differ_by_less_than_a_millionth_tie_and_are_ordered_by_corpus_position() -> None:
+    scores = np.array([0.5, 0.50000004, 0.49999, 0.5 - 4e-8, -2.0])
+    assert rank("q", np.arange(5), scores, list("abcde"), 5).rows.tolist() == [0, 1, 3, 2, 4]
+    assert rank("q", np.arange(5), 1e-9 * scores, list("abcde"), 5).rows.tolist() == [0, 1, 3, 2, 4]
