@@ -3,9 +3,8 @@
     python eval/bench/startup.py compare musique --path FOLDER --out /tmp/comparison
 
 Run the command once before, so that everything is in the store. Seconds are those of the processor, all threads
-together, so that a busy machine changes little; those of the second process, with intervals and tests, are not among
-them. Each belongs to the innermost import or stage that it was spent in, and an import to its package, not to what
-asked for it.
+together, so that a busy machine changes little. Each belongs to the innermost import or stage that it was spent in, and
+an import to its package, not to what asked for it.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ STAGES = {
     "kg2rag.evaluation.configuration:run": "run",
     "kg2rag.evaluation.tables:checked_scores": "score",
     "kg2rag.evaluation.tables:token_curve": "recall by tokens",
-    "kg2rag.compute.second_process:_Call.__call__": "wait for intervals and tests",
+    "kg2rag.evaluation.score_table:score_table": "intervals and tests",
     "kg2rag.report.page:_figures": "draw figures",
     "kg2rag.evaluation.comparison:Comparison.to_html": "write the page",
     "kg2rag.evaluation.storage:save": "save tables and runs",

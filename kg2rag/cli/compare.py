@@ -28,9 +28,6 @@ from kg2rag.cli.options import (
 if TYPE_CHECKING:
     from kg2rag.compute import TokenCounter
 
-STATISTICS = ("scipy.stats", "statsmodels.stats.power", "statsmodels.stats.proportion", "kg2rag.evaluation.score_table")
-FIGURES = ("matplotlib.figure", "matplotlib.backends.backend_svg")
-
 
 @spread(dataset="bundled")
 def compare(
@@ -84,7 +81,6 @@ def compare(
 
     On several sets, the first metric on each and its macro-average; each set's own comparison is in --out/SET.
     """
-    from kg2rag.compute import aside
     from kg2rag.evaluation.metric_names import DEFAULT_METRICS
     from kg2rag.text.shown import console as console_of
 
@@ -105,11 +101,10 @@ def compare(
         on = replace(on, systems=add)
     if further and (runs or pairs is not None or margin is not None):
         raise ValueError("--runs, --pairs and --margin are of one set. Leave them out, or name one set.")
-    with aside(there=STATISTICS, here=FIGURES):
-        if further:
-            on_several(sets, on, by, asked, folder, limit)
-        else:
-            on_one(data, on, by, asked, folder, limit, runs=runs or [], pairs=pairs, margin=margin)
+    if further:
+        on_several(sets, on, by, asked, folder, limit)
+    else:
+        on_one(data, on, by, asked, folder, limit, runs=runs or [], pairs=pairs, margin=margin)
     console_of().print(f"Report: {folder / 'report.html'}", highlight=False, soft_wrap=True)
     if show and not webbrowser.open((folder / "report.html").resolve().as_uri()):
         typer.echo("No browser can be opened here.", err=True)

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg2rag.compute.hardware import threads
-from kg2rag.compute.pieces import has_workers, run_pieces
+from kg2rag.compute.parallel import has_workers, map_pieces
 from kg2rag.compute.progress import bar as progress_bar
 from kg2rag.compute.store import Store, verified
 from kg2rag.types import Matrix
@@ -119,9 +119,11 @@ class VectorCache:
         shards = ([(texts[i], lengths[i]) for i in part] for part in parts)
         with progress_bar(len(texts), "encoding", "text") as bar:
             if self.sent and has_workers() and len(texts) >= WORTH_SENDING:
-                for number, vectors in run_pieces(partial(_forwarded, self.forward, self.batches), shards, _described):
+                for part, vectors in zip(
+                    parts, map_pieces(partial(_forwarded, self.forward, self.batches), shards), strict=True
+                ):
                     bar.update(len(vectors))
-                    yield self._stored([texts[i] for i in parts[number]], [vectors])
+                    yield self._stored([texts[i] for i in part], [vectors])
                 return
             for shard in shards:
                 batches = _side_by_side(self.forward, shard, self.batches)
@@ -167,10 +169,6 @@ def _ticking(bar: tqdm[None], batches: Iterable[Matrix]) -> Iterator[Matrix]:
     for batch in batches:
         bar.update(len(batch))
         yield batch
-
-
-def _described(shard: Shard) -> str:
-    return f"{len(shard)} texts to encode, the first {shard[0][0][:60]!r}"
 
 
 class _Shards:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import pandas as pd
 
 from kg2rag import report
-from kg2rag.compute import call_aside
 from kg2rag.compute.progress import bar as progress_bar
 from kg2rag.evaluation import annotated, diagnosis, storage, tracking
 from kg2rag.evaluation.attaching import require_same
@@ -133,7 +132,6 @@ class Comparison(report.Tabular):
 
     def to_html(self) -> str:
         """The whole report as one self-contained page."""
-        pairs = self._pairs() if 1 < len(self.systems) <= PAIRS_IN_REPORT else None  # beside the following
         groups: dict[str, pd.DataFrame] = {
             name: self.compare_by(name) for name in GROUPS if says_anything(self.per_query, name)
         }
@@ -144,7 +142,7 @@ class Comparison(report.Tabular):
             token_curve=self.token_curve,
             groups=groups,
             differences=differences,
-            pairs=pairs() if pairs else None,
+            pairs=self.pairs() if 1 < len(self.systems) <= PAIRS_IN_REPORT else None,
             placebos=self.against_placebo() if self._has_placebos else None,
             said=said,
         )
@@ -172,11 +170,8 @@ class Comparison(report.Tabular):
 
         Holm's correction runs over all pairs, so p_holm is larger here than in `scores`, which makes fewer tests.
         """
-        return self._pairs(metric)()
-
-    def _pairs(self, metric: str | None = None) -> Callable[[], pd.DataFrame]:
         scores, seed = self._by_system(metric), self.config.get("seed", 0)
-        return call_aside(pair_table, scores, seed, bounds=bounds(self._metric(metric)), groups=self._clusters())
+        return pair_table(scores, seed, bounds=bounds(self._metric(metric)), groups=self._clusters())
 
     def non_inferiority(self, margin: float, metric: str | None = None) -> pd.DataFrame:
         """Whether each system is worse than the baseline by less than a margin; see `pairs.non_inferiority`.

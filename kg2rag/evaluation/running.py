@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
-from kg2rag.compute import has_workers, in_order, run_pieces
+from kg2rag.compute import has_workers, map_pieces
 from kg2rag.compute.progress import bar as progress_bar
 from kg2rag.evaluation.checks import check_candidates, check_rankings
 from kg2rag.types import FloatArray, IntArray, QADataset, Query, Ranking, called
@@ -160,11 +160,7 @@ def run_further(
     if not has_workers():
         return [run(name, system, data, k, batch_size, progress=progress) for system in systems]
     apart = partial(_run_apart, name, data=data, k=k, batch_size=batch_size)
-    found: list[tuple[list[tuple[IntArray, FloatArray]], float]] = []
-    with progress_bar(len(systems), f"{name}, further seeds", "run", shown=progress) as bar:
-        for one in in_order(run_pieces(apart, systems, repr)):
-            found.append(one)
-            bar.update()
+    found = list(map_pieces(apart, systems, f"{name}, further seeds" if progress else "", len(systems)))
     queries, ids = data.queries, data.corpus.ids
     return [
         ([Ranking(query.id, *hits, ids) for query, hits in zip(queries, rankings, strict=True)], ms)

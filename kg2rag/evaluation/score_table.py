@@ -13,7 +13,7 @@ from typing import Literal, get_args
 import numpy as np
 import pandas as pd
 
-from kg2rag.compute import in_order, run_pieces
+from kg2rag.compute import map_pieces
 from kg2rag.evaluation.intervals import interval_of_mean
 from kg2rag.evaluation.metric_names import bounds
 from kg2rag.evaluation.pairs import corrected, p_of_best, randomised_pairs, t_test
@@ -129,7 +129,7 @@ def _intervals(
     """In the order (system, metric)."""
     table = np.stack(list(values.values()), axis=1)  # (n_queries, n_systems, n_metrics)
     pieces = [(table[:, :, at], bounds(name)) for at, name in enumerate(metrics)]
-    found = list(in_order(run_pieces(partial(_interval, groups=groups, seed=seed), pieces)))
+    found = list(map_pieces(partial(_interval, groups=groups, seed=seed), pieces))
     low, high = np.stack(found, axis=-1)
     return low.ravel(), high.ravel()
 

@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kg2rag.compute import in_order, run_pieces
+from kg2rag.compute import map_pieces
 from kg2rag.evaluation.per_question import EQUAL, by_group, columns
 from kg2rag.types import FloatArray, IntArray
 
@@ -118,7 +118,7 @@ def paired_tests(
     step = max(1, _NULL // _CHUNK)
     blocks = [slice(at, at + step) for at in range(0, len(first), step)]
     pieces = [(first[block], second[block]) for block in blocks]
-    found = in_order(run_pieces(partial(_tested, table, resamples=resamples, seed=seed), pieces))
+    found = map_pieces(partial(_tested, table, resamples=resamples, seed=seed), pieces)
     return np.concatenate(list(found))
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from kg2rag.compute import call_aside
 from kg2rag.compute.progress import bar as progress_bar
 from kg2rag.evaluation.budgets import PassageTokens, returned_sizes
 from kg2rag.evaluation.curves import depth_curve, depths_below, token_curve
@@ -73,14 +72,12 @@ def tables(
         per_query = own if earlier is None else pd.concat([earlier, own], ignore_index=True)
         per_seed = _per_seed({name: scored[name] for name in new}, by.names)
         judged = per_query[["system", "cluster", *by.names]]
-        scores = call_aside(
-            score_table, judged, by.names, by.baseline, by.seed, per_seed, family=by.family, clustered=by.clustered
-        )
+        scores = score_table(judged, by.names, by.baseline, by.seed, per_seed, family=by.family, clustered=by.clustered)
         by_tokens = token_curve(together, data, by.tokens, by.k, by.unit)
         bar.update()
         sizes = returned_sizes(together, by.tokens, read)
         bar.update()
-        made = Tables(per_query, per_seed, scores(), depth_curve(frames, by.k), by_tokens, sizes)
+        made = Tables(per_query, per_seed, scores, depth_curve(frames, by.k), by_tokens, sizes)
         bar.update()
     return made
 

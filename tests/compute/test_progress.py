@@ -1,10 +1,9 @@
-"""Bars where one can be drawn, lines where not, nothing about what is done at once."""
+"""A bar is drawn in a terminal and a notebook; a pipe gets it now and then."""
 
 from __future__ import annotations
 
 import io
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -28,11 +27,9 @@ def said(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, steps: int = 3, *
     return stream.getvalue()
 
 
-def test_a_pipe_gets_a_line_for_each_step_that_took_long(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pipe_gets_what_took_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "EVERY", 0.0)
-    lines = said(monkeypatch, io.StringIO()).splitlines()
-    assert [line.split(",")[0] for line in dict.fromkeys(lines)] == [f"dense: {n} of 3" for n in range(4)]
-    assert all(re.fullmatch(r"dense: \d of 3, \d\d:\d\d gone, [\d:?]+ left", line) for line in lines)
+    assert "3/3" in said(monkeypatch, io.StringIO())
 
 
 def test_a_pipe_hears_nothing_of_what_is_done_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,8 +75,7 @@ class Sweep(SweepDefinition):
         ------
         FileExistsError : the folder holds results, and `resume` is not set.
         ValueError : an error in the sweep or in jobs and backend, or results of another sweep in the folder.
-        ConnectionError : nobody answers at `cluster`.
-        WorkerDiedError : a batch of configurations ended its worker every time.
+        OSError : nobody answers at `cluster`.
         """
         with workers(jobs, backend, cluster) as jobs:
             return self._run(Path(out), jobs, backend, resume=resume, progress=progress)

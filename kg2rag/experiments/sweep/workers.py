@@ -6,7 +6,7 @@ import gc
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from kg2rag.compute import run_pieces
+from kg2rag.compute import map_pieces
 from kg2rag.experiments.sweep.configuration import Bench, Configuration
 from kg2rag.experiments.sweep.workbench import Outcome, opened, run
 
@@ -20,8 +20,7 @@ def outcomes(batches: Sequence[Batch], k: int, *, here: bool) -> Iterator[list[O
             for task in tasks:
                 yield run(bench, [task], k)
         return
-    for _, found in run_pieces(partial(run_apart, k=k), batches, _described):
-        yield found
+    yield from map_pieces(partial(run_apart, k=k), batches)
 
 
 def run_apart(batch: Batch, k: int) -> list[Outcome]:
@@ -34,7 +33,3 @@ def run_apart(batch: Batch, k: int) -> list[Outcome]:
         # took a third of the time of a configuration that makes many small objects.
         gc.freeze()
     return outcomes
-
-
-def _described(batch: Batch) -> str:
-    return "configurations " + ", ".join(f"{task.about} ({task.id})" for task in batch[1])

@@ -20,10 +20,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kg2rag.compute import Store, in_order, run_pieces
-from kg2rag.compute.progress import bar as progress_bar
+from kg2rag.compute import Store, map_pieces
 from kg2rag.extraction.mentions.reading import ShardMentions, mentions_in, stored_mentions
-from kg2rag.extraction.mentions.shards import SIZE, Shard, shard_starts, shards_of
+from kg2rag.extraction.mentions.shards import SIZE, shard_starts, shards_of
 from kg2rag.extraction.mentions.table import VERSION, MentionTable
 from kg2rag.extraction.mentions.titles import Titles, write_trie
 from kg2rag.text.words import normalise_all
@@ -46,17 +45,8 @@ def find_mentions(corpus: Corpus, store: Store | None = None, *, size: int = SIZ
     key = {"corpus": corpus.fingerprint, "rules": VERSION}
     folder = store.entry("mention-titles", key, lambda folder: write_trie(titles.trie, folder))
     find = partial(stored_mentions, store=store, key=key, titles=folder)
-    found = in_order(run_pieces(find, shards_of(corpus, size), _describe))
-    shards = []
-    with progress_bar(n_shards, "finding mentions", "shard") as bar:
-        for shard in found:
-            shards.append(shard)
-            bar.update()
+    shards = list(map_pieces(find, shards_of(corpus, size), "finding mentions", n_shards))
     return joined_table(titles, shards)
-
-
-def _describe(shard: Shard) -> str:
-    return f"the search for mentions in {len(shard.texts)} passages from row {shard.first} on"
 
 
 def joined_table(titles: Titles, shards: Sequence[ShardMentions]) -> MentionTable:

@@ -1,0 +1,163 @@
+"""Many independent pieces of work -> their results, in this process or by the workers of joblib.
+
+`workers` says by whom, for everything in its block, wherever below it the work is: finding mentions, configurations of
+a sweep, shuffled graphs, resamples. `map_pieces` is how these offer their work. No result depends on the workers, so
+they are part of no configuration and of no key in the store. Work that was interrupted goes on where it was, because
+what a piece computes is an entry of the store.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from importlib.util import find_spec
+from typing import Any, TypeVar
+
+from kg2rag.compute.hardware import threads
+from kg2rag.compute.progress import bar
+
+Piece = TypeVar("Piece")
+Result = TypeVar("Result")
+
+BACKENDS = {"dask": "distributed", "loky": "joblib", "ray": "ray"}
+"""Name -> the module it needs."""
+_LIMITS = ("KG2RAG_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+_BACKEND: ContextVar[str | None] = ContextVar("backend", default=None)
+
+
+@contextmanager
+def workers(jobs: int = 0, backend: str = "loky", cluster: str | None = None) -> Iterator[int]:
+    """Run the pieces of everything in this block by other processes; gives the number that run at a time.
+
+    Parameters
+    ----------
+    jobs : processes, or pieces at a time on a cluster; 0 for one a processor, or all that the cluster has. 1 with
+        loky: everything in this process.
+    backend : "loky" (processes on this machine), "dask" or "ray": a local one is started, and ended on leaving, where
+        `cluster` names none.
+    cluster : address of one that is running, such as "tcp://10.0.0.1:8786" (Dask), or "10.0.0.1:6379" or "auto" (Ray).
+        Its workers need this version of kg2rag, and the same files under the same paths where pieces read any.
+
+    Raises
+    ------
+    ValueError : a backend that is unknown, not installed, or has no clusters; a negative number of jobs.
+    OSError : nobody answers at `cluster`.
+    """
+    if backend not in BACKENDS:
+        raise ValueError(f"Unknown backend {backend!r}. Known: {', '.join(BACKENDS)}.")
+    if find_spec(BACKENDS[backend]) is None:
+        raise ValueError(f"Backend {backend!r} needs {BACKENDS[backend]!r}: pip install kg2rag[scale].")
+    if cluster is not None and backend == "loky":
+        raise ValueError(f"Backend 'loky' runs on this machine alone, not on cluster {cluster!r}: give dask or ray.")
+    if jobs < 0:
+        raise ValueError(f"jobs must be at least 0 (all processors), not {jobs}.")
+    alone = backend == "loky" and (jobs or threads()) == 1
+    with ExitStack() as stack:
+        slots = 1 if alone else _joblib(stack, jobs, backend, cluster)
+        token = _BACKEND.set(None if alone else backend)
+        stack.callback(_BACKEND.reset, token)
+        yield slots
+
+
+def has_workers() -> bool:
+    """Whether pieces are run by other processes here."""
+    return _BACKEND.get() is not None
+
+
+def map_pieces(
+    function: Callable[[Piece], Result], pieces: Iterable[Piece], progress: str = "", total: int | None = None
+) -> Iterator[Result]:
+    """The results of a function in the order of the pieces, each as soon as it and those before it have come.
+
+    Parameters
+    ----------
+    function : of a piece, and of nothing that changes. It is sent along with each piece, as are its arguments where it
+        is a `functools.partial`: what is large is read from files there.
+    progress, total : what a progress bar says, and of how many pieces; "" for none.
+
+    Raises
+    ------
+    BrokenProcessPool : a worker of loky died (killed, out of memory). The other engines have errors of their own.
+    """
+    found: Iterator[Result]
+    if not has_workers():
+        found = map(function, pieces)
+    else:
+        import joblib
+
+        as_they_come = _BACKEND.get() != "ray"  # whose back end gives all results at the end
+        run = joblib.Parallel(return_as="generator" if as_they_come else "list")
+        found = run(joblib.delayed(function)(piece) for piece in pieces)
+    with bar(total, progress, "piece", shown=bool(progress)) as shown:
+        for result in found:
+            shown.update()
+            yield result
+
+
+def _joblib(stack: ExitStack, jobs: int, backend: str, cluster: str | None) -> int:
+    """Have joblib use a back end; the pieces at a time."""
+    import joblib
+
+    slots = jobs or threads()
+    if cluster is None:
+        stack.enter_context(_share_of_threads(slots))
+    options: dict[str, Any] = {}
+    if backend == "loky":
+        stack.callback(_end_loky)
+    elif backend == "dask":
+        slots, options["client"] = _dask(stack, jobs, cluster)
+    else:
+        slots = _ray(stack, jobs, cluster)
+    stack.enter_context(joblib.parallel_config(backend, n_jobs=slots, **options))
+    return slots
+
+
+@contextmanager
+def _share_of_threads(jobs: int) -> Iterator[None]:
+    """New processes learn their share of the threads from the environment; this one has read it already."""
+    share = str(max(1, threads() // jobs))
+    before = {name: os.environ.get(name) for name in _LIMITS}
+    os.environ.update(dict.fromkeys(_LIMITS, share))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name)
+            if value is not None:
+                os.environ[name] = value
+
+
+def _end_loky() -> None:
+    from joblib.externals.loky import get_reusable_executor
+
+    get_reusable_executor().shutdown(wait=True, kill_workers=True)
+
+
+def _dask(stack: ExitStack, jobs: int, cluster: str | None) -> tuple[int, Any]:
+    """The pieces at a time, and the client."""
+    from distributed import Client, LocalCluster
+
+    address: Any = cluster
+    if cluster is None:
+        options = {"threads_per_worker": 1, "dashboard_address": None, "memory_limit": None, "silence_logs": 50}
+        address = stack.enter_context(LocalCluster(jobs or threads(), host="127.0.0.1", **options))
+    client = stack.enter_context(Client(address, set_as_default=False))
+    slots = sum(client.ncores().values())
+    return min(jobs or slots, slots), client
+
+
+def _ray(stack: ExitStack, jobs: int, cluster: str | None) -> int:
+    """The pieces at a time."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent anywhere
+    import ray
+    from ray.util.joblib import register_ray
+
+    register_ray()
+    if not ray.is_initialized():
+        local = {"num_cpus": jobs or threads(), "include_dashboard": False} if cluster is None else {}
+        ray.init(address=cluster or "local", log_to_driver=False, configure_logging=False, **local)
+        stack.callback(ray.shutdown)
+    slots = int(ray.cluster_resources()["CPU"])
+    return min(jobs or slots, slots)
