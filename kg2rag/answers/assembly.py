@@ -1,6 +1,6 @@
 """Rankings -> what a reader is given of each: the graph block, then the passages, together within one budget.
 
-The entities of the block are those that the system linked, where its metadata name them; else those that a linker finds
+The entities of the block are those that the system linked, where its notes name them; else those that a linker finds
 in the query. What the block leaves of its share goes to the passages.
 """
 
@@ -19,8 +19,6 @@ TOKENS = 4500
 """The designs' budgets of both parts, 500 and 4000."""
 SHARE = 9
 """The graph block may take one part in so many."""
-LINKED = ("entities", "query_entities")
-"""Keys under which systems' metadata name the entities that the query was linked to, most important first."""
 BETWEEN = "\n\n"
 
 
@@ -67,9 +65,8 @@ def _entities(
     """Of each query the entities' names, as its system linked them, or their codes."""
     named: dict[int, tuple[str | int, ...]] = {}
     for at, ranking in enumerate(rankings):
-        found = [ranking.metadata[key] for key in LINKED if isinstance(ranking.metadata.get(key), tuple)]
-        if found:
-            named[at] = tuple(str(name) for name in found[0])  # type: ignore[attr-defined]
+        if (linked := ranking.notes.linked) is not None:
+            named[at] = tuple(entity.name for entity in linked)
     others = [at for at in range(len(queries)) if at not in named]
     if others and kb.graph.n_entities:
         finder = linker or linking.named(linking.DESIGN, kb)

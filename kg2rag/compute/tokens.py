@@ -66,7 +66,7 @@ def counter_of(embedder: Embedder) -> TokenCounter:
 def cut(rankings: Sequence[Ranking], contents: Sequence[str], counter: TokenCounter, limit: int) -> list[Ranking]:
     """Every ranking cut to `limit` tokens of `contents` (by corpus row): best first, skipping what does not fit.
 
-    The metadata of each add `tokens`, the number used, and `left_out`, the ids of the hits that did not fit.
+    The notes of each say `tokens`, the number used, and `left_out`, the ids of the hits that did not fit.
     """
     rows = list(dict.fromkeys(row for ranking in rankings for row in ranking.rows.tolist()))
     tokens = dict(zip(rows, counter.count([contents[row] for row in rows]), strict=True))
@@ -80,7 +80,7 @@ def _cut(ranking: Ranking, tokens: Sequence[int], limit: int) -> Ranking:
         spent += count if kept[-1] else 0
     keep = np.array(kept, dtype=bool)
     left_out = tuple(ranking.ids[row] for row in ranking.rows[~keep].tolist())
-    return replace(ranking.select(keep), metadata={**ranking.metadata, "tokens": spent, "left_out": left_out})
+    return replace(ranking.select(keep), notes=replace(ranking.notes, tokens=spent, left_out=left_out))
 
 
 @lru_cache(maxsize=4)

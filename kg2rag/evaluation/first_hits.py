@@ -20,8 +20,7 @@ import pyarrow.compute as pc
 from kg2rag.report.question_explanation import QuestionExplanation, excerpt
 from kg2rag.text.parquet import read_parquet, write_parquet
 from kg2rag.text.records import DataError, parse_json
-from kg2rag.types import Explanation, QADataset, Question, Ranking, Triple
-from kg2rag.types.formulas import INNER
+from kg2rag.types import Explanation, Notes, QADataset, Question, Ranking, Triple
 
 FILE = "first_hits.parquet"
 KEPT = 10
@@ -83,26 +82,14 @@ def _row(system: str, ranking: Ranking, question: Question, texts: _Texts) -> di
     data = texts.data
     ids, ranked = data.corpus.ids, set(ranking.passage_ids)
     counted = {id_: [ids[row] for row in rows] for id_, rows in data.gold_rows(question).items()}
-    notes = {name: value for name, value in ranking.metadata.items() if name not in INNER}
     return {
         "system": system,
         "query_id": ranking.query_id,
         "answers": list(question.answers),
         "gold": [{"id": id_, "passages": [one for one in found if one in ranked]} for id_, found in counted.items()],
-        "notes": json.dumps(_plain(notes), ensure_ascii=False),
+        "notes": json.dumps(ranking.notes.to_json(), ensure_ascii=False),
         "hits": list(_hits(ranking, texts)),
     }
-
-
-def _plain(value: object) -> object:
-    """A note as JSON has it; text, where JSON has nothing like it."""
-    if isinstance(value, Mapping):
-        return {str(name): _plain(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    if isinstance(value, np.generic | np.ndarray):
-        return value.tolist()
-    return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
 def _hits(ranking: Ranking, texts: Mapping[str, str]) -> Iterator[dict[str, Any]]:
@@ -193,9 +180,9 @@ def _restored(ranking: Ranking, row: Mapping[str, Any]) -> Ranking:
         for part in hit["parts"]:
             parts[part["name"]][at] = part["value"]
     paths = {int(ranking.rows[at]): _path(hit["path"]) for at, hit in enumerate(hits) if hit["path"]}
-    notes = parse_json(row["notes"], f"{FILE}, notes")
+    notes = Notes.from_json(parse_json(row["notes"], f"{FILE}, notes"))
     return replace(
-        ranking, scores=scores, stages=stages, stage_codes=codes, score_parts=parts, paths=paths, metadata=notes
+        ranking, scores=scores, stages=stages, stage_codes=codes, score_parts=parts, paths=paths, notes=notes
     )
 
 

@@ -1,6 +1,6 @@
 """Rankings -> how often the graph added to a text search: for what share of the questions, and why not for the others.
 
-Read from what the rankings record: the source of each stage (`kg2rag.types.formulas`) and the notes on the query. A
+Read from what the rankings record: the source of each stage (`kg2rag.types.notes`) and the notes on the query. A
 system is described where its rankings have hits of a text search and of a graph; `mention_ppr`, which walks from the
 best hits of one, is such a system, too.
 """
@@ -57,7 +57,7 @@ def _share(count: int, rankings: Sequence[Ranking]) -> float:
 
 def _skipped(ranking: Ranking) -> str:
     """Why the graph was not used, "" where it was."""
-    return str(ranking.metadata.get("expansion_skipped") or ranking.metadata.get("note") or "")
+    return "; ".join(ranking.notes.warnings)
 
 
 def _brought(ranking: Ranking) -> bool:

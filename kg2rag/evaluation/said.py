@@ -1,6 +1,6 @@
 """What each ranking says about its query -> one text a query, and rates over the queries of each system.
 
-Whatever a strategy puts into `Ranking.metadata` counts: why it left the graph out, how sure it was, its weights, the
+Whatever a strategy puts into `Ranking.notes` counts: why it left the graph out, how sure it was, its weights, the
 entities it linked, the queries it wrote. Left out are the formula of the scores and codes that stages leave each other.
 """
 
@@ -13,7 +13,6 @@ from typing import Any
 import pandas as pd
 
 from kg2rag.types import Ranking
-from kg2rag.types.formulas import FORMULA, INNER, SOURCE
 
 LISTED = 20
 """Members of a list that are kept; of a longer one, also how many there are."""
@@ -23,8 +22,8 @@ RATES = ("system", "what", "value", "share", "mean")
 
 
 def said_by(ranking: Ranking) -> str:
-    """The metadata as JSON, "{}" for none; lists of more than 20 as {"count": …, "first": […]}."""
-    shown = {key: _plain(value) for key, value in ranking.metadata.items() if key not in (FORMULA, SOURCE, *INNER)}
+    """The notes as JSON, "{}" for none; lists of more than 20 as {"count": …, "first": […]}."""
+    shown = {key: _plain(value) for key, value in ranking.notes.said().items()}
     return json.dumps(shown, ensure_ascii=False, default=str)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from kg2rag.text.parquet import read_parquet, write_parquet
-from kg2rag.types import FloatArray, Ranking, Triple
+from kg2rag.types import FloatArray, Notes, Ranking, Triple
 
 WITH_PATHS = 20
 """Hits of a ranking whose paths are kept: a path is often worked out only where it is shown."""
@@ -55,7 +55,7 @@ def _row(ranking: Ranking) -> dict[str, Any]:
             for row, path in paths
             if path
         ],
-        "notes": json.dumps(plain(ranking.metadata), ensure_ascii=False),
+        "notes": json.dumps(ranking.notes.to_json(), ensure_ascii=False),
     }
 
 
@@ -75,20 +75,9 @@ def _ranking(row: Mapping[str, Any], ids: Sequence[str]) -> Ranking:
         stage_codes=None if codes is None else np.array(codes, dtype=np.int8),
         score_parts={part["name"]: _floats(part["values"]) for part in row["parts"]},
         paths={one["row"]: tuple(Triple(**triple) for triple in one["triples"]) for one in row["paths"]},
-        metadata=json.loads(row["notes"]),
+        notes=Notes.from_json(json.loads(row["notes"])),
     )
 
 
 def _floats(values: Sequence[float]) -> FloatArray:
     return np.array(values, dtype=np.float64)
-
-
-def plain(value: object) -> object:
-    """A note as JSON has it; text, where JSON has nothing like it."""
-    if isinstance(value, Mapping):
-        return {str(name): plain(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(part) for part in value]
-    if isinstance(value, np.generic | np.ndarray):
-        return value.tolist()
-    return value if value is None or isinstance(value, str | int | float) else str(value)

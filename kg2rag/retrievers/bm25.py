@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from kg2rag.knowledge import KnowledgeBase, LexicalSettings
 from kg2rag.retrievers.contract import Retriever
-from kg2rag.types import Query, Ranking, arithmetic, best, rank
+from kg2rag.types import Notes, Query, Ranking, best, rank
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,11 @@ class BM25(Retriever):
         """Scores every passage for each query; hits have a score above 0."""
         index = self.kb.lexical(self._settings())
         ids = self.kb.corpus.ids
-        rankings, metadata = [], arithmetic("bm25", "bm25")
+        rankings, notes = [], Notes("bm25", "bm25")
         for query, mask in zip(queries, self.kb.candidates(queries), strict=True):
             every = index.scores(query.text)
             rows = best(every, k) if mask is None else mask
             rows = rows[every[rows] > 0]
             parts = {"bm25": every[rows]}
-            rankings.append(
-                rank(query.id, rows, every[rows], ids, k, stages=("bm25",), score_parts=parts, metadata=metadata)
-            )
+            rankings.append(rank(query.id, rows, every[rows], ids, k, stages=("bm25",), score_parts=parts, notes=notes))
         return rankings

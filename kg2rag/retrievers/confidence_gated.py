@@ -34,16 +34,16 @@ from kg2rag.retrievers import linking
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import Dense
-from kg2rag.retrievers.linking.linkers import Link, Linker, linked_by
+from kg2rag.retrievers.linking.linkers import Link, Linker, linked_entities
 from kg2rag.types import (
     Count,
     FloatArray,
     IntArray,
+    Notes,
     Query,
     Ranking,
     Share,
     Trace,
-    arithmetic,
     rank,
     step,
 )
@@ -54,13 +54,21 @@ LEXICAL = ("bm25", "bm25", "bm25", "1 / (1 + 1 / bm25)")
 
 
 @dataclass(frozen=True)
+class GateNotes(Notes):
+    """The confidence of the query, and how many hits the text search gave and the graph alone added."""
+
+    vector_results: int = 0
+    graph_results: int = 0
+    confidence: float = 0.0
+
+
+@dataclass(frozen=True)
 class ConfidenceGated(Retriever):
     """Dense hits, joined by passages of related entities where the confidence allows it.
 
     confidence = 0.3 · min(characters / 100, 1) + 0.3 · (1 if an entity is named else 0.5) + 0.4 · best text score, and
-    a graph hit scores passage score · strength / 10 · confidence. The ranking's metadata hold `vector_results`,
-    `graph_results` (passages that only the graph found), `entities` (those recognised), `confidence`, and in
-    `expansion_skipped` why the graph was not used, "" where it was.
+    a graph hit scores passage score · strength / 10 · confidence. The notes (`GateNotes`) have the confidence, the
+    entities recognised, and as `warning` why the graph was not used.
 
     Parameters
     ----------
@@ -149,17 +157,15 @@ class ConfidenceGated(Retriever):
                 "confidence": np.concatenate([blank, np.full(len(fresh), sure)]),
             },
             paths=TriplePaths(graph, reached, attrgetter("path")),
-            metadata={
-                **arithmetic(
-                    {text: formula, "graph": "passage · strength · confidence"}, {text: source, "graph": "graph"}
-                ),
-                "vector_results": len(rows),
-                "graph_results": len(fresh),
-                "entities": tuple(graph.names[link.entity] for link in links),
-                "linked_by": linked_by(links),
-                "confidence": sure,
-                "expansion_skipped": skipped,
-            },
+            notes=GateNotes(
+                {text: formula, "graph": "passage · strength · confidence"},
+                {text: source, "graph": "graph"},
+                warning=skipped,
+                entities=linked_entities(self.kb, links),
+                vector_results=len(rows),
+                graph_results=len(fresh),
+                confidence=sure,
+            ),
         )
 
     def _skipped(self, sure: float, links: Sequence[Link]) -> str:
@@ -213,7 +219,7 @@ class ConfidenceGated(Retriever):
         found = self.retrieve_batch(queries, len(self.kb.corpus))
         linked, masks = self._linker.link_batch(queries), self.kb.candidates(queries)
         for query, links, mask, ranking in zip(queries, linked, masks, found, strict=True):
-            skipped = str(ranking.metadata["expansion_skipped"])
+            skipped = ranking.notes.warning
             names = [link.entity for link in links]
             met = [] if skipped else list(unlimited._reached(query, links, mask))
             kept = f"{unread}below the {self.max_chunks} kept of each related entity"

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from kg2rag.knowledge import ApproximateIndex, IndexKind, KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
-from kg2rag.types import Query, Ranking, arithmetic, rank
+from kg2rag.types import Notes, Query, Ranking, rank
 
 BLOCK = 64  # queries walked together, so that their (n_queries, n_nodes) arrays stay small
 Start = TypeVar("Start")
@@ -57,10 +57,10 @@ class Dense(VectorRetriever):
         """One FAISS call for the batch."""
         if not queries:
             return []
-        kb, ids, metadata = self.kb, self.kb.corpus.ids, arithmetic("cosine", "dense")
+        kb, ids, notes = self.kb, self.kb.corpus.ids, Notes("cosine", "dense")
         found = kb.nearest(self.index).search(kb.encode_queries(queries), k, kb.candidates(queries))
         return [
-            rank(query.id, rows, scores, ids, k, stages=("dense",), score_parts={"cosine": scores}, metadata=metadata)
+            rank(query.id, rows, scores, ids, k, stages=("dense",), score_parts={"cosine": scores}, notes=notes)
             for query, (rows, scores) in zip(queries, found, strict=True)
         ]
 
@@ -80,7 +80,7 @@ def walk_or_dense(
     ----------
     link : queries -> where each starts; false for one that has no start, which then gets the dense ranking.
     walk : queries, their starts and k -> their rankings; called with one query or more.
-    without : why a query that is not empty has no start; noted in its ranking's metadata.
+    without : why a query that is not empty has no start; the warning in its ranking's notes.
     """
     blocks = [queries[first : first + BLOCK] for first in range(0, len(queries), BLOCK)]
     rankings: list[Ranking] = []
@@ -97,10 +97,10 @@ def walk_or_dense(
 
 
 def dense_fallback(kb: KnowledgeBase, queries: Sequence[Query], k: int, without: str) -> list[Ranking]:
-    """The dense rankings of queries that the graph has no start for, with the reason as a note in their metadata."""
+    """The dense rankings of queries that the graph has no start for, with the reason as a warning."""
     rankings = Dense(kb).retrieve_batch(queries, k)
     reasons = [f"{without}: dense ranking" if query.text.strip() else "empty query: dense ranking" for query in queries]
     return [
-        replace(ranking, metadata={**ranking.metadata, "note": reason})
+        replace(ranking, notes=replace(ranking.notes, warning=reason))
         for ranking, reason in zip(rankings, reasons, strict=True)
     ]

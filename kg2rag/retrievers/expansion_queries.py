@@ -24,8 +24,8 @@ from kg2rag.retrievers import linking
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.fusion import fuse_rankings
-from kg2rag.retrievers.linking.linkers import Linker, linked_by
-from kg2rag.types import Count, Natural, ParameterError, Query, Ranking, Trace, Weight, arithmetic, rank, step
+from kg2rag.retrievers.linking.linkers import Link, Linker, linked_entities
+from kg2rag.types import Count, FloatArray, Natural, Notes, ParameterError, Query, Ranking, Trace, Weight, rank, step
 
 FIELDS = ("seed", "neighbour", "relation")
 
@@ -52,11 +52,19 @@ class Found(NamedTuple):
 
 
 @dataclass(frozen=True)
+class ExpansionNotes(Notes):
+    """The queries that the graph wrote, in order, and for each passage that they found the first that did."""
+
+    expansions: tuple[str, ...] = ()
+    found_by: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class ExpansionQueries(Retriever):
     """Dense retrieval joined by reciprocal rank with dense searches of graph-written queries.
 
     A hit of an expansion carries the path of the first that found it and, as parts of its score, the number of that
-    `expansion` in the list of the ranking's metadata and its `expansion rank` there, both from 1. A query that names no
+    `expansion` in the list of the ranking's notes and its `expansion rank` there, both from 1. A query that names no
     entity gets the dense ranking, with a note; entities without neighbours are searched by their names alone.
 
     Parameters
@@ -98,22 +106,17 @@ class ExpansionQueries(Retriever):
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """All expansions of the batch are encoded and searched together, each text once."""
         dense, links = Dense(self.kb), self._linker.link_batch(queries)
-        seeds = [[link.entity for link in each] for each in links]
-        columns = list(zip(queries, dense.retrieve_batch(queries, self.depth), seeds, strict=True))
-        expansions = [self._expansions(named) for named in seeds]
+        plains = dense.retrieve_batch(queries, self.depth)
+        expansions = [self._expansions([link.entity for link in each]) for each in links]
         searches = [
             Query("", each.text, query.candidates)
             for query, written in zip(queries, expansions, strict=True)
             for each in written
         ]
         found = iter(dense.retrieve_batch(searches, self.hits))
-        joined = [
-            self._joined(plain, named, written, [next(found) for _ in written], k)
-            for (_, plain, named), written in zip(columns, expansions, strict=True)
-        ]
         return [
-            replace(ranking, metadata={**ranking.metadata, "linked_by": linked_by(each)})
-            for ranking, each in zip(joined, links, strict=True)
+            self._joined(plain, named, written, [next(found) for _ in written], k)
+            for plain, named, written in zip(plains, links, expansions, strict=True)
         ]
 
     def prepare(self, queries: Sequence[Query]) -> None:
@@ -159,25 +162,30 @@ class ExpansionQueries(Retriever):
             yield frozenset((seed, near.entity)), Expansion(text, float(proximity[at]), near.path)
 
     def _joined(
-        self, plain: Ranking, seeds: Sequence[int], written: Sequence[Expansion], found: Sequence[Ranking], k: int
+        self, plain: Ranking, links: Sequence[Link], written: Sequence[Expansion], found: Sequence[Ranking], k: int
     ) -> Ranking:
-        """The dense ranking fused with what the expansions found."""
-        said: dict[str, object] = {"entities": tuple(self.kb.graph.names[seed] for seed in seeds)}
-        if not written:
-            fused = fuse_rankings([plain], (1.0,), k, constant=self.constant)
-            said |= {"expansions": (), "note": "no entity of the graph was recognised: dense ranking"}
-            return replace(fused, metadata={**fused.metadata, **said})
+        """The dense ranking fused with what the expansions found, if any were written."""
         first = _first(written, found)
-        weights = (self.dense_weight, self.graph_weight)
-        fused = fuse_rankings([plain, self._merged(plain, written, first)], weights, k, constant=self.constant)
-        where = [first.get(row) for row in fused.rows.tolist()]
-        parts = {
-            "expansion": np.array([np.nan if one is None else one.number for one in where]),
-            "expansion rank": np.array([np.nan if one is None else one.rank for one in where]),
-        }
-        return replace(fused, score_parts={**fused.score_parts, **parts}, metadata={**fused.metadata, **said})
+        rankings = [plain, self._merged(plain, first)] if written else [plain]
+        weights = (self.dense_weight, self.graph_weight) if written else (1.0,)
+        fused = fuse_rankings(rankings, weights, k, constant=self.constant)
+        parts: dict[str, FloatArray] = {}
+        if written:
+            where = [first.get(row) for row in fused.rows.tolist()]
+            parts["expansion"] = np.array([np.nan if one is None else one.number for one in where])
+            parts["expansion rank"] = np.array([np.nan if one is None else one.rank for one in where])
+        notes = ExpansionNotes(
+            fused.notes.formula,
+            fused.notes.source,
+            warning="" if written else "no entity of the graph was recognised: dense ranking",
+            entities=linked_entities(self.kb, links),
+            inputs=fused.notes.inputs,
+            expansions=tuple(each.text for each in written),
+            found_by={plain.ids[row]: one.expansion.text for row, one in first.items()},
+        )
+        return replace(fused, score_parts={**fused.score_parts, **parts}, notes=notes)
 
-    def _merged(self, plain: Ranking, written: Sequence[Expansion], first: Mapping[int, Found]) -> Ranking:
+    def _merged(self, plain: Ranking, first: Mapping[int, Found]) -> Ranking:
         """The hits of all expansions as one ranking: by expansion, then by rank within it, each passage once."""
         places = np.arange(1, len(first) + 1, dtype=np.float64)
         return rank(
@@ -189,11 +197,7 @@ class ExpansionQueries(Retriever):
             stages=("graph",),
             score_parts={"place": places},
             paths=TriplePaths(self.kb.graph, first, attrgetter("path")),
-            metadata={
-                **arithmetic("1 / place", "graph"),
-                "expansions": tuple(expansion.text for expansion in written),
-                "found_by": {plain.ids[row]: found.expansion.text for row, found in first.items()},
-            },
+            notes=Notes("1 / place", "graph"),
         )
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:

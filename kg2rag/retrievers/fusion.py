@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
@@ -15,15 +14,13 @@ import numpy as np
 
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.types import (
-    FORMULA,
-    SOURCE,
     Count,
     FloatArray,
+    Notes,
     Query,
     Ranking,
     Trace,
     Weight,
-    arithmetic,
     called,
     check,
     first_of,
@@ -116,8 +113,7 @@ def fuse_rankings(
     The stage of a fused hit is its stage in the ranking that contributed most (the first on a tie): that ranking's name
     or, beyond its first stage, such as "walk: dense". Its path is the first non-empty one. Its parts are, of each
     ranking that holds it, the contribution ("dense"), the score there ("dense score") and what is read of that ("dense
-    rank", or "dense scaled"). The rankings' metadata are kept; a key that several have is prefixed
-    by each one's name.
+    rank", or "dense scaled"). Their notes are kept as inputs.
     """
     names = _distinct([ranking.stages[0] or "ranking" for ranking in rankings])
     rows, inverse = np.unique(np.concatenate([ranking.rows for ranking in rankings]), return_inverse=True)
@@ -149,7 +145,7 @@ def fuse_rankings(
             for part, column in ((name, gave), (f"{name} {what}", of), (f"{name} score", score))
         },
         paths=first_of(*(ranking.paths for ranking in rankings)),
-        metadata={**_merged(names, rankings), **_arithmetic(method, names, rankings, weights, constant)},
+        notes=_notes(method, names, rankings, weights, constant),
     )
 
 
@@ -168,20 +164,9 @@ def _labels(name: str, ranking: Ranking) -> list[str]:
     return [name, *(f"{name}: {stage}" for stage in ranking.stages[1:])]
 
 
-def _merged(names: Sequence[str], rankings: Sequence[Ranking]) -> dict[str, object]:
-    """The metadata of all rankings but formula and source; a key that several have is prefixed by each one's name."""
-    counts = Counter(key for ranking in rankings for key in ranking.metadata)
-    return {
-        key if counts[key] == 1 else f"{name}: {key}": value
-        for name, ranking in zip(names, rankings, strict=True)
-        for key, value in ranking.metadata.items()
-        if key not in (FORMULA, SOURCE)
-    }
-
-
-def _arithmetic(
+def _notes(
     method: str, names: Sequence[str], rankings: Sequence[Ranking], weights: Sequence[float], constant: float
-) -> dict[str, object]:
+) -> Notes:
     term = "{weight} / ({constant} + {name} rank)" if method == "rrf" else "{weight} · {name} scaled"
     terms = [
         term.format(weight=number(weight), constant=number(constant), name=name)
@@ -193,7 +178,8 @@ def _arithmetic(
         labels, of = _labels(name, ranking), sources(ranking)
         formulas.update(dict.fromkeys(labels, own))
         looked.update(zip(labels, (of[stage] for stage in ranking.stages), strict=True))
-    return arithmetic(" + ".join(terms) if method != "max" else formulas, looked)
+    formula = " + ".join(terms) if method != "max" else formulas
+    return Notes(formula, looked, inputs=tuple(ranking.notes for ranking in rankings))
 
 
 def _distinct(names: Sequence[str]) -> list[str]:

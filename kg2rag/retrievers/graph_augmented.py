@@ -24,19 +24,19 @@ from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.contract import Pipeline, Stage
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.fusion import fuse
-from kg2rag.retrievers.linking.linkers import Link, Linker, linked_by
+from kg2rag.retrievers.linking.linkers import Link, Linker, linked_entities
 from kg2rag.types import (
     Count,
     FloatArray,
     IntArray,
     Matrix,
     Natural,
+    Notes,
     ParameterError,
     Query,
     Ranking,
     Trace,
     Weight,
-    arithmetic,
     first_of,
     number,
     one_of,
@@ -44,7 +44,6 @@ from kg2rag.types import (
     sources,
     step,
     widened,
-    with_notes,
 )
 from kg2rag.types import best as best_rows
 
@@ -99,6 +98,13 @@ class Reached:
                 break
             at -= len(around.entities)
         return around.neighbour(at)
+
+
+@dataclass(frozen=True)
+class GraphAugmentNotes(Notes):
+    """How many passages the graph added."""
+
+    graph_results: int = 0
 
 
 @dataclass(frozen=True)
@@ -176,13 +182,6 @@ class GraphAugment(Stage):
         parts = {"hybrid": text, "graph": graph, **dict(zip(("strength", "hop", "mentions"), about, strict=True))}
         parts["graph cosine"] = np.concatenate([np.full(len(ranking), np.nan), cosines])
         kg = self.kb.graph
-        said: dict[str, object] = {
-            "entities": tuple(kg.names[link.entity] for link in links),
-            "linked_by": linked_by(links),
-            "graph_results": len(fresh),
-        }
-        if not links:
-            said["note"] = "no entity of the graph was recognised: the graph adds nothing"
         formula = f"{number(self.alpha)} · hybrid + {number(self.beta)} · graph + {number(TIE)} · graph cosine"
         looked = {"hybrid": " and ".join(dict.fromkeys(sources(ranking).values())), "graph": "graph"}
         paths = {row: near.path for row, (near, _) in nearest.items()}
@@ -196,7 +195,14 @@ class GraphAugment(Stage):
             stage_codes=np.repeat([0, 1], [len(ranking), len(fresh)]),
             score_parts={**widened(ranking, len(fresh)), **parts},
             paths=first_of(TriplePaths(kg, paths), ranking.paths),
-            metadata=with_notes(ranking, said) | arithmetic(formula, looked),
+            notes=GraphAugmentNotes(
+                formula,
+                looked,
+                warning="" if links else "no entity of the graph was recognised: the graph adds nothing",
+                entities=linked_entities(self.kb, links),
+                inputs=(ranking.notes,),
+                graph_results=len(fresh),
+            ),
         )
 
     def _added(self, reached: Reached, hybrid: IntArray, vector: Matrix) -> tuple[IntArray, FloatArray]:

@@ -10,11 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kg2rag.types import Query, Ranking, Trace
-from kg2rag.types.rankings import with_notes
 
 LONGEST = 10_000
 """Characters of a query that are read."""
-NOTE = "query cut"
 
 
 def shortened(queries: Sequence[Query]) -> Sequence[Query]:
@@ -45,4 +43,4 @@ def noted_traces(queries: Sequence[Query], traces: Sequence[Trace]) -> list[Trac
 
 
 def _noted(ranking: Ranking, length: int) -> Ranking:
-    return replace(ranking, metadata=with_notes(ranking, {NOTE: f"to {LONGEST:,} of {length:,} characters"}))
+    return replace(ranking, notes=replace(ranking.notes, query_cut=f"to {LONGEST:,} of {length:,} characters"))

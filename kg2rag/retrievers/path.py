@@ -22,9 +22,16 @@ from kg2rag.knowledge.graph.csr import gather
 from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import walk_or_dense
-from kg2rag.types import Count, FloatArray, IntArray, Query, Ranking, Share, Trace, arithmetic, best, number, rank, step
+from kg2rag.types import Count, FloatArray, IntArray, Notes, Query, Ranking, Share, Trace, best, number, rank, step
 
 Chain = tuple[int, ...]  # triples, each sharing an entity with the one before
+
+
+@dataclass(frozen=True)
+class PathNotes(Notes):
+    """The chains of two triples or more that the search kept, and their scores."""
+
+    chains: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -164,10 +171,11 @@ class PathSearch(Retriever):
             stage_codes=np.where(chained[rows], 0, 1),
             score_parts={"cosine": cosines[rows], "chain": np.where(chained, scores, np.nan)[rows]},
             paths=TriplePaths(self.kb.graph, used),
-            metadata={
-                **arithmetic(formulas, {"path": "graph", "dense": "dense"}),
-                "chains": tuple((self._text(chain), score) for chain, score in chains.items() if len(chain) > 1),
-            },
+            notes=PathNotes(
+                formulas,
+                {"path": "graph", "dense": "dense"},
+                chains=tuple((self._text(chain), score) for chain, score in chains.items() if len(chain) > 1),
+            ),
         )
 
     def _similar(self, queries: Sequence[Query]) -> FloatArray:

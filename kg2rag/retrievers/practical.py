@@ -31,13 +31,14 @@ from kg2rag.retrievers.fusion import fuse_rankings
 from kg2rag.retrievers.linking.linkers import Linker
 from kg2rag.retrievers.linking.phrases import phrases_beside
 from kg2rag.types import (
-    SOURCE,
     Cosine,
     Count,
     FloatArray,
     IntArray,
+    LinkedEntity,
     Matrix,
     Natural,
+    Notes,
     ParameterError,
     Query,
     Ranking,
@@ -57,6 +58,13 @@ class Subgraph(NamedTuple):
     entities: IntArray
     triples: IntArray
     cosines: FloatArray
+
+
+@dataclass(frozen=True)
+class PracticalNotes(Notes):
+    """How many triples the subgraph has."""
+
+    triples: int = 0
 
 
 @dataclass(frozen=True)
@@ -164,9 +172,15 @@ class PracticalGraphRAG(VectorRetriever):
         best: dict[int, tuple[int]] = {}
         for row, triple in zip(stating.tolist(), near.triples.tolist(), strict=True):
             best.setdefault(row, (triple,))
-        said = {"entities": tuple(graph.names[seed] for seed in seeds), "triples": len(near.triples)}
+        notes = PracticalNotes(
+            fused.notes.formula,
+            fused.notes.source,
+            entities=tuple(LinkedEntity(graph.names[seed], "", 1.0) for seed in seeds),
+            inputs=fused.notes.inputs,
+            triples=len(near.triples),
+        )
         paths = TriplePaths(graph, {row: best[row] for row in fused.rows.tolist() if row in best})
-        return replace(fused, paths=paths, metadata={**fused.metadata, **said})
+        return replace(fused, paths=paths, notes=notes)
 
     def _subgraph(self, seeds: Sequence[int], vector: Matrix, mask: IntArray | None) -> Subgraph:
         graph = self.kb.graph
@@ -201,7 +215,7 @@ class PracticalGraphRAG(VectorRetriever):
             self.kb.corpus.ids,
             max(len(order), 1),
             stages=(stage,),
-            metadata={SOURCE: "graph"},
+            notes=Notes(source="graph"),
         )
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
-from kg2rag.types import Passage, Query, Ranking, arithmetic, best, rank
+from kg2rag.types import Notes, Passage, Query, Ranking, best, rank
 
 
 @dataclass(frozen=True)
@@ -59,5 +59,5 @@ class ScoreFunction(Retriever):
             k,
             stages=(self.name,),
             score_parts={"score": scores[kept]},
-            metadata=arithmetic("score", {self.name: "text"}),
+            notes=Notes("score", "text"),
         )

@@ -10,7 +10,7 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.dense import Dense
 from kg2rag.testing.trial import Trial, difference, named
-from kg2rag.types import FORMULA, SOURCE, Ranking
+from kg2rag.types import Ranking
 
 SHALLOW = 7
 
@@ -30,7 +30,7 @@ def prefixes(trial: Trial) -> Iterator[str]:
         found = trial.system.retrieve_batch(trial.queries, k)
         for query, own, other in zip(trial.queries, trial.rankings, found, strict=True):
             shallow, deep = (other, own) if k < trial.k else (own, other)
-            if wrong := difference(shallow, deep.top(small), metadata=False):
+            if wrong := difference(shallow, deep.top(small), notes=False):
                 yield f"{named(query)}, at k = {small} and k = {large}: {wrong}"
 
 
@@ -96,16 +96,16 @@ def _components(part: object) -> Iterator[object]:
 
 
 def no_silent_fallback(trial: Trial) -> Iterator[str]:
-    """A ranking that is another strategy's for some queries says so, under a key of its own in the metadata."""
+    """A ranking that is another strategy's for some queries says so, in its notes."""
     for yardstick in () if trial.kb is None else (Dense(trial.kb), BM25(trial.kb)):
         theirs = yardstick.retrieve_batch(trial.queries, trial.k)
         rows = list(zip(trial.queries, trial.rankings, theirs, strict=True))
         judged = [row for row in rows if len(row[1]) > 1 and row[0].candidates is None]
         some = [(query, own) for query, own, other in judged if _same(own, other)]
         for query, own in some if len(some) < len(judged) else ():  # else it is that strategy
-            if not set(own.metadata) - {FORMULA, SOURCE}:
+            if not own.notes.said():
                 whose = f"the ranking is {type(yardstick).__name__}'s"
-                yield f"{named(query)}: {whose}, without a word of it in the metadata"
+                yield f"{named(query)}: {whose}, without a word of it in the notes"
 
 
 def _same(one: Ranking, other: Ranking) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from kg2rag.testing.trial import Trial, named
 from kg2rag.testing.working_out import worked_out
 from kg2rag.testing.worlds import is_ordinary
-from kg2rag.types import FORMULA, Query, Ranking, canonical_order, for_stage
+from kg2rag.types import Query, Ranking, canonical_order, for_stage
 
 Promise = Callable[[Trial], Iterator[str]]
 
@@ -111,9 +111,9 @@ def stages(trial: Trial, _: Query, ranking: Ranking) -> Iterator[str]:
 
 @of_each
 def formulas(_: Trial, __: Query, ranking: Ranking) -> Iterator[str]:
-    """Where a ranking tells a formula (`types.formulas`), it gives the score of each hit from the hit's parts."""
-    for hit in ranking if FORMULA in ranking.metadata else ():
-        formula = for_stage(ranking.metadata[FORMULA], hit.stage)
+    """Where a ranking tells a formula (`types.notes`), it gives the score of each hit from the hit's parts."""
+    for hit in ranking if ranking.notes.formula else ():
+        formula = for_stage(ranking.notes.formula, hit.stage)
         try:
             score = worked_out(ranking, hit)
         except Exception as error:  # noqa: BLE001

@@ -42,7 +42,7 @@ def named(query: Query) -> str:
 
 def facts(ranking: Ranking) -> dict[str, object]:
     """All that a ranking holds, as JSON; scores to the last bit."""
-    return {"query": ranking.query_id, "metadata": repr(dict(ranking.metadata)), "hits": _hit_facts(ranking)}
+    return {"query": ranking.query_id, "notes": repr(ranking.notes), "hits": _hit_facts(ranking)}
 
 
 @lru_cache(maxsize=512)  # a trial's own rankings are compared with several others
@@ -53,11 +53,11 @@ def _hit_facts(ranking: Ranking) -> list[list[object]]:
     ]
 
 
-def difference(one: Ranking, other: Ranking, *, metadata: bool = True) -> str:
+def difference(one: Ranking, other: Ranking, *, notes: bool = True) -> str:
     """What the first difference of two rankings is, in words; empty where they are equal but for ties.
 
     Scores within `TIE` of each other tie: the last bits of a product depend on the batch that it was computed in.
-    Without `metadata` the hits alone are compared: metadata may speak of the hits returned.
+    Without `notes` the hits alone are compared: notes may speak of the hits returned.
     """
     if len(one) != len(other):
         return f"there are {len(one)} and {len(other)} hits"
@@ -74,7 +74,7 @@ def difference(one: Ranking, other: Ranking, *, metadata: bool = True) -> str:
                 return f"the score's parts of hit {at} differ"
         elif not _tied(hit.score, float(other.scores[-1])):
             return f"hit {at}, {hit.passage_id}, is only in one of them"
-    return "the metadata differ" if metadata and facts(one)["metadata"] != facts(other)["metadata"] else ""
+    return "the notes differ" if notes and facts(one)["notes"] != facts(other)["notes"] else ""
 
 
 def _tied(one: float, other: float) -> bool:

@@ -1,4 +1,4 @@
-"""Works a score out of its formula and the parts of a hit, as `kg2rag.types.formulas` promises, on its own."""
+"""Works a score out of its formula and the parts of a hit, as `kg2rag.types.notes` promises, on its own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mu
 
 def worked_out(ranking: Ranking, hit: Hit) -> float:
     """The sum of the terms whose parts the hit has; KeyError where the ranking has no formula for the hit's stage."""
-    given = ranking.metadata["score"]
+    given = ranking.notes.formula
     formula = given[hit.stage] if isinstance(given, Mapping) else given
     names = tuple(sorted(ranking.score_parts))
     values = {f"part{at}": hit.score_parts[name] for at, name in enumerate(names) if name in hit.score_parts}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from kg2rag.text.templates import render
 from kg2rag.types.arrays import FloatArray
-from kg2rag.types.formulas import FORMULA, INNER, SOURCE, for_stage, sources
+from kg2rag.types.notes import Notes, for_stage, sources
 from kg2rag.types.passages import Hit, Triple
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class _Ranked(Protocol):
     @property
     def stages(self) -> Sequence[str]: ...
     @property
-    def metadata(self) -> Mapping[str, object]: ...
+    def notes(self) -> Notes: ...
     @property
     def score_parts(self) -> Mapping[str, FloatArray]: ...
     @property
@@ -67,8 +67,8 @@ class Explanation:
 
     def formula_of(self, hit: Hit) -> str | None:
         """The formula of the hit's score, with the names of its parts; None where the strategy records none."""
-        formula = for_stage(self.ranking.metadata.get(FORMULA), hit.stage)
-        if formula is None:
+        formula = for_stage(self.ranking.notes.formula, hit.stage)
+        if not formula:
             return None
         named = self._names()
         return " + ".join(term for term in _terms(formula) if hit.score_parts.keys() >= set(named.findall(term)))
@@ -104,8 +104,7 @@ class Explanation:
 
     def notes(self) -> dict[str, str]:
         """What the strategy records about the query as a whole."""
-        inner = (FORMULA, SOURCE, *INNER)
-        return {name: _readable(value) for name, value in self.ranking.metadata.items() if name not in inner}
+        return {name: _readable(value) for name, value in self.ranking.notes.said().items()}
 
     def html(self, *, styled: bool) -> str:
         """A fragment; without its styles on a page that brings them, `explanation.css` of the templates."""

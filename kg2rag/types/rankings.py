@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from kg2rag.types.arrays import FloatArray, IntArray
 from kg2rag.types.explanation import Explanation
-from kg2rag.types.formulas import FORMULA
+from kg2rag.types.notes import Notes, metadata_of, notes_of
 from kg2rag.types.parameters import require_k
 from kg2rag.types.passages import Hit, Paths, first_of
 
@@ -35,7 +34,7 @@ class Ranking:
     score_parts : named columns, (n_hits,) each; NaN where a hit has no such part.
     paths : corpus row -> the triples that led there; no entry for text matches, and perhaps entries for rows that are
         not among the hits. May be lazy: look rows up, do not iterate.
-    metadata : what the strategy records about the query as a whole (why the graph was skipped, the weights it chose).
+    notes : what the strategy says of the query as a whole (why the graph was skipped, the weights it chose).
     """
 
     query_id: str
@@ -46,7 +45,12 @@ class Ranking:
     stage_codes: NDArray[np.int8] | None = None
     score_parts: Mapping[str, FloatArray] = field(default_factory=dict, repr=False)
     paths: Paths = field(default_factory=dict, repr=False)
-    metadata: Mapping[str, object] = field(default_factory=dict)
+    notes: Notes = field(default_factory=Notes)
+
+    @property
+    def metadata(self) -> dict[str, object]:
+        """The notes as a dictionary: the bridge for readers of one."""
+        return metadata_of(self.notes)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -161,6 +165,7 @@ def rank(
     stage_codes: NDArray[np.integer] | None = None,
     score_parts: Mapping[str, NDArray[np.floating]] | None = None,
     paths: Paths | None = None,
+    notes: Notes | None = None,
     metadata: Mapping[str, object] | None = None,
 ) -> Ranking:
     """Order scored rows canonically, see `canonical_order`, and keep the first `k`.
@@ -182,7 +187,7 @@ def rank(
         stage_codes=None if stage_codes is None else np.asarray(stage_codes, dtype=np.int8)[order],
         score_parts={name: np.asarray(column, dtype=np.float64)[order] for name, column in (score_parts or {}).items()},
         paths={} if paths is None else paths,  # not `or`: that would work out every lazy path
-        metadata=metadata or {},
+        notes=notes or notes_of(metadata or {}),
     )
 
 
@@ -195,13 +200,14 @@ def rescored(
     formula: str,
     score_parts: Mapping[str, FloatArray],
     paths: Paths | None = None,
-    notes: Mapping[str, object] | None = None,
+    notes: Notes | Mapping[str, object] | None = None,
 ) -> Ranking:
     """Some hits of a ranking, the best `k` first by their new scores; each keeps stage, path and score parts.
 
     `rows`, of the ranking's hits, each once, `scores` and each of `score_parts` are (n,). Parts replace those of the
-    same name, `paths` those of the same rows; `notes` are added to the metadata, see `with_notes`.
+    same name, `paths` those of the same rows. `notes` are the stage's own; the ranking's are kept as their input.
     """
+    own = notes if isinstance(notes, Notes) else Notes(other=notes or {})
     order = np.argsort(ranking.rows)
     kept = ranking.select(order[np.searchsorted(ranking.rows, rows, sorter=order)])
     return rank(
@@ -214,22 +220,13 @@ def rescored(
         stage_codes=kept.stage_codes,
         score_parts={**kept.score_parts, **score_parts},
         paths=ranking.paths if paths is None else first_of(paths, ranking.paths),
-        metadata={**with_notes(ranking, notes or {}), FORMULA: formula},
+        notes=replace(own, formula=formula, source=ranking.notes.source, inputs=(ranking.notes,)),
     )
 
 
 def widened(ranking: Ranking, n: int) -> dict[str, FloatArray]:
     """The ranking's score parts with room for `n` more hits, NaN there."""
     return {name: np.concatenate([column, np.full(n, np.nan)]) for name, column in ranking.score_parts.items()}
-
-
-def with_notes(ranking: Ranking, notes: Mapping[str, object]) -> dict[str, object]:
-    """The ranking's metadata and a stage's notes; a note whose name is taken is numbered: "trees 2"."""
-    metadata = dict(ranking.metadata)
-    for name, value in notes.items():
-        free = next(each for at in count(1) if (each := name if at == 1 else f"{name} {at}") not in metadata)
-        metadata[free] = value
-    return metadata
 
 
 def _check(query_id: str, rows: IntArray, scores: FloatArray, ids: Sequence[str]) -> None:

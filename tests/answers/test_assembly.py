@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kg2rag.answers.assembly import assemble
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.linking.linkers import Link, NGramLinker
-from kg2rag.types import Query, Ranking, Triple, rank
+from kg2rag.types import LinkedEntity, Notes, Query, Ranking, Triple, rank
 
 PAGES = (("Ed Wood", "Ed Wood is a film by Tim Burton."), ("Burbank", "Tim Burton was born in Burbank."))
 FACTS = (
@@ -35,12 +35,13 @@ def films(kb_of: Callable[..., KnowledgeBase]) -> KnowledgeBase:
     return kb_of(*PAGES, facts=FACTS)
 
 
-def ranking(kb: KnowledgeBase, **metadata: object) -> Ranking:
-    return rank("q", np.array([0, 1]), np.array([0.9, 0.5]), kb.corpus.ids, k=5, stages=("dense",), metadata=metadata)
+def ranking(kb: KnowledgeBase, *entities: str, linked: bool = True) -> Ranking:
+    notes = Notes(entities=tuple(LinkedEntity(name, "ngram", 1.0) for name in entities) if linked else None)
+    return rank("q", np.array([0, 1]), np.array([0.9, 0.5]), kb.corpus.ids, k=5, stages=("dense",), notes=notes)
 
 
 def test_the_block_of_the_linked_entities_stands_above_the_passages(films: KnowledgeBase) -> None:
-    (made,) = assemble(films, [ASKED], [ranking(films, entities=("Tim Burton",))], tokens=200, graph_tokens=100)
+    (made,) = assemble(films, [ASKED], [ranking(films, "Tim Burton")], tokens=200, graph_tokens=100)
     block, passages = made.text.split("\n\n[1] ")
     assert block.startswith("## Knowledge Graph Context\nQuery entities: [Tim Burton]\n\n### Tim Burton\n")
     assert passages.startswith("[Score: 0.90] [Source: dense]\nEd Wood\nEd Wood is a film")
@@ -48,7 +49,7 @@ def test_the_block_of_the_linked_entities_stands_above_the_passages(films: Knowl
 
 
 def test_a_system_that_says_nothing_of_entities_has_them_linked_in_the_question(films: KnowledgeBase) -> None:
-    said, unsaid, none = ranking(films, query_entities=("Burbank",)), ranking(films), ranking(films, entities=())
+    said, unsaid, none = ranking(films, "Burbank"), ranking(films, linked=False), ranking(films)
     made = assemble(films, [ASKED] * 3, [said, unsaid, none], tokens=200, graph_tokens=100, counter=Words())
     heads = [context.text.splitlines()[1] for context in made]
     assert heads[:2] == ["Query entities: [Burbank]", "Query entities: [Ed Wood]"]
@@ -69,7 +70,7 @@ def test_a_linker_may_be_given(films: KnowledgeBase) -> None:
 
 def test_what_the_block_leaves_of_its_share_goes_to_the_passages(films: KnowledgeBase) -> None:
     # Head, title and text are 5 + 2 + 8 and 5 + 1 + 6 words, a line between them is 1; without entities, no block.
-    (made,) = assemble(films, [ASKED], [ranking(films, entities=())], tokens=28, graph_tokens=25, counter=Words())
+    (made,) = assemble(films, [ASKED], [ranking(films)], tokens=28, graph_tokens=25, counter=Words())
     assert len(made.citations) == 2
     assert made.tokens == len(made.text.split()) == 28
     (block,) = assemble(films, [ASKED], [ranking(films)], tokens=200, graph_tokens=200, counter=Words())

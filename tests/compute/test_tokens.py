@@ -88,4 +88,4 @@ def test_a_hit_that_does_not_fit_is_left_out_and_the_next_tried() -> None:
     ranking = rank("q", np.array([0, 1, 2]), np.array([3.0, 2.0, 1.0]), ["a", "b", "c"], 3)
     [found] = cut([ranking], ["one two", "one two", "one"], Words(), 3)
     assert found.passage_ids == ["a", "c"]
-    assert found.metadata == {"tokens": 3, "left_out": ("b",)}
+    assert (found.notes.tokens, found.notes.left_out) == (3, ("b",))

@@ -182,7 +182,7 @@ def test_gold_seeds_seek_each_gold_passage_from_the_others(chain: KnowledgeBase)
     assert ranking.passage_ids == ["p0", "p1"]
     assert ranking.scores.tolist() == pytest.approx([0.8, 0.1])
     plain = seeded_with_gold(system, {"q": ["p0"]}).retrieve(Query("q", "Who?"), 10)
-    assert plain.metadata["note"] == "one gold passage: as it is"
+    assert plain.notes.warning == "one gold passage: as it is"
 
 
 def test_the_ladder_measures_what_it_can_and_says_why_it_cannot(chain: KnowledgeBase) -> None:

@@ -30,13 +30,13 @@ def test_gold_rerank_puts_gold_first_and_keeps_the_order_otherwise(kb_of: Build)
     assert ranking.passage_ids == ["p1", "p3", "p0", "p2"]
     assert ranking.scores.tolist() == [1, 1 / 2, 1 / 3, 1 / 4]
     assert ranking.hit(1).score_parts == pytest.approx({"cosine": 0.5, "place": 1.0, "retriever": 0.5, "gold": 1.0})
-    assert (ranking.metadata["oracle"], ranking.metadata["gold_found"]) == ("gold rerank", 2)
+    assert (ranking.notes.oracle, ranking.notes.gold_found) == ("gold rerank", 2)
 
 
 def test_gold_rerank_finds_nothing_beyond_its_depth(kb_of: Build) -> None:
     ranking = gold_rerank(Dense(kb_of(*FRUIT)), {"q": {"p3": 1}}, depth=2).retrieve("red apple")
     assert ranking.passage_ids == ["p0", "p2"]
-    assert ranking.metadata["gold_found"] == 0
+    assert ranking.notes.gold_found == 0
 
 
 LINKED = (
@@ -51,7 +51,7 @@ def test_gold_seeds_finds_each_gold_passage_from_the_others(kb_of: Build) -> Non
     ranking = gold_seeds(kb_of(*LINKED), {"q": ["p0", "p1"]}).retrieve("Paris")  # what the query says is no start
     assert ranking.passage_ids == ["p0", "p1"]  # a walk of two passages and one link, either way: a tie
     assert ranking.scores[0] == ranking.scores[1]
-    assert ranking.metadata == {"oracle": "gold seeds"}
+    assert ranking.notes.oracle == "gold seeds"
 
 
 def test_a_gold_passage_that_no_other_leads_to_is_not_found(kb_of: Build) -> None:
@@ -65,8 +65,8 @@ def test_gold_seeds_of_one_passage_has_nowhere_to_start_and_says_so(kb_of: Build
     kb = kb_of(*FILMS)
     ranking = gold_seeds(kb, {"q": ["p0"]}).retrieve("city of California")
     assert ranking.passage_ids == Dense(kb).retrieve("city of California").passage_ids
-    assert ranking.metadata["note"] == "one gold passage: dense ranking"
-    assert ranking.metadata["oracle"] == "gold seeds"
+    assert ranking.notes.warnings[0] == "one gold passage: dense ranking"
+    assert ranking.notes.oracle == "gold seeds"
 
 
 def test_gold_seeds_keeps_to_the_candidates(kb_of: Build) -> None:
@@ -89,15 +89,15 @@ FACTS = (Triple("Ed Wood", "by", "Tim Burton", "p0"), Triple("Tim Burton", "from
 def test_gold_entities_walks_from_the_right_entities_whatever_the_query_says(kb_of: Build) -> None:
     ranking = gold_entities(kb_of(*FILMS, facts=FACTS), {"q": ["Burbank", "Xanadu"]}).retrieve("Paris")
     assert ranking.passage_ids == ["p1", "p0"]
-    assert ranking.metadata == {"oracle": "gold entities", "not_in_the_graph": ("Xanadu",)}
+    assert (ranking.notes.oracle, ranking.notes.not_in_the_graph) == ("gold entities", ("Xanadu",))
 
 
 def test_gold_entities_that_the_graph_lacks_leave_the_dense_ranking_and_say_so(kb_of: Build) -> None:
     ranking = gold_entities(kb_of(*FILMS, facts=FACTS), {"q": ["Xanadu"]}).retrieve("city of California")
     assert ranking.passage_ids[0] == "p3"
-    assert ranking.metadata["note"] == "no gold entity is in the graph: dense ranking"
+    assert ranking.notes.warnings[0] == "no gold entity is in the graph: dense ranking"
     empty = gold_entities(kb_of(*FILMS), {"q": ["Burbank"]}).retrieve("city of California")
-    assert empty.metadata["not_in_the_graph"] == ("Burbank",)
+    assert empty.notes.not_in_the_graph == ("Burbank",)
 
 
 def test_gold_entities_keeps_to_the_candidates(kb_of: Build) -> None:

@@ -29,7 +29,7 @@ class Talker(Retriever):
     """Says what `SAID` holds, question by question."""
 
     def retrieve_batch(self, queries: list[Query], k: int) -> list[Ranking]:
-        notes = [arithmetic("score", "text") | {"subgraph": object()} | SAID[int(query.id[1])] for query in queries]
+        notes = [arithmetic("score", "text") | SAID[int(query.id[1])] for query in queries]
         return [
             rank(query.id, np.arange(2), np.array([1.0, 0.5]), CORPUS.ids, k, stages=("text",), metadata=note)
             for query, note in zip(queries, notes, strict=True)

@@ -81,37 +81,37 @@ def test_relations_weaker_than_the_least_graph_score_are_not_followed(kb: Knowle
     assert "p4" not in ConfidenceGated(kb, min_graph_score=0.31).retrieve(NAMED).passage_ids
 
 
-def test_the_metadata_counts_hits_and_names_entities(kb: KnowledgeBase) -> None:
-    said = ConfidenceGated(kb).retrieve(NAMED).metadata
-    assert said["vector_results"] == 2
-    assert said["graph_results"] == 2
-    assert said["entities"] == ("Auth Service",)
-    assert said["confidence"] == pytest.approx(SURE)
-    assert said["expansion_skipped"] == ""
+def test_the_notes_count_hits_and_name_entities(kb: KnowledgeBase) -> None:
+    said = ConfidenceGated(kb).retrieve(NAMED).notes
+    assert said.vector_results == 2
+    assert said.graph_results == 2
+    assert [entity.name for entity in said.entities] == ["Auth Service"]
+    assert said.confidence == pytest.approx(SURE)
+    assert said.warning == ""
 
 
 def test_without_an_entity_the_graph_is_skipped_and_the_reason_given(kb: KnowledgeBase) -> None:
     found = ConfidenceGated(kb).retrieve(UNNAMED)
     assert scored(found) == {"p0": 0.8, "p1": 0.5}
-    assert found.metadata["expansion_skipped"] == "the query names no entity of the graph"
+    assert found.notes.warning == "the query names no entity of the graph"
 
 
 def test_below_the_least_confidence_the_graph_is_skipped_and_the_reason_given(kb: KnowledgeBase) -> None:
     found = ConfidenceGated(kb, min_score=0.25).retrieve(SHORT)  # 0.036 + 0.3 + 0.4 · 0.3
     assert scored(found) == {"p0": 0.3}
-    assert found.metadata["expansion_skipped"] == "confidence below 0.5"
+    assert found.notes.warning == "confidence below 0.5"
 
 
 def test_dropped_text_hits_do_not_raise_the_confidence(kb: KnowledgeBase) -> None:
-    said = ConfidenceGated(kb, min_score=0.9).retrieve(NAMED).metadata
-    assert said["vector_results"] == 0
-    assert said["confidence"] == pytest.approx(0.108 + 0.3)
+    said = ConfidenceGated(kb, min_score=0.9).retrieve(NAMED).notes
+    assert said.vector_results == 0
+    assert said.confidence == pytest.approx(0.108 + 0.3)
 
 
 def test_use_graph_false_leaves_the_text_hits(kb: KnowledgeBase) -> None:
     found = ConfidenceGated(kb, use_graph=False).retrieve(NAMED)
     assert scored(found) == {"p0": 0.8, "p1": 0.5}
-    assert found.metadata["expansion_skipped"] == "use_graph is False"
+    assert found.notes.warning == "use_graph is False"
 
 
 def test_the_depth_bounds_text_hits_and_k_cuts_the_merged_ranking(kb: KnowledgeBase) -> None:
@@ -176,7 +176,7 @@ def test_of_two_named_entities_each_brings_the_others_passages(tmp_path: Path) -
 def test_an_empty_query_is_answered_and_says_why_it_has_no_graph_hits(kb: KnowledgeBase) -> None:
     found = ConfidenceGated(kb).retrieve("")
     assert len(found) == 0
-    assert found.metadata["expansion_skipped"] == "the query names no entity of the graph"
+    assert found.notes.warning == "the query names no entity of the graph"
 
 
 @pytest.mark.parametrize(

@@ -119,17 +119,17 @@ def test_a_graph_hit_has_the_number_of_its_expansion_and_its_rank_there_among_it
     # "FastAPI Pydantic" finds p0 and p1, "FastAPI SQLAlchemy" p4 and p0 or p2, "FastAPI uvicorn" p3
     assert (where["p0"], where["p1"], where["p4"]) == ((1, 1), (1, 2), (2, 1))
     assert where["p5"] == (None, None)
-    named = ranking.metadata["expansions"]
+    named = ranking.notes.expansions
     assert isinstance(named, tuple)
     found = {id_: named[int(number) - 1] for id_, (number, _) in where.items() if number is not None}
-    assert found == ranking.metadata["found_by"]
+    assert found == ranking.notes.found_by
 
 
 def test_each_graph_hit_names_the_expansion_that_found_it_first(kb_of: Build) -> None:
     ranking = ExpansionQueries(kb_of(*PAGES, facts=FACTS), hits=1).retrieve(QUESTION, k=6)
-    assert ranking.metadata["expansions"] == ("FastAPI Pydantic", "FastAPI SQLAlchemy", "FastAPI uvicorn", "FastAPI")
+    assert ranking.notes.expansions == ("FastAPI Pydantic", "FastAPI SQLAlchemy", "FastAPI uvicorn", "FastAPI")
     # cosines of "FastAPI Pydantic": p0 1/sqrt(6), p1 1/sqrt(6): equal, so p0; "FastAPI SQLAlchemy": p4 2/sqrt(14)
-    assert ranking.metadata["found_by"] == {"p0": "FastAPI Pydantic", "p4": "FastAPI SQLAlchemy"}
+    assert ranking.notes.found_by == {"p0": "FastAPI Pydantic", "p4": "FastAPI SQLAlchemy"}
 
 
 def test_a_graph_hit_carries_the_path_of_its_expansion(kb_of: Build) -> None:
@@ -156,8 +156,8 @@ def test_without_graph_or_seed_it_is_the_vanilla_ranking_and_says_so(
     kb = kb_of(*PAGES, facts=facts)
     ranking = ExpansionQueries(kb).retrieve(text, k=6)
     assert ranking.passage_ids == Dense(kb).retrieve(text, k=6).passage_ids
-    assert ranking.metadata["expansions"] == ()
-    assert "no entity" in str(ranking.metadata["note"])
+    assert ranking.notes.expansions == ()
+    assert "no entity" in str(ranking.notes.warning)
 
 
 def test_candidates_bound_the_expansions_too(kb_of: Build) -> None:

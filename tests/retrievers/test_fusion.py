@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.fusion import METHODS, Fusion, fuse, fuse_rankings
 from kg2rag.testing.working_out import worked_out
-from kg2rag.types import Query, Ranking, Triple, rank
+from kg2rag.types import Notes, Query, Ranking, Triple, rank
 
 IDS = [f"p{i}" for i in range(10)]
 FACT, OTHER = Triple("a", "r", "b", "p1"), Triple("c", "r", "d", "p1")
@@ -146,16 +146,10 @@ def test_the_path_of_a_hit_is_the_first_that_any_ranking_has() -> None:
 
 
 def test_what_the_rankings_say_of_the_query_is_kept() -> None:
-    one, two = ranking("dense", {1: 0.9}, metadata={"note": "x"}), ranking("walk", {1: 0.9}, metadata={"seeds": 3})
-    metadata = fuse_rankings([one, two], (1, 1), 10).metadata
-    assert (metadata["note"], metadata["seeds"]) == ("x", 3)
-
-
-def test_of_two_rankings_that_say_the_same_thing_each_says_it_under_its_name() -> None:
-    one, two = ranking("dense", {1: 0.9}, metadata={"note": "x"}), ranking("walk", {1: 0.9}, metadata={"note": "y"})
-    metadata = fuse_rankings([one, two], (1, 1), 10).metadata
-    assert (metadata["dense: note"], metadata["walk: note"]) == ("x", "y")
-    assert "note" not in metadata
+    one, two = (ranking(name, {1: 0.9}, notes=Notes(warning=name)) for name in ("dense", "walk"))
+    fused = fuse_rankings([one, two], (1, 1), 10).notes
+    assert fused.inputs == (one.notes, two.notes)
+    assert (fused.warning, fused.warnings) == ("", ("dense", "walk"))
 
 
 def test_a_fused_hit_names_the_stage_that_it_has_in_its_ranking() -> None:

@@ -80,14 +80,14 @@ def test_a_hit_that_the_graph_finds_too_does_not_count_as_added(kb_of: Build) ->
 
 
 def test_the_entities_of_the_query_are_named(kb_of: Build) -> None:
-    assert augmented(kb_of(*PAGES, facts=FACTS)).metadata["entities"] == ("FastAPI",)
+    assert augmented(kb_of(*PAGES, facts=FACTS)).notes.linked[0].name == "FastAPI"
 
 
 @pytest.mark.parametrize("text", ["", "who am I"])
 def test_a_query_without_entities_keeps_its_order_and_says_so(kb_of: Build, text: str) -> None:
     ranking = augmented(kb_of(*PAGES, facts=FACTS), Query("q", text))
     assert ranking.passage_ids == ["p0", "p5"]
-    assert "no entity" in str(ranking.metadata["note"])
+    assert "no entity" in str(ranking.notes.warning)
 
 
 def test_an_empty_ranking_gets_what_the_graph_has(kb_of: Build) -> None:
@@ -166,8 +166,8 @@ def test_alpha_and_beta_weigh_text_and_graph_each_for_itself(kb_of: Build) -> No
         GraphAugment(kb, alpha=0.0, beta=0.0)
 
 
-def test_the_metadata_count_the_passages_that_only_the_graph_found(kb_of: Build) -> None:
-    assert augmented(kb_of(*PAGES, facts=FACTS), hops=2).metadata["graph_results"] == 2
+def test_the_notes_count_the_passages_that_only_the_graph_found(kb_of: Build) -> None:
+    assert augmented(kb_of(*PAGES, facts=FACTS), hops=2).notes.graph_results == 2
 
 
 def test_the_graph_adds_candidates_alone(kb_of: Build) -> None:

@@ -17,8 +17,8 @@ from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.contract import Retriever, Stage
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.fusion import fuse
-from kg2rag.retrievers.long_queries import LONGEST, NOTE
-from kg2rag.types import Corpus, Passage, Query, Ranking, Trace
+from kg2rag.retrievers.long_queries import LONGEST
+from kg2rag.types import Corpus, Notes, Passage, Query, Ranking, Trace
 
 MEASURED = Path(__file__).resolve().parents[2] / "eval" / "results" / "long_queries.csv"
 CORPUS = Corpus.from_passages([Passage(f"p{i}", f"title {i}", f"word{i}", f"d{i}", 0) for i in range(3)])
@@ -63,11 +63,11 @@ def test_a_system_is_handed_ten_thousand_characters_to_search_prepare_and_trace(
     system = Reads()
     short, long, empty = system.retrieve_batch(QUERIES, 3)
     assert system.lengths == [LONGEST, LONGEST, 0]
-    assert (short.metadata, long.metadata, empty.metadata) == ({}, {NOTE: READ}, {})
+    assert [found.notes.query_cut for found in (short, long, empty)] == ["", READ, ""]
     system.prepare(QUERIES)
     traces = system.trace_batch(QUERIES, 3)
     assert system.lengths == [LONGEST, LONGEST, 0] * 4
-    assert [trace.ranking.metadata for trace in traces] == [{}, {NOTE: READ}, {}]
+    assert [trace.ranking.notes.query_cut for trace in traces] == ["", READ, ""]
 
 
 def test_stages_are_handed_the_same_and_the_note_is_there_once() -> None:
@@ -76,12 +76,12 @@ def test_stages_are_handed_the_same_and_the_note_is_there_once() -> None:
     (found,) = pipeline.retrieve_batch(QUERIES[1:2], 3)
     (traced,) = pipeline.trace_batch(QUERIES[1:2], 3)
     assert stage.lengths == [LONGEST, LONGEST]
-    assert found.metadata == traced.ranking.metadata == {NOTE: READ}
+    assert found.notes == traced.ranking.notes == Notes(query_cut=READ)
 
 
 def test_queries_that_are_short_enough_are_handed_on_as_they_are() -> None:
     queries = [Query("q", "x" * LONGEST)]
-    assert Reads().retrieve_batch(queries, 3)[0].metadata == {}
+    assert Reads().retrieve_batch(queries, 3)[0].notes == Notes()
 
 
 @pytest.mark.parametrize("system", ["bm25", "dense", "fused"])
@@ -91,8 +91,8 @@ def test_the_ranking_is_that_of_the_first_ten_thousand_characters(system: str, t
     long, short = found.retrieve(LONG + "word2", 3), found.retrieve(LONG[:LONGEST], 3)
     assert (long.passage_ids, long.scores.tolist()) == (short.passage_ids, short.scores.tolist())
     assert long.passage_ids[0] == "p1"
-    assert long.metadata[NOTE] == f"to 10,000 of {len(LONG) + 5:,} characters"
-    assert NOTE not in short.metadata
+    assert long.notes.query_cut == f"to 10,000 of {len(LONG) + 5:,} characters"
+    assert not short.notes.query_cut
 
 
 def test_no_query_that_is_read_whole_took_a_second_of_any_system() -> None:

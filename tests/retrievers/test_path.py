@@ -48,7 +48,7 @@ def test_hits_carry_their_chain_in_the_order_walked(kb_of: Build) -> None:
     paths = {hit.passage_id: [str(triple) for triple in hit.path] for hit in ranking}
     assert paths["p1"] == ["Ada -[wrote]-> Notes", "Notes -[describe]-> Engine"]
     assert paths["p2"] == ["Zoo -[keeps]-> Apes"]
-    assert ranking.metadata["chains"][0][0] == "Ada wrote Notes. Notes describe Engine"
+    assert ranking.notes.chains[0][0] == "Ada wrote Notes. Notes describe Engine"
 
 
 def test_scores_interpolate_cosine_and_chain_and_a_passage_without_triples_has_its_cosine(kb_of: Build) -> None:
@@ -68,7 +68,7 @@ def test_scores_interpolate_cosine_and_chain_and_a_passage_without_triples_has_i
 def test_a_chain_goes_on_to_new_entities_alone(kb_of: Build) -> None:
     facts = (*FACTS, Triple("Notes", "by", "Ada", "p2"))
     system = PathSearch(kb_of(*PAGES, facts=facts), hops=4, seeds=1)
-    chains = [text for text, _ in system.retrieve(ASKED).metadata["chains"]]  # type: ignore[attr-defined]
+    chains = [text for text, _ in system.retrieve(ASKED).notes.chains]  # type: ignore[attr-defined]
     assert chains == ["Ada wrote Notes. Notes describe Engine"]
 
 
@@ -77,7 +77,7 @@ def test_width_bounds_the_chains_of_each_length_and_branch_their_continuations(k
     kb = kb_of(*PAGES, facts=(Triple("Ada", "wrote", "Hub", "p1"), *fan))
 
     def longer(**settings: int) -> int:
-        said = PathSearch(kb, seeds=1, hops=2, **settings).retrieve("Ada wrote").metadata["chains"]
+        said = PathSearch(kb, seeds=1, hops=2, **settings).retrieve("Ada wrote").notes.chains
         return len(said)  # type: ignore[arg-type]
 
     assert (longer(width=9, branch=9), longer(width=2, branch=9), longer(width=9, branch=3)) == (4, 2, 3)
@@ -106,7 +106,7 @@ def test_without_a_chain_to_score_the_ranking_is_dense_and_says_so(
     kb = kb_of(*PAGES, facts=facts)
     ranking = PathSearch(kb).retrieve(text)
     assert ranking.passage_ids == Dense(kb).retrieve(text).passage_ids
-    assert ranking.metadata["note"] == note
+    assert ranking.notes.warning == note
 
 
 @pytest.mark.parametrize(

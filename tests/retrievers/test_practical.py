@@ -49,7 +49,7 @@ def test_the_three_rankings_join_by_weighted_reciprocal_rank(kb_of: Build) -> No
 def test_hits_carry_the_triple_of_the_subgraph_that_they_state(kb_of: Build) -> None:
     ranking = PracticalGraphRAG(kb_of(*PAGES, facts=FACTS)).retrieve("Ada")
     assert [[str(triple) for triple in hit.path] for hit in ranking] == [["Grace -[met]-> Ada"], [], []]
-    assert (ranking.metadata["entities"], ranking.metadata["triples"]) == (("Ada",), 1)
+    assert ([entity.name for entity in ranking.notes.entities], ranking.notes.triples) == (["Ada"], 1)
 
 
 def test_the_subgraph_keeps_the_triples_most_similar_to_the_query(kb_of: Build) -> None:
@@ -67,7 +67,7 @@ def test_a_weight_of_zero_leaves_a_ranking_out(kb_of: Build) -> None:
 def test_only_candidates_and_their_triples_are_seen(kb_of: Build) -> None:
     ranking = PracticalGraphRAG(kb_of(*PAGES, facts=FACTS)).retrieve(Query("q", "Ada Grace", ("p0", "p2")))
     assert sorted(ranking.passage_ids) == ["p0", "p2"]
-    assert ranking.metadata["triples"] == 1
+    assert ranking.notes.triples == 1
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_without_an_entity_the_ranking_is_dense_and_says_so(
     kb = kb_of(*PAGES, facts=facts)
     ranking = PracticalGraphRAG(kb).retrieve(text)
     assert ranking.passage_ids == Dense(kb).retrieve(text).passage_ids
-    assert ranking.metadata["note"] == note
+    assert ranking.notes.warning == note
 
 
 @pytest.mark.parametrize(

@@ -42,8 +42,8 @@ def test_a_query_without_a_start_gets_the_dense_ranking_and_says_why(kb_of: Buil
     kb = kb_of(*PAGES)
     _, plain, empty = answers(kb, "1", "green", " ")
     assert plain.scores.tolist() == Dense(kb).retrieve("green").scores.tolist()
-    assert (plain.metadata["note"], plain.metadata["score"]) == ("no number: dense ranking", "cosine")
-    assert empty.metadata["note"] == "empty query: dense ranking"
+    assert (plain.notes.warning, plain.notes.formula) == ("no number: dense ranking", "cosine")
+    assert empty.notes.warning == "empty query: dense ranking"
 
 
 def test_more_queries_than_a_block_are_walked_block_by_block(kb_of: Build) -> None:

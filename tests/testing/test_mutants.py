@@ -14,7 +14,7 @@ from kg2rag import BM25, Dense
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Retriever, Stage
 from kg2rag.testing import ContractError, check_retriever
-from kg2rag.types import Query, Ranking, Trace, arithmetic, at_least, between, check, rank
+from kg2rag.types import Notes, Query, Ranking, Trace, at_least, between, check, rank
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ class Sound(Retriever):
         scores = self.scores(query)
         rows = rows[scores[rows] >= self.least]
         parts = {"shared": scores[rows]}
-        ids, told = self.kb.corpus.ids, arithmetic("shared", "words")
-        return rank(query.id, rows, scores[rows], ids, k, stages=("words",), score_parts=parts, metadata=told)
+        ids, told = self.kb.corpus.ids, Notes("shared", "words")
+        return rank(query.id, rows, scores[rows], ids, k, stages=("words",), score_parts=parts, notes=told)
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         every = np.arange(len(self.kb.corpus))
@@ -57,7 +57,7 @@ class Depthless(Sound):
                 rows=each.rows[len(each) // 2 :],
                 scores=each.scores[len(each) // 2 :],
                 score_parts={},
-                metadata={},
+                notes=Notes(),
             )
             for each in super().retrieve_batch(queries, k)
         ]
@@ -69,7 +69,7 @@ class OfBatch(Sound):
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         found = super().retrieve_batch(queries, k)
         best = max((each.scores.max(initial=1.0) for each in found), default=1.0)
-        return [replace(each, scores=each.scores / best, metadata={}) for each in found]
+        return [replace(each, scores=each.scores / best, notes=Notes()) for each in found]
 
 
 class NoEmpty(Sound):
@@ -91,7 +91,7 @@ class Stranger(Sound):
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         return [
-            replace(each, rows=each.rows + len(self.kb.corpus) - 5, metadata={})
+            replace(each, rows=each.rows + len(self.kb.corpus) - 5, notes=Notes())
             for each in super().retrieve_batch(queries, k)
         ]
 
@@ -108,7 +108,7 @@ class NotANumber(Sound):
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         return [
-            replace(each, scores=np.where(each.rows == 5, np.nan, each.scores), metadata={})
+            replace(each, scores=np.where(each.rows == 5, np.nan, each.scores), notes=Notes())
             for each in super().retrieve_batch(queries, k)
         ]
 
@@ -120,7 +120,7 @@ class TiesByChance(Sound):
         found = super().retrieve_batch(queries, len(self.kb.corpus))
         orders = [np.lexsort((-each.rows, -each.scores))[:k] for each in found]
         return [
-            replace(each, rows=each.rows[order], scores=each.scores[order], score_parts={}, metadata={})
+            replace(each, rows=each.rows[order], scores=each.scores[order], score_parts={}, notes=Notes())
             for each, order in zip(found, orders, strict=True)
         ]
 
@@ -129,8 +129,8 @@ class WrongArithmetic(Sound):
     """Tells a formula that does not give its scores."""
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        told = arithmetic("2 · shared", "words")
-        return [replace(each, metadata=told) for each in super().retrieve_batch(queries, k)]
+        told = Notes("2 · shared", "words")
+        return [replace(each, notes=told) for each in super().retrieve_batch(queries, k)]
 
 
 class Stateful(Sound):
@@ -138,7 +138,7 @@ class Stateful(Sound):
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         noise = random.random()
-        return [replace(each, scores=each.scores + noise, metadata={}) for each in super().retrieve_batch(queries, k)]
+        return [replace(each, scores=each.scores + noise, notes=Notes()) for each in super().retrieve_batch(queries, k)]
 
 
 class OtherTrace(Sound):
@@ -170,7 +170,7 @@ class FallsBackInDisguise(FallsBack):
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         found = super().retrieve_batch(queries, k)
-        return [replace(each, stages=("words",), score_parts={}, metadata={}) for each in found]
+        return [replace(each, stages=("words",), score_parts={}, notes=Notes()) for each in found]
 
 
 class NeedsTitles(Sound):
@@ -184,7 +184,7 @@ class Unnamed(Sound):
     """Names no stage."""
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        return [replace(each, stages=("",), metadata={}) for each in super().retrieve_batch(queries, k)]
+        return [replace(each, stages=("",), notes=Notes()) for each in super().retrieve_batch(queries, k)]
 
 
 @dataclass(frozen=True)

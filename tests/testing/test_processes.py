@@ -26,7 +26,7 @@ from kg2rag.retrievers.dense import Dense
 class ByChance(Dense):
     def retrieve_batch(self, queries, k):
         first = next(iter({f"word {i}" for i in range(100)}))
-        return [replace(each, metadata={"first": first}) for each in super().retrieve_batch(queries, k)]
+        return [replace(each, notes=Notes(other={"first": first})) for each in super().retrieve_batch(queries, k)]
 """
 
 

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kg2rag.types import Ranking, Triple, arithmetic, rank, sources
+from kg2rag.types import LinkedEntity, Notes, Ranking, Triple, rank, sources
 
 STEP = Triple("FastAPI", "built on", "Starlette", "fastapi", strength=9)
 
 
-def ranking(**metadata: object) -> Ranking:
+def ranking(notes: Notes | None = None) -> Ranking:
     """Two hits: a text match, and one that the graph brought."""
     return rank(
         "q1",
@@ -22,7 +22,7 @@ def ranking(**metadata: object) -> Ranking:
         stage_codes=np.array([0, 1]),
         score_parts={"hybrid": np.array([1.3, np.nan]), "graph": np.array([0.0, 0.5])},
         paths={2: (STEP,)},
-        metadata=metadata,
+        notes=notes,
     )
 
 
@@ -41,22 +41,22 @@ def test_the_description_of_a_triple_is_shown_with_its_path() -> None:
 
 
 def test_a_formula_is_shown_with_the_numbers_of_the_hit() -> None:
-    explained = ranking(score="0.7 · hybrid + 0.3 · graph").explain()
+    explained = ranking(Notes("0.7 · hybrid + 0.3 · graph")).explain()
     assert explained.sum_of(explained.hits()[0]) == "0.7 · 1.3 (hybrid) + 0.3 · 0 (graph)"
 
 
 def test_a_term_that_names_a_part_the_hit_lacks_is_left_out() -> None:
-    explained = ranking(score="0.7 · hybrid + 0.3 · (graph + 1)").explain()
+    explained = ranking(Notes("0.7 · hybrid + 0.3 · (graph + 1)")).explain()
     assert explained.sum_of(explained.hits()[1]) == "0.3 · (0.5 (graph) + 1)"
 
 
 def test_each_stage_may_have_a_formula_of_its_own() -> None:
-    explained = ranking(**arithmetic({"hybrid": "0.7 · hybrid", "graph": "0.3 · graph"}, "dense")).explain()
+    explained = ranking(Notes({"hybrid": "0.7 · hybrid", "graph": "0.3 · graph"}, "dense")).explain()
     assert [explained.sum_of(hit) for hit in explained.hits()] == ["0.7 · 1.3 (hybrid)", "0.3 · 0.5 (graph)"]
 
 
 def test_the_parts_that_no_term_names_are_shown_beside_the_sum() -> None:
-    explained = ranking(score="0.7 · hybrid").explain()
+    explained = ranking(Notes("0.7 · hybrid")).explain()
     assert explained.besides(explained.hits()[0]) == {"graph": 0.0}
     assert "besides: graph 0" in str(explained)
     assert "besides: graph 0" in explained._repr_html_()
@@ -64,14 +64,12 @@ def test_the_parts_that_no_term_names_are_shown_beside_the_sum() -> None:
 
 def test_of_two_names_that_begin_alike_the_longer_is_meant() -> None:
     parts = {"dense": np.array([0.25]), "dense rank": np.array([4.0])}
-    one = rank(
-        "q", np.array([0]), np.array([0.25]), ["a"], k=1, score_parts=parts, metadata={"score": "1 / dense rank"}
-    )
+    one = rank("q", np.array([0]), np.array([0.25]), ["a"], k=1, score_parts=parts, notes=Notes("1 / dense rank"))
     assert one.explain().sum_of(one.hit(1)) == "1 / 4 (dense rank)"
 
 
 def test_a_source_is_named_where_the_stage_does_not_name_it() -> None:
-    explained = ranking(**arithmetic("graph", {"hybrid": "dense and bm25", "graph": "graph"})).explain()
+    explained = ranking(Notes("graph", {"hybrid": "dense and bm25", "graph": "graph"})).explain()
     assert [explained.stage_of(hit) for hit in explained.hits()] == ["hybrid, from dense and bm25", "graph"]
 
 
@@ -80,12 +78,17 @@ def test_the_source_of_a_stage_is_its_name_where_the_ranking_says_nothing() -> N
 
 
 def test_formula_and_source_are_no_notes() -> None:
-    assert ranking(**arithmetic("graph", "graph"), note="x").explain().notes() == {"note": "x"}
+    assert ranking(Notes("graph", "graph", warning="x")).explain().notes() == {"warning": "x"}
 
 
 def test_what_a_strategy_says_of_the_query_is_told() -> None:
-    explained = ranking(entities=("FastAPI",), note="one entity", confidence=0.5).explain()
-    assert explained.notes() == {"entities": "FastAPI", "note": "one entity", "confidence": "0.5"}
+    said = Notes(entities=(LinkedEntity("FastAPI", "fuzzy", 0.9),), warning="one entity", other={"confidence": 0.5})
+    assert ranking(said).explain().notes() == {
+        "entities": "FastAPI",
+        "linked_by": "fuzzy",
+        "warning": "one entity",
+        "confidence": "0.5",
+    }
 
 
 def test_html_escapes_everything_and_loads_nothing() -> None:
@@ -97,7 +100,7 @@ def test_html_escapes_everything_and_loads_nothing() -> None:
         [evil],
         k=1,
         paths={0: (Triple(evil, evil, evil, ""),)},
-        metadata={"note": evil},
+        notes=Notes(warning=evil),
     )
     html = nasty.explain(texts={evil: evil}, title=evil)._repr_html_()
     assert "<script" not in html

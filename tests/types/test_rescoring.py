@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kg2rag.types import Ranking, Triple, rank, rescored, widened, with_notes
+from kg2rag.types import Notes, Ranking, Triple, rank, rescored, widened
 
 FACT, OTHER = Triple("a", "r", "b", "p2"), Triple("c", "r", "d", "p0")
 
@@ -19,7 +19,7 @@ def ranking() -> Ranking:
         stage_codes=np.array([0, 1, 0]),
         score_parts={"cosine": np.array([0.5, np.nan, 0.1])},
         paths={2: (FACT,)},
-        metadata={"score": "cosine", "source": "dense", "note": "first"},
+        notes=Notes("cosine", "dense", warning="first"),
     )
 
 
@@ -41,18 +41,12 @@ def test_a_hit_keeps_stage_path_and_parts_under_its_new_score() -> None:
         {"cosine": 0.5, "new": 2},
     )
     assert (second.passage_id, second.stage, second.path, second.score_parts) == ("p2", "graph", (FACT,), {"new": 1})
-    assert new.metadata == {"score": "new", "source": "dense", "note": "first"}
+    assert (new.notes.formula, new.notes.source, new.notes.warnings) == ("new", "dense", ("first",))
 
 
 def test_no_hits_at_all_are_rescored_to_none() -> None:
     empty = rank("q", np.array([], dtype=np.int64), np.array([]), ["p0"], 3)
     assert len(rescored(empty, empty.rows, empty.scores, 3, formula="x", score_parts={})) == 0
-
-
-def test_what_two_stages_say_with_one_word_is_kept_twice() -> None:
-    assert with_notes(ranking(), {"note": "second", "trees": 3})["note 2"] == "second"
-    assert with_notes(ranking(), {"note": "second", "trees": 3})["note"] == "first"
-    assert with_notes(ranking(), {"trees": 3})["trees"] == 3
 
 
 def test_further_hits_have_none_of_the_parts() -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg2rag.types import Corpus, Passage, QADataset, Query, Ranking, Triple, best, rank
+from kg2rag.types import Corpus, Notes, Passage, QADataset, Query, Ranking, Triple, best, rank
 
 IDS = [f"p{i}" for i in range(10)]
 FACT = Triple("Ed Wood", "directed by", "Tim Burton", "p1")
@@ -31,7 +31,7 @@ def ranking() -> Ranking:
         stage_codes=np.array([0, 0, 0, 1]),
         score_parts={"cosine": np.array([0.5, 0.1, 0.9, np.nan]), "fact": np.array([np.nan, np.nan, np.nan, 0.5])},
         paths={1: (FACT,)},
-        metadata={"note": "by hand"},
+        notes=Notes(warning="by hand"),
     )
 
 
@@ -93,7 +93,7 @@ def test_a_rank_that_no_hit_has_is_refused_by_name(ranking: Ranking, at: int) ->
 def test_the_top_is_a_prefix_with_everything_its_hits_carry(ranking: Ranking) -> None:
     top = ranking.top(2)
     assert list(top) == list(ranking)[:2]
-    assert top.metadata == {"note": "by hand"}
+    assert top.notes.warning == "by hand"
 
 
 def test_a_top_beyond_the_last_hit_is_the_whole_ranking(ranking: Ranking) -> None:

@@ -1,7 +1,7 @@
 """Ceilings: what a stage could reach if the one before it were perfect.
 
 They are given the gold, so they are no systems and not in the catalogue: an oracle is built by hand from
-plain mappings, such as `gold_rerank(Dense(kb), data.qrels)`, and every ranking has "oracle" in its metadata. The
+plain mappings, such as `gold_rerank(Dense(kb), data.qrels)`, and every ranking has `OracleNotes`. The
 definitions are ours.
 
 - `gold_entities`: a walk over the triple graph that starts at the entities the question needs: perfect linking.
@@ -20,9 +20,18 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.undirected import UndirectedGraph
 from kg2rag.retrievers.contract import Pipeline, Retriever, Stage
 from kg2rag.retrievers.dense import dense_fallback
-from kg2rag.types import Query, Ranking, rank, rescored
+from kg2rag.types import Notes, Query, Ranking, rank, rescored
 
 Gold = Mapping[str, Iterable[str]]
+
+
+@dataclass(frozen=True)
+class OracleNotes(Notes):
+    """Which oracle made the ranking; how much gold it found, the names that the graph lacks, where it looks for any."""
+
+    oracle: str = ""
+    gold_found: int | None = None
+    not_in_the_graph: tuple[str, ...] | None = None
 
 
 def as_tuples(gold: Gold) -> dict[str, tuple[str, ...]]:
@@ -36,7 +45,7 @@ def gold_entities(kb: KnowledgeBase, entities: Gold, *, damping: float = 0.5) ->
     Parameters
     ----------
     entities : query id -> names of the entities that its reasoning goes through, such as the ends of its gold triples.
-        Leave out the answer to measure linking alone. Names that the graph lacks are listed in the metadata.
+        Leave out the answer to measure linking alone. Names that the graph lacks are listed in the notes.
     damping : probability of following an edge rather than starting anew, in (0, 1).
     """
     return OracleGoldEntities(kb, as_tuples(entities), damping)
@@ -74,7 +83,7 @@ class OracleGoldFirst(Stage):
             max(len(ranking), 1),
             formula="1 / place",
             score_parts={"place": places, "retriever": ranking.scores, "gold": is_gold.astype(np.float64)},
-            notes={"oracle": "gold rerank", "gold_found": int(is_gold.sum())},
+            notes=OracleNotes(oracle="gold rerank", gold_found=int(is_gold.sum())),
         )
 
 
@@ -87,7 +96,7 @@ class OracleGoldEntities(Retriever):
     damping: float = 0.5
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        """One walk per query; where the graph has none of the entities, the dense ranking, as its metadata says."""
+        """One walk per query; where the graph has none of the entities, the dense ranking, as its notes say."""
         from kg2rag.knowledge.graph.pagerank import pagerank
 
         graph, n = self.kb.graph, self.kb.graph.n_entities
@@ -104,7 +113,7 @@ class OracleGoldEntities(Retriever):
             ranking = rank(query.id, rows, walk[n + rows], self.kb.corpus.ids, k, stages=("pagerank",))
             if not walk.any():
                 ranking = dense_fallback(self.kb, [query], k, "no gold entity is in the graph")[0]
-            rankings.append(marked(ranking, "gold entities", not_in_the_graph=absent))
+            rankings.append(marked(ranking, OracleNotes(oracle="gold entities", not_in_the_graph=absent)))
         return rankings
 
     def _walk(self) -> UndirectedGraph:
@@ -116,9 +125,10 @@ class OracleGoldEntities(Retriever):
         return UndirectedGraph.from_edges(sources, targets, np.ones(len(sources)), graph.n_entities + graph.n_passages)
 
 
-def marked(ranking: Ranking, oracle: str, **said: object) -> Ranking:
-    """The ranking with the oracle and notes in its metadata."""
-    return replace(ranking, metadata={**ranking.metadata, "oracle": oracle, **said})
+def marked(ranking: Ranking, said: OracleNotes) -> Ranking:
+    """The ranking with an oracle's notes."""
+    own = ranking.notes
+    return replace(ranking, notes=replace(said, formula=own.formula, source=own.source, inputs=(own,)))
 
 
 def gold_of(gold: Mapping[str, tuple[str, ...]], query: Query) -> tuple[str, ...]:

@@ -14,13 +14,15 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from kg2rag.evaluation.diagnosis.oracles import Gold, as_tuples, gold_of, marked
+from kg2rag.evaluation.diagnosis.oracles import Gold, OracleNotes, as_tuples, gold_of, marked
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.walks import NodeWeights
 from kg2rag.retrievers.contract import Pipeline, Retriever
 from kg2rag.retrievers.dense import dense_fallback
 from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
 from kg2rag.types import FloatArray, IntArray, Query, Ranking, rank
+
+GOLD_SEEDS = OracleNotes(oracle="gold seeds")
 
 
 def gold_seeds(kb: KnowledgeBase, gold: Gold, *, own_starts: bool = False, **settings: float) -> OracleGoldSeeds:
@@ -69,7 +71,7 @@ class OracleGoldSeeds(Retriever):
     """Each gold passage scored by the walk from the other ones, every other passage by the mean of these walks.
 
     Passages that no walk reaches are not returned. A query with a single gold passage has no other to start from; it
-    gets the dense ranking, as its metadata says.
+    gets the dense ranking, as its notes say.
     """
 
     walk: _WalkFrom
@@ -91,7 +93,7 @@ class OracleGoldSeeds(Retriever):
         return [
             _left_out_in_turn(query, rows, [next(walked) for _ in rows], corpus.ids, k, "walk")
             if len(rows) > 1
-            else marked(dense_fallback(self.walk.kb, [query], k, "one gold passage")[0], "gold seeds")
+            else marked(dense_fallback(self.walk.kb, [query], k, "one gold passage")[0], GOLD_SEEDS)
             for query, rows in zip(queries, golds, strict=True)
         ]
 
@@ -102,7 +104,7 @@ class OracleSeeded(Retriever):
 
     The gold passage that is sought is a seed only where the retriever finds it. It scores what its own run gives it,
     every other passage the mean of the runs. A query with a single gold passage gets the pipeline's own ranking, as
-    its metadata says.
+    its notes say.
     """
 
     system: Pipeline
@@ -126,7 +128,7 @@ class OracleSeeded(Retriever):
         return [
             _left_out_in_turn(query, rows, [next(runs) for _ in rows], ranking.ids, k)
             if len(rows) > 1
-            else marked(ranking, "gold seeds", note="one gold passage: as it is")
+            else marked(ranking, OracleNotes(oracle="gold seeds", warning="one gold passage: as it is"))
             for query, ranking, rows in zip(queries, plain, golds, strict=True)
         ]
 
@@ -148,7 +150,7 @@ def _left_out_in_turn(
         scores += share / len(runs)
         scores[left_out] = seen
     found = np.flatnonzero(scores)
-    return rank(query.id, found, scores[found], ids, k, stages=(stage,), metadata={"oracle": "gold seeds"})
+    return rank(query.id, found, scores[found], ids, k, stages=(stage,), notes=GOLD_SEEDS)
 
 
 def _seeds(hits: Ranking, first: Sequence[int], depth: int) -> Ranking:

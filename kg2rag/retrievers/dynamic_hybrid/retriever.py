@@ -28,7 +28,7 @@ from kg2rag.retrievers.mention_chains.ranker import DEFAULT, read_coefficients
 from kg2rag.retrievers.mention_chains.retriever import MentionChains
 from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
 from kg2rag.retrievers.pattern.retriever import Pattern
-from kg2rag.types import SOURCE, Count, ParameterError, Query, Ranking, Weight, check, one_of, sources
+from kg2rag.types import Count, Notes, ParameterError, Query, Ranking, Weight, check, one_of, sources
 
 GRAPH_SIDES: Mapping[str, Callable[[KnowledgeBase], Retriever]] = {
     "expansion_queries": ExpansionQueries,
@@ -38,10 +38,19 @@ GRAPH_SIDES: Mapping[str, Callable[[KnowledgeBase], Retriever]] = {
 
 
 @dataclass(frozen=True)
+class HybridNotes(Notes):
+    """What the analyser took the query for, the weight of each side, and why."""
+
+    query_type: str = ""
+    weights: Mapping[str, float] = field(default_factory=dict)
+    reasoning: str = ""
+
+
+@dataclass(frozen=True)
 class DynamicHybrid(Retriever):
     """Four kinds of retrieval, weighed per query.
 
-    The ranking's metadata hold `query_type`, `weights` and `reasoning`; a hit's parts are what each side contributed
+    The notes say what each query was taken for (`HybridNotes`); a hit's parts are what each side contributed
     to its score, its rank and score there; its stage is the side that contributed most.
 
     Parameters
@@ -101,8 +110,15 @@ class DynamicHybrid(Retriever):
         for sides, analysis in zip(found, analyses, strict=True):
             chosen = reconsidered(analysis, sides.get("graph"))
             fused = blend(sides, chosen.weights, k, self.constant)
-            notes = {"query_type": chosen.query_type, "weights": dict(chosen.weights), "reasoning": chosen.reasoning}
-            rankings.append(replace(fused, metadata={**fused.metadata, **notes}))
+            notes = HybridNotes(
+                fused.notes.formula,
+                fused.notes.source,
+                inputs=fused.notes.inputs,
+                query_type=chosen.query_type,
+                weights=dict(chosen.weights),
+                reasoning=chosen.reasoning,
+            )
+            rankings.append(replace(fused, notes=notes))
         return rankings
 
     def prepare(self, queries: Sequence[Query]) -> None:
@@ -133,5 +149,5 @@ class DynamicHybrid(Retriever):
 def _named(ranking: Ranking, side: str) -> Ranking:
     """A ranking whose first stage is named by its side, as two sides may use one component; its sources are kept."""
     stages = (side, *ranking.stages[1:])
-    metadata = {**ranking.metadata, SOURCE: dict(zip(stages, sources(ranking).values(), strict=True))}
-    return replace(ranking, stages=stages, metadata=metadata)
+    source = dict(zip(stages, sources(ranking).values(), strict=True))
+    return replace(ranking, stages=stages, notes=replace(ranking.notes, source=source))

@@ -17,13 +17,14 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.paths import Surroundings, TriplePaths, surroundings
 from kg2rag.retrievers.contract import Stage
 from kg2rag.types import (
+    INNER,
     Count,
     IntArray,
     Matrix,
+    Notes,
     Query,
     Ranking,
     Trace,
-    arithmetic,
     first_of,
     rank,
     sources,
@@ -31,8 +32,13 @@ from kg2rag.types import (
     widened,
 )
 
-SUBGRAPH = "subgraph"
-"""Where `Expand` leaves the triples of Eq. 4, as codes of the graph, for `Organise` to find."""
+
+@dataclass(frozen=True)
+class ExpandNotes(Notes):
+    """How many passages were added; and, for `Organise`, the triples of Eq. 4 as codes of the graph."""
+
+    expanded: int = 0
+    subgraph: tuple[int, ...] | None = field(default=None, metadata=INNER)
 
 
 @dataclass(frozen=True)
@@ -40,8 +46,7 @@ class Expand(Stage):
     """Adds the passages within `hops` triples of the seeds' entities; drops none.
 
     A passage that was added has the stage "expand", the part `hop` and the path that led there: a seed's triple, the
-    triples walked, and its own. Every hit has the part `cosine`. The metadata hold the triples found ("subgraph") and
-    how many passages were added ("expanded").
+    triples walked, and its own. Every hit has the part `cosine`.
 
     Parameters
     ----------
@@ -84,12 +89,13 @@ class Expand(Stage):
             stage_codes=np.concatenate([given, np.full(len(fresh), len(ranking.stages))]),
             score_parts={**widened(ranking, len(fresh)), "cosine": cosines, "hop": np.array(hops)},
             paths=first_of(TriplePaths(graph, ends, around.path), ranking.paths),
-            metadata={
-                **ranking.metadata,
-                **arithmetic("cosine", {**sources(ranking), "expand": "graph"}),
-                SUBGRAPH: tuple(around.triples.tolist()),
-                "expanded": len(fresh),
-            },
+            notes=ExpandNotes(
+                "cosine",
+                {**sources(ranking), "expand": "graph"},
+                inputs=(ranking.notes,),
+                expanded=len(fresh),
+                subgraph=tuple(around.triples.tolist()),
+            ),
         )
 
     def trace(self, queries: Sequence[Query], before: Sequence[Trace]) -> list[Trace]:

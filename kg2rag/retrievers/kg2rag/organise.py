@@ -20,10 +20,10 @@ import numpy as np
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.forest import Tree, spanning_trees
 from kg2rag.knowledge.graph.paths import TriplePaths, stated_by
-from kg2rag.retrievers.kg2rag.expand import SUBGRAPH
+from kg2rag.retrievers.kg2rag.expand import ExpandNotes
 from kg2rag.retrievers.rerankers.scoring import Reranker, score_batches
 from kg2rag.retrievers.rerankers.stage import RerankingStage
-from kg2rag.types import Count, FloatArray, IntArray, Matrix, Query, Ranking, Trace, rescored, step
+from kg2rag.types import Count, FloatArray, IntArray, Matrix, Notes, Query, Ranking, Trace, rescored, step
 
 
 class TreeChoice(NamedTuple):
@@ -70,8 +70,10 @@ def forest_of(kb: KnowledgeBase, query: Query, ranking: Ranking, vector: Matrix,
 
 def _grow(kb: KnowledgeBase, ranking: Ranking, cosines: FloatArray, max_characters: int) -> Forest:
     """From the triples that `Expand` found, or without it from those that the hits' passages state."""
-    table, found = kb.graph.triples, ranking.metadata.get(SUBGRAPH)
-    triples = stated_by(kb.graph, ranking.rows) if found is None else np.array(found, dtype=np.int64)
+    table, expanded = kb.graph.triples, ranking.notes.find(ExpandNotes)
+    if expanded is not None and expanded.subgraph is None:
+        raise ValueError(f"query {ranking.query_id!r}: its triples were not written with the ranking. Expand it anew.")
+    triples = stated_by(kb.graph, ranking.rows) if expanded is None else np.array(expanded.subgraph, dtype=np.int64)
     rows = table.passages[triples].astype(np.int64)
     weights = np.full(kb.graph.n_passages, -np.inf)
     weights[ranking.rows] = cosines
@@ -100,13 +102,21 @@ Arrangement = Literal["depth_first", "similarity"]
 
 
 @dataclass(frozen=True)
+class TreeNotes(Notes):
+    """How many trees there were, and how many hits none of them gave."""
+
+    trees: int = 0
+    filled: int = 0
+
+
+@dataclass(frozen=True)
 class Organise(RerankingStage):
     """Keeps and orders passages by the spanning trees of their triples.
 
     After `Expand` the triples are those it found, elsewhere those that the hits' passages state. A hit keeps its stage;
     its path leads from the heaviest edge of its tree to its own; its parts are `cosine`, `tree` (the tree's rank, from
-    1) and `reranker` (the tree's score), the last two only where a tree gave it. The metadata count the trees and the
-    hits that no tree gave ("filled"), and note where there was no tree.
+    1) and `reranker` (the tree's score), the last two only where a tree gave it. The notes count the trees and the
+    hits that no tree gave (`TreeNotes`).
 
     Parameters
     ----------
@@ -149,9 +159,7 @@ class Organise(RerankingStage):
         rows, blank = [*chosen, *filled], [np.nan] * len(filled)
         places = np.arange(1, len(rows) + 1, dtype=np.float64)
         cosine = dict(zip(ranking.rows.tolist(), forest.cosines.tolist(), strict=True))
-        notes: dict[str, object] = {"trees": len(forest.trees), "filled": len(filled)}
-        if not forest.trees:
-            notes["note"] = "the passages share no triple between two entities: no tree, ordered by cosine"
+        treeless = "the passages share no triple between two entities: no tree, ordered by cosine"
         return rescored(
             ranking,
             np.array(rows, dtype=np.int64),
@@ -165,7 +173,7 @@ class Organise(RerankingStage):
                 "reranker": np.array([*(scores[choice.tree] for choice in chosen.values()), *blank]),
             },
             paths=TriplePaths(self.kb.graph, chosen, forest.path),
-            notes=notes,
+            notes=TreeNotes(warning="" if forest.trees else treeless, trees=len(forest.trees), filled=len(filled)),
         )
 
     def _choose(self, forest: Forest, scores: FloatArray) -> dict[int, TreeChoice]:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from kg2rag.knowledge import KnowledgeBase, LexicalSettings
 from kg2rag.retrievers.linking.phrases import phrases
 from kg2rag.text.normalisation import normalise
-from kg2rag.types import Cosine, Count, Query, best, check, one_of
+from kg2rag.types import Cosine, Count, LinkedEntity, Query, best, check, one_of
 
 _WORDS = re.compile(r"\w+")
 _POSSESSIVE = re.compile(r"['’]s\b")
@@ -212,6 +212,11 @@ def chain(kb: KnowledgeBase) -> ChainLinker:
 def is_specific(kb: KnowledgeBase, entity: int, max_passages: int | None) -> bool:
     """Whether no more than so many passages name an entity; None for any number."""
     return max_passages is None or len(kb.graph.passages_of(entity)[0]) <= max_passages
+
+
+def linked_entities(kb: KnowledgeBase, links: Sequence[Link]) -> tuple[LinkedEntity, ...]:
+    """The links of a query as a ranking's notes name them."""
+    return tuple(LinkedEntity(kb.graph.names[link.entity], link.linker, link.confidence) for link in links)
 
 
 def linked_by(links: Sequence[Link]) -> str:

@@ -22,11 +22,11 @@ import numpy as np
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.long_queries import LONGEST
-from kg2rag.retrievers.pattern.scoreboard import Scoreboard, Term
+from kg2rag.retrievers.pattern.scoreboard import PatternNotes, Scoreboard, Term
 from kg2rag.text.formats import format_by_example
 from kg2rag.text.identifiers import WHOLE, key, looks_like_name, surfaces
 from kg2rag.text.lexicon import FUNCTION_WORDS
-from kg2rag.types import IntArray, Query, Ranking, Threshold, above, arithmetic, rank
+from kg2rag.types import IntArray, Query, Ranking, Threshold, above, rank
 
 NEAR = 0.85
 """How similar a match must be to a word that the corpus knows, and to words written together: neither is a typo."""
@@ -46,7 +46,7 @@ class Pattern(Retriever):
     A hit's score sums, over the terms looked up, rarity × strength of the best match. Rarity is ln(1 + N/df) of the
     best-matching key; strength is 2 for the same name, 1 + the term's share of the name where it is part of one, else
     the similarity. `score_parts`: the best similarity, its strength, the number of terms matched, and as "term 1" and
-    so on the strength of each; the ranking's metadata lists the terms and for each hit the terms of the corpus that
+    so on the strength of each; the notes list the terms and for each hit the terms of the corpus that
     they matched.
 
     Parameters
@@ -110,8 +110,8 @@ class Pattern(Retriever):
         terms, left_out = self.terms(words)
         for term in terms:
             board.add(term, self.kb.trigram.similar(term.key, term.min_similarity, self.limit))
-        metadata = {"terms": (*wildcards, *(term.text for term in terms)), "terms_left_out": left_out}
-        return board.ranking(query, self.kb.corpus.ids, mask, k, metadata)
+        looked_up = (*wildcards, *(term.text for term in terms))
+        return board.ranking(query, self.kb.corpus.ids, mask, k, PatternNotes(terms=looked_up, terms_left_out=left_out))
 
     def _by_regex(self, query: Query, pattern: str, fold: bool, mask: IntArray | None, k: int) -> Ranking:
         matcher = _compile(pattern, fold, query.id)
@@ -129,7 +129,7 @@ class Pattern(Retriever):
                 )
         found = np.array(hits, dtype=np.int64)
         matches = np.ones(len(found))
-        notes = {"terms": (f"/{pattern}/{'i' * fold}",), "terms_left_out": 0, **arithmetic("match", "pattern")}
+        notes = PatternNotes("match", "pattern", terms=(f"/{pattern}/{'i' * fold}",))
         return rank(
             query.id,
             found,
@@ -138,7 +138,7 @@ class Pattern(Retriever):
             k,
             stages=("pattern",),
             score_parts={"match": matches},
-            metadata=notes,
+            notes=notes,
         )
 
 

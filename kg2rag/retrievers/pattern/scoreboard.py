@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from kg2rag.knowledge import Similar, TrigramIndex
-from kg2rag.types import FloatArray, IntArray, Query, Ranking, arithmetic, best, number, rank
+from kg2rag.types import FloatArray, IntArray, Notes, Query, Ranking, best, number, rank
 
 DEFINES, VERBATIM = 0.01, 0.02
 """Added to the strength of a term that the passage defines, and of one in the query's very spelling; tie-breakers."""
@@ -30,6 +31,15 @@ class Match(NamedTuple):
     matched: str
     strength: float
     similarity: float
+
+
+@dataclass(frozen=True)
+class PatternNotes(Notes):
+    """The terms looked up, how many were left out, and for each hit the terms of the corpus that matched."""
+
+    terms: tuple[str, ...] = ()
+    terms_left_out: int = 0
+    matched: Mapping[str, tuple[Match, ...]] = field(default_factory=dict)
 
 
 class Found(NamedTuple):
@@ -95,14 +105,11 @@ class Scoreboard:
         self._scores[rows] += rarity * values
         self._found.append(Found(f"term {self._n_terms}", written, rarity, rows, terms[of], values, similarities[of]))
 
-    def ranking(
-        self, query: Query, ids: Sequence[str], mask: IntArray | None, k: int, metadata: dict[str, object]
-    ) -> Ranking:
+    def ranking(self, query: Query, ids: Sequence[str], mask: IntArray | None, k: int, said: PatternNotes) -> Ranking:
         """The passages that matched anything; their part "term 2" is how strongly the second term added matched."""
         rows = best(self._scores, k) if mask is None else mask
         rows = rows[self._scores[rows] > 0]
         formula = " + ".join(f"{number(found.rarity)} · {found.part}" for found in self._found)
-        said = {**arithmetic(formula, "pattern"), **metadata}
         ranked = rank(
             query.id,
             rows,
@@ -111,10 +118,9 @@ class Scoreboard:
             k,
             stages=("pattern",),
             score_parts=self._parts(rows),
-            metadata=said,
         )
-        said["matched"] = {ids[row]: tuple(self._matched(row)) for row in ranked.rows.tolist()}
-        return ranked
+        matched = {ids[row]: tuple(self._matched(row)) for row in ranked.rows.tolist()}
+        return replace(ranked, notes=replace(said, formula=formula, source="pattern", matched=matched))
 
     def _parts(self, rows: IntArray) -> dict[str, FloatArray]:
         strengths = {found.part: found.at(rows, found.strengths) for found in self._found}

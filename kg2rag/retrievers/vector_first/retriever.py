@@ -14,7 +14,7 @@ the last dense hit, so with a boost of 10 % it climbs a few ranks at most, and t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import attrgetter
@@ -29,7 +29,7 @@ from kg2rag.knowledge.graph.neighbourhood import Hops
 from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers import linking
 from kg2rag.retrievers.dense import Dense, VectorRetriever
-from kg2rag.retrievers.linking.linkers import ChainLinker, Link, Linker, linked_by
+from kg2rag.retrievers.linking.linkers import ChainLinker, Link, Linker, linked_entities
 from kg2rag.retrievers.vector_first.entities import (
     OfTypes,
     related_documents,
@@ -42,11 +42,11 @@ from kg2rag.types import (
     Count,
     FloatArray,
     IntArray,
+    Notes,
     Query,
     Ranking,
     Trace,
     Weight,
-    arithmetic,
     check,
     number,
     rank,
@@ -57,14 +57,25 @@ EVERY_LINK = 1_000  # more than a query names: the limit applies to what is left
 
 
 @dataclass(frozen=True)
+class VectorFirstNotes(Notes):
+    """The design's record of a query.
+
+    `retrieval_strategy` : "vector_only" or "vector_first_graph_augmented". `relationship_paths` : passage id -> how the
+    graph led there, such as `Server -[HOSTS]-> Service`.
+    """
+
+    retrieval_strategy: str = ""
+    expanded_entities: tuple[str, ...] = ()
+    relationship_paths: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class VectorFirst(VectorRetriever):
     """Dense hits first, then passages of related documents, merged by similarity and relatedness.
 
     An augmented passage scores similarity · (1 + boost · strength · confidence), or as `scoring` says; a dense hit its
-    similarity. Stages are the design's sources, "vector" and "graph_augmented". The metadata hold
-    `retrieval_strategy` ("vector_only" or "vector_first_graph_augmented"), `query_entities`, `expanded_entities`,
-    `relationship_paths` by passage id, such as `Server -[HOSTS]-> Service`, `left_out` (hits beyond the token limit)
-    and, for vector_only, in `note` the reason.
+    similarity. Stages are the design's sources, "vector" and "graph_augmented"; of "vector_only" the notes
+    (`VectorFirstNotes`) have the reason as `warning`, and of a token limit the hits left out.
 
     Parameters
     ----------
@@ -159,15 +170,15 @@ class VectorFirst(VectorRetriever):
                 "confidence": np.concatenate([blank, confidence]),
             },
             paths=paths,
-            metadata={
-                **arithmetic(formulas, {"vector": "dense", "graph_augmented": "graph"}),
-                "retrieval_strategy": "vector_first_graph_augmented" if links else "vector_only",
-                "query_entities": tuple(graph.names[link.entity] for link in links),
-                "linked_by": linked_by(links),
-                "expanded_entities": tuple(graph.names[near.entity] for near in related),
-                "relationship_paths": {dense.ids[row]: "; ".join(map(str, path)) for row, path in paths.items()},
-                **({} if links else {"note": self._why_vector_only()}),
-            },
+            notes=VectorFirstNotes(
+                formulas,
+                {"vector": "dense", "graph_augmented": "graph"},
+                warning="" if links else self._why_vector_only(),
+                entities=linked_entities(self.kb, links),
+                retrieval_strategy="vector_first_graph_augmented" if links else "vector_only",
+                expanded_entities=tuple(graph.names[near.entity] for near in related),
+                relationship_paths={dense.ids[row]: "; ".join(map(str, path)) for row, path in paths.items()},
+            ),
         )
 
     def _combined(self, similarity: FloatArray, certainty: FloatArray) -> tuple[FloatArray, str]:

@@ -185,8 +185,8 @@ def test_dynamic_hybrid_takes_its_weights_from_the_model(model_of: Maker, tmp_pa
         found = system.retrieve_batch(queries, 3)
     lexical = BM25(kb).retrieve_batch(queries, 3)
     assert [ranking.passage_ids for ranking in found] == [ranking.passage_ids for ranking in lexical]
-    assert found[0].metadata["query_type"] == "identifier"
-    assert found[0].metadata["weights"] == {"dense": 0, "sparse": 1, "pattern": 0, "graph": 0}
+    assert found[0].notes.query_type == "identifier"
+    assert found[0].notes.weights == {"dense": 0, "sparse": 1, "pattern": 0, "graph": 0}
     # The server is gone: what it said is in the store.
     assert system.retrieve("bridge sighs", 3).passage_ids == found[0].passage_ids
 

@@ -56,26 +56,26 @@ def kb(tmp_path: Path) -> KnowledgeBase:
 def test_the_class_is_ranked_first_for_its_words_as_in_the_designs_first_test_case(kb: KnowledgeBase) -> None:
     ranking = DynamicHybrid(kb).retrieve("streaming text response")
     assert ranking.passage_ids[0] == "wanted"
-    assert ranking.metadata["query_type"] == "identifier"
+    assert ranking.notes.query_type == "identifier"
 
 
 def test_the_guide_is_ranked_first_as_in_the_designs_second_test_case(kb: KnowledgeBase) -> None:
     ranking = DynamicHybrid(kb).retrieve("How do I implement real-time AI chat in React?")
     assert ranking.passage_ids[0] == "chat"
-    assert ranking.metadata["weights"] == {"dense": 0.7, "sparse": 0.2, "pattern": 0.0, "graph": 0.1}
+    assert ranking.notes.weights == {"dense": 0.7, "sparse": 0.2, "pattern": 0.0, "graph": 0.1}
 
 
 def test_chains_may_be_the_fourth_side_under_coefficients_of_their_own(kb: KnowledgeBase) -> None:
     hybrid = DynamicHybrid(kb, graph="mention_chains", coefficients=str(WITHOUT_MUSIQUE_100))
     assert hybrid.sides()["graph"] == MentionChains(kb, coefficients=str(WITHOUT_MUSIQUE_100))
-    assert "graph" in hybrid.retrieve("how to fold the butter").metadata["weights"]
+    assert "graph" in hybrid.retrieve("how to fold the butter").notes.weights
     with pytest.raises(ParameterError, match=r"written by `eval/fit.py`, not 'none\.toml'"):
         DynamicHybrid(kb, coefficients="none.toml")
 
 
 def test_a_typo_finds_the_class(kb: KnowledgeBase) -> None:
     ranking = DynamicHybrid(kb).retrieve("STreamingTxtResp")
-    assert (ranking.passage_ids[0], ranking.metadata["query_type"]) == ("wanted", "fuzzy")
+    assert (ranking.passage_ids[0], ranking.notes.query_type) == ("wanted", "fuzzy")
 
 
 def test_all_weight_on_one_side_gives_that_sides_ranking(kb: KnowledgeBase) -> None:
@@ -91,16 +91,16 @@ def test_weights_may_be_given_for_one_query_or_for_all(kb: KnowledgeBase) -> Non
     named = dict(zip(SIDES, weights, strict=True))
     for system in (DynamicHybrid(kb, weights=weights), DynamicHybrid(kb, weights=named)):
         assert system == DynamicHybrid(kb, weights=weights)
-        assert system.retrieve("What is useChat?").metadata["weights"] == named
+        assert system.retrieve("What is useChat?").notes.weights == named
     own, given = DynamicHybrid(kb), DynamicHybrid(kb).search("What is useChat?", 6, weights=named)
     assert given.passage_ids == DynamicHybrid(kb, weights=weights).retrieve("What is useChat?", 6).passage_ids
-    assert own.search("What is useChat?", 6).metadata["weights"] != named
+    assert own.search("What is useChat?", 6).notes.weights != named
     assert own.search("What is useChat?", 6).passage_ids == own.retrieve("What is useChat?", 6).passage_ids
 
 
 def test_fixed_is_the_baseline_of_equal_weights(kb: KnowledgeBase) -> None:
     ranking = DynamicHybrid(kb, analyser="fixed").retrieve("What is useChat?", 6)
-    assert ranking.metadata["weights"] == dict.fromkeys(SIDES, 0.25)
+    assert ranking.notes.weights == dict.fromkeys(SIDES, 0.25)
     assert ranking.passage_ids == DynamicHybrid(kb, weights=(0.25,) * 4).retrieve("What is useChat?", 6).passage_ids
 
 
@@ -154,7 +154,7 @@ def test_a_learned_analyser_is_named_by_its_file(kb: KnowledgeBase, tmp_path: Pa
     learned = LearnedAnalyser(grid, np.zeros((4, len(FEATURES))), np.array([0.0, 0.0, 1.0, 0.0]), 1.0, frozenset())
     learned.save(tmp_path / "learned.json")
     system = build("dynamic_hybrid", kb, analyser=f"learned:{tmp_path / 'learned.json'}")
-    assert system.retrieve("What is useChat?").metadata["weights"] == dict(zip(SIDES, (0, 0, 1, 0), strict=True))
+    assert system.retrieve("What is useChat?").notes.weights == dict(zip(SIDES, (0, 0, 1, 0), strict=True))
 
 
 def test_a_language_model_is_named_by_its_address(kb: KnowledgeBase) -> None:
@@ -173,7 +173,7 @@ def test_a_hit_says_which_side_found_it_and_where_that_looked(kb: KnowledgeBase)
     weights = (0.0, 0.5, 0.0, 0.5)
     ranking = DynamicHybrid(kb, analyser=Fixed(weights)).retrieve("What is useChat?", 6)  # type: ignore[arg-type]
     assert ranking.stages == ("sparse", "graph", "graph: dense")
-    assert ranking.metadata["source"] == {"sparse": "bm25", "graph": "graph", "graph: dense": "dense"}
+    assert ranking.notes.source == {"sparse": "bm25", "graph": "graph", "graph: dense": "dense"}
 
 
 def test_a_batch_equals_its_queries_one_by_one(kb: KnowledgeBase) -> None:

@@ -36,7 +36,7 @@ def test_without_organisation_paper_mode_is_ordered_by_similarity(kb: KnowledgeB
 def test_without_organisation_the_released_code_lists_seeds_and_what_they_brought(kb: KnowledgeBase) -> None:
     ranking = kg2rag_official(kb, organisation=False, group_titles=False).retrieve_batch([QUERY], 1000)[0]
     assert set(ids(kg2rag_official(kb))) <= set(ranking.passage_ids)
-    assert ranking.metadata["note"] == "not organised"
+    assert ranking.notes.warning == "not organised"
 
 
 def test_without_either_it_is_dense_retrieval_and_refused(kb: KnowledgeBase) -> None:

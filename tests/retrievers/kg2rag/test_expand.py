@@ -13,7 +13,7 @@ from kg2rag.extraction import Extraction
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.dense import Dense
-from kg2rag.retrievers.kg2rag.expand import SUBGRAPH, Expand
+from kg2rag.retrievers.kg2rag.expand import Expand
 from kg2rag.types import Query, Ranking, Triple
 
 A_B = Triple("A", "r", "B", "p0")
@@ -77,10 +77,10 @@ def test_hits_say_their_stage_and_hop(kb: KnowledgeBase) -> None:
     }
 
 
-def test_the_metadata_hold_the_subgraph(kb: KnowledgeBase) -> None:
+def test_the_notes_hold_the_subgraph(kb: KnowledgeBase) -> None:
     found = expanded(kb)
-    assert found.metadata[SUBGRAPH] == (0, 1, 2, 4)
-    assert found.metadata["expanded"] == 2
+    assert found.notes.subgraph == (0, 1, 2, 4)
+    assert found.notes.expanded == 2
 
 
 def test_only_candidates_are_walked(kb: KnowledgeBase) -> None:
@@ -96,7 +96,7 @@ def test_a_triple_that_no_passage_states_is_not_walked(tmp_path: Path) -> None:
 def test_seeds_that_no_triple_leaves_stay_as_they_are(tmp_path: Path, facts: tuple[Triple, ...]) -> None:
     found = expanded(world(tmp_path, facts))
     assert found.passage_ids == ["p0", "p1"]
-    assert found.metadata["expanded"] == 0
+    assert found.notes.expanded == 0
 
 
 def test_no_seed_is_no_expansion(kb: KnowledgeBase) -> None:

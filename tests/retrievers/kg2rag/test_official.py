@@ -20,7 +20,7 @@ from kg2rag.extraction import Extraction
 from kg2rag.extraction.combined import GivenExtraction
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.dense import Dense
-from kg2rag.retrievers.kg2rag.expand import Expand
+from kg2rag.retrievers.kg2rag.expand import Expand, ExpandNotes
 from kg2rag.retrievers.kg2rag.official import KG2RAGOfficial, Switches
 from kg2rag.retrievers.kg2rag.official.plan import QueryPlan
 from kg2rag.retrievers.kg2rag.official.selection import select
@@ -259,7 +259,7 @@ def test_with_the_papers_switches_it_is_the_papers_pipeline(world: KnowledgeBase
     queries = worlds.queries()
     ours, theirs = official.retrieve_batch(queries, 10), paper.retrieve_batch(queries, 10)
     assert [ranking.passage_ids for ranking in ours] == [ranking.passage_ids for ranking in theirs]
-    assert any(ranking.metadata["expanded"] for ranking in theirs)
+    assert any(ranking.notes.find(ExpandNotes).expanded for ranking in theirs)
 
 
 def test_every_switch_alone_gives_a_valid_answer_to_every_query(world: KnowledgeBase) -> None:

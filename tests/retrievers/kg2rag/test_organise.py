@@ -108,7 +108,7 @@ def test_a_smaller_k_only_cuts(tmp_path: Path) -> None:
 def test_free_places_go_to_passages_without_triples_by_cosine(tmp_path: Path) -> None:
     found = organised(world(tmp_path), seeds=5)
     assert found.passage_ids == ["p1", "p0", "p2", "p3", "p4"]
-    assert found.metadata["filled"] == 2
+    assert found.notes.filled == 2
     assert "tree" not in found.hit(4).score_parts
 
 
@@ -124,7 +124,7 @@ def test_none_leaves_places_free(tmp_path: Path) -> None:
 def test_without_a_tree_the_order_is_by_cosine_and_it_says_so(tmp_path: Path, facts: tuple[Triple, ...]) -> None:
     found = organised(world(tmp_path, facts))
     assert found.passage_ids == ["p0", "p1"]
-    assert "no tree" in str(found.metadata["note"])
+    assert "no tree" in str(found.notes.warning)
 
 
 def test_without_expansion_the_triples_are_those_of_the_hits(tmp_path: Path) -> None:

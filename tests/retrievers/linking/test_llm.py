@@ -162,7 +162,7 @@ def test_vector_first_takes_it_as_its_fallback(linker_of: Maker) -> None:
         linker = linker_of(server)
         system = VectorFirst(linker.kb, fallback=linker, max_tokens=None)
         ranking = system.retrieve("that film of his", 5)
-    assert ranking.metadata["query_entities"] == ("Ed Wood",)
+    assert [entity.name for entity in ranking.notes.linked] == ["Ed Wood"]
 
 
 @pytest.mark.parametrize(

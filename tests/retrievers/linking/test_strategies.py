@@ -13,7 +13,6 @@ from kg2rag.types import Query, Triple
 
 LINKING = ("confidence_gated", "expansion_queries", "graph_augmented", "practical", "vector_first")
 EVERY = (*LINKING, "hippo1", "linear")
-SAID = {"vector_first": "query_entities"}
 
 
 @pytest.fixture
@@ -37,9 +36,8 @@ def test_a_misspelt_name_is_linked_where_the_linker_is_fuzzy(services: Knowledge
         fuzzy = systems.build(name, services, linker=linker).retrieve(query)
         if name == "practical":  # also links by vector, and lists nothing
             continue
-        assert not plain.metadata[SAID.get(name, "entities")]
-        assert fuzzy.metadata[SAID.get(name, "entities")] == ("Auth Service",)
-        assert (plain.metadata["linked_by"], fuzzy.metadata["linked_by"]) == ("", "fuzzy")
+        assert not plain.notes.linked
+        assert [(entity.name, entity.linker) for entity in fuzzy.notes.linked] == [("Auth Service", "fuzzy")]
 
 
 def test_hippo1_starts_at_what_its_linker_finds(services: KnowledgeBase) -> None:
@@ -78,4 +76,4 @@ def test_generic_entities_can_be_left_out(services: KnowledgeBase, name: str) ->
         return
     query = Query("q", "the OAuth Provider")  # named by two passages
     found = [systems.build(name, services, linker=f"ngram:{most}").retrieve(query) for most in (2, 1)]
-    assert [len(one.metadata[SAID.get(name, "entities")]) for one in found] == [1, 0]  # type: ignore[arg-type]
+    assert [len(one.notes.linked) for one in found] == [1, 0]  # type: ignore[arg-type]

@@ -49,7 +49,7 @@ def test_the_spelling_of_the_query_comes_before_another_of_the_same_name(pattern
 
 def test_a_hit_says_which_term_it_matched_and_how_nearly(pattern: Pattern) -> None:
     ranking = pattern.retrieve("streamingTextRespons")
-    (match,) = ranking.metadata["matched"]["class"]  # type: ignore[index]
+    (match,) = ranking.notes.matched["class"]  # type: ignore[index]
     assert (match.term, match.matched) == ("streamingTextRespons", "StreamingTextResponse")
     assert match.similarity == pytest.approx(20 / 21)
     assert ranking.hit(1).score_parts["similarity"] == pytest.approx(20 / 21)
@@ -59,7 +59,7 @@ def test_a_hit_says_which_term_it_matched_and_how_nearly(pattern: Pattern) -> No
 def test_a_format_given_by_an_example_finds_what_has_it(pattern: Pattern, text: str) -> None:
     ranking = pattern.retrieve(text)
     assert ranking.passage_ids == ["key"]
-    assert ranking.metadata["terms"] == (r"/\bsk\-proj\-[A-Za-z0-9]{4,}/",)
+    assert ranking.notes.terms == (r"/\bsk\-proj\-[A-Za-z0-9]{4,}/",)
 
 
 def test_a_package_path_is_found_whole_and_by_its_parts(pattern: Pattern) -> None:
@@ -78,7 +78,7 @@ def test_a_regular_expression_folds_case_only_where_it_says_i(pattern: Pattern) 
 @pytest.mark.parametrize("text", ["", "   ", "the of and", "!?", "*", "* *"])
 def test_a_query_with_nothing_to_look_up_has_no_hit_and_says_so(pattern: Pattern, text: str) -> None:
     ranking = pattern.retrieve(text)
-    assert (len(ranking), ranking.metadata["terms"]) == (0, ())
+    assert (len(ranking), ranking.notes.terms) == (0, ())
 
 
 @pytest.mark.parametrize("text", ["/(a+)+$/", "/(a|aa)+$/", "/(x+x+)+y/"])
@@ -127,8 +127,8 @@ def test_candidates_limit_what_is_returned(pattern: Pattern) -> None:
 def test_terms_beyond_the_limit_are_counted_not_forgotten(tmp_path: Path) -> None:
     pattern = pattern_over(TEXTS, tmp_path, max_terms=2)
     ranking = pattern.retrieve("useChat use_chat StreamingTextResponse api_key")
-    assert len(ranking.metadata["terms"]) == 2  # type: ignore[arg-type]
-    assert int(ranking.metadata["terms_left_out"]) > 0  # type: ignore[call-overload]
+    assert len(ranking.notes.terms) == 2  # type: ignore[arg-type]
+    assert int(ranking.notes.terms_left_out) > 0  # type: ignore[call-overload]
 
 
 @pytest.mark.realdata

@@ -68,7 +68,7 @@ SPOKE = Extraction((Triple("Hub", "joins", "Spoke", "", strength=10),), (Mention
 def test_every_hit_carries_its_source_and_graph_hits_their_relationship_path(kb: KnowledgeBase) -> None:
     found = VectorFirst(kb, depth=1).retrieve(ASKED)
     assert [hit.stage for hit in found] == ["vector", "graph_augmented", "graph_augmented", "graph_augmented"]
-    assert found.metadata["relationship_paths"] == {
+    assert found.notes.relationship_paths == {
         "p2": "Server -[HOSTS]-> Service",
         "p3": "Server -[HOSTS]-> Service",
         "p4": "Rack -[HOLDS]-> Server",
@@ -78,10 +78,10 @@ def test_every_hit_carries_its_source_and_graph_hits_their_relationship_path(kb:
 
 
 def test_the_metadata_names_the_strategy_and_both_kinds_of_entities(kb: KnowledgeBase) -> None:
-    said = VectorFirst(kb).retrieve(ASKED).metadata
-    assert said["retrieval_strategy"] == "vector_first_graph_augmented"
-    assert said["query_entities"] == ("Server",)
-    assert said["expanded_entities"] == ("Service", "Rack")  # 0.8 · 0.5 before 0.4, in the order of the graph
+    said = VectorFirst(kb).retrieve(ASKED).notes
+    assert said.retrieval_strategy == "vector_first_graph_augmented"
+    assert [entity.name for entity in said.entities] == ["Server"]
+    assert said.expanded_entities == ("Service", "Rack")  # 0.8 · 0.5 before 0.4, in the order of the graph
 
 
 def test_documents_of_dense_hits_are_not_searched_again(kb: KnowledgeBase) -> None:
@@ -110,22 +110,22 @@ def test_only_candidates_are_returned_by_either_source(kb: KnowledgeBase) -> Non
 def test_a_query_without_an_entity_is_vector_only_and_says_why(kb: KnowledgeBase) -> None:
     found = VectorFirst(kb, depth=1).retrieve(NOBODY)
     assert found.passage_ids == ["p0"]
-    assert found.metadata["retrieval_strategy"] == "vector_only"
-    assert found.metadata["note"] == "the query names no entity of the graph"
+    assert found.notes.retrieval_strategy == "vector_only"
+    assert found.notes.warning == "the query names no entity of the graph"
 
 
 def test_an_empty_graph_is_vector_only_and_says_why(tmp_path: Path) -> None:
     empty = knowledge_base(passages("one", "two"), Extraction(), {ASKED: (0.6, 0.1)}, Store(tmp_path))
     found = VectorFirst(empty).retrieve(ASKED)
     assert found.passage_ids == ["p0", "p1"]
-    assert found.metadata["note"] == "the graph has no entity"
+    assert found.notes.warning == "the graph has no entity"
 
 
 def test_entities_of_other_types_are_not_looked_for(kb: KnowledgeBase) -> None:
-    assert VectorFirst(kb, types=("machine",)).retrieve(ASKED).metadata["query_entities"] == ("Server",)
-    said = VectorFirst(kb, types=("Software",)).retrieve(ASKED).metadata
-    assert said["retrieval_strategy"] == "vector_only"
-    assert said["note"] == ("the query names no entity of the types 'Software'")
+    assert VectorFirst(kb, types=("machine",)).retrieve(ASKED).notes.linked[0].name == "Server"
+    said = VectorFirst(kb, types=("Software",)).retrieve(ASKED).notes
+    assert said.retrieval_strategy == "vector_only"
+    assert said.warning == ("the query names no entity of the types 'Software'")
 
 
 def test_a_type_that_the_graph_lacks_is_refused_with_those_it_has(kb: KnowledgeBase) -> None:
@@ -150,13 +150,13 @@ class Named:
 def test_the_fallback_links_only_queries_in_which_no_name_is_found(kb: KnowledgeBase) -> None:
     system = VectorFirst(kb, depth=1, fallback=Named(kb.graph.entity("Rack")))
     named, unnamed = system.retrieve_batch([Query("a", ASKED), Query("b", NOBODY)], 10)
-    assert named.metadata["query_entities"] == ("Server",)
-    assert unnamed.metadata["query_entities"] == ("Rack",)
+    assert named.notes.linked[0].name == "Server"
+    assert unnamed.notes.linked[0].name == "Rack"
 
 
 def test_the_fallback_is_held_to_the_schemas_types_too(kb: KnowledgeBase) -> None:
     system = VectorFirst(kb, types=("Machine",), fallback=Named(kb.graph.entity("Rack")))
-    assert system.retrieve(NOBODY).metadata["retrieval_strategy"] == "vector_only"
+    assert system.retrieve(NOBODY).notes.retrieval_strategy == "vector_only"
 
 
 def test_the_confidence_of_a_link_counts(tmp_path: Path) -> None:
@@ -168,12 +168,12 @@ def test_the_confidence_of_a_link_counts(tmp_path: Path) -> None:
 def test_hits_that_exceed_the_token_limit_are_left_out_and_named(kb: KnowledgeBase) -> None:
     found = VectorFirst(kb, depth=1, max_tokens=3).retrieve(ASKED)  # one: 1; three three three: 3; four, five: 1 each
     assert found.passage_ids == ["p0", "p3", "p4"]
-    assert found.metadata["left_out"] == ("p2",)
-    assert found.metadata["tokens"] == 3
+    assert found.notes.left_out == ("p2",)
+    assert found.notes.tokens == 3
 
 
 def test_no_token_limit_counts_nothing(kb: KnowledgeBase) -> None:
-    assert "tokens" not in VectorFirst(kb, max_tokens=None).retrieve(ASKED).metadata
+    assert VectorFirst(kb, max_tokens=None).retrieve(ASKED).notes.tokens is None
 
 
 def test_an_a_b_comparison_with_vector_only_is_one_call(kb: KnowledgeBase) -> None:
@@ -186,8 +186,8 @@ def test_an_a_b_comparison_with_vector_only_is_one_call(kb: KnowledgeBase) -> No
 
 
 def test_use_graph_false_is_vector_only_and_says_why(kb: KnowledgeBase) -> None:
-    said = VectorFirst(kb, use_graph=False).retrieve(ASKED).metadata
-    assert (said["retrieval_strategy"], said["note"]) == ("vector_only", "use_graph is False")
+    said = VectorFirst(kb, use_graph=False).retrieve(ASKED).notes
+    assert (said.retrieval_strategy, said.warning) == ("vector_only", "use_graph is False")
 
 
 @pytest.mark.parametrize(

@@ -25,9 +25,19 @@ from kg2rag.retrievers.kg2rag.official.selection import Selection, select
 from kg2rag.retrievers.kg2rag.official.switches import Switches
 from kg2rag.retrievers.rerankers import default_reranker
 from kg2rag.retrievers.rerankers.scoring import BiEncoder, Reranker, score_batches
-from kg2rag.types import Count, Query, Ranking, Trace, Triple, arithmetic, rank, step
+from kg2rag.types import Count, Notes, Query, Ranking, Trace, Triple, rank, step
 
 RELEASED = Switches()
+
+
+@dataclass(frozen=True)
+class OfficialNotes(Notes):
+    """Passages appended, trees, hits that trees gave, and the entities taken as mentioned by the question."""
+
+    expanded: int = 0
+    trees: int = 0
+    from_trees: int = 0
+    mentioned: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -39,8 +49,7 @@ class KG2RAGOfficial(Retriever):
 
     A hit has the stage "seed" or "expand"; its path are the facts of it that its tree kept; its parts are `node`, the
     score by which the code lists passages, `tree` (rank of the tree that chose it, from 1) and `reranker` (the tree's
-    score), the last two only where a tree chose it. The metadata count the passages appended and the trees, and name
-    the entities taken as mentioned.
+    score), the last two only where a tree chose it.
 
     Parameters
     ----------
@@ -132,14 +141,15 @@ class KG2RAGOfficial(Retriever):
                 "reranker": np.array([by[row][1] if row in by else np.nan for row in rows]),
             },
             paths=paths,
-            metadata={
-                **arithmetic("1 / place", {"seed": "dense", "expand": "graph"}),
-                "expanded": len(plan.nodes) - plan.n_seeds,
-                "trees": len(plan.trees),
-                "from_trees": len(selection.chosen_by),
-                "mentioned": tuple(plan.mentioned),
-                "note": selection.note,
-            },
+            notes=OfficialNotes(
+                "1 / place",
+                {"seed": "dense", "expand": "graph"},
+                warning=selection.note,
+                expanded=len(plan.nodes) - plan.n_seeds,
+                trees=len(plan.trees),
+                from_trees=len(selection.chosen_by),
+                mentioned=tuple(plan.mentioned),
+            ),
         )
 
     def _grouped(self, rows: Sequence[int]) -> list[int]:

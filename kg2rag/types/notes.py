@@ -1,0 +1,214 @@
+"""What a strategy says of a query as a whole: the arithmetic of its scores, the entities it linked, why it fell back.
+
+A strategy with more to say declares a frozen dataclass that derives from `Notes`, one named field for each thing. A
+stage and a fusion keep the notes of what they read in `inputs`.
+
+`formula` and `source` are each one text for all hits, or a mapping from stage to text. A formula holds numbers, names
+of score parts, + - · / and parentheses. It is a sum; a term that names a part which the hit lacks is left out. Every
+hit's score can thus be recomputed from its parts:
+
+>>> import numpy as np
+>>> from kg2rag.types.rankings import rank
+>>> parts = {"cosine": np.array([0.9, 0.4]), "strength": np.array([np.nan, 7.0])}
+>>> found = {"stages": ("vector", "graph"), "stage_codes": np.array([0, 1]), "score_parts": parts}
+>>> sums = Notes({"vector": "cosine", "graph": "cosine · strength / 10"}, {"vector": "dense", "graph": "graph"})
+>>> ranking = rank("q", np.array([0, 1]), np.array([0.9, 0.28]), ["fastapi", "starlette"], k=5, **found, notes=sums)
+>>> print(ranking.explain(), end="")
+ 1  fastapi  0.9  vector, from dense
+    = 0.9 (cosine)
+ 2  starlette  0.28  graph
+    = 0.4 (cosine) · 7 (strength) / 10
+
+Of a fusion's "1 / (60 + dense rank) + 1 / (60 + bm25 rank)", a hit that only BM25 found shows the second term. Parts
+that no term names (the restart weights of a PageRank, say) are shown beside the sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, fields, is_dataclass
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
+
+PerStage = str | Mapping[str, str]  # one text for all hits, or stage -> text
+Kind = TypeVar("Kind", bound="Notes")
+
+
+class LinkedEntity(NamedTuple):
+    """An entity that a query was linked to: its name, the linker that found it, and how sure that is, in (0, 1]."""
+
+    name: str
+    linker: str
+    confidence: float
+
+
+@dataclass(frozen=True)
+class Notes:
+    """What every room may read of a ranking; strategies add fields.
+
+    Attributes
+    ----------
+    formula : of the scores, see above; empty where the strategy gives none.
+    source : where the hits were searched: "dense", "bm25", "graph", …
+    warning : why the ranking is not what the strategy usually returns: a fall-back, or a step that was left out.
+    query_cut : how much of a very long query was read.
+    entities : those that the query was linked to, most important first; None where the strategy links none.
+    tokens, left_out : of a token limit: the tokens used, and the ids of the hits that did not fit.
+    inputs : the notes of the rankings that were joined, or of the one that a stage read.
+    other : fields of a class that this process does not know, as they were read.
+    """
+
+    formula: PerStage = ""
+    source: PerStage = ""
+    _: KW_ONLY
+    warning: str = ""
+    query_cut: str = ""
+    entities: tuple[LinkedEntity, ...] | None = None
+    tokens: int | None = None
+    left_out: tuple[str, ...] | None = None
+    inputs: tuple[Notes, ...] = ()
+    other: Mapping[str, object] = field(default_factory=dict)
+    classes: ClassVar[dict[str, type[Notes]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        Notes.classes[cls.__name__] = cls
+
+    def __iter__(self) -> Iterator[Notes]:
+        """These notes, then those of their inputs, depth first."""
+        yield self
+        for each in self.inputs:
+            yield from each
+
+    def find(self, kind: type[Kind]) -> Kind | None:
+        """The first notes of a class among these and their inputs."""
+        return next((each for each in self if isinstance(each, kind)), None)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Every warning, the last step's first."""
+        return tuple(dict.fromkeys(each.warning for each in self if each.warning))
+
+    @property
+    def linked(self) -> tuple[LinkedEntity, ...] | None:
+        """The entities of the query, as the last step that linked any has them."""
+        return next((each.entities for each in self if each.entities is not None), None)
+
+    def said(self) -> dict[str, object]:
+        """What a reader is shown, own fields first; a name that an input repeats is numbered, "trees 2".
+
+        Formula and source are left out, so are fields that are None and those that one stage leaves for the next.
+        """
+        shown: dict[str, object] = {}
+        for notes in self:
+            for name, value in notes._own():
+                number = 1
+                while (free := name if number == 1 else f"{name} {number}") in shown and shown[free] != value:
+                    number += 1
+                shown[free] = value
+        return shown
+
+    def _own(self) -> Iterator[tuple[str, object]]:
+        if self.entities is not None:
+            yield "entities", tuple(entity.name for entity in self.entities)
+            yield "linked_by", self.entities[0].linker if self.entities else ""
+        for each in fields(self):
+            value = getattr(self, each.name)
+            unsaid = value is None or (each.name in _BASE and not value)
+            if not (unsaid or each.name in _HIDDEN or each.metadata.get("inner")):
+                yield each.name, value
+        yield from self.other.items()
+
+    def to_json(self) -> dict[str, object]:
+        """Plain values, under "kind" the class; what is at its default is left out."""
+        kept = {each.name: getattr(self, each.name) for each in fields(self) if not each.metadata.get("inner")}
+        blank = type(self)()
+        written = {name: plain(value) for name, value in kept.items() if value != getattr(blank, name)}
+        other = written.pop("other", {})
+        return {"kind": type(self).__name__, **written, **(other if isinstance(other, dict) else {})}
+
+    @staticmethod
+    def from_json(record: Mapping[str, Any]) -> Notes:
+        """What `to_json` gave; of a class that is not loaded the base fields, and the others as `other`."""
+        given: dict[str, Any] = {name: _tuples(value) for name, value in record.items()}
+        kind = Notes.classes.get(str(record.get("kind")), Notes)
+        if kind is not Notes or given.get("kind") == "Notes":
+            given.pop("kind", None)
+        if "inputs" in record:
+            given["inputs"] = tuple(map(Notes.from_json, record["inputs"]))
+        if record.get("entities") is not None:
+            given["entities"] = tuple(LinkedEntity(*entity) for entity in record["entities"])
+        known = {each.name for each in fields(kind)}
+        other = {name: given.pop(name) for name in list(given) if name not in known}
+        return kind(**given, other=other)
+
+
+_BASE = {each.name for each in fields(Notes)}
+_HIDDEN = ("formula", "source", "entities", "inputs", "other")
+INNER = {"inner": True}
+"""Metadata of a field that one stage leaves for the next: it is neither shown nor written."""
+
+
+def plain(value: object) -> Any:
+    """A value as JSON has it; text where JSON has nothing like it."""
+    if isinstance(value, Notes):
+        return value.to_json()
+    if isinstance(value, Mapping):
+        return {str(name): plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
+    return plain(value.tolist()) if hasattr(value, "tolist") else str(value)
+
+
+def _tuples(value: object) -> object:
+    """Lists as tuples, at every depth: notes cannot be changed."""
+    if isinstance(value, Mapping):
+        return {name: _tuples(part) for name, part in value.items()}
+    return tuple(map(_tuples, value)) if isinstance(value, list | tuple) else value
+
+
+class _Described(Protocol):
+    @property
+    def stages(self) -> Sequence[str]: ...
+    @property
+    def notes(self) -> Notes: ...
+
+
+def sources(ranking: _Described) -> dict[str, str]:
+    """Stage -> where its hits were searched; the stage's own name where the ranking does not record it."""
+    return {stage: for_stage(ranking.notes.source, stage) or stage for stage in ranking.stages}
+
+
+def for_stage(recorded: PerStage, stage: str) -> str:
+    """The text of a stage: its own, or the one for all; empty where there is none."""
+    return recorded if isinstance(recorded, str) else recorded.get(stage, "")
+
+
+def number(value: float) -> str:
+    """A number as a formula writes it: eight digits, enough to recompute a score to a millionth."""
+    return f"{value:.8g}"
+
+
+# The bridge for strategies that still record a dictionary.
+FORMULA, SOURCE = "score", "source"
+
+
+def arithmetic(formula: PerStage, source: PerStage) -> dict[str, object]:
+    """The two entries of a dictionary of notes."""
+    return {FORMULA: formula, SOURCE: source}
+
+
+def notes_of(metadata: Mapping[str, Any]) -> Notes:
+    """A dictionary of notes as `Notes`."""
+    rest = dict(metadata)
+    formula, source, warning = rest.pop(FORMULA, ""), rest.pop(SOURCE, ""), str(rest.pop("note", ""))
+    return Notes(formula, source, warning=warning, other=rest)
+
+
+def metadata_of(notes: Notes) -> dict[str, object]:
+    """`Notes` as a dictionary."""
+    given = {FORMULA: notes.formula, SOURCE: notes.source, "note": "; ".join(notes.warnings)}
+    said = {name: value for name, value in notes.said().items() if name != "warning"}
+    return {name: value for name, value in given.items() if value} | said
