@@ -254,7 +254,7 @@ def _said(where: str) -> Iterator[None]:
         raise
 
 
-def identity(value: object) -> Any:  # noqa: C901 - a case a type
+def identity(value: object) -> Any:
     """All that the rankings of a system depend on but the code of this package, as JSON values.
 
     Files count by their content, knowledge bases by corpus, graph and encoder, other people's classes by the file

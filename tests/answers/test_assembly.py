@@ -35,8 +35,8 @@ def films(kb_of: Callable[..., KnowledgeBase]) -> KnowledgeBase:
     return kb_of(*PAGES, facts=FACTS)
 
 
-def ranking(kb: KnowledgeBase, *entities: str, linked: bool = True) -> Ranking:
-    notes = Notes(entities=tuple(LinkedEntity(name, "ngram", 1.0) for name in entities) if linked else None)
+def ranking(kb: KnowledgeBase, *entities: str, linked: bool = False) -> Ranking:
+    notes = Notes(entities=tuple(LinkedEntity(name, "ngram", 1.0) for name in entities) if linked or entities else None)
     return rank("q", np.array([0, 1]), np.array([0.9, 0.5]), kb.corpus.ids, k=5, stages=("dense",), notes=notes)
 
 
@@ -49,7 +49,7 @@ def test_the_block_of_the_linked_entities_stands_above_the_passages(films: Knowl
 
 
 def test_a_system_that_says_nothing_of_entities_has_them_linked_in_the_question(films: KnowledgeBase) -> None:
-    said, unsaid, none = ranking(films, "Burbank"), ranking(films, linked=False), ranking(films)
+    said, unsaid, none = ranking(films, "Burbank"), ranking(films), ranking(films, linked=True)
     made = assemble(films, [ASKED] * 3, [said, unsaid, none], tokens=200, graph_tokens=100, counter=Words())
     heads = [context.text.splitlines()[1] for context in made]
     assert heads[:2] == ["Query entities: [Burbank]", "Query entities: [Ed Wood]"]
@@ -70,7 +70,7 @@ def test_a_linker_may_be_given(films: KnowledgeBase) -> None:
 
 def test_what_the_block_leaves_of_its_share_goes_to_the_passages(films: KnowledgeBase) -> None:
     # Head, title and text are 5 + 2 + 8 and 5 + 1 + 6 words, a line between them is 1; without entities, no block.
-    (made,) = assemble(films, [ASKED], [ranking(films)], tokens=28, graph_tokens=25, counter=Words())
+    (made,) = assemble(films, [ASKED], [ranking(films, linked=True)], tokens=28, graph_tokens=25, counter=Words())
     assert len(made.citations) == 2
     assert made.tokens == len(made.text.split()) == 28
     (block,) = assemble(films, [ASKED], [ranking(films)], tokens=200, graph_tokens=200, counter=Words())

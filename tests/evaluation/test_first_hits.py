@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from kg2rag.types.notes import arithmetic
 
 import kg2rag
 from kg2rag.evaluation.comparison import Comparison
@@ -17,6 +16,7 @@ from kg2rag.report.question_explanation import explain_rankings
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.text.records import DataError
 from kg2rag.types import Corpus, Passage, QADataset, Query, Question, Ranking, Triple, rank
+from kg2rag.types.notes import arithmetic
 
 N = KEPT + 3
 DOCUMENTS = Corpus.from_passages([Passage(f"p{i}", "", f"Text {i}", f"d{i // 2}", i % 2) for i in range(N + 2)])

@@ -15,7 +15,7 @@ from kg2rag.evaluation import runs
 from kg2rag.evaluation.runs import NoKeyError, identity, run
 from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.retrievers.contract import Retriever
-from kg2rag.types import QADataset, Query, Question, Ranking, Triple, rank
+from kg2rag.types import Notes, QADataset, Query, Question, Ranking, Triple, rank
 
 CALLS: list[str] = []
 
@@ -31,7 +31,7 @@ class Counted(Retriever):
         CALLS.extend(query.id for query in queries)
         rows = np.arange(len(self.kb.corpus))
         path = {3: (Triple("a", "knows", "b", "p3", strength=2.0, description="of old"),)}
-        notes: dict[str, object] = {"weights": {"graph": 0.25}, "linked": ["a", "b"]}
+        notes = Notes("cosine", "x", other={"weights": {"graph": 0.25}, "linked": ("a", "b")})
         return [
             rank(
                 query.id,
@@ -43,7 +43,7 @@ class Counted(Retriever):
                 stage_codes=rows % 2,
                 score_parts={"cosine": np.where(rows % 3, rows, np.nan)},
                 paths=path,
-                metadata=notes,
+                notes=notes,
             )
             for query in queries
         ]
@@ -75,7 +75,7 @@ def test_a_run_is_made_once_and_read_afterwards_as_it_was_made(little):
             assert [dataclasses.replace(hit, corpus=None) for hit in found] == [
                 dataclasses.replace(hit, corpus=None) for hit in direct
             ]
-            assert dict(found.metadata) == dict(direct.metadata)
+            assert found.notes == direct.notes
     assert (first.ms_per_query, first.build_seconds, first.about) == (
         again.ms_per_query,
         again.build_seconds,

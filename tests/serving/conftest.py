@@ -9,7 +9,6 @@ from shutil import copytree
 
 import numpy as np
 import pytest
-from kg2rag.types.notes import arithmetic
 from starlette.testclient import TestClient
 from word_embedder import WordEmbedder
 
@@ -20,6 +19,7 @@ from kg2rag.experiments.sweep import Sweep
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.serving.app import application
 from kg2rag.types import Corpus, Passage, QADataset, Query, Question, Ranking, Triple, rank
+from kg2rag.types.notes import arithmetic
 
 IDS = [f"p{i}" for i in range(12)]
 PATH = (Triple("Ada", "wrote", "Engine Notes", "p7", strength=8), Triple("Engine Notes", "names", "Bernoulli", "p7"))
