@@ -9,20 +9,23 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
-from typing import Any
+from typing import Any, TypeVar
 
 from kg2rag.retrievers.display import as_html
-from kg2rag.retrievers.long_queries import noted, noted_traces, shortened
 from kg2rag.types import Query, Ranking, Trace, called, check, require_k
 
-Batch = Callable[[Any, Sequence[Query], int], list[Ranking]]
+MAX_CHARACTERS = 10_000
+"""Of a query that are read: an encoder reads a few hundred words, and some searches take more than linear time."""
+Found = TypeVar("Found", Ranking, Trace)
 
 
-def _with_checked_arguments(retrieve_batch: Batch) -> Batch:
-    @wraps(retrieve_batch)
-    def checked(self: Retriever, queries: Sequence[Query], k: int) -> list[Ranking]:
+def _guarded(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of queries (and k) with its arguments checked and its queries cut; what it returns says so."""
+
+    @wraps(method)
+    def guarded(self: Retriever, queries: Sequence[Query], *k: int, **named: int) -> Any:
         if isinstance(queries, str) or not isinstance(queries, Sequence):
             raise TypeError(
                 f"queries must be a list of Query, not {called(queries)}. One question: retrieve('Who?', k)."
@@ -30,30 +33,26 @@ def _with_checked_arguments(retrieve_batch: Batch) -> Batch:
         for at, query in enumerate(queries):
             if not isinstance(query, Query):
                 raise TypeError(f"queries[{at}] must be a Query, not {called(query)}: write Query('q{at}', 'Who?').")
-        require_k(k)
-        short = shortened(queries)
-        rankings = retrieve_batch(self, short, k)
-        return rankings if short is queries else noted(queries, rankings)
+        for value in (*k, *named.values()):
+            require_k(value)
+        if all(len(query.text) <= MAX_CHARACTERS for query in queries):
+            return method(self, queries, *k, **named)
+        found = method(self, [replace(query, text=query.text[:MAX_CHARACTERS]) for query in queries], *k, **named)
+        if found is None or len(found) != len(queries):  # the contract's check reports the latter
+            return found
+        return [_noted(one, len(query.text)) for one, query in zip(found, queries, strict=True)]
 
-    return checked
-
-
-def _with_short_queries(trace_batch: Callable[..., list[Trace]]) -> Callable[..., list[Trace]]:
-    @wraps(trace_batch)
-    def traced(self: Retriever, queries: Sequence[Query], k: int) -> list[Trace]:
-        short = shortened(queries)
-        traces = trace_batch(self, short, k)
-        return traces if short is queries else noted_traces(queries, traces)
-
-    return traced
+    return guarded
 
 
-def _prepared_short(prepare: Callable[..., None]) -> Callable[..., None]:
-    @wraps(prepare)
-    def prepared(self: Retriever, queries: Sequence[Query]) -> None:
-        prepare(self, shortened(queries))
-
-    return prepared
+def _noted(found: Found, length: int) -> Found:
+    """A ranking, or a trace's, with the note that a query of that length was cut, where it was."""
+    if length <= MAX_CHARACTERS:
+        return found
+    if isinstance(found, Trace):
+        return replace(found, ranking=_noted(found.ranking, length))
+    cut = f"to {MAX_CHARACTERS:,} of {length:,} characters"
+    return replace(found, notes=replace(found.notes, query_cut=cut))
 
 
 class Retriever(ABC):
@@ -66,12 +65,9 @@ class Retriever(ABC):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if "retrieve_batch" in vars(cls):
-            cls.retrieve_batch = _with_checked_arguments(cls.retrieve_batch)  # type: ignore[assignment,method-assign]
-        if "trace_batch" in vars(cls):
-            cls.trace_batch = _with_short_queries(cls.trace_batch)  # type: ignore[method-assign]
-        if "prepare" in vars(cls):
-            cls.prepare = _prepared_short(cls.prepare)  # type: ignore[method-assign]
+        for name in ("retrieve_batch", "trace_batch", "prepare"):
+            if name in vars(cls):
+                setattr(cls, name, _guarded(vars(cls)[name]))
 
     def __post_init__(self) -> None:
         check(self)

@@ -23,7 +23,7 @@ from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers import linking
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import Dense
-from kg2rag.retrievers.fusion import fuse_rankings
+from kg2rag.retrievers.fusion import RRF_CONSTANT, fuse_rankings
 from kg2rag.retrievers.linking.linkers import Link, Linker, linked_entities
 from kg2rag.types import Count, FloatArray, Natural, Notes, ParameterError, Query, Ranking, Trace, Weight, rank, step
 
@@ -88,7 +88,7 @@ class ExpansionQueries(Retriever):
     template: str = "{seed} {neighbour}"
     dense_weight: Weight = 1.0
     graph_weight: Weight = 1.0
-    constant: Weight = 60.0
+    constant: Weight = RRF_CONSTANT
     depth: Count = 100
     linker: str | Linker = linking.DESIGN
 

@@ -32,6 +32,15 @@ from kg2rag.types import (
 )
 
 METHODS = ("max", "rrf", "sum")
+RRF_CONSTANT = 60.0
+"""The k of [1]."""
+
+
+@dataclass(frozen=True)
+class FusionNotes(Notes):
+    """How rankings were joined; their notes are the inputs, in order."""
+
+    method: str = "rrf"
 
 
 @dataclass(frozen=True)
@@ -43,14 +52,14 @@ class Fusion(Retriever):
     weights : one for each retriever, at least 0 and not all 0.
     method : "rrf" [1], weight / (constant + rank); "sum" or "max" of weight × min-max scaled scores [2].
     depth : hits read from each retriever, whatever `k` the caller wants.
-    constant : the k of [1]; 60 in the paper.
+    constant : the k of [1].
     """
 
     retrievers: tuple[Retriever, ...]
     weights: tuple[float, ...]
     method: Annotated[str, one_of(METHODS)] = "rrf"
     depth: Count = 100
-    constant: Weight = 60.0
+    constant: Weight = RRF_CONSTANT
 
     def __post_init__(self) -> None:
         check(self)
@@ -93,7 +102,7 @@ def fuse(
     weights: Sequence[float] | None = None,
     method: str = "rrf",
     depth: int = 100,
-    constant: float = 60.0,
+    constant: float = RRF_CONSTANT,
 ) -> Fusion:
     """Join retrievers into one; equal weights where none are given. See `Fusion`."""
     for at, member in enumerate(retrievers):
@@ -106,7 +115,12 @@ def fuse(
 
 
 def fuse_rankings(
-    rankings: Sequence[Ranking], weights: Sequence[float], k: int, *, method: str = "rrf", constant: float = 60.0
+    rankings: Sequence[Ranking],
+    weights: Sequence[float],
+    k: int,
+    *,
+    method: str = "rrf",
+    constant: float = RRF_CONSTANT,
 ) -> Ranking:
     """Fuse rankings of one query; each goes by the name of its first stage, numbered where two share one.
 
@@ -154,9 +168,14 @@ def _read(ranking: Ranking, method: str, constant: float) -> tuple[FloatArray, F
     if method == "rrf":
         ranks = np.arange(1, len(ranking) + 1, dtype=np.float64)
         return ranks, 1.0 / (constant + ranks)
-    low, high = ranking.scores[-1:], ranking.scores[:1]
-    scaled = np.ones(len(ranking)) if (high == low).all() else (ranking.scores - low) / (high - low)
+    scaled = min_max(ranking.scores)
     return scaled, scaled
+
+
+def min_max(scores: FloatArray) -> FloatArray:
+    """Falling scores scaled to [0, 1]; all 1 where they do not differ."""
+    low, high = scores[-1:], scores[:1]
+    return np.ones(len(scores)) if (high == low).all() else (scores - low) / (high - low)
 
 
 def _labels(name: str, ranking: Ranking) -> list[str]:
@@ -179,7 +198,7 @@ def _notes(
         formulas.update(dict.fromkeys(labels, own))
         looked.update(zip(labels, (of[stage] for stage in ranking.stages), strict=True))
     formula = " + ".join(terms) if method != "max" else formulas
-    return Notes(formula, looked, inputs=tuple(ranking.notes for ranking in rankings))
+    return FusionNotes(formula, looked, method=method, inputs=tuple(ranking.notes for ranking in rankings))
 
 
 def _distinct(names: Sequence[str]) -> list[str]:

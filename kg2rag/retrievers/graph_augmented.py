@@ -23,7 +23,7 @@ from kg2rag.retrievers import linking
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.contract import Pipeline, Stage
 from kg2rag.retrievers.dense import Dense
-from kg2rag.retrievers.fusion import fuse
+from kg2rag.retrievers.fusion import FusionNotes, fuse, min_max
 from kg2rag.retrievers.linking.linkers import Link, Linker, linked_entities
 from kg2rag.types import (
     Count,
@@ -48,7 +48,7 @@ from kg2rag.types import (
 from kg2rag.types import best as best_rows
 
 MENTIONS = ("passage", "corpus")
-TIE = 1e-6  # of the cosine: it orders passages of equal graph score, and is too small to do more
+TIE = 1e-5  # of the cosine: it orders passages of equal graph score, and is above the rounding of scores
 ROUNDING = 1e-5  # by so much may a cosine of unit vectors in single precision be above 1
 
 
@@ -102,17 +102,18 @@ class Reached:
 
 @dataclass(frozen=True)
 class GraphAugmentNotes(Notes):
-    """How many passages the graph added."""
+    """How many passages the graph added; whether the scores given were min-max scaled."""
 
     graph_results: int = 0
+    scaled: bool | None = None
 
 
 @dataclass(frozen=True)
 class GraphAugment(Stage):
     """combined = alpha · score + beta · graph score, of scores in [0, 1].
 
-    Scores above 1, such as BM25's, are refused: the graph would weigh nothing beside them. A fusion by "sum" scales
-    them: `fuse(BM25(kb), method="sum") >> GraphAugment(kb)`.
+    Scores outside [-1, 1], such as BM25's, and those of a rank fusion, which are tiny, are min-max scaled within the
+    hits read, and the notes say so: the graph would weigh nothing beside the former, and everything beside the latter.
 
     Parameters
     ----------
@@ -152,16 +153,9 @@ class GraphAugment(Stage):
         return linking.of(self.linker, self.kb)
 
     def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
-        """Link the batch, then augment each ranking. ValueError: a score above 1."""
+        """Link the batch, then augment each ranking."""
         if not self.use_graph or not queries:
             return list(rankings)
-        for ranking in rankings:
-            if len(ranking) and ranking.scores[0] > 1 + ROUNDING:
-                raise ValueError(
-                    f"GraphAugment adds to scores of at most 1; of query {ranking.query_id!r} the first is "
-                    f"{ranking.scores[0]:.4g}. Scale them: fuse(BM25(kb), method='sum') >> GraphAugment(kb); several "
-                    "retrievers by weights that add up to 1."
-                )
         vectors, masks = self.kb.encode_queries(queries), self.kb.candidates(queries)
         columns = zip(rankings, self._linker.link_batch(queries), vectors, masks, strict=True)
         return [self._augment(*column) for column in columns]
@@ -170,7 +164,9 @@ class GraphAugment(Stage):
         reached = self._reached([link.entity for link in links], mask)
         fresh, cosines = self._added(reached, ranking.rows, vector)
         rows = np.concatenate([ranking.rows, fresh])
-        text, graph = np.concatenate([ranking.scores, np.zeros(len(fresh))]), reached.scores_of(rows)
+        scaled = _needs_scaling(ranking)
+        found = min_max(ranking.scores) if scaled else ranking.scores
+        text, graph = np.concatenate([found, np.zeros(len(fresh))]), reached.scores_of(rows)
         scores = self.alpha * text + self.beta * graph
         scores[len(ranking) :] += TIE * cosines
         nearest = reached.sources(rows)
@@ -202,6 +198,7 @@ class GraphAugment(Stage):
                 entities=linked_entities(self.kb, links),
                 inputs=(ranking.notes,),
                 graph_results=len(fresh),
+                scaled=scaled or None,
             ),
         )
 
@@ -257,6 +254,12 @@ class GraphAugment(Stage):
             )
             traces.append(Trace(after, steps))
         return traces
+
+
+def _needs_scaling(ranking: Ranking) -> bool:
+    """Whether scores are not of the order of a graph score, in [0, 1]."""
+    ranks = isinstance(ranking.notes, FusionNotes) and ranking.notes.method == "rrf"
+    return bool(len(ranking)) and (ranks or bool(np.abs(ranking.scores[[0, -1]]).max() > 1 + ROUNDING))
 
 
 def graph_augmented(

@@ -27,7 +27,7 @@ from kg2rag.knowledge.graph.csr import gather
 from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers import linking
 from kg2rag.retrievers.dense import Dense, VectorRetriever, walk_or_dense
-from kg2rag.retrievers.fusion import fuse_rankings
+from kg2rag.retrievers.fusion import RRF_CONSTANT, fuse_rankings
 from kg2rag.retrievers.linking.linkers import Linker
 from kg2rag.retrievers.linking.phrases import phrases_beside
 from kg2rag.types import (
@@ -97,7 +97,7 @@ class PracticalGraphRAG(VectorRetriever):
     passage_weight: Weight = 1.0
     entity_weight: Weight = 0.5
     relation_weight: Weight = 0.5
-    constant: Weight = 60.0
+    constant: Weight = RRF_CONSTANT
     depth: Count = 100
     linker: str | Linker = "ngram:limit=1000"
 

@@ -19,7 +19,7 @@ from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.dynamic_hybrid.analysis import Analyser
 from kg2rag.retrievers.dynamic_hybrid.retriever import DynamicHybrid
 from kg2rag.retrievers.expansion_queries import ExpansionQueries
-from kg2rag.retrievers.fusion import Fusion, fuse
+from kg2rag.retrievers.fusion import RRF_CONSTANT, Fusion, fuse
 from kg2rag.retrievers.graph_augmented import graph_augmented
 from kg2rag.retrievers.hipporag.hipporag1 import HippoRAG
 from kg2rag.retrievers.hipporag.hipporag2 import HippoRAG2
@@ -40,7 +40,12 @@ from kg2rag.types import ParameterError, annotations_of, check_types, read_value
 
 
 def hybrid(
-    kb: KnowledgeBase, *, dense_weight: float = 1.0, bm25_weight: float = 1.0, constant: float = 60.0, depth: int = 100
+    kb: KnowledgeBase,
+    *,
+    dense_weight: float = 1.0,
+    bm25_weight: float = 1.0,
+    constant: float = RRF_CONSTANT,
+    depth: int = 100,
 ) -> Fusion:
     """Dense and BM25 by reciprocal rank fusion."""
     return fuse(Dense(kb), BM25(kb), weights=(dense_weight, bm25_weight), constant=constant, depth=depth)
@@ -59,7 +64,7 @@ def dynamic_hybrid(
     analyser: str | Analyser = "rules",
     graph: str = "mention_ppr",
     depth: int = 100,
-    constant: float = 60.0,
+    constant: float = RRF_CONSTANT,
     coefficients: str = DEFAULT,
     weights: Sequence[float] | Mapping[str, float] | None = None,
     sides: str = "",

@@ -87,15 +87,16 @@ class Ranking:
         return [self.ids[row] for row in self.rows.tolist()]
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per hit: rank, passage, score, stage, path, then the score parts."""
+        """One row per hit: rank, passage, score, stage, path, then the parts of the score.
+
+        A part that has the name of one of these columns is called "score part", say.
+        """
         import pandas as pd
 
-        rows = [
-            {"rank": at, "passage": hit.passage_id, "score": hit.score, "stage": hit.stage, "path": hit.path_text}
-            | dict(hit.score_parts)
-            for at, hit in enumerate(self, start=1)
-        ]
-        return pd.DataFrame(rows, columns=["rank", "passage", "score", "stage", "path", *self.score_parts])
+        hits = [(at, hit.passage_id, hit.score, hit.stage, hit.path_text) for at, hit in enumerate(self, start=1)]
+        frame = pd.DataFrame(hits, columns=["rank", "passage", "score", "stage", "path"])
+        parts = {f"{name} part" if name in frame else name: column for name, column in self.score_parts.items()}
+        return frame.assign(**parts)
 
     def _repr_html_(self) -> str:
         html: str = self.to_frame().to_html(index=False, float_format="{:.4g}".format, na_rep="")

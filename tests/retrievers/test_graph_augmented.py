@@ -15,6 +15,9 @@ from hypothesis import strategies as st
 from kg2rag.compute import Store
 from kg2rag.extraction import Extraction, Mention
 from kg2rag.knowledge import KnowledgeBase
+from kg2rag.retrievers.bm25 import BM25
+from kg2rag.retrievers.dense import Dense
+from kg2rag.retrievers.fusion import fuse
 from kg2rag.retrievers.graph_augmented import GraphAugment
 from kg2rag.retrievers.systems import build
 from kg2rag.types import Query, Ranking, Triple, rank
@@ -235,7 +238,21 @@ def test_impossible_settings_are_refused_when_it_is_made(kb_of: Build, wrong: di
         GraphAugment(kb_of(*PAGES), **wrong)  # type: ignore[arg-type]
 
 
-def test_scores_that_the_graph_would_weigh_nothing_beside_are_refused_with_what_to_write(kb_of: Build) -> None:
-    with pytest.raises(ValueError, match=r"of query 'q' the first is 4\.1\. Scale them: fuse"):
-        augmented(kb_of(*PAGES, facts=FACTS), hits={"p0": 4.1})
-    assert len(augmented(kb_of(*PAGES, facts=FACTS), hits={"p0": 1 + 1e-6, "p5": -0.2})) == 3
+@pytest.mark.parametrize(
+    ("hits", "scaled"), [({"p0": 4.0, "p2": 2.5, "p5": 2.0}, [1.0, 0.25, 0.0]), ({"p0": 1 + 1e-6, "p5": -0.2}, None)]
+)
+def test_scores_of_another_scale_are_scaled_and_the_notes_say_so(
+    kb_of: Build, hits: dict[str, float], scaled: list[float] | None
+) -> None:
+    found = augmented(kb_of(*PAGES, facts=FACTS), hits=hits)
+    parts = {hit.passage_id: hit.score_parts["hybrid"] for hit in found}
+    assert [parts[id_] for id_ in hits] == (scaled or list(hits.values()))
+    assert found.notes.scaled == (True if scaled else None)
+
+
+def test_the_graph_only_adds_to_a_rank_fusion(kb_of: Build) -> None:
+    """Reciprocal ranks are at most 1/61 each: beside them the graph would decide everything."""
+    kb = kb_of(*PAGES, facts=FACTS)
+    found = (fuse(Dense(kb), BM25(kb)) >> GraphAugment(kb)).retrieve(QUERY, 99)
+    text = [hit.score_parts["hybrid"] for hit in found if hit.stage == "hybrid"]
+    assert (max(text), min(text), found.notes.scaled) == (1, 0, True)

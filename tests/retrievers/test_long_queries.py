@@ -14,15 +14,14 @@ from word_embedder import WordEmbedder
 from kg2rag.compute import Store
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
-from kg2rag.retrievers.contract import Retriever, Stage
+from kg2rag.retrievers.contract import MAX_CHARACTERS, Retriever, Stage
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.fusion import fuse
-from kg2rag.retrievers.long_queries import LONGEST
 from kg2rag.types import Corpus, Notes, Passage, Query, Ranking, Trace
 
 MEASURED = Path(__file__).resolve().parents[2] / "eval" / "results" / "long_queries.csv"
 CORPUS = Corpus.from_passages([Passage(f"p{i}", f"title {i}", f"word{i}", f"d{i}", 0) for i in range(3)])
-LONG = "word1 " * LONGEST
+LONG = "word1 " * MAX_CHARACTERS
 READ = f"to 10,000 of {len(LONG):,} characters"
 
 
@@ -56,17 +55,17 @@ class Reading(Stage):
         return list(rankings)
 
 
-QUERIES = [Query("short", "x" * LONGEST), Query("long", LONG), Query("empty", "")]
+QUERIES = [Query("short", "x" * MAX_CHARACTERS), Query("long", LONG), Query("empty", "")]
 
 
 def test_a_system_is_handed_ten_thousand_characters_to_search_prepare_and_trace() -> None:
     system = Reads()
     short, long, empty = system.retrieve_batch(QUERIES, 3)
-    assert system.lengths == [LONGEST, LONGEST, 0]
+    assert system.lengths == [MAX_CHARACTERS, MAX_CHARACTERS, 0]
     assert [found.notes.query_cut for found in (short, long, empty)] == ["", READ, ""]
     system.prepare(QUERIES)
     traces = system.trace_batch(QUERIES, 3)
-    assert system.lengths == [LONGEST, LONGEST, 0] * 4
+    assert system.lengths == [MAX_CHARACTERS, MAX_CHARACTERS, 0] * 4
     assert [trace.ranking.notes.query_cut for trace in traces] == ["", READ, ""]
 
 
@@ -75,12 +74,12 @@ def test_stages_are_handed_the_same_and_the_note_is_there_once() -> None:
     pipeline = Reads() >> stage
     (found,) = pipeline.retrieve_batch(QUERIES[1:2], 3)
     (traced,) = pipeline.trace_batch(QUERIES[1:2], 3)
-    assert stage.lengths == [LONGEST, LONGEST]
+    assert stage.lengths == [MAX_CHARACTERS, MAX_CHARACTERS]
     assert found.notes == traced.ranking.notes == Notes(query_cut=READ)
 
 
 def test_queries_that_are_short_enough_are_handed_on_as_they_are() -> None:
-    queries = [Query("q", "x" * LONGEST)]
+    queries = [Query("q", "x" * MAX_CHARACTERS)]
     assert Reads().retrieve_batch(queries, 3)[0].notes == Notes()
 
 
@@ -88,7 +87,7 @@ def test_queries_that_are_short_enough_are_handed_on_as_they_are() -> None:
 def test_the_ranking_is_that_of_the_first_ten_thousand_characters(system: str, tmp_path) -> None:
     kb = KnowledgeBase.build(CORPUS, embedder=WordEmbedder(), store=Store(tmp_path))
     found = {"bm25": BM25(kb), "dense": Dense(kb), "fused": fuse(BM25(kb), Dense(kb))}[system]
-    long, short = found.retrieve(LONG + "word2", 3), found.retrieve(LONG[:LONGEST], 3)
+    long, short = found.retrieve(LONG + "word2", 3), found.retrieve(LONG[:MAX_CHARACTERS], 3)
     assert (long.passage_ids, long.scores.tolist()) == (short.passage_ids, short.scores.tolist())
     assert long.passage_ids[0] == "p1"
     assert long.notes.query_cut == f"to 10,000 of {len(LONG) + 5:,} characters"

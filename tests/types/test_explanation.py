@@ -123,6 +123,12 @@ def test_a_ranking_as_a_table_has_ranks_paths_and_parts() -> None:
     assert frame["graph"].tolist() == pytest.approx([0.0, 0.5])
 
 
+def test_a_part_with_the_name_of_a_column_stands_beside_it() -> None:
+    parts = {"passage": np.array([0.5]), "score": np.array([2.0])}
+    (row,) = rank("q", np.array([0]), np.array([0.25]), ["a"], k=1, score_parts=parts).to_frame().to_dict("records")
+    assert (row["passage"], row["score"], row["passage part"], row["score part"]) == ("a", 0.25, 0.5, 2.0)
+
+
 def test_an_empty_ranking_is_explained_as_nothing() -> None:
     empty = rank("q", np.array([], dtype=np.int64), np.array([]), ["a"], k=3)
     assert str(empty.explain()).strip() == ""

@@ -1,6 +1,6 @@
 """Query -> dense, sparse, pattern and graph rankings, fused with weights chosen for that query.
 
-The dynamic hybrid design: weighted reciprocal rank fusion, w / (60 + rank), over an analysis of the query, or with the
+The dynamic hybrid design: weighted reciprocal rank fusion over an analysis of the query, or with the
 weights that the caller gives. Ours: a side of weight 0 is not run for a query; `graph` chooses which of our graph
 strategies is the fourth side, and `members` may be any retrievers.
 """
@@ -24,6 +24,7 @@ from kg2rag.retrievers.dynamic_hybrid.analysis import (
     reconsidered,
 )
 from kg2rag.retrievers.expansion_queries import ExpansionQueries
+from kg2rag.retrievers.fusion import RRF_CONSTANT
 from kg2rag.retrievers.mention_chains.ranker import DEFAULT, read_coefficients
 from kg2rag.retrievers.mention_chains.retriever import MentionChains
 from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
@@ -59,7 +60,7 @@ class DynamicHybrid(Retriever):
         `analyse(queries)`.
     graph : the fourth side, one of `GRAPH_SIDES`. `mention_chains` tells a chain from a question that names nothing.
     depth : hits read from each side, whatever `k` is.
-    constant : of the reciprocal rank fusion; 60 in the design.
+    constant : of the reciprocal rank fusion.
     coefficients : of `mention_chains` as the fourth side, see `MentionChains`; no other side reads them.
     weights : of the sides for every query, in their order or by name, at least 0, their sum 1; no query is analysed.
     members : four retrievers in place of dense retrieval, BM25, `pattern` and `graph`, in the order of `SIDES`.
@@ -69,7 +70,7 @@ class DynamicHybrid(Retriever):
     analyser: str | Analyser = "rules"
     graph: Annotated[str, one_of(GRAPH_SIDES)] = "mention_ppr"
     depth: Count = 100
-    constant: Weight = 60.0
+    constant: Weight = RRF_CONSTANT
     coefficients: str = DEFAULT
     weights: Sequence[float] | Mapping[str, float] | None = None
     members: tuple[Retriever, ...] = ()

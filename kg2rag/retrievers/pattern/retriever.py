@@ -20,8 +20,7 @@ from typing import Annotated
 import numpy as np
 
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.retrievers.contract import Retriever
-from kg2rag.retrievers.long_queries import LONGEST
+from kg2rag.retrievers.contract import MAX_CHARACTERS, Retriever
 from kg2rag.retrievers.pattern.scoreboard import PatternNotes, Scoreboard, Term
 from kg2rag.text.formats import format_by_example
 from kg2rag.text.identifiers import WHOLE, key, looks_like_name, surfaces
@@ -98,7 +97,7 @@ class Pattern(Retriever):
 
     def _search(self, query: Query, mask: IntArray | None, k: int) -> Ranking:
         text = query.text.strip()
-        whole = len(query.text) < LONGEST  # what was cut there ends anywhere, with a slash, too
+        whole = len(query.text) < MAX_CHARACTERS  # what was cut there ends anywhere, with a slash, too
         if whole and (regex := _REGEX.fullmatch(text)):
             return self._by_regex(query, regex.group(1), bool(regex.group(2)), mask, k)
         if described := format_by_example(text):
