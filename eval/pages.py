@@ -1,232 +1,285 @@
-"""The results in `eval` -> the tables, figures and numbers of the README, docs and notebooks, at their markers.
+"""`eval/results` and `eval/kept.toml` -> docs/results/ as a whole, the figure of the README, and its one table.
 
-python eval/pages.py          writes them
-python eval/pages.py --check  fails where a page says something else, where it asserts what does not hold, and where a
-                              number of its prose is neither filled nor excused (eval/typed.toml)
+    python eval/pages.py
 
-Markers: page_markers. What they may ask for: page_numbers. Notebooks and docs/decisions.md may have markers, too, but
-their prose is not read for typed numbers: most are those of a notebook's own outputs, or of a paper.
+Every file of docs/results is written here and nowhere else: an index, a page a kept comparison, sweep and ledger, what
+was chosen by looking at questions, and how costs grow with a corpus. The README's table stands between two comments.
+A test writes all of it again and compares.
 """
 
 from __future__ import annotations
 
-import sys
+import json
+import shutil
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
-import internet_scale
-import ledger_pages
-import page_designs
-import page_processors
-import page_tables
+import numpy as np
 import pandas as pd
-import scaling
 from matplotlib import rc_context
-from page_data import Results, known
-from page_files import render
-from page_markers import HELP, Exceptions, Page, Table, unused
 
-from kg2rag import plots
+from kg2rag import Ledger, SweepResult, plots
+from kg2rag.experiments.reproduction import Reproduction
 from kg2rag.report import stars
+from kg2rag.report.markup import pipe_table
 
 ROOT = Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "eval" / "results"
-MEASURED = RESULTS / "scale" / "measurements.jsonl"
-COEFFICIENTS = ROOT / "kg2rag" / "retrievers" / "mention_chains" / "coefficients.toml"
-SETS = {"musique-100": "MuSiQue", "hotpotqa-300": "HotpotQA", "2wiki-1000": "2WikiMultihopQA"}
-SHOWN = ("recall@5", "all_recall@5")
-METRICS = ("recall@2", "recall@5", "recall@10", "all_recall@5", "mrr@10")
-LEDGER = ROOT / "eval" / "ledger"
-REGISTER = ROOT / "kg2rag" / "retrievers" / "tuning.toml"
-TYPED = ROOT / "eval" / "typed.toml"
-PUBLISHED = (
-    ("hipporag2", "NV-Embed-v2 (7B)"),
-    ("gfmrag", "GFM-RAG"),
-    ("hipporag2", "HippoRAG 2 without the LLM filter"),
-    ("hipporag2", "HippoRAG 2"),
-    ("proprag", "PropRAG"),
-)
-OURS = ("dense", "mention_ppr", "mention_chains")
-READ = ("README.md", "docs/newcomer.md", "docs/results.md", "docs/scale.md")  # where no number may be typed
-FILLED = ("docs/decisions.md", "docs/trust.md", "notebooks/*.ipynb")
-BASELINE = "dense"
+RESULTS, KEPT = ROOT / "eval" / "results", ROOT / "eval" / "kept.toml"
+OUT = ROOT / "docs" / "results"
+BEGIN, END = "<!-- results: written by eval/pages.py -->", "<!-- end of results -->"
+HEADLINE = {"musique-100": "MuSiQue", "hotpotqa-300": "HotpotQA", "2wiki-1000": "2WikiMultihopQA"}
+FIRST = ("recall@5", "all_recall@5", "recall@500tokens")
+METRICS = ("recall@2", "recall@5", "recall@10", "recall@500tokens", "all_recall@5", "mrr@10")
+MARK = "†"
+SUFFIX = "-shuffled"
+READING = f"""Per cent. *recall@5*: the share of a question's gold passages among the first five; *all_recall@5*: the
+share of questions with all of them there; *recall@500tokens*: the share within the first 500 tokens, so that long
+passages are no advantage. Stars: the system differs from the baseline (paired randomisation test, Holm-corrected;
+\\* p < .05, \\*\\* p < .01, \\*\\*\\* p < .001); bold: best, and significantly above every other system; {MARK}:
+a number of the system was chosen with questions, or scores, of that set in view ([which](choices.md))."""
 
 
 def main() -> None:
-    """Write the pages and the figures, or check the pages."""
-    results, allowed = Results(ROOT / "eval"), Exceptions.of(tomllib.loads(TYPED.read_text(encoding="utf-8")))
-    pages = rendered(ROOT, results, tables(results), allowed)
-    if "--check" not in sys.argv:
-        for file, page in pages.items():
-            file.write_text(page.text, encoding="utf-8")
-        figures()
-        scaling.figure(scaling.read(MEASURED), ROOT / "docs" / "scale.svg")
-    found = problems(pages, allowed)
-    if found:
-        sys.exit("\n".join([*found, HELP]))
+    """Write everything."""
+    studies = read()
+    shutil.rmtree(OUT, ignore_errors=True)
+    OUT.mkdir(parents=True)
+    for name, text in pages(studies).items():
+        (OUT / name).write_text(text.rstrip("\n") + "\n", encoding="utf-8")
+    readme = ROOT / "README.md"
+    readme.write_text(with_block(readme.read_text(encoding="utf-8"), headline(studies)), encoding="utf-8")
+    recall = {label: studies[name].scores.query("metric == 'recall@5'") for name, label in HEADLINE.items()}
+    drawn = plots.bar_chart(pd.concat(part.assign(metric=label) for label, part in recall.items()), "dense")
+    with rc_context({"svg.hashsalt": "kg2rag"}):  # ids are drawn at random otherwise
+        drawn.savefig(OUT / "recall.svg", metadata={"Date": None})
 
 
-def rendered(root: Path, results: Results, made: Mapping[str, Table], allowed: Exceptions) -> dict[Path, Page]:
-    """Each page under a folder as it should be."""
-    return {
-        file: render(file, file.relative_to(root).as_posix(), results, made, allowed if pattern in READ else None)
-        for pattern in (*READ, *FILLED)
-        for file in sorted(root.glob(pattern))
-    }
+def with_block(text: str, block: str) -> str:
+    """A page with the text between its two comments replaced. ValueError: it does not have both, once each."""
+    if (text.count(BEGIN), text.count(END)) != (1, 1):
+        raise ValueError(f"README.md must have {BEGIN!r} and {END!r} once each.")
+    before, rest = text.split(BEGIN)
+    return f"{before}{BEGIN}\n{block}{END}{rest.split(END)[1]}"
 
 
-def problems(pages: Mapping[Path, Page], allowed: Exceptions) -> list[str]:
-    """What is wrong with the pages as they are: a marker, a number of their prose, a value, an exception."""
-    found = [problem for page in pages.values() for problem in page.problems]
-    changed = [file for file, page in pages.items() if file.read_text(encoding="utf-8") != page.text]
-    found += [f"{file.name}: a value is not that of eval/results. Run: python eval/pages.py" for file in changed]
-    return found + unused(allowed, pages.values())
+@dataclass(frozen=True)
+class Study:
+    """One kept comparison: what kept.toml says of it, its configuration and its scores."""
 
+    folder: Path
+    about: Mapping[str, str]
 
-def tables(results: Results) -> dict[str, Table]:
-    """The tables that a marker can ask for, by the marker's first word; each takes the second, which most lack."""
-    measured = {"parts": scaling.parts, "systems": scaling.systems}
-    forecasts = {"vectors": internet_scale.vectors, "parts": lambda: internet_scale.parts(scaling.read(MEASURED))}
-    return {
-        "results": lambda _: first(),
-        "ablation": lambda _: ablation(),
-        "overlap": lambda _: overlap(),
-        "coefficients": lambda _: coefficients(),
-        "static": lambda _: static(),
-        "hops": lambda _: hops(),
-        "published": lambda _: published(),
-        "floors": lambda _: floors(),
-        "tuning": lambda _: tuning(),
-        "systems": systems,
-        "graphs": graphs,
-        "scale": lambda name: measured[known("table of scale", name, measured)](scaling.read(MEASURED)),
-        "forecast": lambda name: forecasts[known("forecast", name, forecasts)]() + "\n",
-        "kinds": lambda _: page_tables.kinds(results),
-        "query_kinds": lambda _: page_tables.query_kinds(results),
-        "newcomer": lambda _: page_tables.newcomer(results),
-        "reach": lambda _: page_tables.reach(results),
-        "ledger": ledger_pages.table,
-        "remade": lambda _: page_processors.remade_table(results),
-        "across": lambda _: page_processors.across_table(results),
-        "torture": lambda _: page_tables.torture(results),
-        "torture_before": lambda _: page_tables.torture_before(results),
-        "long_queries": lambda _: page_tables.long_queries(results),
-        "endurance": lambda _: page_tables.endurance(results),
-        "weights": lambda side: page_tables.weights(results, side),
-        "code": lambda name: page_designs.code(results, name),
-        "code_kinds": lambda name: page_designs.code_kinds(results, name),
-        "linkers": lambda name: page_designs.linkers(results, name),
-        "parameters": lambda _: page_designs.parameters(results, ""),
-        "designs": lambda _: page_designs.designs(results, ""),
-        "before": lambda _: page_designs.before(results, ""),
-    }
+    @cached_property
+    def config(self) -> Mapping[str, Any]:
+        """What its numbers depend on."""
+        config: Mapping[str, Any] = json.loads((self.folder / "config.json").read_text(encoding="utf-8"))
+        return config
 
+    @cached_property
+    def scores(self) -> pd.DataFrame:
+        """One row a system and metric."""
+        return pd.read_csv(self.folder / "scores.csv")
 
-def scores(folder: str) -> pd.DataFrame:
-    """The committed scores of one comparison."""
-    known("folder", folder, (file.parent.name for file in RESULTS.glob("*/scores.csv")))
-    return pd.read_csv(RESULTS / folder / "scores.csv")
+    @cached_property
+    def wide(self) -> pd.DataFrame:
+        """The same by system and metric."""
+        return self.scores.set_index(["system", "metric"])
 
+    @property
+    def marked(self) -> set[str]:
+        """The systems of which a number was chosen with questions of the set in view."""
+        tuning = self.config.get("tuning", {}).items()
+        return {
+            name for name, rows in tuning for row in rows if any(self.folder.name.endswith(one) for one in row["sets"])
+        }
 
-def first() -> str:
-    """The README's table: one row a system, two columns a set."""
-    parts = [scores(name).set_index(["system", "metric"]) for name in SETS]
-    names = parts[0].xs("recall@5", level="metric")["mean"].sort_values(kind="stable").index
-    head = [f"{label} {metric}" for label in SETS.values() for metric in SHOWN]
-    marks = [seen(folder) for folder in SETS]
-    rows = {
-        name: [
-            cell(part.loc[name, metric]) + marked.get(name, "")
-            for part, marked in zip(parts, marks, strict=True)
-            for metric in SHOWN
+    @property
+    def size(self) -> str:
+        """How many questions over how many passages."""
+        data = self.config["data"]
+        return f"{data['questions']:,} questions over {data['passages']:,} passages"
+
+    def cell(self, system: str, metric: str) -> str:
+        """A mean with its stars, bold where it is significantly the best."""
+        if (system, metric) not in self.wide.index:
+            return ""
+        row = self.wide.loc[(system, metric)]
+        text = percent(row["mean"]) + stars(row["p_holm"]).replace("*", r"\*")
+        return f"**{text}**" if row["p_best"] < 0.05 else text
+
+    def name(self, system: str) -> str:
+        """A system's name as code, with its mark."""
+        return f"`{system}` {MARK}" if system.partition(".")[0] in self.marked else f"`{system}`"
+
+    def text(self) -> Iterator[str]:
+        """The page."""
+        data, encoders = self.config["data"], [one.get("encoder", {}) for one in self.config["knowledge"]]
+        models = dict.fromkeys(f"{one.get('model', one.get('encoder', '?'))} ({one.get('dtype')})" for one in encoders)
+        yield f"# {self.about['title']}\n"
+        yield from filter(None, (self.about.get("about", ""), ""))
+        yield f"{self.size}, {data['setting']}; {', '.join(map(str, models))}; baseline `{self.config['baseline']}`.\n"
+        yield f"```sh\n{self.about['command']}\n```\n"
+        yield from self.table() if not self.has_placebos else self.graphs()
+        made, commit = str(self.config["started"])[:10], self.config.get("commit", {})
+        state = ", with changes" if commit.get("changed") else ""
+        where = f"files in `eval/results/{self.folder.name}`"
+        yield f"\nMade {made} at commit `{str(commit.get('id'))[:10]}`{state}; {where}."
+
+    @property
+    def has_placebos(self) -> bool:
+        """Whether it compares graphs with their shufflings."""
+        return any(name.endswith(SUFFIX) for name in self.scores["system"])
+
+    def table(self) -> Iterator[str]:
+        """One row a system, best recall@5 first."""
+        order = self.scores.query("metric == 'recall@5'").sort_values("mean", ascending=False, kind="stable")["system"]
+        times = self.config["ms_per_query"]
+        rows = [
+            [self.name(one), *(self.cell(one, metric) for metric in METRICS), number(times.get(one))] for one in order
         ]
-        for name in names
-    }
-    return table("system", head, rows)
+        yield from pipe_table(["system", *METRICS, "ms a query"], rows, [*METRICS, "ms a query"])
+
+    def graphs(self) -> Iterator[str]:
+        """One row a strategy and graph: recall@5, that of its shufflings, and what the graph itself brings."""
+        means = self.scores.query("metric == 'recall@5'").set_index("system")
+        rows = []
+        for name in means.index:
+            if f"{name}{SUFFIX}" in means.index:
+                real, placebo = means.loc[name], means.loc[f"{name}{SUFFIX}"]
+                strategy, graph = name.split(".", 1)
+                spread = f"{percent(placebo['mean'])} ± {percent(placebo['seed_sd'])}"
+                gain = f"{100 * (real['mean'] - placebo['mean']):+.1f}"
+                rows.append([self.name(strategy), f"`{graph}`", self.cell(name, "recall@5"), spread, gain])
+            elif "." not in name:
+                rows.append([self.name(name), "", self.cell(name, "recall@5"), "", ""])
+        head = ["strategy", "graph", "recall@5", "over its shufflings", "the graph brings"]
+        yield from pipe_table(head, rows, head[2:])
+        yield (
+            "\nA shuffled graph has as many entities, triples and neighbours, and knows nothing; ± is the deviation "
+            "between shufflings."
+        )
 
 
-def register() -> list[dict[str, Any]]:
-    """What was chosen by looking at questions."""
-    numbers: list[dict[str, Any]] = tomllib.loads(REGISTER.read_text(encoding="utf-8"))["number"]
-    return numbers
+def kept() -> dict[str, dict[str, str]]:
+    """Name of each kept comparison -> its title, what it is about, and its command."""
+    return tomllib.loads(KEPT.read_text(encoding="utf-8"))
 
 
-def seen(folder: str) -> dict[str, str]:
-    """The systems of which a number was fitted or chosen with questions of a set in view -> the sign for it.
-
-    A comparison's folder may have something before the name of its set: all-musique-100.
-    """
-    return {row["system"]: " †" for row in register() if any(folder.endswith(name) for name in row["sets"])}
-
-
-def tuning() -> str:
-    """One row a number that was chosen by looking at questions."""
-    rows = [
-        f"| `{row['system']}` | {row['what']} | {row['kind']} | {', '.join(row['training']) or '–'} | "
-        f"{', '.join(row['sets']) or '–'} |"
-        for row in register()
-    ]
-    lines = ["| system | what | how | training questions | reported sets in view |", "|---|---|---|---|---|"]
-    return "\n".join([*lines, *rows]) + "\n"
+def read() -> dict[str, Study]:
+    """The kept comparisons in the order of kept.toml. ValueError: a folder that it does not name."""
+    about = kept()
+    made = {file.parent.name for file in RESULTS.glob("*/scores.csv")}
+    if strangers := made - set(about):
+        raise ValueError(f"eval/kept.toml does not name {', '.join(sorted(strangers))}, which eval/results has.")
+    return {name: Study(RESULTS / name, one) for name, one in about.items() if name in made}
 
 
-def systems(folder: str) -> str:
-    """One row a system, best recall@5 first."""
-    wide, marks = scores(folder).set_index(["system", "metric"]), seen(folder)
-    names = wide.xs("recall@5", level="metric")["mean"].sort_values(ascending=False, kind="stable").index
-    rows = {name: [cell(wide.loc[name, metric]) for metric in METRICS] for name in names}
-    return table("system", METRICS, rows, marks)
+def pages(studies: Mapping[str, Study]) -> dict[str, str]:
+    """File -> text, of docs/results."""
+    made = {f"{name}.md": "\n".join(study.text()) for name, study in studies.items()}
+    made |= {f"{folder.parent.name}.md": swept(folder.parent) for folder in sorted(RESULTS.glob("*/sweep.json"))}
+    made |= {"ledger.md": ledger(), "choices.md": choices(studies), "scale.md": scale(), "parts.md": parts()}
+    return {"index.md": index(studies, list(made)), **made}
 
 
-def static() -> str:
-    """One row a system and encoder, recall with its interval, two columns a set."""
-    parts = {label: RESULTS / f"static-{name}" / "scores.csv" for name, label in SETS.items()}
-    frames = {
-        label: pd.read_csv(file).set_index(["system", "metric"]) for label, file in parts.items() if file.is_file()
-    }
-    shown = ("recall@5", "recall@10")
-    names = dict.fromkeys(name for frame in frames.values() for name, _ in frame.index)
-    rows = {
-        name: [
-            f"{cell(row)} ({100 * row['ci_low']:.1f}–{100 * row['ci_high']:.1f})"
-            for frame in frames.values()
-            for row in (frame.loc[name, metric] for metric in shown)
+def headline(studies: Mapping[str, Study]) -> str:
+    """The README's block: one row a system, three columns a set; the sizes, and the format of the vectors."""
+    first = studies[next(iter(HEADLINE))]
+    order = first.scores.query("metric == 'recall@5'").sort_values("mean", kind="stable")["system"]
+    head = [f"{label} {metric}" for label in HEADLINE.values() for metric in FIRST]
+    rows = []
+    for one in order:
+        cells = [
+            studies[name].cell(one, metric) + (f" {MARK}" if one in studies[name].marked and metric == FIRST[0] else "")
+            for name in HEADLINE
+            for metric in FIRST
         ]
-        for name in names
-    }
-    return table("system and encoder", [f"{label} {metric}" for label in frames for metric in shown], rows)
+        rows.append([f"`{one}`", *cells])
+    sizes = "; ".join(f"{label}: {studies[name].size}" for name, label in HEADLINE.items())
+    return "\n".join([*pipe_table(["system", *head], rows, head), "", f"{sizes}.", ""])
 
 
-def graphs(folder: str) -> str:
-    """One row a strategy, a column a graph: recall@5, and beside it that of the shuffled graph (mean over seeds)."""
-    means = scores(folder).query("metric == 'recall@5'").set_index("system")
-    split = [name.split(".", 1) for name in means.index if "." in name]
-    kinds = list(dict.fromkeys(graph for _, graph in split if not graph.endswith("-shuffled")))
-    rows: dict[str, list[str]] = {}
-    for strategy in dict.fromkeys(strategy for strategy, _ in split):
-        rows[strategy] = []
-        for kind in kinds:
-            real, placebo = means.loc[f"{strategy}.{kind}"], means.loc[f"{strategy}.{kind}-shuffled"]
-            spread = f"{100 * placebo['mean']:.1f} ± {100 * placebo['seed_sd']:.1f}"
-            rows[strategy] += [f"{100 * real['mean']:.1f}", spread]
-    head = [column for kind in kinds for column in (kind, "shuffled")]
-    alone = 100 * means.loc[BASELINE, "mean"]
-    whole = table("strategy", head, rows, seen(folder)) + f"\n`{BASELINE}`, which reads no graph: {alone:.1f}.\n"
-    return whole + page_tables.gains(RESULTS / folder)
+def index(studies: Mapping[str, Study], names: Sequence[str]) -> str:
+    """The first page: how to read, the headline, a line a study."""
+    rows = []
+    for name, study in studies.items():
+        best = study.scores.query("metric == 'recall@5'").sort_values("mean", ascending=False, kind="stable").iloc[0]
+        title = f"[{study.about['title']}]({name}.md)"
+        rows.append([title, study.size, study.name(best["system"]), percent(best["mean"])])
+    head = ["comparison", "size", "best by recall@5", "recall@5"]
+    others = [f"- [{text}]({name})" for name, text in OTHERS.items() if name in names]
+    others += [f"- [A sweep: {name[6:-3]}]({name})" for name in names if name.startswith("sweep-")]
+    lines = ["# Results", "", READING, "", headline(studies), "![Recall@5 with 95 % intervals](recall.svg)", ""]
+    lines += ["## Every comparison that is kept", "", *pipe_table(head, rows, head[3:]), "", "## Beside them", ""]
+    return "\n".join([*lines, *others])
 
 
-def ablation() -> str:
-    """One row a change, a column a set: the difference of recall@5 in points, bold where significant (Holm)."""
+OTHERS = {
+    "ledger.md": "The ledger: published numbers beside ours",
+    "choices.md": "What was chosen on which questions",
+    "parts.md": "What each part of `mention_chains` is worth",
+    "scale.md": "How costs grow with a corpus",
+}
+
+
+def swept(folder: Path) -> str:
+    """The report of a kept sweep."""
+    return SweepResult.load(folder).to_markdown()
+
+
+def ledger() -> str:
+    """Published numbers beside ours, and what the ledgers do not hold."""
+    found = Reproduction.load(RESULTS / "ledger.csv")
+    ledgers = [Ledger.read(file) for file in sorted((ROOT / "eval" / "ledger").glob("*.toml"))]
+    missing = [(one.name, each.table, each.rows, each.why) for one in ledgers for each in one.missing]
+    return "\n".join(
+        [
+            f"# {OTHERS['ledger.md']}\n",
+            "```sh\nkg2rag reproduce eval/ledger --data DATA --out eval/results/ledger.csv\n```\n",
+            found.to_markdown(),
+            "### Not in the ledger\n",
+            *pipe_table(["ledger", "where", "rows", "why"], missing, ()),
+        ]
+    )
+
+
+def choices(studies: Mapping[str, Study]) -> str:
+    """One row a number that was chosen by looking at questions, as the kept comparisons say it."""
+    rows: dict[tuple[str, ...], None] = {}
+    for study in studies.values():
+        for numbers in study.config.get("tuning", {}).values():
+            for one in numbers:
+                training, seen = (", ".join(one[key]) or "–" for key in ("training", "sets"))
+                rows[(f"`{one['system']}`", one["what"], one["kind"], training, seen)] = None
+    head = ["system", "what", "how", "training questions", "reported sets in view"]
+    about = (
+        "*fitted*: by a program, on gold; *chosen*: by hand, with gold or scores of these questions known; *known*: "
+        "chosen or fitted on other questions, while scores on these were known from a version before."
+    )
+    return "\n".join([f"# {OTHERS['choices.md']}\n", about, "", *pipe_table(head, sorted(rows), ())])
+
+
+def parts() -> str:
+    """Recall@5 without a signal or step of `mention_chains`: differences in points, a column a set."""
     frame = pd.read_csv(RESULTS / "ablation.csv", keep_default_na=False, na_values={"p_holm": [""]})
     frame = frame[frame["metric"] == "recall@5"]
-    full = frame[frame["changed"] == ""].set_index("set")["mean"]
-    rows = {"everything": [f"{100 * mean:.1f}" for mean in full]}
-    for changed, part in frame[frame["changed"] != ""].groupby("changed", sort=False):
-        rows[str(changed)] = [point(row) for _, row in part.set_index("set").loc[full.index].iterrows()]
-    return table("left out or changed", list(full.index), rows)
+    sets = list(dict.fromkeys(frame["set"]))
+    rows = []
+    for changed, part in frame.groupby("changed", sort=False):
+        of_set = part.set_index("set").loc[sets]
+        cells = [point(row) if changed else percent(row["mean"]) for _, row in of_set.iterrows()]
+        rows.append([f"`{changed or 'everything'}`", *cells])
+    about = (
+        "One signal or step is left out at a time; where it is a signal, the other coefficients are fitted anew. "
+        "Recall@5, then differences in points with 95 % intervals, bold where significant (Holm)."
+    )
+    command = "```sh\npython eval/ablation.py DATA\n```\n"
+    table = pipe_table(["left out or changed", *sets], rows, sets)
+    return "\n".join([f"# {OTHERS['parts.md']}\n", about, "", command, *table])
 
 
 def point(row: pd.Series) -> str:
@@ -236,106 +289,57 @@ def point(row: pd.Series) -> str:
     return f"{shown} ({100 * row['low']:.1f} to {100 * row['high']:.1f})"
 
 
-def hops() -> str:
-    """One row a system, two columns a number of hops."""
-    frame = pd.read_csv(RESULTS / "hops.csv").set_index(["hops", "system"])
-    groups = {number: int(part["n"].iloc[0]) for number, part in frame.groupby(level="hops")}
-    rows = {
-        name: [f"{100 * frame.loc[(number, name), metric]:.1f}" for number in groups for metric in SHOWN]
-        for name in frame.index.get_level_values("system").unique()
-    }
-    head = [f"{number} hops ({questions}): {metric}" for number, questions in groups.items() for metric in SHOWN]
-    return table("system", head, rows)
-
-
-def floors() -> str:
-    """One row a floor; recall@5, questions that won or lost, and rankings that stayed the same, a set each."""
-    frame = pd.read_csv(RESULTS / "floors.csv", dtype={"floor": str}).set_index(["set", "floor"])
-    sets, rows = list(frame.index.unique("set")), {}
-    for floor in frame.index.unique("floor"):
-        rows[floor] = []
-        for name in sets:
-            row = frame.loc[(name, floor)]
-            changed = "" if floor == "whole" else f" (+{int(row['wins'])} −{int(row['losses'])})"
-            rows[floor] += [f"{100 * row['mean']:.1f}{changed}", f"{100 * row['same_first']:.0f}"]
-        rows[floor].append(f"{100 * frame.xs(floor, level='floor')['left_out'].mean():.2f}")
-    head = [f"{name} {what}" for name in sets for what in ("recall@5", "same first ten")]
-    return table("floor", [*head, "left out"], rows)
-
-
-def published() -> str:
-    """Recall@5 as papers print it, and ours on what is at hand: fewer questions over fewer passages."""
-    rows = {}
-    for name, system in PUBLISHED:
-        record = tomllib.loads((LEDGER / f"{name}.toml").read_text(encoding="utf-8"))
-        [values] = [row["values"] for row in record["published"] if row["system"] == system]
-        rows[system] = [f"{values[known]['recall@5']:.1f}" for known in ("musique", "hotpotqa", "2wiki")]
-    for system in OURS:
-        found = [scores(name).set_index(["system", "metric"]).loc[system, "recall@5"] for name in SETS]
-        rows[f"{system}, here"] = [
-            f"{100 * row['mean']:.1f} ({100 * row['ci_low']:.1f}–{100 * row['ci_high']:.1f})"
-            + seen(folder).get(system, "")
-            for folder, row in zip(SETS, found, strict=True)
-        ]
-    return table("system", list(SETS.values()), rows)
-
-
-def overlap() -> str:
-    """One row a reported and a training set that share anything."""
-    frame = pd.read_csv(RESULTS / "overlap.csv")
-    counts = ["same_id", "near_duplicates", "shared_gold", "shared_hop"]
-    found = frame[frame[counts].sum(axis=1) > 0]
-    rows = {
-        f"{row['reported']}, {row['training']}": [str(int(row[name])) for name in ("questions", "fitted", *counts)]
-        for _, row in found.iterrows()
-    }
-    head = ["questions", "fitted on", "same id", "nearly the same text", "shared gold passage", "shared single hop"]
-    return table("reported, training", head, rows)
-
-
-def coefficients() -> str:
-    """One row a signal of each model: its coefficient, and per standard deviation of the signal."""
-    record = tomllib.loads(COEFFICIENTS.read_text(encoding="utf-8"))
-    models, standard = record["with_tokens"], record["standardised"]["with_tokens"]
-    rows = {
-        f"{model}: {signal}": [f"{models[model][signal]:.2f}", f"{value:.2f}"]
-        for model in ("start", "step")
-        for signal, value in standard[model].items()
-    }
-    return table("model: signal", ["coefficient", "per standard deviation"], rows)
-
-
-def table(
-    corner: str,
-    head: tuple[str, ...] | list[str],
-    rows: dict[str, list[str]],
-    marks: Mapping[str, str] = MappingProxyType({}),
-) -> str:
-    """A pipe table with names in code type, behind them their marks."""
-    lines = [f"| {corner} | {' | '.join(head)} |", "|---|" + "--:|" * len(head)]
-    return (
-        "\n".join(
-            [*lines, *(f"| `{name}`{marks.get(name, '')} | {' | '.join(cells)} |" for name, cells in rows.items())]
-        )
-        + "\n"
+def scale() -> str:
+    """Processor seconds to build each part and milliseconds a query of each system, by size of the corpus."""
+    lines = (RESULTS / "scale" / "measurements.jsonl").read_text(encoding="utf-8").splitlines()
+    frame = pd.DataFrame(map(json.loads, lines)).query("label == 'now' and triples == 3")
+    frame = frame.drop_duplicates(["passages", "kind", "name", "step"], keep="last")
+    about = (
+        "Generated corpora with three triples a passage and a hashing encoder, on one core; processor time, which "
+        "other work changes little. The exponent is the e of c·n^e, by least squares over the sizes measured."
     )
+    text = [f"# {OTHERS['scale.md']}\n", about, "", "```sh\npython eval/bench/scale.py\n```"]
+    for title, kind, step, cost in (
+        ("Seconds to build a part", "part", "build", "seconds_cpu"),
+        ("Milliseconds a query, in a batch of a hundred", "system", "query", "batch_ms_cpu"),
+        ("Milliseconds a query, alone", "system", "query", "alone_ms_cpu"),
+        ("Peak memory, GB", "system", "query", "peak_gb"),
+    ):
+        chosen = frame[(frame["kind"] == kind) & (frame["step"] == step)]
+        wide = chosen.pivot_table(index="name", columns="passages", values=cost, sort=False)
+        wide = wide[sorted(wide.columns)]
+        head = [f"{size:,} passages" for size in wide]
+        rows = [[f"`{name}`", *map(number, row), number(exponent(row))] for name, row in wide.iterrows()]
+        text += ["", f"## {title}", "", *pipe_table([kind, *head, "exponent"], rows, [*head, "exponent"])]
+    return "\n".join(text)
 
 
-def cell(row: pd.Series) -> str:
-    """A mean in per cent with its stars; bold where significantly above every other system."""
-    text = f"{100 * row['mean']:.1f}" + stars(row["p_holm"]).replace("*", r"\*")
-    return f"**{text}**" if row["p_best"] < 0.05 else text
+def exponent(costs: pd.Series) -> float:
+    """The e of c·n^e, by least squares over the logarithms; NaN for fewer than two sizes, or a cost of 0.
+
+    >>> round(exponent(pd.Series({10: 3.0, 100: 30.0, 1000: 300.0})), 6)
+    1.0
+    """
+    known = costs.dropna()
+    if len(known) < 2 or known.min() <= 0:
+        return float("nan")
+    return float(np.polyfit(np.log(known.index.to_numpy(dtype=float)), np.log(known.to_numpy(dtype=float)), 1)[0])
 
 
-def figures() -> None:
-    """Recall@5 with 95 % intervals, one panel a set; what each part of `mention_chains` is worth, one panel a set."""
-    parts = [scores(name).query("metric == 'recall@5'").assign(metric=label) for name, label in SETS.items()]
-    drawn = plots.bar_chart(pd.concat(parts), BASELINE)
-    left_out = pd.read_csv(RESULTS / "ablation.csv").query("metric == 'recall@5'").dropna(subset="changed")
-    worth = plots.difference_plot(left_out.rename(columns={"set": "group", "changed": "name"}))
-    with rc_context({"svg.hashsalt": "kg2rag"}):  # ids are drawn at random otherwise
-        drawn.savefig(ROOT / "docs" / "results.svg", metadata={"Date": None})
-        worth.savefig(ROOT / "docs" / "ablation.svg", metadata={"Date": None})
+def percent(value: float) -> str:
+    """A share, in per cent with one decimal."""
+    return f"{100 * value:.1f}"
+
+
+def number(value: float | None) -> str:
+    """Three digits that matter; blank where nothing was measured.
+
+    >>> number(0.01234), number(12.34), number(1234.5), number(None)
+    ('0.012', '12.3', '1,234', '')
+    """
+    if value is None or np.isnan(value):
+        return ""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.{2 if value >= 1 else 3}f}"
 
 
 if __name__ == "__main__":

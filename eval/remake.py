@@ -1,71 +1,83 @@
-"""What eval/results keeps of comparisons, by the commands that made it, on this processor -> how far the numbers move.
+"""`eval/kept.toml` -> `eval/results`: every kept comparison made by its own command, and the pages of all of them.
 
-    python eval/remake.py DATA --work reports/remade                  all that a `kg2rag` command made
-    python eval/remake.py DATA --work reports/remade musique-100      these
+    python eval/remake.py DATA                  all that kept.toml names, the ledger, docs/results and the README
+    python eval/remake.py DATA musique-100      these, and the pages
 
-Writes a row a comparison and processor into eval/results/remade.csv: the largest change of a mean, in points, questions
-and first tens that changed (per cent), stars that changed. A comparison that `--work` holds is opened, not run again.
+All are made in `--work` before any is kept, so that each says of itself that it was made from a clean commit; what was
+made there before is opened, so that an interrupted run goes on. Kept are tables, configuration, the scores of each
+question and the runs: texts of questions and passages stay with the data sets, whose licences are their own.
 """
 
 from __future__ import annotations
 
 import json
-import platform
 import re
 import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
-import pandas as pd
+import pages
 import typer
-from keep import RESULTS
 
 from kg2rag import Comparison
 from kg2rag.cli import app
-from kg2rag.compute import processor
-from kg2rag.experiments.reproduction.instruction_sets import moved
-
-TABLE = RESULTS / "remade.csv"
-KEY = ["comparison", "processor"]
+from kg2rag.text.nearest import unknown
 
 
 def main(
     data: Annotated[Path, typer.Argument(help="The folder of the public sets.")],
-    names: Annotated[list[str] | None, typer.Argument(help="Folders of eval/results; all where none is given.")] = None,
-    work: Annotated[Path, typer.Option(help="Where the comparisons are made, and found again.")] = Path(
-        "reports/remade"
-    ),
+    names: Annotated[list[str] | None, typer.Argument(help="Tables of kept.toml; all where none is given.")] = None,
+    work: Annotated[Path, typer.Option(help="Where the comparisons are made.")] = Path("reports/remade"),
+    changed: Annotated[bool, typer.Option(help="Also from files that are not committed.")] = False,
 ) -> None:
-    """Run each comparison's own command, and say how far its numbers are from those that are kept."""
-    for name in names or sorted(file.parent.name for file in RESULTS.glob("*/config.json")):
-        command = json.loads((RESULTS / name / "config.json").read_text(encoding="utf-8"))["command"]
-        if not command.startswith("kg2rag "):
-            typer.echo(f"{name}: made by `{command}`, which is to be run by hand.")
-            continue
-        made = work / name
-        if not (made / "config.json").is_file():
-            typer.echo(f"{name}: {command}")
-            arguments = shlex.split(command.replace("DATA/", f"{data}/"))[1:]
-            app([*arguments, "--out", str(made)], standalone_mode=False)
-        note(name, Comparison.load(made), Comparison.load(RESULTS / name))
+    """Make, keep and show."""
+    commands = {name: about["command"] for name, about in pages.kept().items()}
+    for name in names or ():
+        if name not in commands:
+            raise ValueError(unknown("kept comparison", name, commands))
+    if not changed and (files := uncommitted()):
+        raise ValueError(f"These files are not committed: {', '.join(files)}. Commit them, or pass --changed.")
+    root = data.resolve()
+    for name in names or commands:
+        if not (work / name / "config.json").is_file():
+            typer.echo(f"{name}: {commands[name]}")
+            run(commands[name], root, "--out", work / name)
+    for name in names or commands:
+        keep(work / name, pages.RESULTS / name, root)
+    if not names:
+        run("kg2rag reproduce eval/ledger --data DATA", root, "--out", pages.RESULTS / "ledger.csv")
+    pages.main()
 
 
-def note(name: str, made: Comparison, kept: Comparison) -> None:
-    """Write the row of a comparison, in place of an older one of the same processor."""
-    row = {"comparison": name, "processor": f"{vendor()} {processor()}", "kept_on": str(kept.config["processor"])}
-    row |= {"rows": len(kept.scores), **moved(made, kept)}
-    typer.echo(f"{name}: {row}")
-    before = pd.read_csv(TABLE) if TABLE.is_file() else pd.DataFrame(columns=list(row))
-    others = before[(before[KEY] != [row[key] for key in KEY]).any(axis=1)]
-    table = pd.concat([*([others] if len(others) else []), pd.DataFrame([row])]).sort_values(KEY)
-    table.to_csv(TABLE, index=False, float_format="%.6f", lineterminator="\n")
+def uncommitted() -> list[str]:
+    """Tracked files that differ from the commit."""
+    found = subprocess.run(["git", "diff", "--name-only", "HEAD"], capture_output=True, text=True, check=True)
+    return found.stdout.split()
 
 
-def vendor() -> str:
-    """Who made the processor, as it says itself."""
-    about = Path("/proc/cpuinfo")
-    found = re.search(r"^vendor_id\s*: (\S+)", about.read_text(encoding="utf-8"), re.M) if about.is_file() else None
-    return found[1] if found else platform.processor() or platform.machine()
+def run(command: str, data: Path, *more: object) -> None:
+    """A command of kept.toml, in this process."""
+    words = shlex.split(command.replace("DATA", str(data)))
+    app([*words[1:], *map(str, more)], standalone_mode=False)
+
+
+def keep(made: Path, folder: Path, data: Path) -> None:
+    """A saved comparison without texts; its configuration names no path of this machine."""
+    shutil.rmtree(folder, ignore_errors=True)
+    Comparison.load(made).save(folder, texts=False)
+    for file in written(folder):
+        text = file.read_text(encoding="utf-8")
+        file.write_text(re.sub(r" --out [^\s\"]+", "", text.replace(str(data), "DATA")), encoding="utf-8")
+    commit = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("commit", {})
+    typer.echo(f"Kept {folder.name}, made at {commit.get('id')}{' with changes' * bool(commit.get('changed'))}.")
+
+
+def written(folder: Path) -> Iterator[Path]:
+    """The files that are text."""
+    return (file for file in sorted(folder.rglob("*")) if file.suffix in (".json", ".csv"))
 
 
 if __name__ == "__main__":

@@ -19,8 +19,8 @@ from .evaluation.diagnosis import oracle_ladder as oracle_ladder
 from .evaluation.diagnosis import waterfall as waterfall
 from .evaluation.graph_report import graph_report as graph_report
 from .evaluation.running import replicates as replicates
-from .experiments.reproduction.ledger import Ledger as Ledger
-from .experiments.reproduction.runs import reproduce as reproduce
+from .experiments.ledger import Ledger as Ledger
+from .experiments.reproduction import reproduce as reproduce
 from .experiments.sweep import Sweep as Sweep
 from .experiments.sweep import SweepResult as SweepResult
 from .experiments.sweep import read_sweep as read_sweep

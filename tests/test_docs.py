@@ -114,11 +114,3 @@ def test_the_linker_is_known_by_its_line(tmp_path: Path, monkeypatch: pytest.Mon
     assert text[slice(*link.span)] == f"{first[0]}. {second}"
     assert kb.graph.names[link.entity].split()[1] == second
     assert systems.build("vector_first", kb, fallback="initials") is not None
-
-
-def test_every_test_that_a_page_names_is_there() -> None:
-    pages = "".join(page.read_text(encoding="utf-8") for page in DOCS.glob("*.md"))
-    named = re.findall(r"`(tests/\S+\.py)::(\w+)`", pages)
-    assert len(named) > 20
-    text = {file: (DOCS.parent / file).read_text(encoding="utf-8") for file, _ in named}
-    assert [f"{file}::{test}" for file, test in named if f"def {test}(" not in text[file]] == []

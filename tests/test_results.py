@@ -1,34 +1,56 @@
-"""The README and docs/results.md say what `eval/results` says."""
+"""docs/results is written as a whole from `eval/results`, and so is the one block of the README."""
 
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
+import pages
 import pytest
-from markdown_it import MarkdownIt
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def test_the_pages_show_the_committed_results() -> None:
-    done = subprocess.run(
-        [sys.executable, ROOT / "eval" / "pages.py", "--check"], capture_output=True, text=True, check=False
+@pytest.fixture(scope="module")
+def studies() -> dict[str, pages.Study]:
+    return pages.read()
+
+
+def test_every_page_of_the_results_is_as_it_is_written(studies: dict[str, pages.Study]) -> None:
+    made = {name: text.rstrip("\n") + "\n" for name, text in pages.pages(studies).items()}
+    there = {file.name: file.read_text(encoding="utf-8") for file in pages.OUT.glob("*.md")}
+    assert there.keys() == made.keys()
+    assert [name for name in made if made[name] != there[name]] == []  # otherwise: python eval/pages.py
+
+
+def test_the_readme_has_the_headline_table(studies: dict[str, pages.Study]) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert pages.with_block(text, pages.headline(studies)) == text  # otherwise: python eval/pages.py
+    with pytest.raises(ValueError, match="once each"):
+        pages.with_block("no comments", "")
+
+
+def test_every_kept_comparison_says_what_made_it(studies: dict[str, pages.Study]) -> None:
+    for name, study in studies.items():
+        assert study.about["command"].lstrip().startswith("kg2rag compare"), name
+        assert not {"data", "systems", "knowledge", "tuning", "versions", "commit", "started"} - set(study.config), name
+        assert not re.search(r"/(work|tmp|home|root|Users)/", str(study.config)), f"{name}: a path of one machine"
+
+
+def test_no_other_page_has_a_marker() -> None:
+    prose = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "notebooks").glob("*.ipynb")]
+    marked = {file.name: re.findall("<!--.*?-->", file.read_text(encoding="utf-8"), re.DOTALL) for file in prose}
+    assert {name: found for name, found in marked.items() if found} == {"README.md": [pages.BEGIN, pages.END]}
+
+
+def test_a_gain_is_the_distance_to_the_shuffled_graph(tmp_path: Path) -> None:
+    (tmp_path / "scores.csv").write_text(
+        "system,metric,mean,p_holm,p_best,seed_sd\nwalk.mentions,recall@5,.75,.01,1,\n"
+        "walk.mentions-shuffled,recall@5,.50,1,1,.013\ndense,recall@5,.60,,1,\n"
     )
-    assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.parametrize("name", ["README.md", "docs/results.md", "docs/scale.md", "docs/decisions.md"])
-def test_a_reader_does_not_see_the_markers(name: str) -> None:
-    # A comment at the beginning of a line is a block of HTML, which would cut a paragraph in two.
-    comment, page = re.compile(r"<!--.*?-->", re.DOTALL), (ROOT / name).read_text(encoding="utf-8")
-    shown = MarkdownIt("commonmark").enable("table")
-    fenced = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
-    page = fenced.sub("", page)
-    assert words(comment.sub("", shown.render(page))) == words(shown.render(comment.sub("", page)))
-
-
-def words(html: str) -> list[str]:
-    return html.replace("<", " <").replace(">", "> ").split()
+    (tmp_path / "config.json").write_text('{"tuning": {}}')
+    study = pages.Study(tmp_path, {})
+    assert study.has_placebos
+    rows = [line.split(" | ") for line in study.graphs() if line.startswith("| `")]
+    assert rows[0][2:] == [r"75.0\*", "50.0 ± 1.3", "+25.0 |"]
+    assert rows[1][2:] == ["60.0", "", " |"]

@@ -1,4 +1,4 @@
-"""`eval/bench/scale.py` measures each thing once, and `eval/scaling.py` says how it grows."""
+"""`eval/bench/scale.py` measures each thing once."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pandas as pd
 import pytest
-import scaling
 
 BENCH = Path(__file__).resolve().parent.parent / "eval" / "bench" / "scale.py"
 
@@ -59,34 +57,3 @@ def test_a_command_is_run_with_its_seconds_memory_and_exit_status() -> None:
     ended = subprocess.run(command, check=False, capture_output=True, text=True)
     assert ended.returncode == 3
     assert re.fullmatch(r"[\d.]+ s, [\d.]+ s of processors, [\d.]+ GB at the peak; load [\d., ]+\n", ended.stderr)
-
-
-def rows(label: str, costs: dict[int, float]) -> list[dict]:
-    part = {"label": label, "triples": 3, "encoder": "hashing", "kind": "part", "name": "bm25"}
-    memory = {"peak_gb": 0.5, "disk_bytes": 2_000_000}
-    built = [{**part, "step": "build", "passages": n, "seconds_cpu": cost, **memory} for n, cost in costs.items()]
-    return [*built, {**part, "step": "open", "passages": max(costs), "seconds_cpu": 0.25}]
-
-
-def test_a_part_s_row_has_its_costs_their_exponent_and_the_costs_before() -> None:
-    # Ten times the passages at a hundred times the cost: the exponent is 2.
-    frame = pd.DataFrame([*rows("now", {100: 0.5, 1000: 50.0}), *rows("before", {100: 8.0})])
-    assert scaling.parts(frame).splitlines()[2] == "| `bm25` | 0.500 | 50.0 | 2.00 | 8.00 | 0.250 | 0.500 | 2.00 |"
-
-
-def test_a_measurement_that_failed_is_a_dash_and_a_later_one_counts(tmp_path: Path) -> None:
-    lines = [*rows("now", {100: 0.5, 1000: 50.0}), *rows("now", {100: 0.75})]
-    lines[1] = {key: value for key, value in lines[1].items() if key not in ("seconds_cpu", "peak_gb")} | {
-        "failed": "late"
-    }
-    (tmp_path / "measurements.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    table = scaling.parts(scaling.read(tmp_path / "measurements.jsonl"))
-    assert table.splitlines()[2] == "| `bm25` | 0.750 | – | – | 0.250 | 0.500 | 2.00 |"
-
-
-def test_the_figure_is_the_same_picture_each_time(tmp_path: Path) -> None:
-    system = {"kind": "system", "name": "dense", "step": "query", "alone_ms_cpu": 3.0, "passages": 100, "label": "now"}
-    frame = pd.DataFrame([*rows("now", {100: 0.5, 1000: 50.0}), system])
-    for name in ("a.svg", "b.svg"):
-        scaling.figure(frame, tmp_path / name)
-    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()

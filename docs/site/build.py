@@ -8,7 +8,6 @@ The source is assembled in build/site/source with the repository's own paths, so
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,9 +15,7 @@ from pathlib import Path
 SITE = Path(__file__).resolve().parent
 ROOT = SITE.parent.parent
 PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "CITATION.cff", "LICENSE")
-FOLDERS = {"docs": ("*.md", "*.svg"), "notebooks": ("*.ipynb",)}
-LINKED = ("eval/ledger/*.toml", "eval/results/ledger.csv")
-"""Files that notebook 07 links to, which are no pages; they lie in the site as in the repository."""
+FOLDERS = {"docs": ("*.md",), "docs/decisions": ("*.md",), "docs/results": ("*.md", "*.svg"), "notebooks": ("*.ipynb",)}
 
 
 def main(builder: str = "html", out: Path = ROOT / "build" / "site") -> int:
@@ -26,9 +23,7 @@ def main(builder: str = "html", out: Path = ROOT / "build" / "site") -> int:
     from sphinx.cmd.build import main as sphinx
 
     source = assemble(out / "source")
-    linked = copy_linked(out / "linked")
     options = ["-b", builder, "-c", str(SITE), "-W", "--keep-going", "-q", "-j", "auto", "-d", str(out / "doctrees")]
-    options += ["-D", f"html_extra_path={linked}"]
     return int(sphinx([*options, str(source), str(out / builder)]))
 
 
@@ -48,16 +43,6 @@ def assemble(source: Path) -> Path:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
     return source
-
-
-def copy_linked(folder: Path) -> Path:
-    """The files of `LINKED`, below a folder as below the repository."""
-    for pattern in LINKED:
-        for file in ROOT.glob(pattern):
-            place = folder / file.relative_to(ROOT)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(file, place)
-    return folder
 
 
 def files() -> Iterator[tuple[Path, Path]]:

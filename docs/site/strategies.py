@@ -1,17 +1,19 @@
-"""The catalogue of systems -> one page each: what it does, its parameters, its source, its cost, when it wins."""
+"""The catalogue of systems -> one page each: what it does, its parameters, its source, its results."""
 
 from __future__ import annotations
 
 import inspect
+import json
 import sys
-import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import outcomes
+import pandas as pd
 from docstrings import listed, parsed, prose
 
+from kg2rag.report import stars
+from kg2rag.report.markup import pipe_table
 from kg2rag.retrievers import systems
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.dense import Dense
@@ -32,30 +34,35 @@ PARTS: Mapping[str, tuple[Callable[..., Any], ...]] = {
 }
 """The components of the systems that a function of the catalogue puts together."""
 HERE = systems.__name__
+METRIC = "recall@5"
+
+
+class Kept:
+    """A kept comparison, as far as the pages show it."""
+
+    def __init__(self, folder: Path) -> None:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        self.name, self.baseline, self.tuning = folder.name, config["baseline"], config.get("tuning", {})
+        self.scores = pd.read_csv(folder / "scores.csv").set_index(["system", "metric"])
 
 
 def pages(results: Path) -> dict[str, str]:
     """Path below the source folder -> the page."""
-    found = outcomes.read(results)
-    register = tomllib.loads(Path(systems.__file__).with_name("tuning.toml").read_text(encoding="utf-8"))["number"]
+    found = [Kept(file.parent) for file in sorted(results.glob("*/config.json"))]
     names = (*systems.names(), *systems.TRAINED)
-    made = {f"strategies/{name}.md": page(name, found, register, results) for name in names}
+    made = {f"strategies/{name}.md": page(name, found) for name in names}
     return made | {"strategies/index.md": index(names)}
 
 
-def page(name: str, found: list[outcomes.Outcome], register: list[dict[str, Any]], results: Path) -> str:
+def page(name: str, found: Sequence[Kept]) -> str:
     """All that is known of one system."""
-    builder, own = builder_of(name), outcomes.of(name, found)
-    numbers = [row for row in register if row["system"] == name]
-    marked = {one.name: " †" for one in own for row in numbers if any(one.name.endswith(part) for part in row["sets"])}
+    builder = builder_of(name)
     blocks = {
         "": [summary(builder)],
         "How it works": [*explained(name, builder)],
         "Parameters": [*parameters(name, builder)],
-        "Results": [*measured(name, own, marked)],
-        "When it wins, and when not": [*sentences(name, own, found)],
-        "Cost": [*bullets(outcomes.costs(name, own, results / "timings.toml"))],
-        "What was chosen on which questions": [*bullets(map(chosen, numbers))],
+        "Results": [*measured(name, found)],
+        "What was chosen on which questions": [*chosen(name, found)],
     }
     lines = [f"# {name}", ""]
     for title, block in blocks.items():
@@ -113,33 +120,31 @@ def parameters(name: str, builder: Callable[..., Any]) -> Iterator[str]:
         yield "None."
 
 
-def measured(name: str, own: list[outcomes.Outcome], marked: Mapping[str, str]) -> Iterator[str]:
-    """The table of committed comparisons."""
-    if not own:
-        yield "No comparison with it is committed."
+def measured(name: str, found: Iterable[Kept]) -> Iterator[str]:
+    """One row a kept comparison with the system under its own name."""
+    rows = []
+    for one in found:
+        if (name, METRIC) in one.scores.index:
+            row, base = one.scores.loc[(name, METRIC)], one.scores.loc[(one.baseline, METRIC)]
+            marked = any(one.name.endswith(each) for number in one.tuning.get(name, ()) for each in number["sets"])
+            over = "" if name == one.baseline else f"{100 * (row['mean'] - base['mean']):+.1f}{stars(row['p_holm'])}"
+            link = f"[{one.name}](../docs/results/{one.name}.md){' †' * marked}"
+            mean = f"{100 * row['mean']:.1f} ({100 * row['ci_low']:.1f} to {100 * row['ci_high']:.1f})"
+            rows.append([link, mean, f"`{one.baseline}`", over.replace("*", r"\*")])
+    if not rows:
+        yield "No comparison with it is kept."
         return
-    yield "Per cent, with 95 % intervals; points over `dense` by recall@5, tested by paired randomisation (Holm)."
-    yield from ("", *outcomes.table(name, own, marked), "")
-    yield "The commands are in [Results](../docs/results.md), configurations and runs in `eval/results`."
-    if marked:
-        yield "†: a number of the system was chosen with questions, or scores, of that set in view."
+    yield "*recall@5* in per cent with its 95 % interval, and the points over the baseline with stars."
+    yield from ("", *pipe_table(["comparison", METRIC, "baseline", "over it"], rows, [METRIC, "over it"]))
 
 
-def sentences(name: str, own: list[outcomes.Outcome], found: list[outcomes.Outcome]) -> Iterator[str]:
-    """When it wins and when not."""
-    yield from bullets(outcomes.verdicts(name, own))
-    kinds, shuffled = list(outcomes.kinds(name, own)), list(outcomes.placebo(name, found))
-    if kinds:
-        text = f"Points over `dense` by number of hops and by type of question (groups of {outcomes.FEWEST} or more)"
-        yield from ("", f"{text}:", "", *bullets(iter(kinds)))
-    if shuffled:
-        yield from ("", "Over graphs against the same graphs shuffled:", "", *bullets(iter(shuffled)))
-
-
-def chosen(row: Mapping[str, Any]) -> str:
-    """One number of the register, in words."""
-    on = ", ".join((*row["training"], *(f"`{one}`" for one in row["sets"]))) or "no questions"
-    return f"{prose(row['what'])}: {row['kind']}, with {on} in view."
+def chosen(name: str, found: Iterable[Kept]) -> Iterator[str]:
+    """The numbers of a system that were chosen by looking at questions, in words."""
+    lines: dict[str, None] = {}
+    for row in (row for one in found for row in one.tuning.get(name, ())):
+        on = ", ".join((*row["training"], *(f"`{each}`" for each in row["sets"]))) or "no questions"
+        lines[f"{prose(row['what'])}: {row['kind']}, with {on} in view."] = None
+    yield from bullets(iter(lines))
 
 
 def bullets(lines: Iterator[str]) -> Iterator[str]:

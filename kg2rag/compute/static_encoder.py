@@ -1,6 +1,6 @@
 """Texts -> unit vectors without running a model: the sum of one vector a token, distilled from a model once.
 
-Some thousand times as fast as the model on one core, at a price in quality (docs/results.md). The table is that of a
+Some thousand times as fast as the model on one core, at a price in quality. The table is that of a
 sentence-transformers `StaticEmbedding`, and so are the vectors; the sum is scipy's, which starts in a fraction of the
 time that torch needs to be imported.
 """

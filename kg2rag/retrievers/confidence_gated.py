@@ -11,7 +11,7 @@ one, the confidence, the scores and the gate. Ours:
 - Without vectors BM25 is squashed to 1 / (1 + 1 / score), which rises with the score; their 1 / (1 + score) falls.
 - `passage_score`. Theirs is a constant 1, a placeholder. In a graph whose source states no strengths (all 5) every
   graph hit of a query then scores half its confidence, about 0.35: corpus order decides among them, and all rank above
-  text hits of a smaller cosine. The cosine avoids both and was chosen on training questions (docs/decisions.md).
+  text hits of a smaller cosine. The cosine avoids both and was chosen on training questions (docs/decisions).
 
 A ranking is as short as the design's: at most `depth` text hits and what the graph adds, whatever `k` is.
 """

@@ -20,7 +20,7 @@ from kg2rag.datasets import from_frames, load
 from kg2rag.evaluation import Comparison
 from kg2rag.evaluation.exports import qrels_frame
 from kg2rag.evaluation.first_hits import FILE, FirstHits
-from kg2rag.experiments.reproduction.ledger import Ledger
+from kg2rag.experiments.ledger import Ledger
 from kg2rag.experiments.sweep import read_sweep
 from kg2rag.experiments.sweep.results import SweepResult
 from kg2rag.experiments.sweep.storage import ResultsFolder, schema

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.realdata, pytest.mark.slow]
 WITHOUT_MUSIQUE_100 = Path(__file__).parents[2] / "eval/coefficients/mention_chains_without_musique100.toml"
 KEPT = Path(__file__).parents[2] / "eval" / "results" / "musique-100"
 BETWEEN_PROCESSORS = 0.005
-"""How far a mean may move between processors, as `kg2rag verify --across` has it."""
+"""How far a mean may move between processors."""
 full = pytest.mark.skipif(os.environ.get("KG2RAG_FULL") != "1", reason="encodes 21 000 texts: set KG2RAG_FULL=1")
 
 

@@ -1,0 +1,220 @@
+"""A TOML file -> a `Ledger`: published numbers as data, each with the runs of ours that may be compared with it.
+
+    cite = "Whom to cite"
+    metric = "what the numbers measure, and their unit"
+    against = "published"           # or "released": our own run of released code, judged otherwise and counted apart
+    baseline = "BM25"               # over which improvements are compared, where the paper's table has one
+
+    [needs]                         # what a metric needs, whatever the system
+    answer_f1 = "an LLM as reader"
+
+    [sets.musique]                  # the paper's sets
+    name = "MuSiQue"
+    questions = 1000
+    passages = 11656
+
+    [[published]]                   # one system of the paper
+    system = "BM25"
+    source = "Table 2"
+    needs = "what running it takes"
+    values.musique = { "recall@2" = 32.3, "recall@5" = 41.2 }
+
+    [[published.ours]]              # a run to compare with it
+    set = "musique"
+    data = "musique"                # as `kg2rag.load` knows it
+    folder = "musique-1000"         # below the folder of data sets that the user names
+    system = "bm25"
+    primary = true                  # this one is judged; the others of the row and set are shown without a verdict
+    sample = "subset"               # how our questions relate to theirs, see `reproduction`
+    note = "what differs"
+
+    [[missing]]                     # what the paper prints and this file does not hold
+    table = "Table 5"
+    rows = "the ablations"
+    why = "the versions of the paper differ"
+
+Numbers are per cent unless `metric` says otherwise; ours are multiplied by `scale`. `reproduction` runs a ledger.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from kg2rag.text.records import DataError, read_toml
+
+Sample = Literal["subset", "other"]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class PublishedSet(_Strict):
+    """A question set as the paper used it; None where the paper gives no number."""
+
+    name: str
+    questions: int | None = Field(default=None, ge=1)
+    passages: int | None = None
+    note: str = ""
+
+
+class Ours(_Strict):
+    """A run of ours to compare with a published system.
+
+    Attributes
+    ----------
+    set : the ledger's set with whose numbers it is compared.
+    data, folder, split, setting, passages : the options of `kg2rag.load`.
+    titles : False leaves the titles out of the passages, which are then searched by their texts alone.
+    graph : the graph source; FILE in it is a name in the folder.
+    system, parameters : of the catalogue.
+    k : hits a query.
+    metrics : the paper's name of each metric that is measured -> ours; "passages" counts hits. Where empty, all metrics
+        of the row, which then have the same names here.
+    dtype : of the encoder, see `SentenceEncoder`.
+    primary : this run is judged. It was fixed before the numbers were seen, so it is the catalogue's default; where it
+        is not, `as_published` says what in the paper its settings follow.
+    sample : how our questions relate to the published ones, see `reproduction`; a verdict needs it.
+    note : what differs; needed where `comparable` is false, which forbids a verdict.
+    """
+
+    set: str
+    data: str
+    folder: str
+    system: str
+    label: str = ""
+    split: str | None = None
+    setting: Literal["pooled", "distractor"] | None = None
+    passages: Literal["paragraph", "sentence"] | None = None
+    titles: bool = True
+    graph: str = "mentions"
+    parameters: dict[str, object] = Field(default_factory=dict)
+    k: int = Field(default=10, ge=1)
+    metrics: dict[str, str] = Field(default_factory=dict)
+    dtype: Literal["auto", "bfloat16", "float32"] = "auto"
+    primary: bool = False
+    as_published: str = ""
+    sample: Sample | None = None
+    note: str = ""
+    comparable: bool = True
+
+    @property
+    def name(self) -> str:
+        """How the run is called in tables."""
+        return self.label or self.system
+
+    @model_validator(mode="after")
+    def _says_why(self) -> Ours:
+        if not self.comparable and not self.note:
+            raise ValueError("comparable is false, so note must say what forbids a verdict")
+        if self.primary and (self.parameters or not self.titles) and not self.as_published:
+            raise ValueError(
+                "a primary run has the catalogue's defaults; where the paper sets others, as_published says where"
+            )
+        return self
+
+
+class Published(_Strict):
+    """One system of the paper: set -> metric -> value. What a paper does not print is absent, never zero."""
+
+    system: str
+    values: dict[str, dict[str, float]] = Field(min_length=1)
+    source: str = ""
+    encoder: str = ""
+    graph: str = ""
+    reader: str = ""
+    needs: str = ""
+    ours: tuple[Ours, ...] = ()
+
+    def runs(self, name: str) -> list[Ours]:
+        """Our runs on one set; `metrics` of each says for every metric measured what it is here."""
+        same: Mapping[str, str] = {metric: metric for metric in self.values[name]}
+        return [one.model_copy(update={"metrics": one.metrics or same}) for one in self.ours if one.set == name]
+
+    @model_validator(mode="after")
+    def _one_run_is_judged(self) -> Published:
+        for name in dict.fromkeys(ours.set for ours in self.ours):
+            runs = [ours for ours in self.ours if ours.set == name]
+            judged = [ours.name for ours in runs if ours.primary]
+            if len(judged) != 1:
+                raise ValueError(
+                    f"{self.system!r} on {name!r} has {len(judged)} primary runs of {len(runs)} ({', '.join(judged)}): "
+                    f"exactly one is judged, chosen before its numbers are seen"
+                )
+        return self
+
+
+class Missing(_Strict):
+    """Numbers of the paper that the ledger does not hold, and why."""
+
+    table: str
+    rows: str
+    why: str
+
+
+class Ledger(_Strict):
+    """One paper's numbers, or those of one program as its authors released it."""
+
+    name: str
+    cite: str
+    metric: str
+    against: Literal["published", "released"] = "published"
+    scale: float = Field(default=100.0, gt=0)
+    decimals: int = Field(default=1, ge=0)
+    """The fewest decimals that a value is printed with."""
+    baseline: str = ""
+    needs: dict[str, str] = Field(default_factory=dict)
+    sets: dict[str, PublishedSet] = Field(default_factory=dict)
+    published: tuple[Published, ...] = Field(min_length=1)
+    missing: tuple[Missing, ...] = ()
+
+    @model_validator(mode="after")
+    def _names_are_known(self) -> Ledger:
+        systems = Counter(row.system for row in self.published)
+        twice = [name for name, count in systems.items() if count > 1]
+        if twice:
+            raise ValueError(f"{twice[0]!r} is published twice; one row holds all the numbers of a system")
+        if self.baseline and self.baseline not in systems:
+            raise ValueError(f"the baseline {self.baseline!r} is no row; known: {', '.join(systems)}")
+        for row in self.published:
+            for name in [*row.values, *(ours.set for ours in row.ours)]:
+                if name not in self.sets:
+                    raise ValueError(f"{row.system!r} names the set {name!r}; known: {', '.join(self.sets)}")
+            for ours in row.ours:
+                self._check_run(row, ours)
+        return self
+
+    def _check_run(self, row: Published, ours: Ours) -> None:
+        if ours.set not in row.values:
+            raise ValueError(f"{row.system!r} has no value on {ours.set!r} to compare {ours.system!r} with")
+        strangers = [metric for metric in ours.metrics if metric not in row.values[ours.set]]
+        if strangers:
+            raise ValueError(f"{row.system!r} prints no {strangers[0]!r} on {ours.set!r}")
+        judged = ours.primary and ours.comparable and self.against == "published"
+        if judged and (ours.sample is None or self.sets[ours.set].questions is None):
+            raise ValueError(
+                f"{ours.name!r} is judged against {row.system!r}, so sample ('subset' or 'other') and the number of "
+                f"questions of the set {ours.set!r} must be given"
+            )
+
+    @classmethod
+    def read(cls, path: Path | str) -> Ledger:
+        """Read one file.
+
+        Raises
+        ------
+        FileNotFoundError : it is not there. ValueError : no TOML, or no ledger; names the file, the field and why.
+        """
+        path = Path(path)
+        content = read_toml(path)
+        try:
+            return cls.model_validate({"name": path.stem, **content})
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            where = ".".join(str(part) for part in first["loc"]) or "the file"
+            raise DataError(f"{path.name}, {where}: {first['msg'].removeprefix('Value error, ')}.") from None

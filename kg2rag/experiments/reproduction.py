@@ -1,0 +1,349 @@
+"""Ledgers + a folder of data sets -> ours, theirs, difference and verdict, a row a published number and run.
+
+**The tolerance** of a published mean of N questions against ours of n questions, whose scores have the standard
+deviation s (ours, between questions, n - 1 in the divisor), is 1.96 * SE + half a unit of the last digit printed, with
+the standard error SE of the difference of the two means:
+
+- `subset`: our n questions are a part of their N. Then only the N - n that we lack can move the means apart, and
+  SE = s * sqrt((N - n) / (N * n)), which is 0 where none is lacking. It takes our part to be drawn at random.
+- `other`: both sets were drawn from the same questions, each by itself. Then SE = s * sqrt(1 / n + 1 / N).
+
+The published scores of single questions are not known, so that s is taken for theirs too.
+
+**Verdicts** are of two kinds that are never counted together. Against what somebody else published: "ok" within the
+tolerance, "close" within twice the tolerance, "off" beyond. Against our own run of released code, with the same
+questions, passages and encoder, no chance is left: "same" where the printed digits are equal, "differs" otherwise.
+Runs over the same data share one knowledge base. What cannot be run here is blank, never zero.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from kg2rag.compute import SentenceEncoder
+from kg2rag.compute.progress import bar as progress_bar
+from kg2rag.datasets import load
+from kg2rag.experiments.ledger import Ledger, Ours, Published, Sample
+from kg2rag.knowledge import KnowledgeBase
+from kg2rag.report.markup import pipe_table
+from kg2rag.retrievers.systems import build
+from kg2rag.types import Corpus, QADataset
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderResult
+
+SIZE = "passages"
+"""The metric that counts hits."""
+PUBLISHED, RELEASED = ("ok", "close", "off"), ("same", "differs")
+COLUMNS = tuple(
+    "ledger against baseline published source set metric theirs ours difference sd questions tolerance verdict system "
+    "primary why command".split()
+)
+TEXTS = ("baseline", "source", "system", "why", "command")
+"""Columns that are empty where there is nothing to say."""
+SHOWN = tuple("ledger published set metric theirs ours difference tolerance verdict system why".split())
+NUMBERS = ("theirs", "ours", "difference", "tolerance", "numbers", "their gain", "our gain", "effect ratio", "tau")
+SIGNED = ("difference", "their gain", "our gain")
+STYLES = {"ok": "green", "same": "green", "close": "yellow", "off": "bold red", "differs": "bold red"}
+NOTE = (
+    "Tolerance: 1.96 standard errors of the difference of the means, from our standard deviation s between questions "
+    "and the numbers of questions, n ours and N theirs: s · sqrt((N - n) / (N · n)) where ours are a subset of theirs, "
+    "s · sqrt(1/n + 1/N) where not; and half a unit of the last digit printed. ok: within it; close: within twice; "
+    "off: beyond. Released code: same where the printed digits are the same."
+)
+
+
+def standard_error(sd: float, ours: int, theirs: int, sample: Sample) -> float:
+    """Of the difference of two means, in the unit of `sd`. ValueError: a subset of more questions than there are."""
+    if sample == "other":
+        return sd * math.sqrt(1 / ours + 1 / theirs)
+    if ours > theirs:
+        raise ValueError(f"{ours} questions cannot be a subset of the {theirs} that were published.")
+    return sd * math.sqrt((theirs - ours) / (theirs * ours))
+
+
+def half_unit(value: float, decimals: int) -> float:
+    """Half a unit of the last digit printed: a file says 53.2 where 53.20 was printed, so `decimals` is the least."""
+    exponent = Decimal(repr(value)).normalize().as_tuple().exponent
+    return 0.5 * 10.0 ** -max(decimals, -int(exponent))
+
+
+def tolerance(sd: float, ours: int, theirs: int, sample: Sample, rounding: float) -> float:
+    """By how much chance and rounding move the means apart; `rounding` is half a unit of the last digit.
+
+    ValueError : one question alone, which has no standard deviation.
+    """
+    if ours < 2:
+        raise ValueError(f"{ours} questions have no standard deviation, and so no tolerance: two or more are needed.")
+    return 1.96 * standard_error(sd, ours, theirs, sample) + rounding
+
+
+def verdict(difference: float, allowed: float) -> str:
+    """Return "ok", "close" or "off"."""
+    # A difference of 0.4 is no more than a tolerance of 0.4, whatever binary fractions make of them.
+    excess = round(abs(difference) / allowed, 9)
+    return "ok" if excess <= 1 else "close" if excess <= 2 else "off"
+
+
+def sameness(difference: float, rounding: float) -> str:
+    """Return "same" or "differs"."""
+    return "same" if round(abs(difference) / rounding, 9) <= 1 else "differs"
+
+
+@dataclass(frozen=True, eq=False)
+class Reproduction:
+    """One row a published number and run of ours, columns `COLUMNS`.
+
+    `verdict` is one of `PUBLISHED` or `RELEASED`, or "sensitivity" (a run beside the one that is judged),
+    "not comparable" (`why` says what forbids a verdict), "not run" (`why` says what it needs). `sd` is the standard
+    deviation of our score between our `questions`; `tolerance` is what the verdict rests on.
+    """
+
+    frame: pd.DataFrame
+
+    @classmethod
+    def load(cls, path: Path | str) -> Reproduction:
+        """What `kg2rag reproduce --out FILE.csv` wrote."""
+        frame = pd.read_csv(path, dtype={"questions": "Int64"})
+        return cls(frame.assign(**frame[list(TEXTS)].fillna("")))
+
+    def of(self, *wanted: str) -> pd.DataFrame:
+        """The rows with one of some verdicts."""
+        return self.frame[self.frame["verdict"].isin(wanted)]
+
+    def summary(self) -> dict[str, dict[str, int]]:
+        """The verdicts against published numbers, those on released code, and what has none -> kind -> rows."""
+        unjudged = ("sensitivity", "not comparable", "not run")
+        kinds = {"published": PUBLISHED, "released": RELEASED, "no verdict": unjudged}
+        return {group: {name: len(self.of(name)) for name in names} for group, names in kinds.items()}
+
+    def gains(self) -> pd.DataFrame:
+        """Improvements over each paper's baseline, theirs and ours, of the runs that are `primary`.
+
+        The effect ratio is our improvement as a multiple of theirs; tau is Kendall's tau-b between the two orders of
+        all systems, blank below three (both: Breuer et al., SIGIR 2020).
+        """
+        from scipy.stats import kendalltau
+
+        rows = []
+        both = self.frame[self.frame["primary"] & self.frame["ours"].notna()]
+        for (ledger, name, metric), part in both.groupby(["ledger", "set", "metric"], sort=False):
+            for _, base in part[part["published"] == part["baseline"]].iterrows():
+                tau = kendalltau(part["theirs"], part["ours"]).statistic if len(part) > 2 else math.nan
+                for _, row in part[part["published"] != base["published"]].iterrows():
+                    theirs, ours = row["theirs"] - base["theirs"], row["ours"] - base["ours"]
+                    ratio = ours / theirs if theirs else math.nan
+                    rows.append((ledger, name, metric, row["published"], theirs, ours, ratio, float(tau)))
+        columns = ["ledger", "set", "metric", "system", "their gain", "our gain", "effect ratio", "tau"]
+        return pd.DataFrame(rows, columns=columns)
+
+    def needs(self) -> pd.DataFrame:
+        """What was not run, by the first thing it needs, most numbers first."""
+        first = self.frame["why"].str.removeprefix("needs ").str.partition(";")[0]
+        grouped = self.of("not run").groupby(first, sort=False)
+        rows = [(need, len(part), ", ".join(dict.fromkeys(part["ledger"]))) for need, part in grouped]
+        table = pd.DataFrame(rows, columns=["needs", "numbers", "ledgers"])
+        return table.sort_values("numbers", ascending=False, kind="stable", ignore_index=True)
+
+    def sections(self) -> Iterator[tuple[str, pd.DataFrame]]:
+        """Title and texts of each table that is not empty."""
+        counted = {
+            group: ", ".join(f"{name} {count}" for name, count in part.items())
+            for group, part in self.summary().items()
+        }
+        unjudged = self.of("sensitivity", "not comparable")[list(SHOWN)].drop(columns="tolerance")
+        for title, table, decimals in (
+            (f"Against published numbers ({counted['published']})", self.of(*PUBLISHED)[list(SHOWN)], 1),
+            (f"Our runs of released code ({counted['released']})", self.of(*RELEASED)[list(SHOWN)], 2),
+            ("Without a verdict", unjudged, 1),
+            (f"Not run ({len(self.of('not run'))})", self.needs(), 1),
+            ("Whole tables: gains over the baseline, and the order of the systems", self.gains(), 1),
+        ):
+            if len(table):
+                yield title, pd.DataFrame({name: texts(table[name], decimals) for name in table})
+
+    def to_markdown(self) -> str:
+        """The tables of `sections`, each under its title."""
+        lines: list[str] = []
+        for title, table in self.sections():
+            lines += [f"### {title}", "", *pipe_table([str(name) for name in table], table.to_numpy().tolist(), NUMBERS), ""]
+        return "\n".join([*lines, NOTE, ""])
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        from rich import box
+        from rich.table import Table
+
+        for title, part in self.sections():
+            table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+            for name in part:
+                table.add_column(str(name), justify="right" if name in NUMBERS else "left", overflow="fold")
+            for row in part.to_dict("records"):
+                table.add_row(*map(str, row.values()), style=STYLES.get(str(row.get("verdict"))))
+            yield table
+        yield NOTE
+
+    def __repr__(self) -> str:
+        return f"Reproduction of {len(self.frame)} numbers: {self.summary()}"
+
+    def _repr_html_(self) -> str:
+        parts = (f"<h4>{title}</h4>{table.to_html(index=False, escape=True)}" for title, table in self.sections())
+        return "\n".join([*parts, f"<p>{NOTE}</p>"])
+
+
+def texts(column: pd.Series, decimals: int) -> list[str]:
+    """A column's texts: points with `decimals`, a tolerance with one more, ratios with two; what is missing blank."""
+    if not pd.api.types.is_float_dtype(column):
+        return [str(value) for value in column]
+    name = str(column.name)
+    digits = 2 if name in ("effect ratio", "tau") else decimals + (name == "tolerance")
+    sign = "+" if name in SIGNED else ""
+    rounded = (round(value, digits) + 0.0 for value in column)  # adding 0 leaves no -0.0
+    return ["" if value != value else f"{value:{sign}.{digits}f}" for value in rounded]
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """A metric over the questions of a run: its mean, the standard deviation between questions, and their number."""
+
+    mean: float
+    sd: float
+    questions: int
+
+
+_Found = Mapping[str, Mapping[str, _Measured]]
+"""Run -> our metric -> what was measured."""
+
+
+def reproduce(ledgers: Sequence[Ledger], data: Path | str, *, only: str = "", progress: bool = True) -> Reproduction:
+    """Run what can be run of some ledgers.
+
+    Parameters
+    ----------
+    data : the folder below which the runs' folders lie.
+    only : rows whose "ledger/system/set" contains this, whatever the case; all where empty.
+    progress : a bar on stderr, where that is a terminal.
+
+    Raises
+    ------
+    ValueError : no row fits `only`, or a run that the catalogue or a data set refuses.
+    """
+    root = Path(data)
+    wanted = [
+        (ledger, row, name)
+        for ledger in ledgers
+        for row in ledger.published
+        for name in row.values
+        if only.lower() in f"{ledger.name}/{row.system}/{name}".lower()
+    ]
+    if not wanted:
+        known = ", ".join(sorted({f"{ledger.name}/{row.system}" for ledger in ledgers for row in ledger.published}))
+        raise ValueError(f"No row of the ledgers contains {only!r}. There are: {known}.")
+    runs = [ours for _, row, name in wanted for ours in row.runs(name) if (root / ours.folder).is_dir()]
+    found = _run_all(runs, root, progress=progress)
+    rows = [line for ledger, row, name in wanted for line in _rows(ledger, row, name, found)]
+    frame = pd.DataFrame(rows, columns=list(COLUMNS))
+    filled = frame[list(TEXTS)].fillna("")
+    questions = frame["questions"].astype("Int64")
+    return Reproduction(frame.assign(primary=frame["primary"].eq(True), questions=questions, **filled))
+
+
+def _rows(ledger: Ledger, row: Published, name: str, found: _Found) -> Iterator[dict[str, object]]:
+    """The lines of a published row on one set: one a metric and run, or one a metric that nothing measures."""
+    runs = row.runs(name)
+    only = f"{ledger.name}/{row.system}/{name}"
+    command = f'kg2rag reproduce eval/ledger/{ledger.name}.toml --only "{only}" --data DATA'
+    about = {"ledger": ledger.name, "against": ledger.against, "baseline": ledger.baseline}
+    about |= {"published": row.system, "source": row.source, "set": ledger.sets[name].name}
+    for metric, theirs in row.values[name].items():
+        line = {**about, "metric": metric, "theirs": theirs}
+        measuring = [ours for ours in runs if metric in ours.metrics]
+        if not measuring:
+            needed = [ledger.needs.get(metric, ""), "" if runs else row.needs]
+            yield {**line, "verdict": "not run", "why": f"needs {'; '.join(filter(None, needed))}"}
+        for ours in measuring:
+            ran = {**line, "system": ours.name, "primary": ours.primary, "command": command}
+            one = found.get(_key(ours), {}).get(ours.metrics[metric])
+            if one is None:
+                yield {**ran, "verdict": "not run", "why": f"needs the folder {ours.folder}"}
+            else:
+                yield {**ran, **_compared(ledger, ours, metric, theirs, one)}
+
+
+def _compared(ledger: Ledger, ours: Ours, metric: str, theirs: float, one: _Measured) -> dict[str, object]:
+    """Our number, its difference and the verdict, with what the verdict rests on."""
+    scale = 1.0 if ours.metrics[metric] == SIZE else ledger.scale
+    value, sd = one.mean * scale, one.sd * scale
+    line = {"ours": value, "difference": value - theirs, "sd": sd, "questions": one.questions, "why": ours.note}
+    if not ours.primary:
+        return {**line, "verdict": "sensitivity"}
+    if not ours.comparable:
+        return {**line, "verdict": "not comparable"}
+    published = ledger.sets[ours.set].questions
+    rounding = half_unit(theirs, ledger.decimals)
+    if ledger.against == "released":
+        if published not in (None, one.questions):
+            raise ValueError(
+                f"{ledger.name}: {ours.name!r} ran {one.questions} questions, the released code {published}."
+            )
+        return {**line, "tolerance": rounding, "verdict": sameness(value - theirs, rounding)}
+    assert published is not None  # the ledger has checked both
+    assert ours.sample is not None
+    allowed = tolerance(sd, one.questions, published, ours.sample, rounding)
+    return {**line, "tolerance": allowed, "verdict": verdict(value - theirs, allowed)}
+
+
+def _run_all(runs: Sequence[Ours], root: Path, *, progress: bool) -> _Found:
+    """What every distinct run measures."""
+    found: dict[str, dict[str, _Measured]] = {}
+    shared: dict[tuple[object, ...], list[Ours]] = {}
+    for ours in runs:
+        shared.setdefault(_base(ours), []).append(ours)
+    with progress_bar(len(runs), "reproducing", "run", shown=progress) as bar:
+        for group in shared.values():
+            data, kb = _open(group[0], root)
+            for ours in group:
+                if _key(ours) not in found:
+                    found[_key(ours)] = _measure(ours, data, kb)
+                bar.update()
+    return found
+
+
+def _open(ours: Ours, root: Path) -> tuple[QADataset, KnowledgeBase]:
+    """The questions and the knowledge base of a run."""
+    folder = root / ours.folder
+    data = load(ours.data, path=folder, split=ours.split, setting=ours.setting, passages=ours.passages)
+    if not ours.titles:
+        data = replace(data, corpus=Corpus.from_passages([replace(passage, title="") for passage in data.corpus]))
+    kind, colon, file = ours.graph.partition(":")
+    graph = f"{kind}:{folder / file}" if colon else kind
+    return data, KnowledgeBase.build(data.corpus, graph, embedder=SentenceEncoder(dtype=ours.dtype))
+
+
+def _measure(ours: Ours, data: QADataset, kb: KnowledgeBase) -> dict[str, _Measured]:
+    from kg2rag.evaluation import evaluate
+
+    rankings = build(ours.system, kb, **ours.parameters).retrieve_batch(data.queries, ours.k)
+    wanted = sorted(set(ours.metrics.values()) - {SIZE})
+    scores = evaluate(rankings, data, wanted, name=ours.system)
+    scores[SIZE] = [len(ranking) for ranking in rankings]
+    return {
+        str(metric): _Measured(float(column.mean()), float(column.std()), len(column))
+        for metric, column in scores.items()
+    }
+
+
+def _base(ours: Ours) -> tuple[object, ...]:
+    """What runs must share to share a knowledge base."""
+    return (ours.data, ours.folder, ours.split, ours.setting, ours.passages, ours.titles, ours.graph, ours.dtype)
+
+
+def _key(ours: Ours) -> str:
+    """What a run's numbers depend on."""
+    return repr((_base(ours), ours.system, sorted(ours.parameters.items()), ours.k, sorted(ours.metrics.items())))
