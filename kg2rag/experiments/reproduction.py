@@ -173,7 +173,12 @@ class Reproduction:
         """The tables of `sections`, each under its title."""
         lines: list[str] = []
         for title, table in self.sections():
-            lines += [f"### {title}", "", *pipe_table([str(name) for name in table], table.to_numpy().tolist(), NUMBERS), ""]
+            lines += [
+                f"### {title}",
+                "",
+                *pipe_table([str(name) for name in table], table.to_numpy().tolist(), NUMBERS),
+                "",
+            ]
         return "\n".join([*lines, NOTE, ""])
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
