@@ -11,14 +11,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any
 
 from kg2rag.retrievers.display import as_html
 from kg2rag.types import Query, Ranking, Trace, called, check, require_k
 
 MAX_CHARACTERS = 10_000
 """Of a query that are read: an encoder reads a few hundred words, and some searches take more than linear time."""
-Found = TypeVar("Found", Ranking, Trace)
 
 
 def _guarded(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -45,14 +44,14 @@ def _guarded(method: Callable[..., Any]) -> Callable[..., Any]:
     return guarded
 
 
-def _noted(found: Found, length: int) -> Found:
+def _noted(found: Ranking | Trace, length: int) -> Ranking | Trace:
     """A ranking, or a trace's, with the note that a query of that length was cut, where it was."""
     if length <= MAX_CHARACTERS:
         return found
-    if isinstance(found, Trace):
-        return replace(found, ranking=_noted(found.ranking, length))
-    cut = f"to {MAX_CHARACTERS:,} of {length:,} characters"
-    return replace(found, notes=replace(found.notes, query_cut=cut))
+    ranking = found.ranking if isinstance(found, Trace) else found
+    cut = replace(ranking.notes, query_cut=f"to {MAX_CHARACTERS:,} of {length:,} characters")
+    noted = replace(ranking, notes=cut)
+    return replace(found, ranking=noted) if isinstance(found, Trace) else noted
 
 
 class Retriever(ABC):

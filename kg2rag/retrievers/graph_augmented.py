@@ -48,7 +48,7 @@ from kg2rag.types import (
 from kg2rag.types import best as best_rows
 
 MENTIONS = ("passage", "corpus")
-TIE = 1e-5  # of the cosine: it orders passages of equal graph score, and is above the rounding of scores
+TIE = 1e-4  # of the cosine: it orders passages of equal graph score, and is above the rounding of scores
 ROUNDING = 1e-5  # by so much may a cosine of unit vectors in single precision be above 1
 
 
