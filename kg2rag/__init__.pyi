@@ -10,7 +10,6 @@ from .compute.store import Store as Store
 from .datasets import from_frames as from_frames
 from .datasets import load as load
 from .datasets.world import World as World
-from .evaluation.adding import add_systems as add_systems
 from .evaluation.comparing import compare as compare
 from .evaluation.comparison import Comparison as Comparison
 from .evaluation.comparisons import Comparisons as Comparisons
@@ -18,7 +17,7 @@ from .evaluation.diagnosis import Waterfall as Waterfall
 from .evaluation.diagnosis import oracle_ladder as oracle_ladder
 from .evaluation.diagnosis import waterfall as waterfall
 from .evaluation.graph_report import graph_report as graph_report
-from .evaluation.running import replicates as replicates
+from .evaluation.inputs import replicates as replicates
 from .experiments.ledger import Ledger as Ledger
 from .experiments.reproduction import reproduce as reproduce
 from .experiments.sweep import Sweep as Sweep

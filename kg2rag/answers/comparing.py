@@ -15,7 +15,7 @@ from kg2rag.answers.assembly import TOKENS, assemble
 from kg2rag.answers.context import FormattedContext
 from kg2rag.answers.reader import Answers, Reader
 from kg2rag.compute import write
-from kg2rag.evaluation.running import check_systems
+from kg2rag.evaluation.inputs import check_systems
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.text.cells import csv_of

@@ -6,13 +6,13 @@ import shlex
 import sys
 import webbrowser
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from kg2rag.cli.completion import known_metrics, known_sets, known_systems, last_of
+from kg2rag.cli.completion import known_metrics, known_sets, last_of
 from kg2rag.cli.options import (
     DataOptions,
     Limit,
@@ -20,7 +20,6 @@ from kg2rag.cli.options import (
     SystemOptions,
     WorkerOptions,
     announce,
-    given_by,
     split_names,
     spread,
 )
@@ -58,47 +57,25 @@ def compare(
     ] = None,
     family: Annotated[Literal["metric", "all"], typer.Option(help="Tests corrected together.")] = "metric",
     clustered: Annotated[bool, typer.Option("--clustered", help="Draw questions that share gold together.")] = False,
-    ir_metadata: Annotated[
-        bool, typer.Option("--ir-metadata", help="Head each run by what it was made with; trec_eval skips no headers.")
-    ] = False,
     seed: Seed = 0,
     out: Annotated[Path | None, typer.Option(help="Where the results go; reports/DATASET otherwise.")] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Open what --out holds of the same systems and questions; run the rest.")
-    ] = False,
-    add: Annotated[
-        str | None,
-        typer.Option(
-            help="Run these systems alone, beside those that --out holds; options left out are as they were.",
-            autocompletion=last_of(known_systems),
-        ),
-    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Run all systems anew, in place of what is stored.")] = False,
     show: Annotated[bool, typer.Option("--open", help="Open the report in a browser.")] = False,
-    *,
-    context: typer.Context,
 ) -> None:
     """Compare retrieval systems on a question set: a table here, everything else in --out.
 
+    What was run before is read from the store: a killed comparison goes on, and one more system runs alone.
     On several sets, the first metric on each and its macro-average; each set's own comparison is in --out/SET.
     """
     from kg2rag.evaluation.metric_names import DEFAULT_METRICS
     from kg2rag.text.shown import console as console_of
 
     names = list(DEFAULT_METRICS) if metrics is None else split_names(metrics)
-    if pairs is not None and add is None and pairs not in names:
+    if pairs is not None and pairs not in names:
         raise ValueError(f"--pairs {pairs!r} is none of the metrics: {', '.join(names)}.")
-    command = shlex.join(["kg2rag", *sys.argv[1:]])
-    asked = Asked(names, k, baseline, seed, family, clustered, resume, ir_metadata, command)
+    asked = Asked(names, k, baseline, seed, family, clustered, fresh, shlex.join(["kg2rag", *sys.argv[1:]]))
     sets = data.several(further or [])
     folder = out or Path("reports") / "+".join(sets)
-    if add is not None:
-        if "systems" in (typed := given_by(context)):
-            raise ValueError("--add names the systems to run. Leave --systems out.")
-        if not (folder / ("sets.json" if further else "config.json")).is_file():
-            held = "comparison on several sets" if further else "finished comparison"
-            raise FileNotFoundError(f"--add: {folder} has no {held} to add to. Name its folder with --out.")
-        asked = replace(asked, only=typed)
-        on = replace(on, systems=add)
     if further and (runs or pairs is not None or margin is not None):
         raise ValueError("--runs, --pairs and --margin are of one set. Leave them out, or name one set.")
     if further:
@@ -120,30 +97,14 @@ class Asked:
     seed: int
     family: Literal["metric", "all"]
     clustered: bool
-    resume: bool
-    ir_metadata: bool
+    fresh: bool
     command: str
-    only: frozenset[str] | None = None
-    """Of what is typed where systems are added to a comparison: the rest is as it was there. None: a new one."""
-
-    def options(self, counter: TokenCounter) -> dict[str, Any]:
-        """What `kg2rag.compare` takes besides systems, data and folder."""
-        given = {name: value for name, value in vars(self).items() if name not in ("ir_metadata", "only")}
-        return {**given, "counter": counter}
 
     def run(self, folder: Path, systems: Any, data: Any, counter: TokenCounter) -> Any:
-        """The comparison in the folder: a new one, or where systems are added that of all."""
-        from kg2rag.evaluation import add_systems, compare
+        """The comparison, saved in the folder."""
+        from kg2rag.evaluation import compare
 
-        options = self.options(counter)
-        if self.only is None:
-            result = compare(systems, data, folder=folder, **options)
-            if self.ir_metadata:
-                result.save(folder, ir_metadata=True)
-            return result
-        kept = {"command", "counter", "resume", *self.only}
-        options = {name: value for name, value in options.items() if name in kept}
-        return add_systems(folder, systems, data, ir_metadata=self.ir_metadata, **options)
+        return compare(systems, data, folder=folder, counter=counter, **vars(self))
 
 
 def on_one(
@@ -160,14 +121,14 @@ def on_one(
 ) -> None:
     """Compare on one set, save and show."""
     from kg2rag.compute import counter_of
-    from kg2rag.evaluation.storage import require_place
+    from kg2rag.evaluation.storage import other_comparison, require_place
     from kg2rag.extraction.sources import takes_file
     from kg2rag.report import margin_table, pairs_table
     from kg2rag.retrievers.adapters import Recorded
     from kg2rag.retrievers.adapters.trec import name_of
     from kg2rag.text.shown import console as console_of
 
-    former = require_place(folder)
+    require_place(folder)
     questions = data.load(limit, asked.seed)
     kb, systems = on.build(questions.corpus)
     for file in runs:
@@ -175,7 +136,7 @@ def on_one(
         if name in systems:
             raise ValueError(f"--runs {file}: {name!r} is the name of another system. Rename the file.")
         systems[name] = Recorded.from_trec(file, questions.corpus, queries=[one.id for one in questions.questions])
-    announce(folder, replaced="" if asked.resume or asked.only is not None else former)
+    announce(folder, replaced=other_comparison(folder, questions.name, list(systems)))
     with by.open():
         result = asked.run(folder, systems, questions, counter_of(kb.embedder))
     console = console_of()
@@ -195,15 +156,16 @@ def on_several(
 ) -> None:
     """Compare on several sets, save and show."""
     from kg2rag.compute import counter_of
-    from kg2rag.evaluation.storage import require_place
+    from kg2rag.evaluation.storage import other_comparison, require_place
     from kg2rag.report import TerminalTable
     from kg2rag.text.shown import console as console_of
 
     require_place(folder, several=True)
     for name in sets:
-        former = require_place(folder / name)
-        announce(folder / name, replaced="" if asked.resume or asked.only is not None else former)
+        require_place(folder / name)
     loaded = {name: one.load(limit, asked.seed) for name, one in sets.items()}
+    for name, one in loaded.items():
+        announce(folder / name, replaced=other_comparison(folder / name, one.name))
     with by.open():
         result = asked.run(folder, lambda one: on.build(one.corpus)[1], loaded, counter_of(on.encoder()))
     console = console_of()

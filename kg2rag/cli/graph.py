@@ -81,14 +81,14 @@ def compare_graphs(
     """Compare graphs under the same strategies, and with shuffled ones, which add as many candidates."""
     from kg2rag.compute import counter_of
     from kg2rag.evaluation import compare
-    from kg2rag.evaluation.storage import require_place
+    from kg2rag.evaluation.storage import other_comparison, require_place
     from kg2rag.knowledge import KnowledgeBase
     from kg2rag.report import placebo_table
     from kg2rag.retrievers.systems import build, build_all, labelled
     from kg2rag.text.shown import console as console_of
 
     folder = out or Path("reports") / f"{data.file_name}-graphs"
-    former = require_place(folder)
+    require_place(folder)
     questions = data.load(limit, seed)
     sources = {}
     for given in graph or ["mentions=mentions", "cooccurrence=cooccurrence"]:
@@ -103,7 +103,7 @@ def compare_graphs(
     changes: dict[str, dict[str, Any]] = parse_settings(settings or [])
     wanted = labelled(split_names(systems))
     build_all(first, wanted, changes)  # refuses what it does not know before any work
-    announce(folder, replaced=former)
+    announce(folder, replaced=other_comparison(folder, questions.name))
     strategies = {name: partial(build, system, **changes.get(name, {})) for name, system in wanted.items()}
     with by.open():
         result = compare(

@@ -175,12 +175,6 @@ def spread(**defaults: object) -> Callable[[Callable[..., None]], Callable[..., 
     return decorate
 
 
-def given_by(context: typer.Context) -> frozenset[str]:
-    """The names of the parameters that were typed, or set in the environment."""
-    sources = {name: context.get_parameter_source(name) for name in context.params}
-    return frozenset(name for name, source in sources.items() if source is not None and source.name != "DEFAULT")
-
-
 def announce(folder: Path, *, replaced: str) -> None:
     """Say on stderr that an earlier result in the folder is going to be replaced, where there is one."""
     if replaced:

@@ -113,7 +113,7 @@ def _require_record(place: Path, revision: str | None, file: str) -> None:
 
 def require(name: str, data: QADataset) -> None:
     """DataError: a set that was loaded is not the reported part of that name; it says in what they differ."""
-    from kg2rag.evaluation import described  # slow to import, and `load` needs none of it
+    from kg2rag.evaluation import provenance  # slow to import, and `load` needs none of it
 
     part = subsets()[name]
     missing = [id_ for id_ in part.ids if id_ not in {question.id for question in data.questions}]
@@ -123,7 +123,7 @@ def require(name: str, data: QADataset) -> None:
         )
     if data.corpus.fingerprint != part.corpus:
         raise DataError(f"{name}: the {len(data.corpus)} passages are not those that were reported on.")
-    if described.questions(data) != part.questions:
+    if provenance.questions(data) != part.questions:
         raise DataError(f"{name}: order, texts, gold or answers of the questions are not those that were reported on.")
 
 

@@ -1,8 +1,7 @@
 """What the room offers to the rooms above it."""
 
-from .adding import add_systems as add_systems
 from .comparing import compare as compare
 from .comparison import Comparison as Comparison
 from .comparisons import Comparisons as Comparisons
+from .inputs import replicates as replicates
 from .metrics import evaluate as evaluate
-from .running import replicates as replicates

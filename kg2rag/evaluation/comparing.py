@@ -1,69 +1,95 @@
-"""Systems + a data set -> a `Comparison`: run, time, check and score them side by side.
+"""Systems + a data set -> a `Comparison`: ask for each system's run, score the runs, test the differences.
 
-A system is anything with `retrieve_batch(queries, k)` and a `repr` that names its configuration.
+A system is anything with `retrieve_batch(queries, k)` and a `repr` that names its configuration. Runs come from the
+store where they are there (see `runs`): so a killed comparison goes on, and one more system runs alone.
 """
 
 from __future__ import annotations
 
-import warnings
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
+from typing import Any, overload
+
+import pandas as pd
 
 from kg2rag.compute import TokenCounter
-from kg2rag.evaluation import described
-from kg2rag.evaluation.budgets import PassageTokens
+from kg2rag.compute.progress import bar as progress_bar
+from kg2rag.evaluation import provenance
+from kg2rag.evaluation.budgets import PassageTokens, returned_sizes
 from kg2rag.evaluation.comparison import Comparison, Inputs
 from kg2rag.evaluation.comparisons import Comparisons
-from kg2rag.evaluation.configuration import Clock, about_data, measured, seeds
-from kg2rag.evaluation.graphs import Strategy, over_graphs
-from kg2rag.evaluation.metric_names import DEFAULT_METRICS, Metrics, own_functions, parse_metrics
-from kg2rag.evaluation.running import System, check_systems, require_mapping
-from kg2rag.evaluation.score_table import FAMILIES, Family
-from kg2rag.evaluation.sets import Sets, SystemsOfSets, named_sets, systems_of
-from kg2rag.evaluation.tables import Judging, tables
-from kg2rag.retrievers.adapters import as_system
-from kg2rag.types import GoldUnit, QADataset, at_least, one_of, require, require_dataset, require_k
-
-if TYPE_CHECKING:
-    from kg2rag.knowledge import KnowledgeBase
+from kg2rag.evaluation.curves import depth_curve, depths_below, token_curve
+from kg2rag.evaluation.graph_use import graph_use
+from kg2rag.evaluation.inputs import Graphs, Sets, SystemsOfSets, given_systems, named_sets, systems_of
+from kg2rag.evaluation.metric_names import DEFAULT_METRICS, Metric, Metrics, own_functions, parse_metrics
+from kg2rag.evaluation.metrics import checked_scores
+from kg2rag.evaluation.runs import Run, run
+from kg2rag.evaluation.score_table import FAMILIES, Family, per_query_table, score_table
+from kg2rag.evaluation.storage import require_place
+from kg2rag.types import GoldUnit, QADataset, Ranking, at_least, one_of, require, require_dataset, require_k
 
 
-class ReplacedWarning(UserWarning):
-    """A saved comparison could not be resumed: it is run again, and what was saved is replaced."""
+@dataclass(frozen=True)
+class Settings:
+    """The options of `compare` that are seldom given.
 
+    Parameters
+    ----------
+    unit : judge "passage"s or "document"s; the data set's own unit where not given.
+    family : of tests that Holm's correction runs over: the systems within each "metric", or "all" metrics together,
+        for a claim that rests on several.
+    clustered : resample questions that share gold together, for they are not independent: wider intervals, and
+        tests that take a shared passage for one piece of evidence.
+    seed : of the bootstrap, and of tests that must draw.
+    counter : counts tokens; `kg2rag.compute.tokens.counter_of(kb.embedder)`, or the default encoder's where not given.
+    batch_size : queries given to a system at once; changes speed, never a result.
+    fresh : run every system anew, in place of what the store has.
+    command : what the user typed, for `config.json`.
+    progress : a bar per system and one for the statistics, see `kg2rag.compute.progress`.
+    """
 
-class Options(TypedDict, total=False):
-    """What `compare` takes besides systems and data."""
+    unit: GoldUnit | None = None
+    family: Family = "metric"
+    clustered: bool = False
+    seed: int = 0
+    counter: TokenCounter | None = None
+    batch_size: int = 100
+    fresh: bool = False
+    command: str | None = None
+    progress: bool = True
 
-    graphs: Mapping[str, KnowledgeBase | Sequence[KnowledgeBase]] | None
-    metrics: Metrics
-    k: int
-    baseline: str | None
-    seed: int
-    batch_size: int
-    progress: bool
-    unit: GoldUnit | None
-    command: str | None
-    counter: TokenCounter | None
-    family: Family
-    clustered: bool
-    resume: bool
+    def __post_init__(self) -> None:
+        require("batch_size", self.batch_size, int, at_least(1))
+        require("family", self.family, str, one_of(FAMILIES))
 
 
 @overload
 def compare(
-    systems: Mapping[str, System | Sequence[System] | Strategy],
+    systems: Mapping[str, Any],
     data: QADataset,
     *,
+    graphs: Graphs | None = None,
+    metrics: Metrics = DEFAULT_METRICS,
+    k: int = 100,
+    baseline: str | None = None,
     folder: Path | str | None = None,
-    **options: Unpack[Options],
+    **settings: Any,
 ) -> Comparison: ...
 
 
 @overload
 def compare(
-    systems: SystemsOfSets, data: Sets, *, folder: Path | str | None = None, **options: Unpack[Options]
+    systems: SystemsOfSets,
+    data: Sets,
+    *,
+    metrics: Metrics = DEFAULT_METRICS,
+    k: int = 100,
+    baseline: str | None = None,
+    folder: Path | str | None = None,
+    **settings: Any,
 ) -> Comparisons: ...
 
 
@@ -71,20 +97,12 @@ def compare(
     systems: Any,
     data: QADataset | Sets,
     *,
-    graphs: Mapping[str, KnowledgeBase | Sequence[KnowledgeBase]] | None = None,
+    graphs: Graphs | None = None,
     metrics: Metrics = DEFAULT_METRICS,
     k: int = 100,
     baseline: str | None = None,
-    seed: int = 0,
-    batch_size: int = 100,
-    progress: bool = True,
-    unit: GoldUnit | None = None,
-    command: str | None = None,
-    counter: TokenCounter | None = None,
-    family: Family = "metric",
-    clustered: bool = False,
     folder: Path | str | None = None,
-    resume: bool = False,
+    **settings: Any,
 ) -> Comparison | Comparisons:
     """Run systems on the same questions and compare them with a baseline.
 
@@ -104,24 +122,13 @@ def compare(
     data : one data set, or several, in a list or by name.
     graphs : name -> knowledge base, or several of them for a placebo under several seeds. A strategy among the
         `systems` (a class such as `HippoRAG2`, or a function of a knowledge base) is then run over each, as
-        "strategy.graph"; see `kg2rag.evaluation.graphs`.
+        "strategy.graph". One that gains as much over a placebo gains from more candidates, not from the graph.
     metrics : any of ranx's, `all_recall@k`, `support_f1@k`, `recall@500tokens`, and functions `(ranking, gold) ->
         float` of your own; a list, or column name -> metric. See docs/add_a_metric.md.
     k : hits per query; a metric may not read deeper.
     baseline : the system that the others are tested against; "dense" where there is one, else the first.
-    seed : of bootstrap and randomisation test.
-    batch_size : queries given to a system at once; changes speed, never a result.
-    progress : a bar per system and one for the statistics, see `kg2rag.compute.progress`.
-    unit : judge "passage"s or "document"s; the data set's own unit where not given.
-    command : what the user typed, for `config.json`.
-    counter : counts tokens; `kg2rag.compute.tokens.counter_of(kb.embedder)`, or the default encoder's where not given.
-    family : of tests that Holm's correction runs over: the systems within each "metric", or "all" metrics together,
-        for a claim that rests on several.
-    clustered : resample questions that share gold together, for they are not independent: wider intervals, and
-        tests that take a shared passage for one piece of evidence.
     folder : where the result is saved; of several sets each in folder/NAME as soon as it is made, then the summary.
-    resume : open what `folder` holds, where the same systems, questions and options made it, in place of running it
-        again. Another one there is replaced, after a `ReplacedWarning`. A change of the code is not noticed.
+    settings : the rest, by the names of `Settings`, such as `clustered=True` or `fresh=True`.
 
     Raises
     ------
@@ -129,57 +136,40 @@ def compare(
     Exception : what a system raises, with a note that names the system and the first query of the batch.
     """
     if isinstance(data, Mapping | list | tuple):
-        options = Options(metrics=metrics, k=k, baseline=baseline, seed=seed, batch_size=batch_size, progress=progress)
-        options |= Options(unit=unit, command=command, counter=counter, family=family, clustered=clustered)
-        return _on_sets(systems, data, graphs, folder, {**options, "resume": resume})
-    clock = Clock()
+        if graphs is not None:
+            raise ValueError("graphs are of one corpus. On several sets pass a function that makes a set's systems.")
+        options = {"metrics": metrics, "k": k, "baseline": baseline, **settings}
+        return _on_sets(systems, named_sets(data), None if folder is None else Path(folder), options)
+    by = Settings(**settings)
     require_dataset(data)
     require_k(k)
-    require("batch_size", batch_size, int, at_least(1))
-    require("family", family, str, one_of(FAMILIES))
-    require_mapping(systems)
-    if graphs is None:
-        systems = {name: as_system(name, given, data) for name, given in systems.items()}
-    repeated = check_systems(systems if graphs is None else over_graphs(systems, graphs))
-    if baseline is None:
-        baseline = "dense" if "dense" in repeated else next(iter(repeated))
-    if baseline not in repeated:
-        raise ValueError(f"Unknown baseline {baseline!r}. Known: {', '.join(repeated)}.")
+    given = given_systems(systems, graphs, data)
+    baseline = baseline or ("dense" if "dense" in given else next(iter(given)))
+    if baseline not in given:
+        raise ValueError(f"Unknown baseline {baseline!r}. Known: {', '.join(given)}.")
     parsed = parse_metrics(metrics, k)
-    first = {name: alike[0] for name, alike in repeated.items()}
-    asked = {
+    if folder is not None:
+        require_place(Path(folder))
+    asked = partial(run, data=data, k=k, batch_size=by.batch_size, fresh=by.fresh, progress=by.progress)
+    runs = {name: [asked(one, name=name) for one in alike] for name, alike in given.items()}
+    tokens = PassageTokens(data.corpus, by.counter)
+    rankings = {name: [one.rankings for one in alike] for name, alike in runs.items()}
+    config = {
+        **_config(given, runs, data, by),
         "metrics": [metric.name for metric in parsed],
         **own_functions(parsed),
         "k": k,
         "baseline": baseline,
-        "seed": seed,
-        "family": family,
-        "clustered": clustered,
-        "seeds": seeds(repeated),
-    }
-    if resume and (standing := _standing(folder, first, data, {**asked, "unit": unit or data.unit})) is not None:
-        return standing
-    done = measured(repeated, data, k=k, batch_size=batch_size, progress=progress)
-    tokens, judged = PassageTokens(data.corpus, counter), unit or data.unit
-    made = tables(
-        done.runs, data, Judging(parsed, k, judged, tokens, baseline, seed, family, clustered), progress=progress
-    )
-    config = {
-        "data": about_data(data, judged),
-        **done.about,
-        **asked,
-        "batch_size": batch_size,
         "tokens": repr(tokens.counter),
-        "command": command,
-        **clock.read(),
     }
     result = Comparison(
-        rankings={name: alike[0] for name, alike in done.runs.items()},
-        ms_per_query=done.ms_per_query,
+        rankings={name: alike[0] for name, alike in rankings.items()},
+        ms_per_query={name: math.nan if ms is None else ms for name, ms in config["ms_per_query"].items()},
+        build_seconds=config["build_seconds"],
         baseline=baseline,
-        **vars(made),
-        inputs=Inputs(first, data),
-        config={**config, "fingerprint": described.fingerprint(config)},
+        **_tables(rankings, data, _Judging(parsed, k, tokens, baseline, by)),
+        inputs=Inputs({name: alike[0] for name, alike in given.items()}, data),
+        config={**config, "fingerprint": provenance.fingerprint(config)},
     )
     if folder is not None:
         result.save(folder)
@@ -187,46 +177,106 @@ def compare(
 
 
 def _on_sets(
-    systems: Any,
-    data: Sets,
-    graphs: object,
-    folder: Path | str | None,
-    options: Options,
+    systems: Any, sets: Mapping[str, QADataset], folder: Path | None, options: Mapping[str, Any]
 ) -> Comparisons:
-    sets = named_sets(data)
-    if graphs is not None:
-        raise ValueError(
-            "graphs are of one corpus. On several sets pass a function of a data set that makes its systems."
-        )
-    places = dict.fromkeys(sets) if folder is None else {name: Path(folder) / name for name in sets}
-    result = Comparisons(
-        {
-            name: compare(systems_of(systems, name, one, list(sets)), one, folder=places[name], **options)
-            for name, one in sets.items()
-        }
-    )
+    if folder is not None:
+        require_place(folder, several=True)
+    made = {}
+    for name, one in sets.items():
+        place = None if folder is None else folder / name
+        made[name] = compare(systems_of(systems, name, one, list(sets)), one, folder=place, **options)
+    result = Comparisons(made)
     if folder is not None:
         result.save_summary(folder)
     return result
 
 
-def _standing(
-    folder: Path | str | None, systems: Mapping[str, System], data: QADataset, asked: Mapping[str, Any]
-) -> Comparison | None:
-    """The comparison that a folder holds, where these systems and questions made it as is asked now; else None.
+@dataclass(frozen=True)
+class _Judging:
+    """How runs are judged."""
 
-    A `ReplacedWarning` tells of one that is in the way.
-    """
-    if folder is None or not (Path(folder) / "config.json").is_file():
-        return None
-    saved = Comparison.load(folder)
-    then = {**saved.config, "unit": saved.config["data"]["unit"]}
-    changed = [name for name, value in asked.items() if then.get(name) != value]
-    try:
-        if not changed:
-            return saved.attach(systems, data)
-        why = f"It was made with other {', '.join(changed)}."
-    except ValueError as error:
-        why = str(error)
-    warnings.warn(f"{folder} holds another comparison, which this one replaces. {why}", ReplacedWarning, stacklevel=3)
-    return None
+    metrics: Sequence[Metric]
+    k: int
+    tokens: PassageTokens
+    baseline: str
+    settings: Settings
+
+
+def _tables(runs: Mapping[str, Sequence[Sequence[Ranking]]], data: QADataset, by: _Judging) -> dict[str, Any]:
+    """Every table of a comparison, by its name there; `runs`: system -> a run for each of its seeds."""
+    settings, k, tokens = by.settings, by.k, by.tokens
+    unit, names = settings.unit or data.unit, [metric.name for metric in by.metrics]
+    of_curve = [Metric.parse(f"recall@{depth}") for depth in depths_below(k) if f"recall@{depth}" not in names]
+    metrics = [*by.metrics, *of_curve]
+    together = {name: [ranking for one in alike for ranking in one] for name, alike in runs.items()}
+    read = sorted({metric.k or k for metric in by.metrics if metric.tokens is None})
+    scored = {}
+    with progress_bar(len(runs) + 2, "scores, intervals, tests", "step", shown=settings.progress) as bar:
+        for name, alike in runs.items():
+            scored[name] = [checked_scores(one, data, metrics, unit=unit, tokens=tokens) for one in alike]
+            bar.update()
+        frames = {name: sum(alike[1:], start=alike[0]) / len(alike) for name, alike in scored.items()}
+        per_query = per_query_table(frames, data, names, {name: alike[0] for name, alike in runs.items()})
+        per_seed = _per_seed(scored, names)
+        tables = {
+            "per_query": per_query,
+            "per_seed": per_seed,
+            "curve": depth_curve(frames, k),
+            "token_curve": token_curve(together, data, tokens, k, unit),
+            "sizes": returned_sizes(together, tokens, read),
+        }
+        bar.update()
+        tables["scores"] = score_table(
+            per_query,
+            names,
+            by.baseline,
+            settings.seed,
+            per_seed,
+            family=settings.family,
+            clustered=settings.clustered,
+        )
+        bar.update()
+    return tables
+
+
+def _per_seed(scored: Mapping[str, Sequence[pd.DataFrame]], metrics: Sequence[str]) -> pd.DataFrame | None:
+    """The means of every single run of the systems with several seeds: system, run (from 1), then the metrics."""
+    rows = [
+        {"system": name, "run": number, **frame[list(metrics)].mean().to_dict()}
+        for name, alike in scored.items()
+        if len(alike) > 1
+        for number, frame in enumerate(alike, start=1)
+    ]
+    return pd.DataFrame(rows) if rows else None
+
+
+def _config(
+    systems: Mapping[str, Sequence[Any]], runs: Mapping[str, Sequence[Run]], data: QADataset, by: Settings
+) -> dict[str, Any]:
+    """What the numbers depend on, as JSON values; times and places come from the runs, so they are those of then."""
+    first = {name: alike[0] for name, alike in systems.items()}
+    about = {name: provenance.parameters(system) for name, system in first.items()}
+    ms = {name: sum(one.ms_per_query for one in alike) / len(alike) for name, alike in runs.items()}
+    build = {name: sum(one.build_seconds for one in alike) for name, alike in runs.items()}
+    not_kept = {name: alike[0].not_kept for name, alike in runs.items() if alike[0].not_kept}
+    return {
+        "data": provenance.data(data, by.unit),
+        "systems": {name: repr(system) for name, system in first.items()},
+        "parameters": about,
+        "tuning": provenance.tuning(about),
+        "seeds": {name: list(map(repr, alike)) for name, alike in systems.items() if len(alike) > 1},
+        "remarks": provenance.remarks(first),
+        "graph_use": graph_use({name: alike[0].rankings for name, alike in runs.items()}),
+        "ms_per_query": {name: None if math.isnan(one) else round(one, 3) for name, one in ms.items()},
+        "build_seconds": {name: round(one, 3) for name, one in build.items()},
+        "seconds": round(
+            sum(build.values()) + sum(ms[name] * len(data) / 1000 for name in ms if ms[name] == ms[name]), 3
+        ),
+        "not_kept": not_kept,
+        **provenance.of_runs({name: alike[0].about for name, alike in runs.items()}, first),
+        "seed": by.seed,
+        "family": by.family,
+        "clustered": by.clustered,
+        "batch_size": by.batch_size,
+        "command": by.command,
+    }

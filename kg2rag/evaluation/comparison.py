@@ -14,8 +14,7 @@ import pandas as pd
 
 from kg2rag import report
 from kg2rag.compute.progress import bar as progress_bar
-from kg2rag.evaluation import annotated, diagnosis, storage, tracking
-from kg2rag.evaluation.attaching import require_same
+from kg2rag.evaluation import diagnosis, provenance, storage
 from kg2rag.evaluation.budgets import against_others, larger_sets
 from kg2rag.evaluation.metric_names import Metrics, bounds
 from kg2rag.evaluation.pairs import non_inferiority, pair_table
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from kg2rag.evaluation.diagnosis.fates import Formatter
     from kg2rag.types import QADataset
 
-COSTS = ("ms_per_query", "tokens_per_query")
 PAIRS_IN_REPORT = 10
 """The most systems for which the report tests every pair; `pairs` does it for any number."""
 
@@ -56,7 +54,8 @@ class Comparison(report.Tabular):
         share gold), question, said (see `said_by`), one column per metric; means over seeds, where there are several.
     scores : one row per system and metric: mean, interval, tests against the baseline; see `score_table`.
     curve : mean recall by depth (index `k`), one column per system.
-    ms_per_query : system -> milliseconds, without the time to build indexes and encode queries where `prepare` does it.
+    ms_per_query : system -> milliseconds of a warm system; NaN where it was not measured, see `runs.Run`.
+    build_seconds : system -> what its indexes, graphs and vectors took before, as far as they were not there already.
     config : all that the numbers depend on, as JSON values.
     token_curve : mean recall by tokens returned (index `tokens`), one column per system; see `curves.token_curve`.
     sizes : one row per system and depth that a metric reads: system, k, hits, tokens (means).
@@ -71,6 +70,7 @@ class Comparison(report.Tabular):
     token_curve: pd.DataFrame
     sizes: pd.DataFrame
     ms_per_query: Mapping[str, float]
+    build_seconds: Mapping[str, float]
     baseline: str
     config: Mapping[str, Any] = field(default_factory=dict)
     per_seed: pd.DataFrame | None = None
@@ -114,21 +114,6 @@ class Comparison(report.Tabular):
             frame["tokens_per_query"] = deepest["tokens"]
             frame["larger_set"] = [name in self.larger_sets for name in self.systems]
         return frame.rename_axis(columns=None)
-
-    def flat_metrics(self) -> dict[str, float]:
-        """Every number of the table under a name that trackers of experiments take, such as `bm25/recall_at_5`.
-
-        Means in the metric's own unit, with `_low`, `_high` (95 %) and `_p_holm` beside them, and what each system
-        costs: `bm25/ms_per_query`, `bm25/tokens_per_query`. What is blank in the table is left out.
-
-        Raises ValueError: two systems or metrics whose names differ in signs alone that become one.
-        """
-        frame = self.to_frame()
-        return tracking.metrics_of(self.scores, frame[[cost for cost in COSTS if cost in frame]])
-
-    def flat_parameters(self) -> dict[str, str]:
-        """What the numbers depend on, likewise: the data, the comparison's options, and the `repr` of each system."""
-        return tracking.parameters_of(self.config)
 
     def to_html(self) -> str:
         """The whole report as one self-contained page."""
@@ -264,26 +249,23 @@ class Comparison(report.Tabular):
             )
         return self.inputs.systems[system], self.inputs.data
 
-    def save(self, directory: Path | str, *, ir_metadata: bool = False) -> Path:
+    def save(self, directory: Path | str) -> Path:
         """Write scores.csv and the other tables, per_query.parquet, TREC runs and qrels, report.html and config.json.
 
         first_hits.parquet has the first ten hits of each ranking with the beginning of their texts, stages and paths,
         so that `kg2rag serve` shows them without the data set.
 
-        Tables and runs are the same bytes for the same rankings; only config.json and report.html contain timings.
-        Of a system with several seeds, the first one's run is written. Runs of systems that an earlier comparison in
-        this directory had and this one lacks are removed. With `ir_metadata` each run begins with what it was made
-        with, as comments that trec_eval does not skip; see `annotated`.
+        The same runs give the same bytes. Of a system with several seeds, the first one's run is written. Runs of
+        systems that an earlier comparison in this directory had and this one lacks are removed.
 
         Returns the path of the report.
         """
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         data = None if self.inputs is None else self.inputs.data
-        headers = {name: annotated.header(self.config, name) for name in self.systems} if ir_metadata else {}
         with progress_bar(2, "report and files", "step") as bar:
             page = self.to_html()
             bar.update()
-            saved = storage.save(values, Path(directory), page=page, data=data, headers=headers)
+            saved = storage.save(values, Path(directory), page=page, data=data)
             bar.update()
         return saved
 
@@ -300,9 +282,19 @@ class Comparison(report.Tabular):
     def attach(self, systems: Mapping[str, Any], data: QADataset) -> Comparison:
         """A loaded comparison with the systems and questions that made it: it diagnoses and shows texts as a new one.
 
-        Raises ValueError: other questions or passages, systems, parameters, graphs or encoder; it says which.
+        Raises ValueError: other questions, passages or systems. A diagnosis notices one that returns other hits.
         """
-        require_same(self.config, systems, data)
+        about = self.config["data"]
+        parts = {
+            "questions": (about["questions_sha256"], provenance.questions(data)),
+            "passages": (about["corpus_fingerprint"], data.corpus.fingerprint),
+            "systems": (
+                sorted(self.config["systems"].items()),
+                sorted((name, repr(systems[name])) for name in systems),
+            ),
+        }
+        if other := [name for name, (then, now) in parts.items() if then != now]:
+            raise ValueError(f"The comparison was made with other {' and '.join(other)}. Run kg2rag.compare again.")
         texts = {question.id: question.text for question in data.questions}
         per_query = self.per_query.assign(question=self.per_query["query_id"].map(texts))
         return replace(self, per_query=per_query, inputs=Inputs(dict(systems), data))

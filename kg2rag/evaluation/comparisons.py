@@ -15,6 +15,7 @@ import pandas as pd
 from kg2rag import report
 from kg2rag.compute import write
 from kg2rag.evaluation.comparison import Comparison
+from kg2rag.evaluation.inputs import require_one_setting
 from kg2rag.evaluation.macro import macro_table
 from kg2rag.evaluation.score_table import COUNTS
 from kg2rag.evaluation.storage import COMPARED_SETS, require_place
@@ -58,6 +59,7 @@ class Comparisons(report.Tabular):
                     raise ValueError(
                         f"The {what} on {name!r} are {found}, those on {first!r} {wanted}: no macro-average."
                     )
+        require_one_setting({name: one.config.get("data", {}).get("setting", "") for name, one in self.sets.items()})
 
     def __getitem__(self, name: str) -> Comparison:
         if name not in self.sets:
@@ -162,14 +164,13 @@ class Comparisons(report.Tabular):
         """The summary as one self-contained page; it leads to the sets' own reports, where `save` puts them."""
         return report.page(self.sheet, second=self.macro_sheet if len(self.metrics) > 1 else None)
 
-    def save(self, directory: Path | str, *, ir_metadata: bool = False) -> Path:
+    def save(self, directory: Path | str) -> Path:
         """Save each comparison in `directory`/NAME, then the summary; returns the path of its page.
 
-        The summary is macro.csv, report.html and sets.json, which names the sets. `ir_metadata` : see
-        `Comparison.save`.
+        The summary is macro.csv, report.html and sets.json, which names the sets.
         """
         for name, one in self.sets.items():
-            one.save(Path(directory) / name, ir_metadata=ir_metadata)
+            one.save(Path(directory) / name)
         return self.save_summary(directory)
 
     def save_summary(self, directory: Path | str) -> Path:

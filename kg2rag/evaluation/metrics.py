@@ -19,9 +19,9 @@ import pandas as pd
 
 from kg2rag.compute.kernels import has_threads
 from kg2rag.evaluation.budgets import PassageTokens
-from kg2rag.evaluation.checks import check_rankings
 from kg2rag.evaluation.formulas_of_ranx import formula
 from kg2rag.evaluation.gold import as_numbers, judgements, lifted
+from kg2rag.evaluation.inputs import check_rankings
 from kg2rag.evaluation.metric_names import JUDGED, SUPPORT, Metric, Metrics, function_scores, parse_metrics
 from kg2rag.evaluation.sentences import supporting_sentences
 from kg2rag.types import FloatArray, GoldUnit, QADataset, Ranking

@@ -27,7 +27,7 @@ import kg2rag
 from kg2rag.compute import Store
 from kg2rag.compute.progress import bar as progress_bar
 from kg2rag.evaluation import provenance
-from kg2rag.evaluation.checks import check_candidates, check_rankings
+from kg2rag.evaluation.inputs import check_rankings
 from kg2rag.evaluation.provenance import files_in, is_file, knowledge_bases
 from kg2rag.evaluation.stored_rankings import read_rankings, write_rankings
 from kg2rag.knowledge import KnowledgeBase
@@ -238,7 +238,6 @@ class _Worker:
                 break
             self.build_seconds += spent
         check_rankings(rankings, self.data, queries=queries, k=self.k, name=self.name)
-        check_candidates(rankings, queries, self.name)
         times = {"seconds": None if math.isnan(seconds) else seconds, "build_seconds": self.build_seconds}
         self.build_seconds = 0.0
         about = provenance.of_run(self.kbs, *self.before)

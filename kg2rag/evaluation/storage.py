@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -41,12 +41,10 @@ FILES, CHECKSUM = "files", "sha256"
 """Keys of config.json that are no part of the configuration: the checksums of the other files, and its own."""
 
 
-def require_place(directory: Path, *, several: bool = False) -> str:
+def require_place(directory: Path, *, several: bool = False) -> None:
     """Make the folder of a comparison, or refuse one that holds something else: DataError, before any work is done.
 
     `several` : of comparisons on several sets, which do not go where one comparison lies, nor the other way round.
-
-    Returns in words which comparison lies there and would be replaced; nothing where none does.
     """
     path = directory / "config.json"
     other = path if several else directory / COMPARED_SETS
@@ -62,8 +60,16 @@ def require_place(directory: Path, *, several: bool = False) -> str:
         raise DataError(f"{error} It is in the way of the results: name another folder, or delete it.") from None
     if not (isinstance(former, dict) and isinstance(former.get("systems"), dict)):
         raise DataError(f"{path} is not a comparison's, and would be overwritten. Name another folder for the results.")
-    began = str(former.get("started", "an unknown time"))
-    return f"the comparison of {', '.join(former['systems'])} from {began}" if former["systems"] else ""
+
+
+def other_comparison(directory: Path, data: str, systems: Collection[str] | None = None) -> str:
+    """In words, the comparison on other data, or of systems beyond these, that lies there; "" where none does."""
+    path = directory / "config.json"
+    former = read_json(path) if path.is_file() else {}
+    then, name = former.get("systems", {}), former.get("data", {}).get("name", data)
+    if not then or (name == data and (systems is None or set(then) <= set(systems))):
+        return ""
+    return f"the comparison of {', '.join(then)} on {name} from {former.get('started', 'an unknown time')}"
 
 
 def save(
@@ -72,18 +78,12 @@ def save(
     *,
     page: str,
     data: QADataset | None,
-    headers: Mapping[str, str],
-    runs: Mapping[str, bytes] | None = None,
 ) -> Path:
-    """Write the attributes of a comparison, its page, what `data` adds and the headers of its runs; the page's path.
-
-    `runs` : system -> its run file, of those that are written as they are.
-    """
+    """Write the attributes of a comparison, its page and what `data` adds; the page's path."""
     require_place(directory)
     (directory / "runs").mkdir(exist_ok=True)
     _remove_former(directory, values["rankings"])
-    files = dict(_files(values, page, data, headers))
-    files |= {f"runs/{name}.trec": content for name, content in (runs or {}).items()}
+    files = dict(_files(values, page, data))
     for name, content in files.items():
         write(directory / name, content)
     about = json.loads(json.dumps(dict(values["config"]), default=str))
@@ -94,9 +94,7 @@ def save(
     return directory / "report.html"
 
 
-def _files(
-    values: Mapping[str, Any], page: str, data: QADataset | None, headers: Mapping[str, str]
-) -> Iterator[tuple[str, bytes]]:
+def _files(values: Mapping[str, Any], page: str, data: QADataset | None) -> Iterator[tuple[str, bytes]]:
     """The names of the files and what is in them."""
     yield "scores.csv", _csv(values["scores"], index=False)
     for name, index in _TABLES.items():
@@ -106,7 +104,7 @@ def _files(
     values["per_query"].to_parquet(parquet, index=False)
     yield "per_query.parquet", parquet.getvalue()
     for name, rankings in values["rankings"].items():
-        yield f"runs/{name}.trec", trec.dump(rankings, name, headers.get(name, "")).encode()
+        yield f"runs/{name}.trec", trec.dump(rankings, name).encode()
     if data is not None:
         yield "qrels.trec", trec.dump_qrels(data.qrels).encode()
         yield first_hits.FILE, first_hits.dump(values["rankings"], data)
@@ -141,6 +139,7 @@ def load(directory: Path) -> dict[str, Any]:
             )
         ),
         "ms_per_query": {name: float("nan") if ms is None else ms for name, ms in config["ms_per_query"].items()},
+        "build_seconds": config.get("build_seconds", {}),
         "baseline": config["baseline"],
         "config": config,
         **_NO_TABLES,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kg2rag.datasets import load
-from kg2rag.evaluation import described
+from kg2rag.evaluation import provenance
 from kg2rag.text.records import sha256
 from kg2rag.types import QADataset
 
@@ -84,7 +84,7 @@ class Texts:
             return None
         options = {name: source[name] for name in ("split", "setting", "passages", "limit", "seed") if source.get(name)}
         data = load(source["loader"], path=_path(place, source), **options)
-        found = {"questions_sha256": described.questions(data), "corpus_fingerprint": data.corpus.fingerprint}
+        found = {"questions_sha256": provenance.questions(data), "corpus_fingerprint": data.corpus.fingerprint}
         for name, value in found.items():
             if value != about[name]:
                 raise MismatchError(

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import webbrowser
 from pathlib import Path
 
 import pandas as pd
 import pytest
-import yaml
 from typer.testing import CliRunner
 
 import kg2rag
@@ -90,19 +88,10 @@ def test_a_run_file_called_as_a_system_is_refused(tmp_path: Path) -> None:
         run("compare", *COMMON, "--systems", "dense", "--runs", str(tmp_path / "dense.trec"))
 
 
-def test_runs_say_what_they_were_made_with_and_come_back(tmp_path: Path) -> None:
-    run("compare", *COMMON, "--systems", "bm25,dense", "--ir-metadata", "--out", str(tmp_path / "first"))
-    file = tmp_path / "first" / "runs" / "bm25.trec"
-    header = [line[2:] for line in file.read_text().splitlines() if line.startswith("#")]
-    assert (header[0], header[-1]) == ("ir_metadata.start", "ir_metadata.end")
-    about = yaml.safe_load("\n".join(header[1:-1]))
-    config = json.loads((tmp_path / "first" / "config.json").read_text())
-    assert about["tag"] == "bm25"
-    assert about["method"]["retrieval"][0]["configuration"] == config["systems"]["bm25"]
-    assert about["method"]["fingerprint"] == config["fingerprint"]
-    assert about["data"]["test collection"]["questions"] == 20
-    theirs = tmp_path / "theirs.trec.gz"
-    theirs.write_bytes(gzip.compress(file.read_bytes()))
+def test_a_run_file_is_a_system(tmp_path: Path) -> None:
+    run("compare", *COMMON, "--systems", "bm25,dense", "--out", str(tmp_path / "first"))
+    theirs = tmp_path / "theirs.trec"
+    theirs.write_bytes((tmp_path / "first" / "runs" / "bm25.trec").read_bytes())
     run("compare", *COMMON, "--systems", "dense", "--runs", str(theirs), "--out", str(tmp_path / "second"))
     first, second = (pd.read_csv(tmp_path / name / "scores.csv").set_index("system") for name in ("first", "second"))
     assert second.loc["theirs", "mean"] == first.loc["bm25", "mean"]
@@ -135,33 +124,31 @@ def test_corrections_clusters_and_margins_are_asked_for(tmp_path: Path) -> None:
     assert (corrected >= first - 0.01).all()  # one system in a family of its own against two tests together
 
 
-def test_systems_are_added_to_what_stands_and_nothing_else_runs(tmp_path: Path) -> None:
-    asked = ("bundled", "--limit", "20", "--metrics", "recall@5,mrr@10", "--k", "20", "--seed", "3")
-    theirs = tmp_path / "theirs.trec"
-    run("compare", *asked, "--systems", "bm25", "--out", str(tmp_path / "theirs"))
-    theirs.write_bytes((tmp_path / "theirs" / "runs" / "bm25.trec").read_bytes())
-    run("compare", *asked, "--systems", "bm25,dense,pattern", "--runs", str(theirs), "--out", str(tmp_path / "all"))
+def test_one_more_system_runs_alone_and_the_folder_is_that_of_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kg2rag import BM25
+
     out = ("--out", str(tmp_path / "out"))
-    run("compare", *asked, "--systems", "bm25,dense", *out)
-    options = (*asked[:3], "--seed", "3", "--add", "pattern", "--runs", str(theirs), "--pairs", "mrr@10")
-    shown = run("compare", *options, *out)
-    assert "theirs" in shown
-    assert "holds" not in shown  # nothing is replaced
-    for name in ("scores.csv", "curve.csv", "token_curve.csv", "sizes.csv", "per_query.parquet", "runs/dense.trec"):
-        assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "all" / name).read_bytes()
-    added = json.loads((tmp_path / "out" / "config.json").read_text())["added"]
-    assert [one["systems"] for one in added] == [["pattern", "theirs"]]
-    with pytest.raises(ValueError, match=r"k is 10; .*config\.json has 20"):
-        run("compare", *asked[:3], "--seed", "3", "--k", "10", "--add", "path", *out)
-    with pytest.raises(ValueError, match="questions_sha256 of 'bundled'"):
-        run("compare", "bundled", "--limit", "19", "--seed", "3", "--add", "path", *out)
-    with pytest.raises(ValueError, match=r"read what no system of .*: graph cooccurrence"):
-        run("compare", *asked[:3], "--seed", "3", "--add", "path", "--graph", "cooccurrence", *out)
-    with pytest.raises(ValueError, match="Leave --systems out"):
-        run("compare", *asked[:3], "--systems", "path", "--add", "path", *out)
-    with pytest.raises(FileNotFoundError, match="has no finished comparison to add to"):
-        run("compare", *asked[:3], "--add", "path", "--out", str(tmp_path / "nowhere"))
-    assert not (tmp_path / "nowhere").exists()
+    run("compare", *COMMON, "--systems", "bm25", *out)
+    monkeypatch.setattr(BM25, "retrieve_batch", lambda *_: pytest.fail("it was run again"))
+    shown = run("compare", *COMMON, "--systems", "bm25,pattern", *out)
+    assert "pattern" in shown
+    assert "holds" not in shown  # nothing is lost
+    before = {file: file.read_bytes() for file in (tmp_path / "out").rglob("*") if file.is_file()}
+    assert "holds" not in run("compare", *COMMON, "--systems", "bm25,pattern", *out)
+    assert {file: file.read_bytes() for file in (tmp_path / "out").rglob("*") if file.is_file()} == before
+    assert "the comparison of bm25, pattern on bundled" in run("compare", *COMMON, "--systems", "pattern", *out)
+
+
+def test_fresh_runs_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from kg2rag import BM25
+
+    asked, original = [], BM25.retrieve_batch
+    run("compare", *COMMON, "--systems", "bm25", "--out", str(tmp_path))
+    monkeypatch.setattr(BM25, "retrieve_batch", lambda *a: asked.append(1) or original(*a))
+    run("compare", *COMMON, "--systems", "bm25", "--out", str(tmp_path), "--fresh")
+    assert asked
 
 
 def test_workers_change_no_score(tmp_path: Path) -> None:
@@ -290,7 +277,7 @@ def test_the_report_is_opened_in_a_browser_where_that_is_asked_for(
     assert "No browser can be opened here." in run("compare", *COMMON, "--systems", "bm25", "--out", str(out), "--open")
 
 
-def test_several_sets_stand_in_one_table_and_are_opened_when_resumed(tmp_path: Path) -> None:
+def test_several_sets_stand_in_one_table(tmp_path: Path) -> None:
     # Two sets as files: those of the package, and half of their questions.
     parts = {"bundled-116": 116, "bundled-58": 58}
     for name, number in parts.items():
@@ -309,7 +296,7 @@ def test_several_sets_stand_in_one_table_and_are_opened_when_resumed(tmp_path: P
     mean = sum(one["bm25", "recall@5"] for one in scores) / 2
     assert result.to_frame().loc["bm25", "macro-average"] == pytest.approx(mean, abs=1e-6)
     before = [(out / name / "config.json").read_bytes() for name in parts]
-    run("compare", *parts, *arguments, "--out", str(out), "--resume")
+    run("compare", *parts, *arguments, "--out", str(out))
     assert [(out / name / "config.json").read_bytes() for name in parts] == before
 
 

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from kg2rag.cli import app
 from kg2rag.compute import SentenceEncoder, Store, embedder_named, encode_tokens
 from kg2rag.compute.prompts import BGE, CARDS, card_of, decided_by, full_name, prompts_of
-from kg2rag.evaluation.described import parameters
+from kg2rag.evaluation.provenance import parameters
 
 TEXTS = ["who wrote the novel", "the old bridge near the river"]
 

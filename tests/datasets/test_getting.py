@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from kg2rag import DataError
 from kg2rag.cli import app
 from kg2rag.datasets import DATASETS, HubCopy, get, getting, load, subsets
-from kg2rag.evaluation import described
+from kg2rag.evaluation import provenance
 
 RESULTS = Path(__file__).resolve().parents[2] / "eval" / "results"
 Copy = Callable[..., Path]
@@ -42,7 +42,7 @@ def part(musique: list[dict[str, Any]], write: Copy, monkeypatch: pytest.MonkeyP
     """The first two questions of the little MuSiQue, as if they were reported, in the other order."""
     chosen = musique[1::-1]
     data = load("musique", path=write("musique.json", chosen))
-    about = {"questions": described.questions(data), "corpus": data.corpus.fingerprint}
+    about = {"questions": provenance.questions(data), "corpus": data.corpus.fingerprint}
     ids = tuple(question.id for question in data.questions)
     reported = getting.Subset(dataset="musique", about="two", ids=ids, split="validation", file="musique.json", **about)
     monkeypatch.setattr(getting, "subsets", lambda: {"musique-2": reported})

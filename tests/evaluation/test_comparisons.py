@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,6 @@ import pytest
 
 from kg2rag import Comparisons, DataError
 from kg2rag.evaluation import compare
-from kg2rag.evaluation.comparing import ReplacedWarning
 from kg2rag.report import markdown, rows
 from kg2rag.types import QADataset
 
@@ -67,7 +66,7 @@ def test_one_scale_holds_for_all_columns(sets, build):
 def test_sets_in_a_list_have_their_own_names(data, build):
     other = replace(data, name="other")
     assert list(compare(build, [data, other], metrics=["recall@2"], progress=False)) == ["little", "other"]
-    with pytest.raises(ValueError, match=r"Two sets are called 'little'\. Pass \{'name': data"):
+    with pytest.raises(ValueError, match="little"):
         compare(build, [data, data])
 
 
@@ -118,44 +117,12 @@ def test_a_folder_of_one_comparison_is_not_made_one_of_several_nor_the_other_way
         Comparisons.load(tmp_path)
 
 
-@dataclass(frozen=True)
-class Counted:
-    """A system that counts how often it was asked."""
-
-    inner: Any
-    asked: list[str] = field(default_factory=list, repr=False, compare=False)
-
-    def retrieve_batch(self, queries, k):
-        self.asked.extend(query.id for query in queries)
-        return self.inner.retrieve_batch(queries, k)
-
-
-def test_resuming_opens_the_sets_that_stand_and_runs_the_others(sets, build, data, tmp_path: Path):
-    counted = {name: Counted(system) for name, system in build(data).items()}
-    options = {"metrics": ["recall@2"], "k": 10, "progress": False, "folder": tmp_path}
-
-    def asked(sets: Mapping[str, QADataset], **more: object) -> int:
-        before = len(counted["dense"].asked)
-        compare(lambda _: counted, sets, resume=True, **(options | more))
-        return len(counted["dense"].asked) - before
-
-    assert asked({"two": sets["two"]}) == 2
-    assert asked(sets) == 3
-    assert asked(sets) == 0
-    with pytest.warns(ReplacedWarning, match=r"(all|two) holds another comparison.*made with other metrics"):
-        assert asked(sets, metrics=["recall@2", "mrr@10"]) == 5
-    with pytest.warns(ReplacedWarning, match="made with other seed"):
-        assert asked(sets, metrics=["recall@2", "mrr@10"], seed=1) == 5
-    fewer = {**sets, "all": replace(data, questions=data.questions[1:])}
-    with pytest.warns(ReplacedWarning, match="all holds another comparison.*the questions of"):
-        assert asked(fewer, metrics=["recall@2", "mrr@10"], seed=1) == 2
-
-
-def test_resuming_one_set_opens_what_stands(build, data, tmp_path: Path):
-    counted = {name: Counted(system) for name, system in build(data).items()}
-    for _ in range(2):
-        result = compare(counted, data, metrics=["recall@2"], k=10, progress=False, folder=tmp_path, resume=True)
-    assert len(counted["dense"].asked) == 3
-    assert result.inputs is not None
-    compare(counted, data, metrics=["recall@2"], k=10, progress=False, folder=tmp_path)
-    assert len(counted["dense"].asked) == 6
+def test_sets_of_two_settings_have_no_macro_average(data, sets, build):
+    asked = tuple(replace(question, candidates=data.corpus.ids) for question in data.questions)
+    other = replace(data, questions=asked, setting="distractor")
+    for systems in (build, pytest.fail):  # refused before any work
+        with pytest.raises(ValueError, match=r"(?s)all \(pooled\).*two \(distractor\)"):
+            compare(systems, {"all": data, "two": other}, metrics=["recall@2"], progress=False)
+    one = compare(build(data), other, metrics=["recall@2"], progress=False)
+    with pytest.raises(ValueError, match="distractor"):
+        Comparisons({"all": compare(build(data), data, metrics=["recall@2"], progress=False), "two": one})

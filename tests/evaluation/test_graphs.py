@@ -9,7 +9,7 @@ import pytest
 import kg2rag
 from kg2rag import Dense, ExpansionQueries, KnowledgeBase
 from kg2rag.evaluation.exports import to_frame
-from kg2rag.evaluation.graphs import over_graphs
+from kg2rag.evaluation.inputs import over_graphs
 from kg2rag.retrievers.adapters import Recorded
 
 METRICS = ["recall@5", "mrr@10"]

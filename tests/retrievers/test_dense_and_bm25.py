@@ -7,7 +7,7 @@ from math import log
 
 import pytest
 
-from kg2rag.evaluation.running import remarks
+from kg2rag.evaluation.provenance import remarks
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.dense import Dense

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kg2rag.compute import Embedder, Store
-from kg2rag.evaluation import described
+from kg2rag.evaluation import provenance
 from kg2rag.experiments.sweep.definition import SweepDefinition
 from kg2rag.experiments.sweep.resources import each_value_once, smallest
 from kg2rag.retrievers import systems
@@ -18,17 +18,17 @@ def inputs(sweep: SweepDefinition) -> dict[str, Any]:
     """
     store = sweep.store or Store()
     parameters = {
-        name: described.parameters(systems.build(name, smallest(), **next(each_value_once(spaces))))
+        name: provenance.parameters(systems.build(name, smallest(), **next(each_value_once(spaces))))
         for name, spaces in sweep.spaces
     }
     return {
-        "data": {name: [described.data(one) for one in sweep.opened(name)] for name in sweep.datasets},
+        "data": {name: [provenance.data(one) for one in sweep.opened(name)] for name in sweep.datasets},
         "graphs": {
             label: {"source": repr(source), "fingerprint": source.fingerprint}
             for label, source in sweep.graph_sources.items()
         },
         "encoders": {label: _encoder(one, store) for label, one in sweep.embedders.items()},
-        "tuning": described.tuning(parameters),
+        "tuning": provenance.tuning(parameters),
     }
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kg2rag.evaluation import tracking
 from kg2rag.evaluation.intervals import interval_of_mean, interval_of_sum
 from kg2rag.evaluation.metric_names import bounds
 from kg2rag.evaluation.significance import holm, paired_test
@@ -88,25 +87,6 @@ class SweepTables:
         tokens = self.scored.groupby("number")["tokens"].mean()
         ms = about["id"].map(self.timings["ms_per_query"])
         return pd.concat([about, self.parameters, pd.DataFrame(scores), ms.rename("ms_per_query"), tokens], axis=1)
-
-    def flat_metrics(self, number: int) -> dict[str, float]:
-        """The scores of a configuration under names that trackers of experiments take, such as `dev/recall_at_5`.
-
-        Means over the questions of dev and of test, `ms_per_query` and `tokens`; as `Comparison.flat_metrics`.
-        Raises ValueError: no finished configuration has the number.
-        """
-        row = self._row(number)
-        means = [((split, metric), row[f"{split} {metric}"]) for metric in self.metrics for split in PARTS]
-        return tracking.numbers([*means, *(((cost,), row[cost]) for cost in ("ms_per_query", "tokens"))])
-
-    def flat_parameters(self, number: int) -> dict[str, str]:
-        """What a configuration is, likewise: sweep, system, setting, graph, encoder and the parameters that it sets."""
-        row = self._row(number)
-        about = [((name,), row[name]) for name in ("system", "setting", "graph", "encoder", "id")]
-        given = self.parameters.loc[number]
-        own = [(("parameter", str(name)), value) for name, value in given.items() if not _blank(value)]
-        named = [(("sweep",), self.name), *about, *own]
-        return tracking.flat((parts, tracking.shortened(value)) for parts, value in named)
 
     def _row(self, number: int) -> dict[str, Any]:
         if number not in self.numbers:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg2rag.compute import Embedder, Role, Store
-from kg2rag.evaluation.checks import check_candidates, check_rankings
+from kg2rag.evaluation.inputs import check_rankings
 from kg2rag.experiments.sweep.configuration import Bench, Configuration, DatasetRef
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers import systems
@@ -145,7 +145,6 @@ def _ranked(on: Opened, task: Configuration, k: int) -> tuple[Rows, float]:
     system = systems.build(task.system, on.kb, **task.parameters)
     rankings, seconds = on.retrieve(system, k)
     check_rankings(rankings, on.data, k=k, name=task.system)
-    check_candidates(rankings, on.data.queries, task.system)
     rows = np.full((len(rankings), k), -1, dtype=np.int32)
     for place, ranking in zip(rows, rankings, strict=True):
         place[: len(ranking)] = ranking.rows

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -229,24 +228,3 @@ def test_the_frame_has_a_row_for_each_configuration(ran: SweepResult) -> None:
 def test_results_that_are_not_there_are_said_to_be_missing(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="holds no results"):
         SweepResult.load(tmp_path)
-
-
-def test_a_configuration_is_logged_by_names_that_trackers_take(sweep: Make, tmp_path: Path) -> None:
-    swept = sweep().run(tmp_path, jobs=1)
-    number = swept.numbers[3]
-    metrics, parameters, row = swept.flat_metrics(number), swept.flat_parameters(number), swept.to_frame().loc[number]
-    assert set(metrics) == {
-        *(f"{split}/{metric}" for split in ("dev", "test") for metric in ("recall_at_5", "mrr_at_10")),
-        "ms_per_query",
-        "tokens",
-    }
-    assert metrics["dev/mrr_at_10"] == row["dev mrr@10"]
-    assert all(type(value) is float for value in metrics.values())
-    assert (parameters["system"], parameters["encoder"], parameters["parameter/k1"]) == (
-        "bm25",
-        "words",
-        str(row["k1"]),
-    )
-    assert all(re.fullmatch(r"[A-Za-z0-9_\-. /]+", name) for name in (*metrics, *parameters))
-    with pytest.raises(ValueError, match="No finished configuration has the number 99"):
-        swept.flat_metrics(99)
