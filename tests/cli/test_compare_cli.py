@@ -224,7 +224,7 @@ def test_variants_run_over_every_graph(tmp_path: Path) -> None:
     asked = ("--graph", "m=mentions", "--systems", "a=expansion_queries,b=expansion_queries", "--placebo", "0")
     run("compare-graphs", *COMMON, *asked, "--set", "b.hits=1", "--out", str(tmp_path))
     config = json.loads((tmp_path / "config.json").read_text())
-    assert [config["parameters"][f"{name}.m"]["system"]["hits"] for name in ("a", "b")] == [3, 1]
+    assert [config["parameters"][f"{name}.m"]["hits"] for name in ("a", "b")] == [3, 1]
 
 
 def test_a_graph_that_a_system_does_not_read_is_said_in_its_row(tmp_path: Path) -> None:
