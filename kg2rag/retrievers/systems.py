@@ -23,7 +23,8 @@ from kg2rag.retrievers.fusion import RRF_CONSTANT, Fusion, fuse
 from kg2rag.retrievers.graph_augmented import graph_augmented
 from kg2rag.retrievers.hipporag.hipporag1 import HippoRAG
 from kg2rag.retrievers.hipporag.hipporag2 import HippoRAG2
-from kg2rag.retrievers.kg2rag.paper import kg2rag, kg2rag_official
+from kg2rag.retrievers.kg2rag.official import kg2rag_official
+from kg2rag.retrievers.kg2rag.organise import kg2rag
 from kg2rag.retrievers.linear_rag.retriever import LinearRAG
 from kg2rag.retrievers.mention_chains.cross import CrossOrder
 from kg2rag.retrievers.mention_chains.ranker import DEFAULT

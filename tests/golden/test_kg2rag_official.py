@@ -22,10 +22,9 @@ import pytest
 from kg2rag.compute import SentenceEncoder
 from kg2rag.datasets import load
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.retrievers.kg2rag.official import KG2RAGOfficial
-from kg2rag.retrievers.kg2rag.official.plan import QueryPlan, joined_texts, stated_triples
-from kg2rag.retrievers.kg2rag.official.selection import select
-from kg2rag.retrievers.kg2rag.official.trees import tree_text
+from kg2rag.retrievers.kg2rag.official import KG2RAGOfficial, select
+from kg2rag.retrievers.kg2rag.plan import QueryPlan, joined_texts, stated_triples
+from kg2rag.retrievers.kg2rag.released import tree_text
 from kg2rag.retrievers.rerankers.scoring import BiEncoder
 from kg2rag.types import FloatArray, QADataset, Query, Ranking
 

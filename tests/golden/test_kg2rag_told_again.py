@@ -24,8 +24,8 @@ from kg2rag.compute import Embedder, Role, SentenceEncoder, Store
 from kg2rag.datasets import load
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.kg2rag.official import KG2RAGOfficial
-from kg2rag.retrievers.kg2rag.official.plan import QueryPlan
-from kg2rag.retrievers.kg2rag.official.trees import iteration_trees
+from kg2rag.retrievers.kg2rag.plan import QueryPlan
+from kg2rag.retrievers.kg2rag.released import iteration_trees
 from kg2rag.types import FloatArray, Matrix, QADataset, Ranking
 
 pytestmark = [pytest.mark.realdata, pytest.mark.slow]

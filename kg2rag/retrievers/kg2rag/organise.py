@@ -13,14 +13,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.forest import Tree, spanning_trees
 from kg2rag.knowledge.graph.paths import TriplePaths, stated_by
-from kg2rag.retrievers.kg2rag.expand import ExpandNotes
+from kg2rag.retrievers.contract import Pipeline
+from kg2rag.retrievers.dense import Dense
+from kg2rag.retrievers.kg2rag.expand import Expand, ExpandNotes
+from kg2rag.retrievers.rerankers import DEFAULT_RERANKER, named
 from kg2rag.retrievers.rerankers.scoring import Reranker, score_batches
 from kg2rag.retrievers.rerankers.stage import RerankingStage
 from kg2rag.types import Count, FloatArray, IntArray, Matrix, Notes, Query, Ranking, Trace, rescored, step
@@ -56,20 +58,12 @@ class Forest(NamedTuple):
         return codes
 
 
-_FORESTS: WeakKeyDictionary[Ranking, dict[tuple[KnowledgeBase, str, int], Forest]] = WeakKeyDictionary()
-"""Kept as long as the ranking that they grew from: the settings of a sweep that share it grow them once."""
+def forest_of(kb: KnowledgeBase, ranking: Ranking, vector: Matrix, max_characters: int) -> Forest:
+    """From the triples that `Expand` found, or without it from those that the hits' passages state.
 
-
-def forest_of(kb: KnowledgeBase, query: Query, ranking: Ranking, vector: Matrix, max_characters: int) -> Forest:
-    """The forest of a ranking; `vector` is the query's, texts are cut at `max_characters`."""
-    kept, key = _FORESTS.setdefault(ranking, {}), (kb, query.text, max_characters)
-    if key not in kept:
-        kept[key] = _grow(kb, ranking, kb.dense.cosines(vector, ranking.rows), max_characters)
-    return kept[key]
-
-
-def _grow(kb: KnowledgeBase, ranking: Ranking, cosines: FloatArray, max_characters: int) -> Forest:
-    """From the triples that `Expand` found, or without it from those that the hits' passages state."""
+    `vector` is the query's; texts are cut at `max_characters`.
+    """
+    cosines = kb.dense.cosines(vector, ranking.rows)
     table, expanded = kb.graph.triples, ranking.notes.find(ExpandNotes)
     if expanded is not None and expanded.subgraph is None:
         raise ValueError(f"query {ranking.query_id!r}: its triples were not written with the ranking. Expand it anew.")
@@ -148,7 +142,7 @@ class Organise(RerankingStage):
     def _scored(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> tuple[list[Forest], list[FloatArray]]:
         if not queries:
             return [], []
-        columns = zip(queries, rankings, self.kb.encode_queries(queries), strict=True)
+        columns = zip(rankings, self.kb.encode_queries(queries), strict=True)
         forests = [forest_of(self.kb, *column, self.max_characters) for column in columns]
         pairs = [[(query.text, text) for text in forest.texts] for query, forest in zip(queries, forests, strict=True)]
         return forests, list(score_batches(self.scorer, pairs))
@@ -229,3 +223,39 @@ class Organise(RerankingStage):
             step("placed", "pruned", large, after.rows),
         )
         return Trace(after, (*before.steps, *steps))
+
+
+def kg2rag(
+    kb: KnowledgeBase,
+    *,
+    hops: int = 1,
+    seeds: int = 10,
+    context: int = 10,
+    overflow: Overflow = "cut",
+    fill: Fill = "unlinked",
+    arrangement: Arrangement = "depth_first",
+    expansion: bool = True,
+    organisation: bool = True,
+    reranker: str = DEFAULT_RERANKER,
+) -> Pipeline:
+    """Dense seeds, their surroundings in the triple graph, and the passages of its best spanning trees.
+
+    `reranker` is "bi-encoder" or the name or folder of a cross-encoder; the paper's is BAAI/bge-reranker-large.
+    Without `expansion` the seeds alone are organised; without `organisation` the expanded passages are ranked by
+    similarity: the paper's two ablations.
+    """
+    if not (expansion or organisation):
+        raise ValueError("kg2rag without expansion and organisation is dense retrieval: use the system 'dense'.")
+    organise = Organise(
+        kb,
+        context=context,
+        overflow=overflow,
+        fill=fill,
+        arrangement=arrangement,
+        reranker=named(reranker, kb),
+        depth=1000 if expansion else seeds,
+    )
+    if not expansion:
+        return Dense(kb) >> organise
+    expanded = Dense(kb) >> Expand(kb, hops=hops, seeds=seeds)
+    return expanded >> organise if organisation else expanded

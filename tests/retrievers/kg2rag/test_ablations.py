@@ -6,7 +6,8 @@ import pytest
 
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.dense import Dense
-from kg2rag.retrievers.kg2rag.paper import kg2rag, kg2rag_official
+from kg2rag.retrievers.kg2rag.official import kg2rag_official
+from kg2rag.retrievers.kg2rag.organise import kg2rag
 from kg2rag.types import Query
 
 QUERY = Query("q", "Who knows the bridge and the castle?")

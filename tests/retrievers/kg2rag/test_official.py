@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import get_args, get_type_hints
 
@@ -21,17 +22,24 @@ from kg2rag.extraction.combined import GivenExtraction
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.kg2rag.expand import Expand, ExpandNotes
-from kg2rag.retrievers.kg2rag.official import KG2RAGOfficial, Switches
-from kg2rag.retrievers.kg2rag.official.plan import QueryPlan
-from kg2rag.retrievers.kg2rag.official.selection import select
-from kg2rag.retrievers.kg2rag.official.titles import QuestionText, TitlePool, by_titles, mentioned_names, tally
-from kg2rag.retrievers.kg2rag.official.trees import depth_first_trees, iteration_trees, tree_text
+from kg2rag.retrievers.kg2rag.official import KG2RAGOfficial, kg2rag_official, select
 from kg2rag.retrievers.kg2rag.organise import Organise
-from kg2rag.retrievers.kg2rag.paper import kg2rag_official
+from kg2rag.retrievers.kg2rag.plan import QueryPlan, Switches
+from kg2rag.retrievers.kg2rag.released import (
+    QuestionText,
+    TitlePool,
+    by_titles,
+    depth_first_trees,
+    iteration_trees,
+    mentioned_names,
+    tally,
+    tree_text,
+)
 from kg2rag.testing import worlds
 from kg2rag.types import Corpus, FloatArray, Passage, Query, Triple
 
 RELEASED = Switches()
+NAMES = [each.name for each in fields(Switches)]
 TRIPLES = get_type_hints(Switches)["triples"]
 
 
@@ -49,32 +57,32 @@ def pool(titles: Sequence[str], facts: Mapping[int, Sequence[tuple[str, str]]]) 
 
 def test_an_end_that_is_a_title_brings_that_titles_passages() -> None:
     pages = pool(["A", "B", "B", "C"], {0: [("x", "B")], 1: [("y", "z")]})
-    assert by_titles([(0, 0.8)], pages, RELEASED) == [(1, "B"), (2, "B")]
+    assert by_titles([(0, 0.8)], pages) == [(1, "B"), (2, "B")]
 
 
 def test_a_title_is_matched_letter_for_letter() -> None:
-    assert by_titles([(0, 0.8)], pool(["A", "Bee"], {0: [("bee", "Bee ")], 1: [("y", "z")]}), RELEASED) == []
+    assert by_titles([(0, 0.8)], pool(["A", "Bee"], {0: [("bee", "Bee ")], 1: [("y", "z")]})) == []
 
 
 def test_a_title_two_steps_away_is_reached_and_one_three_steps_away_is_not() -> None:
     pages = pool(["A", "B", "C", "D"], {0: [("x", "B")], 1: [("x", "C")], 2: [("x", "D")], 3: [("y", "z")]})
-    assert by_titles([(0, 0.8)], pages, RELEASED) == [(1, "B"), (2, "C")]
+    assert by_titles([(0, 0.8)], pages) == [(1, "B"), (2, "C")]
 
 
 def test_a_title_without_any_triple_is_reached_only_by_the_switch() -> None:
     pages = pool(["A", "B"], {0: [("x", "B")]})
-    assert by_titles([(0, 0.8)], pages, RELEASED) == []
-    assert by_titles([(0, 0.8)], pages, Switches(titles_without_triples=True)) == [(1, "B")]
+    assert by_titles([(0, 0.8)], pages) == []
+    assert by_titles([(0, 0.8)], pages, without_triples=True) == [(1, "B")]
 
 
 def test_other_passages_of_a_seeds_title_come_only_where_it_is_among_the_best_two_or_repeated_early() -> None:
     titles = ["A", "B", "C", "D", "D", "E", "A", "B", "C", "D"]
     pages = pool(titles, {row: [("y", "z")] for row in range(10)})
     seeds = [(0, 0.9), (1, 0.8), (2, 0.7), (3, 0.6), (4, 0.5), (5, 0.1)]
-    assert by_titles(seeds, pages, RELEASED) == [(6, "A"), (7, "B")]
-    assert by_titles(seeds, pages, Switches(all_seed_titles=True)) == [(6, "A"), (7, "B"), (8, "C"), (9, "D")]
+    assert by_titles(seeds, pages) == [(6, "A"), (7, "B")]
+    assert by_titles(seeds, pages, all_own=True) == [(6, "A"), (7, "B"), (8, "C"), (9, "D")]
     repeated = [(3, 0.9), (4, 0.1), (0, 0.8), (1, 0.7), (2, 0.6), (5, 0.5)]  # D's mean, 0.5, is not among the best
-    assert (9, "D") in by_titles(repeated, pages, RELEASED)
+    assert (9, "D") in by_titles(repeated, pages)
 
 
 def test_a_titles_score_is_the_smoothed_mean_of_what_led_there() -> None:
@@ -264,7 +272,7 @@ def test_with_the_papers_switches_it_is_the_papers_pipeline(world: KnowledgeBase
 
 def test_every_switch_alone_gives_a_valid_answer_to_every_query(world: KnowledgeBase) -> None:
     queries = worlds.queries()
-    for name in Switches.names():
+    for name in NAMES:
         default, paper = getattr(RELEASED, name), getattr(Switches.paper(), name)
         for value in get_args(get_type_hints(Switches)[name]) or (default, paper):
             switches = dataclasses.replace(RELEASED, **{name: value})
@@ -273,12 +281,12 @@ def test_every_switch_alone_gives_a_valid_answer_to_every_query(world: Knowledge
 
 
 def test_the_paper_sets_every_switch_otherwise_than_the_released_code() -> None:
-    assert all(getattr(RELEASED, name) != getattr(Switches.paper(), name) for name in Switches.names())
+    assert all(getattr(RELEASED, name) != getattr(Switches.paper(), name) for name in NAMES)
 
 
 def test_the_catalogue_offers_every_switch(world: KnowledgeBase) -> None:
     assert kg2rag_official(world).switches == RELEASED
-    paper = {name: getattr(Switches.paper(), name) for name in Switches.names()}
+    paper = {name: getattr(Switches.paper(), name) for name in NAMES}
     assert kg2rag_official(world, **paper).switches == Switches.paper()
 
 

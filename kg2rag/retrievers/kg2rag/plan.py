@@ -1,23 +1,95 @@
 """Queries -> everything of the released KG2RAG up to the reranker: seeds, appended passages, graph, trees, strings.
 
-Passages are kept as the released code keeps them: joined to titles its way, with their triples. `retriever` lists what
+Passages are kept as the released code keeps them: joined to titles its way, with their triples. `official` lists what
 is theirs and what is ours.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from kg2rag.knowledge import DenseIndex, KnowledgeBase
 from kg2rag.knowledge.graph.paths import surroundings
-from kg2rag.retrievers.kg2rag.official.switches import Switches
-from kg2rag.retrievers.kg2rag.official.titles import QuestionText, TitlePool, by_titles, mentioned_names, tally
-from kg2rag.retrievers.kg2rag.official.trees import depth_first_trees, iteration_trees, tree_text
-from kg2rag.types import IntArray, Matrix, Query, Triple
+from kg2rag.retrievers.contract import Retriever
+from kg2rag.retrievers.kg2rag.released import (
+    QuestionText,
+    TitlePool,
+    by_titles,
+    depth_first_trees,
+    iteration_trees,
+    mentioned_names,
+    tally,
+    tree_text,
+)
+from kg2rag.types import IntArray, Matrix, Query, Triple, check
+
+
+def _switch(code: object, paper: object) -> Any:
+    return field(default=code, metadata={"paper": paper})
+
+
+@dataclass(frozen=True)
+class Switches:
+    """Where the released KG2RAG departs from its paper: the code's value, which is the default, and the paper's.
+
+    Departures that cannot affect a ranking (dead code, a reranker loaded anew for every question, errors turned into
+    empty answers) have no switch. Where the paper is silent, its preset has our reading, marked [ours].
+
+    Parameters
+    ----------
+    triples : "raw", letter for letter as the source's file has them; "clean", as the graph has them. They differ where
+        a source cleans, as that of the published sub-graphs does; the paper's graph is that of every other strategy.
+    expansion : "titles", follow triple ends that are exactly a passage's title and take all passages of that title;
+        "graph", breadth-first over the triples; "none".
+    expanded_score : an expanded passage weighs a "smoothed" mean of seed scores, or its own "cosine".
+    all_seed_titles : titles of seeds bring their other passages too, not only the best and the repeated ones [ours].
+    titles_without_triples : a title of which no passage has a triple may be reached [ours].
+    entities : two ends are one vertex where their "spelling" is equal, or where they are one entity of the "graph".
+    query_edges : all entities that the question seems to mention are joined by edges of weight 0.
+    short_spans_match : a name that loses all of its character n-grams counts as mentioned; only with `query_edges`.
+    self_loops : an entity of its own with a self-loop is a tree.
+    edge_order : edges of a tree in the "iteration" order of its vertices, or "depth_first" from the heaviest.
+    rerank_on : the reranker reads the passages' "text", or the "triplets".
+    repeat_passages : that text has a passage as often as it owns edges of the tree.
+    overflow : at a tree that does not fit, "stop"; "cut" it [ours]; or "skip" it.
+    refill : with fewer than half of the places taken, add passages at the positions that the reranker's order of the
+        *other* passages names ("misaligned"), or those passages ("aligned"). "unlinked": whenever places are free, the
+        passages that own no triple, by cosine [ours]. "none".
+    order : passages by "similarity", seeds before expanded ones; or as the "trees" gave them.
+    group_titles : the passages of one title are grouped, as in the prompt of the code.
+    separator : stands between title and text in what is encoded and reranked; the paper's preset has what every other
+        system encodes.
+    """
+
+    triples: Literal["raw", "clean"] = _switch("raw", "clean")
+    expansion: Literal["titles", "graph", "none"] = _switch("titles", "graph")
+    expanded_score: Literal["smoothed", "cosine"] = _switch("smoothed", "cosine")
+    all_seed_titles: bool = _switch(False, True)
+    titles_without_triples: bool = _switch(False, True)
+    entities: Literal["spelling", "graph"] = _switch("spelling", "graph")
+    query_edges: bool = _switch(True, False)
+    short_spans_match: bool = _switch(True, False)
+    self_loops: bool = _switch(True, False)
+    edge_order: Literal["iteration", "depth_first"] = _switch("iteration", "depth_first")
+    rerank_on: Literal["text", "triplets"] = _switch("text", "triplets")
+    repeat_passages: bool = _switch(True, False)
+    overflow: Literal["stop", "cut", "skip"] = _switch("stop", "cut")
+    refill: Literal["misaligned", "aligned", "unlinked", "none"] = _switch("misaligned", "unlinked")
+    order: Literal["similarity", "trees"] = _switch("similarity", "trees")
+    group_titles: bool = _switch(True, False)
+    separator: str = _switch(": ", "\n")
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    @classmethod
+    def paper(cls) -> Switches:
+        """The paper where it is defined, our reading where it is silent; equals `Expand >> Organise`."""
+        return cls(**{each.name: each.metadata["paper"] for each in fields(cls)})
 
 
 def dense_over(kb: KnowledgeBase, separator: str) -> DenseIndex:
@@ -95,9 +167,8 @@ class QueryPlan(NamedTuple):
     mentioned: list[str]
 
 
-@dataclass(frozen=True)
-class Planner:
-    """Makes plans; its parameters are those of `KG2RAGOfficial`."""
+class Planned(Retriever):
+    """The first half of `KG2RAGOfficial`, whose parameters these are."""
 
     kb: KnowledgeBase
     switches: Switches
@@ -131,7 +202,7 @@ class Planner:
         facts = sorted(facts, key=lambda fact: place[fact.passage_id])
         mentioned: list[str] = []
         if self.switches.query_edges:
-            question = QuestionText(query.text, self.switches.short_spans_match)
+            question = QuestionText(query.text, short_spans_match=self.switches.short_spans_match)
             # The released code asks for the titles of these passages, not for all that the question may be about.
             own = dict.fromkeys(pool.titles[row] for row in nodes)
             mentioned = mentioned_names(question, [title for title in own if question.mentions(title)], facts)
@@ -152,7 +223,8 @@ class Planner:
         """The appended passages with their scores, and the triples among all if not simply theirs."""
         switches, graph, facts = self.switches, self.kb.graph, None
         if switches.expansion == "titles":
-            brought = by_titles(seeds, pool, switches)
+            without, every = switches.titles_without_triples, switches.all_seed_titles
+            brought = by_titles(seeds, pool, without_triples=without, all_own=every)
         elif switches.expansion == "graph":
             around = surroundings(graph, np.array([row for row, _ in seeds], dtype=np.int64), self.hops, mask)
             facts = [graph.triple(index) for index in around.triples.tolist()]

@@ -11,21 +11,19 @@ corpus of sentences keeps the blanks around each, which are in the strings.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal, NamedTuple, get_type_hints
 
 import numpy as np
 import pyarrow.compute as pc
 
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.retrievers.contract import Retriever
-from kg2rag.retrievers.kg2rag.official.plan import Planner, QueryPlan, joined_texts
-from kg2rag.retrievers.kg2rag.official.selection import Selection, select
-from kg2rag.retrievers.kg2rag.official.switches import Switches
-from kg2rag.retrievers.rerankers import default_reranker
+from kg2rag.retrievers.kg2rag.plan import Planned, QueryPlan, Switches, joined_texts
+from kg2rag.retrievers.rerankers import DEFAULT_RERANKER, default_reranker, named
 from kg2rag.retrievers.rerankers.scoring import BiEncoder, Reranker, score_batches
-from kg2rag.types import Count, Notes, Query, Ranking, Trace, Triple, rank, step
+from kg2rag.types import Count, FloatArray, Notes, Query, Ranking, Trace, Triple, rank, step
 
 RELEASED = Switches()
 
@@ -41,7 +39,7 @@ class OfficialNotes(Notes):
 
 
 @dataclass(frozen=True)
-class KG2RAGOfficial(Retriever):
+class KG2RAGOfficial(Planned):
     """KG2RAG as released: title expansion, spanning trees, rerank, and its own way of choosing passages.
 
     Over its authors' sub-graphs (`subkgs:FILE`), with `mode="hotpotqa"` and a corpus of sentences, it is their code up
@@ -91,10 +89,6 @@ class KG2RAGOfficial(Retriever):
         if queries:
             self.kb.encode_queries(queries)
             self.retrieve_batch(queries if isinstance(self._scorer, BiEncoder) else queries[:1], 1)
-
-    def plan(self, queries: Sequence[Query]) -> list[QueryPlan]:
-        """Everything up to the reranker."""
-        return Planner(self.kb, self.switches, self.mode, self.seeds, self.hops, self.max_characters).plan(queries)
 
     @property
     def remark(self) -> str:
@@ -179,3 +173,126 @@ class KG2RAGOfficial(Retriever):
             )
             traces.append(Trace(ranking.top(k), steps))
         return traces
+
+
+NO_TREES = "no triple among the passages: ordered by the reranker"
+NO_TREES_FILLED = "no triple among the passages: ordered by similarity"
+
+
+class Selection(NamedTuple):
+    """The rows chosen, in order; by which tree (its rank from 1, its score) where by one; and what deviated."""
+
+    rows: list[int]
+    chosen_by: dict[int, tuple[int, float]]
+    note: str
+
+
+def select(
+    queries: Sequence[Query],
+    plans: Sequence[QueryPlan],
+    scores: Sequence[FloatArray],
+    reranker: Reranker,
+    texts: Sequence[str],
+    switches: Switches,
+    context: int,
+) -> list[Selection]:
+    """The passages of each query, at most `context`.
+
+    `scores`: of each plan's trees. `texts`: of every passage of the corpus, as the reranker reads it.
+    """
+    chosen = [from_trees(plan, found, switches, context) for plan, found in zip(plans, scores, strict=True)]
+    remaining = [_to_rerank(plan, by, switches, context) for plan, by in zip(plans, chosen, strict=True)]
+    pairs = [[(query.text, texts[row]) for row in rows] for query, rows in zip(queries, remaining, strict=True)]
+    again = score_batches(reranker, pairs)
+    return [
+        _completed(plan, by, rows, found, switches, context)
+        for plan, by, rows, found in zip(plans, chosen, remaining, again, strict=True)
+    ]
+
+
+def from_trees(plan: QueryPlan, scores: FloatArray, switches: Switches, context: int) -> dict[int, tuple[int, float]]:
+    """Corpus row -> rank and score of the tree that chose it, in the order chosen."""
+    chosen: dict[int, tuple[int, float]] = {}
+    for place, tree in enumerate(np.argsort(-scores, kind="stable").tolist(), start=1):
+        fresh = list(dict.fromkeys(row for i in plan.trees[tree] if (row := plan.rows[i]) not in chosen))
+        free = context - len(chosen)
+        if len(fresh) > free and switches.overflow == "stop":
+            break
+        if len(fresh) > free and switches.overflow == "skip":
+            continue
+        chosen.update((row, (place, float(scores[tree]))) for row in fresh[:free])
+    return chosen
+
+
+def _to_rerank(plan: QueryPlan, chosen: dict[int, tuple[int, float]], switches: Switches, context: int) -> list[int]:
+    """The passages that are reranked one by one: all where there is no tree, the rest where trees gave too few."""
+    if not plan.trees:
+        return [] if switches.refill == "unlinked" else list(plan.nodes)
+    if switches.refill in ("misaligned", "aligned") and len(chosen) < context // 2:
+        return [row for row in plan.nodes if row not in chosen]
+    return []
+
+
+def _completed(
+    plan: QueryPlan,
+    chosen: dict[int, tuple[int, float]],
+    remaining: list[int],
+    scores: FloatArray,
+    switches: Switches,
+    context: int,
+) -> Selection:
+    best = np.argsort(-scores, kind="stable").tolist()[:context]
+    if not plan.trees and switches.refill != "unlinked":
+        return Selection([remaining[at] for at in best], {}, NO_TREES)
+    nodes = list(plan.nodes)
+    rows = list(chosen)
+    # The released code looks the positions of the rest up in the list of all.
+    source = nodes if switches.refill == "misaligned" else remaining
+    for at in best:
+        if len(rows) < context and source[at] not in rows:
+            rows.append(source[at])
+    if switches.refill == "unlinked":
+        rows += _unlinked(plan, rows)[: context - len(rows)]
+    if switches.order == "similarity":
+        rows = [row for row in nodes if row in rows]
+    note = "" if plan.trees else NO_TREES_FILLED
+    if remaining:
+        note = "the trees did not fill the context: the reranker added the others"
+    return Selection(rows, chosen, note)
+
+
+def _unlinked(plan: QueryPlan, rows: Sequence[int]) -> list[int]:
+    """The passages that own no triple between two entities, by score, then corpus position."""
+    linking = {row for row, fact in zip(plan.rows, plan.facts, strict=True) if fact.head != fact.tail}
+    free = [row for row in plan.nodes if row not in linking and row not in rows]
+    return sorted(free, key=lambda row: (-plan.nodes[row], row))
+
+
+def with_switches(build: Any) -> Any:
+    """List every field of `Switches` in a builder's signature, which the catalogue and sweeps read."""
+    signature, hints = inspect.signature(build), get_type_hints(Switches)
+    own = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
+    switches = [
+        each.replace(kind=each.KEYWORD_ONLY, annotation=hints[each.name])
+        for each in inspect.signature(Switches).parameters.values()
+    ]
+    vars(build)["__signature__"] = signature.replace(parameters=[*own, *switches])
+    build.__annotations__ = {**build.__annotations__, **hints}
+    return build
+
+
+@with_switches
+def kg2rag_official(
+    kb: KnowledgeBase,
+    *,
+    mode: Literal["hotpotqa", "musique"] = "musique",
+    seeds: int = 10,
+    context: int = 10,
+    hops: int = 1,
+    reranker: str = DEFAULT_RERANKER,
+    organisation: bool = True,
+    **switches: Any,
+) -> KG2RAGOfficial:
+    """KG2RAG as released; every switch of `Switches` is a parameter, so that "paper versus code" is one sweep."""
+    chosen = Switches(**switches)
+    return KG2RAGOfficial(kb, chosen, mode, seeds, context, hops, named(reranker, kb), organisation=organisation)
