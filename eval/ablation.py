@@ -27,7 +27,6 @@ FULL = 1  # the number of the first configuration
 WORDS = {
     "max_phrases=0": "no sub-phrases",
     "phrase_weight=0.0": "no walk from sub-phrases",
-    "temperature=1000000000.0": "edges alike for every question",
     "backward=0.0": "no edges backward",
     "name_weight=0.0": "no edges by shared names",
     "title_weight=0.0": "no walk from titles",

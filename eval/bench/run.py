@@ -112,17 +112,16 @@ def bm25(kb: kg2rag.KnowledgeBase, data: kg2rag.QADataset, _: int) -> Result:
 
 
 def mention_walk(kb: kg2rag.KnowledgeBase, data: kg2rag.QADataset, _: int) -> Result:
-    """Personalised PageRank over the mention graph, query-aware weights switched off, against networkx."""
+    """Personalised PageRank over the mention graph, against networkx."""
     import networkx as nx
 
-    from kg2rag.knowledge.graph.walks import NodeWeights
+    from kg2rag.knowledge.graph.pagerank import NodeWeights, walks
 
     graph = mention_graph(kb, backward=0.3, name_weight=0.03, max_mentions=50)
     queries = data.queries[:10]
-    vectors, n = kb.encode_queries(queries), graph.n_nodes
+    n = graph.n_nodes
     hits = kg2rag.Dense(kb).retrieve_batch(queries, 10)
     restarts = [NodeWeights.of(ranking.rows, np.maximum(ranking.scores, 0.01)) for ranking in hits]
-    settings = {"damping": 0.5, "temperature": 1e12, "iterations": 50}
     network = nx.DiGraph()
     network.add_nodes_from(range(n))
     for source, target, weight in zip(graph.sources.tolist(), graph.targets.tolist(), graph.weights, strict=True):
@@ -130,8 +129,7 @@ def mention_walk(kb: kg2rag.KnowledgeBase, data: kg2rag.QADataset, _: int) -> Re
         network.add_edge(source, target, weight=known + weight)
 
     def ours() -> np.ndarray:
-        found = graph.walked.walks(kb.sentence_vectors, vectors, restarts, **settings)
-        return np.stack([walk.dense(n) for walk in found])
+        return np.stack([walk.shares for walk in walks(graph.walked, restarts, 0.5)])
 
     def plain() -> np.ndarray:
         starts = [dict(zip(start.nodes.tolist(), start.weights.tolist(), strict=True)) for start in restarts]

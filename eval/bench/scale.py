@@ -36,7 +36,6 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
     "trigram": ("fingerprint",),
     "mentions": ("fingerprint",),
     "mention_graph": ("mentions",),
-    "sentence_vectors": ("mentions",),
     "tri_graph": ("mentions",),
     "graph": ("fingerprint",),
     "entities": ("graph",),

@@ -18,7 +18,6 @@ import numpy as np
 
 from kg2rag.compute import Embedder, Role, Store, encoded
 from kg2rag.extraction import Extraction, Extractor
-from kg2rag.extraction.mentions.sentences import mention_sentences
 from kg2rag.extraction.mentions.table import FORMAT, VERSION, MentionTable
 from kg2rag.knowledge.arguments import checked_corpus, checked_embedder, checked_source, checked_store
 from kg2rag.knowledge.changes import Change, added, removed, replaced, source_after
@@ -203,14 +202,6 @@ class KnowledgeBase:
         from kg2rag.extraction.mentions.finding import find_mentions
 
         find_mentions(self.corpus, self.store).save(folder)
-
-    @cached_property
-    def sentence_vectors(self) -> Matrix:
-        """(n_texts, dim): the sentences that mention something, encoded; rows as `mention_sentences` lists them."""
-        texts = mention_sentences(self.mentions, self.corpus)[1]
-        if self.mention_table is not None:
-            return self.encode(texts)
-        return self._encoded(texts, {"sentences": self.corpus.fingerprint, "rules": VERSION})
 
     @cached_property
     def trigram(self) -> TrigramIndex:

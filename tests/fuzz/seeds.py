@@ -324,7 +324,6 @@ stratify = true
 
 [[systems.mention_ppr]]
 damping = { low = 0.2, high = 0.8 }
-temperature = { low = 0.05, high = 1.0, log = true }
 max_mentions = [10, 20, 50]
 dense_seeds = 5
 """

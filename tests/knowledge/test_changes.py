@@ -24,7 +24,6 @@ from kg2rag import systems
 from kg2rag.compute import ChatModel, Role, Store
 from kg2rag.compute.vectors import VectorCache
 from kg2rag.extraction import Extraction, Mention
-from kg2rag.extraction.mentions.sentences import SentenceTexts
 from kg2rag.extraction.prompted import PromptedTriples
 from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph, LexicalSettings
 from kg2rag.knowledge.indexes.lexical import LexicalIndex
@@ -53,7 +52,6 @@ def of_parts(kb: KnowledgeBase) -> dict[str, Any]:
         "vectors": kb.vectors.tobytes(),
         "entities": kb.entities.vectors.tobytes(),
         "triples": kb.triple_vectors.vectors.tobytes(),
-        "sentences": kb.sentence_vectors.tobytes(),
         "mentions": [_plain(getattr(kb.mentions, one.name)) for one in fields(kb.mentions)],
         "mention graph": [_plain(getattr(walked, one.name)) for one in fields(walked)],
         "tri-graph": [tri_graph(kb).occurrences.others.tolist(), tri_graph(kb).sentence_rows.tolist()],
@@ -75,8 +73,6 @@ def _scores(index: LexicalIndex, texts: Sequence[str]) -> list[list[float]]:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, SentenceTexts):
-        return list(value)
     return value.tolist() if isinstance(value, np.ndarray | pa.Array) else value
 
 

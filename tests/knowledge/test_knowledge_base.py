@@ -178,7 +178,6 @@ def test_a_pickle_leaves_indexes_and_vectors_behind_and_finds_them_in_the_store(
 
 def test_the_world_of_the_contract_has_something_for_every_strategy(kb: KnowledgeBase) -> None:
     assert (len(kb.corpus), kb.graph.n_entities) == (300, 80)
-    assert len(kb.sentence_vectors) > 300
     assert len(set(kb.corpus.contents)) < 300  # equal passages, so that scores tie
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.knowledge.graph.undirected import UndirectedGraph
+from kg2rag.knowledge.graph.pagerank import NodeWeights, WalkGraph, walks
 from kg2rag.retrievers.contract import Pipeline, Retriever, Stage
 from kg2rag.retrievers.dense import dense_fallback
 from kg2rag.types import Notes, Query, Ranking, rank, rescored
@@ -97,18 +97,17 @@ class OracleGoldEntities(Retriever):
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """One walk per query; where the graph has none of the entities, the dense ranking, as its notes say."""
-        from kg2rag.knowledge.graph.pagerank import pagerank
-
         graph, n = self.kb.graph, self.kb.graph.n_entities
         restarts, lacking = np.zeros((len(queries), n + graph.n_passages)), []
         for restart, query in zip(restarts, queries, strict=True):
             codes = {name: graph.find(name) for name in gold_of(self.entities, query)}
             restart[[code for code in codes.values() if code is not None]] = 1.0
             lacking.append(tuple(name for name, code in codes.items() if code is None))
-        walks = pagerank(self._walk(), restarts, self.damping) if n else restarts
+        starts = list(map(NodeWeights.of_dense, restarts))
+        found = [walk.shares for walk in walks(self._walk(), starts, self.damping)]
         masks = self.kb.candidates(queries)
         rankings = []
-        for query, walk, absent, mask in zip(queries, walks, lacking, masks, strict=True):
+        for query, walk, absent, mask in zip(queries, found, lacking, masks, strict=True):
             rows = np.flatnonzero(walk[n:]) if mask is None else mask[walk[n + mask] > 0]
             ranking = rank(query.id, rows, walk[n + rows], self.kb.corpus.ids, k, stages=("pagerank",))
             if not walk.any():
@@ -116,13 +115,13 @@ class OracleGoldEntities(Retriever):
             rankings.append(marked(ranking, OracleNotes(oracle="gold entities", not_in_the_graph=absent)))
         return rankings
 
-    def _walk(self) -> UndirectedGraph:
+    def _walk(self) -> WalkGraph:
         """Entities, then passages; one for each triple between two entities and one for each mention."""
         graph = self.kb.graph
         table, mentions = graph.triples, graph.mentions
         sources = np.concatenate([table.heads, mentions.owners]).astype(np.int64)
         targets = np.concatenate([table.tails, graph.n_entities + mentions.others]).astype(np.int64)
-        return UndirectedGraph.from_edges(sources, targets, np.ones(len(sources)), graph.n_entities + graph.n_passages)
+        return WalkGraph.undirected(sources, targets, np.ones(len(sources)), graph.n_entities + graph.n_passages)
 
 
 def marked(ranking: Ranking, said: OracleNotes) -> Ranking:

@@ -16,7 +16,7 @@ import numpy as np
 
 from kg2rag.evaluation.diagnosis.oracles import Gold, OracleNotes, as_tuples, gold_of, marked
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.knowledge.graph.walks import NodeWeights
+from kg2rag.knowledge.graph.pagerank import NodeWeights
 from kg2rag.retrievers.contract import Pipeline, Retriever
 from kg2rag.retrievers.dense import dense_fallback
 from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
@@ -87,9 +87,9 @@ class OracleGoldSeeds(Retriever):
                 name = f"{i} without {left_out}"
                 variants.append(replace(query, id=name))
                 starts[name] = np.array([row for row in rows if row != left_out], dtype=np.int64)
-        walks = replace(self.walk, starts=starts).retrieve_batch(variants, self.walk.depth)
+        found = replace(self.walk, starts=starts).retrieve_batch(variants, self.walk.depth)
         # The part is 0 for dense hits that the walk did not reach.
-        walked = iter([(walk.rows, walk.score_parts["walk"]) for walk in walks])
+        walked = iter([(walk.rows, walk.score_parts["walk"]) for walk in found])
         return [
             _left_out_in_turn(query, rows, [next(walked) for _ in rows], corpus.ids, k, "walk")
             if len(rows) > 1

@@ -1,6 +1,6 @@
 """Compressed sparse rows: what belongs to row `i` is at `indptr[i]:indptr[i + 1]` of the other arrays.
 
-Everything is vectorised. Kernels that walk the rows one by one are compiled, in `walk_steps` and `pagerank_steps`.
+Everything is vectorised.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ import numpy as np
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.hipporag import memory
 from kg2rag.retrievers.hipporag.walk import Linked, PhraseWalk
-from kg2rag.types import Count, Damping, FloatArray, IntArray, Natural, Query, Ranking, Threshold, Weight, best
+from kg2rag.types import Count, Damping, FloatArray, IntArray, Query, Ranking, Threshold, Weight, best
 
 
 class FactFilter(Protocol):
@@ -42,8 +42,6 @@ class HippoRAG2(PhraseWalk):
     synonym_threshold : least cosine of two phrases that are joined as synonyms, in (0, 1].
     link_top_k : facts linked, and phrases kept of them.
     fact_filter : chooses among the linked facts; None keeps all, as the reference rankings do.
-    certain : a walk over the whole corpus may end once the order of so many passages is certain. Their scores, and the
-        passages after them, are then as far off as that order allows; 0 solves it, as the reference rankings do.
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -52,7 +50,6 @@ class HippoRAG2(PhraseWalk):
     synonym_threshold: Threshold = 0.8
     link_top_k: Count = 5
     fact_filter: FactFilter | None = None
-    certain: Natural = 0
     passages = True
     unlinked = "no fact is linked"
 
@@ -119,7 +116,7 @@ class HippoRAG2(PhraseWalk):
         """Start at the linked phrases and, faintly, at every passage; all passages are ranked."""
         masks = self.kb.candidates(queries)
         restarts, cosines = self.restarts(queries, links)
-        walked = self.graph.pagerank(restarts, masks, self.damping, certain=self.certain)
+        walked = self.graph.pagerank(restarts, masks, self.damping)
         restarts /= restarts.sum(axis=1, keepdims=True)
         n, rankings = self.graph.n_phrases, []
         for at, (query, link, mask) in enumerate(zip(queries, links, masks, strict=True)):

@@ -19,8 +19,8 @@ import numpy as np
 
 from kg2rag.knowledge import DenseIndex, KnowledgeBase
 from kg2rag.knowledge.graph.components import Components
+from kg2rag.knowledge.graph.pagerank import NodeWeights, WalkGraph, walks
 from kg2rag.knowledge.graph.synonyms import Synonyms, synonyms
-from kg2rag.knowledge.graph.undirected import UndirectedGraph
 from kg2rag.retrievers.hipporag.phrases import VERSION, PhraseTable, synonym_ends
 from kg2rag.types import FloatArray, IntArray, Step, step
 
@@ -43,23 +43,17 @@ class PhraseGraph:
         return self.n_phrases + self.table.n_passages
 
     @cached_property
-    def walk(self) -> UndirectedGraph:
+    def walk(self) -> WalkGraph:
         """Phrases and passages."""
-        return UndirectedGraph.from_edges(*self.edges(), self.n_nodes)
+        return WalkGraph.undirected(*self.edges(), self.n_nodes)
 
     @cached_property
-    def phrases_only(self) -> UndirectedGraph:
+    def phrases_only(self) -> WalkGraph:
         """The graph without its passages, as the first HippoRAG walks it."""
         return self.walk.induced(np.arange(self.n_phrases, dtype=np.int64))
 
     def pagerank(
-        self,
-        restarts: FloatArray,
-        masks: Sequence[IntArray | None],
-        damping: float,
-        *,
-        passages: bool = True,
-        certain: int = 0,
+        self, restarts: FloatArray, masks: Sequence[IntArray | None], damping: float, *, passages: bool = True
     ) -> FloatArray:
         """(n_queries, n_nodes) PageRank; of a query with candidates over these and the phrases they state alone.
 
@@ -68,17 +62,14 @@ class PhraseGraph:
         restarts : (n_queries, n_nodes), not scaled; nodes outside a query's are ignored.
         masks : the corpus rows that each query may reach, ascending; None for all.
         passages : False walks the phrases alone; passages then have 0.
-        certain : how many of the first passages need to be certain; 0 for the whole solution.
         """
-        from kg2rag.knowledge.graph.pagerank import pagerank_within
-
+        graph = self.walk if passages else self.phrases_only
         scopes = [None if mask is None else self.nodes_in(mask, passages=passages) for mask in masks]
-        if passages:
-            ranked = slice(self.n_phrases, None)
-            return pagerank_within(self.walk, restarts, scopes, damping, certain=certain, ranked=ranked)
+        starts = [NodeWeights.of_dense(restart[: graph.n_nodes]) for restart in restarts]
+        found = walks(graph, starts, damping, scopes=[graph.mask(scope) for scope in scopes])
         scores = np.zeros(restarts.shape)
-        walked = restarts[:, : self.n_phrases]
-        scores[:, : self.n_phrases] = pagerank_within(self.phrases_only, walked, scopes, damping)
+        for score, walk in zip(scores, found, strict=True):
+            score[: graph.n_nodes] = walk.dense(graph.n_nodes)
         return scores
 
     def nodes_in(self, mask: IntArray, *, passages: bool = True) -> IntArray:
@@ -117,8 +108,8 @@ class PhraseGraph:
         if mask is not None:
             within[:] = False
             within[self.nodes_in(mask)] = True
-        kept = within[walk.owners] & within[walk.neighbours]
-        ends = walk.owners[kept], walk.neighbours[kept]
+        kept = within[walk.targets] & within[walk.sources]
+        ends = walk.targets[kept], walk.sources[kept]
         joined = Components.of(ends, self.n_nodes, (table.passages.owners, table.passages.others))
         return step("linked", "entity not linked", why, joined.rows_with(phrases))
 

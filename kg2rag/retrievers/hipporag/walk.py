@@ -69,8 +69,8 @@ class PhrasePaths(Mapping[int, tuple[Triple, ...]]):
             if not len(frontier):
                 break
             edges = gather(walk.indptr, frontier)[0]
-            edges = edges[(parents[walk.neighbours[edges]] < 0) & ~closed[walk.neighbours[edges]]]
-            reached, sources = walk.neighbours[edges].astype(np.int64), walk.owners[edges]
+            edges = edges[(parents[walk.sources[edges]] < 0) & ~closed[walk.sources[edges]]]
+            reached, sources = walk.sources[edges].astype(np.int64), walk.targets[edges]
             order = np.lexsort((sources, -walk.weights[edges], reached))
             frontier, first = np.unique(reached[order], return_index=True)
             parents[frontier] = sources[order][first]
@@ -132,15 +132,15 @@ class PhraseWalk(VectorRetriever):
         """The rankings of queries that are linked to a phrase or more."""
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        """One walk a query, eight side by side, blocks of eight in parallel."""
+        """One walk a query, in blocks."""
         reason = self.unlinked if memory.phrases(self.kb).phrases else "the graph has no fact"
         return walk_or_dense(self.kb, queries, k, link=self.link, walk=self.walk, without=reason)
 
     def prepare(self, queries: Sequence[Query]) -> None:
-        """Encode the queries, build the graph, compile the walk."""
+        """Encode the queries, build the graph."""
         if queries and memory.phrases(self.kb).phrases:
             walk = self.graph.walk if self.passages else self.graph.phrases_only
-            _ = walk.rows, walk.by_degree
+            _ = walk.flows
         super().prepare(queries)
 
     def ranking(

@@ -22,13 +22,13 @@ from kg2rag.extraction.mentions.sentences import mention_sentences
 from kg2rag.extraction.mentions.table import MentionTable
 from kg2rag.knowledge import DenseIndex, KnowledgeBase
 from kg2rag.knowledge.graph.csr import Incidence, incidence, ranges
-from kg2rag.knowledge.graph.undirected import UndirectedGraph
+from kg2rag.knowledge.graph.pagerank import NodeWeights, WalkGraph, walks
 from kg2rag.types import Corpus, FloatArray, IntArray, Triple
 
 
 @dataclass(frozen=True, eq=False)
 class TriGraph:
-    """Entities are codes of the mention table, sentences rows of `kb.sentence_vectors`, passages rows of the corpus.
+    """Entities are codes of the mention table, sentences rows of `sentence_vectors`, passages rows of the corpus.
 
     Attributes
     ----------
@@ -69,33 +69,29 @@ class TriGraph:
         return self.n_passages + self.n_entities
 
     @cached_property
-    def walk(self) -> UndirectedGraph:
+    def walk(self) -> WalkGraph:
         """Passages and entities; an edge weighs the entity's share of all occurrences in the passage [1]."""
         entities, rows = self.occurrences.owners.astype(np.int64), self.occurrences.others.astype(np.int64)
         counts = self.occurrences.counts.astype(np.float64)
         totals = np.bincount(rows, weights=counts, minlength=self.n_passages)
-        return UndirectedGraph.from_edges(rows, self.n_passages + entities, counts / totals[rows], self.n_nodes)
+        return WalkGraph.undirected(rows, self.n_passages + entities, counts / totals[rows], self.n_nodes)
 
     def entities_in(self, rows: IntArray) -> IntArray:
         """The entities of some passages, ascending."""
         found: IntArray = np.unique(self.occurrences.owners[np.isin(self.occurrences.others, rows)]).astype(np.int64)
         return found
 
-    def pagerank(
-        self, restarts: FloatArray, masks: list[IntArray | None], damping: float, *, certain: int = 0
-    ) -> FloatArray:
+    def pagerank(self, restarts: FloatArray, masks: list[IntArray | None], damping: float) -> FloatArray:
         """(n_queries, n_nodes) PageRank of each query over its candidates and their entities, or all without a mask.
 
-        `restarts`: (n_queries, n_nodes), not scaled; nodes outside a query's are ignored. `certain`: how many of the
-        first passages need to be certain; 0 for the whole solution.
+        `restarts`: (n_queries, n_nodes), not scaled; nodes outside a query's are ignored.
         """
-        from kg2rag.knowledge.graph.pagerank import pagerank_within
-
         scopes = [
             None if mask is None else np.concatenate([mask, self.n_passages + self.entities_in(mask)]) for mask in masks
         ]
-        ranked = slice(self.n_passages)
-        return pagerank_within(self.walk, restarts, scopes, damping, certain=certain, ranked=ranked)
+        starts, graph = map(NodeWeights.of_dense, restarts), self.walk
+        found = walks(graph, list(starts), damping, scopes=[graph.mask(scope) for scope in scopes])
+        return np.array([walk.dense(self.n_nodes) for walk in found])
 
 
 def _own_sentences(table: MentionTable, rows: IntArray) -> tuple[IntArray, IntArray]:
@@ -107,6 +103,11 @@ def _own_sentences(table: MentionTable, rows: IntArray) -> tuple[IntArray, IntAr
 def tri_graph(kb: KnowledgeBase) -> TriGraph:
     """The entities, sentences and passages of a knowledge base; from the corpus alone, whatever the graph."""
     return kb.cached("tri_graph", lambda: TriGraph.build(kb.mentions, kb.corpus))
+
+
+def sentence_vectors(kb: KnowledgeBase) -> DenseIndex:
+    """Exact cosine search over the sentences that mention something, as `mention_sentences` lists them."""
+    return kb.cached("sentence_vectors", lambda: DenseIndex(kb.encode(mention_sentences(kb.mentions, kb.corpus)[1])))
 
 
 def name_vectors(kb: KnowledgeBase) -> DenseIndex:

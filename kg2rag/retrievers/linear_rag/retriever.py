@@ -27,7 +27,7 @@ from kg2rag.knowledge import DenseIndex, KnowledgeBase
 from kg2rag.knowledge.graph.components import Components
 from kg2rag.retrievers import linking
 from kg2rag.retrievers.dense import VectorRetriever, walk_or_dense
-from kg2rag.retrievers.linear_rag.graph import Activation, BridgedPaths, name_vectors, tri_graph
+from kg2rag.retrievers.linear_rag.graph import Activation, BridgedPaths, name_vectors, sentence_vectors, tri_graph
 from kg2rag.retrievers.linking.linkers import Linker
 from kg2rag.retrievers.linking.phrases import phrases_beside
 from kg2rag.text.normalisation import normalise
@@ -68,8 +68,6 @@ class LinearRAG(VectorRetriever):
     max_names : the first so many phrases that spell no entity are linked by embedding.
     linker : finds entities in place of those that the query spells out, with its confidence as their activation, as
         such or by name: `retrievers.linking.naming`. An entity of the graph that the mentions lack is left out.
-    certain : a walk over the whole corpus may end once the order of so many passages is certain. Their scores, and the
-        passages after them, are then as far off as that order allows; 0 solves it.
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -81,7 +79,6 @@ class LinearRAG(VectorRetriever):
     damping: Damping = 0.5
     max_names: Natural = 20
     linker: str | Linker | None = None
-    certain: Natural = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -92,7 +89,7 @@ class LinearRAG(VectorRetriever):
         return None if self.linker is None else linking.of(self.linker, self.kb)
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        """One walk a query, eight side by side, blocks of eight in parallel."""
+        """One walk a query, in blocks."""
         without = "the query names no entity" if self.kb.mentions.keys else "the corpus mentions no entity"
         return walk_or_dense(self.kb, queries, k, link=self.link, walk=self._walk, without=without)
 
@@ -100,8 +97,7 @@ class LinearRAG(VectorRetriever):
         """Encode the queries, their phrases, the sentences and the names; build the graph."""
         if queries:
             self.link(queries)
-            walk = tri_graph(self.kb).walk
-            _ = walk.rows, walk.by_degree, self.kb.sentence_vectors
+            _ = tri_graph(self.kb).walk.flows, sentence_vectors(self.kb)
         super().prepare(queries)
 
     def link(self, queries: Sequence[Query]) -> list[dict[int, float]]:
@@ -148,7 +144,7 @@ class LinearRAG(VectorRetriever):
     ) -> dict[int, Activation]:
         """Semantic bridging: entity -> activation · cosine of a sentence -> the entities of that sentence.
 
-        `query`: (dim,). `sentences`: over `kb.sentence_vectors`. `mask`: the passages whose sentences may be followed;
+        `query`: (dim,). `sentences`: `graph.sentence_vectors`. `mask`: the passages whose sentences may be followed;
         None for all.
         """
         graph = tri_graph(self.kb)
@@ -182,13 +178,13 @@ class LinearRAG(VectorRetriever):
         from kg2rag.compute import all_cosines
 
         kb, masks = self.kb, self.kb.candidates(queries)
-        vectors, sentences = kb.encode_queries(queries), DenseIndex(kb.sentence_vectors)
+        vectors, sentences = kb.encode_queries(queries), sentence_vectors(kb)
         columns = zip(seeds, vectors, masks, strict=True)
         active = [self.activate(named, vector, sentences, mask) for named, vector, mask in columns]
         cosines = all_cosines(vectors, kb.vectors)
         bonuses = np.stack([self._bonus(found) for found in active])
         restarts = np.stack(list(map(self._restart, active, bonuses, cosines, masks)))
-        walked = tri_graph(kb).pagerank(restarts, masks, self.damping, certain=self.certain)
+        walked = tri_graph(kb).pagerank(restarts, masks, self.damping)
         parts = {"pagerank": walked, "restart": restarts, "cosine": cosines, "bonus": bonuses}
         return [
             self._ranking(
@@ -246,7 +242,7 @@ class LinearRAG(VectorRetriever):
         met = graph.occurrences.owners, graph.occurrences.others
         ends = met[0] + graph.n_passages, met[1]
         joined = Components.of(ends, graph.n_nodes, (ends[0], met[1]))
-        sentences, traces = DenseIndex(kb.sentence_vectors), []
+        sentences, traces = sentence_vectors(kb), []
         linked, vectors, masks = self.link(queries), kb.encode_queries(queries), kb.candidates(queries)
         rankings = self.retrieve_batch(queries, k)
         for ranking, seeds, vector, mask in zip(rankings, linked, vectors, masks, strict=True):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.knowledge.graph.walks import NodeWeights
+from kg2rag.knowledge.graph.pagerank import NodeWeights
 from kg2rag.types import FloatArray, IntArray, Matrix, best
 
 

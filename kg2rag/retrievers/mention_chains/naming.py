@@ -118,7 +118,7 @@ def _shared(
                 total += weights[titles[at]]
                 if here[titles[at]]:
                     found += weights[titles[at]]
-            title[i, j] = min(found / max(total, 0.05), 1.0)
+            title[i, j] = min(found / max(total, LEAST_TITLE), 1.0)
         for at in range(indptr[i], indptr[i + 1]):
             here[words[at]] = False
     return shared, title

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kg2rag.retrievers.mention_ppr.walks import WalkedPaths
+from kg2rag.retrievers.mention_ppr.graph import WalkedPaths
 from kg2rag.types import Triple
 
 

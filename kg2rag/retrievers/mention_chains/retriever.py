@@ -27,7 +27,7 @@ import numpy as np
 
 from kg2rag.compute import all_cosines
 from kg2rag.knowledge import KnowledgeBase, LexicalSettings
-from kg2rag.knowledge.graph.walks import NodeWeights
+from kg2rag.knowledge.graph.pagerank import NodeWeights
 from kg2rag.retrievers.dense import VectorRetriever
 from kg2rag.retrievers.mention_chains.candidates import Found, phrase_restarts
 from kg2rag.retrievers.mention_chains.chains import LEAST, Beam, chains_of
@@ -37,8 +37,8 @@ from kg2rag.retrievers.mention_chains.ranker import DEFAULT, Ranker, read_coeffi
 from kg2rag.retrievers.mention_chains.searched import NEAREST, UNLINKED, Searched
 from kg2rag.retrievers.mention_chains.signals import Evidence, evidence
 from kg2rag.retrievers.mention_chains.tokens import QuestionTokens, question_tokens, token_index
-from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
-from kg2rag.retrievers.mention_ppr.walks import WalkedPaths, at_once, walked_paths, walks
+from kg2rag.retrievers.mention_ppr.graph import WalkedPaths
+from kg2rag.retrievers.mention_ppr.retriever import BLOCK, REACH, MentionPPR
 from kg2rag.types import (
     Count,
     Damping,
@@ -62,7 +62,7 @@ class MentionChains(VectorRetriever):
 
     Parameters
     ----------
-    damping, iterations, temperature, backward, name_weight, max_mentions, floor : of the walk, see `MentionPPR`.
+    damping, iterations, backward, name_weight, max_mentions, reach : of the walk, see `MentionPPR`.
     dense_seeds, dense_temperature, title_weight, query_name_weight : of the walk's start, see `MentionPPR`.
     max_phrases : sub-phrases of a question, the shortest first; 0 for none.
     phrase_seeds, phrase_weight, phrase_temperature : the walk starts also at each phrase's nearest passages; they share
@@ -80,11 +80,10 @@ class MentionChains(VectorRetriever):
     kb: KnowledgeBase = field(repr=False)
     damping: Damping = 0.7
     iterations: Count = 15
-    temperature: Annotated[float, above(0)] = 0.25
     backward: Weight = 0.3
     name_weight: Weight = 0.03
     max_mentions: Natural = 50
-    floor: Weight = 0.0
+    reach: Count = REACH
     dense_seeds: Count = 10
     dense_temperature: Annotated[float, above(0)] = 0.03
     title_weight: Weight = 2.0
@@ -123,9 +122,8 @@ class MentionChains(VectorRetriever):
 
     def searched(self, queries: Sequence[Query]) -> Iterator[Searched | None]:
         """The candidates and chains of each query; None where it may return no passage."""
-        size = at_once(self._walker.graph) if queries else 1
-        for first in range(0, len(queries), size):
-            yield from self._block(queries[first : first + size])
+        for first in range(0, len(queries), BLOCK):
+            yield from self._block(queries[first : first + BLOCK])
 
     @property
     def _walker(self) -> MentionPPR:
@@ -142,27 +140,17 @@ class MentionChains(VectorRetriever):
         n = len(kb.corpus)
         allowed = [np.arange(n) if mask is None else mask for mask in masks]
         restarts = self._restarts(queries, walker, cosines, allowed, phrases)
-        walked = walks(
-            walker.graph,
-            kb.sentence_vectors,
-            vectors,
-            restarts,
-            masks,
-            damping=self.damping,
-            temperature=self.temperature,
-            iterations=self.iterations,
-            floor=self.floor,
-        )
+        walked = walker.walks(restarts, masks)
         lexical, coefficients = kb.lexical(LexicalSettings()), read_coefficients(self.coefficients)
         for i, (query, tokens) in enumerate(zip(queries, questions, strict=True)):
             if not len(allowed[i]):
                 yield None
                 continue
             scores = lexical.scores(query.text)
-            found = Found(allowed[i], walked[i].within(n).dense(n), cosines[i], scores, phrases[i])
+            found = Found(allowed[i], walked[i].dense(n), cosines[i], scores, phrases[i])
             rows = found.candidates(self.walk_depth, self.dense_depth, self.bm25_depth)
             known = evidence(kb, query.text, vectors[i], found, rows, tokens)
-            paths = walked_paths(rows, walked[i], restarts[i], walker.graph, kb.corpus, walker.names)
+            paths = walker.paths(rows, walked[i], restarts[i])
             ranker = coefficients.ranker(tokens=known.max_sim is not None)
             yield self._searched(found, known, paths, ranker)
 

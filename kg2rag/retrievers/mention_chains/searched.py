@@ -10,7 +10,7 @@ from kg2rag.retrievers.mention_chains.candidates import Found
 from kg2rag.retrievers.mention_chains.chains import Chains
 from kg2rag.retrievers.mention_chains.ranker import Linear
 from kg2rag.retrievers.mention_chains.signals import Evidence
-from kg2rag.retrievers.mention_ppr.walks import WalkedPaths
+from kg2rag.retrievers.mention_ppr.graph import WalkedPaths
 from kg2rag.types import Corpus, FloatArray, Step, arithmetic, step
 
 WITHOUT_TOKENS = "the encoder gives no token vectors that the coefficients know: ranked without them"

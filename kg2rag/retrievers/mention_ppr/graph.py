@@ -1,27 +1,26 @@
-"""A mention table -> the graph that `mention_ppr` walks: passages and names, joined by the sentences that name them."""
+"""A mention table -> the graph that `mention_ppr` walks: passages and names, joined where a passage names another.
+
+And from a walk over it, the mentions that led to each passage.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kg2rag.compute.files import mapped
-from kg2rag.extraction.mentions.sentences import mention_sentences, sentence_places
-from kg2rag.extraction.mentions.table import VERSION as RULES
 from kg2rag.extraction.mentions.table import MentionTable
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.csr import Codes, Offsets, frozen, gather, offsets, owners, run_starts
-from kg2rag.knowledge.graph.walks import WalkGraph
+from kg2rag.knowledge.graph.pagerank import NodeWeights, Walk, WalkGraph
 from kg2rag.types import Corpus, FloatArray, IntArray, Triple
 
-VERSION = 1  # raise it when the edges or the files change, so that stored ones are rebuilt
 LINK, BACKWARD, NAME = 0, 1, 2  # kinds of edges
+LONGEST = 4
+"""Edges that a path has at most."""
 
 
 @dataclass(frozen=True)
@@ -30,10 +29,8 @@ class MentionGraph:
 
     Attributes
     ----------
-    indptr, targets, weights : (n_nodes + 1,), (n_edges,), (n_edges,).
+    indptr, targets, weights : (n_nodes + 1,), (n_edges,), (n_edges,); every edge has one back.
     kinds : (n_edges,) LINK a title link, BACKWARD one walked backward, NAME between a passage and a name.
-    sentence_ptr, sentences : the sentences of edge e are `sentences[sentence_ptr[e]:sentence_ptr[e + 1]]`, rows of
-        `texts`; `texts` are "title: sentence", each once, made when they are read.
     """
 
     n_passages: int
@@ -41,11 +38,6 @@ class MentionGraph:
     targets: Codes
     weights: FloatArray
     kinds: NDArray[np.int8]
-    sentence_ptr: Offsets
-    sentences: Codes
-    texts: Sequence[str]
-    masks_edges: ClassVar[bool] = False
-    """Whether a query's candidates decide which edges may be walked, as they do which passages."""
 
     @property
     def n_nodes(self) -> int:
@@ -53,107 +45,45 @@ class MentionGraph:
         return len(self.indptr) - 1
 
     @cached_property
-    def walked(self) -> WalkGraph:
-        """The same graph for compiled walks; passages are what is ranked."""
-        return WalkGraph(
-            self.indptr, self.targets, self.weights, self.sentence_ptr, self.sentences, n_ranked=self.n_passages
-        )
-
-    def sources_of(self, edges: IntArray) -> IntArray:
-        """The nodes that some edges leave."""
-        return np.searchsorted(self.indptr, edges, side="right") - 1
-
-    @cached_property
     def sources(self) -> IntArray:
         """(n_edges,) the node each edge leaves."""
         return owners(self.indptr)
 
+    @cached_property
+    def walked(self) -> WalkGraph:
+        """The same graph for walks."""
+        return WalkGraph.directed(self.sources, self.targets, self.weights, self.n_nodes)
+
+    def walked_within(self, mask: IntArray | None) -> WalkGraph:  # noqa: ARG002
+        """The graph for a query that may see the passages of `mask` alone; here the same for every one."""
+        return self.walked
+
     def fact(self, edge: int) -> Triple | None:  # noqa: ARG002
-        """The triple of a knowledge graph behind an edge; here None, see `mention_facts`."""
+        """The triple of a knowledge graph behind an edge; here None, see `facts.FactGraph`."""
         return None
 
-    def weights_within(self, mask: IntArray | None) -> FloatArray:  # noqa: ARG002
-        """(n_edges,) the weights for a query that may see the passages of `mask` alone; here the same for every one."""
-        return self.weights
+    def scope(self, mask: IntArray | None) -> NDArray[np.bool_] | None:
+        """(n_nodes,) what a walk may enter: the passages of the mask and all that is no passage; None for all."""
+        if mask is None:
+            return None
+        allowed = np.ones(self.n_nodes, dtype=bool)
+        allowed[: self.n_passages] = False
+        allowed[mask] = True
+        return allowed
 
-    def distances(self, starts: IntArray, allowed: NDArray[np.bool_]) -> IntArray:
+    def distances(self, starts: IntArray, allowed: NDArray[np.bool_] | None) -> IntArray:
         """(n_nodes,) edges from the nearest of some nodes, over allowed ones; -1 where no way leads there."""
         away = np.full(self.n_nodes, -1, dtype=np.int64)
-        frontier, far = np.unique(starts[allowed[starts]]), 0
+        frontier, far = starts, 0
         while len(frontier):
+            frontier = np.unique(frontier[(away[frontier] < 0) & (True if allowed is None else allowed[frontier])])
             away[frontier], far = far, far + 1
-            targets = np.unique(self.targets[gather(self.indptr, frontier)[0]]).astype(np.int64)
-            frontier = targets[(away[targets] < 0) & allowed[targets]]
+            frontier = self.targets[gather(self.indptr, frontier)[0]].astype(np.int64)
         return away
 
 
-@dataclass(frozen=True)
-class MentionEdges:
-    """The edges of a mention graph, whatever they weigh; arrays as in `MentionGraph`, in the smallest types that fit.
-
-    `values` are the weights for a `backward` and a `name_weight` of 1.
-    """
-
-    n_passages: int
-    indptr: Offsets
-    targets: Codes
-    values: FloatArray
-    kinds: NDArray[np.int8]
-    sentence_ptr: Offsets
-    sentences: Codes
-
-    @classmethod
-    def of(cls, table: MentionTable, n_passages: int, max_mentions: int) -> MentionEdges:
-        """The edges of a corpus; titles named in more than `max_mentions` passages give no link."""
-        n, keys, frequency, pages = n_passages, table.key, table.document_frequency, table.pages
-        sentences = sentence_places(table)
-        # A mention of a title leads to each of its pages but itself, and back; one of another name to that name.
-        titles = np.flatnonzero(((pages > 0) & (frequency <= max_mentions))[keys])
-        found, which = gather(offsets(table.page_key, len(table.keys)), keys[titles])
-        linking, page = titles[which], table.page_row[found]
-        linking, page = linking[page != table.row[linking]], page[page != table.row[linking]]
-        naming = np.flatnonzero(pages[keys] == 0)
-        name = n + keys[naming].astype(np.int64) - table.n_titles
-        source = np.concatenate([table.row[linking], page, table.row[naming], name]).astype(np.int64)
-        target = np.concatenate([page, table.row[linking], name, table.row[naming]]).astype(np.int64)
-        share, rarity = 1.0 / pages[keys[linking]], np.log1p(n / frequency[keys[naming]])
-        value = np.concatenate([share, share, rarity, rarity])
-        kind = np.repeat(np.array([LINK, BACKWARD, NAME], np.int8), [len(linking), len(linking), 2 * len(naming)])
-        sentence = sentences[np.concatenate([linking, linking, naming, naming])]
-        # In CSR the edges of one kind between two nodes are one edge with several sentences.
-        order = np.lexsort((kind.astype(np.int64) << 32 | sentence, source << 32 | target))
-        source, target, kind, value = source[order], target[order], kind[order], value[order]
-        starts = np.flatnonzero(run_starts(source, target, kind))
-        return cls(
-            n,
-            frozen(offsets(source[starts], n + len(table.keys) - table.n_titles)),
-            frozen(target[starts].astype(np.int32)),
-            frozen(np.maximum.reduceat(value, starts) if len(starts) else value),
-            frozen(kind[starts]),
-            frozen(np.append(starts, len(order))),
-            frozen(sentence[order].astype(np.int32)),
-        )
-
-    def weighing(self, backward: float, name_weight: float, texts: Sequence[str]) -> MentionGraph:
-        """The graph under some weights, see `build`; `texts` are those that the sentences are places of."""
-        factors = np.array([1.0, backward, name_weight])  # by kind
-        weights = frozen(factors[self.kinds] * self.values)
-        arrays = self.kinds, self.sentence_ptr, self.sentences
-        return MentionGraph(self.n_passages, self.indptr, self.targets, weights, *arrays, texts)
-
-    def save(self, folder: Path) -> None:
-        """Write the arrays, a file each."""
-        for field in fields(self)[1:]:
-            np.save(folder / f"{field.name}.npy", getattr(self, field.name))
-
-    @classmethod
-    def load(cls, folder: Path, n_passages: int) -> MentionEdges:
-        """Open what `save` wrote, memory-mapped."""
-        return cls(n_passages, *(mapped(folder / f"{field.name}.npy") for field in fields(cls)[1:]))
-
-
 def build(
-    table: MentionTable, corpus: Corpus, *, backward: float, name_weight: float, max_mentions: int
+    table: MentionTable, n_passages: int, *, backward: float, name_weight: float, max_mentions: int
 ) -> MentionGraph:
     """The graph of a corpus.
 
@@ -163,25 +93,94 @@ def build(
     name_weight : weight of an edge between a passage and a name, times ln(1 + N / df).
     max_mentions : titles named in more passages give no link.
     """
-    edges = MentionEdges.of(table, len(corpus), max_mentions)
-    return edges.weighing(backward, name_weight, mention_sentences(table, corpus)[1])
+    n, keys, frequency, pages = n_passages, table.key, table.document_frequency, table.pages
+    # A mention of a title leads to each of its pages but itself, and back; one of another name to that name.
+    titles = np.flatnonzero(((pages > 0) & (frequency <= max_mentions))[keys])
+    found, which = gather(offsets(table.page_key, len(table.keys)), keys[titles])
+    linking, page = titles[which], table.page_row[found]
+    linking, page = linking[page != table.row[linking]], page[page != table.row[linking]]
+    naming = np.flatnonzero(pages[keys] == 0)
+    name = n + keys[naming].astype(np.int64) - table.n_titles
+    source = np.concatenate([table.row[linking], page, table.row[naming], name]).astype(np.int64)
+    target = np.concatenate([page, table.row[linking], name, table.row[naming]]).astype(np.int64)
+    share, rarity = 1.0 / pages[keys[linking]], np.log1p(n / frequency[keys[naming]])
+    weight = np.concatenate([share, backward * share, name_weight * rarity, name_weight * rarity])
+    kind = np.repeat(np.array([LINK, BACKWARD, NAME], np.int8), [len(linking), len(linking), 2 * len(naming)])
+    # The mentions of one kind between two nodes are one edge, of the greatest weight among them.
+    order = np.lexsort((kind, source << 32 | target))
+    source, target, kind, weight = source[order], target[order], kind[order], weight[order]
+    starts = np.flatnonzero(run_starts(source, target, kind))
+    return MentionGraph(
+        n,
+        frozen(offsets(source[starts], n + len(table.keys) - table.n_titles)),
+        frozen(target[starts].astype(np.int32)),
+        frozen(np.maximum.reduceat(weight, starts) if len(starts) else weight),
+        frozen(kind[starts]),
+    )
 
 
 def mention_graph(kb: KnowledgeBase, backward: float, name_weight: float, max_mentions: int) -> MentionGraph:
     """The graph of a knowledge base's mentions, one for each setting of its weights."""
+    weights = {"backward": backward, "name_weight": name_weight, "max_mentions": max_mentions}
     return kb.cached(
-        ("mention_graph", backward, name_weight, max_mentions),
-        lambda: _edges(kb, max_mentions).weighing(backward, name_weight, mention_sentences(kb.mentions, kb.corpus)[1]),
+        ("mention_graph", *weights.values()),
+        lambda: build(kb.mentions, len(kb.corpus), **weights),  # type: ignore[arg-type]
     )
 
 
-def _edges(kb: KnowledgeBase, max_mentions: int) -> MentionEdges:
-    """The edges of a knowledge base, from the store unless its mentions are shuffled."""
-    size = len(kb.corpus)
-    if kb.mention_table is not None:
-        return kb.cached(("mention_edges", max_mentions), lambda: MentionEdges.of(kb.mentions, size, max_mentions))
-    key = {"corpus": kb.corpus.fingerprint, "rules": [RULES, VERSION], "max_mentions": max_mentions}
-    path = kb.store.entry(
-        "mention-edges", key, lambda folder: MentionEdges.of(kb.mentions, size, max_mentions).save(folder)
-    )
-    return kb.cached(("mention_edges", max_mentions), lambda: MentionEdges.load(path, size))
+@dataclass(frozen=True)
+class WalkedPaths(Mapping[int, tuple[Triple, ...]]):
+    """Corpus row -> the mentions that a walk followed to it, as triples that are made when looked up.
+
+    `names` are those of the nodes that are no passages; `edges` has the edges of each row's path, in the order walked.
+    """
+
+    graph: MentionGraph
+    corpus: Corpus
+    names: list[str]
+    edges: Mapping[int, tuple[int, ...]]
+
+    def __getitem__(self, row: int) -> tuple[Triple, ...]:
+        return tuple(self.triple(edge) for edge in self.edges[row])
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.edges)
+
+    def __len__(self) -> int:
+        return len(self.edges)
+
+    def triple(self, edge: int) -> Triple:
+        """The mention behind an edge: always from the passage that mentions to what it mentions."""
+        graph = self.graph
+        stated = graph.fact(edge)
+        if stated is not None:
+            return stated
+        source, target = int(graph.sources[edge]), int(graph.targets[edge])
+        if graph.kinds[edge] == BACKWARD or source >= graph.n_passages:
+            source, target = target, source
+        strength = float(np.clip(10 * graph.weights[edge], 0.001, 10))
+        return Triple(self._name(source), "mentions", self._name(target), self.corpus.ids[source], strength)
+
+    def _name(self, node: int) -> str:
+        if node < self.graph.n_passages:
+            return self.corpus.titles[node] or self.corpus.ids[node]
+        return self.names[node - self.graph.n_passages]
+
+
+def strongest_paths(rows: IntArray, walk: Walk, restart: NodeWeights) -> dict[int, tuple[int, ...]]:
+    """Corpus row -> the edges that brought a walk there: back along the strongest to a node where it began.
+
+    At most `LONGEST` edges are followed; a row where the walk itself began has no path.
+    """
+    seen, edges = [np.asarray(rows, dtype=np.int64)], list[IntArray]()
+    going = np.ones(len(rows), dtype=bool)
+    while len(edges) < LONGEST and going.any():
+        going = going & (restart.at(seen[-1]) == 0)
+        edge, before = walk.came_by(np.where(going, seen[-1], -1))
+        # Two nodes may each receive most from the other.
+        going &= (edge >= 0) & ~np.any([before == node for node in seen], axis=0)
+        edges.append(np.where(going, edge, -1))
+        seen.append(np.where(going, before, -1))
+    back = np.stack(edges[::-1], axis=1).tolist() if edges else []
+    paths = {row: tuple(edge for edge in way if edge >= 0) for row, way in zip(rows.tolist(), back, strict=False)}
+    return {row: path for row, path in paths.items() if path}

@@ -1,8 +1,8 @@
 """Query -> passages by personalised PageRank over who mentions whom. No LLM, no key.
 
 Passages are joined where one names another's title, and through the names they share. The walk starts at the best
-dense hits and at what the query names, and prefers edges whose sentence fits the query. With a `triple_weight` it walks
-the triples of the knowledge graph too, such as an LLM's, and starts also at the ends of those that fit the query best.
+dense hits and at what the query names. With a `triple_weight` it walks the triples of the knowledge graph too, such as
+an LLM's, and starts also at the ends of those that fit the query best.
 
 Ours, after [1] (PageRank from query entities and passages, node specificity) and [2] (an LLM-free graph).
 [1] Gutiérrez et al., "From RAG to Memory" (HippoRAG 2), ICML 2025. [2] Zhuang et al., "LinearRAG", 2025.
@@ -17,17 +17,16 @@ from typing import Annotated
 import numpy as np
 
 from kg2rag.knowledge import IndexKind, KnowledgeBase
-from kg2rag.knowledge.graph.walks import NodeWeights, Walk
+from kg2rag.knowledge.graph.pagerank import NodeWeights, Walk, WalkGraph, walks
 from kg2rag.retrievers.dense import Dense, VectorRetriever
 from kg2rag.retrievers.mention_ppr.facts import FactGraph, mention_facts
-from kg2rag.retrievers.mention_ppr.graph import MentionGraph, mention_graph
-from kg2rag.retrievers.mention_ppr.walks import allowed_nodes, at_once, walked_paths, walks
+from kg2rag.retrievers.mention_ppr.graph import MentionGraph, WalkedPaths, mention_graph, strongest_paths
 from kg2rag.types import (
+    Count,
     Damping,
     FloatArray,
     IntArray,
     Natural,
-    ParameterError,
     Query,
     Ranking,
     Trace,
@@ -39,6 +38,9 @@ from kg2rag.types import (
     step,
 )
 
+BLOCK = 64  # queries walked together
+REACH = 200_000
+"""Nodes that a walk is over at most, where not given."""
 NEAR = 2
 """Mentions, walked either way, that a trace calls near: the passage names, or shares a name with, one of the start."""
 _UNLINKED = "no chain of mentions leads from the dense seeds and the names of the query to it"
@@ -52,7 +54,6 @@ class MentionPPR(VectorRetriever):
     ----------
     damping : probability of following an edge rather than restarting, in (0, 1).
     iterations : steps of the walk.
-    temperature : an edge counts exp((cos - 1) / temperature), cos between the query and the edge's best sentence.
     backward : weight of a title link against its direction.
     name_weight : weight of an edge between a passage and a name, times ln(1 + N / df).
     max_mentions : titles that more passages mention give no link.
@@ -61,13 +62,8 @@ class MentionPPR(VectorRetriever):
     title_weight : start weight of a page whose title the query names: title_weight / (pages · log2(2 + df)).
     query_name_weight : start weight of a name in the query, times ln(1 + N / df) / ln(1 + N).
     depth : passages ranked; those that the walk does not reach follow by cosine.
-    certain : 0 for the whole walk. Else a walk ends once it is certain that the first so many passages are those of the
-        whole walk in its order: `knowledge.graph.walks` has the proof. Shares are then too small by at most the
-        metadata's "left out", which passages further down may be out of order by. It pays where the first lead by far;
-        where they do not, attempts that prove nothing are added to the whole walk.
-    floor : 0 for the whole walk. Else a node that holds at most so much of the walk for each of its edges is not left:
-        what a query costs then follows the floor and not the corpus, and shares are too small by at most the metadata's
-        "left out". Not together with `certain`.
+    reach : where the graph has more nodes, the walk is over the first so many that a breadth-first search finds from
+        its start, the greatest starts first; the metadata say where that left nodes out.
     index : how the nearest passages are found, see `Dense`.
     triple_weight : weight of an edge between the two entities of a triple, times its strength / 10; 0 leaves the
         knowledge graph out.
@@ -77,31 +73,21 @@ class MentionPPR(VectorRetriever):
 
     kb: KnowledgeBase = field(repr=False)
     damping: Damping = 0.5
-    iterations: Annotated[int, above(0)] = 15
-    temperature: Annotated[float, above(0)] = 0.25
+    iterations: Count = 15
     backward: Weight = 0.3
     name_weight: Weight = 0.03
     max_mentions: Natural = 50
-    dense_seeds: Annotated[int, above(0)] = 10
+    dense_seeds: Count = 10
     dense_weight: Weight = 1.0
     dense_temperature: Annotated[float, above(0)] = 0.03
     title_weight: Weight = 2.0
     query_name_weight: Weight = 0.5
-    depth: Annotated[int, above(0)] = 100
-    certain: Natural = 0
-    floor: Weight = 0.0
+    depth: Count = 100
+    reach: Count = REACH
     index: IndexKind = "flat"
     triple_weight: Weight = 0.0
     triple_seeds: Natural = 5
     triple_seed_weight: Weight = 0.5
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.certain and self.floor:
-            raise ParameterError(
-                f"certain={self.certain} and floor={self.floor}: a walk that is to be certain chooses its floors "
-                "itself. Leave one of them at 0."
-            )
 
     @property
     def remark(self) -> str:
@@ -117,30 +103,33 @@ class MentionPPR(VectorRetriever):
         return mention_graph(self.kb, *weights)
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        """One compiled walk a query, in parallel; so many at once that their arrays stay within 256 MB."""
-        size = at_once(self.graph) if queries else 1
-        blocks = [queries[first : first + size] for first in range(0, len(queries), size)]
+        """The walks of a batch side by side."""
+        blocks = [queries[first : first + BLOCK] for first in range(0, len(queries), BLOCK)]
         return [ranking for block in blocks for ranking in self._walked(block, self._dense(block), k)]
 
     def _dense(self, queries: Sequence[Query]) -> list[Ranking]:
         return Dense(self.kb, self.index).retrieve_batch(queries, max(self.depth, self.dense_seeds))
 
     def _walked(self, queries: Sequence[Query], dense: Sequence[Ranking], k: int) -> list[Ranking]:
-        graph, (restarts, matching) = self.graph, self.restarts(queries, dense)
-        found = walks(
-            graph,
-            graph.vectors if isinstance(graph, FactGraph) else self.kb.sentence_vectors,
-            self.kb.encode_queries(queries),
-            restarts,
-            self.kb.candidates(queries),
-            damping=self.damping,
-            temperature=self.temperature,
-            iterations=self.iterations,
-            certain=min(self.certain, self.depth),
-            floor=self.floor,
-        )
-        columns = zip(found, restarts, dense, matching, strict=True)
-        return [self._ranking(graph, *column, k) for column in columns]
+        restarts, matching = self.restarts(queries, dense)
+        columns = zip(self.walks(restarts, self.kb.candidates(queries)), restarts, dense, matching, strict=True)
+        return [self._ranking(*column, k) for column in columns]
+
+    def walks(self, restarts: Sequence[NodeWeights], masks: Sequence[IntArray | None]) -> list[Walk]:
+        """One walk from each restart, over the passages of its mask alone; over all where that is None."""
+        graph, found = self.graph, dict[int, Walk]()
+        together: dict[WalkGraph, list[int]] = {}
+        for i, mask in enumerate(masks):
+            together.setdefault(graph.walked_within(mask), []).append(i)
+        for walked, these in together.items():
+            scopes = [graph.scope(masks[i]) for i in these]
+            starts, settings = [restarts[i] for i in these], {"steps": self.iterations, "reach": self.reach}
+            found |= zip(these, walks(walked, starts, self.damping, scopes=scopes, **settings), strict=True)
+        return [found[i] for i in range(len(masks))]
+
+    def paths(self, rows: IntArray, walk: Walk, restart: NodeWeights) -> WalkedPaths:
+        """The mentions and triples that led a walk to some rows."""
+        return WalkedPaths(self.graph, self.kb.corpus, self.names, strongest_paths(rows, walk, restart))
 
     def restarts(self, queries: Sequence[Query], dense: Sequence[Ranking]) -> tuple[list[NodeWeights], list[IntArray]]:
         """Where the walks start, not scaled, and the triples nearest to each query.
@@ -186,64 +175,59 @@ class MentionPPR(VectorRetriever):
         entered = (start.nodes >= n) | np.isin(start.nodes, mask)
         return NodeWeights(start.nodes[entered], start.weights[entered])
 
-    def _ranking(
-        self, graph: MentionGraph, walk: Walk, restart: NodeWeights, dense: Ranking, triples: IntArray, k: int
-    ) -> Ranking:
+    def _ranking(self, walk: Walk, restart: NodeWeights, dense: Ranking, triples: IntArray, k: int) -> Ranking:
         """Passages by their share of the walk; below them the dense hits that it did not reach."""
-        passages = walk.within(graph.n_passages)
+        passages = walk.reached(len(self.kb.corpus))
         first = best(passages.weights, self.depth)
         reached, shares = passages.nodes[first], passages.weights[first]
         beyond = dense.rows[~np.isin(dense.rows, reached)]
-        floor = shares.min() if len(reached) else 1.0
+        least = shares.min() if len(reached) else 1.0
         rows = np.concatenate([reached, beyond])
         place = np.arange(1, len(beyond) + 1)
         blank = np.full(len(reached), np.nan)
         return rank(
             dense.query_id,
             rows,
-            np.concatenate([shares, floor / (1.0 + place)]),
+            np.concatenate([shares, least / (1.0 + place)]),
             dense.ids,
             min(k, self.depth),
             stages=("walk", "dense"),
             stage_codes=np.concatenate([np.zeros(len(reached)), np.ones(len(beyond))]),
             score_parts={
                 "restart": restart.at(rows),
-                "walk": walk.at(rows),
-                "least walk": np.concatenate([blank, np.full(len(beyond), floor)]),
+                "walk": passages.at(rows),
+                "least walk": np.concatenate([blank, np.full(len(beyond), least)]),
                 "place": np.concatenate([blank, place]),
             },
-            paths=walked_paths(reached, walk, restart, graph, self.kb.corpus, self._names(graph)),
-            metadata=self._said(graph, walk, triples),
+            paths=self.paths(reached, walk, restart),
+            metadata=self._said(walk, triples),
         )
 
-    def _said(self, graph: MentionGraph, walk: Walk, triples: IntArray) -> dict[str, object]:
-        """The formula, the triples that the walk began at, and what a walk that ended early left out."""
+    def _said(self, walk: Walk, triples: IntArray) -> dict[str, object]:
+        """The formula, the triples that the walk began at, and whether it left out a part of the graph."""
         said = arithmetic({"walk": "walk", "dense": "least walk / (1 + place)"}, {"walk": "graph", "dense": "dense"})
         said["restart"] = "the weight of a passage where the walk starts, before all are scaled to a sum of 1"
-        if isinstance(graph, FactGraph):
-            said["triples"] = tuple(str(graph.facts.triple(index)) for index in triples.tolist())
-        if self.certain or self.floor:
-            said["left out"] = walk.left_out
+        if isinstance(self.graph, FactGraph):
+            said["triples"] = tuple(str(self.graph.facts.triple(index)) for index in triples.tolist())
+        if walk.cut:
+            said["reach"] = f"the walk is over the nearest {self.reach} nodes of the graph"
         return said
 
     @property
     def names(self) -> list[str]:
         """Of the nodes that are no passages."""
-        return self._names(self.graph)
-
-    def _names(self, graph: MentionGraph) -> list[str]:
         table = self.kb.mentions
-        entities = graph.facts.names if isinstance(graph, FactGraph) else ()
+        entities = self.kb.graph.names if self.triple_weight > 0 else ()
         return self.kb.cached(("node_names", bool(entities)), lambda: [*table.names[table.n_titles :], *entities])
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
         """Which passages are connected with the walk's start, which the walk reached, and how near they are to it."""
-        graph, whole = self.graph, replace(self, certain=0, floor=0.0, depth=max(len(self.kb.corpus), 1))
+        graph, whole = self.graph, replace(self, depth=max(len(self.kb.corpus), 1))
         rankings, runs = self.retrieve_batch(queries, self.depth), whole.retrieve_batch(queries, whole.depth)
         far, traces = f"the walk reached it, over more than {NEAR} mentions, and below the first k", []
         for query, mask, ranking, every in zip(queries, self.kb.candidates(queries), rankings, runs, strict=True):
             restart = self.restarts([query], self._dense([query]))[0][0]
-            away = graph.distances(restart.nodes, allowed_nodes(mask, graph))[: graph.n_passages]
+            away = graph.distances(restart.nodes, graph.scope(mask))[: graph.n_passages]
             walked = every.rows[every.score_parts["walk"] > 0]
             steps = (
                 step("joined", "entity not linked", _UNLINKED, np.flatnonzero(away >= 0), walked),

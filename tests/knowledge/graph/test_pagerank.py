@@ -1,35 +1,47 @@
-"""The compiled PageRank beside a direct solution of its linear system."""
+"""PageRank beside igraph's and a direct solution of its linear system, and walks over a part of a graph."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import igraph
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg2rag.knowledge.graph.pagerank import pagerank, pagerank_within
-from kg2rag.knowledge.graph.undirected import PARTS, Rows, UndirectedGraph
-from kg2rag.types import FloatArray, IntArray
+from kg2rag.knowledge.graph.pagerank import NodeWeights, Walk, WalkGraph, pagerank, walks
+from kg2rag.types import FloatArray
 
 Edge = tuple[int, int, float]
-MANY_ENTRIES = "kg2rag.knowledge.graph.pagerank.MANY_ENTRIES"
 
 
-def graph_of(edges: list[Edge], n_nodes: int) -> UndirectedGraph:
-    columns = np.array(edges, dtype=np.float64).reshape(-1, 3)
-    return UndirectedGraph.from_edges(columns[:, 0].astype(int), columns[:, 1].astype(int), columns[:, 2], n_nodes)
+def columns(edges: Sequence[Edge]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    table = np.array(edges, dtype=np.float64).reshape(-1, 3)
+    return table[:, 0].astype(int), table[:, 1].astype(int), table[:, 2]
 
 
-def reference(edges: list[Edge], n_nodes: int, restart: FloatArray, damping: float) -> FloatArray:
+def undirected(edges: Sequence[Edge], n_nodes: int) -> WalkGraph:
+    return WalkGraph.undirected(*columns(edges), n_nodes)
+
+
+def directed(edges: Sequence[Edge], n_nodes: int) -> WalkGraph:
+    """With a way back of weight 0 for every edge, as a `WalkGraph` needs it."""
+    return WalkGraph.directed(*columns([*edges, *((b, a, 0.0) for a, b, _ in edges)]), n_nodes)
+
+
+def solved(graph: WalkGraph, restart: Sequence[float], damping: float = 0.5) -> Walk:
+    return walks(graph, [NodeWeights.of_dense(np.array(restart))], damping)[0]
+
+
+def reference(edges: Sequence[Edge], n_nodes: int, restart: FloatArray, damping: float) -> FloatArray:
     """The slow way: (I - damping · P) x = (1 - damping) · r as a dense matrix, dangling nodes included in P."""
     weights = np.zeros((n_nodes, n_nodes))
-    for a, b, weight in edges:
-        if a != b:
-            weights[a, b] += weight
-            weights[b, a] += weight
+    for source, target, weight in edges:
+        weights[target, source] += weight
     r = restart / restart.sum()
-    strength = weights.sum(axis=0)
-    moves = np.where(strength > 0, weights / np.where(strength > 0, strength, 1), r[:, None])
+    leaving = weights.sum(axis=0)
+    moves = np.where(leaving > 0, weights / np.where(leaving > 0, leaving, 1), r[:, None])
     return np.linalg.solve(np.eye(n_nodes) - damping * moves, (1 - damping) * r)
 
 
@@ -44,217 +56,142 @@ def problems(draw: st.DrawFn) -> tuple[list[Edge], int, FloatArray, float]:
 
 
 @given(problems())
-@settings(deadline=None, max_examples=150)
-def test_the_kernel_equals_the_direct_solution(problem: tuple[list[Edge], int, FloatArray, float]) -> None:
+@settings(deadline=None, max_examples=100)
+def test_a_walk_is_the_solution_of_the_linear_system(problem: tuple[list[Edge], int, FloatArray, float]) -> None:
     edges, n, restart, damping = problem
-    found = pagerank(graph_of(edges, n), restart[None], damping)[0]
-    np.testing.assert_allclose(found, reference(edges, n, restart, damping), atol=1e-9)
+    found = solved(directed(edges, n), restart, damping).shares
+    np.testing.assert_allclose(found, reference(edges, n, restart, damping), atol=1e-8)
+    both = [*edges, *((b, a, weight) for a, b, weight in edges)]
+    proper = [edge for edge in both if edge[0] != edge[1]]
+    found = solved(undirected(edges, n), restart, damping).shares
+    np.testing.assert_allclose(found, reference(proper, n, restart, damping), atol=1e-8)
+
+
+def random_edges(n_nodes: int, seed: int = 0) -> list[Edge]:
+    random = np.random.default_rng(seed)
+    rows = random.random((4 * n_nodes, 3)) * [n_nodes, n_nodes, 3]
+    return [(int(a), int(b), float(weight)) for a, b, weight in rows if int(a) != int(b)]
+
+
+def test_a_walk_is_that_of_igraph() -> None:
+    n, edges = 2000, random_edges(2000)
+    restart = np.zeros(n)
+    restart[[3, 5, 1999]] = 0.2, 0.5, 0.3
+    for is_directed, graph in ((True, directed(edges, n)), (False, undirected(edges, n))):
+        theirs = igraph.Graph(n=n, edges=[edge[:2] for edge in edges], directed=is_directed)
+        weights = [edge[2] for edge in edges]
+        expected = theirs.personalized_pagerank(
+            reset=restart.tolist(), damping=0.5, directed=is_directed, weights=weights, implementation="prpack"
+        )
+        np.testing.assert_allclose(solved(graph, restart).shares, expected, atol=1e-9)
 
 
 def test_two_nodes_by_hand() -> None:
     # x0 = d·x1 + (1 - d), x1 = d·x0, so x0 = 1 / (1 + d) and x1 = d / (1 + d): 2/3 and 1/3 at d = 1/2.
-    found = pagerank(graph_of([(0, 1, 7.0)], 2), np.array([[5.0, 0.0]]), 0.5)[0]
-    assert found == pytest.approx([2 / 3, 1 / 3], abs=1e-12)
+    assert solved(undirected([(0, 1, 7.0)], 2), [5.0, 0.0]).shares == pytest.approx([2 / 3, 1 / 3], abs=1e-10)
 
 
 def test_a_node_without_edges_returns_its_mass_to_the_restart() -> None:
     # Node 2, alone, has half of the restart r = (1/2, 0, 1/2), and gets c·r2 with c = (1/2) / (1 - 1/2 · 1/2) = 2/3.
-    found = pagerank(graph_of([(0, 1, 1.0)], 3), np.array([[1.0, 0.0, 1.0]]), 0.5)[0]
-    assert found == pytest.approx([4 / 9, 2 / 9, 1 / 3], abs=1e-12)
+    found = solved(undirected([(0, 1, 1.0)], 3), [1.0, 0.0, 1.0]).shares
+    assert found == pytest.approx([4 / 9, 2 / 9, 1 / 3], abs=1e-10)
 
 
-def test_parallel_edges_add_up_and_self_loops_are_dropped() -> None:
-    doubled = graph_of([(0, 1, 1.0), (1, 0, 2.0), (0, 0, 9.0), (1, 2, 1.0)], 3)
-    plain = graph_of([(0, 1, 3.0), (1, 2, 1.0)], 3)
-    assert doubled.weights.tolist() == plain.weights.tolist() == [3.0, 3.0, 1.0, 1.0]
-    assert doubled.neighbours.tolist() == plain.neighbours.tolist() == [1, 0, 2, 1]
+def test_parallel_edges_add_up_and_self_loops_are_left_out() -> None:
+    doubled = undirected([(0, 1, 1.0), (1, 0, 2.0), (0, 0, 9.0), (1, 2, 1.0)], 3)
+    assert doubled.weights.tolist() == [3.0, 3.0, 1.0, 1.0]
+    assert doubled.sources.tolist() == [1, 0, 2, 1]
 
 
-@pytest.mark.parametrize("size", [1, 7, 8, 9, 20])
+@pytest.mark.parametrize("size", [1, 15, 16, 17, 40])
 def test_a_batch_has_the_bits_of_its_queries_one_by_one(size: int) -> None:
-    random = np.random.default_rng(size)
-    edges = [(int(a), int(b), float(w)) for a, b, w in random.random((200, 3)) * [50, 50, 3]]
-    graph, restarts = graph_of(edges, 50), random.random((size, 50))
-    together = pagerank(graph, restarts, 0.5)
-    for i in range(size):
-        assert together[i].tobytes() == pagerank(graph, restarts[i : i + 1], 0.5)[0].tobytes()
+    graph, random = undirected(random_edges(50), 50), np.random.default_rng(size)
+    starts = [NodeWeights.of_dense(restart) for restart in random.random((size, 50))]
+    for start, walk in zip(starts, walks(graph, starts, 0.5), strict=True):
+        assert walk.shares.tobytes() == walks(graph, [start], 0.5)[0].shares.tobytes()
 
 
-@pytest.mark.parametrize("size", [1, 2, 9])
-@pytest.mark.parametrize("n_nodes", [5, 4000])  # parts without a node, and with many
-def test_a_large_graph_has_the_bits_of_a_small_one_however_threads_share_it(
-    size: int, n_nodes: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    random = np.random.default_rng(size)
-    edges = [(int(a), int(b), float(w)) for a, b, w in random.random((4 * n_nodes, 3)) * [n_nodes, n_nodes, 3]]
-    graph, restarts = graph_of(edges, n_nodes), random.random((9, n_nodes))
-    batch = pagerank(graph, restarts, 0.5)
-    monkeypatch.setattr(MANY_ENTRIES, 1)
-    assert pagerank(graph, restarts[:size], 0.5).tobytes() == batch[:size].tobytes()
-    monkeypatch.setattr("numba.get_num_threads", lambda: 1)
-    assert pagerank(graph, restarts[:size], 0.5).tobytes() == batch[:size].tobytes()
+def test_so_many_steps_reach_nodes_so_many_edges_away() -> None:
+    line = undirected([(0, 1, 1.0), (1, 2, 1.0), (2, 3, 1.0)], 4)
+    (walk,) = walks(line, [NodeWeights(np.array([0]), np.ones(1))], 0.5, steps=2)
+    # x = r, then r/2 + P·x/2 twice: (1/2, 1/2, 0, 0) and (1/2 + 1/8, 1/4, 1/8, 0), which sum to 1.
+    assert walk.shares.tolist() == pytest.approx([0.625, 0.25, 0.125, 0.0])
+    assert walk.reached(4).nodes.tolist() == [0, 1, 2]
 
 
-def first(scores: FloatArray, k: int) -> list[list[int]]:
-    """The first k of each row, as rankings have them: the greatest score first, of equal ones the first node."""
-    return np.argsort(-scores, axis=1, kind="stable")[:, :k].tolist()
+def test_no_start_is_no_walk() -> None:
+    nothing = NodeWeights(np.empty(0, dtype=np.int64), np.empty(0))
+    assert not solved(undirected([(0, 1, 1.0)], 2), [0.0, 0.0]).shares.any()
+    (walk,) = walks(undirected([(0, 1, 1.0)], 2), [nothing], 0.5, scopes=[np.ones(2, dtype=bool)])
+    assert (walk.dense(2).tolist(), len(walk.reached(2).nodes)) == ([0.0, 0.0], 0)
+    assert walk.came_by(np.array([0, 1]))[0].tolist() == [-1, -1]
 
 
-@given(problems(), st.integers(1, 14), st.integers(0, 11), st.integers(0, 12), st.sampled_from([1, 10**9]))
-@settings(deadline=None, max_examples=300)
-def test_what_is_certain_has_the_order_of_the_direct_solution(
-    problem: tuple[list[Edge], int, FloatArray, float], k: int, begin: int, length: int, many: int
+@given(problems(), st.lists(st.booleans(), min_size=12, max_size=12))
+@settings(deadline=None, max_examples=100)
+def test_a_walk_within_a_scope_is_that_over_its_nodes_and_the_edges_between_them(
+    problem: tuple[list[Edge], int, FloatArray, float], inside: list[bool]
 ) -> None:
     edges, n, restart, damping = problem
-    graph, ranked = graph_of(edges, n), slice(begin, begin + length)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(MANY_ENTRIES, many)  # walks of large graphs begin in float32
-        found = pagerank(graph, restart[None], damping, certain=k, ranked=ranked)
-    whole = pagerank(graph, restart[None], damping)
-    assert first(found[:, ranked], k) == first(whole[:, ranked], k)
-    solution, order = reference(edges, n, restart, damping)[ranked], first(found[:, ranked], k)[0]
-    assert (np.diff(solution[order]) <= 1e-9).all()
-    assert solution[order].min(initial=1) >= np.delete(solution, order).max(initial=0) - 1e-9
+    scope = np.array(inside[:n])
+    restart = np.where(scope, restart, 0.0)
+    kept = [edge for edge in edges if scope[edge[0]] and scope[edge[1]]]
+    graph, start = directed(edges, n), NodeWeights.of_dense(restart)
+    (walk,) = walks(graph, [start], damping, scopes=[scope])
+    expected = reference(kept, n, restart, damping) if restart.any() else np.zeros(n)
+    np.testing.assert_allclose(walk.dense(n), expected, atol=1e-8)
+    assert not walk.cut
 
 
-def large_problem(n_nodes: int, queries: int) -> tuple[UndirectedGraph, FloatArray]:
-    """A random graph with some nodes without edges, and restarts at five nodes each and at all of them, in turn."""
-    random = np.random.default_rng(n_nodes)
-    sources, targets = random.integers(0, n_nodes - 20, (2, 4 * n_nodes))
-    graph = UndirectedGraph.from_edges(sources, targets, 0.1 + random.random(4 * n_nodes), n_nodes)
-    restarts = np.zeros((queries, n_nodes))
-    for i, restart in enumerate(restarts):
-        restart[random.choice(n_nodes, 5, replace=False)] = random.random(5)
-        restart += 1e-3 * random.random(n_nodes) * (i % 2)
-        restart[-20:] += 0.01 * random.random(20)
-    return graph, restarts
+def test_a_walk_over_a_large_graph_is_over_the_nearest_nodes_from_the_greatest_starts() -> None:
+    # Two lines, 0 - 1 - 2 - 3 and 4 - 5 - 6 - 7: from 4, the greater start, and 0 the search finds 4, 0, 5, 1, 6.
+    graph = undirected([(0, 1, 1.0), (1, 2, 1.0), (2, 3, 1.0), (4, 5, 1.0), (5, 6, 1.0), (6, 7, 1.0)], 8)
+    start = NodeWeights(np.array([0, 4]), np.array([1.0, 2.0]))
+    (walk,) = walks(graph, [start], 0.5, reach=5)
+    assert (walk.nodes.tolist(), walk.cut) == ([0, 1, 4, 5, 6], True)  # type: ignore[union-attr]
+    shorter = undirected([(0, 1, 1.0), (4, 5, 1.0), (5, 6, 1.0)], 8)
+    assert walk.dense(8) == pytest.approx(walks(shorter, [start], 0.5)[0].shares)
+    assert walk.dense(5).tolist() == walk.dense(8)[:5].tolist()
 
 
-@pytest.mark.parametrize("many", [1, 10**9])
-@pytest.mark.parametrize("k", [1, 10, 100])
-def test_a_walk_ends_when_the_first_are_certain_with_the_bits_of_its_batch(
-    k: int, many: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    graph, restarts = large_problem(3000, 19)
-    whole = pagerank(graph, restarts, 0.5)
-    monkeypatch.setattr(MANY_ENTRIES, many)
-    found = pagerank(graph, restarts, 0.5, certain=k)
-    assert first(found, k) == first(whole, k)
-    assert all((ended != solved).any() for ended, solved in zip(found, whole, strict=True))  # each before its time
-    for size in (1, 2, 9):
-        assert pagerank(graph, restarts[:size], 0.5, certain=k).tobytes() == found[:size].tobytes()
+@pytest.mark.parametrize("reach", [50, 200])
+def test_a_walk_whose_reach_is_enough_is_that_of_the_whole_graph(reach: int) -> None:
+    island = [(a + 50, b + 50, weight) for a, b, weight in random_edges(150, 1)]
+    graph, start = undirected([*random_edges(50), *island], 200), NodeWeights(np.array([7]), np.ones(1))
+    (near,), (whole,) = walks(graph, [start], 0.5, reach=reach), walks(graph, [start], 0.5)
+    assert near.dense(200) == pytest.approx(whole.shares, abs=1e-12)
+    assert not near.cut
 
 
-def test_queries_that_restart_nowhere_or_tie_do_not_change_those_beside_them() -> None:
-    edges = [(0, leaf, 1.0) for leaf in range(1, 40)] + [(39, 40, 2.0)]
-    graph, restarts = graph_of(edges, 41), np.zeros((9, 41))
-    restarts[0, 0], restarts[2, 40], restarts[3:, 5] = 1, 1, np.arange(1, 7)
-    whole = pagerank(graph, restarts, 0.5)
-    found = pagerank(graph, restarts, 0.5, certain=5)
-    assert found[0].tobytes() == whole[0].tobytes()  # its leaves tie: nothing is certain before the end
-    assert not found[1].any()
-    assert first(found, 5) == first(whole, 5)
-    for i in range(9):
-        assert found[i].tobytes() == pagerank(graph, restarts[i : i + 1], 0.5, certain=5)[0].tobytes()
+def test_the_strongest_way_to_a_node_is_the_edge_that_brought_most() -> None:
+    edges = [(0, 2, 1.0), (1, 2, 2.0), (0, 1, 3.0), (2, 3, 1.0)]
+    graph = directed(edges, 4)
+    start = NodeWeights(np.array([0, 1]), np.array([3.0, 1.0]))
+    for scope in (None, np.array([True, True, True, False])):
+        (walk,) = walks(graph, [start], 0.5, scopes=[scope])
+        shares = walk.dense(4)
+        assert shares[0] * 1 / 4 < shares[1]  # what edges 0 and 1 bring to node 2
+        edge, before = walk.came_by(np.array([2, 0, 3, -1]))
+        assert edge.tolist() == [1, -1, 3 if scope is None else -1, -1]
+        assert before.tolist() == [1, -1, 2 if scope is None else -1, -1]
 
 
-@pytest.mark.parametrize("apart", [1e-4, 1e-7, 1e-9, 1e-11])
-def test_nodes_that_hardly_differ_are_told_apart(apart: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Nodes 1 and 2 are alike but for their own restart, 3 and 4 have no edges.
-    graph = graph_of([(0, 1, 1.0), (0, 2, 1.0), (0, 5, 1.0), (5, 6, 3.0)], 7)
-    restart = np.array([[0.3, 0.1, 0.1 + apart, 0.05, 0.05 + apart, 0.0, 0.0]])
-    monkeypatch.setattr(MANY_ENTRIES, 1)
-    found = pagerank(graph, restart, 0.5, certain=7)
-    assert first(found, 7) == first(pagerank(graph, restart, 0.5), 7)
-    assert found[0, 2] > found[0, 1]
-    assert found[0, 4] > found[0, 3]
+def test_the_steps_follow_from_the_damping() -> None:
+    graph, restart = undirected(random_edges(300), 300), np.zeros((1, 300))
+    restart[0, 0] = 1.0
+    for damping in (0.2, 0.85):
+        exact = pagerank(graph, restart, damping, 1000)[0]
+        assert solved(graph, restart[0], damping).shares == pytest.approx(exact, abs=1e-9)
 
 
-def test_weights_whose_inverse_is_no_number_are_solved() -> None:
-    graph = graph_of([(0, 1, 5e-324), (2, 3, 1.0)], 5)
-    restart = np.array([[0.4, 0.0, 0.3, 0.0, 0.1]])
-    found = pagerank(graph, restart, 0.5, certain=5)
-    assert found[0] == pytest.approx([16 / 45, 8 / 45, 12 / 45, 6 / 45, 1 / 15])
+@pytest.mark.parametrize("damping", [0.0, 1.0, float("nan")])
+def test_a_damping_out_of_range_is_refused(damping: float) -> None:
+    with pytest.raises(ValueError, match="damping"):
+        walks(undirected([(0, 1, 1.0)], 2), [NodeWeights(np.array([0]), np.ones(1))], damping)
 
 
-@pytest.mark.parametrize("rows", ["rows", "by_degree"])
-def test_parts_cover_the_nodes_and_a_place_has_the_entries_of_its_node(rows: str) -> None:
-    graph, _ = large_problem(500, 0)
-    laid: Rows = getattr(graph, rows)
-    assert laid.parts[0] == 0
-    assert laid.parts[PARTS] == 500
-    assert (np.diff(laid.parts) >= 0).all()
-    assert sorted(laid.places.tolist()) == list(range(500))
-    for node, place in enumerate(laid.places.tolist()):
-        own, theirs = slice(*laid.indptr[place : place + 2]), slice(*graph.indptr[node : node + 2])
-        assert laid.neighbours[own].tolist() == laid.places[graph.neighbours[theirs]].tolist()
-        assert laid.flows[own].tolist() == graph.flows[theirs].tolist()
-        assert laid.strengths[place] == graph.strengths[node]
-    assert np.diff(graph.by_degree.indptr.astype(int)).tolist() == sorted(np.diff(graph.indptr), reverse=True)
-
-
-def test_no_restart_is_no_score() -> None:
-    assert not pagerank(graph_of([(0, 1, 1.0)], 2), np.zeros((1, 2)), 0.5).any()
-
-
-def test_an_empty_graph_ranks_as_the_restart() -> None:
-    found = pagerank(graph_of([], 3), np.array([[1.0, 0.0, 3.0]]), 0.85)[0]
-    assert found == pytest.approx([0.25, 0.0, 0.75])
-
-
-def test_an_induced_graph_keeps_the_edges_between_its_nodes() -> None:
-    graph = graph_of([(0, 1, 1.0), (1, 3, 2.0), (3, 4, 4.0), (0, 3, 8.0)], 5).induced(np.array([1, 3, 4]))
-    assert graph.indptr.tolist() == [0, 1, 3, 4]
-    assert graph.neighbours.tolist() == [1, 0, 2, 1]
-    assert graph.weights.tolist() == [2.0, 2.0, 4.0, 4.0]
-
-
-def test_an_edge_without_weight_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"above 0, but the least is 0\.0"):
-        graph_of([(0, 1, 0.0)], 2)
-
-
-def test_an_edge_to_no_node_is_refused() -> None:
-    with pytest.raises(ValueError, match="there are 2 nodes"):
-        graph_of([(0, 2, 1.0)], 2)
-
-
-@pytest.mark.parametrize("damping", [0.0, 1.0, -0.5])
-def test_damping_lies_between_0_and_1(damping: float) -> None:
-    with pytest.raises(ValueError, match="damping must be above 0 and below 1"):
-        pagerank(graph_of([(0, 1, 1.0)], 2), np.ones((1, 2)), damping)
-
-
-@pytest.mark.parametrize("bad", [-1.0, np.nan, np.inf, -np.inf])
-def test_a_restart_below_0_or_not_finite_is_refused(bad: float) -> None:
-    with pytest.raises(ValueError, match="at least 0"):
-        pagerank(graph_of([(0, 1, 1.0)], 2), np.array([[1.0, 0.0], [1.0, bad]]), 0.5)
-
-
-@pytest.mark.parametrize(("certain", "ranked"), [(-1, slice(None)), (1, slice(None, None, 2))])
-def test_fewer_than_none_or_every_second_node_cannot_be_certain(certain: int, ranked: slice) -> None:
-    with pytest.raises(ValueError, match=r"needed is 0 or more, of a slice of step 1"):
-        pagerank(graph_of([(0, 1, 1.0)], 2), np.ones((1, 2)), 0.5, certain=certain, ranked=ranked)
-
-
-def test_no_query_has_no_scores() -> None:
-    assert pagerank(graph_of([(0, 1, 1.0)], 2), np.zeros((0, 2)), 0.5, certain=1).shape == (0, 2)
-
-
-def test_within_a_scope_only_its_nodes_are_walked_and_every_other_query_is_walked_as_before() -> None:
-    graph = graph_of([(0, 1, 1.0), (1, 2, 1.0), (2, 3, 1.0)], 4)
-    restarts, inside = np.array([[1.0, 0, 0, 1.0], [1.0, 0, 0, 0]]), np.array([0, 1])
-    scores = pagerank_within(graph, restarts, [inside, None], 0.5)
-    assert scores[0, :2].tolist() == pagerank(graph_of([(0, 1, 1.0)], 2), np.array([[1.0, 0]]), 0.5)[0].tolist()
-    assert scores[0, 2:].tolist() == [0, 0]
-    assert scores[1].tolist() == pagerank(graph, restarts[1:], 0.5)[0].tolist()
-
-
-def test_within_a_scope_the_solution_is_whole_whatever_is_certain() -> None:
-    graph, restarts = large_problem(300, 3)
-    scopes: list[IntArray | None] = [np.arange(200), None, None]
-    whole, ranked = pagerank_within(graph, restarts, scopes, 0.5), slice(50, 250)
-    found = pagerank_within(graph, restarts, scopes, 0.5, certain=3, ranked=ranked)
-    assert found[0].tobytes() == whole[0].tobytes()
-    assert found[1].tobytes() != whole[1].tobytes()
-    assert first(found[:, ranked], 3) == first(whole[:, ranked], 3)
+def test_weights_of_a_repeated_node_are_added_and_nothing_is_left_out_of_none() -> None:
+    both = NodeWeights.of(np.array([4, 2, 4, 1]), np.array([1.0, 2.0, 0.5, 0.0]))
+    assert (both.nodes.tolist(), both.weights.tolist()) == ([2, 4], [2.0, 1.5])
+    assert both.at(np.array([4, 0, 2, 9])).tolist() == [1.5, 0.0, 2.0, 0.0]
+    assert both.plus(both).weights.tolist() == [4.0, 3.0]

@@ -29,7 +29,7 @@ def graph_of(*facts: Triple, synonyms: Synonyms = NONE) -> PhraseGraph:
 
 def weights(graph: PhraseGraph) -> dict[tuple[int, int], float]:
     walk = graph.walk
-    entries = zip(walk.owners.tolist(), walk.neighbours.tolist(), walk.weights.tolist(), strict=True)
+    entries = zip(walk.targets.tolist(), walk.sources.tolist(), walk.weights.tolist(), strict=True)
     return {(a, b): weight for a, b, weight in entries if a < b}
 
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from kg2rag.knowledge import DenseIndex, KnowledgeBase
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.dense import Dense
-from kg2rag.retrievers.linear_rag.graph import Activation, tri_graph
+from kg2rag.retrievers.linear_rag.graph import Activation, sentence_vectors, tri_graph
 from kg2rag.retrievers.linear_rag.retriever import LinearRAG
 from kg2rag.types import Query
 
@@ -26,7 +26,7 @@ ASKED = "Who directed Ed Wood?"  # shares three of four words with the nine of "
 def activated(system: LinearRAG, text: str, candidates: tuple[str, ...] | None = None) -> dict[str, Activation]:
     kb, query = system.kb, Query("q", text, candidates)
     vector, mask = kb.encode_queries([query])[0], kb.candidates([query])[0]
-    active = system.activate(system.link([query])[0], vector, DenseIndex(kb.sentence_vectors), mask)
+    active = system.activate(system.link([query])[0], vector, sentence_vectors(kb), mask)
     return {kb.mentions.names[entity]: found for entity, found in active.items()}
 
 
@@ -91,7 +91,7 @@ def test_an_entity_keeps_the_greatest_activation_that_reaches_it(kb_of: Build) -
 def test_edges_weigh_an_entitys_share_of_what_its_passage_mentions(kb_of: Build) -> None:
     graph = tri_graph(kb_of(("Ash", "Red Oak. Oak again. See Elm."), ("Oak", "Wood."), ("Elm", "Wood.")))
     first = slice(graph.walk.indptr[1])
-    names = [node - graph.n_passages for node in graph.walk.neighbours[first].tolist()]
+    names = [node - graph.n_passages for node in graph.walk.sources[first].tolist()]
     assert dict(zip(names, graph.walk.weights[first].tolist(), strict=True)) == {0: 1 / 4, 1: 2 / 4, 2: 1 / 4}
 
 
