@@ -6,7 +6,6 @@ whatever the order in which threads send.
 
 from __future__ import annotations
 
-import gzip
 import json
 import random
 import select
@@ -25,10 +24,8 @@ from typing import Any
 FAULTS = ("429", "500", "slow", "reset", "cut", "foreign", "no choices", "html")
 """What the client retries."""
 
-MORE_FAULTS = ("429 plain", "429 dated", "503", "drip", "huge", "gzip", "half")
-"""What the client retries, too; the first two without Retry-After and with a date in it, "drip" with bytes for ever."""
-
-HUGE = 10_000_000  # bytes
+MORE_FAULTS = ("429 plain", "429 dated", "503", "half")
+"""What the client retries, too; the first two without Retry-After and with a date in it."""
 
 MODEL_FAULTS = ("wrong schema", "prose", "half an answer", "length", "empty")
 """What the model does wrong, and the client does not retry."""
@@ -174,13 +171,8 @@ class _Handler(BaseHTTPRequestHandler):
             error = {"error": {"message": f"refused with {fault}, key {self.headers['Authorization']}"}}
             later = {"": {"retry-after-ms": "20"}, "dated": {"retry-after": formatdate(time.time() + 1, usegmt=True)}}
             self._send(json.dumps(error), status=int(status), headers=later.get(rest, {}))
-        elif fault in ("drip", "slow", "reset", "half"):
+        elif fault in ("slow", "reset", "half"):
             self._break_off(fault)
-        elif fault == "huge":
-            self._send(self._completion("never seen" * (HUGE // 10)))
-        elif fault == "gzip":
-            packed = gzip.compress(self._completion("never seen" * 100_000).encode())
-            self._send(packed, headers={"Content-Encoding": "gzip"})
         elif fault == "cut":
             self._send(self._completion("never seen")[:60])
         elif fault == "202":
@@ -211,12 +203,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(answer, kind="text/plain" if fault == "plain" else "")
 
     def _break_off(self, fault: str) -> None:
-        if fault == "drip":
-            self._send("", promised=HUGE)
-            while not self._alone():  # until the client has had enough
-                self.wfile.write(b" ")
-                self.server.gate.wait(0.01)
-        elif fault == "slow":
+        if fault == "slow":
             self.server.wait_for_gate()
         elif fault == "reset":
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

@@ -11,7 +11,8 @@ from random import Random
 import pytest
 import torture_llm
 
-from kg2rag.compute.llm import connection
+from kg2rag.compute.llm.answers import Reply
+from kg2rag.compute.llm.client import Connection
 
 GUARD = 3600  # seconds, against a program that hangs; no measurement
 PROGRAM = Path(__file__).resolve().parent.parent / "eval" / "torture.py"
@@ -48,7 +49,7 @@ def test_a_flipped_bit_of_the_store_is_mended() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "came"),
-    [("429", [1, 1]), ("drip", [1, 1]), ("refusal", [0, 2]), ("injected prompt", [0, 2]), ("limit of calls", [0, 2])],
+    [("429", [1, 1]), ("refusal", [0, 2]), ("injected prompt", [0, 2]), ("limit of calls", [0, 2])],
 )
 def test_a_fault_of_a_language_model_costs_no_triple_and_no_second_call(kind: str, came: list[int]) -> None:
     with torture_llm.logged():
@@ -57,17 +58,14 @@ def test_a_fault_of_a_language_model_costs_no_triple_and_no_second_call(kind: st
 
 
 def test_a_key_that_leaks_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "_hidden", lambda text, _: text)
+    monkeypatch.setattr(Connection, "_hidden", lambda _, text: text)
     with torture_llm.logged():
         assert torture_llm.faults("429", 2, Random(0)) == {torture_llm.WRONG: 2}
 
 
 def test_a_failure_that_is_stored_as_an_empty_answer_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    empty = '{"choices": [{"message": {"content": "{\\"triples\\": [], \\"entities\\": []}"}}]}'
-
-    def ask(*_: object) -> connection.Reply:
-        return connection._reply(empty.encode(), 1, "none")
-
-    monkeypatch.setattr("kg2rag.compute.llm.model.ask", ask)
+    empty = dict.fromkeys(("refusal", "prompt_tokens", "completion_tokens", "served_model"), None)
+    reply = Reply(text='{"triples": [], "entities": []}', finish_reason="stop", attempts=1, **empty)
+    monkeypatch.setattr(Connection, "ask", lambda *_: reply)
     with torture_llm.logged():
         assert torture_llm.faults("500", 2, Random(0)) == {torture_llm.WRONG: 2}

@@ -33,7 +33,6 @@ class ModelOptions:
     concurrency: Annotated[int, _option(min=1, help="Requests at a time.")] = 8
     rpm: Annotated[float | None, _option(help="Requests a minute, retries included.")] = None
     timeout: Annotated[float, _option(help="Seconds without a byte.")] = 60.0
-    deadline: Annotated[float, _option(help="Seconds for a whole answer.")] = 600.0
     max_calls: Annotated[int | None, _option(min=1, help="Send no more requests, retries included.")] = None
     max_cost: Annotated[float | None, _option(help="Spend no more; needs both prices.")] = None
     prompt_price: Annotated[float | None, _option(help="Per million tokens.")] = None

@@ -6,10 +6,12 @@ import json
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,7 @@ from llm_server import (
 )
 
 from kg2rag.compute import Store
+from kg2rag.compute.llm.model import request_key
 from kg2rag.extraction.importers.saved import SavedGraph, read_about
 from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph
 
@@ -69,12 +72,20 @@ class Builder:
         return [json.loads(line) for line in (self.out / "failed.jsonl").read_text().splitlines()]
 
     def count_kept(self) -> int:
-        return sum(1 for _ in self.store.root.glob("completions/[!.]*"))
+        return len(self._kept())
 
-    def kept(self) -> set[str]:
-        """The bodies whose answers are in the store."""
-        keys = (json.loads(file.read_text())["key"] for file in self.store.root.glob("completions/[!.]*/manifest.json"))
-        return {json.dumps(key["body"], sort_keys=True) for key in keys}
+    def kept(self, server: ChatServer) -> set[str]:
+        """The bodies, of those that the server was paid for, whose answers are in the store."""
+        stored = self._kept()
+        return {body for body in server.paid if request_key(json.loads(body)) in stored}
+
+    def _kept(self) -> set[str]:
+        file = self.store.root / "answers.sqlite"
+        if not file.exists():
+            return set()
+        with closing(sqlite3.connect(file, timeout=60)) as opened, suppress(sqlite3.OperationalError):
+            return {key for (key,) in opened.execute("SELECT request FROM answers")}
+        return set()  # the table is not there yet
 
 
 def faulty(share: float) -> Fault:
@@ -124,7 +135,7 @@ def test_faults_and_five_kills_lose_double_and_repeat_nothing(tmp_path: Path, co
             process.communicate()
             clear(server)
             frozen.clear()
-            on_the_way |= set(server.paid) - builder.kept()
+            on_the_way |= set(server.paid) - builder.kept(server)
         codes = [builder.build("--concurrency", "16").returncode]
         while codes[-1] == 3 and len(codes) < 8:
             codes.append(builder.build("--concurrency", "16", "--retry-failed").returncode)
@@ -149,7 +160,7 @@ def test_a_polite_end_waits_for_the_answers_on_their_way(tmp_path: Path) -> None
         process.send_signal(signal.SIGTERM)
         server.gate.set()
         _, err = process.communicate()
-        assert (process.returncode, builder.kept()) == (130, set(server.paid))
+        assert (process.returncode, builder.kept(server)) == (130, set(server.paid))
         assert "the same command goes on from here" in err
         assert builder.build().returncode == 0
         assert set(server.paid.values()) == {1}

@@ -1,4 +1,4 @@
-"""Limits of an answer, in time and size, and of spending, in requests and cost."""
+"""Limits of spending, in requests and cost, and of pace."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from llm_server import MORE_FAULTS, ChatServer, first, serving
 
 from kg2rag.compute import ChatModel, Completion, Failure, Store
 from kg2rag.compute.llm import Spending
+from kg2rag.compute.llm.spending import RateLimit
 
 PRICES = {"prompt_price": 1e6, "completion_price": 1e6}  # one a token
 ANSWER = 10  # tokens, as the server counts them: 7 and 3
@@ -35,31 +36,10 @@ def kinds(outcomes: list[Any]) -> list[str]:
     return [outcome.kind if isinstance(outcome, Failure) else "answered" for outcome in outcomes]
 
 
-@pytest.mark.parametrize(
-    ("fault", "kind", "says"),
-    [
-        ("drip", "timeout", "the answer was not complete after 0.2 seconds"),
-        ("huge", "response", "the answer has more than 4,194,304 bytes"),
-        ("gzip", "response", "the answer is compressed (gzip), which was not asked for"),
-    ],
-)
-def test_an_answer_beyond_a_limit_is_a_failure_that_says_so(model_of: Maker, fault: str, kind: str, says: str) -> None:
-    with serving(fault=first(fault, 99)) as server:
-        (failure,) = model_of(server, retries=1, deadline=0.2 if fault == "drip" else 600.0).complete_many(["p"])
-    assert isinstance(failure, Failure)
-    assert (failure.kind, failure.reason, failure.attempts, server.requests["p"]) == (kind, says, 2, 2)
-
-
 @pytest.mark.parametrize("fault", [fault for fault in MORE_FAULTS if fault != "429 dated"])
 def test_one_that_passes_is_retried(model_of: Maker, fault: str) -> None:
     with serving(fault=first(fault)) as server:
-        limits = {"deadline": 0.5, "retries": 1000} if fault == "drip" else {}
-        assert model_of(server, **limits).complete("p").attempts >= 2
-
-
-def test_an_answer_of_many_bytes_within_the_limits_is_read(model_of: Maker) -> None:
-    with serving(lambda _: "x" * 4_000_000) as server:
-        assert len(model_of(server).complete("p").text) == 4_000_000
+        assert model_of(server).complete("p").attempts >= 2
 
 
 @pytest.mark.parametrize("concurrency", [1, 8])
@@ -147,3 +127,53 @@ def test_a_limit_of_cost_that_cannot_be_kept_is_refused_before_anything_is_sent(
 def test_a_model_with_limits_stays_in_its_process(model_of: Maker) -> None:
     with serving() as server, pytest.raises(TypeError, match="hold within one process"):
         pickle.dumps(model_of(server, spending=Spending(max_calls=1)))
+
+
+class Clock:
+    """Time that passes only by sleeping."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.slept: list[float] = []
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(round(seconds, 6))
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr("kg2rag.compute.llm.spending.time", made)
+    return made
+
+
+def test_requests_that_come_at_once_go_out_evenly_spaced(clock: Clock) -> None:
+    limit = RateLimit(20)  # one every three seconds
+    for _ in range(4):
+        limit.wait()
+    assert clock.slept == [0, 3, 6, 9]
+
+
+def test_a_turn_that_nobody_took_is_not_saved_up(clock: Clock) -> None:
+    limit = RateLimit(20)
+    limit.wait()
+    clock.now += 60
+    for _ in range(2):
+        limit.wait()
+    assert clock.slept == [0, 0, 3]
+
+
+def test_retries_wait_for_their_turn_too(clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.01)
+    with serving(fault=first("500", 2)) as server:
+        model = ChatModel(server.url, "tiny", None, rpm=60, store=Store(tmp_path))
+        model.complete("p")
+    assert clock.slept == [0, 1, 2]
+
+
+def test_a_limit_of_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="rpm must be above 0, not 0"):
+        ChatModel("http://host/v1", "tiny", rpm=0)

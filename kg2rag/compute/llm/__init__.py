@@ -4,8 +4,21 @@
 limits them.
 """
 
-from kg2rag.compute.llm.model import ChatModel
-from kg2rag.compute.llm.outcomes import Completion, CompletionError, Failure, Usage
+from kg2rag.compute.llm.answers import Completion, CompletionError, Failure, Outcome, Usage, quoted
+from kg2rag.compute.llm.model import ChatModel, ask_each, chat_model, name_of, unusable
 from kg2rag.compute.llm.spending import Spending
 
-__all__ = ["ChatModel", "Completion", "CompletionError", "Failure", "Spending", "Usage"]
+__all__ = [
+    "ChatModel",
+    "Completion",
+    "CompletionError",
+    "Failure",
+    "Outcome",
+    "Spending",
+    "Usage",
+    "ask_each",
+    "chat_model",
+    "name_of",
+    "quoted",
+    "unusable",
+]

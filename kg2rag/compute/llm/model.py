@@ -1,40 +1,38 @@
 """Prompts -> completions by any OpenAI-compatible endpoint (vLLM, Ollama, a hosted service).
 
 Each answer is stored as it arrives, under all that it depends on, so that a run that is interrupted, killed or repeated
-never buys it again. `connection.py` handles faults of the connection, `json_text.py` defects of JSON.
+never buys it again. The key has the model and the request, not the address.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import weakref
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import Any, Literal, TypeVar, overload
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel
 
-from kg2rag.compute.llm.connection import Reply, api_key, ask, connect
-from kg2rag.compute.llm.exchange import Prompt, Structured, demand, messages_of, read
-from kg2rag.compute.llm.outcomes import Completion, CompletionError, Failure, Outcome, Usage
-from kg2rag.compute.llm.spending import Spending, Tariff
+from kg2rag.compute.llm.answers import Completion, CompletionError, Failure, Outcome, Usage, read_reply
+from kg2rag.compute.llm.client import AnswerFile, Connection, api_key
+from kg2rag.compute.llm.spending import RateLimit, Spending, Tariff
 from kg2rag.compute.progress import bar as progress_bar
 from kg2rag.compute.store import Store
-from kg2rag.types import Count, Natural, above, check
-
-if TYPE_CHECKING:
-    import openai
+from kg2rag.types import Count, Natural, ParameterError, Query, above, check
 
 Schema = TypeVar("Schema", bound=BaseModel)
+Prompt = str | Sequence[Mapping[str, str]]
+Structured = Literal["json_schema", "json_object", "prompt"]
 
 RETRY_TEMPERATURE = 0.5
 """The lowest temperature of a repeated prompt; see `ChatModel.again`."""
-_STAGE = "completions"
-_REPLY = "reply.json"
+KEY = "OPENAI_API_KEY"
 
 
 @dataclass(frozen=True)
@@ -46,22 +44,18 @@ class ChatModel:
     base_url : up to and including the version ("http://localhost:11434/v1"); holds no password or key.
     model : its name there.
     api_key_env : the environment variable that holds the key, which is read for the first request and stored nowhere
-        else; None for an endpoint without keys.
+        else. An endpoint of this machine, or None, needs no key.
     temperature, seed, max_tokens : sent as they are; None omits one, for endpoints that refuse it.
     structured : how a schema is requested. "json_schema": constrained decoding by the endpoint; "json_object": its JSON
         mode, with the schema in a message; "prompt": that message only. The answer is validated in any case.
     extra : further fields of the request body, such as `{"top_p": 0.9}`; part of the cache key, so never a secret.
     concurrency : the maximum of simultaneous requests.
-    rpm : the maximum of requests a minute, retries included, evenly spaced; None for no limit. Models of one address
-        and limit share it.
+    rpm : the maximum of requests a minute of this model, retries included, evenly spaced; None for no limit.
     retries : further attempts after the first, per prompt.
     timeout : seconds without a byte after which an attempt fails.
-    deadline : seconds after which an attempt fails whose answer is not complete, counted from its headers on. Answers
-        of more than 4 MiB fail as well.
     spending : limits of requests and cost for this model and all others that are given the same object; a prompt beyond
         them is a failure of kind "limit". Stored answers are free.
     prompt_price, completion_price : per million tokens; costs are None if one is None.
-    cache_as : the endpoint's name in the cache key, for a server whose address changes; `base_url` if None.
     again : how often the same prompts were sent before and answered unusably; part of the cache key. From 1 on, the
         possible causes are changed: the seed is raised by `again`, the temperature to at least `RETRY_TEMPERATURE` (at
         0, servers give the same answer for any seed) and `max_tokens` doubled. None stays None.
@@ -70,7 +64,7 @@ class ChatModel:
 
     base_url: str
     model: str
-    api_key_env: str | None = "OPENAI_API_KEY"
+    api_key_env: str | None = KEY
     temperature: float | None = 0.0
     seed: int | None = 0
     max_tokens: Count | None = 512
@@ -80,11 +74,9 @@ class ChatModel:
     rpm: float | None = field(default=None, repr=False)
     retries: Natural = field(default=5, repr=False)
     timeout: float = field(default=60.0, repr=False)
-    deadline: float = field(default=600.0, repr=False)
     spending: Spending | None = field(default=None, repr=False, compare=False)
     prompt_price: float | None = field(default=None, repr=False)
     completion_price: float | None = field(default=None, repr=False)
-    cache_as: str | None = None
     again: Natural = 0
     store: Store = field(default_factory=Store, repr=False, compare=False)
 
@@ -96,7 +88,7 @@ class ChatModel:
             )
         if url.scheme not in ("http", "https") or not url.hostname:
             raise ValueError(f"base_url {self.base_url!r} is no address. Give one such as http://localhost:8000/v1.")
-        check(self, timeout=above(0), deadline=above(0), rpm=above(0))
+        check(self, timeout=above(0), rpm=above(0))
         if self._tariff is not None:
             self._tariff.most(json.dumps(self.request("")).encode())  # ValueError where a limit of cost cannot be kept
 
@@ -134,9 +126,8 @@ class ChatModel:
 
     def stored(self, prompt: Prompt, schema: type[BaseModel] | None = None) -> Outcome | None:
         """The stored outcome of a prompt, which may be a `Failure`; None if it was never answered."""
-        body = self.request(prompt, schema)
-        entry = self.store.find(_STAGE, self._key(body))
-        return None if entry is None else read(_reply_in(entry), schema, cached=True)
+        reply = self._answers.find(request_key(self.request(prompt, schema), self.again))
+        return None if reply is None else read_reply(reply, schema, cached=True)
 
     def usage(self, outcomes: Sequence[Outcome]) -> Usage:
         """Calls, tokens and cost of some outcomes, at the prices of this model."""
@@ -166,30 +157,23 @@ class ChatModel:
         return outcomes
 
     def _outcome(self, body: dict[str, Any], schema: type[BaseModel] | None) -> Outcome:
-        bought = False
-
-        def buy(folder: Path) -> None:
-            nonlocal bought
-            reply = ask(self._client, body, self._tariff)
-            (folder / _REPLY).write_text(reply.model_dump_json(), encoding="utf-8")
-            bought = True
-
+        key = request_key(body, self.again)
+        reply = self._answers.find(key)
+        if reply is not None:
+            return read_reply(reply, schema, cached=True)
         try:
-            entry = self.store.entry(_STAGE, self._key(body), buy)
+            reply = self._connection.ask(body)
         except CompletionError as error:
             return error.failure
-        return read(_reply_in(entry), schema, cached=not bought)
-
-    def _key(self, body: dict[str, Any]) -> dict[str, Any]:
-        key = {"endpoint": self.cache_as or self.base_url.rstrip("/"), "body": body}
-        return key | {"again": self.again} if self.again else key
+        self._answers.keep(key, reply)
+        return read_reply(reply, schema, cached=False)
 
     def request(self, prompt: Prompt, schema: type[BaseModel] | None = None) -> dict[str, Any]:
         """The request body: everything that the answer depends on, except the endpoint."""
         body: dict[str, Any] = {"model": self.model, "messages": messages_of(prompt)}
         body |= {name: value for name, value in self._sampling().items() if value is not None}
         if schema is not None:
-            demand(body, schema, self.structured)
+            _demand(body, schema, self.structured)
         return {**body, **self.extra}
 
     def _sampling(self) -> dict[str, float | int | None]:
@@ -207,17 +191,101 @@ class ChatModel:
         return Tariff(self.spending, self.prompt_price, self.completion_price)
 
     @cached_property
-    def _client(self) -> openai.OpenAI:
-        key, tariff = api_key(self.api_key_env), self._tariff
-        client = connect(
-            self.base_url, key, self.timeout, self.retries, deadline=self.deadline, rpm=self.rpm, tariff=tariff
-        )
-        weakref.finalize(self, client.close)  # connections that are kept alive end with the model
-        return client
+    def _answers(self) -> AnswerFile:
+        return AnswerFile(self.store.root)
+
+    @cached_property
+    def _connection(self) -> Connection:
+        limit = None if self.rpm is None else RateLimit(self.rpm)
+        key = api_key(self.api_key_env, self.base_url)
+        made = Connection(self.base_url, key, self.timeout, self.retries, limit, self._tariff)
+        weakref.finalize(self, made.client.close)  # connections that are kept alive end with the model
+        return made
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_client"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_connection", "_answers")}
 
 
-def _reply_in(entry: Path) -> Reply:
-    return Reply.model_validate_json((entry / _REPLY).read_text(encoding="utf-8"))
+def request_key(body: Mapping[str, Any], again: int = 0) -> str:
+    """The name under which the answer to a request is kept."""
+    asked = {"body": body} | ({"again": again} if again else {})
+    return hashlib.sha256(json.dumps(asked, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+
+
+def messages_of(prompt: Prompt) -> list[dict[str, str]]:
+    """The messages of a prompt, a text being one user message; ValueError for messages that cannot be sent."""
+    messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else [dict(m) for m in prompt]
+    if not messages or any(not {"role", "content"} <= message.keys() for message in messages):
+        raise ValueError("A prompt is a text, or at least one message with 'role' and 'content'.")
+    for message in messages:
+        text = message["content"]
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            around = text[max(0, error.start - 40) : error.start]
+            raise ValueError(f"A prompt holds a lone surrogate, which cannot be sent, after {around!r}.") from None
+    return messages
+
+
+def _demand(body: dict[str, Any], schema: type[BaseModel], structured: Structured) -> None:
+    """Request a schema, in the way that the endpoint supports."""
+    described = schema.model_json_schema()
+    if structured == "json_schema":
+        wanted = {"name": schema.__name__, "schema": described}
+        body["response_format"] = {"type": "json_schema", "json_schema": wanted}
+        return
+    text = f"Answer with one JSON object and nothing else. It must fit this JSON schema: {json.dumps(described)}"
+    body["messages"] = [*body["messages"], {"role": "user", "content": text}]
+    if structured == "json_object":
+        body["response_format"] = {"type": "json_object"}
+
+
+def chat_model(name: str, store: Store, kind: str) -> ChatModel:
+    """The model of a name such as "qwen3:8b@http://localhost:11434/v1"; its key comes from `KEY`, where that is set.
+
+    Parameters
+    ----------
+    store : keeps the answers.
+    kind : what is named, as it begins the whole name: "llm" in "llm:MODEL@BASE_URL". For errors.
+
+    Raises
+    ------
+    ParameterError : a model or an address is missing.
+    """
+    model, _, base_url = name.rpartition("@")
+    if not (model and base_url):
+        raise ParameterError(
+            f"{kind!r} needs a model and its OpenAI-compatible endpoint: {kind}:MODEL@BASE_URL, such as "
+            f"{kind}:qwen3:8b@http://localhost:11434/v1. A key is read from {KEY}."
+        )
+    return ChatModel(base_url, model, api_key_env=KEY if os.environ.get(KEY) else None, store=store)
+
+
+def ask_each(
+    model: ChatModel, names: Sequence[str], prompts: Sequence[str], schema: type[Schema], progress: str
+) -> list[Completion[Schema]]:
+    """The completion of every prompt, sent concurrently; equal prompts are sent once.
+
+    For strategies that call a model while they retrieve: a failed answer is no result, so it is raised.
+
+    CompletionError names (by `names`: `name_of` of each prompt's query) the first without a completion. The other
+    completions are in the model's store.
+    """
+    found: list[Completion[Schema]] = []
+    for name, outcome in zip(names, model.complete_many(prompts, schema, progress=progress), strict=True):
+        if isinstance(outcome, Failure):
+            raise CompletionError(replace(outcome, reason=f"{name}: {outcome.reason}"))
+        found.append(outcome)
+    return found
+
+
+def unusable(name: str, completion: Completion[Any], reason: str) -> CompletionError:
+    """The error for an answer that fits its schema but cannot be used."""
+    reason = f"{name}: {reason}; the model wrote {completion.text[:200]!r}"
+    counts = (completion.prompt_tokens, completion.completion_tokens)
+    return CompletionError(Failure("output", reason, completion.attempts, *counts, cached=completion.cached))
+
+
+def name_of(query: Query) -> str:
+    """A query as errors name it."""
+    return f"query {query.id!r} ({query.text[:80]!r})"

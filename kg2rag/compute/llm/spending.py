@@ -1,4 +1,4 @@
-"""Limits of requests and money -> whether one more request may be sent.
+"""Limits of requests, money and pace -> whether and when one more request may be sent.
 
 A request is reserved at the most that it can cost before it is sent, and settled at what its answer says. So the
 limits hold whatever happens in between, and however many requests are on their way.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from dataclasses import dataclass, field
 from typing import NoReturn
 
@@ -18,6 +19,22 @@ class SpendingLimitError(RuntimeError):
     """One more request could go beyond a limit; `sent` were sent for the same prompt before."""
 
     sent = 0
+
+
+class RateLimit:
+    """A clock that lets `per_minute` callers through each minute, one every 60 / `per_minute` seconds."""
+
+    def __init__(self, per_minute: float) -> None:
+        self.interval = 60.0 / per_minute
+        self._next = 0.0
+        self._lock = threading.Lock()
+
+    def wait(self) -> None:
+        """Block until the caller's turn; turns follow the order of the calls, retries included."""
+        with self._lock:
+            turn = max(self._next, time.monotonic())
+            self._next = turn + self.interval
+        time.sleep(max(0.0, turn - time.monotonic()))
 
 
 @dataclass(eq=False)
@@ -54,17 +71,17 @@ class Spending:
         """
         self.settle(None)  # an attempt before this one that had no answer
         with self._settled:
-            if self.max_calls is not None and self.calls >= self.max_calls:
-                raise SpendingLimitError(f"the limit of {self.max_calls:,} calls is reached")
-            while self.max_cost is not None and self.cost + sum(self._reserved.values()) + most > self.max_cost:
+            while True:
+                if self.max_calls is not None and self.calls >= self.max_calls:
+                    raise SpendingLimitError(f"the limit of {self.max_calls:,} calls is reached")
+                if self.max_cost is None or self.cost + sum(self._reserved.values()) + most <= self.max_cost:
+                    break
                 if not self._reserved:
                     raise SpendingLimitError(
                         f"a call of up to {most:.6g} could go beyond the cost limit of {self.max_cost:g}: "
                         f"{self.cost:.6g} is spent"
                     )
                 self._settled.wait()
-                if self.max_calls is not None and self.calls >= self.max_calls:
-                    raise SpendingLimitError(f"the limit of {self.max_calls:,} calls is reached")
             self.calls += 1
             self._reserved[threading.get_ident()] = most
 

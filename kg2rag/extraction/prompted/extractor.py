@@ -66,11 +66,10 @@ class PromptedTriples:
     def fingerprint(self) -> str:
         """sha256 over the style's texts, the model and its sampling, and the parameters."""
         request = self.model.request("") | {"messages": []}
-        endpoint = self.model.cache_as or self.model.base_url.rstrip("/")
         options: dict[str, object] = {"limit": self.limit, "longest": self.longest, "structured": self.model.structured}
         if self.merge_descriptions:  # a key of its own, so that those of graphs without stay what they are
             options["merging"] = INSTRUCTION
-        key = [VERSION, self._style.fingerprint, endpoint, request, options]
+        key = [VERSION, self._style.fingerprint, request, options]
         return hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()
 
     def plan(

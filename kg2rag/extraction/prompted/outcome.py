@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel
 
 from kg2rag.compute import ChatModel, Completion, Failure, Usage
-from kg2rag.compute.llm.outcomes import Outcome
+from kg2rag.compute.llm import Outcome
 from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.extraction.prompted.answers import Entities, Facts, RawTriple, clean_facts, clean_names
 from kg2rag.extraction.prompted.schema import GraphSchema

@@ -1,6 +1,6 @@
 """Query -> weights by a language model, prompted as in the dynamic hybrid design; its reply is validated.
 
-Unambiguous errors of a small model are repaired: broken JSON by `compute.llm.json_text`, weights that sum to 100 or
+Unambiguous errors of a small model are repaired: broken JSON by `json-repair`, weights that sum to 100 or
 nearly to 1 here. Anything else raises an error that names the query.
 """
 
@@ -14,7 +14,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from kg2rag.compute import ChatModel
-from kg2rag.compute.llm.queries import ask_each, name_of, quoted, unusable
+from kg2rag.compute.llm import ask_each, name_of, quoted, unusable
 from kg2rag.retrievers.dynamic_hybrid.analysis import QueryAnalysis
 from kg2rag.types import Query
 

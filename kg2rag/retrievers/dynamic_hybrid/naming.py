@@ -67,7 +67,7 @@ def named(name: str, kb: KnowledgeBase, *, with_vocabulary: bool = True) -> Anal
     if kind == "fixed":
         return FixedAnalyser()
     if kind == "llm":
-        from kg2rag.compute.llm.named import chat_model
+        from kg2rag.compute.llm import chat_model
         from kg2rag.retrievers.dynamic_hybrid.llm import LLMAnalyser
 
         return LLMAnalyser(chat_model(argument, kb.store, "llm"))

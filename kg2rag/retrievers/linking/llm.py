@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, create_model
 
 from kg2rag.compute import ChatModel
-from kg2rag.compute.llm.queries import ask_each, name_of, quoted
+from kg2rag.compute.llm import ask_each, name_of, quoted
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.linking.linkers import Link
 from kg2rag.text.lexicon import Lexicon

@@ -23,7 +23,7 @@ DESIGN = "ngram+embedding"
 
 
 def _llm(kb: KnowledgeBase, model: str = "", **settings: object) -> Linker:
-    from kg2rag.compute.llm.named import chat_model
+    from kg2rag.compute.llm import chat_model
     from kg2rag.retrievers.linking.llm import LLMLinker
 
     return LLMLinker(kb, chat_model(model, kb.store, "llm"), **settings)  # type: ignore[arg-type]

@@ -20,7 +20,7 @@ RERANKERS: Mapping[str, Callable[[KnowledgeBase], Reranker]] = {
 def named(name: str, kb: KnowledgeBase) -> Reranker:
     """The reranker of a name, ours or an installed package's; else the cross-encoder of a hub name or a folder.
 
-    "llm:MODEL@BASE_URL" is a language model, see `compute.llm.named`.
+    "llm:MODEL@BASE_URL" is a language model, see `compute.llm.chat_model`.
 
     ValueError: a name that is in no table, has no "/" as the names of the hub have, and is no folder.
     """
@@ -36,7 +36,7 @@ def named(name: str, kb: KnowledgeBase) -> Reranker:
 
 
 def _language_model(name: str, kb: KnowledgeBase) -> Reranker:
-    from kg2rag.compute.llm.named import chat_model
+    from kg2rag.compute.llm import chat_model
     from kg2rag.retrievers.rerankers.llm import LLMReranker
 
     return LLMReranker(chat_model(name, kb.store, "llm"))

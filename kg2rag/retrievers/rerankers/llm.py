@@ -21,7 +21,7 @@ import numpy as np
 from pydantic import BaseModel
 
 from kg2rag.compute import ChatModel
-from kg2rag.compute.llm.queries import ask_each, quoted, unusable
+from kg2rag.compute.llm import ask_each, quoted, unusable
 from kg2rag.text.normalisation import normalise
 from kg2rag.types import Count, FloatArray, at_least, between, check
 

@@ -1,10 +1,16 @@
-"""The outcome of a prompt, a `Completion` or a `Failure`, and the cost of several."""
+"""What a model answers -> a `Completion`, of a schema where one was requested, or a `Failure`; and the cost of several.
+
+Small models wrap JSON in fences and prose, and leave trailing commas: json-repair reads it, pydantic checks it.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
+
+from pydantic import BaseModel, ValidationError
 
 Parsed = TypeVar("Parsed", covariant=True)
 
@@ -40,11 +46,11 @@ class Failure:
 
     Attributes
     ----------
-    kind : "timeout", "connection", "rate limit" (429), "server" (5xx) and "response" (a damaged answer) outlasted all
+    kind : "timeout", "connection", "rate limit" (429), "server" (5xx) and "response" (no chat completion) outlasted all
         retries; "request" was refused (other 4xx); "access" is a wrong key, address or model name; "limit" means that
         it was not sent, since it could go beyond a limit of spending; "output", that the model answered something else
-        than was requested. Only "output" is stored: if sent again, the prompt would
-        get the same answer at the same price.
+        than was requested. Only "output" is stored: if sent again, the prompt would get the same answer at the same
+        price.
     reason : one sentence; never holds an API key.
     prompt_tokens, completion_tokens : of an answer that was paid for but is unusable; 0 if there was none.
     """
@@ -72,6 +78,99 @@ class CompletionError(RuntimeError):
 
 
 Outcome = Completion[Any] | Failure
+
+
+class Reply(BaseModel):
+    """The stored part of an answer."""
+
+    text: str
+    finish_reason: str | None
+    refusal: str | None
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    served_model: str | None
+    attempts: int
+
+
+def read_reply(reply: Reply, schema: type[BaseModel] | None, *, cached: bool) -> Outcome:
+    """A reply as a completion, or as the failure to give what was requested."""
+    counts = (reply.prompt_tokens, reply.completion_tokens)
+
+    def failed(reason: str) -> Failure:
+        return Failure("output", reason, reply.attempts, *counts, cached=cached)
+
+    text = without_reasoning(reply.text)
+    if reply.finish_reason == "length":
+        return failed("the output was cut off at its token limit; raise max_tokens")
+    if reply.finish_reason == "content_filter" or reply.refusal:
+        return failed(f"the model refused: {reply.refusal or 'content filter'}")
+    if not text.strip():
+        return failed("the model wrote no text")
+    parsed: BaseModel | None = None
+    if schema is not None:
+        try:
+            parsed = schema.model_validate_json(json.dumps(json_in(text)))
+        except ValidationError as error:
+            return failed(f"the output does not fit {schema.__name__} ({complaints(error)})")
+        except ValueError as error:
+            return failed(f"{schema.__name__} was asked for, but {error}; the output begins {text[:80]!r}")
+    return Completion(text, parsed, *counts, cached, reply.attempts, reply.served_model)
+
+
+def without_reasoning(text: str) -> str:
+    """A text without the `<think>` block that reasoning models put first; its opening tag may be missing.
+
+    >>> without_reasoning("<think>Paris? Yes.</think> Paris")
+    'Paris'
+    """
+    thought, end, answer = text.partition("</think>")
+    return answer.lstrip() if end and "<think>" not in thought.lstrip().removeprefix("<think>") else text
+
+
+def json_in(text: str) -> Any:
+    """The JSON object or list in a text, repaired; of several, json-repair takes the last.
+
+    A text that is cut off within a list or a string is refused: nobody knows what it would have gone on to say.
+
+    >>> json_in("Sure! {'answer': 'Paris', 'sure': True,} Anything else?")
+    {'answer': 'Paris', 'sure': True}
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("its JSON is nested too deeply") from None
+    except ValueError:
+        pass
+    unclosed = text.count("{") - text.count("}")
+    within = unclosed == 1 and text.rstrip("` \n,")[-1:] not in ('"', "'", "]", "}")
+    if text.count("[") > text.count("]") or unclosed > 1 or within:
+        raise ValueError("its JSON is cut off")
+    import json_repair
+
+    try:
+        value = json_repair.loads(text)
+    except RecursionError:
+        raise ValueError("its JSON is nested too deeply") from None
+    if not isinstance(value, dict | list):
+        raise ValueError("it holds no JSON object")
+    return value
+
+
+def complaints(error: ValidationError) -> str:
+    """The errors found by pydantic, in one line, without the input."""
+    found = error.errors(include_input=False, include_url=False, include_context=False)
+    texts = [f"{'.'.join(map(str, item['loc'])) or 'all'}: {item['msg']}" for item in found[:3]]
+    return "; ".join(texts) + (f"; and {len(found) - 3} more" if len(found) > 3 else "")
+
+
+def quoted(text: str) -> str:
+    r"""A text as a JSON string for a prompt, so that its quotes and line breaks are escaped and it can be sent.
+
+    >>> print(quoted("to be\nor not"))
+    "to be\nor not"
+    """
+    sendable = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # a lone surrogate is not
+    return json.dumps(sendable, ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)
