@@ -61,7 +61,7 @@ from .retrievers.rerankers.scoring import BiEncoder as BiEncoder
 from .retrievers.rerankers.scoring import CrossEncoder as CrossEncoder
 from .retrievers.rerankers.stage import Rerank as Rerank
 from .retrievers.scored import ScoreFunction as ScoreFunction
-from .retrievers.vector_first.retriever import VectorFirst as VectorFirst
+from .retrievers.vector_first import VectorFirst as VectorFirst
 from .text.records import DataError as DataError
 from .types.corpus import Corpus as Corpus
 from .types.passages import Hit as Hit

@@ -20,17 +20,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from operator import attrgetter
 from typing import Literal
 
 import numpy as np
 
-from kg2rag.knowledge import KnowledgeBase, LexicalSettings, Neighbour
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.components import Components
 from kg2rag.knowledge.graph.neighbourhood import Hops
 from kg2rag.knowledge.graph.paths import TriplePaths
-from kg2rag.retrievers import linking
+from kg2rag.retrievers.around import LinksEntities, Related, passages_naming, related_entities
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import Dense
@@ -63,7 +62,7 @@ class GateNotes(Notes):
 
 
 @dataclass(frozen=True)
-class ConfidenceGated(Retriever):
+class ConfidenceGated(LinksEntities, Retriever):
     """Dense hits, joined by passages of related entities where the confidence allows it.
 
     confidence = 0.3 · min(characters / 100, 1) + 0.3 · (1 if an entity is named else 0.5) + 0.4 · best text score, and
@@ -79,8 +78,8 @@ class ConfidenceGated(Retriever):
     max_chunks : passages of each related entity, at most.
     hops : how far related entities may be, 1 to 3; the strength of a path is its weakest.
     passage_score : of a graph hit: "cosine" with the query, which then also chooses an entity's passages; "constant"
-        is 1, as in the design.
-    vector : False where there is no vector index: BM25, squashed, takes the cosine's place.
+        is 1, as in the design and wherever there are no vectors.
+    vector : False where there is no vector index: BM25, squashed, finds the text hits.
     use_graph : False returns the text hits alone.
     linker : finds the query's entities, as such or by name: `retrievers.linking.naming`.
     """
@@ -97,18 +96,10 @@ class ConfidenceGated(Retriever):
     use_graph: bool = True
     linker: str | Linker = "phrase"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _ = self._linker  # refuses a name that is not known before any work
-
-    @cached_property
-    def _linker(self) -> Linker:
-        return linking.of(self.linker, self.kb)
-
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """One text search for the batch, then each query's gate."""
         found = self._text_hits(queries)
-        links = self._linker.link_batch(queries)
+        links = self.entity_linker.link_batch(queries)
         masks = self.kb.candidates(queries)
         columns = zip(queries, found, links, masks, strict=True)
         return [self._gate(query, *hits, named, mask, k) for query, hits, named, mask in columns]
@@ -139,7 +130,7 @@ class ConfidenceGated(Retriever):
         for row in rows.tolist():
             reached.pop(row, None)
         fresh = np.array(list(reached), dtype=np.int64)
-        strength = np.array([near.weight / 10 for near in reached.values()])
+        strength = np.array([near.strength for near in reached.values()])
         passage = self._passage_scores(query, fresh)
         graph, blank = self.kb.graph, np.full(len(rows), np.nan)
         return rank(
@@ -178,38 +169,26 @@ class ConfidenceGated(Retriever):
             return f"confidence below {self.min_confidence:g}"
         return ""
 
-    def _reached(self, query: Query, links: Sequence[Link], mask: IntArray | None) -> dict[int, Neighbour]:
+    def _reached(self, query: Query, links: Sequence[Link], mask: IntArray | None) -> dict[int, Related]:
         """Corpus row -> the related entity that led there, the strongest first."""
-        graph = self.kb.graph
-        related: dict[int, Neighbour] = {}
-        for link in links:
-            for near in graph.neighbours([link.entity], hops=self.hops, min_weight=10 * self.min_graph_score):
-                if near.entity not in related or near.weight > related[near.entity].weight:
-                    related[near.entity] = near
-        reached: dict[int, Neighbour] = {}
-        for near in sorted(related.values(), key=lambda near: -near.weight):
+        least = 10 * self.min_graph_score
+        reached: dict[int, Related] = {}
+        for near in related_entities(self.kb, links, self.hops, attrgetter("strength"), min_weight=least):
             for row in self._passages(query, near.entity, mask):
                 reached.setdefault(row, near)
         return reached
 
     def _passages(self, query: Query, entity: int, mask: IntArray | None) -> list[int]:
-        found, counts = self.kb.graph.passages_of(entity)
-        rows, order = found.astype(np.int64), counts.astype(np.float64)
-        if mask is not None:
-            allowed = np.isin(rows, mask)
-            rows, order = rows[allowed], order[allowed]
+        rows, counts = passages_naming(self.kb, entity, mask)
         if len(rows) > self.max_chunks:
-            if self.passage_score == "cosine":
-                order = self._passage_scores(query, rows)
+            order = self._passage_scores(query, rows) if self.passage_score == "cosine" and self.vector else counts
             rows = rows[np.lexsort((rows, -order))[: self.max_chunks]]
         kept: list[int] = rows.tolist()
         return kept
 
     def _passage_scores(self, query: Query, rows: IntArray) -> FloatArray:
-        if self.passage_score == "constant" or not len(rows):
+        if self.passage_score == "constant" or not self.vector or not len(rows):
             return np.ones(len(rows))
-        if not self.vector:
-            return squashed(self.kb.lexical(LexicalSettings()).scores(query.text)[rows].astype(np.float64))
         return self.kb.dense.cosines(self.kb.encode_queries([query])[0], rows)
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
@@ -217,7 +196,7 @@ class ConfidenceGated(Retriever):
         joined, unlimited = Components.of_graph(self.kb.graph), replace(self, max_chunks=len(self.kb.corpus))
         unread, traces = f"no text hit (the first {self.depth}, of a score of {self.min_score:g}), and ", []
         found = self.retrieve_batch(queries, len(self.kb.corpus))
-        linked, masks = self._linker.link_batch(queries), self.kb.candidates(queries)
+        linked, masks = self.entity_linker.link_batch(queries), self.kb.candidates(queries)
         for query, links, mask, ranking in zip(queries, linked, masks, found, strict=True):
             skipped = ranking.notes.warning
             names = [link.entity for link in links]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from operator import attrgetter
 from string import Formatter
 from typing import NamedTuple
@@ -21,6 +20,7 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.neighbourhood import Hops, Strength
 from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers import linking
+from kg2rag.retrievers.around import LinksEntities
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.fusion import RRF_CONSTANT, fuse_rankings
@@ -60,7 +60,7 @@ class ExpansionNotes(Notes):
 
 
 @dataclass(frozen=True)
-class ExpansionQueries(Retriever):
+class ExpansionQueries(LinksEntities, Retriever):
     """Dense retrieval joined by reciprocal rank with dense searches of graph-written queries.
 
     A hit of an expansion carries the path of the first that found it and, as parts of its score, the number of that
@@ -94,18 +94,13 @@ class ExpansionQueries(Retriever):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _ = self._linker  # refuses a name that is not known before any work
         _check_template(self.template)
         if not (self.dense_weight or self.graph_weight):
             raise ParameterError("dense_weight and graph_weight must not both be 0: every score would be.")
 
-    @cached_property
-    def _linker(self) -> Linker:
-        return linking.of(self.linker, self.kb)
-
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """All expansions of the batch are encoded and searched together, each text once."""
-        dense, links = Dense(self.kb), self._linker.link_batch(queries)
+        dense, links = Dense(self.kb), self.entity_linker.link_batch(queries)
         plains = dense.retrieve_batch(queries, self.depth)
         expansions = [self._expansions([link.entity for link in each]) for each in links]
         searches = [
@@ -128,7 +123,7 @@ class ExpansionQueries(Retriever):
 
     def expand(self, queries: Sequence[Query]) -> list[list[Expansion]]:
         """The queries that the graph writes for each query, nearest first, then the seeds' names alone."""
-        return [self._expansions([link.entity for link in links]) for links in self._linker.link_batch(queries)]
+        return [self._expansions([link.entity for link in links]) for links in self.entity_linker.link_batch(queries)]
 
     def _expansions(self, seeds: Sequence[int]) -> list[Expansion]:
         names = self.kb.graph.names

@@ -20,6 +20,7 @@ from kg2rag.knowledge.graph.csr import gather, run_starts
 from kg2rag.knowledge.graph.neighbourhood import Hops, Neighbourhood
 from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers import linking
+from kg2rag.retrievers.around import LinksEntities
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.contract import Pipeline, Stage
 from kg2rag.retrievers.dense import Dense
@@ -109,7 +110,7 @@ class GraphAugmentNotes(Notes):
 
 
 @dataclass(frozen=True)
-class GraphAugment(Stage):
+class GraphAugment(LinksEntities, Stage):
     """combined = alpha · score + beta · graph score, of scores in [0, 1].
 
     Scores outside [-1, 1], such as BM25's, and those of a rank fusion, which are tiny, are min-max scaled within the
@@ -144,20 +145,15 @@ class GraphAugment(Stage):
             given = (self.relation_types,) if isinstance(self.relation_types, str) else tuple(self.relation_types)
             object.__setattr__(self, "relation_types", given)
         super().__post_init__()
-        _ = self._linker  # refuses a name that is not known before any work
         if not (self.alpha or self.beta):
             raise ParameterError("alpha and beta must not both be 0: every score would be.")
-
-    @cached_property
-    def _linker(self) -> Linker:
-        return linking.of(self.linker, self.kb)
 
     def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
         """Link the batch, then augment each ranking."""
         if not self.use_graph or not queries:
             return list(rankings)
         vectors, masks = self.kb.encode_queries(queries), self.kb.candidates(queries)
-        columns = zip(rankings, self._linker.link_batch(queries), vectors, masks, strict=True)
+        columns = zip(rankings, self.entity_linker.link_batch(queries), vectors, masks, strict=True)
         return [self._augment(*column) for column in columns]
 
     def _augment(self, ranking: Ranking, links: Sequence[Link], vector: Matrix, mask: IntArray | None) -> Ranking:
@@ -243,7 +239,7 @@ class GraphAugment(Stage):
         joined = Components.of_graph(self.kb.graph)
         unread = f"not among the first {self.depth} hits, and "
         traces = []
-        for after, links in zip(self.apply(queries, read), self._linker.link_batch(queries), strict=True):
+        for after, links in zip(self.apply(queries, read), self.entity_linker.link_batch(queries), strict=True):
             entities = [link.entity for link in links]
             linked, reached = joined.rows_with(entities), np.unique(self._reached(entities).rows)
             none = "no entity of the query leads to it" if entities else "no entity of the graph was recognised"

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +24,7 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.components import Components
 from kg2rag.knowledge.graph.csr import gather
 from kg2rag.knowledge.graph.paths import TriplePaths
-from kg2rag.retrievers import linking
+from kg2rag.retrievers.around import LinksEntities
 from kg2rag.retrievers.dense import Dense, VectorRetriever, walk_or_dense
 from kg2rag.retrievers.fusion import RRF_CONSTANT, fuse_rankings
 from kg2rag.retrievers.linking.linkers import Linker
@@ -44,7 +43,6 @@ from kg2rag.types import (
     Ranking,
     Trace,
     Weight,
-    check,
     rank,
     step,
 )
@@ -68,7 +66,7 @@ class PracticalNotes(Notes):
 
 
 @dataclass(frozen=True)
-class PracticalGraphRAG(VectorRetriever):
+class PracticalGraphRAG(LinksEntities, VectorRetriever):
     """Reciprocal rank fusion of three rankings by cosine with the query: passages, entities and relations.
 
     The passage ranking is dense retrieval. The other two see the subgraph of the query's entities alone: these, the
@@ -102,14 +100,9 @@ class PracticalGraphRAG(VectorRetriever):
     linker: str | Linker = "ngram:limit=1000"
 
     def __post_init__(self) -> None:
-        check(self)
-        _ = self._linker  # refuses a name that is not known before any work
+        super().__post_init__()
         if not any(getattr(self, name) for name in WEIGHTS):
             raise ParameterError(f"One of {', '.join(WEIGHTS)} must be above 0.")
-
-    @cached_property
-    def _linker(self) -> Linker:
-        return linking.of(self.linker, self.kb)
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """Linked and searched together, ranked query by query."""
@@ -136,7 +129,7 @@ class PracticalGraphRAG(VectorRetriever):
         kb = self.kb
         if not kb.graph.n_entities:
             return [[] for _ in queries]
-        spelt = [links[: self.names] for links in self._linker.link_batch(queries)]
+        spelt = [links[: self.names] for links in self.entity_linker.link_batch(queries)]
         found = [[link.entity for link in links] for links in spelt]
         asked = [
             (i, text)

@@ -34,7 +34,7 @@ from kg2rag.retrievers.path import PathSearch
 from kg2rag.retrievers.pattern.retriever import Pattern
 from kg2rag.retrievers.practical import PracticalGraphRAG
 from kg2rag.retrievers.rerankers.stage import Rerank
-from kg2rag.retrievers.vector_first.retriever import VectorFirst
+from kg2rag.retrievers.vector_first import VectorFirst
 from kg2rag.text import plugins
 from kg2rag.text.nearest import nearest
 from kg2rag.types import ParameterError, annotations_of, check_types, read_value

@@ -132,13 +132,18 @@ def test_without_vectors_bm25_is_squashed_into_zero_to_one(kb: KnowledgeBase) ->
     assert {hit.stage for hit in found} == {"bm25"}
 
 
-def test_without_vectors_a_graph_hit_scores_by_its_squashed_bm25(kb: KnowledgeBase) -> None:
-    query = "Where does Auth Service sign in?"
-    plain = {hit.passage_id: hit.score for hit in BM25(kb).retrieve(query)}
-    found = ConfidenceGated(kb, vector=False, depth=1, min_graph_score=0.0).retrieve(query)
-    passage = {hit.passage_id: hit.score_parts["passage"] for hit in found if hit.stage == "graph"}
-    assert found.passage_ids[0] == "p3"
-    assert passage == pytest.approx({id_: plain.get(id_, 0) / (1 + plain.get(id_, 0)) for id_ in ("p0", "p2", "p4")})
+def test_without_vectors_a_graph_hit_scores_by_strength_and_confidence_alone(kb: KnowledgeBase) -> None:
+    found = ConfidenceGated(kb, vector=False, depth=1).retrieve("Where does Auth Service sign in?")
+    graph = [hit for hit in found if hit.stage == "graph"]
+    assert graph
+    assert [hit.score for hit in graph] == pytest.approx(
+        [hit.score_parts["strength"] * found.notes.confidence for hit in graph]
+    )
+
+
+@pytest.mark.parametrize("text", ["Explain Auth Service", "List Auth Service keys"])
+def test_the_verb_of_an_imperative_is_no_part_of_the_name(kb: KnowledgeBase, text: str) -> None:
+    assert [entity.name for entity in ConfidenceGated(kb).retrieve(text).notes.entities] == ["Auth Service"]
 
 
 def hub(store: Store) -> KnowledgeBase:

@@ -13,7 +13,7 @@ from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.linking import LINKERS
 from kg2rag.retrievers.linking.linkers import PhraseLinker
 from kg2rag.retrievers.rerankers import RERANKERS
-from kg2rag.retrievers.vector_first.retriever import VectorFirst
+from kg2rag.retrievers.vector_first import VectorFirst
 from kg2rag.testing import worlds
 
 

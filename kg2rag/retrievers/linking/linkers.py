@@ -27,6 +27,7 @@ from kg2rag.types import Cosine, Count, LinkedEntity, Query, best, check, one_of
 
 _WORDS = re.compile(r"\w+")
 _POSSESSIVE = re.compile(r"['’]s\b")
+_MARKS = re.compile(r"[+#]")  # no word has them, and names differ by them: C, C++ and C#
 _NAME_WORDS = LexicalSettings(stop_words=False)
 
 WORDS = ("all", "any")
@@ -119,7 +120,11 @@ class PhraseLinker:
         for span in phrases(text):
             different.setdefault(normalise(text[slice(*span)]), span)
         for span in list(different.values())[: self.max_phrases]:
-            for link in self._entities(text[slice(*span)], span):
+            found = self._entities(text[slice(*span)], span)
+            rest = text[slice(*span)].partition(" ")[2]
+            if rest and not found and not text[: span[0]].strip():  # "Explain Auth Service": a verb begins the query
+                found = self._entities(rest, (span[1] - len(rest), span[1]))
+            for link in found:
                 if link.entity not in links or link.confidence > links[link.entity].confidence:
                     links[link.entity] = link
         return sorted(links.values(), key=lambda link: (-link.confidence, link.span, link.entity))
@@ -134,7 +139,8 @@ class PhraseLinker:
         found = []
         for row in rows[np.lexsort((rows, -scores[rows]))][: self.limit].tolist():
             share = max(_jaccard(reading, self.kb.graph.names[row]) for reading in readings)
-            if share > 0 and is_specific(self.kb, row, self.max_passages):
+            marked = sorted(_MARKS.findall(phrase)) == sorted(_MARKS.findall(self.kb.graph.names[row]))
+            if share > 0 and marked and is_specific(self.kb, row, self.max_passages):
                 found.append(Link(row, span, "phrase", share))
         return found
 

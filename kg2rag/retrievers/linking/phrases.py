@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from kg2rag.text.lexicon import FUNCTION_WORDS
 from kg2rag.text.normalisation import normalise
 
-_WORD = re.compile(r"\w[\w'’\-]*")
+_WORD = re.compile(r"\w[\w'’\-]*[+#]*")  # C++ and C# are no C
 _QUOTED = re.compile(r"[\"“”«]([^\"“”«»]+)[\"“”»]")
 
 

@@ -238,3 +238,9 @@ def test_names_that_many_passages_name_can_be_left_out(tmp_path: Path) -> None:
 def test_a_limit_of_passages_below_one_is_refused(kb_of: Build) -> None:
     with pytest.raises(ValueError, match="max_passages must be at least 1, not 0"):
         NGramLinker(kb_of("Ann"), max_passages=0)
+
+
+@pytest.mark.parametrize(("text", "names"), [("Who made C++?", ["C++"]), ("Is it C or C#?", ["C", "C#"])])
+def test_a_mark_at_the_end_of_a_name_is_part_of_it(kb_of: Build, text: str, names: list[str]) -> None:
+    kb = kb_of("C", "C++", "C#")
+    assert [name for name, _ in linked(PhraseLinker(kb), kb, text)] == names

@@ -16,7 +16,7 @@ from kg2rag.extraction import Entity, Extraction
 from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph
 from kg2rag.retrievers.linking.linkers import ChainLinker, Link, NGramLinker
 from kg2rag.retrievers.linking.llm import LLMLinker, UnknownNameWarning
-from kg2rag.retrievers.vector_first.retriever import VectorFirst
+from kg2rag.retrievers.vector_first import VectorFirst
 from kg2rag.types import Corpus, Passage, Query, Triple
 
 ENTITIES = (

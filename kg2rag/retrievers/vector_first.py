@@ -14,6 +14,7 @@ the last dense hit, so with a boost of 10 % it climbs a few ranks at most, and t
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -28,21 +29,16 @@ from kg2rag.knowledge.graph.components import Components
 from kg2rag.knowledge.graph.neighbourhood import Hops
 from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers import linking
+from kg2rag.retrievers.around import Related, passages_naming, related_entities
 from kg2rag.retrievers.dense import Dense, VectorRetriever
 from kg2rag.retrievers.linking.linkers import ChainLinker, Link, Linker, linked_entities
-from kg2rag.retrievers.vector_first.entities import (
-    OfTypes,
-    related_documents,
-    related_entities,
-    require_types,
-    rows_of,
-    why_none,
-)
+from kg2rag.text.normalisation import entity_key
 from kg2rag.types import (
     Count,
     FloatArray,
     IntArray,
     Notes,
+    ParameterError,
     Query,
     Ranking,
     Trace,
@@ -145,8 +141,11 @@ class VectorFirst(VectorRetriever):
         require_types(self.kb, self.types)
         return self._linker.link_batch(queries)
 
+    def _related(self, links: Sequence[Link]) -> list[Related]:
+        return related_entities(self.kb, links, self.hops, _certainty, limit=self.limit)
+
     def _augment(self, query: Query, dense: Ranking, links: Sequence[Link], mask: IntArray | None) -> Ranking:
-        related = related_entities(self.kb.graph, links, hops=self.hops, limit=self.limit)
+        related = self._related(links)
         sources = related_documents(self.kb, related, dense.rows, mask)
         rows, similarity = self._nearest(query, list(sources), mask)
         leading = [sources[self.kb.corpus.doc_ids[row]] for row in rows.tolist()]
@@ -217,7 +216,7 @@ class VectorFirst(VectorRetriever):
         )
         for query, dense, links, before, after in columns:
             names = [link.entity for link in links]
-            related = related_entities(self.kb.graph, links, hops=self.hops, limit=self.limit)
+            related = self._related(links)
             sources = related_documents(self.kb, related, dense.rows, self.kb.candidates([query])[0])
             met = rows_of(self.kb, list(sources))
             why = "no entity of the query leads to it" if links else self._why_vector_only()
@@ -229,3 +228,74 @@ class VectorFirst(VectorRetriever):
             )
             traces.append(Trace(after.top(k), steps))
         return traces
+
+
+def _certainty(near: Related) -> float:
+    return near.strength * near.confidence
+
+
+@dataclass(frozen=True)
+class OfTypes:
+    """The first `limit` entities that a linker finds of some types.
+
+    `types`: case and punctuation do not matter; None for all types.
+    """
+
+    linker: Linker
+    kb: KnowledgeBase
+    types: Sequence[str] | None
+    limit: int
+
+    def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
+        """The links of each query, in the linker's order."""
+        keys = None if self.types is None else frozenset(map(entity_key, self.types))
+        kinds = self.kb.graph.types
+        return [
+            [link for link in links if keys is None or entity_key(kinds[link.entity]) in keys][: self.limit]
+            for links in self.linker.link_batch(queries)
+        ]
+
+
+def require_types(kb: KnowledgeBase, types: Sequence[str] | None) -> None:
+    """ParameterError where the graph has entities and lacks a type: every query would get the dense ranking."""
+    known = {entity_key(kind): kind for kind in kb.graph.entity_types}
+    for kind in types or () if kb.graph.n_entities else ():
+        if entity_key(kind) not in known:
+            has = f"It has: {', '.join(known.values())}." if known else "Its entities have no types: leave `types` out."
+            raise ParameterError(f"types: the graph lacks the entity type {kind!r}. {has}")
+
+
+def why_none(kb: KnowledgeBase, types: Sequence[str] | None) -> str:
+    """Why a query may name no entity of some types: the graph has none, or the query names none of them."""
+    if not kb.graph.n_entities:
+        return "the graph has no entity"
+    if types is None:
+        return "the query names no entity of the graph"
+    return f"the query names no entity of the types {', '.join(map(repr, types))}"
+
+
+def related_documents(
+    kb: KnowledgeBase, related: Sequence[Related], retrieved: IntArray, mask: IntArray | None
+) -> dict[str, Related]:
+    """Documents that name a related entity and have no passage retrieved -> the entity that led there."""
+    doc_ids = kb.corpus.doc_ids
+    known = {doc_ids[row] for row in retrieved.tolist()}
+    documents: dict[str, Related] = {}
+    for near in related:
+        for row in passages_naming(kb, near.entity, mask)[0].tolist():
+            if doc_ids[row] not in known:
+                documents.setdefault(doc_ids[row], near)
+    return documents
+
+
+def rows_of(kb: KnowledgeBase, documents: Sequence[str]) -> IntArray:
+    """The passages of some documents, document by document."""
+
+    def by_document() -> dict[str, list[int]]:
+        rows = defaultdict[str, list[int]](list)
+        for row, document in enumerate(kb.corpus.doc_ids):
+            rows[document].append(row)
+        return rows
+
+    found = kb.cached("rows_by_document", by_document)
+    return np.array([row for document in documents for row in found[document]], dtype=np.int64)

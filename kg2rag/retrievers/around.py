@@ -1,0 +1,73 @@
+"""A query's entities -> the entities around them -> the passages that name those: what several designs share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from kg2rag.knowledge import KnowledgeBase
+from kg2rag.retrievers import linking
+from kg2rag.retrievers.linking.linkers import Link, Linker
+from kg2rag.types import IntArray, check
+
+
+class LinksEntities:
+    """A component with the parameter `linker`, an object or a name; a name that is not known is refused at once."""
+
+    kb: KnowledgeBase
+    linker: str | Linker
+
+    def __post_init__(self) -> None:
+        check(self)
+        _ = self.entity_linker
+
+    @cached_property
+    def entity_linker(self) -> Linker:
+        """The linker itself."""
+        return linking.of(self.linker, self.kb)
+
+
+class Related(NamedTuple):
+    """An entity near one of the query's.
+
+    `strength`, in (0, 1], is the weakest of its path, over 10; `confidence`, in (0, 1], the link's times the least of
+    the path's triples; `path` the triples walked.
+    """
+
+    entity: int
+    strength: float
+    confidence: float
+    path: tuple[int, ...]
+
+
+def related_entities(
+    kb: KnowledgeBase,
+    links: Sequence[Link],
+    hops: int,
+    by: Callable[[Related], float],
+    *,
+    limit: int | None = None,
+    min_weight: float = 0.0,
+) -> list[Related]:
+    """The entities around the query's, each once as `by` has it highest; the highest first, then the first reached.
+
+    `limit`: of each of the query's entities, the nearest and strongest. `min_weight`: of the triples walked.
+    """
+    best: dict[int, Related] = {}
+    for link in links:
+        for near in kb.graph.neighbours([link.entity], hops=hops, min_weight=min_weight, limit=limit)[:limit]:
+            sure = min(kb.graph.triple(index).confidence for index in near.path)
+            found = Related(near.entity, near.weight / 10, link.confidence * sure, near.path)
+            if near.entity not in best or by(found) > by(best[near.entity]):
+                best[near.entity] = found
+    return sorted(best.values(), key=lambda near: -by(near))
+
+
+def passages_naming(kb: KnowledgeBase, entity: int, mask: IntArray | None) -> tuple[IntArray, IntArray]:
+    """The passages that name an entity, of those that may count, and how often each does."""
+    rows, counts = kb.graph.passages_of(entity)
+    allowed = slice(None) if mask is None else np.isin(rows, mask)
+    return rows[allowed].astype(np.int64), counts[allowed].astype(np.int64)

@@ -1,1 +1,0 @@
-"""Dense hits, then the nearest passages of related entities' documents."""
