@@ -51,7 +51,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("source", "target"), [("data/bundled", "datasets/bundled_files"), ("kg2rag/text/templates", "text/templates")]
+    ("source", "target"), [("data/bundled", "datasets/bundled_files"), ("kg2rag/report/templates", "report/templates")]
 )
 def test_the_wheel_holds_the_files_that_are_no_python(wheel: Path, source: str, target: str) -> None:
     files = [file for file in (ROOT / source).rglob("*") if file.is_file() and "__pycache__" not in file.parts]

@@ -19,7 +19,6 @@ from kg2rag.cli.compare import compare
 from kg2rag.cli.datasets import datasets_app, world
 from kg2rag.cli.graph import compare_graphs, report_graph
 from kg2rag.cli.reproduction import reproduce, verify
-from kg2rag.cli.serve import serve
 from kg2rag.cli.store import store_app
 from kg2rag.cli.sweep import sweep
 from kg2rag.cli.systems import diagnose, explain, list_systems
@@ -56,7 +55,6 @@ app.command()(context)
 app.command()(diagnose)
 app.command()(explain)
 app.command()(reproduce)
-app.command()(serve)
 app.command()(sweep)
 app.command("graph")(report_graph)
 app.command("systems")(list_systems)

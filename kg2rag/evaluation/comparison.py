@@ -94,7 +94,14 @@ class Comparison(report.Tabular):
     @property
     def sheet(self) -> report.Sheet:
         """The content of the printed tables."""
-        return report.Sheet(self.scores, self.ms_per_query, self.baseline, self.config, self.larger_sets)
+        return report.Sheet(
+            self.scores,
+            self.ms_per_query,
+            self.baseline,
+            self.config,
+            self.larger_sets,
+            build_seconds=self.build_seconds,
+        )
 
     def __repr__(self) -> str:
         means = self.to_frame().round(4).to_string()
@@ -115,22 +122,30 @@ class Comparison(report.Tabular):
             frame["larger_set"] = [name in self.larger_sets for name in self.systems]
         return frame.rename_axis(columns=None)
 
-    def to_html(self) -> str:
-        """The whole report as one self-contained page."""
+    def to_html(self, *further: report.HtmlPage, megabytes: float = report.MEGABYTES) -> str:
+        """The whole report as one self-contained page, with its questions to filter and look into.
+
+        `further` : views that are shown too, such as `waterfall("mention_ppr")`. `megabytes` : of the questions with
+        their hits, about; the scores alone of those beyond are listed.
+        """
         groups: dict[str, pd.DataFrame] = {
             name: self.compare_by(name) for name in GROUPS if says_anything(self.per_query, name)
         }
-        differences, said = self.differences(), self.said()
+        sheet, data = self.sheet, None if self.inputs is None else self.inputs.data
         return report.page(
-            self.sheet,
-            curve=self.curve,
-            token_curve=self.token_curve,
+            sheet,
+            questions=report.questions_json(self.rankings, self.per_query, sheet, data, megabytes),
+            curves={"k": self.curve, "tokens": self.token_curve},
             groups=groups,
-            differences=differences,
             pairs=self.pairs() if 1 < len(self.systems) <= PAIRS_IN_REPORT else None,
             placebos=self.against_placebo() if self._has_placebos else None,
-            said=said,
+            said=self.said(),
+            further=further,
         )
+
+    def browse(self, *further: report.HtmlPage, height: int = 900, megabytes: float = 4) -> report.Frame:
+        """The page of `to_html` in a frame of a notebook's cell, to filter questions and see two systems' hits."""
+        return report.Frame(self.to_html(*further, megabytes=megabytes), height)
 
     def plot(self, kind: Literal["means", "depth", "tokens"] = "means") -> Figure:
         """The means with their intervals, or recall by "depth" or by "tokens" returned, as in the report.

@@ -5,15 +5,19 @@ baseline by Holm-corrected p < .05, .01, .001, the best mean bold only where it 
 system, and a dagger where a system returns more than the others.
 """
 
+from kg2rag.report.html import Frame, HtmlPage
 from kg2rag.report.markup import latex, markdown
 from kg2rag.report.notes import notes
-from kg2rag.report.page import page, table_html
+from kg2rag.report.page import Tabular, page, table_html
+from kg2rag.report.questions import MEGABYTES, questions_json
 from kg2rag.report.table import Cell, Row, Sheet, headline, rows, stars
-from kg2rag.report.tabular import Tabular
 from kg2rag.report.terminal import TerminalTable, margin_table, pairs_table, placebo_table, text_table
 
 __all__ = [
+    "MEGABYTES",
     "Cell",
+    "Frame",
+    "HtmlPage",
     "Row",
     "Sheet",
     "Tabular",
@@ -26,6 +30,7 @@ __all__ = [
     "page",
     "pairs_table",
     "placebo_table",
+    "questions_json",
     "rows",
     "stars",
     "table_html",

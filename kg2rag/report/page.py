@@ -1,112 +1,116 @@
-"""A sheet, curves and break-downs -> HTML: the whole report as one file, or only the table for a notebook.
+"""A sheet, curves, break-downs and questions -> the page of a comparison, one file that loads nothing.
 
-`HtmlPage` is the base of results that are a page of their own.
+`Tabular` is the base of results that show themselves as a printed table.
 """
 
 from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import isnan
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from kg2rag.report import plots
+from kg2rag.report.html import HtmlPage, document, fragment, render
+from kg2rag.report.markup import latex, markdown
 from kg2rag.report.notes import notes
 from kg2rag.report.table import Sheet, headline, pair_rows, placebo_rows, rows
-from kg2rag.text.templates import render
+from kg2rag.report.terminal import TerminalTable
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
-class HtmlPage(ABC):
-    """Renders itself by `html`; Jupyter shows the fragment."""
+class Tabular(ABC):
+    """A result with a `sheet`: Jupyter, the terminal, Markdown and LaTeX show that."""
 
-    def to_html(self) -> str:
-        """A self-contained page; every text is escaped."""
-        return self.html(alone=True)
+    @property
+    @abstractmethod
+    def sheet(self) -> Sheet:
+        """The content of the printed tables."""
 
     def _repr_html_(self) -> str:
-        return self.html(alone=False)
+        return table_html(self.sheet)
 
-    @abstractmethod
-    def html(self, *, alone: bool) -> str:
-        """A whole page, or where `alone` is False a fragment for a notebook."""
+    def __rich__(self) -> TerminalTable:
+        return TerminalTable(self.sheet)
+
+    def to_markdown(self) -> str:
+        """A table for a README: means in per cent, intervals, stars by Holm."""
+        return markdown(self.sheet)
+
+    def to_latex(self) -> str:
+        """A `booktabs` table for a paper: means in per cent, intervals, stars by Holm."""
+        return latex(self.sheet)
 
 
 def table_html(sheet: Sheet) -> str:
-    """Only the table, with its own styles, for a notebook cell."""
-    return render("table.html.j2", alone=True, **_table(sheet), headline=headline(sheet.config))
-
-
-def _table(sheet: Sheet) -> dict[str, Any]:
-    return {"rows": rows(sheet), "metrics": sheet.metrics, "baseline": sheet.baseline, "notes": notes(sheet)}
+    """The table alone, for a notebook's cell."""
+    return fragment(render("table.html.j2", **{**_table(sheet), "caption": headline(sheet.config)}))
 
 
 def page(
     sheet: Sheet,
     *,
-    curve: pd.DataFrame | None = None,
-    token_curve: pd.DataFrame | None = None,
+    questions: str = "",
+    curves: Mapping[str, pd.DataFrame] | None = None,
     groups: Mapping[str, pd.DataFrame] | None = None,
-    differences: pd.DataFrame | None = None,
     pairs: pd.DataFrame | None = None,
     placebos: pd.DataFrame | None = None,
     said: pd.DataFrame | None = None,
     second: Sheet | None = None,
+    further: Sequence[HtmlPage] = (),
 ) -> str:
-    """The whole report: one file that loads nothing from elsewhere, fit for screen (light or dark) and paper.
-
-    What is None or empty is left out.
+    """The whole report: fit for screen (light or dark) and paper; what is not given is left out.
 
     Parameters
     ----------
-    curve, token_curve : index k or tokens, one column per system; mean recall.
+    questions : as `questions_json` makes it, to be filtered and looked into.
+    curves : "k" and "tokens" -> mean recall: index k or tokens, one column per system.
     groups : "type", "hops" or "gold" -> index (group, system), column n, then means by metric.
-    differences : columns query_id, question, system, score, baseline, difference.
     pairs : every pair of systems in the first metric, as `Comparison.pairs` has them.
     placebos : graphs against their shufflings in the first metric, as `Comparison.against_placebo` has them.
     said : what systems said about the questions, as `Comparison.said` has it.
     second : the macro-averages in every metric, of comparisons on several sets.
+    further : views that are shown below, such as waterfalls.
     """
     config = sheet.config
-    return render(
+    body = render(
         "report.html.j2",
-        alone=False,
         **_table(sheet),
-        headline=headline(config),
         data=config.get("data", {}),
         config=config,
-        figures=_figures(sheet, curve, token_curve),
+        questions=bool(questions),
+        figures=_figures(sheet, curves or {}),
         groups={name: _breakdown(sheet, frame) for name, frame in (groups or {}).items()},
-        differences=[_apart(sheet, row) for row in _records(differences)],
         pairs=[] if pairs is None else list(pair_rows(sheet, pairs, sheet.metrics[0])),
         placebos=[] if placebos is None else list(placebo_rows(sheet, placebos, sheet.metrics[0])),
-        said=[_told(row) for row in _records(said)],
+        said=[] if said is None else [_told(row) for row in said.to_dict("records")],
         second=None if second is None else _table(second),
+        further=[one.body() for one in further],
         config_text=json.dumps(dict(config), indent=2, ensure_ascii=False, default=str),
     )
+    return document(headline(config), body, questions)
 
 
-def _records(frame: pd.DataFrame | None) -> list[dict[Any, Any]]:
-    return [] if frame is None else frame.to_dict("records")
+def _table(sheet: Sheet) -> dict[str, Any]:
+    builds = any(seconds == seconds for seconds in sheet.build_seconds.values())
+    return {
+        "rows": rows(sheet),
+        "metrics": sheet.metrics,
+        "baseline": sheet.baseline,
+        "notes": notes(sheet),
+        "builds": builds,
+        "caption": "",
+    }
 
 
-def _figures(sheet: Sheet, curve: pd.DataFrame | None, token_curve: pd.DataFrame | None) -> dict[str, Any]:
+def _figures(sheet: Sheet, curves: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
     drawn = {"bars": plots.bar_chart(sheet.scores, sheet.baseline, sheet.metric)}
-    if curve is not None and len(curve):
-        drawn["curve"] = plots.recall_curve(curve, sheet.baseline)
-    if token_curve is not None and len(token_curve):
-        drawn["token_curve"] = plots.token_curve(token_curve, sheet.baseline)
+    shown = {"k": plots.recall_curve, "tokens": plots.token_curve}
+    drawn |= {name: shown[name](curve, sheet.baseline) for name, curve in curves.items() if len(curve)}
     return {name: plots.to_svg(figure, name) for name, figure in drawn.items()}
-
-
-def _apart(sheet: Sheet, row: Mapping[Any, Any]) -> dict[str, str]:
-    """A question where a system and the baseline differ, its scores in the unit of the tables."""
-    factor, digits = sheet.scale(sheet.metrics[0]), sheet.digits(sheet.metrics[0])
-    scores = {name: f"{row[name] * factor:.{digits}f}" for name in ("score", "baseline")}
-    difference = f"{row['difference'] * factor:+.{digits}f}".replace("-", "−")
-    return {**{name: row[name] for name in ("query_id", "question", "system")}, **scores, "difference": difference}
 
 
 def _told(row: Mapping[Any, Any]) -> tuple[str, str, str, str, str]:

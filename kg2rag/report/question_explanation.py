@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.rule import Rule
 from rich.text import Text
 
-from kg2rag.report.page import HtmlPage
-from kg2rag.report.path_graph import path_graph
+from kg2rag.report.html import HtmlPage, render
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.text.shown import console as console_of
-from kg2rag.text.templates import render
 from kg2rag.types import Explanation, QADataset, Query, Question, Ranking, side_by_side
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 EXCERPT = 160  # characters of a passage that are shown
 NARROWEST = 48  # columns of a terminal that an explanation needs beside another
@@ -45,13 +47,18 @@ class QuestionExplanation(HtmlPage):
         known = {"id": self.id, "answer": " / ".join(self.answers), "gold": ", ".join(self.gold)}
         return {name: value for name, value in known.items() if value}
 
-    def html(self, *, alone: bool, styled: bool = True) -> str:
-        """The page or fragment, from its template; without styles on a page that brings them, `explained.css`."""
-        columns = [
-            (name, explanation.title, path_graph(explanation), replace(explanation, title="").html(styled=styled))
-            for name, explanation in self.explanations.items()
-        ]
-        return render("explained.html.j2", alone=alone, styled=styled, explained=self, columns=columns)
+    @property
+    def title(self) -> str:
+        """The question."""
+        return self.question
+
+    def body(self) -> Markup:
+        """The systems' hits side by side."""
+        from markupsafe import Markup
+
+        # An explanation escapes its own texts.
+        columns = [(name, Markup(one.html())) for name, one in self.explanations.items()]  # noqa: S704
+        return render("explained.html.j2", explained=self, columns=columns)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         yield Text(self.question, style="bold")

@@ -45,6 +45,7 @@ class Sheet:
     config : `data` names the data set, its setting and sizes; may be empty.
     larger : system -> in words, how much more it returns than the others; only those that do.
     metric : what every column shows, where the columns are data sets; empty where they are metrics.
+    build_seconds : system -> seconds that its indexes and graphs took, NaN where that is not known; may be empty.
     """
 
     scores: pd.DataFrame
@@ -53,6 +54,7 @@ class Sheet:
     config: Mapping[str, Any] = field(default_factory=dict)
     larger: Mapping[str, str] = field(default_factory=dict)
     metric: str = ""
+    build_seconds: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def metrics(self) -> list[str]:
@@ -100,6 +102,7 @@ class Row:
     cells: tuple[Cell, ...]
     ms: str
     larger: str
+    build: str = ""
 
     @property
     def name(self) -> str:
@@ -124,14 +127,21 @@ def rows(sheet: Sheet) -> list[Row]:
     for record in records:
         table[record.system].append(_cell(record, sheet.scale(record.metric), sheet.digits(record.metric)))
     return [
-        Row(name, name == sheet.baseline, tuple(cells), _milliseconds(sheet, name), sheet.larger.get(name, ""))
+        Row(
+            name,
+            name == sheet.baseline,
+            tuple(cells),
+            _short(sheet.ms_per_query[name]),
+            sheet.larger.get(name, ""),
+            _short(sheet.build_seconds.get(name, float("nan"))),
+        )
         for name, cells in table.items()
     ]
 
 
-def _milliseconds(sheet: Sheet, name: str) -> str:
-    ms = sheet.ms_per_query[name]  # NaN where the system only hands out what was computed elsewhere
-    return "" if ms != ms else f"{ms:.0f}" if ms >= 100 else f"{ms:.1f}" if ms >= 1 else f"{ms:.2f}"
+def _short(time: float) -> str:
+    """A time to about three digits; nothing where it is NaN, for what was computed elsewhere."""
+    return "" if time != time else f"{time:.0f}" if time >= 100 else f"{time:.1f}" if time >= 1 else f"{time:.2f}"
 
 
 def _cell(record: Any, factor: float, digits: int) -> Cell:

@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from html import escape
 
-from kg2rag.text.templates import render
-
-
-@dataclass(frozen=True)
-class Box:
-    """One component: its parameters as (name, value, whether that is the default), and the components inside it."""
-
-    name: str
-    summary: str
-    parameters: tuple[tuple[str, str, bool], ...]
-    members: tuple[Box, ...]
+_FLEX = "display:flex;flex-wrap:wrap;align-items:"
 
 
 def as_html(component: object) -> str:
     """The component's boxes; its escaped `repr`, or its class's name, where these cannot be drawn. Never raises."""
     try:
-        return render("system.html.j2", box=box_of(component))
+        return _box(component)
     except Exception:  # noqa: BLE001 (a display must not hide a result behind a traceback)
         try:
             return f"<code>{escape(repr(component))}</code>"
@@ -30,20 +20,28 @@ def as_html(component: object) -> str:
             return f"<code>{escape(type(component).__name__)}</code>"
 
 
-def box_of(component: object) -> Box:
-    """The boxes of a component and, inside, of the retrievers and stages that it is made of."""
-    own = fields(component) if is_dataclass(component) else ()
-    values = {each: getattr(component, each.name) for each in own if each.repr}
-    return Box(
-        type(component).__name__,
-        (type(component).__doc__ or "").strip().partition("\n")[0],
-        tuple(
-            (each.name, repr(value), each.default is MISSING or bool(value == each.default))
-            for each, value in values.items()
-            if not any(True for _ in _members(value))
-        ),
-        tuple(box_of(member) for value in values.values() for member in _members(value)),
-    )
+def _box(component: object) -> str:
+    """A component's box and, inside, those of the retrievers and stages that it is made of; of a pipeline a row."""
+    name = type(component).__name__
+    values = {
+        each: getattr(component, each.name)
+        for each in (fields(component) if is_dataclass(component) else ())
+        if each.repr
+    }
+    members = [_box(member) for value in values.values() for member in _members(value)]
+    if name == "Pipeline":
+        return f'<div style="{_FLEX}center">{"<span>&nbsp;&gt;&gt;&nbsp;</span>".join(members)}</div>'
+    lines = []
+    for each, value in values.items():
+        if not any(True for _ in _members(value)):
+            usual = each.default is MISSING or bool(value == each.default)
+            weight = "" if usual else ";font-weight:bold"
+            told = escape(f"{each.name}={value!r}")
+            lines.append(f'<div style="font-family:monospace;font-size:90%{weight}">{told}</div>')
+    inside = f'<div style="{_FLEX}flex-start">{"".join(members)}</div>' if members else ""
+    summary = escape((type(component).__doc__ or "").strip().partition("\n")[0])
+    style = "border:1px solid;border-radius:4px;padding:2px 8px;margin:2px"
+    return f'<div title="{summary}" style="{style}"><strong>{escape(name)}</strong>{"".join(lines)}{inside}</div>'
 
 
 def _members(value: object) -> Iterator[object]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from typing import TYPE_CHECKING, Any, Protocol
 
-from kg2rag.text.templates import render
 from kg2rag.types.arrays import FloatArray
 from kg2rag.types.notes import Notes, for_stage, sources
 from kg2rag.types.passages import Hit, Triple
@@ -37,6 +37,23 @@ class _Ranked(Protocol):
 GOLD = "◆ gold"
 """Marks hits that are gold."""
 LISTED = 12  # members of a note that are shown; a strategy may record hundreds
+CSS = """
+.kg2rag-why { border-collapse: collapse; font-variant-numeric: tabular-nums; width: 100%; max-width: 62em; }
+.kg2rag-why td { padding: .5em .8em; vertical-align: top; text-align: left !important; border-top: 1px solid #8883; }
+.kg2rag-why td.rank { opacity: .7; width: 1.6em; padding-right: .2em; }
+.kg2rag-why td.score { white-space: nowrap; text-align: right !important; }
+.kg2rag-why tr.is-gold td { background: rgba(0,158,115,.1); }
+.kg2rag-why tr.is-gold td:first-child { box-shadow: inset 4px 0 #009E73; opacity: 1; }
+.kg2rag-why small, .kg2rag-notes { display: block; opacity: .8; }
+.kg2rag-why .stage { font-size: .8em; border: 1px solid; border-radius: 1em; padding: 0 .6em; opacity: .75; }
+.kg2rag-why .gold { color: #00805a; font-weight: 600; white-space: nowrap; }
+.kg2rag-missed { color: #b35c00; }
+.kg2rag-path { display: flex; flex-wrap: wrap; align-items: center; gap: .3em; margin-top: .35em; font-size: .9em; }
+.kg2rag-path .node { border: 1px solid #2b8fd0; border-radius: .9em; padding: .05em .6em; }
+.kg2rag-path .relation { opacity: .8; }
+.kg2rag-why bdi, .kg2rag-path span { unicode-bidi: isolate; overflow-wrap: anywhere; }
+"""
+"""Of the HTML view; pages and cells that hold several explanations give it once."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -62,34 +79,26 @@ class Explanation:
 
     def stage_of(self, hit: Hit) -> str:
         """The stage that found the hit and, if it has another name, its source: "seed, from dense"."""
-        source = sources(self.ranking)[hit.stage]
-        return hit.stage if source == hit.stage else f"{hit.stage}, from {source}"
-
-    def formula_of(self, hit: Hit) -> str | None:
-        """The formula of the hit's score, with the names of its parts; None where the strategy records none."""
-        formula = for_stage(self.ranking.notes.formula, hit.stage)
-        if not formula:
-            return None
-        named = self._names()
-        return " + ".join(term for term in _terms(formula) if hit.score_parts.keys() >= set(named.findall(term)))
+        return stage_label(self.ranking, hit.stage)
 
     def sum_of(self, hit: Hit) -> str:
         """The formula with this hit's numbers: "0.7 · 0.91 (hybrid) + 0.3 · 0.5 (graph)"."""
-        formula = self.formula_of(hit)
-        if formula is None:
-            return ", ".join(f"{name} {_number(value)}" for name, value in hit.score_parts.items())
-        return self._names().sub(lambda found: f"{_number(hit.score_parts[found.group()])} ({found.group()})", formula)
+        terms = self._terms(hit)
+        if terms is None:
+            return ", ".join(f"{name} {number(value)}" for name, value in hit.score_parts.items())
+        told = {name: f"{number(value)} ({name})" for name, value in hit.score_parts.items()}
+        return " + ".join("".join(told[one] if at % 2 else one for at, one in enumerate(term)) for term in terms)
 
     def besides(self, hit: Hit) -> dict[str, float]:
         """The hit's score parts that its formula does not name."""
-        formula = self.formula_of(hit)
-        named = set(self._names().findall(formula)) if formula is not None else set(hit.score_parts)
+        terms = self._terms(hit)
+        named = set(hit.score_parts) if terms is None else {name for term in terms for name in term[1::2]}
         return {name: value for name, value in hit.score_parts.items() if name not in named}
 
-    def _names(self) -> re.Pattern[str]:
-        """Matches the names of the ranking's score parts, the longer of two that begin alike."""
-        names = sorted(self.ranking.score_parts, key=len, reverse=True)
-        return re.compile("|".join(rf"(?<![\w.]){re.escape(name)}(?!\w)" for name in names) or "(?!)")
+    def _terms(self, hit: Hit) -> list[list[str]] | None:
+        """The terms of the formula whose parts the hit has; see `terms_of`."""
+        terms = terms_of(self.ranking, hit.stage)
+        return None if terms is None else [term for term in terms if hit.score_parts.keys() >= set(term[1::2])]
 
     def is_gold(self, hit: Hit) -> bool:
         """Whether the hit counts as gold."""
@@ -104,32 +113,39 @@ class Explanation:
 
     def notes(self) -> dict[str, str]:
         """What the strategy records about the query as a whole."""
-        return {name: _readable(value) for name, value in self.ranking.notes.said().items()}
+        return notes_of(self.ranking)
 
-    def html(self, *, styled: bool) -> str:
-        """A fragment; without its styles on a page that brings them, `explanation.css` of the templates."""
-        told = {"title": self.title, "rows": self._rows(), "missed": self.missed(), "notes": self.notes()}
-        return render("explanation.html.j2", styled=styled, **told)
+    def html(self) -> str:
+        """A fragment for a page that brings the styles, `CSS`."""
+        title = f"<p><b>{escape(self.title)}</b></p>" if self.title else ""
+        missed = (
+            f'<p class="kg2rag-missed">{GOLD} <b>{escape(id_)}</b>: {escape(where)}</p>'
+            for id_, where in self.missed().items()
+        )
+        rows = "\n".join(map(self._row, range(1, self.limit + 1), self.hits()))
+        notes = (f'<small class="kg2rag-notes">{escape(f"{name}: {value}")}</small>' for name, value in self.notes().items())
+        table = f'<table class="kg2rag-why"><tbody>{rows}</tbody></table>'
+        # JupyterLab takes what stands between two $ for a formula, and passages speak of dollars.
+        return f'<div class="mathjax_ignore">{title}{"".join(missed)}{table}{"".join(notes)}</div>'
+
+    def _row(self, rank: int, hit: Hit) -> str:
+        gold, stage, below = self.is_gold(hit), self.stage_of(hit), self._below(hit)
+        head = f"<b><bdi>{escape(hit.passage_id)}</bdi></b>"
+        head += f' <span class="stage">{escape(stage)}</span>' if stage else ""
+        head += f' <span class="gold">{GOLD}</span>' if gold else ""
+        small = "".join(f"<small><bdi>{escape(line)}</bdi></small>" for line in below)
+        cells = f'<td class="rank">{rank}</td><td>{head}{small}{_path(hit.path)}</td>'
+        row = f'{cells}<td class="score">{number(hit.score)}</td>'
+        return f'<tr class="is-gold">{row}</tr>' if gold else f"<tr>{row}</tr>"
+
+    def _below(self, hit: Hit) -> list[str]:
+        """The lines below a hit's name: text, arithmetic, further parts of the score."""
+        total, besides = self.sum_of(hit), self.besides(hit)
+        lines = (self.texts.get(hit.passage_id, ""), total and f"= {total}", besides and f"besides: {readable(besides)}")
+        return [line for line in lines if line]
 
     def _repr_html_(self) -> str:
-        return self.html(styled=True)
-
-    def _rows(self) -> list[dict[str, Any]]:
-        """What both displays show of each hit."""
-        return [
-            {
-                "rank": at,
-                "hit": hit,
-                "gold": self.is_gold(hit),
-                "score": _number(hit.score),
-                "stage": self.stage_of(hit),
-                "sum": self.sum_of(hit),
-                "besides": _readable(besides) if (besides := self.besides(hit)) else "",
-                "text": self.texts.get(hit.passage_id, ""),
-                "path": [(triple, f"{0.8 + triple.strength / 4:.2f}") for triple in hit.path],
-            }
-            for at, hit in enumerate(self.hits(), start=1)
-        ]
+        return f"<style>{CSS}</style>{self.html()}"
 
     def __rich__(self) -> Group:
         from rich.console import Group
@@ -137,16 +153,14 @@ class Explanation:
         from rich.text import Text
 
         lines: list[RenderableType] = [Text(self.title, style="bold")] if self.title else []
-        for row in self._rows():
-            head = Text.assemble((f"{row['rank']:>2}  ", "dim"), (row["hit"].passage_id, "bold"), f"  {row['score']}  ")
-            head.append(row["stage"], style="cyan").append(f"  {GOLD}" * row["gold"], style="bold green")
-            below = [
-                Text(row["text"]),
-                Text(f"= {row['sum']}" if row["sum"] else "", style="dim"),
-                Text(f"besides: {row['besides']}" if row["besides"] else "", style="dim"),
-                *(Text(_stated(triple), style="green") for triple, _ in row["path"]),
-            ]
-            lines += [head, *(Padding(line, (0, 0, 0, 4), expand=False) for line in below if line)]
+        for rank, hit in enumerate(self.hits(), start=1):
+            head = Text.assemble((f"{rank:>2}  ", "dim"), (hit.passage_id, "bold"), f"  {number(hit.score)}  ")
+            head.append(self.stage_of(hit), style="cyan")
+            head.append(f"  {GOLD}" * self.is_gold(hit), style="bold green")
+            text = self.texts.get(hit.passage_id, "")
+            below = [Text(line, style="" if line is text else "dim") for line in self._below(hit)]
+            below += [Text(_stated(triple), style="green") for triple in hit.path]
+            lines += [head, *(Padding(line, (0, 0, 0, 4), expand=False) for line in below)]
         lines += [Text(f"{GOLD} {id_}: {where}", style="bold yellow") for id_, where in self.missed().items()]
         lines += [Text(f"{name}: {value}", style="dim") for name, value in self.notes().items()]
         return Group(*lines)
@@ -158,6 +172,37 @@ class Explanation:
         with console.capture() as captured:
             console.print(self)
         return captured.get()
+
+
+def stage_label(ranking: _Ranked, stage: str) -> str:
+    """A stage and, if it has another name, where its hits were searched: "seed, from dense"."""
+    source = sources(ranking)[stage]
+    return stage if source == stage else f"{stage}, from {source}"
+
+
+def terms_of(ranking: _Ranked, stage: str) -> list[list[str]] | None:
+    """The terms of a stage's formula, each as text, part, text, part, …, text; None where there is no formula."""
+    formula = for_stage(ranking.notes.formula, stage)
+    if not formula:
+        return None
+    names = sorted(ranking.score_parts, key=len, reverse=True)  # the longer of two that begin alike
+    named = re.compile("(" + ("|".join(rf"(?<![\w.]){re.escape(name)}(?!\w)" for name in names) or "(?!)") + ")")
+    return [named.split(term) for term in _terms(formula)]
+
+
+def notes_of(ranking: _Ranked) -> dict[str, str]:
+    """What the strategy records about the query as a whole, as text."""
+    return {name: readable(value) for name, value in ranking.notes.said().items()}
+
+
+def _path(triples: Sequence[Triple]) -> str:
+    """Each triple of a path: its ends in boxes, the relation between them."""
+    return "".join(
+        f'<div class="kg2rag-path"><span class="node">{escape(one.head)}</span><span class="relation">'
+        f'{escape(one.relation)} ({one.strength:.3g}) →</span><span class="node">{escape(one.tail)}</span></div>'
+        + (f"<small><bdi>{escape(one.description)}</bdi></small>" if one.description else "")
+        for one in triples
+    )
 
 
 def _stated(triple: Triple) -> str:
@@ -187,17 +232,19 @@ def _terms(formula: str) -> list[str]:
     return [term.strip() for term in terms]
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
+    """A number of a score as it is shown, to four digits."""
     return f"{value:.4g}"
 
 
-def _readable(value: object) -> str:
+def readable(value: object) -> str:
+    """A note in words; of long lists the first members."""
     if isinstance(value, float):
-        return _number(value)
+        return number(value)
     if isinstance(value, Mapping):
-        return _listed([f"{name} {_readable(part)}" for name, part in value.items()])
+        return _listed([f"{name} {readable(part)}" for name, part in value.items()])
     if isinstance(value, tuple | list):
-        return _listed([f"({_readable(x)})" if isinstance(x, tuple | list) else _readable(x) for x in value])
+        return _listed([f"({readable(x)})" if isinstance(x, tuple | list) else readable(x) for x in value])
     return str(value)
 
 

@@ -20,15 +20,15 @@ from kg2rag.evaluation.metric_names import Metrics, parse_metrics
 from kg2rag.evaluation.metrics import evaluate
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.report import plots, text_table
-from kg2rag.report.page import HtmlPage
+from kg2rag.report.html import HtmlPage, render
 from kg2rag.retrievers.contract import Pipeline, Retriever
 from kg2rag.retrievers.kg2rag.expand import Expand
 from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
 from kg2rag.text.normalisation import normalise
-from kg2rag.text.templates import render
 from kg2rag.types import QADataset, require_dataset
 
 if TYPE_CHECKING:
+    from markupsafe import Markup
     from matplotlib.figure import Figure
 
 
@@ -55,17 +55,20 @@ class OracleLadder(HtmlPage):
             raise ValueError(f"Unknown metric {chosen!r}. This ladder has: {', '.join(self.metrics)}.")
         return plots.oracle_ladder(self.frame, chosen, f"{self.system}: {chosen} with perfect stages, per cent")
 
-    def html(self, *, alone: bool) -> str:
-        """The page or fragment, from its template."""
+    @property
+    def title(self) -> str:
+        """The heading of the page."""
+        return f"{self.system}: what a perfect stage would be worth"
+
+    def body(self) -> Markup:
+        """The table and the figure."""
         rungs = [
             (row["rung"], [_per_cent(row[name]) for name in self.metrics], row["note"])
             for row in self.frame.to_dict("records")
         ]
         return render(
-            "diagnosis.html.j2",
-            alone=alone,
-            body="ladder.html.j2",
-            title=f"{self.system}: what a perfect stage would be worth",
+            "ladder.html.j2",
+            title=self.title,
             lead=f"{self.data}; per cent. Every rung but the first is given the gold: a ceiling, not a result.",
             metrics=self.metrics,
             rungs=rungs,

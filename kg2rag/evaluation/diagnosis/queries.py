@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from typing import TYPE_CHECKING
+
 import pandas as pd
 from rich.console import Group
 from rich.rule import Rule
 from rich.text import Text
 
-from kg2rag.report.page import HtmlPage
+from kg2rag.report.html import HtmlPage, render
 from kg2rag.report.question_explanation import check_same_questions, excerpts
-from kg2rag.text.templates import render
 from kg2rag.types import GOLD, Explanation, QADataset, Question, Ranking, side_by_side
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,8 +45,13 @@ class QueryComparison(HtmlPage):
     def __len__(self) -> int:
         return len(self.frame)
 
-    def html(self, *, alone: bool) -> str:
-        """The page or fragment, from its template."""
+    @property
+    def title(self) -> str:
+        """The heading of the page."""
+        return f"Where {self.systems[0]} and {self.systems[1]} differ most"
+
+    def body(self) -> Markup:
+        """A section for each question, with both explanations."""
         from markupsafe import Markup
 
         differences = [
@@ -52,15 +61,13 @@ class QueryComparison(HtmlPage):
                 "scores": [self._shown(row[name]) for name in self.systems],
                 "gold": self.gold[row["query_id"]],
                 # An explanation escapes its own texts.
-                "explained": [Markup(each._repr_html_()) for each in self.explanations[row["query_id"]]],  # noqa: S704
+                "explained": [Markup(each.html()) for each in self.explanations[row["query_id"]]],  # noqa: S704
             }
             for row in self.frame.to_dict("records")
         ]
         return render(
-            "diagnosis.html.j2",
-            alone=alone,
-            body="pairs.html.j2",
-            title=f"Where {self.systems[0]} and {self.systems[1]} differ most",
+            "pairs.html.j2",
+            title=self.title,
             lead=f"{self.data}, by {self.metric}; ◆ marks gold",
             names=self.systems,
             metric=self.metric,

@@ -10,11 +10,11 @@ import pandas as pd
 from rich.table import Table
 
 from kg2rag.report import plots, text_table
-from kg2rag.report.page import HtmlPage
-from kg2rag.text.templates import render
+from kg2rag.report.html import HtmlPage, render
 from kg2rag.types import LOST_AT, LostAt
 
 if TYPE_CHECKING:
+    from markupsafe import Markup
     from matplotlib.figure import Figure
 
 
@@ -62,15 +62,18 @@ class Waterfall(HtmlPage):
         """All gold, less what each stage lost, down to what was found; below, the same by question type."""
         return plots.waterfall(self.totals(), f"{self.system}: where the gold went, k = {self.k}")
 
-    def html(self, *, alone: bool) -> str:
-        """The page or fragment, from its template."""
+    @property
+    def title(self) -> str:
+        """The heading of the page."""
+        return f"{self.system}: where the gold went"
+
+    def body(self) -> Markup:
+        """The counts, the figure, and every lost passage by step and reason."""
         totals = self.totals()
         shown = [name for name in LOST_AT if totals[name].any() or name == "found"]
         return render(
-            "diagnosis.html.j2",
-            alone=alone,
-            body="waterfall.html.j2",
-            title=f"{self.system}: where the gold went",
+            "waterfall.html.j2",
+            title=self.title,
             lead=f"{self.data}: {len(self.returned)} questions, {len(self.frame)} gold passages, k = {self.k}",
             lost_at=shown,
             totals=[(name, [int(row[lost]) for lost in shown], int(row["gold"])) for name, row in totals.iterrows()],

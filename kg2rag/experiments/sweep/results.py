@@ -15,10 +15,10 @@ from kg2rag.experiments.sweep import figures
 from kg2rag.experiments.sweep.storage import ABOUT, AGAIN, RESULTS, TIMINGS, checked, read_about, read_timings
 from kg2rag.experiments.sweep.tables import PARTS, SweepTables
 from kg2rag.report import plots
+from kg2rag.report.html import render
 from kg2rag.report.markup import pipe_table, plain
 from kg2rag.text.parquet import read_parquet
 from kg2rag.text.records import DataError
-from kg2rag.text.templates import render
 
 if TYPE_CHECKING:
     import pandas as pd

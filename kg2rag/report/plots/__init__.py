@@ -4,11 +4,9 @@ Figures are made without pyplot: nothing is displayed or kept by the library. Th
 system is drawn alike in all of them.
 """
 
-from kg2rag.report.plots.curves import recall_curve, token_curve
-from kg2rag.report.plots.diagnosis import oracle_ladder, waterfall
+from kg2rag.report.plots.diagnosis import network, oracle_ladder, waterfall
 from kg2rag.report.plots.marks import GREY, PALETTE, Mark, colours, marks
-from kg2rag.report.plots.networks import network
-from kg2rag.report.plots.panels import bar_chart, difference_plot, graph_reach, heat_map
+from kg2rag.report.plots.scores import bar_chart, difference_plot, graph_reach, heat_map, recall_curve, token_curve
 from kg2rag.report.plots.style import INK, PAPER, to_svg
 
 __all__ = [

@@ -92,9 +92,16 @@ def to_svg(figure: Figure, name: str) -> Markup:
         figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     svg = buffer.getvalue()
     svg = svg[svg.index("<svg") :].strip()
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r' style="([^"]*)"', _attributes, svg)
     svg = svg.replace(INK.lower(), "currentColor").replace(PAPER.lower(), "var(--paper, #fff)")
     svg = re.sub(r"'DejaVu Sans'(, [^;\"]*)?", "inherit", svg)
     svg = re.sub(r'\bid="', f'id="{name}-', svg).replace("url(#", f"url(#{name}-").replace('href="#', f'href="#{name}-')
-    svg = re.sub(r'^(<svg[^>]*?) height="[^"]*"', r"\1", svg)
+    svg = re.sub(r'^(<svg[^>]*?) height="[^"]*"', r'\1 stroke-linejoin="round" stroke-linecap="butt"', svg)
     return Markup(re.sub(r'^<svg([^>]*?) width="[^"]*"', r"<svg\1", svg))  # noqa: S704
+
+
+def _attributes(style: re.Match[str]) -> str:
+    """Declarations of a style as attributes of the element: a page's policy forbids styles that lie in elements."""
+    pairs = (one.split(":", 1) for one in style.group(1).split(";") if ":" in one)
+    return "".join(f' {name.strip()}="{value.strip()}"' for name, value in pairs)

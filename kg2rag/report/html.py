@@ -1,0 +1,117 @@
+"""Templates of this room and their content -> HTML: whole pages that load nothing, and fragments for a notebook.
+
+Every text is escaped by Jinja. A page allows its own style and script alone, by their hashes, so that nothing of a data
+set can become either.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from base64 import b64encode
+from functools import cache
+from typing import TYPE_CHECKING
+
+from kg2rag.types.explanation import CSS as EXPLANATION
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+_UNSAFE = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}  # in JSON they stand within strings alone
+
+
+def render(template: str, **content: object) -> Markup:
+    """The template of that file name, filled in; jinja2's UndefinedError where the content lacks a name."""
+    from markupsafe import Markup
+
+    return Markup(_environment().get_template(template).render(**content))  # noqa: S704
+
+
+def document(title: str, body: Markup, data: str = "") -> str:
+    """A whole page around a body that a template made.
+
+    `data` : JSON for the page's script, which is left out without any; see `inert`.
+    """
+    style = source("fragment.css") + EXPLANATION + source("page.css")
+    script = source("page.js") if data else ""
+    allowed = f"style-src {_hash(style)}" + (f"; script-src {_hash(script)}" if script else "")
+    policy = f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
+    told = {"policy": policy, "style": style, "script": script, "data": inert(data)}
+    return str(render("page.html.j2", title=title, body=body, **told))
+
+
+def inert(data: str) -> str:
+    """JSON in which no HTML can begin or end; it reads as before."""
+    return data.translate(_UNSAFE)
+
+
+def as_json(value: object) -> str:
+    """A value as compact JSON; a character that UTF-8 cannot write becomes a replacement character."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def fragment(body: Markup) -> str:
+    """A body with its style for a notebook's cell; JupyterLab reads no formula between two dollar signs of it."""
+    return f'<style>{source("fragment.css")}{EXPLANATION}</style>\n<div class="kg2rag mathjax_ignore">{body}</div>'
+
+
+class HtmlPage(ABC):
+    """A result that is a page of its own; Jupyter shows it in a cell."""
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """The heading of the page."""
+
+    @abstractmethod
+    def body(self) -> Markup:
+        """What is shown, by a template of this room, for a page that brings the styles."""
+
+    def to_html(self) -> str:
+        """A self-contained page; every text is escaped."""
+        return document(self.title, self.body())
+
+    def _repr_html_(self) -> str:
+        return fragment(self.body())
+
+
+class Frame:
+    """A whole page in a frame of a notebook's cell, where its script runs apart from the notebook."""
+
+    def __init__(self, page: str, height: int = 900) -> None:
+        self.page = page
+        self.height = height
+
+    def __repr__(self) -> str:
+        return "A page for a notebook; save(folder) writes report.html, which any browser opens."
+
+    def _repr_html_(self) -> str:
+        return str(render("frame.html.j2", page=self.page, height=self.height))
+
+
+@cache
+def source(name: str) -> str:
+    """The text of a style sheet or script of this room."""
+    from importlib.resources import files
+
+    return files("kg2rag.report").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=PackageLoader("kg2rag.report", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )

@@ -1,0 +1,240 @@
+"""Scores, means by group, recall by depth, a graph's reach -> bars with intervals, a heat map, lines with their names."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kg2rag.report.plots.marks import GREY, PALETTE, Mark, colours, marks
+from kg2rag.report.plots.style import INK, PAPER, bare, figure, panels
+from kg2rag.report.table import scales
+from kg2rag.text.shown import visible
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.text import Text
+
+LINE = 0.2  # inches, of a line of text
+KEY = 0.055  # of the axes' width, of the piece of line beside a name
+_LINES: dict[str, tuple[str, str, Any]] = {
+    "gold": ("gold passages", PALETTE[0], "-"),
+    "all_gold": ("questions with all gold", PALETTE[1], "-"),
+    "passages": ("all passages", GREY, (0, (5, 2))),
+}
+
+
+def bar_chart(scores: pd.DataFrame, baseline: str, shown: str = "") -> Figure:
+    """One panel per metric: means as bars with their 95 % intervals, systems from top to bottom.
+
+    Metrics in [0, 1] are shown in per cent, as in the tables. `scores` : columns system, metric, mean, ci_low, ci_high.
+    `shown` : the one metric of all panels, where "metric" names data sets.
+    """
+    metrics, systems = (list(dict.fromkeys(scores[column])) for column in ("metric", "system"))
+    across = 2 if len(metrics) == 4 else min(3, len(metrics))  # four make a square
+    made, axes = panels(metrics, across, 0.62 + 0.27 * len(systems))
+    made.get_layout_engine().set(hspace=0.07)  # type: ignore[union-attr, call-arg]
+    factors = scales(scores, shown)
+    for axis, metric in zip(axes, metrics, strict=True):
+        part = scores[scores["metric"] == metric].set_index("system").loc[systems]
+        _bar_panel(axis, part, metric, factors[metric], baseline)
+    return made
+
+
+def _bar_panel(axis: Axes, part: pd.DataFrame, metric: str, factor: float, baseline: str) -> None:
+    systems = list(part.index)
+    mean, low, high = (part[column].to_numpy(dtype=float) * factor for column in ("mean", "ci_low", "ci_high"))
+    places = np.arange(len(systems))
+    colour = colours(systems, baseline)
+    axis.barh(places, mean, height=0.62, color=[colour[name] for name in systems], alpha=0.85)
+    error = np.maximum(np.vstack([mean - low, high - mean]), 0)
+    axis.errorbar(mean, places, xerr=error, fmt="none", ecolor=INK, elinewidth=1.1, capsize=2.5, capthick=1.1)
+    ends = np.where(np.isnan(high), mean, high)  # equal scores in a metric without bounds have no interval
+    widest = max(float(ends.max()), 1e-9)
+    for place, value, end in zip(places, mean, ends, strict=True):
+        number = f"{value:.1f}" if factor == 100 else f"{value:.2f}"
+        text = axis.text(end + 0.025 * widest, float(place), number, va="center", fontsize=8.5, color=INK)
+        text.set_bbox({"facecolor": PAPER, "edgecolor": "none", "pad": 0.8})  # the baseline's line passes behind it
+    axis.set_title(metric, loc="left", fontsize=10, color=INK, fontweight="bold", pad=6)
+    axis.set_yticks(places, systems, parse_math=False)
+    axis.set_ylim(len(systems) - 0.5, -0.5)
+    axis.set_xlim(0, widest * 1.2)
+    axis.set_xticks([])
+    bare(axis)
+    axis.spines["bottom"].set_visible(False)
+    axis.axvline(float(mean[systems.index(baseline)]), color=GREY, linewidth=0.8, linestyle=(0, (2, 3)), zorder=0)
+
+
+def difference_plot(table: pd.DataFrame, scale: float = 100.0) -> Figure:
+    """One panel per group: differences as points with their intervals, on the same rows and scale; a line at none.
+
+    A point is filled where the interval leaves out 0.
+
+    Parameters
+    ----------
+    table : columns group, name, difference, low, high; a name that a group lacks has an empty row there.
+    scale : factor of the numbers shown; 100 for points of a metric in [0, 1].
+    """
+    groups, names = (list(dict.fromkeys(table[column])) for column in ("group", "name"))
+    made, axes = panels(groups, min(3, len(groups)), 0.62 + 0.24 * len(names))
+    least, most = (scale * min(0, table["low"].min()), scale * max(0, table["high"].max()))
+    for axis, group in zip(axes, groups, strict=True):
+        axis.set_xlim(least - 0.05 * (most - least), most + 0.05 * (most - least))
+        part = table[table["group"] == group]
+        places = np.array([names.index(name) for name in part["name"]])
+        middle, low, high = (part[column].to_numpy(dtype=float) * scale for column in ("difference", "low", "high"))
+        axis.axvline(0, color=GREY, linewidth=0.8, zorder=0)
+        axis.hlines(places, low, high, color=PALETTE[0], linewidth=1.6)
+        filled = np.where((low > 0) | (high < 0), PALETTE[0], PAPER)
+        axis.scatter(middle, places, s=26, c=filled, edgecolors=PALETTE[0], linewidths=1.2, zorder=3)
+        axis.set_title(group, loc="left", fontsize=10, color=INK, fontweight="bold", pad=6, parse_math=False)
+        axis.set_yticks(range(len(names)), names, parse_math=False)
+        axis.set_ylim(len(names) - 0.5, -0.5)
+        bare(axis)
+        axis.grid(axis="x", color=GREY, alpha=0.25, linewidth=0.7)
+    return made
+
+
+def heat_map(means: pd.DataFrame, baseline: str) -> Figure:
+    """One row per system, one column per group, best systems on top; a cell shows its mean in per cent.
+
+    The colour is the difference from the baseline in that group, orange above and purple below; the best mean of a
+    group is framed, several where they tie. It marks no significance.
+
+    `means` : index group, one column per system, values in [0, 1]; `compare_by(…)[metric].unstack("system")`.
+    Raises ValueError: the baseline is none of the systems.
+    """
+    from matplotlib.patches import Rectangle
+
+    if baseline not in means.columns:
+        raise ValueError(f"Unknown baseline {baseline!r}. Known: {', '.join(map(str, means.columns))}.")
+    order = means.mean().sort_values(ascending=False, kind="stable").index
+    values = 100 * means[order].T.to_numpy(dtype=float)
+    apart = values - 100 * means[baseline].to_numpy(dtype=float)
+    limit = max(float(np.nanmax(np.abs(apart))), 1.0)
+    made = figure(0.7 + 0.3 * len(order))
+    axis = made.subplots()
+    image = axis.imshow(apart, cmap="PuOr_r", vmin=-limit, vmax=limit, aspect="auto", alpha=0.75)
+    for (row, column), value in np.ndenumerate(values):
+        ink = PAPER if abs(apart[row, column]) > 0.7 * limit else INK  # on the darkest cells
+        axis.text(column, row, f"{value:.0f}", ha="center", va="center", fontsize=9, color=ink)
+        if value == np.nanmax(values[:, column]):
+            axis.add_patch(Rectangle((column - 0.48, row - 0.46), 0.96, 0.92, fill=False, edgecolor=INK, linewidth=1.4))
+    axis.set_xticks(range(len(means.index)), [visible(str(group)) for group in means.index], parse_math=False)
+    axis.set_yticks(range(len(order)), [str(name) for name in order], parse_math=False)
+    axis.tick_params(length=0, labelsize=9, labelcolor=INK, top=False, labeltop=True, bottom=False, labelbottom=False)
+    for side in axis.spines.values():
+        side.set_visible(False)
+    bar = made.colorbar(image, ax=axis, pad=0.01, shrink=0.6)
+    bar.set_label(f"points from {baseline}", fontsize=9, color=INK)
+    bar.ax.tick_params(labelsize=8, labelcolor=INK)
+    return made
+
+
+def graph_reach(reach: pd.DataFrame) -> Figure:
+    """One panel per type of question: the shares of gold and of all passages that a walk of so many triples reaches.
+
+    `reach` : columns type, hops, questions, gold, all_gold and passages; shares of 0 to 1.
+    """
+    types = list(dict.fromkeys(reach["type"]))
+    made, axes = panels(types, min(3, len(types)), 2.3, above=0.5)
+    for axis, type_ in zip(axes, types, strict=True):
+        _reach_panel(axis, type_, reach[reach["type"] == type_])
+    labels, text = [label for label, _, _ in _LINES.values()], {"fontsize": 9.5, "color": INK}
+    made.legend(axes[0].lines, labels, loc="outside upper left", ncols=3, frameon=False, fontsize=9, labelcolor=INK)
+    made.supxlabel("triples walked from the question's entities", **text)
+    made.supylabel("reached, per cent", **text)
+    return made
+
+
+def _reach_panel(axis: Axes, type_: str, reach: pd.DataFrame) -> None:
+    hops = reach["hops"].to_numpy()
+    for column, (_, colour, style) in _LINES.items():
+        shares = 100 * reach[column].to_numpy(dtype=float)
+        axis.plot(hops, shares, color=colour, linestyle=style, linewidth=1.9, marker="o", markersize=3.5)
+    title = f"{type_}, {reach['questions'].iloc[0]} questions"
+    axis.set_title(title, loc="left", fontsize=10, color=INK, fontweight="bold", parse_math=False)
+    axis.set_xticks(hops, [str(hop) for hop in hops])
+    axis.set_ylim(-2, 103)
+    bare(axis)
+    axis.grid(axis="y", color=GREY, alpha=0.25, linewidth=0.7)
+
+
+def recall_curve(curve: pd.DataFrame, baseline: str) -> Figure:
+    """Mean recall against depth, on a log axis; each line is named at its end.
+
+    `curve` : index k from 1, one column per system, values in [0, 1].
+    """
+    return _curve(curve, baseline, "passages retrieved, k", "recall@k, per cent")
+
+
+def token_curve(curve: pd.DataFrame, baseline: str) -> Figure:
+    """Mean recall against the tokens returned, on a log axis; each line is named at its end.
+
+    `curve` : index tokens from 1, one column per system, values in [0, 1]; a line ends where they are blank (NaN).
+    """
+    return _curve(curve, baseline, "tokens returned", "recall, per cent")
+
+
+def _curve(curve: pd.DataFrame, baseline: str, across: str, up: str) -> Figure:
+    made = figure(max(4.0, 0.9 + LINE * len(curve.columns)), layout=None)
+    axis = made.subplots(gridspec_kw={"left": 0.07, "bottom": 0.13, "top": 0.97})
+    depths = curve.index.to_numpy(dtype=float)
+    drawn_as = marks(curve.columns, baseline)
+    for name, mark in drawn_as.items():
+        line: Any = {"linestyle": mark.dashes, "marker": mark.dots, "markersize": 4, "markevery": 0.12}
+        axis.plot(depths, 100 * curve[name].to_numpy(dtype=float), color=mark.colour, linewidth=1.9, **line)
+    if len(depths) > 1:
+        axis.set_xscale("log")
+        axis.set_xlim(depths[0], depths[-1])
+    ticks = [tick for e in range(6) for n in (1, 2, 5) if depths[0] <= (tick := n * 10**e) <= depths[-1]]
+    axis.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
+    axis.minorticks_off()
+    lowest, highest = np.nanmin(curve.to_numpy(dtype=float)), np.nanmax(curve.to_numpy(dtype=float))
+    bottom = 10 * math.floor(10 * float(lowest) - 1e-9)
+    top = min(100.0, 10 * math.ceil(10 * float(highest) + 1e-9))
+    axis.set_ylim(max(bottom, 0), max(top, bottom + 10) + 1)
+    bare(axis)
+    axis.grid(axis="y", color=GREY, alpha=0.25, linewidth=0.7)
+    axis.set_xlabel(across, fontsize=9.5, color=INK)
+    axis.set_ylabel(up, fontsize=9.5, color=INK)
+    drawn = curve.dropna(axis="columns", how="all")
+    _name_lines(axis, {name: 100 * float(drawn[name].dropna().iloc[-1]) for name in drawn.columns}, drawn_as)
+    return made
+
+
+def _name_lines(axis: Axes, ends: Mapping[str, float], drawn_as: Mapping[str, Mark]) -> None:
+    """Write each name beside the end of its line, moved apart where they would touch, with a piece of the line."""
+    bottom, top = axis.get_ylim()
+    figure = axis.get_figure(root=True)
+    assert figure is not None
+    gap = (top - bottom) * LINE / (figure.get_figheight() * axis.get_position().height)
+    places: dict[str, float] = {}
+    for name in sorted(ends, key=lambda name: -ends[name]):
+        places[name] = min(ends[name], min(places.values(), default=math.inf) - gap)
+    lift = max(0.0, bottom + gap / 2 - min(places.values()))
+    texts, across = [], axis.get_yaxis_transform()
+    for name, place in places.items():
+        colour, dashes, dots = drawn_as[name]
+        key: Any = {"color": colour, "linewidth": 1.9, "linestyle": dashes, "marker": dots, "markersize": 4}
+        at = [0.15 * KEY, 0.5 * KEY, 0.85 * KEY]
+        axis.plot(1 + np.array(at), [place + lift] * 3, markevery=[1], clip_on=False, **key, transform=across)
+        style: Any = {"va": "center", "fontsize": 9, "parse_math": False, "color": INK, "transform": across}
+        texts.append(axis.text(1 + KEY, place + lift, f"{name}  {ends[name]:.1f}", **style))
+    _make_room(axis, texts)
+
+
+def _make_room(axis: Axes, texts: Sequence[Text]) -> None:
+    """Move the axes' right edge so that the texts beside it fit: constrained layout gives long ones too little."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    figure = axis.get_figure(root=True)
+    assert figure is not None
+    canvas = FigureCanvasAgg(figure)
+    widest = max(text.get_window_extent(canvas.get_renderer()).width for text in texts)
+    room = (widest + 0.1 * figure.dpi) / (figure.get_figwidth() * figure.dpi)
+    figure.subplots_adjust(right=(1 - min(room, 0.55) + KEY * figure.subplotpars.left) / (1 + KEY))
