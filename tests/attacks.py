@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import socket
 import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -70,24 +68,6 @@ def visited() -> Iterator[Visited]:
         yield running
         running.shutdown()
         thread.join()
-
-
-@contextmanager
-def running(app: Any) -> Iterator[str]:
-    """The address of a real server of an ASGI application."""
-    import uvicorn
-
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        listening.listen()  # from here on a browser waits for an answer
-        server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off"))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-        finally:
-            server.should_exit = True
-            thread.join()
 
 
 def dom(address: str, folder: Path) -> str:

@@ -123,7 +123,9 @@ class Explanation:
             for id_, where in self.missed().items()
         )
         rows = "\n".join(map(self._row, range(1, self.limit + 1), self.hits()))
-        notes = (f'<small class="kg2rag-notes">{escape(f"{name}: {value}")}</small>' for name, value in self.notes().items())
+        notes = (
+            f'<small class="kg2rag-notes">{escape(f"{name}: {value}")}</small>' for name, value in self.notes().items()
+        )
         table = f'<table class="kg2rag-why"><tbody>{rows}</tbody></table>'
         # JupyterLab takes what stands between two $ for a formula, and passages speak of dollars.
         return f'<div class="mathjax_ignore">{title}{"".join(missed)}{table}{"".join(notes)}</div>'
@@ -141,7 +143,11 @@ class Explanation:
     def _below(self, hit: Hit) -> list[str]:
         """The lines below a hit's name: text, arithmetic, further parts of the score."""
         total, besides = self.sum_of(hit), self.besides(hit)
-        lines = (self.texts.get(hit.passage_id, ""), total and f"= {total}", besides and f"besides: {readable(besides)}")
+        lines = (
+            self.texts.get(hit.passage_id, ""),
+            total and f"= {total}",
+            besides and f"besides: {readable(besides)}",
+        )
         return [line for line in lines if line]
 
     def _repr_html_(self) -> str:

@@ -145,7 +145,7 @@ def test_a_page_escapes_every_text_and_loads_nothing() -> None:
 
 def test_the_page_holds_every_gold_passage_behind_its_loss(data: QADataset, told: Told) -> None:
     page = waterfall("told", told, data, k=2).to_html()
-    assert page.count('class="gold"') == 6
+    assert page.count('class="case"') == 6
     assert re.search(r"<details><summary><b>2</b> not expanded</summary>", page)
 
 

@@ -63,21 +63,15 @@ def printed(sheet: report.Sheet, width: int) -> str:
     return console.export_text()
 
 
-def page(scores: pd.DataFrame, question: str = NASTY) -> str:
+def page(scores: pd.DataFrame) -> str:
     curve = pd.DataFrame({name: [0.1, 0.5] for name in MS}, index=pd.Index([1, 100], name="k"))
     index = pd.MultiIndex.from_product([["bridge", NASTY], MS])
     groups = {"type": pd.DataFrame({"n": 7, "recall@5": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]}, index=index)}
-    differences = pd.DataFrame(
-        [("q1", question, "bm25", 0.0, 1.0, -1.0)],
-        columns=["query_id", "question", "system", "score", "baseline", "difference"],
-    )
     larger = {"bm25": f"1.50 times the tokens {NASTY}"}
     return report.page(
         sheet(scores, larger=larger),
-        curve=curve,
-        token_curve=curve,
+        curves={"k": curve, "tokens": curve},
         groups=groups,
-        differences=differences,
         pairs=pairs(),
     )
 
@@ -166,9 +160,7 @@ def test_names_in_brackets_are_no_markup_in_the_terminal():
 def test_everything_in_the_page_is_escaped(scores):
     html = page(scores)
     assert "<script" not in html
-    assert (
-        html.count("&lt;script&gt;") >= 7
-    )  # title, heading, group, pair, larger set, question, command, configuration
+    assert html.count("&lt;script&gt;") >= 6  # title, heading, group, pair, larger set, command, configuration
 
 
 def test_the_page_loads_nothing_from_elsewhere(scores):

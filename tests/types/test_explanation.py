@@ -37,7 +37,7 @@ def test_the_description_of_a_triple_is_shown_with_its_path() -> None:
     told = replace(STEP, description="FastAPI subclasses\nStarlette & adds <types>.")
     explained = replace(ranking(), paths={2: (told,)}).explain()
     assert "Starlette  (strength 9): FastAPI subclasses Starlette & adds <types>." in str(explained)
-    assert "<small>FastAPI subclasses\nStarlette &amp; adds &lt;types&gt;.</small>" in explained._repr_html_()
+    assert "FastAPI subclasses\nStarlette &amp; adds &lt;types&gt;." in explained._repr_html_()
 
 
 def test_a_formula_is_shown_with_the_numbers_of_the_hit() -> None:
