@@ -9,7 +9,7 @@ LAB := .venv/.lab
 ALL := .venv/.all
 
 .DEFAULT_GOAL := help
-.PHONY: help compare test check docs notebooks browser bench lab
+.PHONY: help compare test check docs notebooks bench lab
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,9 +32,6 @@ docs: $(ALL) ## the documentation site, in build/site/html; ARGS=linkcheck asks 
 notebooks: $(LAB) ## run the notebooks in place; those of public sets need KG2RAG_DATA, the folder of the sets
 	KG2RAG_DTYPE=float32 TQDM_DISABLE=1 $(BIN)/jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False $(NOTEBOOKS)
 
-browser: $(LAB) ## notebook 01 and the widgets in JupyterLab, clicked in Chromium (pip install playwright)
-	$(BIN)/python eval/browser.py notebooks/01_first_comparison.ipynb --widget $(ARGS)
-
 bench: $(ALL) ## our speed as a ratio to the plain libraries
 	$(BIN)/python eval/bench/run.py $(ARGS)
 
@@ -44,7 +41,7 @@ lab: $(LAB) ## JupyterLab on the notebooks
 # Three sizes of installation; a larger one counts as the smaller ones too. Each is repeated when its versions change.
 $(CORE): EXTRAS := offline
 $(LAB): EXTRAS := offline,notebooks,llm
-$(ALL): EXTRAS := offline,notebooks,llm,irds,scale,serve,docs,dev
+$(ALL): EXTRAS := offline,notebooks,llm,irds,scale,docs,dev
 $(LAB): SMALLER := $(CORE)
 $(ALL): SMALLER := $(CORE) $(LAB)
 

@@ -23,7 +23,6 @@ suppress_warnings = ["myst.strikethrough"]
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4
 nb_execution_mode = "off"  # notebooks are committed with their outputs, which `make test` compares
-nb_ipywidgets_js: dict[str, Any] = {}  # from a network otherwise
 nb_merge_streams = True
 
 autodoc_member_order = "bysource"

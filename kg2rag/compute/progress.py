@@ -14,13 +14,13 @@ EVERY = 10.0
 
 
 def bar(total: int | None, what: str, unit: str, *, shown: bool = True) -> tqdm[Any]:
-    """A bar of `total` units: a widget in a notebook, else on stderr; a line now and then where that is a file.
+    """A bar of `total` units: on stderr, in a terminal or a notebook; a line now and then where that is a file.
 
     TQDM_DISABLE=1 hides all.
     """
-    from tqdm import auto
+    from tqdm import tqdm
 
     drawn = sys.stderr.isatty() or "ipykernel" in sys.modules
     paced = {} if drawn else {"mininterval": EVERY, "maxinterval": EVERY, "delay": EVERY}
-    hidden = not shown or bool(os.environ.get("TQDM_DISABLE"))  # which tqdm's widget would not read
-    return auto.tqdm(total=total, desc=what, unit=unit, leave=False, disable=hidden, file=sys.stderr, **paced)
+    hidden = not shown or bool(os.environ.get("TQDM_DISABLE"))
+    return tqdm(total=total, desc=what, unit=unit, leave=False, disable=hidden, file=sys.stderr, **paced)

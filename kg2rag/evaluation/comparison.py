@@ -122,19 +122,26 @@ class Comparison(report.Tabular):
             frame["larger_set"] = [name in self.larger_sets for name in self.systems]
         return frame.rename_axis(columns=None)
 
-    def to_html(self, *further: report.HtmlPage, megabytes: float = report.MEGABYTES) -> str:
+    def to_html(
+        self, *further: report.HtmlPage, data: QADataset | None = None, megabytes: float = report.MEGABYTES
+    ) -> str:
         """The whole report as one self-contained page, with its questions to filter and look into.
 
-        `further` : views that are shown too, such as `waterfall("mention_ppr")`. `megabytes` : of the questions with
-        their hits, about; the scores alone of those beyond are listed.
+        Parameters
+        ----------
+        further : views that are shown too, such as `waterfall("mention_ppr")`.
+        data : has texts and gold of a comparison that was loaded; another one remembers its own.
+        megabytes : of the questions with their hits, about; the scores alone of those beyond are listed.
+
+        Raises ValueError: other data than were compared.
         """
         groups: dict[str, pd.DataFrame] = {
             name: self.compare_by(name) for name in GROUPS if says_anything(self.per_query, name)
         }
-        sheet, data = self.sheet, None if self.inputs is None else self.inputs.data
+        sheet, own = self.sheet, None if self.inputs is None else self.inputs.data
         return report.page(
             sheet,
-            questions=report.questions_json(self.rankings, self.per_query, sheet, data, megabytes),
+            questions=report.questions_json(self.rankings, self.per_query, sheet, data or own, megabytes),
             curves={"k": self.curve, "tokens": self.token_curve},
             groups=groups,
             pairs=self.pairs() if 1 < len(self.systems) <= PAIRS_IN_REPORT else None,
@@ -143,9 +150,11 @@ class Comparison(report.Tabular):
             further=further,
         )
 
-    def browse(self, *further: report.HtmlPage, height: int = 900, megabytes: float = 4) -> report.Frame:
+    def browse(
+        self, *further: report.HtmlPage, data: QADataset | None = None, megabytes: float = 4, height: int = 900
+    ) -> report.Frame:
         """The page of `to_html` in a frame of a notebook's cell, to filter questions and see two systems' hits."""
-        return report.Frame(self.to_html(*further, megabytes=megabytes), height)
+        return report.Frame(self.to_html(*further, data=data, megabytes=megabytes), height)
 
     def plot(self, kind: Literal["means", "depth", "tokens"] = "means") -> Figure:
         """The means with their intervals, or recall by "depth" or by "tokens" returned, as in the report.

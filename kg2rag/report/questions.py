@@ -1,4 +1,4 @@
-"""A comparison -> what its page shows of each question: scores, the first hits of every system, gold, why each was found.
+"""A comparison -> what its page shows of each question: scores, first hits of every system, gold, why each was found.
 
 One JSON text, which the page's script reads. Texts, triples, formulas and labels are stored once and referred to by
 their numbers.
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kg2rag.report.html import as_json
+from kg2rag.report.question_explanation import check_same_questions
 from kg2rag.report.table import Sheet
 from kg2rag.types import QADataset, Question, Ranking
 from kg2rag.types.explanation import notes_of, stage_label, terms_of
@@ -133,7 +134,13 @@ def questions_json(
     per_query : one row per system and question: query_id, system, type, hops, question and one column per metric.
     data : has texts, gold and answers; without it the page shows ids.
     megabytes : of the questions with their hits, about; those beyond have scores alone.
+
+    Raises
+    ------
+    ValueError : data with other questions.
     """
+    if data is not None:
+        check_same_questions(rankings, data)
     writer, found = _Writer(data), list[str]()
     asked = [as_json(one) for one in _asked(list(rankings), per_query, sheet)]
     left = megabytes * 2**20

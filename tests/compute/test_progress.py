@@ -48,25 +48,6 @@ def test_what_is_not_to_be_shown_is_not(monkeypatch: pytest.MonkeyPatch) -> None
     assert said(monkeypatch, Terminal(), shown=False) == ""
 
 
-NOTEBOOK = """
-import json, nbformat, sys
-from nbclient import NotebookClient
-cell = "from kg2rag.compute import progress\\nwith progress.bar(2, 'dense', 'query') as bar:\\n    bar.update()"
-notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell)])
-NotebookClient(notebook, kernel_name="python3").execute()
-print(json.dumps([sorted(output.get("data", {})) for output in notebook.cells[0].outputs]))
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("disable", "drawn"), [("", True), ("1", False)])
-def test_a_notebook_gets_a_widget_though_its_kernel_has_no_terminal(tmp_path: Path, disable: str, drawn: bool) -> None:
-    pytest.importorskip("ipywidgets")
-    environment, run = {**os.environ, "TQDM_DISABLE": disable}, [sys.executable, "-c", NOTEBOOK]
-    done = subprocess.run(run, capture_output=True, text=True, cwd=tmp_path, check=True, env=environment)
-    assert ("application/vnd.jupyter.widget-view+json" in done.stdout) == drawn
-
-
 def test_no_bar_is_drawn_where_the_environment_says_so() -> None:
     asked = (
         "from kg2rag.compute.progress import bar; print([bar(3, 'a', 'b', shown=shown).disable for shown in (1, 0)])"

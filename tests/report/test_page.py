@@ -1,4 +1,4 @@
-"""The page of a comparison: what it holds, and in a real Chromium what its script does with it, hostile texts included."""
+"""The page of a comparison: what it holds, and what its script does in a real Chromium, with hostile texts too."""
 
 from __future__ import annotations
 
@@ -20,13 +20,15 @@ from kg2rag.report import Frame, html, plots, questions_json
 from kg2rag.report.html import as_json, document, source
 from kg2rag.report.question_explanation import explain
 from kg2rag.retrievers.contract import Retriever
-from kg2rag.types import Corpus, Passage, QADataset, Question, Ranking, Triple, rank
+from kg2rag.types import Corpus, Notes, Passage, QADataset, Question, Ranking, Triple, rank
 
 TEXTS = ("Kiln builder", "Hall of clay", "River bank", "Old mill")
 CHECKS = """
 const wanted = (ok, what) => { if (!ok) throw new Error(what); };
 const list = () => [...document.querySelectorAll(".list button")], form = document.querySelector("form").elements;
-const change = (name, value, kind = "change") => { form[name].value = value; form[name].dispatchEvent(new Event(kind)); };
+const change = (name, value, kind = "change") => {
+  form[name].value = value; form[name].dispatchEvent(new Event(kind));
+};
 const columns = () => [...document.querySelectorAll(".pair > section")];
 """
 
@@ -51,10 +53,10 @@ class Walking(Retriever):
                 self.corpus[row].title, "lies near", f"{self.corpus[row].title} too", ids[row], 7.0, 1.0, "told"
             )
             parts = {"cosine": scores / 0.5, "graph rank": np.arange(len(rows)) + 1.0}
-            about = {"score": "0.5 · cosine", "source": "graph"}
+            about = Notes("0.5 · cosine", "graph")
             paths = {row: (triple,)} if self.paths else {}
             found.append(
-                rank(query.id, rows, scores, ids, k, stages=("walk",), score_parts=parts, paths=paths, metadata=about)
+                rank(query.id, rows, scores, ids, k, stages=("walk",), score_parts=parts, paths=paths, notes=about)
             )
         return found
 
