@@ -1,4 +1,4 @@
-"""Scores, means by group, recall by depth, reach of a graph -> bars with intervals, heat map, lines with their names."""
+"""Scores, group means, recall by depth, reach of a graph -> bars with intervals, heat map, lines with their names."""
 
 from __future__ import annotations
 
