@@ -27,9 +27,9 @@ from kg2rag.compute import Embedder, SentenceEncoder, write
 from kg2rag.compute.progress import bar as progress_bar
 from kg2rag.datasets import load
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.retrievers.mention_chains.ranker import FORMAT, ORDER, WITH, WITHOUT, Linear, names_of
+from kg2rag.retrievers.mention_chains.candidates import START, STEP, Evidence, step_signals
+from kg2rag.retrievers.mention_chains.chains import FORMAT, ORDER, WITH, WITHOUT, Linear, names_of
 from kg2rag.retrievers.mention_chains.retriever import MentionChains
-from kg2rag.retrievers.mention_chains.signals import START, STEP, Evidence, step_signals
 from kg2rag.text.nearest import unknown
 from kg2rag.types import FloatArray, QADataset
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from pathlib import Path
 
 import pytest
-from tiny_cross import tiny_weights
 
 from kg2rag import systems
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.testing import check_retriever
 from kg2rag.testing.processes import differing
-from kg2rag.testing.worlds import knowledge_bases, queries
+from kg2rag.testing.worlds import queries
 
 K = 20
 # system -> promise -> why it does not hold for it. An excuse that is not needed fails, too.
@@ -50,19 +48,6 @@ def builder(name: str) -> Callable[..., Retriever]:
 @pytest.mark.parametrize("name", sorted(systems.SYSTEMS))
 def test_the_system_keeps_the_contract(name: str) -> None:
     check_retriever(builder(name), k=K, excused=EXCUSED.get(name), other_process=False)
-
-
-def test_a_system_that_needs_training_keeps_the_contract_with_any_weights(tmp_path: Path) -> None:
-    file = tiny_weights(next(iter(knowledge_bases().values())).store, tmp_path / "tiny.toml")
-
-    def build(
-        kb: KnowledgeBase, *, coefficients: str = "default", weights: str = file, scored: int = 12, depth: int = 100
-    ) -> Retriever:
-        given = {"coefficients": coefficients, "weights": weights, "scored": scored, "depth": depth}
-        return systems.build("mention_chains+cross", kb, **given)
-
-    assert list(systems.TRAINED) == ["mention_chains+cross"]
-    check_retriever(build, k=K, other_process=False)
 
 
 def test_only_known_systems_are_excused_and_each_says_why() -> None:

@@ -21,15 +21,12 @@ from kg2rag.retrievers.fusion import Fusion
 from kg2rag.retrievers.graph_augmented import GraphAugment
 from kg2rag.retrievers.kg2rag.expand import Expand
 from kg2rag.retrievers.kg2rag.organise import Organise
-from kg2rag.retrievers.mention_chains.cross import CrossOrder
-from kg2rag.retrievers.mention_chains.retriever import MentionChains
 from kg2rag.retrievers.rerankers.stage import Rerank
 
 PARTS: Mapping[str, tuple[Callable[..., Any], ...]] = {
     "graph_augmented": (Dense, BM25, Fusion, GraphAugment),
     "hybrid": (Dense, BM25, Fusion),
     "kg2rag": (Dense, Expand, Organise),
-    "mention_chains+cross": (MentionChains, CrossOrder),
     "rerank": (Rerank,),
 }
 """The components of the systems that a function of the catalogue puts together."""
@@ -49,7 +46,7 @@ class Kept:
 def pages(results: Path) -> dict[str, str]:
     """Path below the source folder -> the page."""
     found = [Kept(file.parent) for file in sorted(results.glob("*/config.json"))]
-    names = (*systems.names(), *systems.TRAINED)
+    names = systems.names()
     made = {f"strategies/{name}.md": page(name, found) for name in names}
     return made | {"strategies/index.md": index(names)}
 
@@ -73,7 +70,7 @@ def page(name: str, found: Sequence[Kept]) -> str:
 
 def builder_of(name: str) -> Callable[..., Any]:
     """The class or function that makes a system."""
-    return {**systems.SYSTEMS, **systems.TRAINED}[name]
+    return systems.SYSTEMS[name]
 
 
 def summary(builder: Callable[..., Any]) -> str:

@@ -14,9 +14,9 @@ def known_sets(incomplete: str) -> list[str]:
 
 def known_systems(incomplete: str) -> list[str]:
     """The systems that begin so, and the two names for several of them."""
-    from kg2rag.retrievers.systems import TRAINED, names
+    from kg2rag.retrievers.systems import names
 
-    return _beginning(incomplete, ("all", "core", *names(), *TRAINED))
+    return _beginning(incomplete, ("all", "core", *names()))
 
 
 def known_metrics(incomplete: str) -> list[str]:

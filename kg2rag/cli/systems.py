@@ -23,7 +23,7 @@ def list_systems(
 
     console = Console(highlight=False)
     if name is None:
-        show(("system", "what it does"), ((one, systems.summary(one)) for one in (*systems.names(), *systems.TRAINED)))
+        show(("system", "what it does"), ((one, systems.summary(one)) for one in systems.names()))
         console.print("kg2rag systems NAME says more of one, and which parameters --set changes.", markup=False)
         return
     console.print(f"{name}: {systems.description(name)}", markup=False)

@@ -26,8 +26,7 @@ from kg2rag.retrievers.hipporag.hipporag2 import HippoRAG2
 from kg2rag.retrievers.kg2rag.official import kg2rag_official
 from kg2rag.retrievers.kg2rag.organise import kg2rag
 from kg2rag.retrievers.linear_rag.retriever import LinearRAG
-from kg2rag.retrievers.mention_chains.cross import CrossOrder
-from kg2rag.retrievers.mention_chains.ranker import DEFAULT
+from kg2rag.retrievers.mention_chains.chains import DEFAULT
 from kg2rag.retrievers.mention_chains.retriever import MentionChains
 from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
 from kg2rag.retrievers.path import PathSearch
@@ -92,14 +91,6 @@ def _side(written: str, kb: KnowledgeBase) -> Retriever:
     return build(name, kb, **settings)
 
 
-def mention_chains_cross(
-    kb: KnowledgeBase, *, coefficients: str = DEFAULT, weights: str = "", scored: int = 12, depth: int = 100
-) -> Pipeline:
-    """Chains whose first hits a cross-encoder orders, which `weights` names: see `CrossOrder`."""
-    chains = MentionChains(kb, coefficients=coefficients, depth=depth)
-    return chains >> CrossOrder(kb, weights=weights, scored=scored, depth=depth)
-
-
 SYSTEMS: Mapping[str, Callable[..., Retriever]] = {
     "bm25": BM25,
     "confidence_gated": ConfidenceGated,
@@ -123,10 +114,6 @@ SYSTEMS: Mapping[str, Callable[..., Retriever]] = {
 }
 
 
-TRAINED: Mapping[str, Callable[..., Retriever]] = {
-    "mention_chains+cross": mention_chains_cross,
-}
-"""Systems that need weights which `kg2rag fit` puts into the store: built where they are named, not among all."""
 CORE = ("bm25", "dense", "hybrid", "expansion_queries", "graph_augmented", "mention_ppr", "mention_chains")
 """The systems that a first comparison shows; they need no more than the passages' vectors and a graph."""
 GROUP = "kg2rag.systems"
@@ -209,7 +196,7 @@ def labelled(wanted: Iterable[str]) -> dict[str, str]:
                 f"{label!r} is named twice. To compare a system with itself, name its variants: "
                 f"a={system},b={system}, and set b.PARAMETER."
             )
-        if label != system and label in {*names(), *TRAINED}:
+        if label != system and label in names():
             raise ValueError(f"{given!r}: {label!r} is a system itself. Give the variant another name.")
         chosen[label] = system
     return chosen
@@ -240,7 +227,7 @@ def build_all(
 
 
 def _builder(name: str) -> Callable[..., Retriever]:
-    return plugins.look_up("system", name, {**SYSTEMS, **TRAINED}, GROUP)
+    return plugins.look_up("system", name, SYSTEMS, GROUP)
 
 
 def _imported(name: str) -> Callable[..., Retriever]:

@@ -229,10 +229,10 @@ def invoke(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_
 
 
 def test_systems_says_what_every_system_does(invoke) -> None:  # type: ignore[no-untyped-def]
-    from kg2rag.retrievers.systems import TRAINED, names
+    from kg2rag.retrievers.systems import names
 
     shown = invoke("systems")
-    assert all(f" {name} " in shown for name in (*names(), *TRAINED))
+    assert all(f" {name} " in shown for name in names())
     assert "Personalised PageRank over title links and shared" in shown
 
 

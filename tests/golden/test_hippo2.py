@@ -56,7 +56,7 @@ class Run:
 
 
 def kept(ranking: dict[str, Any] | Ranking) -> set[str]:
-    found = ranking.metadata["phrases"] if isinstance(ranking, Ranking) else ranking["entities_kept"]
+    found = ranking.notes.phrases if isinstance(ranking, Ranking) else ranking["entities_kept"]
     return {phrase for phrase, _ in found}  # type: ignore[union-attr,attr-defined]
 
 
@@ -100,7 +100,7 @@ def test_the_first_ten_overlap(run: Run) -> None:
 
 def test_the_linked_facts_are_the_same_in_the_same_order(run: Run) -> None:
     for theirs, ours in run.pairs:
-        assert [fact for fact, _ in ours.metadata["facts"]] == [tuple(fact) for _, fact, _ in theirs["fact_seeds"]]
+        assert [fact for fact, _ in ours.notes.facts] == [tuple(fact) for _, fact, _ in theirs["fact_seeds"]]
 
 
 def test_where_the_same_entities_are_kept_all_fifty_passages_and_scores_are_the_same(run: Run) -> None:
@@ -115,4 +115,4 @@ def test_other_entities_are_kept_only_where_weights_tie_at_the_cut(run: Run) -> 
     for theirs, ours in run.pairs:
         weights = [weight for _, weight in theirs["entities_before_top_k"]]
         assert theirs["id"] in agreeing or weights[4] == pytest.approx(weights[5], abs=1e-6)
-        assert [w for _, w in ours.metadata["phrases"]] == pytest.approx(weights[:5], abs=1e-5)
+        assert [w for _, w in ours.notes.phrases] == pytest.approx(weights[:5], abs=1e-5)

@@ -28,7 +28,7 @@ def test_the_baseline_is_grey_and_no_other():
 
 
 def test_no_two_of_all_systems_are_drawn_alike():
-    names = [*systems.names(), *systems.TRAINED]
+    names = list(systems.names())
     drawn = plots.marks(names, "dense")
     assert len(set(drawn.values())) == len(names) > 18
     assert set(plots.PALETTE) <= {mark.colour for mark in drawn.values()}
@@ -43,7 +43,7 @@ def test_a_named_system_is_drawn_alike_in_every_figure():
 def test_a_name_with_a_mark_of_its_own_is_that_of_a_system():
     known = [name for names in KINDS.values() for name in names]
     assert len(known) == len(set(known))
-    assert set(known) <= {*systems.names(), *systems.TRAINED}
+    assert set(known) <= set(systems.names())
 
 
 def test_variants_have_the_hue_of_their_system_and_other_names_the_least_used():

@@ -87,7 +87,6 @@ def test_a_system_may_stand_beside_itself_under_other_parameters(kb: KnowledgeBa
         (["bm25", "bm25"], r"'bm25' is named twice\. .* a=bm25,b=bm25"),
         (["a=bm25", "a=dense"], "'a' is named twice"),
         (["dense=bm25"], "'dense' is a system itself"),
-        (["mention_chains+cross=bm25"], "is a system itself"),
         (["=bm25"], "write name=system"),
         (["a="], "write name=system"),
         (["a.b=bm25"], r"a name has no '\.'"),

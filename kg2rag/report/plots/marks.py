@@ -17,7 +17,7 @@ DASHES: tuple[Any, ...] = ("-", (0, (6, 1.6)), (0, (1.2, 1.2)), (0, (7, 1.6, 1.4
 DOTS = ("", "o", "s", "^", "D", "v", "P", "X")
 KINDS: Mapping[str, tuple[str, ...]] = {
     "#0072B2": ("mention_ppr", "linear"),
-    "#D55E00": ("mention_chains", "mention_chains+cross"),
+    "#D55E00": ("mention_chains",),
     "#009E73": ("graph_augmented", "confidence_gated", "vector_first"),
     "#CC79A7": ("hippo2", "hippo1"),
     "#56B4E9": ("bm25", "pattern"),

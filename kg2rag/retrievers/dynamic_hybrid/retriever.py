@@ -25,7 +25,7 @@ from kg2rag.retrievers.dynamic_hybrid.analysis import (
 )
 from kg2rag.retrievers.expansion_queries import ExpansionQueries
 from kg2rag.retrievers.fusion import RRF_CONSTANT
-from kg2rag.retrievers.mention_chains.ranker import DEFAULT, read_coefficients
+from kg2rag.retrievers.mention_chains.chains import DEFAULT, read_coefficients
 from kg2rag.retrievers.mention_chains.retriever import MentionChains
 from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
 from kg2rag.retrievers.pattern.retriever import Pattern

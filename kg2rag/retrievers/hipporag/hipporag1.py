@@ -11,7 +11,7 @@ however often stated there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -23,12 +23,28 @@ from kg2rag.retrievers.hipporag import memory
 from kg2rag.retrievers.hipporag.walk import Linked, PhraseWalk
 from kg2rag.retrievers.linking.linkers import Linker, NGramLinker, linked_by
 from kg2rag.retrievers.linking.phrases import phrases
-from kg2rag.types import Count, Damping, FloatArray, IntArray, Query, Ranking, Threshold, Trace, step
+from kg2rag.types import Count, Damping, FloatArray, IntArray, Notes, Query, Ranking, Threshold, Trace, step
+
+
+@dataclass(frozen=True)
+class NameNotes(Notes):
+    """Notes of a walk from names.
+
+    Attributes
+    ----------
+    names : each name of the query, the phrase nearest to it, and their cosine.
+    restart : phrase -> its weight where the walk starts.
+    linked_by : the linker that found the names; None without one.
+    """
+
+    names: tuple[tuple[str, str, float], ...] | None = None
+    restart: Mapping[str, float] | None = None
+    linked_by: str | None = None
 
 
 @dataclass(frozen=True)
 class HippoRAG(PhraseWalk):
-    """PageRank over phrases from the query's names; the dense ranking, noted in the metadata, for a query without any.
+    """PageRank over phrases from the query's names; the dense ranking, as the notes say, for a query without any.
 
     Parameters
     ----------
@@ -84,11 +100,14 @@ class HippoRAG(PhraseWalk):
         table = memory.phrases(self.kb)
         starts = np.array(list(dict.fromkeys(phrase for _, phrase, _ in found)), dtype=np.int64)
         weights = table.specificity[starts]
-        metadata: dict[str, object] = {
-            "names": tuple((name, table.phrases[phrase], cosine) for name, phrase, cosine in found),
-            "restart": dict(zip(map(table.phrases.__getitem__, starts.tolist()), weights.tolist(), strict=True)),
-        }
-        return Linked(starts, weights, metadata if self.linker is None else metadata | {"linked_by": by})
+        notes = NameNotes(
+            "pagerank",
+            "graph",
+            names=tuple((name, table.phrases[phrase], cosine) for name, phrase, cosine in found),
+            restart=dict(zip(map(table.phrases.__getitem__, starts.tolist()), weights.tolist(), strict=True)),
+            linked_by=by if self.linker else None,
+        )
+        return Linked(starts, weights, notes)
 
     def _names(self, queries: Sequence[Query]) -> list[tuple[list[str], str]]:
         """The names of each query, and what found them.

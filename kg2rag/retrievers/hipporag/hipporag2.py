@@ -20,7 +20,7 @@ import numpy as np
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.hipporag import memory
 from kg2rag.retrievers.hipporag.walk import Linked, PhraseWalk
-from kg2rag.types import Count, Damping, FloatArray, IntArray, Query, Ranking, Threshold, Weight, best
+from kg2rag.types import Count, Damping, FloatArray, IntArray, Notes, Query, Ranking, Threshold, Weight, best
 
 
 class FactFilter(Protocol):
@@ -29,6 +29,20 @@ class FactFilter(Protocol):
     def __call__(self, query: str, facts: Sequence[tuple[str, str, str]]) -> Sequence[int]:
         """Positions in `facts` (head, relation, tail; best first) of those to keep; none means the dense ranking."""
         ...
+
+
+@dataclass(frozen=True)
+class FactNotes(Notes):
+    """Notes of a walk from facts.
+
+    Attributes
+    ----------
+    facts : those that were linked (head, relation, tail), with their scores in [0, 1].
+    phrases : those of the facts that were kept, with their weights where the walk starts.
+    """
+
+    facts: tuple[tuple[tuple[str, str, str], float], ...] | None = None
+    phrases: tuple[tuple[str, float], ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -62,7 +76,7 @@ class HippoRAG2(PhraseWalk):
     def link(self, queries: Sequence[Query]) -> list[Linked]:
         """The phrases of the facts nearest to each query; none for an empty query."""
         table, kb = memory.phrases(self.kb), self.kb
-        nothing = Linked(np.empty(0, dtype=np.int64), np.empty(0), {})
+        nothing = Linked(np.empty(0, dtype=np.int64), np.empty(0), FactNotes())
         if not table.fact_relations or not queries:
             return [nothing] * len(queries)
         vectors = kb.encode_queries(queries)
@@ -92,11 +106,13 @@ class HippoRAG2(PhraseWalk):
         kept_phrases = sorted(means, key=lambda phrase: (-means[phrase], phrase))[: self.link_top_k]
         kept_phrases = [phrase for phrase in kept_phrases if means[phrase] > 0]
         weights = [means[phrase] for phrase in kept_phrases]
-        metadata = {
-            "facts": tuple(zip(map(table.fact, facts.tolist()), scores.tolist(), strict=True)),
-            "phrases": tuple(zip((table.phrases[phrase] for phrase in kept_phrases), weights, strict=True)),
-        }
-        return Linked(np.array(kept_phrases, dtype=np.int64), np.array(weights, dtype=np.float64), metadata)
+        notes = FactNotes(
+            "pagerank",
+            "graph",
+            facts=tuple(zip(map(table.fact, facts.tolist()), scores.tolist(), strict=True)),
+            phrases=tuple(zip((table.phrases[phrase] for phrase in kept_phrases), weights, strict=True)),
+        )
+        return Linked(np.array(kept_phrases, dtype=np.int64), np.array(weights, dtype=np.float64), notes)
 
     def restarts(self, queries: Sequence[Query], links: Sequence[Linked]) -> tuple[FloatArray, FloatArray]:
         """Where the walks start, (n_queries, n_nodes), not scaled; every passage's cosine, (n_queries, n_passages)."""

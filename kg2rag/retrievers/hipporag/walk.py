@@ -19,7 +19,7 @@ from kg2rag.knowledge.graph.csr import gather
 from kg2rag.retrievers.dense import VectorRetriever, walk_or_dense
 from kg2rag.retrievers.hipporag import memory
 from kg2rag.retrievers.hipporag.memory import PhraseGraph
-from kg2rag.types import FloatArray, IntArray, Query, Ranking, Trace, Triple, arithmetic, rank
+from kg2rag.types import FloatArray, IntArray, Notes, Query, Ranking, Trace, Triple, rank
 
 SYNONYM = "synonym of"
 MAX_STEPS = 3  # edges from a start to the passage; the rank of a passage farther away has other causes
@@ -97,7 +97,7 @@ class Linked(NamedTuple):
 
     phrases: IntArray
     weights: FloatArray
-    metadata: Mapping[str, object]
+    notes: Notes
 
     def __bool__(self) -> bool:
         return len(self.phrases) > 0
@@ -109,7 +109,7 @@ class PhraseWalk(VectorRetriever):
     Attributes
     ----------
     passages : whether the walk enters passages, or phrases alone.
-    unlinked : why a query may be linked to no phrase; part of the note in its ranking's metadata.
+    unlinked : why a query may be linked to no phrase; part of the warning in its ranking's notes.
     """
 
     kb: KnowledgeBase
@@ -156,7 +156,7 @@ class PhraseWalk(VectorRetriever):
             stages=("pagerank",),
             score_parts={name: column[rows] for name, column in parts.items()},
             paths=PhrasePaths(self.graph, link.phrases, mask),
-            metadata={**arithmetic("pagerank", "graph"), **link.metadata},
+            notes=link.notes,
         )
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:

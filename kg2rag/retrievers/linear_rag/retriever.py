@@ -38,18 +38,25 @@ from kg2rag.types import (
     IntArray,
     Matrix,
     Natural,
+    Notes,
     Query,
     Ranking,
     Threshold,
     Trace,
     Weight,
-    arithmetic,
     best,
     rank,
     step,
 )
 
 Columns = Mapping[str, FloatArray]  # named numbers of every passage, (n_passages,) each
+
+
+@dataclass(frozen=True)
+class ActivationNotes(Notes):
+    """Notes of a walk from entities: `activated` has each one's name, activation, and the iteration that brought it."""
+
+    activated: tuple[tuple[str, float, int], ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -221,6 +228,7 @@ class LinearRAG(VectorRetriever):
     ) -> Ranking:
         walked, names = columns["pagerank"], self.kb.mentions.names
         rows = best(walked, k) if mask is None else mask
+        activated = tuple((names[entity], found.score, found.iteration) for entity, found in active.items())
         return rank(
             query.id,
             rows,
@@ -230,10 +238,7 @@ class LinearRAG(VectorRetriever):
             stages=("pagerank",),
             score_parts={name: column[rows] for name, column in columns.items()},
             paths=BridgedPaths(self.kb, active, rows),
-            metadata={
-                **arithmetic("pagerank", "graph"),
-                "entities": tuple((names[e], found.score, found.iteration) for e, found in active.items()),
-            },
+            notes=ActivationNotes("pagerank", "graph", activated=activated),
         )
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:

@@ -1,22 +1,36 @@
-"""Queries -> the passages that are worth ranking: the first of a walk, of the cosines and of BM25, about 60 a query.
+"""Queries -> the passages that are worth ranking, about 60 each, and the signals that the fitted models read of them.
 
-The walk is that of `mention_ppr`, started also at the passages nearest to the question's sub-phrases.
+Candidates are the first of a walk, of the cosines and of BM25; the walk is that of `mention_ppr`, started also at the
+passages nearest to the question's sub-phrases. Signals are numbers without a unit: those of a candidate alone, and
+`step_signals` of one that continues a set of passages, which ask what that set leaves open. Ours, after MaxSim
+(ColBERT) and the condensed query of Baleen (Khattab et al., NeurIPS 2021).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from kg2rag.compute import all_cosines
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.pagerank import NodeWeights
+from kg2rag.retrievers.mention_chains.tokens import QuestionTokens, token_index
+from kg2rag.retrievers.mention_chains.words import naming_index
 from kg2rag.types import FloatArray, IntArray, Matrix, best
+
+LEAST_GAP = -10.0
+LEAST_LINK = 0.5  # of a title, so that one common word of a long one is no link
+START = ("bm25", "walk_gap", "dense_rank", "tokens")
+STEP = ("start", "shared_word", "phrase_gain", "title_words", "tokens_joint")
+OF_TOKENS = ("tokens", "tokens_joint")
+"""Signals that need an encoder's token vectors."""
+Signals = Mapping[str, FloatArray]
 
 
 @dataclass(frozen=True)
-class Found:
+class Searches:
     """What three searches found for one query; (n_passages,) each, of which only `allowed` count.
 
     Attributes
@@ -76,3 +90,123 @@ def phrase_restarts(
             starts[i].append((rows, weight * np.exp((cosines[0] - 1) / fit_temperature) * share / share.sum()))
     nothing = (np.empty(0, dtype=np.int64), np.empty(0))
     return [NodeWeights.of(*map(np.concatenate, zip(nothing, *found, strict=True))) for found in starts]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is known of the m candidates of one question.
+
+    Attributes
+    ----------
+    rows : (m,) corpus rows, ascending.
+    alone : the start signals, (m,) each.
+    phrase_cosines : (p, m) of the sub-phrases with the candidates; of the question itself where it has no sub-phrase.
+    shared_word, title_words : (m, m), see `NamingWords.shared`.
+    n_phrases : sub-phrases of the question. n_titles : titles that it names, of those with a candidate.
+    n_names : titles of the corpus that it names, and names that it writes with a capital or a digit.
+    max_sim, weights : (m, t) and (t,), see `tokens`; None where the encoder gives no token vectors.
+    """
+
+    rows: IntArray
+    alone: Signals
+    phrase_cosines: FloatArray
+    shared_word: FloatArray
+    title_words: FloatArray
+    n_phrases: int
+    n_titles: int
+    n_names: int
+    max_sim: FloatArray | None = None
+    weights: FloatArray | None = None
+
+    def linked(self, sources: IntArray) -> bool:
+        """Whether passages at some positions name another candidate: a share `LEAST_LINK` of its `title_words`."""
+        shares = self.title_words[sources]
+        shares[np.arange(len(sources)), sources] = 0.0
+        return bool((shares >= LEAST_LINK).any())
+
+
+def evidence(
+    kb: KnowledgeBase, text: str, vector: Matrix, found: Searches, rows: IntArray, tokens: QuestionTokens | None
+) -> Evidence:
+    """The evidence of one question, whose vector is (dim,), about the candidates in `rows`."""
+    phrases = found.phrases if len(found.phrases) else vector[None]
+    shared, title = naming_index(kb).shared(text, rows)
+    alone = {
+        "bm25": relative(found.bm25, rows, found.allowed),
+        "walk_gap": walk_gap(found.walk, rows),
+        "dense_rank": reciprocal_rank(found.cosine, rows, found.allowed),
+    }
+    cosines, index = all_cosines(phrases, kb.vectors[rows]), token_index(kb)
+    known = Evidence(rows, alone, cosines, shared, title, len(found.phrases), *named(kb, text, rows))
+    if tokens is None or index is None:
+        return known
+    similarities = index.max_sim(tokens, rows)
+    alone["tokens"] = weighted(similarities, tokens.weights)
+    return replace(known, max_sim=similarities, weights=tokens.weights)
+
+
+def named(kb: KnowledgeBase, text: str, rows: IntArray) -> tuple[int, int]:
+    """How many titles a question names, of those with a passage in `rows`; and how many titles and names at all.
+
+    A name in lower case is taken for a word, a title is not.
+    """
+    table = kb.mentions
+    titles = [key for key in table.named_in(text) if table.pages[key]]
+    names = {key for key, _ in table.lexicon.find(text) if not table.pages[key]}
+    return sum(bool(np.isin(table.pages_of(key), rows).any()) for key in titles), len(titles) + len(names)
+
+
+def relative(scores: FloatArray, rows: IntArray, allowed: IntArray) -> FloatArray:
+    """The score, divided by the highest allowed one: in [0, 1]; 0 where that is 0."""
+    highest = float(scores[allowed].max())
+    return scores[rows] / highest if highest > 0 else np.zeros(len(rows))
+
+
+def walk_gap(walk: FloatArray, rows: IntArray) -> FloatArray:
+    """ln(share of the walk / the largest share), at least `LEAST_GAP`; 0 where the walk reached nothing."""
+    largest = float(walk.max())
+    if largest <= 0:
+        return np.zeros(len(rows))
+    gap: FloatArray = np.maximum(np.log(np.maximum(walk[rows], 1e-9)) - np.log(largest), LEAST_GAP)
+    return gap
+
+
+def reciprocal_rank(cosine: FloatArray, rows: IntArray, allowed: IntArray) -> FloatArray:
+    """1 / rank by cosine among the allowed passages, from 1; equal cosines share the better rank."""
+    above = np.searchsorted(np.sort(-cosine[allowed]), -cosine[rows])
+    return np.reciprocal(1.0 + above.astype(np.float64))
+
+
+def weighted(similarities: FloatArray, weights: FloatArray) -> FloatArray:
+    """Sum over wordpieces of weight · similarity, (..., t) -> (...); not by BLAS, see `compute.cosines`."""
+    found: FloatArray = np.einsum("...t,t->...", similarities, weights)
+    return found
+
+
+def step_signals(evidence: Evidence, start: FloatArray, sets: IntArray, temperature: float) -> dict[str, FloatArray]:
+    """How every candidate continues each set of passages, (n_sets, m) each.
+
+    - start: its log-odds by the start model.
+    - shared_word, title_words: the highest from a member of the set.
+    - phrase_gain: temperature · ln mean over phrases exp((cosine - highest cosine of a member) / temperature): how much
+      better it fits a phrase that the set leaves open.
+    - tokens_joint: MaxSim of set and candidate taken as one passage.
+
+    Parameters
+    ----------
+    start : (m,). sets : (n_sets, size) positions of candidates.
+    """
+    cosines = evidence.phrase_cosines
+    covered = cosines[:, sets].max(axis=2)
+    gains = (cosines[:, None, :] - covered[:, :, None]) / temperature
+    highest = gains.max(axis=0)
+    signals = {
+        "start": np.broadcast_to(start, highest.shape),
+        "shared_word": evidence.shared_word[sets].max(axis=1),
+        "phrase_gain": temperature * (highest + np.log(np.exp(gains - highest).mean(axis=0))),
+        "title_words": evidence.title_words[sets].max(axis=1),
+    }
+    if evidence.max_sim is not None and evidence.weights is not None:
+        seen = evidence.max_sim[sets].max(axis=1)
+        signals["tokens_joint"] = weighted(np.maximum(evidence.max_sim, seen[:, None]), evidence.weights)
+    return signals

@@ -2,11 +2,11 @@
 
 The system we recommend.
 
-1. The question's sub-phrases are encoded as queries of their own (`phrases`).
+1. The question's sub-phrases are encoded as queries of their own (`words`).
 2. `mention_ppr`'s walk starts also at the passages nearest to them; its first passages, the nearest ones and BM25's are
    the candidates (`candidates`).
 3. A linear model says how likely each is needed by itself, a second how well it continues a set of others: by names
-   that the question lacks, by the phrases and words that the set leaves open (`signals`, `ranker`).
+   that the question lacks, by the phrases and words that the set leaves open (`candidates`, `chains`).
 4. A beam finds the best sets of two, three and four (`chains`). How well a passage continues them orders it where the
    question names less than two titles, the sets of four alone where it names two and so two chains; where it has few
    sub-phrases, and so asks for one passage, the first model orders. Where neither the question nor the likeliest
@@ -29,14 +29,11 @@ from kg2rag.compute import all_cosines
 from kg2rag.knowledge import KnowledgeBase, LexicalSettings
 from kg2rag.knowledge.graph.pagerank import NodeWeights
 from kg2rag.retrievers.dense import VectorRetriever
-from kg2rag.retrievers.mention_chains.candidates import Found, phrase_restarts
-from kg2rag.retrievers.mention_chains.chains import LEAST, Beam, chains_of
-from kg2rag.retrievers.mention_chains.paths import ChainPaths
-from kg2rag.retrievers.mention_chains.phrases import sub_phrases
-from kg2rag.retrievers.mention_chains.ranker import DEFAULT, Ranker, read_coefficients
-from kg2rag.retrievers.mention_chains.searched import NEAREST, UNLINKED, Searched
-from kg2rag.retrievers.mention_chains.signals import Evidence, evidence
+from kg2rag.retrievers.mention_chains.candidates import Evidence, Searches, evidence, phrase_restarts
+from kg2rag.retrievers.mention_chains.chains import DEFAULT, LEAST, Beam, Ranker, chains_of, read_coefficients
+from kg2rag.retrievers.mention_chains.searched import NEAREST, UNLINKED, ChainPaths, Searched
 from kg2rag.retrievers.mention_chains.tokens import QuestionTokens, question_tokens, token_index
+from kg2rag.retrievers.mention_chains.words import sub_phrases
 from kg2rag.retrievers.mention_ppr.graph import WalkedPaths
 from kg2rag.retrievers.mention_ppr.retriever import BLOCK, REACH, MentionPPR
 from kg2rag.types import (
@@ -147,14 +144,14 @@ class MentionChains(VectorRetriever):
                 yield None
                 continue
             scores = lexical.scores(query.text)
-            found = Found(allowed[i], walked[i].dense(n), cosines[i], scores, phrases[i])
+            found = Searches(allowed[i], walked[i].dense(n), cosines[i], scores, phrases[i])
             rows = found.candidates(self.walk_depth, self.dense_depth, self.bm25_depth)
             known = evidence(kb, query.text, vectors[i], found, rows, tokens)
             paths = walker.paths(rows, walked[i], restarts[i])
             ranker = coefficients.ranker(tokens=known.max_sim is not None)
             yield self._searched(found, known, paths, ranker)
 
-    def _searched(self, found: Found, known: Evidence, walked: WalkedPaths, ranker: Ranker) -> Searched:
+    def _searched(self, found: Searches, known: Evidence, walked: WalkedPaths, ranker: Ranker) -> Searched:
         """The chains among the candidates, where the question asks for one."""
         start, kind = ranker.start(known.alone), "two_chains" if known.n_titles >= 2 else "one_chain"
         if not known.n_names and not known.linked(np.argsort(-start, kind="stable")[: self.sources]):
@@ -232,7 +229,7 @@ class MentionChains(VectorRetriever):
                 "place": np.concatenate([none, place]),
             },
             paths=ChainPaths(searched.walked, searched.continued),
-            metadata=searched.metadata(self.kb.corpus, self.beam_temperature),
+            notes=searched.notes(self.kb.corpus, self.beam_temperature),
         )
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:

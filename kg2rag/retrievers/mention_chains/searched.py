@@ -1,24 +1,73 @@
-"""What a query's search found -> its order, its metadata and the steps of its trace."""
+"""What a query's search found -> its order, its notes, the paths of its hits and the steps of its trace."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from kg2rag.retrievers.mention_chains.candidates import Found
-from kg2rag.retrievers.mention_chains.chains import Chains
-from kg2rag.retrievers.mention_chains.ranker import Linear
-from kg2rag.retrievers.mention_chains.signals import Evidence
+from kg2rag.retrievers.mention_chains.candidates import Evidence, Searches
+from kg2rag.retrievers.mention_chains.chains import Chains, Linear
 from kg2rag.retrievers.mention_ppr.graph import WalkedPaths
-from kg2rag.types import Corpus, FloatArray, Step, arithmetic, step
+from kg2rag.types import Corpus, FloatArray, Notes, Step, Triple, step
 
 WITHOUT_TOKENS = "the encoder gives no token vectors that the coefficients know: ranked without them"
-SHOWN = 3  # pairs in a ranking's metadata
+SHOWN = 3  # pairs in a ranking's notes
 UNLINKED = "unlinked"
 """The kind of a question that names nothing and whose likeliest passages name no other."""
 NEAREST = Linear({"cosine": 1.0})
 """The order of that kind, which is that of `dense`."""
+
+
+@dataclass(frozen=True)
+class ChainPaths(Mapping[int, tuple[Triple, ...]]):
+    """Corpus row -> what joins it to the passage that it continues; where nothing does, what the walk followed to it.
+
+    `sources` maps a row to the row that it continues.
+    """
+
+    walked: WalkedPaths
+    sources: Mapping[int, int]
+
+    def __getitem__(self, row: int) -> tuple[Triple, ...]:
+        joining = self._joining(self.sources[row], row) if row in self.sources else ()
+        return tuple(map(self.walked.triple, joining)) or self.walked[row]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(dict.fromkeys([*self.sources, *self.walked]))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def _joining(self, source: int, target: int) -> tuple[int, ...]:
+        """The edge between two passages, or the two edges over the rarest name that both have; empty without one."""
+        graph = self.walked.graph
+        leaving = np.arange(graph.indptr[source], graph.indptr[source + 1])
+        direct = leaving[graph.targets[leaving] == target]
+        if len(direct):
+            return (int(direct[0]),)
+        arriving = np.arange(graph.indptr[target], graph.indptr[target + 1])
+        names, here, there = np.intersect1d(graph.targets[leaving], graph.targets[arriving], return_indices=True)
+        named = np.flatnonzero(names >= graph.n_passages)
+        if not len(named):
+            return ()
+        rarest = named[np.argmin(np.diff(graph.indptr)[names[named]])]
+        return int(leaving[here[rarest]]), int(arriving[there[rarest]])
+
+
+@dataclass(frozen=True)
+class ChainsNotes(Notes):
+    """Notes of a ranking by chains.
+
+    Attributes
+    ----------
+    question : what it is taken to ask for, one of `KINDS` or `UNLINKED`.
+    chains : the best pairs by title, with their shares.
+    """
+
+    question: str | None = None
+    chains: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -27,12 +76,12 @@ class Searched:
 
     Attributes
     ----------
-    kind : one of `ranker.KINDS`, or `UNLINKED`. order : its sum.
+    kind : one of `chains.KINDS`, or `UNLINKED`. order : its sum.
     start : (m,) log-odds that a candidate is needed, by itself.
     chains : None for the kinds "one_passage" and `UNLINKED`.
     """
 
-    found: Found
+    found: Searches
     evidence: Evidence
     kind: str
     order: Linear
@@ -61,18 +110,21 @@ class Searched:
         at = np.flatnonzero(source >= 0)
         return dict(zip(rows[at].tolist(), rows[source[at]].tolist(), strict=True))
 
-    def metadata(self, corpus: Corpus, temperature: float) -> dict[str, object]:
-        """The arithmetic, what the question is taken to ask for, and the best pairs by title with their shares."""
-        formulas = {"chains": self.order.formula, "dense": "least score - place"}
-        metadata = arithmetic(formulas, {"chains": "graph", "dense": "dense"}) | {"question": self.kind}
+    def notes(self, corpus: Corpus, temperature: float) -> ChainsNotes:
+        """The arithmetic, what the question is taken to ask for, and the best pairs; `temperature` is their shares'."""
+        best: tuple[str, ...] | None = None
         if self.chains is not None:
             rows, pairs = self.evidence.rows, self.chains.pairs
             shares = pairs.shares(temperature)[:SHOWN].tolist()
             named = [[corpus.titles[row] or corpus.ids[row] for row in rows[pair].tolist()] for pair in pairs.members]
-            metadata["chains"] = tuple(f"{a} + {b} ({share:.2f})" for (a, b), share in zip(named, shares, strict=False))
-        if self.evidence.max_sim is None:
-            metadata["note"] = WITHOUT_TOKENS
-        return metadata
+            best = tuple(f"{a} + {b} ({share:.2f})" for (a, b), share in zip(named, shares, strict=False))
+        return ChainsNotes(
+            {"chains": self.order.formula, "dense": "least score - place"},
+            {"chains": "graph", "dense": "dense"},
+            warning=WITHOUT_TOKENS if self.evidence.max_sim is None else "",
+            question=self.kind,
+            chains=best,
+        )
 
     def steps(self, k: int, depths: str, sources: int) -> tuple[Step, ...]:
         """What each step of the system let pass; `depths` says how candidates are chosen."""

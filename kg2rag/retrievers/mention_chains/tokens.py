@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from kg2rag.compute import SentenceEncoder, Store, encode_tokens, save_rows
 from kg2rag.compute.files import mapped
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.retrievers.mention_chains.naming import rarity
+from kg2rag.retrievers.mention_chains.words import rarity
 from kg2rag.types import FloatArray, IntArray, Matrix
 
 VERSION = 1  # of what the store holds
@@ -56,7 +56,7 @@ class TokenVectors:
     Attributes
     ----------
     vectors : (n_tokens, 64) rounded to bytes, 127 times their size. indptr : (n_passages + 1,) where each begins.
-    rarity : (n_wordpieces,) see `naming.rarity`.
+    rarity : (n_wordpieces,) see `words.rarity`.
     """
 
     vectors: Bytes

@@ -27,12 +27,12 @@ from kg2rag.types import (
     FloatArray,
     IntArray,
     Natural,
+    Notes,
     Query,
     Ranking,
     Trace,
     Weight,
     above,
-    arithmetic,
     best,
     rank,
     step,
@@ -44,6 +44,22 @@ REACH = 200_000
 NEAR = 2
 """Mentions, walked either way, that a trace calls near: the passage names, or shares a name with, one of the start."""
 _UNLINKED = "no chain of mentions leads from the dense seeds and the names of the query to it"
+
+
+@dataclass(frozen=True)
+class WalkNotes(Notes):
+    """Notes of a walk.
+
+    Attributes
+    ----------
+    restart : what the score part of that name is.
+    triples : those that the walk began at; None where the knowledge graph is not walked.
+    reach : how many nodes the walk was over, where there were more.
+    """
+
+    restart: str | None = None
+    triples: tuple[str, ...] | None = None
+    reach: int | None = None
 
 
 @dataclass(frozen=True)
@@ -63,7 +79,7 @@ class MentionPPR(VectorRetriever):
     query_name_weight : start weight of a name in the query, times ln(1 + N / df) / ln(1 + N).
     depth : passages ranked; those that the walk does not reach follow by cosine.
     reach : where the graph has more nodes, the walk is over the first so many that a breadth-first search finds from
-        its start, the greatest starts first; the metadata say where that left nodes out.
+        its start, the greatest starts first; the notes say where that left nodes out.
     index : how the nearest passages are found, see `Dense`.
     triple_weight : weight of an edge between the two entities of a triple, times its strength / 10; 0 leaves the
         knowledge graph out.
@@ -200,18 +216,20 @@ class MentionPPR(VectorRetriever):
                 "place": np.concatenate([blank, place]),
             },
             paths=self.paths(reached, walk, restart),
-            metadata=self._said(walk, triples),
+            notes=self._notes(walk, triples),
         )
 
-    def _said(self, walk: Walk, triples: IntArray) -> dict[str, object]:
-        """The formula, the triples that the walk began at, and whether it left out a part of the graph."""
-        said = arithmetic({"walk": "walk", "dense": "least walk / (1 + place)"}, {"walk": "graph", "dense": "dense"})
-        said["restart"] = "the weight of a passage where the walk starts, before all are scaled to a sum of 1"
-        if isinstance(self.graph, FactGraph):
-            said["triples"] = tuple(str(self.graph.facts.triple(index)) for index in triples.tolist())
-        if walk.cut:
-            said["reach"] = f"the walk is over the nearest {self.reach} nodes of the graph"
-        return said
+    def _notes(self, walk: Walk, triples: IntArray) -> WalkNotes:
+        """The arithmetic, the triples that the walk began at, and whether it left out a part of the graph."""
+        graph = self.graph
+        began = tuple(str(graph.facts.triple(at)) for at in triples.tolist()) if isinstance(graph, FactGraph) else None
+        return WalkNotes(
+            {"walk": "walk", "dense": "least walk / (1 + place)"},
+            {"walk": "graph", "dense": "dense"},
+            restart="the weight of a passage where the walk starts, before all are scaled to a sum of 1",
+            triples=began,
+            reach=self.reach if walk.cut else None,
+        )
 
     @property
     def names(self) -> list[str]:

@@ -24,7 +24,7 @@ def test_a_passage_scores_the_sum_over_its_phrases(kb_of: Build) -> None:
     ranking = HippoRAG(kb_of(*PAGES, facts=FACTS)).retrieve("What did Ada write?")
     assert ranking.passage_ids == ["p0", "p1"]
     assert ranking.scores == pytest.approx([1.0, 1.0])
-    assert ranking.metadata["names"] == (("Ada", "ada", 1.0),)
+    assert ranking.notes.names == (("Ada", "ada", 1.0),)
 
 
 def test_a_name_starts_with_one_over_its_passages(kb_of: Build) -> None:
@@ -40,14 +40,14 @@ def test_a_passage_that_the_walk_does_not_reach_is_no_hit(kb_of: Build) -> None:
 
 def test_a_name_is_linked_to_the_nearest_phrase(kb_of: Build) -> None:
     facts = (Triple("Ada Byron King", "wrote", "Notes", "p0"), Triple("King Arthur", "had", "knights", "p1"))
-    (name, phrase, cosine), *others = HippoRAG(kb_of(*PAGES, facts=facts)).retrieve("Ada Byron?").metadata["names"]
+    (name, phrase, cosine), *others = HippoRAG(kb_of(*PAGES, facts=facts)).retrieve("Ada Byron?").notes.names
     assert (name, phrase, others) == ("Ada Byron", "ada byron king", [])
     assert cosine == pytest.approx(2 / 6**0.5, abs=1e-6)
 
 
 def test_a_question_in_lower_case_is_searched_for_names_of_the_graph(kb_of: Build) -> None:
     ranking = HippoRAG(kb_of(*PAGES, facts=FACTS)).retrieve("who made the notes")
-    assert ranking.metadata["names"] == (("notes", "notes", 1.0),)
+    assert ranking.notes.names == (("notes", "notes", 1.0),)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_without_a_start_the_dense_ranking_comes_and_says_why(
     kb_of: Build, facts: tuple[Triple, ...], text: str, note: str
 ) -> None:
     ranking = HippoRAG(kb_of(*PAGES, facts=facts)).retrieve(text)
-    assert ranking.metadata["note"] == note
+    assert ranking.notes.warning == note
     assert len(ranking) == 3
 
 

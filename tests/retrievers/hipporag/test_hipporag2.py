@@ -21,9 +21,9 @@ QUESTION = "ada wrote"
 
 def test_phrases_weigh_the_mean_score_of_their_facts_over_their_passages(kb_of: Build) -> None:
     # ada: (1/2 + 0/2) / 2, as two passages have it; notes: 1; charles: 0, which is no start.
-    linked = HippoRAG2(kb_of(*PAGES, facts=FACTS)).retrieve(QUESTION).metadata
-    assert linked["facts"] == ((("ada", "wrote", "notes"), 1.0), (("ada", "knew", "charles"), 0.0))
-    assert linked["phrases"] == (("notes", 1.0), ("ada", 0.25))
+    linked = HippoRAG2(kb_of(*PAGES, facts=FACTS)).retrieve(QUESTION).notes
+    assert linked.facts == ((("ada", "wrote", "notes"), 1.0), (("ada", "knew", "charles"), 0.0))
+    assert linked.phrases == (("notes", 1.0), ("ada", 0.25))
 
 
 def test_passages_score_their_pagerank(kb_of: Build) -> None:
@@ -48,13 +48,13 @@ def test_each_hit_tells_the_triples_that_led_to_it(kb_of: Build) -> None:
 def test_equal_phrases_are_kept_in_alphabetical_order(kb_of: Build) -> None:
     # Zoe and Abel weigh the same, and one phrase is kept.
     facts = (Triple("Zoe", "wrote", "Abel", "p0"), FACTS[1])
-    linked = HippoRAG2(kb_of(*PAGES, facts=facts), link_top_k=1).retrieve("zoe wrote").metadata
-    assert linked["phrases"] == (("abel", 1.0),)
+    linked = HippoRAG2(kb_of(*PAGES, facts=facts), link_top_k=1).retrieve("zoe wrote").notes
+    assert linked.phrases == (("abel", 1.0),)
 
 
 def test_a_single_fact_scores_one(kb_of: Build) -> None:
-    linked = HippoRAG2(kb_of(*PAGES, facts=FACTS[1:])).retrieve("nothing alike").metadata
-    assert linked["facts"] == ((("ada", "knew", "charles"), 1.0),)
+    linked = HippoRAG2(kb_of(*PAGES, facts=FACTS[1:])).retrieve("nothing alike").notes
+    assert linked.facts == ((("ada", "knew", "charles"), 1.0),)
 
 
 def test_the_filter_decides_which_facts_count(kb_of: Build) -> None:
@@ -66,7 +66,7 @@ def test_the_filter_decides_which_facts_count(kb_of: Build) -> None:
 
     facts = (*FACTS, Triple("Eve", "ate", "Apples", "p1"))
     ranking = HippoRAG2(kb_of(*PAGES, facts=facts), fact_filter=keep_the_second).retrieve(QUESTION)
-    assert [fact for fact, _ in ranking.metadata["facts"]] == [("ada", "knew", "charles")]
+    assert [fact for fact, _ in ranking.notes.facts] == [("ada", "knew", "charles")]
     assert seen[0][0] == QUESTION
     assert seen[0][1][0] == ("ada", "wrote", "notes")
 
@@ -75,7 +75,7 @@ def test_a_filter_that_keeps_nothing_gives_the_dense_ranking_and_says_so(kb_of: 
     kb = kb_of(*PAGES, facts=FACTS)
     ranking = HippoRAG2(kb, fact_filter=lambda _query, _facts: []).retrieve(QUESTION)
     assert ranking.scores.tolist() == Dense(kb).retrieve(QUESTION).scores.tolist()
-    assert ranking.metadata["note"] == "no fact is linked: dense ranking"
+    assert ranking.notes.warning == "no fact is linked: dense ranking"
 
 
 def test_a_filter_that_keeps_what_it_was_not_given_is_an_error(kb_of: Build) -> None:
@@ -91,7 +91,7 @@ def test_without_a_start_the_dense_ranking_comes_and_says_why(
     kb_of: Build, facts: tuple[Triple, ...], text: str, note: str
 ) -> None:
     ranking = HippoRAG2(kb_of(*PAGES, facts=facts)).retrieve(text)
-    assert ranking.metadata["note"] == note
+    assert ranking.notes.warning == note
     assert len(ranking) == 2
     assert ranking.hit(1).stage == "dense"
 
@@ -99,7 +99,7 @@ def test_without_a_start_the_dense_ranking_comes_and_says_why(
 def test_candidates_restrict_the_facts_and_the_walk(kb_of: Build) -> None:
     ranking = HippoRAG2(kb_of(*PAGES, facts=FACTS)).retrieve(Query("q", QUESTION, candidates=("p1",)))
     assert ranking.passage_ids == ["p1"]
-    assert [fact for fact, _ in ranking.metadata["facts"]] == [("ada", "knew", "charles")]
+    assert [fact for fact, _ in ranking.notes.facts] == [("ada", "knew", "charles")]
     # ada (specificity 1/2), charles (1) and p1 (0.05) are a triangle, and all mass stays in it.
     weights = np.array([[0, 2, 1], [2, 0, 1], [1, 1, 0]])
     reset = np.array([0.5, 1, 0.05]) / 1.55

@@ -122,20 +122,20 @@ def test_a_bridged_page_outranks_one_nearer_to_the_query(kb_of: Build) -> None:
         "Ed Wood -[in one sentence with]-> Tim Burton",
         "Tim Burton -[mentions]-> Tim Burton",
     ]
-    assert ranking.metadata["entities"] == (("Ed Wood", 1.0, 1), ("Tim Burton", pytest.approx(0.5), 2))
+    assert ranking.notes.activated == (("Ed Wood", 1.0, 1), ("Tim Burton", pytest.approx(0.5), 2))
 
 
 def test_a_query_that_names_nothing_gets_the_dense_ranking_and_says_so(kb_of: Build) -> None:
     kb = kb_of(*FILMS)
     ranking = LinearRAG(kb).retrieve("a city that films", k=4)
     assert ranking.passage_ids == Dense(kb).retrieve("a city that films", k=4).passage_ids
-    assert ranking.metadata["note"] == "the query names no entity: dense ranking"
+    assert ranking.notes.warning == "the query names no entity: dense ranking"
 
 
 def test_a_corpus_without_any_mention_gets_the_dense_ranking(kb_of: Build) -> None:
     ranking = LinearRAG(kb_of(("", "red apple"), ("", "blue sky"))).retrieve("Blue Sky", k=2)
     assert ranking.passage_ids == ["p1", "p0"]
-    assert ranking.metadata["note"] == "the corpus mentions no entity: dense ranking"
+    assert ranking.notes.warning == "the corpus mentions no entity: dense ranking"
 
 
 def test_no_sentence_outside_the_candidates_is_followed(kb_of: Build) -> None:

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg2rag.retrievers.mention_chains.chains import NO_SOURCE, Beam, chains_of
-from kg2rag.retrievers.mention_chains.ranker import Linear, Ranker
-from kg2rag.retrievers.mention_chains.signals import STEP, Evidence
+from kg2rag.retrievers.mention_chains.candidates import STEP, Evidence
+from kg2rag.retrievers.mention_chains.chains import NO_SOURCE, Beam, Linear, Ranker, chains_of
 
 
 def toy(shared: list[list[float]], start: list[float]) -> tuple[Evidence, np.ndarray, Ranker]:

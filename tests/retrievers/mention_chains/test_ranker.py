@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kg2rag.retrievers.mention_chains.ranker import DEFAULT, Linear, read_coefficients
-from kg2rag.retrievers.mention_chains.signals import START, STEP
+from kg2rag.retrievers.mention_chains.candidates import START, STEP
+from kg2rag.retrievers.mention_chains.chains import DEFAULT, Linear, read_coefficients
 from kg2rag.types import ParameterError
 
 TEXT = (files("kg2rag.retrievers.mention_chains") / "coefficients.toml").read_text(encoding="utf-8")

@@ -31,18 +31,18 @@ def test_the_second_passage_is_named_by_the_first_and_the_path_says_so(kb_of: Bu
     ranking = MentionChains(kb, chain_phrases=0).retrieve(QUESTION, k=5)
     assert ranking.passage_ids[0] == "p0"
     assert ["Ed Wood -[mentions]-> Tim Burton"] in [[str(triple) for triple in hit.path] for hit in ranking]
-    assert any(chain.startswith("Ed Wood + Tim Burton") for chain in ranking.metadata["chains"])
+    assert any(chain.startswith("Ed Wood + Tim Burton") for chain in ranking.notes.chains)
 
 
 def test_without_token_vectors_the_ranking_says_so_and_lacks_their_signals(kb_of: Build) -> None:
     ranking = MentionChains(kb_of(*FILMS)).retrieve(QUESTION, k=5)
-    assert ranking.metadata["note"] == WITHOUT_TOKENS
+    assert ranking.notes.warning == WITHOUT_TOKENS
     assert not {"tokens", "tokens_joint"} & set(ranking.score_parts)
 
 
 def test_with_token_vectors_every_score_follows_from_its_parts(kb: KnowledgeBase) -> None:
     for ranking in MentionChains(kb).retrieve_batch(queries(), 100):
-        assert "note" not in ranking.metadata
+        assert not ranking.notes.warning
         for hit in ranking:
             assert worked_out(ranking, hit) == pytest.approx(hit.score, rel=1e-6)
             assert hit.stage == "dense" or {"tokens", "start"} <= set(hit.score_parts)
@@ -89,7 +89,7 @@ def test_a_trace_says_where_a_passage_was_lost(kb_of: Build) -> None:
 
 def test_a_question_of_few_sub_phrases_asks_for_one_passage(kb_of: Build) -> None:
     ranking = MentionChains(kb_of(*FILMS)).retrieve(QUESTION, k=5)  # "Ed Wood born", "director of Ed Wood born"
-    assert (ranking.metadata["question"], ranking.metadata["score"]["chains"]) == ("one_passage", "start")
+    assert (ranking.notes.question, ranking.notes.formula["chains"]) == ("one_passage", "start")
     assert ranking.scores.tolist() == ranking.score_parts["start"].tolist()
 
 
@@ -102,21 +102,21 @@ def test_where_nothing_is_named_the_nearest_come_first(kb_of: Build) -> None:
     kb = kb_of(*CODE)
     for asked in ("how to read words", "how to write the words that the sum of words of use has read"):
         ranking = MentionChains(kb).retrieve(asked, k=5)
-        assert (ranking.metadata["question"], ranking.metadata["score"]["chains"]) == ("unlinked", "cosine")
+        assert (ranking.notes.question, ranking.notes.formula["chains"]) == ("unlinked", "cosine")
         assert ranking.passage_ids == Dense(kb).retrieve(asked, 5).passage_ids
         assert ranking.scores.tolist() == ranking.score_parts["cosine"].tolist()
 
 
 def test_a_question_that_names_something_is_no_search_for_the_nearest(kb_of: Build) -> None:
     kb = kb_of(*CODE, ("", "By Ada Lovelace."), ("", "Of Ada Lovelace."))
-    assert MentionChains(kb).retrieve("what did Ada Lovelace read", 5).metadata["question"] == "one_passage"
+    assert MentionChains(kb).retrieve("what did Ada Lovelace read", 5).notes.question == "one_passage"
     linked = kb_of(*CODE, ("Ada Lovelace", "A read of words"), ("", "Words of Ada Lovelace to read"))
-    assert MentionChains(linked).retrieve("how to read words", 5).metadata["question"] == "one_passage"
+    assert MentionChains(linked).retrieve("how to read words", 5).notes.question == "one_passage"
 
 
 def test_a_question_that_names_two_titles_asks_for_two_chains(kb_of: Build) -> None:
     ranking = MentionChains(kb_of(*FILMS), chain_phrases=0).retrieve("Was Tim Burton born in Paris?", k=5)
-    assert (ranking.metadata["question"], ranking.metadata["score"]["chains"]) == ("two_chains", "fourth")
+    assert (ranking.notes.question, ranking.notes.formula["chains"]) == ("two_chains", "fourth")
 
 
 def test_phrases_lead_the_walk(kb_of: Build) -> None:

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.retrievers.mention_chains.naming import naming_index, naming_words, rarity
-from kg2rag.retrievers.mention_chains.signals import (
+from kg2rag.retrievers.mention_chains.candidates import (
     Evidence,
     named,
     reciprocal_rank,
@@ -20,6 +19,7 @@ from kg2rag.retrievers.mention_chains.signals import (
     weighted,
 )
 from kg2rag.retrievers.mention_chains.tokens import QuestionTokens, TokenVectors
+from kg2rag.retrievers.mention_chains.words import naming_index, naming_words, rarity
 
 Build = Callable[..., KnowledgeBase]
 EVERY = np.arange(3)

@@ -159,7 +159,7 @@ def test_without_a_triple_weight_the_knowledge_graph_makes_no_difference(kb_of: 
     plain = MentionPPR(kb_of(*FILMS)).retrieve_batch(QUERIES, 5)
     other = MentionPPR(kb_of(*FILMS, facts=FACTS), triple_seeds=3, triple_seed_weight=9.0).retrieve_batch(QUERIES, 5)
     assert [ranking.scores.tolist() for ranking in plain] == [ranking.scores.tolist() for ranking in other]
-    assert "triples" not in other[0].metadata
+    assert other[0].notes.triples is None
 
 
 def test_triples_lead_where_no_mention_does(kb_of: Build) -> None:
@@ -205,7 +205,7 @@ def test_the_ends_of_the_nearest_triples_share_the_start(kb_of: Build) -> None:
 
 def test_the_metadata_list_the_triples_that_a_walk_began_at(kb_of: Build) -> None:
     system = MentionPPR(kb_of(*FILMS, facts=FACTS), triple_weight=1.0, triple_seeds=1)
-    assert system.retrieve("who married Tim Burton").metadata["triples"] == ("Tim Burton -[married]-> Lena Gieseke",)
+    assert system.retrieve("who married Tim Burton").notes.triples == ("Tim Burton -[married]-> Lena Gieseke",)
 
 
 def test_a_triple_of_a_passage_that_is_no_candidate_is_neither_start_nor_way(kb_of: Build) -> None:
@@ -213,8 +213,8 @@ def test_a_triple_of_a_passage_that_is_no_candidate_is_neither_start_nor_way(kb_
     kb = kb_of(("", "Burton"), ("", "Burbank"), ("", "A recipe."), facts=(*facts, Triple("Burbank", "is", "a", "p1")))
     system = MentionPPR(kb, dense_seeds=1, triple_weight=1.0)
     open_, closed = system.retrieve_batch([Query("1", "Burton"), Query("2", "Burton", ("p0", "p1"))], 3)
-    assert "Burton -[lives in]-> Burbank" in open_.metadata["triples"]  # type: ignore[operator]
-    assert "Burton -[lives in]-> Burbank" not in closed.metadata["triples"]  # type: ignore[operator]
+    assert "Burton -[lives in]-> Burbank" in open_.notes.triples  # type: ignore[operator]
+    assert "Burton -[lives in]-> Burbank" not in closed.notes.triples  # type: ignore[operator]
     alone = replace(system, triple_seeds=0).retrieve_batch([Query("2", "Burton", ("p0", "p1"))], 3)[0]
     assert [(hit.passage_id, hit.stage) for hit in alone] == [("p0", "walk"), ("p1", "dense")]
 
@@ -224,7 +224,7 @@ def test_a_graph_that_says_nothing_of_the_query_is_walked_all_the_same(kb_of: Bu
     system = MentionPPR(kb_of(*FILMS, facts=facts), triple_weight=1.0, triple_seed_weight=0.0)
     ranking = system.retrieve(QUESTION, 2)
     assert ranking.passage_ids == ["p0", "p1"]
-    assert len(ranking.metadata["triples"]) == len(facts)  # type: ignore[arg-type]
+    assert len(ranking.notes.triples) == len(facts)  # type: ignore[arg-type]
 
 
 def test_a_walk_over_a_part_of_a_large_graph_says_so(kb_of: Build) -> None:
@@ -232,8 +232,8 @@ def test_a_walk_over_a_part_of_a_large_graph_says_so(kb_of: Build) -> None:
     system = MentionPPR(kb, dense_seeds=1)
     whole, enough, part = (replace(system, reach=reach).retrieve("Ed Wood", 5) for reach in (100, 3, 2))
     assert enough.scores.tolist() == pytest.approx(whole.scores.tolist())
-    assert "reach" not in enough.metadata
-    assert "reach" in part.metadata
+    assert enough.notes.reach is None
+    assert part.notes.reach == 2
     assert [hit.passage_id for hit in part if hit.stage == "walk"] == ["p0", "p1"]
     assert [str(triple) for triple in part.hit(2).path] == ["Ed Wood -[mentions]-> Tim Burton"]
     assert [worked_out(part, hit) for hit in part] == part.scores.tolist()

@@ -1,7 +1,11 @@
-"""A corpus -> the naming words of its passages and titles, and how rare each is: what two passages may share. Ours."""
+"""Texts -> the words that name something: a question's sub-phrases, a corpus's naming words and how rare each is. Ours.
+
+Each sub-phrase is encoded as a query of its own; naming words are what two passages may share.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,6 +21,63 @@ from kg2rag.text.normalisation import WORD, normalise
 from kg2rag.types import FloatArray, IntArray
 
 LEAST_TITLE = 0.05  # a title's words weigh at least this much together, so that one of common words says little
+_TOKEN = re.compile(r"[\w’'\-\.&]+|[,;:()\"“”?!]")
+_PUNCTUATION = re.compile(r"[,;:()\"“”?!]")
+_POSSESSIVE = re.compile(r"['’]s$")
+CHARACTERS = 5_000
+"""Of all phrases of a question together: questions that people ask have up to 3,300, and each is encoded."""
+_BOUNDARY = FUNCTION_WORDS | set(
+    "s t d whose whom be being am 's does did do done than out off down how many much".split()
+)
+
+
+def sub_phrases(question: str, most: int) -> list[str]:
+    """At most `most` spans of two words or more, each once, those of fewest runs first.
+
+    A run is a sequence of content words; function words, punctuation and a possessive end it. A span begins and ends
+    with a run, may hold function words between runs, and is not the whole question. Of a text so long that its phrases
+    have more than `CHARACTERS`, those that fit, and none of more runs than the first that does not.
+    """
+    words, runs = _runs(question)
+    found: dict[str, None] = {}
+    room = CHARACTERS
+    for length in range(1, len(runs) + 1):
+        full = False
+        for (start, _), (_, end) in zip(runs, runs[length - 1 :], strict=False):
+            if end - start < 2 or (start == 0 and end == len(words)):
+                continue
+            phrase = _POSSESSIVE.sub("", " ".join(words[start:end]))
+            if phrase in found:
+                continue
+            if len(found) == most:
+                return list(found)
+            if len(phrase) > room:
+                full = True
+                continue
+            found[phrase] = None
+            room -= len(phrase)
+        if full:
+            break
+    return list(found)
+
+
+def _runs(question: str) -> tuple[list[str], list[tuple[int, int]]]:
+    """The words of a question, and the (start, end) of each run of content words among them."""
+    words: list[str] = []
+    runs: list[tuple[int, int]] = []
+    inside = False
+    for token in _TOKEN.findall(question):
+        bare = token.strip(".'’-").lower()
+        if not bare or _PUNCTUATION.fullmatch(token):
+            inside = inside and not _PUNCTUATION.fullmatch(token)
+            continue
+        words.append(token.strip("?.,"))
+        content = bare not in _BOUNDARY
+        if content:
+            start = runs.pop()[0] if inside else len(words) - 1
+            runs.append((start, len(words)))
+        inside = content and not bare.endswith(("'s", "’s"))
+    return words, runs
 
 
 def naming_words(text: str) -> list[str]:
