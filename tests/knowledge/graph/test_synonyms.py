@@ -44,37 +44,6 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert blocked.cosines.tobytes() == whole.cosines.tobytes()
 
 
-@given(st.integers(2, 60), st.integers(0, 10_000), st.floats(0.05, 0.95), st.integers(1, 9), st.sampled_from([1, 2, 4]))
-@settings(deadline=None, max_examples=100)
-def test_shadows_lose_no_pair(n: int, seed: int, threshold: float, shadow: int, spread: int) -> None:
-    # Vectors that lie mostly along a few axes, as those of encoders do; 8 numbers are the whole of them.
-    vectors = unit(n, 8, seed) * np.float32(1) / np.arange(1, 9, dtype=np.float32) ** spread
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "SELECTIVE", 1.0)  # takes the first shadow, as bad as it may be
-        patch.setattr(module, "SHADOW", shadow)
-        found = synonyms(vectors, threshold)
-        patch.setattr(module, "SHADOW", 9)
-        whole = synonyms(vectors, threshold)
-    assert pairs(found) == pairs(whole)
-    assert found.cosines.tobytes() == whole.cosines.tobytes()
-
-
-@given(st.integers(2, 40), st.integers(0, 10_000), st.floats(0.05, 0.9), st.integers(1, 3), st.sampled_from([3, 7, 50]))
-@settings(deadline=None, max_examples=100)
-def test_names_with_more_neighbours_than_are_kept_hide_from_nobody(
-    n: int, seed: int, threshold: float, limit: int, block: int
-) -> None:
-    vectors = unit(n, 3, seed)
-    random = np.random.default_rng(seed)
-    ends = np.flatnonzero(random.random(n) < 0.8)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "BLOCK", block)
-        whole = synonyms(vectors, threshold, limit=limit, targets=ends)
-        patch.setattr(module, "MARGIN", 0)
-        assert pairs(synonyms(vectors, threshold, limit=limit, targets=ends)) == pairs(whole)
-
-
 def test_only_the_sources_start_and_only_the_targets_end_a_pair() -> None:
     vectors = np.ones((4, 1), dtype=np.float32)
     found = synonyms(vectors, 0.9, sources=np.array([0, 2]), targets=np.array([0, 1]))

@@ -116,8 +116,6 @@ def test_impossible_settings_are_refused_when_it_is_made(kb_of: Build, wrong: di
 
 def test_every_score_can_be_worked_out_from_its_parts(kb_of: Build) -> None:
     ranking = MentionPPR(kb_of(*FILMS), dense_seeds=1).retrieve("Burbank", k=5)
-    shown = ranking.explain()
-    assert [shown.formula_of(hit) for hit in ranking] == ["walk"] * 3 + ["least walk / (1 + place)"] * 2
     assert [worked_out(ranking, hit) for hit in ranking] == ranking.scores.tolist()
     assert ranking.hit(4).score_parts["least walk"] == ranking.hit(3).score
     assert [hit.score_parts.get("place") for hit in ranking] == [None, None, None, 1, 2]
