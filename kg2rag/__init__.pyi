@@ -54,7 +54,7 @@ from .retrievers.linking.llm import LLMLinker as LLMLinker
 from .retrievers.mention_chains.retriever import MentionChains as MentionChains
 from .retrievers.mention_ppr.retriever import MentionPPR as MentionPPR
 from .retrievers.path import PathSearch as PathSearch
-from .retrievers.pattern.retriever import Pattern as Pattern
+from .retrievers.pattern import Pattern as Pattern
 from .retrievers.practical import PracticalGraphRAG as PracticalGraphRAG
 from .retrievers.rerankers.llm import LLMReranker as LLMReranker
 from .retrievers.rerankers.scoring import BiEncoder as BiEncoder

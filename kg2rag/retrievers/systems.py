@@ -30,7 +30,7 @@ from kg2rag.retrievers.mention_chains.chains import DEFAULT
 from kg2rag.retrievers.mention_chains.retriever import MentionChains
 from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
 from kg2rag.retrievers.path import PathSearch
-from kg2rag.retrievers.pattern.retriever import Pattern
+from kg2rag.retrievers.pattern import Pattern
 from kg2rag.retrievers.practical import PracticalGraphRAG
 from kg2rag.retrievers.rerankers.stage import Rerank
 from kg2rag.retrievers.vector_first import VectorFirst

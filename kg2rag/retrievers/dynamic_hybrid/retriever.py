@@ -28,7 +28,7 @@ from kg2rag.retrievers.fusion import RRF_CONSTANT
 from kg2rag.retrievers.mention_chains.chains import DEFAULT, read_coefficients
 from kg2rag.retrievers.mention_chains.retriever import MentionChains
 from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
-from kg2rag.retrievers.pattern.retriever import Pattern
+from kg2rag.retrievers.pattern import Pattern
 from kg2rag.types import Count, Notes, ParameterError, Query, Ranking, Weight, check, one_of, sources
 
 GRAPH_SIDES: Mapping[str, Callable[[KnowledgeBase], Retriever]] = {

@@ -21,7 +21,7 @@ from kg2rag.retrievers.dynamic_hybrid.retriever import DynamicHybrid
 from kg2rag.retrievers.dynamic_hybrid.signals import FEATURES
 from kg2rag.retrievers.expansion_queries import ExpansionQueries
 from kg2rag.retrievers.mention_chains.retriever import MentionChains
-from kg2rag.retrievers.pattern.retriever import Pattern
+from kg2rag.retrievers.pattern import Pattern
 from kg2rag.retrievers.systems import build
 from kg2rag.types import Corpus, ParameterError, Passage, Query
 

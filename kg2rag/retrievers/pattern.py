@@ -13,19 +13,19 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Annotated
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import MAX_CHARACTERS, Retriever
-from kg2rag.retrievers.pattern.scoreboard import PatternNotes, Scoreboard, Term
 from kg2rag.text.formats import format_by_example
 from kg2rag.text.identifiers import WHOLE, key, looks_like_name, surfaces
 from kg2rag.text.lexicon import FUNCTION_WORDS
-from kg2rag.types import IntArray, Query, Ranking, Threshold, above, rank
+from kg2rag.types import FloatArray, IntArray, Notes, Query, Ranking, Threshold, above, best, number, rank
 
 NEAR = 0.85
 """How similar a match must be to a word that the corpus knows, and to words written together: neither is a typo."""
@@ -36,6 +36,53 @@ WILDCARDS = 4  # in one query, at most
 LONGEST_REGEX = 1000  # characters; RE2's time grows with pattern × text
 _REGEX = re.compile(r"/(.+)/(i?)", re.DOTALL)
 _EDGES = "\"'`()[]{},;:?!."
+
+
+DEFINES, VERBATIM = 0.01, 0.02
+"""Added to the strength of a term that the passage defines, and of one in the query's very spelling; tie-breakers."""
+
+
+class Term(NamedTuple):
+    """Something a query looks up: as written, its key, and how similar a match must be."""
+
+    text: str
+    key: str
+    min_similarity: float
+
+
+class Match(NamedTuple):
+    """A term of the corpus that one of the query's matched."""
+
+    term: str
+    matched: str
+    strength: float
+    similarity: float
+
+
+@dataclass(frozen=True)
+class PatternNotes(Notes):
+    """The terms looked up, how many were left out, and for each hit the terms of the corpus that matched."""
+
+    terms: tuple[str, ...] = ()
+    terms_left_out: int = 0
+    matched: Mapping[str, tuple[Match, ...]] = field(default_factory=dict)
+
+
+class _Found(NamedTuple):
+    """What one term of the query matched: its part and rarity; the rows, ascending, and of each the best match."""
+
+    part: str
+    written: str
+    rarity: float
+    rows: IntArray
+    terms: IntArray
+    strengths: FloatArray
+    similarities: FloatArray
+
+    def at(self, rows: IntArray, values: FloatArray) -> FloatArray:
+        """Those of `values`, one a row of its own, that belong to some rows; NaN for rows not matched."""
+        known = dict(zip(self.rows.tolist(), values.tolist(), strict=True))
+        return np.array([known.get(row, np.nan) for row in rows.tolist()])
 
 
 @dataclass(frozen=True)
@@ -102,15 +149,90 @@ class Pattern(Retriever):
             return self._by_regex(query, regex.group(1), bool(regex.group(2)), mask, k)
         if described := format_by_example(text):
             return self._by_regex(query, described.regex, False, mask, k)
-        board = Scoreboard(self.kb.trigram)
         wildcards, words = _wildcards(text)
-        for wildcard in wildcards:
-            board.add_terms(wildcard, self.kb.trigram.matching(wildcard))
         terms, left_out = self.terms(words)
-        for term in terms:
-            board.add(term, self.kb.trigram.similar(term.key, term.min_similarity, self.limit))
+        found = [self._fitting(f"term {at}", wildcard) for at, wildcard in enumerate(wildcards, 1)]
+        found += [self._alike(f"term {at}", term) for at, term in enumerate(terms, len(wildcards) + 1)]
         looked_up = (*wildcards, *(term.text for term in terms))
-        return board.ranking(query, self.kb.corpus.ids, mask, k, PatternNotes(terms=looked_up, terms_left_out=left_out))
+        return self._ranking(query, [each for each in found if each is not None], mask, k, looked_up, left_out)
+
+    def _alike(self, part: str, term: Term) -> _Found | None:
+        """The names like a term."""
+        index = self.kb.trigram
+        similar = index.similar(term.key, term.min_similarity, self.limit)
+        if not len(similar.keys):
+            return None
+        terms, of = index.terms_of(similar.keys)
+        strengths = similar.strengths[of]
+        equal = np.flatnonzero(strengths == 2)
+        strengths[equal] += [VERBATIM * (index.terms[int(terms[at])].as_py() == term.text) for at in equal]
+        frequency = int(index.key_df[similar.keys[0]])
+        return self._found(part, term.text, terms, strengths, similar.similarities[of], frequency)
+
+    def _fitting(self, part: str, wildcard: str) -> _Found | None:
+        """The names that a wildcard fits: the shorter, the nearer to what was written."""
+        index = self.kb.trigram
+        terms = index.matching(wildcard)
+        if not len(terms):
+            return None
+        lengths = np.array([len(name) for name in index.terms.take(pa.array(terms)).to_pylist()])
+        share = len(wildcard.replace("*", "")) / lengths
+        frequency = int(index.key_df[index.key_of(terms)].min())
+        return self._found(part, wildcard, terms, 1 + share, share, frequency)
+
+    def _found(
+        self,
+        part: str,
+        written: str,
+        terms: IntArray,
+        strengths: FloatArray,
+        similarities: FloatArray,
+        frequency: int,
+    ) -> _Found:
+        """The passages that hold some names, each with the best of them."""
+        rows, of, defines = self.kb.trigram.postings(terms)
+        values = strengths[of] + DEFINES * defines
+        order = np.lexsort((of, -values))
+        rows, first = np.unique(rows[order], return_index=True)
+        of, values = of[order][first], values[order][first]
+        rarity = float(np.log1p(self.kb.trigram.n_rows / frequency))
+        return _Found(part, written, rarity, rows, terms[of], values, similarities[of])
+
+    def _ranking(
+        self,
+        query: Query,
+        found: Sequence[_Found],
+        mask: IntArray | None,
+        k: int,
+        looked_up: tuple[str, ...],
+        left_out: int,
+    ) -> Ranking:
+        """The passages that matched anything; their part "term 2" is how strongly the second term matched."""
+        scores, ids = np.zeros(self.kb.trigram.n_rows), self.kb.corpus.ids
+        for each in found:
+            scores[each.rows] += each.rarity * each.strengths
+        rows = best(scores, k) if mask is None else mask
+        rows = rows[scores[rows] > 0]
+        parts = {each.part: each.at(rows, each.strengths) for each in found}
+        if len(rows):
+            strengths = np.array(list(parts.values()))
+            parts |= {
+                "similarity": np.nanmax([each.at(rows, each.similarities) for each in found], axis=0),
+                "strength": np.nanmax(strengths, axis=0),
+                "terms_matched": np.isfinite(strengths).sum(axis=0).astype(np.float64),
+            }
+        formula = " + ".join(f"{number(each.rarity)} · {each.part}" for each in found)
+        ranked = rank(query.id, rows, scores[rows], ids, k, stages=("pattern",), score_parts=parts)
+        matched = {ids[row]: tuple(self._matches(row, found)) for row in ranked.rows.tolist()}
+        notes = PatternNotes(formula, "pattern", terms=looked_up, terms_left_out=left_out, matched=matched)
+        return replace(ranked, notes=notes)
+
+    def _matches(self, row: int, found: Sequence[_Found]) -> Iterable[Match]:
+        for each in found:
+            at = int(np.searchsorted(each.rows, row))
+            if at < len(each.rows) and each.rows[at] == row:
+                name: str = self.kb.trigram.terms[int(each.terms[at])].as_py()
+                yield Match(each.written, name, float(each.strengths[at]), float(each.similarities[at]))
 
     def _by_regex(self, query: Query, pattern: str, fold: bool, mask: IntArray | None, k: int) -> Ranking:
         matcher = _compile(pattern, fold, query.id)

@@ -5,13 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from typo_queries import typo_queries
 
 from kg2rag.compute import Store
-from kg2rag.datasets import load
-from kg2rag.evaluation.metrics import evaluate
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.retrievers.pattern.retriever import Pattern
+from kg2rag.retrievers.pattern import Pattern
 from kg2rag.types import Corpus, Passage, Query
 
 TEXTS = {
@@ -129,11 +126,3 @@ def test_terms_beyond_the_limit_are_counted_not_forgotten(tmp_path: Path) -> Non
     ranking = pattern.retrieve("useChat use_chat StreamingTextResponse api_key")
     assert len(ranking.notes.terms) == 2  # type: ignore[arg-type]
     assert int(ranking.notes.terms_left_out) > 0  # type: ignore[call-overload]
-
-
-@pytest.mark.realdata
-def test_misspelt_function_names_of_cosqa_are_found_in_nine_of_ten_cases(shared_data: Path, tmp_path: Path) -> None:
-    corpus = load("cosqa", path=shared_data / "cosqa-500").corpus
-    questions = typo_queries(corpus)
-    found = Pattern(KnowledgeBase.build(corpus, store=Store(tmp_path))).retrieve_batch(questions.queries, 10)
-    assert float(evaluate(found, questions, ["hit_rate@10"])["hit_rate@10"].mean()) >= 0.93

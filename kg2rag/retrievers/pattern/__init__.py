@@ -1,1 +1,0 @@
-"""Spellings, partial identifiers, wildcards and regular expressions."""
