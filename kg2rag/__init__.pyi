@@ -56,10 +56,10 @@ from .retrievers.mention_ppr.retriever import MentionPPR as MentionPPR
 from .retrievers.path import PathSearch as PathSearch
 from .retrievers.pattern import Pattern as Pattern
 from .retrievers.practical import PracticalGraphRAG as PracticalGraphRAG
+from .retrievers.rerankers import Rerank as Rerank
 from .retrievers.rerankers.llm import LLMReranker as LLMReranker
 from .retrievers.rerankers.scoring import BiEncoder as BiEncoder
 from .retrievers.rerankers.scoring import CrossEncoder as CrossEncoder
-from .retrievers.rerankers.stage import Rerank as Rerank
 from .retrievers.scored import ScoreFunction as ScoreFunction
 from .retrievers.vector_first import VectorFirst as VectorFirst
 from .text.records import DataError as DataError

@@ -21,7 +21,7 @@ from kg2rag.retrievers.fusion import Fusion
 from kg2rag.retrievers.graph_augmented import GraphAugment
 from kg2rag.retrievers.kg2rag.expand import Expand
 from kg2rag.retrievers.kg2rag.organise import Organise
-from kg2rag.retrievers.rerankers.stage import Rerank
+from kg2rag.retrievers.rerankers import Rerank
 
 PARTS: Mapping[str, tuple[Callable[..., Any], ...]] = {
     "graph_augmented": (Dense, BM25, Fusion, GraphAugment),

@@ -32,7 +32,7 @@ from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
 from kg2rag.retrievers.path import PathSearch
 from kg2rag.retrievers.pattern import Pattern
 from kg2rag.retrievers.practical import PracticalGraphRAG
-from kg2rag.retrievers.rerankers.stage import Rerank
+from kg2rag.retrievers.rerankers import Rerank
 from kg2rag.retrievers.vector_first import VectorFirst
 from kg2rag.text import plugins
 from kg2rag.text.nearest import nearest

@@ -7,14 +7,12 @@ query with one another. `BiEncoder` compares the vectors of both texts, `CrossEn
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from kg2rag.compute import threads
 from kg2rag.compute.encoder import well_formed
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.types import Count, FloatArray, IntArray, Query, check
@@ -96,8 +94,6 @@ class BiEncoder:
 class CrossEncoder:
     """A sentence-transformers cross-encoder.
 
-    On a CPU batches are scored side by side, each by one thread, so that the number of threads changes no bit.
-
     Parameters
     ----------
     model : a hub name, such as "BAAI/bge-reranker-large", or a local folder. It must have one output.
@@ -124,39 +120,11 @@ class CrossEncoder:
         """
         if not pairs:
             return np.empty(0)
-        pairs = _well_formed(pairs)
-        # Neighbours of like length need little padding; the longest first, so that no thread ends long after the rest.
-        distinct = sorted(dict.fromkeys(pairs), key=lambda pair: -len(pair[0]) - len(pair[1]))
-        batches = [distinct[at : at + self.batch_size] for at in range(0, len(distinct), self.batch_size)]
-        found = np.concatenate(self._side_by_side(batches))
-        by_pair = dict(zip(distinct, found.tolist(), strict=True))
+        pairs = [(well_formed(query), well_formed(text)) for query, text in pairs]
+        distinct = list(dict.fromkeys(pairs))
+        found = self._network.predict(distinct, batch_size=self.batch_size, show_progress_bar=False)
+        by_pair = dict(zip(distinct, np.asarray(found, dtype=np.float64).tolist(), strict=True))
         return np.array([by_pair[pair] for pair in pairs])
-
-    def lengths(self, pairs: Sequence[tuple[str, str]]) -> IntArray:
-        """(n_pairs,) tokens of each pair before it is cut, those that the model adds included."""
-        if not pairs:
-            return np.empty(0, dtype=np.int64)
-        questions, texts = map(list, zip(*_well_formed(pairs), strict=True))
-        encoded = self._network.tokenizer(questions, texts, truncation=False, verbose=False)
-        return np.array([len(ids) for ids in encoded["input_ids"]], dtype=np.int64)
-
-    def _side_by_side(self, batches: list[list[tuple[str, str]]]) -> list[FloatArray]:
-        # The first batch is scored alone: it sets the tokenizer's padding and truncation, which threads must not do.
-        first = self._predict(batches[0])
-        if self.device != "cpu":
-            return [first, *map(self._predict, batches[1:])]
-        pool = ThreadPoolExecutor(threads())
-        try:
-            return [first, *pool.map(self._predict, batches[1:])]
-        finally:
-            pool.shutdown(cancel_futures=True)
-
-    def _predict(self, batch: list[tuple[str, str]]) -> FloatArray:
-        import torch
-
-        torch.set_num_threads(1)  # it applies to the calling thread alone
-        found = self._network.predict(batch, batch_size=len(batch), show_progress_bar=False)
-        return np.asarray(found, dtype=np.float64)
 
     @cached_property
     def _network(self) -> Network:
@@ -171,7 +139,3 @@ class CrossEncoder:
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_network"}
-
-
-def _well_formed(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    return [(well_formed(query), well_formed(text)) for query, text in pairs]

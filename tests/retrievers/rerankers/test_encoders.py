@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +11,8 @@ from by_hand import knowledge_base, passages
 from kg2rag.compute import Store
 from kg2rag.extraction import Extraction
 from kg2rag.retrievers.dense import Dense
-from kg2rag.retrievers.rerankers import named
+from kg2rag.retrievers.rerankers import Rerank, named
 from kg2rag.retrievers.rerankers.scoring import BiEncoder, CrossEncoder, score_batches
-from kg2rag.retrievers.rerankers.stage import Rerank
 from kg2rag.types import FloatArray, Query
 
 PAIRS = [("who built it", "the bridge"), ("who built it", "the bridge was built by anna near the river"), ("a", "b")]
@@ -63,41 +61,9 @@ def test_a_cross_encoder_scores_a_pair_the_same_whatever_is_scored_with_it(tmp_p
     assert len(set(together.tolist())) == 3
 
 
-@pytest.mark.parametrize("batch_size", [1, 2])
-def test_the_number_of_threads_changes_no_bit_of_a_cross_encoders_scores(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch_size: int
-) -> None:
-    model = CrossEncoder(tiny(tmp_path), batch_size=batch_size)
-    pairs = [("who built it", " ".join(["the bridge"] * n)) for n in range(1, 40)]
-    found = []
-    for threads in (1, 3):
-        monkeypatch.setattr("kg2rag.retrievers.rerankers.scoring.threads", lambda threads=threads: threads)
-        found.append(model.scores(pairs).tolist())
-    assert found[0] == found[1]
-    assert found[0] == pytest.approx(model._network.predict(pairs, show_progress_bar=False).tolist(), abs=1e-6)
-
-
-def test_a_cross_encoder_works_on_as_many_batches_at_once_as_there_are_threads(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = CrossEncoder(tiny(tmp_path))
-    predict, barrier = model._network.predict, threading.Barrier(3)
-    alone = iter([True])
-
-    def meeting(batch: list[tuple[str, str]], **given: object) -> object:
-        if not next(alone, False):
-            barrier.wait()  # passes only where three batches are in work together
-        return predict(batch, **given)
-
-    monkeypatch.setattr("kg2rag.retrievers.rerankers.scoring.threads", lambda: 3)
-    monkeypatch.setattr(model._network, "predict", meeting)
-    assert len(model.scores([("a", "b " * n) for n in range(1, 8)])) == 7  # the first alone, then twice three
-
-
 def test_a_lone_surrogate_is_scored_as_a_replacement_character(tmp_path: Path) -> None:
     model = CrossEncoder(tiny(tmp_path))
     assert model.scores([("who \ud800", "a")]).tolist() == model.scores([("who \ufffd", "a")]).tolist()
-    assert model.lengths([("who \ud800", "a")]).tolist() == [5]  # [CLS] who [SEP] a [SEP]: BERT drops U+FFFD
 
 
 def test_a_classifier_is_no_reranker(tmp_path: Path) -> None:

@@ -18,9 +18,9 @@ from llm_server import ChatServer, at_random, serving
 from kg2rag.compute import ChatModel, CompletionError, Store
 from kg2rag.extraction import Extraction
 from kg2rag.retrievers.dense import Dense
+from kg2rag.retrievers.rerankers import Rerank
 from kg2rag.retrievers.rerankers.llm import LLMReranker, read_order
 from kg2rag.retrievers.rerankers.scoring import score_batches
-from kg2rag.retrievers.rerankers.stage import Rerank
 from kg2rag.types import Query
 
 Maker = Callable[..., LLMReranker]
