@@ -1,22 +1,26 @@
 """Files and folders that appear whole or not at all: written beside their place, flushed to disk, renamed into it.
 
-What a killed process leaves behind is named `.partial-<process>-<random>-<name>.tmp` and removed by `remove_leftovers`.
+What a killed process leaves behind is named `.partial-<process>-<machine>-<random>-<name>.tmp`; `remove_leftovers`
+removes it.
 """
 
 from __future__ import annotations
 
 import os
+import platform
+import re
 import shutil
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kg2rag.compute import locks
-
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+
+_MACHINE = re.sub(r"\W", "_", platform.node())  # of a container: its own name, for its process ids are its own, too
 
 
 def write(path: Path, content: bytes) -> None:
@@ -28,14 +32,14 @@ def write(path: Path, content: bytes) -> None:
 @contextmanager
 def new_file(path: Path) -> Iterator[Path]:
     """A path to write a file to, renamed to `path` at the end of the block; a block that raises leaves nothing."""
-    partial, lock = _begun(path, Path.touch)
+    partial = _beside(path)
+    partial.touch()
     try:
         yield partial
         flush(partial)
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
-        locks.release(lock)
 
 
 @contextmanager
@@ -46,7 +50,8 @@ def new_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
     leaves it under the name of a leftover.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial, lock = _begun(path, Path.mkdir)
+    partial = _beside(path)
+    partial.mkdir()
     try:
         yield partial
         for file in partial.rglob("*"):
@@ -62,7 +67,6 @@ def new_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
             raise
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-        locks.release(lock)
 
 
 def mapped(path: Path) -> NDArray[Any]:
@@ -83,12 +87,11 @@ def remove_folder(path: Path) -> None:
 
 
 def remove_leftovers(folder: Path) -> int:
-    """Delete what killed processes left in a folder; the bytes freed. What a living process writes is kept."""
+    """Delete what killed processes of this machine left in a folder; the bytes freed."""
     freed = 0
-    for partial in folder.glob(".partial-*-*"):
-        maker = partial.name.split("-")[1]
-        # The lock tells of a process in another container; the id of one on a disk that has no locks.
-        if not maker.isdigit() or _alive(int(maker)) or locks.taken(partial):
+    for partial in folder.glob(".partial-*-*-*"):
+        _, process, machine, _ = partial.name.split("-", 3)
+        if not process.isdigit() or machine != _MACHINE or _alive(int(process)):
             continue
         freed += sum(file.stat().st_size for file in (partial, *partial.rglob("*")) if file.is_file())
         if partial.is_dir():
@@ -104,19 +107,8 @@ def flush(file: Path) -> None:
         os.fsync(stream.fileno())
 
 
-def _begun(path: Path, make: Callable[[Path], None]) -> tuple[Path, int | None]:
-    """A new file or folder beside a path, locked as long as it is being written."""
-    while True:
-        partial = _beside(path)
-        make(partial)
-        lock = locks.take(partial)
-        if partial.exists():
-            return partial, lock
-        locks.release(lock)  # it was taken for a leftover before it was locked
-
-
 def _beside(path: Path) -> Path:
-    return path.with_name(f".partial-{os.getpid()}-{uuid.uuid4().hex[:12]}-{path.name}.tmp")
+    return path.with_name(f".partial-{os.getpid()}-{_MACHINE}-{uuid.uuid4().hex[:12]}-{path.name}.tmp")
 
 
 def _alive(process: int) -> bool:

@@ -1,13 +1,10 @@
 """A content-addressed cache on disk: (stage, parameters, inputs) -> a directory of files, built once.
 
-An entry is written whole (see `compute.files`) with a manifest of sizes and checksums, which a process checks when it
+An entry is written whole (see `compute.files`) with a manifest of sizes and checksums, which a store checks when it
 first opens the entry; a large file whose size and time of modification are the manifest's is not read for that, so that
-gigabytes open as fast as kilobytes (`Store.verify` reads every byte). If two processes build the same entry, one copy
-is kept. A damaged entry is reported and rebuilt, never used. Contents are Parquet, Arrow, `.npy` and JSON; nothing is
-ever unpickled.
-
-The time of a manifest is that of the entry's last use: every process sets it when it first opens the entry. A process
-that has opened an entry holds a lock in `.users` until it ends, and what was used since it began is not pruned.
+gigabytes open as fast as kilobytes (`Store.verify` reads every byte). A damaged entry is reported and rebuilt, never
+used. While one process builds an entry, others wait for it. Contents are Parquet, Arrow, `.npy` and JSON; nothing is
+ever unpickled. The time of a manifest is that of the entry's last use.
 """
 
 from __future__ import annotations
@@ -18,7 +15,6 @@ import json
 import math
 import os
 import re
-import stat
 import time
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -28,21 +24,17 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-from kg2rag.compute import locks
+from filelock import FileLock
+
 from kg2rag.compute.files import new_folder, remove_folder, remove_leftovers
 from kg2rag.text.records import read_json, sha256
 
 MANIFEST = "manifest.json"
 _CHECKOUT = Path(__file__).resolve().parents[2]
-USERS, GATE = ".users", ".gate"
-verified: set[Path] = set()
-_seen: dict[Path, dict[str, tuple[int, int, int]]] = {}
-"""Entry -> name of each file -> its bytes, time of modification and number when it was verified."""
 LARGE = 8 << 20
 """Bytes from which a file is not read as long as size and time agree. Writing so many takes longer than a tick of the
 file system's clock, so no later change has the same time."""
-
-
+HELP = "Free space, allow writing, or name another folder by KG2RAG_STORE"
 _NAME = re.compile(r"[0-9a-f]{32}")
 
 
@@ -67,9 +59,6 @@ def version(library: str) -> str:
     return metadata.version(library)
 
 
-HELP = "Free space, allow writing, or name another folder by KG2RAG_STORE"
-
-
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One entry in the list of `Store.entries`; `created` and `used` in seconds, 0 for one that is damaged."""
@@ -87,6 +76,7 @@ class Store:
 
     def __init__(self, root: Path | str | None = None) -> None:
         self.root = Path(root) if root is not None else default_root()
+        self.verified: set[Path] = set()
 
     def __repr__(self) -> str:
         return f"Store({str(self.root)!r})"
@@ -107,10 +97,21 @@ class Store:
         key : everything that its contents depend on, as JSON values.
         libraries : distributions whose version may change the contents.
         """
-        full_key = _full(stage, key, libraries)
-        path = self.root / stage / entry_name(full_key)
-        if not (path.is_dir() and self._sound(path, "rebuilding it")):
-            self._build(path, stage, full_key, build)
+        path, full_key = self.place(stage, key, libraries=libraries), _full(stage, key, libraries)
+        if path.is_dir() and self._damage(path) is None:
+            return path
+        try:
+            locks = self.root / ".locks"
+            locks.mkdir(parents=True, exist_ok=True)
+            with FileLock(locks / f"{path.name}.lock"):
+                if not (path.is_dir() and self._sound(path, "rebuilding it")):
+                    self._build(path, full_key, build)
+        except OSError as error:
+            if not self._concerns(error):
+                raise
+            where, said = error.filename or str(self.root), error.strerror or error
+            said = f"The store cannot be written: {said}. {HELP}"
+            raise OSError(error.errno or errno.ENOSPC, said, where) from error
         return path
 
     def find(self, stage: str, key: Mapping[str, object], *, libraries: tuple[str, ...] = ()) -> Path | None:
@@ -119,28 +120,16 @@ class Store:
         return path if path.is_dir() and self._damage(path) is None else None
 
     def place(self, stage: str, key: Mapping[str, object], *, libraries: tuple[str, ...] = ()) -> Path:
-        """Where an entry is or would be."""
+        """Where an entry is, or would be."""
         return self.root / stage / entry_name(_full(stage, key, libraries))
 
-    def _build(self, path: Path, stage: str, key: Mapping[str, object], build: Callable[[Path], None]) -> None:
-        try:
-            with new_folder(path) as partial:
-                build(partial)
-                found = sorted(file for file in partial.rglob("*") if file.is_file())
-                files = {str(file.relative_to(partial)): _state(file) for file in found}
-                manifest = {"stage": stage, "key": key, "created": time.time(), "files": files}
-                (partial / MANIFEST).write_text(json.dumps(manifest, indent=1, ensure_ascii=False), encoding="utf-8")
-            self._use(path)
-            _seen[path] = _files(path)
-            verified.add(path)
-        except FileExistsError:
-            if not path.is_dir():  # else another process has built it first
-                raise
-        except OSError as error:
-            if self._concerns(error):
-                where = error.filename or str(self.root)
-                raise OSError(error.errno or errno.ENOSPC, f"{_said(error)}. {HELP}", where) from error
-            raise
+    def _build(self, path: Path, key: Mapping[str, object], build: Callable[[Path], None]) -> None:
+        with new_folder(path) as partial:
+            build(partial)
+            files = {str(file.relative_to(partial)): _state(file) for file in _files(partial)}
+            manifest = {"stage": path.parent.name, "key": key, "created": time.time(), "files": files}
+            (partial / MANIFEST).write_text(json.dumps(manifest, indent=1, ensure_ascii=False), encoding="utf-8")
+        self.verified.add(path)
 
     def _concerns(self, error: OSError) -> bool:
         """Whether an error in a build is of the disk that the store is on, and not of what the build reads."""
@@ -149,28 +138,22 @@ class Store:
         return str(error.filename).startswith(str(self.root))
 
     def _sound(self, path: Path, then: str) -> bool:
-        """Whether an entry is intact; a damaged one is reported and deleted, unless another process has replaced it."""
-        if self._damage(path) is None:
-            return True
-        with locks.held(self.root / GATE):
-            # Read again, without noting its use, which waits for the gate.
-            if (damage := self._damage(path, uses=False)) is None or not path.is_dir():
-                return damage is None
+        """Whether an entry is intact; a damaged one is reported and deleted."""
+        if (damage := self._damage(path)) is not None:
             warnings.warn(f"{path}: {damage}; {then}.", DamagedEntryWarning, stacklevel=3)
             remove_folder(path)
-        return False
+        return damage is None
 
-    def _damage(self, path: Path, *, thorough: bool = False, uses: bool = True) -> str | None:
-        """What is wrong with an entry, or None. Read once per process; then its files need only be the same ones.
+    def _damage(self, path: Path, *, thorough: bool = False) -> str | None:
+        """What is wrong with an entry, or None; it is read once, and in use from then on.
 
-        `thorough` : every byte, of large files too. `uses` : the entry is in use from now on.
+        `thorough` : every byte, of large files too, and no use.
         """
-        if path in verified and not thorough and _seen.get(path) == _files(path):
+        if path in self.verified and not thorough:
             return None
-        verified.discard(path)
-        if uses:
-            self._use(path)
-        seen = _files(path)
+        if not thorough:
+            with suppress(OSError):  # a store that may only be read is not pruned
+                os.utime(path / MANIFEST)
         try:
             files = _read_manifest(path)[2]
         except (OSError, ValueError) as error:
@@ -185,17 +168,8 @@ class Store:
             unread = size >= LARGE and found.st_mtime_ns == modified and not thorough
             if not unread and sha256(file) != checksum:
                 return f"{name} does not match its checksum"
-        _seen[path] = seen
-        verified.add(path)
+        self.verified.add(path)
         return None
-
-    def _use(self, path: Path) -> None:
-        """Note that this process uses an entry from now on, before it reads it."""
-        root = self.root.absolute()
-        locks.lease(root / USERS)
-        with locks.held(root / GATE, shared=True), suppress(OSError):  # a store that may only be read is not pruned
-            now = time.time()
-            os.utime(path / MANIFEST, (now, now))
 
     def existing(self, stage: str, known: Collection[Path] = ()) -> list[Path]:
         """The intact entries of a stage but the known ones, by name; damaged ones are reported and deleted."""
@@ -207,12 +181,13 @@ class Store:
         """Every finished entry and every one without a manifest, by stage and name."""
         found = (path for path in sorted(self.root.glob("*/[!.]*")) if _NAME.fullmatch(path.name) and path.is_dir())
         for path in found:
-            size = sum(size for size, _, _ in _files(path).values())
+            size = 0
+            for file in path.rglob("*"):
+                with suppress(OSError):
+                    size += file.stat().st_size if file.is_file() else 0
             try:
-                state = (path / MANIFEST).stat()
-                size += state.st_size
                 key, created, _ = _read_manifest(path)
-                used = max(created, state.st_mtime)
+                used = max(created, (path / MANIFEST).stat().st_mtime)
             except (OSError, ValueError):  # `verify` reports the reason; `prune` treats it as the oldest
                 key, created, used = {}, 0.0, 0.0
             if path.is_dir():  # else another process has deleted it by now
@@ -220,59 +195,30 @@ class Store:
 
     def remove(self, path: Path) -> None:
         """Delete an entry, if it is there."""
-        verified.discard(path)
+        self.verified.discard(path)
         remove_folder(path)
 
     def verify(self) -> dict[Path, str]:
         """Damaged entries and what is wrong with them; reads every byte of the store."""
-        damaged = {}
-        for entry in self.entries():
-            verified.discard(entry.path)
-            if (damage := self._damage(entry.path, thorough=True, uses=False)) is not None:
-                damaged[entry.path] = damage
-        return damaged
+        found = ((entry.path, self._damage(entry.path, thorough=True)) for entry in self.entries())
+        return {path: damage for path, damage in found if damage is not None}
 
     def prune(self, older_than_days: float = 0.0) -> tuple[int, int]:
-        """Delete entries unused for that many days, and leftovers of killed builds; (entries, bytes) freed.
-
-        What another living process has opened is kept.
-        """
-        limit = min(time.time() - older_than_days * 86_400, locks.leased_since(self.root.absolute() / USERS))
-        entries = size = 0
-        for entry in list(self.entries()):
-            if entry.used <= limit:
-                with locks.held(self.root / GATE):
-                    if not _used_after(entry.path, limit):
-                        self.remove(entry.path)
-                        entries, size = entries + 1, size + entry.size
-        size += sum(remove_leftovers(folder) for folder in self.root.glob("*/"))
-        return entries, size
+        """Delete entries unused for that many days, and leftovers of killed builds; (entries, bytes) freed."""
+        limit = time.time() - older_than_days * 86_400
+        unused = [entry for entry in self.entries() if entry.used <= limit]
+        for entry in unused:
+            self.remove(entry.path)
+        size = sum(entry.size for entry in unused) + sum(remove_leftovers(folder) for folder in self.root.glob("*/"))
+        return len(unused), size
 
 
 def _full(stage: str, key: Mapping[str, object], libraries: tuple[str, ...]) -> dict[str, object]:
     return {"stage": stage, **key, "libraries": {name: version(name) for name in libraries}}
 
 
-def _said(error: OSError) -> str:
-    return f"The store cannot be written: {error.strerror or error}"
-
-
-def _used_after(path: Path, limit: float) -> bool:
-    try:
-        return (path / MANIFEST).stat().st_mtime > limit
-    except OSError:
-        return False
-
-
-def _files(path: Path) -> dict[str, tuple[int, int, int]]:
-    """Name of each file of an entry -> its bytes, time of modification and number; none where the entry is gone."""
-    found = {}
-    for file in path.rglob("*"):
-        with suppress(OSError):
-            state = file.stat()
-            if file.name != MANIFEST and stat.S_ISREG(state.st_mode):
-                found[str(file.relative_to(path))] = state.st_size, state.st_mtime_ns, state.st_ino
-    return found
+def _files(path: Path) -> list[Path]:
+    return sorted(file for file in path.rglob("*") if file.is_file())
 
 
 def entry_name(key: Mapping[str, object]) -> str:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from kg2rag.compute.hardware import threads
 from kg2rag.compute.parallel import has_workers, map_pieces
 from kg2rag.compute.progress import bar as progress_bar
-from kg2rag.compute.store import Store, verified
+from kg2rag.compute.store import Store
 from kg2rag.types import Matrix
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ class _Shards:
     def look_up(self, wanted: NDArray[np.void], vectors: Matrix, missing: NDArray[np.bool_]) -> None:
         """Copy the vectors of wanted keys that the store has, and clear their `missing` flags."""
         with self.lock:
-            if not self.known <= verified:  # one was deleted, or is to be checked again
+            if not self.known <= self.store.verified:  # one was deleted, or is to be checked again
                 self._forget()
             self._copy(wanted, vectors, missing)
             if self.held:
@@ -271,7 +271,7 @@ class _Shards:
             try:
                 stored = np.load(self.paths[number] / "vectors.npy", mmap_mode="r")
             except FileNotFoundError:  # joined or pruned by another process
-                verified.discard(self.paths[number])
+                self.store.verified.discard(self.paths[number])
                 continue
             vectors[rows[here]] = stored[places[here, 1]]
             missing[rows[here]] = False
@@ -283,7 +283,7 @@ class _Shards:
         """
         with self.lock:
             self._see_new()
-            small = [path for path in self.paths if path in verified and len(_keys(path)) < size]
+            small = [path for path in self.paths if path in self.store.verified and len(_keys(path)) < size]
             if len(small) < MANY:
                 return
             try:

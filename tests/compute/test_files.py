@@ -77,10 +77,10 @@ def test_a_block_that_raises_leaves_the_older_folder(tmp_path: Path) -> None:
 
 
 def test_what_killed_processes_left_is_removed_and_what_living_ones_write_is_kept(tmp_path: Path) -> None:
-    (tmp_path / f".partial-{DEAD}-0-a.csv").write_bytes(b"12345")
-    (tmp_path / f".partial-{DEAD}-1-graph").mkdir()
-    (tmp_path / f".partial-{DEAD}-1-graph" / "half").write_bytes(b"123")
-    kept = [f".partial-{os.getpid()}-0-a.csv", ".partial-mine-notes", "a.csv"]
+    (tmp_path / f".partial-{DEAD}-{files._MACHINE}-0-a.csv").write_bytes(b"12345")
+    (tmp_path / f".partial-{DEAD}-{files._MACHINE}-1-graph").mkdir()
+    (tmp_path / f".partial-{DEAD}-{files._MACHINE}-1-graph" / "half").write_bytes(b"123")
+    kept = [f".partial-{os.getpid()}-{files._MACHINE}-0-a.csv", ".partial-mine-notes", "a.csv"]
     for name in kept:
         (tmp_path / name).touch()
     assert files.remove_leftovers(tmp_path) == 8

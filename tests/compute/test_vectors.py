@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from kg2rag.compute import Store, vectors, workers
-from kg2rag.compute import store as stores
 from kg2rag.compute.store import DamagedEntryWarning
 from kg2rag.compute.vectors import ROWS, VectorCache
 from kg2rag.types import Matrix
@@ -199,7 +198,8 @@ def test_a_flipped_bit_in_a_shard_is_reported_and_only_its_texts_are_encoded_aga
     damaged[-5] ^= 1
     (shard / file).write_bytes(damaged)
     lost = len(np.load(shard / "keys.npy"))
-    stores.verified.clear()
+    vectors._shards(store.root, "stand-in").store.verified.clear()
+    vectors._shards.cache_clear()
     again = Encoder()
     with pytest.warns(DamagedEntryWarning, match=f"{shard.name}: {file} does not match its checksum"):
         found = again.cache(store).of(TEXTS)
@@ -244,24 +244,6 @@ def test_a_text_that_this_process_has_seen_is_found_without_listing_the_shards(
     cache.of(TEXTS[:1])
     monkeypatch.setattr(Store, "existing", lambda *_: pytest.fail("listed"))
     assert np.array_equal(cache.of(TEXTS[7:9]), expected(TEXTS[7:9]))
-
-
-def test_what_another_process_encodes_and_joins_meanwhile_is_found(
-    store: Store, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(vectors, "MANY", 8)
-    ours = encoder.cache(store)
-    for text in TEXTS[:5]:
-        ours.of([text])
-    seen = vectors._shards(store.root, "stand-in")
-    vectors._shards.cache_clear()
-    theirs = Encoder().cache(store)
-    for text in TEXTS[5:12]:
-        theirs.of([text])
-    known, missing = np.empty((12, DIM), dtype=np.float32), np.ones(12, dtype=bool)
-    sought = np.sort(vectors._hashes(TEXTS[:12]))
-    seen.look_up(sought, known, missing)
-    assert not missing.any()
 
 
 def test_keys_that_begin_alike_are_told_apart(store: Store, encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,6 @@ from fuzz import seeds
 from fuzz.seeds import CORPUS, KEY, Files
 
 from kg2rag.compute import Store
-from kg2rag.compute import store as stores
 from kg2rag.compute.store import DamagedEntryWarning
 from kg2rag.datasets import from_frames, load
 from kg2rag.evaluation import Comparison
@@ -125,16 +124,14 @@ def _store(folder: Path) -> object:
         (entry / "a.bin").write_bytes(b"a" * 100)
         (entry / "b.bin").write_bytes(b"b" * 10)
 
-    stores.verified.clear()
     store = Store(folder)
     list(store.entries())
     store.verify()
     store.prune(older_than_days=1e5)
-    stores.verified.clear()
+    store.verified.clear()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DamagedEntryWarning)
         path = store.entry("thing", KEY, build)
-    stores.verified.clear()
     return store.verify(), {name: (path / name).read_bytes() for name in ("a.bin", "b.bin")}
 
 

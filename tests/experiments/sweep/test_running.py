@@ -19,6 +19,7 @@ import pytest
 from word_embedder import WordEmbedder
 
 from kg2rag.compute import Role, SentenceEncoder, Store, counter_of
+from kg2rag.compute.files import _MACHINE
 from kg2rag.evaluation import evaluate
 from kg2rag.experiments.sweep import Sweep, SweepResult, runner, workbench
 from kg2rag.experiments.sweep.configuration import Bench, DatasetRef
@@ -165,7 +166,7 @@ def test_a_killed_run_is_resumed_to_the_same_bytes(tmp_path: Path, root: Path) -
     wait_for(lambda: len(list(killed.glob("parts/*.parquet"))) == 5)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    (killed / "parts" / ".partial-4194305-0-half.parquet.tmp").write_bytes(b"PAR1 half")
+    (killed / "parts" / f".partial-4194305-{_MACHINE}-0-half.parquet.tmp").write_bytes(b"PAR1 half")
     wanted.run(killed, jobs=1, resume=True)
     assert (killed / "results.parquet").read_bytes() == (tmp_path / "whole" / "results.parquet").read_bytes()
 
