@@ -7,12 +7,9 @@ from .corpus import Corpus as Corpus
 from .explanation import GOLD as GOLD
 from .explanation import Explanation as Explanation
 from .explanation import side_by_side as side_by_side
-from .notes import FORMULA as FORMULA
 from .notes import INNER as INNER
-from .notes import SOURCE as SOURCE
 from .notes import LinkedEntity as LinkedEntity
 from .notes import Notes as Notes
-from .notes import arithmetic as arithmetic
 from .notes import for_stage as for_stage
 from .notes import number as number
 from .notes import plain as plain

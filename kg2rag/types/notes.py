@@ -189,26 +189,3 @@ def for_stage(recorded: PerStage, stage: str) -> str:
 def number(value: float) -> str:
     """A number as a formula writes it: eight digits, enough to recompute a score to a millionth."""
     return f"{value:.8g}"
-
-
-# The bridge for strategies that still record a dictionary.
-FORMULA, SOURCE = "score", "source"
-
-
-def arithmetic(formula: PerStage, source: PerStage) -> dict[str, object]:
-    """The two entries of a dictionary of notes."""
-    return {FORMULA: formula, SOURCE: source}
-
-
-def notes_of(metadata: Mapping[str, Any]) -> Notes:
-    """A dictionary of notes as `Notes`."""
-    rest = dict(metadata)
-    formula, source, warning = rest.pop(FORMULA, ""), rest.pop(SOURCE, ""), str(rest.pop("note", ""))
-    return Notes(formula, source, warning=warning, other=rest)
-
-
-def metadata_of(notes: Notes) -> dict[str, object]:
-    """`Notes` as a dictionary."""
-    given = {FORMULA: notes.formula, SOURCE: notes.source, "note": "; ".join(notes.warnings)}
-    said = {name: value for name, value in notes.said().items() if name != "warning"}
-    return {name: value for name, value in given.items() if value} | said

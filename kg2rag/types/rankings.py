@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kg2rag.types.arrays import FloatArray, IntArray
 from kg2rag.types.explanation import Explanation
-from kg2rag.types.notes import Notes, metadata_of, notes_of
+from kg2rag.types.notes import Notes
 from kg2rag.types.parameters import require_k
 from kg2rag.types.passages import Hit, Paths, first_of
 
@@ -46,11 +46,6 @@ class Ranking:
     score_parts: Mapping[str, FloatArray] = field(default_factory=dict, repr=False)
     paths: Paths = field(default_factory=dict, repr=False)
     notes: Notes = field(default_factory=Notes)
-
-    @property
-    def metadata(self) -> dict[str, object]:
-        """The notes as a dictionary: the bridge for readers of one."""
-        return metadata_of(self.notes)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -167,7 +162,6 @@ def rank(
     score_parts: Mapping[str, NDArray[np.floating]] | None = None,
     paths: Paths | None = None,
     notes: Notes | None = None,
-    metadata: Mapping[str, object] | None = None,
 ) -> Ranking:
     """Order scored rows canonically, see `canonical_order`, and keep the first `k`.
 
@@ -188,7 +182,7 @@ def rank(
         stage_codes=None if stage_codes is None else np.asarray(stage_codes, dtype=np.int8)[order],
         score_parts={name: np.asarray(column, dtype=np.float64)[order] for name, column in (score_parts or {}).items()},
         paths={} if paths is None else paths,  # not `or`: that would work out every lazy path
-        notes=notes or notes_of(metadata or {}),
+        notes=notes or Notes(),
     )
 
 
@@ -201,14 +195,13 @@ def rescored(
     formula: str,
     score_parts: Mapping[str, FloatArray],
     paths: Paths | None = None,
-    notes: Notes | Mapping[str, object] | None = None,
+    notes: Notes | None = None,
 ) -> Ranking:
     """Some hits of a ranking, the best `k` first by their new scores; each keeps stage, path and score parts.
 
     `rows`, of the ranking's hits, each once, `scores` and each of `score_parts` are (n,). Parts replace those of the
     same name, `paths` those of the same rows. `notes` are the stage's own; the ranking's are kept as their input.
     """
-    own = notes if isinstance(notes, Notes) else Notes(other=notes or {})
     order = np.argsort(ranking.rows)
     kept = ranking.select(order[np.searchsorted(ranking.rows, rows, sorter=order)])
     return rank(
@@ -221,7 +214,7 @@ def rescored(
         stage_codes=kept.stage_codes,
         score_parts={**kept.score_parts, **score_parts},
         paths=ranking.paths if paths is None else first_of(paths, ranking.paths),
-        notes=replace(own, formula=formula, source=ranking.notes.source, inputs=(ranking.notes,)),
+        notes=replace(notes or Notes(), formula=formula, source=ranking.notes.source, inputs=(ranking.notes,)),
     )
 
 

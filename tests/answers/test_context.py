@@ -355,4 +355,4 @@ def test_contexts_of_a_real_graph_keep_the_default_budgets(shared_data: Path) ->
         assert chunks.tokens <= 4000
         assert len(chunks.citations) + len(chunks.dropped) == len(ranking)
         assert all(citation.path for citation in chunks.citations if citation.source == "graph")
-    assert any(ranking.metadata.get("graph_results") for ranking in found)
+    assert any(ranking.notes.graph_results for ranking in found)

@@ -16,7 +16,7 @@ from kg2rag.report.question_explanation import explain_rankings
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.text.records import DataError
 from kg2rag.types import Corpus, Passage, QADataset, Query, Question, Ranking, Triple, rank
-from kg2rag.types.notes import arithmetic
+from kg2rag.types.notes import Notes
 
 N = KEPT + 3
 DOCUMENTS = Corpus.from_passages([Passage(f"p{i}", "", f"Text {i}", f"d{i // 2}", i % 2) for i in range(N + 2)])
@@ -41,11 +41,7 @@ def ranking() -> Ranking:
         stage_codes=(rows > 5).astype(int),
         score_parts={"cosine": scores, "strength": np.where(rows > 5, 7.0, np.nan)},
         paths={8: (Triple("Ada", "wrote", "Notes", "p8", 8.0, 0.5, "Ada wrote the Notes."),)},
-        metadata={
-            **arithmetic({"dense": "cosine", "graph": "cosine · strength / 10"}, "graph"),
-            "n": np.int64(2),
-            "subgraph": 1,
-        },
+        notes=Notes({"dense": "cosine", "graph": "cosine · strength / 10"}, "graph", other={"n": 2}),
     )
 
 

@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol
 from kg2rag.knowledge import TrigramIndex
 from kg2rag.retrievers.dynamic_hybrid.signals import Signals, read
 from kg2rag.retrievers.fusion import fuse_rankings
+from kg2rag.retrievers.mention_chains.searched import ChainsNotes
 from kg2rag.types import Query, Ranking
 
 SIDES = ("dense", "sparse", "pattern", "graph")
@@ -141,9 +142,10 @@ def _decide(found: Signals) -> QueryAnalysis:
 def reconsidered(analysis: QueryAnalysis, graph: Ranking | None) -> QueryAnalysis:
     """The analysis once `mention_chains` has searched: a question that names nothing may still ask for a chain.
 
-    Another side's ranking, whose metadata name no kind of question, changes nothing.
+    Another side's ranking changes nothing.
     """
-    kind = graph.metadata.get("question") if graph is not None else None
+    notes = graph.notes.find(ChainsNotes) if graph is not None else None
+    kind = notes.question if notes is not None else None
     if analysis.reasoning != NAMES_NOTHING or kind not in ("one_chain", "two_chains"):
         return analysis
     return _analysis("relationship", NAMES_IN_PROSE, "names nothing, but the passages found name one another")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,8 @@ import pytest
 
 from kg2rag.knowledge import TrigramIndex
 from kg2rag.retrievers.dynamic_hybrid.analysis import SIDES, QueryAnalysis, RuleAnalyser, reconsidered
-from kg2rag.types import Query, Ranking, rank
+from kg2rag.retrievers.mention_chains.searched import ChainsNotes
+from kg2rag.types import Notes, Query, Ranking, rank
 
 TEXTS = ["class StreamingTextResponse", "the useChat hook is used by components of a React app", "stream AI responses"]
 
@@ -157,8 +159,8 @@ def test_a_type_that_is_not_known_is_refused() -> None:
         QueryAnalysis("odd", dict.fromkeys(SIDES, 0.25), "")
 
 
-def ranked(**metadata: object) -> Ranking:
-    return rank("q", np.empty(0, np.int64), np.empty(0), [], 5, metadata=metadata)
+def ranked(question: str) -> Ranking:
+    return rank("q", np.empty(0, np.int64), np.empty(0), [], 5, notes=ChainsNotes(question=question))
 
 
 def test_what_names_nothing_asks_for_a_chain_only_where_the_passages_found_make_one(rules: RuleAnalyser) -> None:
@@ -171,7 +173,7 @@ def test_what_names_nothing_asks_for_a_chain_only_where_the_passages_found_make_
     )
     for kind, query_type in (("one_chain", "relationship"), ("two_chains", "relationship"), ("unlinked", "conceptual")):
         assert reconsidered(nothing, ranked(question=kind)).query_type == query_type
-    assert reconsidered(nothing, ranked()) is nothing  # of another side
+    assert reconsidered(nothing, replace(ranked("one_chain"), notes=Notes())) is nothing  # of another side
     assert reconsidered(nothing, None) is nothing
     assert reconsidered(how_to, ranked(question="one_chain")) is how_to
     assert reconsidered(named, ranked(question="one_chain")) is named

@@ -44,24 +44,24 @@ def test_hippo1_starts_at_what_its_linker_finds(services: KnowledgeBase) -> None
     # Without a linker the names are capitalised phrases; the phrase nearest to "Auth Servce" shares one word of two.
     query = Query("q", "what if the Auth Servce fails")
     plain, fuzzy = (systems.build("hippo1", services, linker=one).retrieve(query) for one in (None, "ngram+fuzzy"))
-    assert plain.metadata["names"] == (("Auth Servce", "auth service", pytest.approx(0.5)),)
-    assert "linked_by" not in plain.metadata
-    assert fuzzy.metadata["names"] == (("Auth Service", "auth service", pytest.approx(1.0)),)
-    assert fuzzy.metadata["linked_by"] == "fuzzy"
+    assert plain.notes.names == (("Auth Servce", "auth service", pytest.approx(0.5)),)
+    assert plain.notes.linked_by is None
+    assert fuzzy.notes.names == (("Auth Service", "auth service", pytest.approx(1.0)),)
+    assert fuzzy.notes.linked_by == "fuzzy"
 
 
 def test_hippo1_is_dense_where_its_linker_finds_nothing(services: KnowledgeBase) -> None:
     found = systems.build("hippo1", services, linker="ngram").retrieve(Query("q", "what if the Auth Servce fails"))
-    assert found.metadata["note"] == "the query names nothing: dense ranking"
+    assert found.notes.warning == "the query names nothing: dense ranking"
 
 
 def test_linear_starts_at_what_its_linker_finds(services: KnowledgeBase) -> None:
     # "OAuth Provider" is spelt out, so its activation is 1; misspelt, it is that of the link: 1 edit in 13 letters.
     spelt, misspelt = Query("q", "the OAuth Provider"), Query("q", "the OAuth Provder")
     plain, ngram = (systems.build("linear", services, linker=one).retrieve(spelt) for one in (None, "ngram"))
-    assert plain.metadata["entities"] == ngram.metadata["entities"]
+    assert plain.notes.activated == ngram.notes.activated
     fuzzy = systems.build("linear", services, linker="fuzzy").retrieve(misspelt)
-    assert fuzzy.metadata["entities"][0] == ("OAuth Provider", pytest.approx(12 / 13), 1)  # type: ignore[index]
+    assert fuzzy.notes.activated[0] == ("OAuth Provider", pytest.approx(12 / 13), 1)  # type: ignore[index]
 
 
 @pytest.mark.parametrize("name", EVERY)
