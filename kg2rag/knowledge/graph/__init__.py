@@ -1,7 +1,7 @@
 """Triples, mentions and entities -> one immutable knowledge graph over arrays, its neighbourhoods and its files.
 
-`data` has the arrays, `knowledge` the methods; `build` decides what an entity *is* (one normalised name). Walks are in
-`neighbourhood`, networkx and Parquet in `conversion`, the store's arrays in `mapped`, sizes in `report`. Linking
+`data` has the arrays, `knowledge` the methods; `tables` decides what an entity *is* (one normalised name). Walks are in
+`neighbourhood` and `pagerank`, networkx and Parquet in `conversion`, sizes in `report`. Linking
 queries to entities is in `kg2rag.retrievers.linking`, drawing in `kg2rag.report.plots`.
 """
 

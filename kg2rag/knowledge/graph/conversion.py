@@ -87,6 +87,7 @@ def entity_lexicon(graph: GraphData) -> tuple[Lexicon, list[int]]:
     return Lexicon(list(codes)), list(codes.values())
 
 
+VERSION = 5  # raise it when the files, or what a graph is built of, change, so that stored graphs are built anew
 FILES = ("entities.parquet", "triples.parquet", "mentions.parquet")
 _NOTES = b"kg2rag.notes"
 _TEXT = pa.string()

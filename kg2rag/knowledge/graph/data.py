@@ -16,9 +16,8 @@ from typing import Self, TypeVar
 import numpy as np
 
 from kg2rag.extraction import Extraction
-from kg2rag.knowledge.graph.build import collect
 from kg2rag.knowledge.graph.csr import Codes, Incidence, Offsets, offsets
-from kg2rag.knowledge.graph.tables import Adjacency, Labels, TripleTable, adjacency
+from kg2rag.knowledge.graph.tables import Adjacency, Labels, TripleTable, adjacency, collect
 from kg2rag.text.normalisation import entity_key, normalise
 from kg2rag.types import Corpus, IntArray, Triple
 

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 from kg2rag.extraction.importers.networkx_graph import extraction_of_networkx
 from kg2rag.knowledge.graph.conversion import load, save, to_networkx
 from kg2rag.knowledge.graph.data import GraphData
-from kg2rag.knowledge.graph.editing import induced
+from kg2rag.knowledge.graph.editing import corroborated, damped, induced, with_synonyms
 from kg2rag.knowledge.graph.neighbourhood import ego, neighbourhood, neighbours
 from kg2rag.knowledge.graph.perturbation import perturbed
 from kg2rag.knowledge.graph.report import describe, report
-from kg2rag.knowledge.graph.resolution.resolving import resolve
-from kg2rag.knowledge.graph.strength import corroborated, damped, with_synonyms
+from kg2rag.knowledge.graph.resolution import resolve
 from kg2rag.types import Corpus
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from rapidfuzz.distance import Indel
 
 from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.knowledge import KnowledgeGraph
-from kg2rag.knowledge.graph.resolution import spellings
-from kg2rag.knowledge.graph.resolution.resolving import resolve
-from kg2rag.knowledge.graph.resolution.spellings import SHORTEST, frame, plain_key
+from kg2rag.knowledge.graph import spellings
+from kg2rag.knowledge.graph.resolution import resolve
+from kg2rag.knowledge.graph.spellings import SHORTEST, frame, plain_key
 from kg2rag.types import Corpus, Passage, Triple
 
 CORPUS = Corpus.from_passages([Passage(f"p{i}", "", "text", f"d{i}", 0) for i in range(4)])

@@ -1,1 +1,0 @@
-"""Entities under several names -> one entity: candidates, decisions, the merge."""
