@@ -2,7 +2,7 @@
 
 The same conventions everywhere: means in per cent (counts and gains as they are), stars where a system differs from the
 baseline by Holm-corrected p < .05, .01, .001, the best mean bold only where it is significantly above every other
-system, and a dagger where a system returns more than the others.
+system, † where a number of a system was chosen with the set in view, and ‡ where one returns more than the others.
 """
 
 from kg2rag.report.html import Frame, HtmlPage

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 import pandas as pd
 
 from kg2rag.report.notes import notes
-from kg2rag.report.table import LARGER, Cell, Sheet, rows
+from kg2rag.report.table import LARGER, TUNED, Cell, Sheet, rows
 from kg2rag.text.shown import visible
 
 _ACTIVE = re.compile(r"\||\\(?=\\*\|)|<(?=[A-Za-z/!?])")
@@ -58,8 +58,10 @@ def latex(sheet: Sheet) -> str:
     styler = pd.DataFrame(table, index=names, columns=[*map(_one_line, sheet.metrics), "ms/query"]).style
     styler = styler.format_index(escape="latex", axis=0).format_index(escape="latex", axis=1)
     text: str = styler.to_latex(hrules=True, column_format="l" + "r" * (len(sheet.metrics) + 1))
-    comments = "".join(f"% {_one_line(note).replace(LARGER, 'Dagger:')}\n" for note in notes(sheet))
-    return text.replace(f" {LARGER}", r"$^{\dagger}$") + comments
+    signs = {TUNED: r"$^{\dagger}$", LARGER: r"$^{\ddagger}$"}
+    for sign, command in signs.items():
+        text = text.replace(f" {sign}", command).replace(sign, command)
+    return text + "".join(f"% {_one_line(note)}\n" for note in notes(sheet))
 
 
 def _latex_cell(cell: Cell) -> str:

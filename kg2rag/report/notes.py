@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from kg2rag.report.table import LARGER, LEVEL, MACRO, Sheet
+from kg2rag.report.table import LARGER, LEVEL, MACRO, TUNED, Sheet
 
 
 def notes(sheet: Sheet) -> list[str]:
@@ -23,6 +23,7 @@ def notes(sheet: Sheet) -> list[str]:
         *_capped(sheet.config.get("data", {})),
         *_detectable(sheet),
         *([seeds] if repeated else []),
+        *(f"{TUNED} {name}: chosen with this set in view: {'; '.join(what)}." for name, what in sheet.tuned.items()),
         *(f"{LARGER} {name} returns {text}." for name, text in sheet.larger.items()),
         *(f"{name}: {text}." for name, text in sheet.config.get("remarks", {}).items()),
         *_unread(sheet.config.get("graph_unread", {})),

@@ -9,8 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-LARGER = "†"
-"""Marks a system that returns more than the others."""
+TUNED, LARGER = "†", "‡"
+"""Mark a system of which a number was chosen with this set in view, and one that returns more than the others."""
 MACRO = "macro-average"
 """Heads the mean over several data sets."""
 _NOT_A_SHARE = ("dcg", "dcg_burges", "hits")  # named metrics that may exceed 1; own ones are judged by their scores
@@ -66,6 +66,16 @@ class Sheet:
         """The systems, in their order."""
         return list(dict.fromkeys(self.scores["system"]))
 
+    @property
+    def tuned(self) -> dict[str, list[str]]:
+        """System -> its numbers that were chosen with questions, or scores, of this public set in view."""
+        name, register = self.config.get("data", {}).get("name", ""), self.config.get("tuning", {})
+        found = {
+            system: [one["what"] for one in numbers if any(name.startswith(each.split("-")[0]) for each in one["sets"])]
+            for system, numbers in register.items()
+        }
+        return {system: numbers for system, numbers in found.items() if numbers and system in self.systems}
+
     def scale(self, metric: str) -> float:
         """100 for metrics in [0, 1], which are shown in per cent, 1 for others."""
         return self._scales[metric]
@@ -95,7 +105,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One system of the table; `larger` describes how much more it returns than the others, or is empty."""
+    """One system of the table; `larger` describes how much more it returns than the others, `marks` are its signs."""
 
     system: str
     is_baseline: bool
@@ -103,11 +113,12 @@ class Row:
     ms: str
     larger: str
     build: str = ""
+    marks: str = ""
 
     @property
     def name(self) -> str:
-        """The system, marked where it returns more than the others."""
-        return f"{self.system} {LARGER}" if self.larger else self.system
+        """The system with its marks."""
+        return f"{self.system} {self.marks}" if self.marks else self.system
 
 
 def stars(p: float) -> str:
@@ -123,6 +134,7 @@ def p_text(p: float) -> str:
 def rows(sheet: Sheet) -> list[Row]:
     """The printed table."""
     table: dict[str, list[Cell]] = {name: [] for name in sheet.systems}
+    tuned = sheet.tuned
     records: Any = sheet.scores.itertuples(index=False)
     for record in records:
         table[record.system].append(_cell(record, sheet.scale(record.metric), sheet.digits(record.metric)))
@@ -134,6 +146,7 @@ def rows(sheet: Sheet) -> list[Row]:
             _short(sheet.ms_per_query[name]),
             sheet.larger.get(name, ""),
             _short(sheet.build_seconds.get(name, float("nan"))),
+            TUNED * (name in tuned) + LARGER * (name in sheet.larger),
         )
         for name, cells in table.items()
     ]

@@ -269,8 +269,8 @@ def test_a_larger_set_is_said_in_the_frame_and_the_report(data, fixed):
     more, fewer = fixed(q1="p0 p1 p2 p3", q2="p2 p3 p4 p5", q3="p4 p6 p8 p1"), fixed(q1="p0 p9", q2="p2 p3", q3="p4 p6")
     result = compare({"fewer": fewer, "more": more}, data, metrics=["recall@5"], k=5)
     assert result.to_frame()["larger_set"].to_dict() == {"fewer": False, "more": True}
-    assert "more †" in result.to_html()
-    assert "† more returns 2.00 times the" in result.to_markdown()
+    assert "more ‡" in result.to_html()
+    assert "‡ more returns 2.00 times the" in result.to_markdown()
 
 
 def test_the_largest_differences_come_first(result):

@@ -91,7 +91,7 @@ def in_markdown(text: str, _: Path) -> None:
     assert len(rows) == 4  # the header, the rule, two systems
     assert [len(cells_of(row)) for row in rows] == [3, 3, 3, 3]
     shown = re.sub(r"\\([\\`*_|<>\[\]])", r"\1", cells_of(rows[2])[0])
-    assert shown.strip() == f"{on_one_line(text)} †".strip()
+    assert shown.strip() == f"{on_one_line(text)} ‡".strip()
     assert not re.search(r"(?<!\\)<[a-z/]", "\n".join(lines))
 
 
@@ -110,7 +110,7 @@ def in_latex(text: str, _: Path) -> None:
     assert len(rows) == 2
     name, *cells = re.split(r"(?<!\\)&", rows[0])
     assert len(cells) == 2
-    escaped = r"\\[&%$#_{}]|\\(?:textasciitilde|textasciicircum|textbackslash|space)\s?|\$\^\{\\dagger\}\$"
+    escaped = r"\\[&%$#_{}]|\\(?:textasciitilde|textasciicircum|textbackslash|space)\s?|\$\^\{\\d+agger\}\$"
     assert not set(re.sub(escaped, "", name)) & set("\\&%$#_{}~^")
 
 

@@ -224,12 +224,12 @@ def test_a_table_without_intervals_says_so():
 
 def test_a_larger_set_is_flagged_in_every_format(scores):
     flagged = sheet(scores, larger={"bm25": "1.50 times the tokens of the others"})
-    assert "† bm25 returns 1.50 times the tokens of the others." in report.notes(flagged)
-    assert [row.name for row in report.rows(flagged)] == ["dense", "graph_x", "bm25 †"]
-    assert "| bm25 † | 40.0" in report.markdown(flagged)
-    assert r"bm25$^{\dagger}$ & 40.0" in report.latex(flagged)
-    assert "bm25 †" in report.table_html(flagged)
-    assert "bm25 †" in printed(flagged, 100)
+    assert "‡ bm25 returns 1.50 times the tokens of the others." in report.notes(flagged)
+    assert [row.name for row in report.rows(flagged)] == ["dense", "graph_x", "bm25 ‡"]
+    assert "| bm25 ‡ | 40.0" in report.markdown(flagged)
+    assert r"bm25$^{\ddagger}$ & 40.0" in report.latex(flagged)
+    assert "bm25 ‡" in report.table_html(flagged)
+    assert "bm25 ‡" in printed(flagged, 100)
 
 
 def test_what_so_few_questions_would_miss_stands_below_the_table(scores):
@@ -314,3 +314,12 @@ def test_notes_explain_the_signs_that_are_there_and_no_others() -> None:
     assert "No bold: no system is significantly above every other" in none
     assert "***" not in none
     assert notes(sheet(table(("dense", 0.5, None))))[0] == "Means in per cent with 95 % intervals."
+
+
+def test_a_system_of_which_a_number_was_chosen_with_the_set_in_view_is_marked(scores) -> None:
+    chosen = {"what": "damping", "kind": "chosen", "sets": ["musique-100"], "training": []}
+    elsewhere = {"what": "beam", "kind": "chosen", "sets": ["cosqa-500"], "training": []}
+    data = {**CONFIG["data"], "name": "musique"}
+    seen = sheet(scores, config={"data": data, "tuning": {"bm25": [elsewhere, chosen], "graph_x": [elsewhere]}})
+    assert [row.name for row in report.rows(seen)] == ["dense", "graph_x", "bm25 †"]
+    assert [note for note in report.notes(seen) if "†" in note and "damping" in note and "beam" not in note]
