@@ -207,4 +207,5 @@
     ? make("p", { class: "kg2rag-note" }, `With hits: the first ${data.found.length} of ${questions.length} questions. The page would be too large with all; of the others it lists the scores.`) : null;
   place.append(form, ...(cut ? [cut] : []), make("div", { class: "browser" }, make("div", {}, list, make("div", { class: "turn" }, back, forth, count)), shown));
   draw();
+  if (window.self !== window.top) window.scrollTo(0, place.offsetTop);  // in a notebook the table stands above the frame
 })();
