@@ -30,7 +30,7 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.mention_chains.candidates import START, STEP, Evidence, step_signals
 from kg2rag.retrievers.mention_chains.chains import FORMAT, ORDER, WITH, WITHOUT, Linear, names_of
 from kg2rag.retrievers.mention_chains.retriever import MentionChains
-from kg2rag.text.nearest import unknown
+from kg2rag.text.registry import unknown
 from kg2rag.types import FloatArray, QADataset
 
 BLOCK = 32  # questions between two updates of the progress bar

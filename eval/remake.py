@@ -24,7 +24,7 @@ import typer
 
 from kg2rag import Comparison
 from kg2rag.cli import app
-from kg2rag.text.nearest import unknown
+from kg2rag.text.registry import unknown
 
 
 def main(

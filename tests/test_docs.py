@@ -8,6 +8,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ import kg2rag
 from kg2rag import systems
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers import linking, rerankers
+from kg2rag.text.registry import Registry
 from kg2rag.types import Query
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -45,9 +47,12 @@ class Page:
         spec.loader.exec_module(module)
         return module
 
-    def entry(self, module: ModuleType) -> dict[str, object]:
-        entry: dict[str, object] = eval(f"{{{self.line}}}", vars(module))
-        return entry
+    def registered(self, registry: Registry[Any], folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+        """The name under which the page's line enters its class."""
+        ((name, place),) = eval(f"{{{self.line}}}").items()
+        monkeypatch.setitem(sys.modules, place.partition(":")[0], self.loaded(folder, monkeypatch))
+        monkeypatch.setitem(registry.entries, name, place)
+        return str(name)
 
 
 STRATEGY, RERANKER, LINKER = (Page.read(name) for name in ("add_a_strategy.md", "add_a_reranker.md", "add_a_linker.md"))
@@ -61,9 +66,7 @@ def kb(session_store: kg2rag.Store) -> KnowledgeBase:
 @pytest.fixture
 def strategy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """The name under which the page's strategy is in the catalogue."""
-    entry = STRATEGY.entry(STRATEGY.loaded(tmp_path, monkeypatch))
-    monkeypatch.setattr(systems, "SYSTEMS", dict(sorted({**systems.SYSTEMS, **entry}.items())))
-    return next(iter(entry))
+    return STRATEGY.registered(systems.SYSTEMS, tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("page", [STRATEGY, RERANKER, LINKER], ids=["strategy", "reranker", "linker"])
@@ -91,13 +94,12 @@ def test_the_strategy_is_compared_like_any_other(strategy: str, kb: KnowledgeBas
 
 
 def test_the_strategy_refuses_impossible_settings(strategy: str, kb: KnowledgeBase) -> None:
-    with pytest.raises(ValueError, match="min_share must be above 0 and at most 1, not 0"):
+    with pytest.raises(ValueError, match="min_share"):
         systems.build(strategy, kb, min_share=0.0)
 
 
 def test_the_reranker_is_known_by_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kb: KnowledgeBase) -> None:
-    entry = RERANKER.entry(RERANKER.loaded(tmp_path, monkeypatch))
-    monkeypatch.setattr(rerankers, "RERANKERS", {**rerankers.RERANKERS, **entry})
+    RERANKER.registered(rerankers.RERANKERS, tmp_path, monkeypatch)
     system = systems.build("rerank", kb, reranker="long-words")
     assert repr(system).endswith("Rerank(reranker=LongWords(length=5), depth=100)")
     # "framework" and "fastapi" count, 9 + 7 letters; fastapi-1's text has both or its title has the second
@@ -105,12 +107,11 @@ def test_the_reranker_is_known_by_its_line(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_the_linker_is_known_by_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kb: KnowledgeBase) -> None:
-    entry = LINKER.entry(LINKER.loaded(tmp_path, monkeypatch))
-    monkeypatch.setattr(linking.naming, "LINKERS", {**linking.LINKERS, **entry})
+    LINKER.registered(linking.LINKERS, tmp_path, monkeypatch)
     two_words = next(name for name in kb.graph.names if re.fullmatch(r"[A-Z]\w+ [A-Z]\w+", name))
     first, second = two_words.split()
     text = f"Who is {first[0]}. {second}?"
-    [[link]] = linking.named("initials", kb).link_batch([Query("1", text)])
+    [[link]] = linking.of("initials", kb).link_batch([Query("1", text)])
     assert text[slice(*link.span)] == f"{first[0]}. {second}"
     assert kb.graph.names[link.entity].split()[1] == second
     assert systems.build("vector_first", kb, fallback="initials") is not None

@@ -1,6 +1,6 @@
 """Personalised PageRank of ours beside igraph's PRPACK on one graph: milliseconds and the largest difference.
 
-    python eval/bench/pagerank.py musique --path FOLDER --graph openie:FILE
+    python eval/bench/pagerank.py musique --path FOLDER --graph 'openie(FILE)'
     python eval/bench/pagerank.py random --nodes 100000
 
 The restarts are those of `hippo2` for the set's questions; of a random graph (Barabási and Albert's, four edges a node,

@@ -46,7 +46,7 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
     "fact_vectors": ("phrases",),
     "phrase_graph": ("phrase_vectors",),
 }
-SYSTEMS = "bm25,dense,hybrid,expansion_queries,graph_augmented,mention_ppr,mention_chains,linear,hippo2"
+SYSTEMS = "bm25,dense,hybrid,expansion_queries,graph_augmented,mention_ppr,mention_chains,linearrag,hippo2"
 DEPTH = 100  # hits a query
 REPEATS = 3
 ENOUGH = 60.0  # seconds after which a batch is not repeated
@@ -177,7 +177,7 @@ def measured(about: Mapping[str, object]) -> dict[str, object]:
     folder = Path(str(about["folder"]))
     kb = kg2rag.KnowledgeBase.build(
         kg2rag.Corpus.open(folder / "corpus.arrow"),
-        f"triples:{folder / 'triples-{}.jsonl'.format(about['triples'])}",
+        f"triples({folder / 'triples-{}.jsonl'.format(about['triples'])})",
         embedder=hashing() if about["encoder"] == "hashing" else str(about["encoder"]),
         store=kg2rag.Store(str(about["store"])),
     )

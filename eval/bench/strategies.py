@@ -1,7 +1,7 @@
 """Milliseconds per query of every named system, in batches of 100, nothing encoded on the way.
 
     python eval/bench/strategies.py 2wikimultihopqa --path FOLDER
-    python eval/bench/strategies.py musique --path FOLDER --graph openie:FILE --systems hippo2,mention_ppr
+    python eval/bench/strategies.py musique --path FOLDER --graph 'openie(FILE)' --systems hippo2,mention_ppr
 
 Each system is prepared (indexes built, queries and what they lead to encoded), runs once unmeasured, and is then timed
 three times over all questions; the best counts. The ratio is to one FAISS search of the same queries, 100 at a time.

@@ -38,7 +38,7 @@ def walked(system: kg2rag.Retriever, query: kg2rag.Query, k: int = 10) -> tuple[
 def main() -> None:
     """Print one line a system, on the bundled set and its triples."""
     data = kg2rag.load("bundled")
-    kb = kg2rag.KnowledgeBase.build(data.corpus, f"triples:{data.graph_files['triples']}")
+    kb = kg2rag.KnowledgeBase.build(data.corpus, f"triples({data.graph_files['triples']})")
     for name in sys.argv[1:] or SHOWN:
         files, calls = walked(kg2rag.systems.build(name, kb), data.queries[84])
         print(f"{name:20} {files:3} files {calls:6} calls")

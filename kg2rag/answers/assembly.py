@@ -69,7 +69,7 @@ def _entities(
             named[at] = tuple(entity.name for entity in linked)
     others = [at for at in range(len(queries)) if at not in named]
     if others and kb.graph.n_entities:
-        finder = linker or linking.named(linking.DESIGN, kb)
+        finder = linker or linking.of(linking.DESIGN, kb)
         for at, links in zip(others, finder.link_batch([queries[at] for at in others]), strict=True):
             named[at] = tuple(link.entity for link in links)
     return [named.get(at, ()) for at in range(len(queries))]

@@ -44,13 +44,13 @@ def build(
 ) -> None:
     """Build a knowledge graph over the passages of a question set.
 
-    `kg2rag compare … --graph graph:OUT` reads it back. Every answer of a language model is kept as it arrives: stopped
-    in any way, the same command goes on where it was. Passages that failed are listed in OUT/failed.jsonl with their
-    causes, the exit code is 3, and no graph is written unless --allow-failed is given. The same command asks again
-    where no answer came; --retry-failed also where the answer was unusable.
+    `kg2rag compare … --graph 'graph(OUT)'` reads it back. Every answer of a language model is kept as it arrives:
+    stopped in any way, the same command goes on where it was. Passages that failed are listed in OUT/failed.jsonl with
+    their causes, the exit code is 3, and no graph is written unless --allow-failed is given. The same command asks
+    again where no answer came; --retry-failed also where the answer was unusable.
     """
     from kg2rag.extraction.prompted import STYLES, PromptedTriples
-    from kg2rag.extraction.sources import parse
+    from kg2rag.extraction.sources import SOURCES
     from kg2rag.knowledge.graph.folder import check_free, write_failures, write_graph
 
     types.check(extractor)
@@ -58,7 +58,7 @@ def build(
     only = {"limit": limit, "retry-failed": retry_failed, "base-url": chat.base_url, "model": chat.model}
     if model is None and (wrong := [name for name, value in only.items() if value]):
         raise ValueError(f"--{wrong[0]} is for language models: --extractor {' or '.join(STYLES)}.")
-    source = None if model else parse(extractor)
+    source = None if model else SOURCES.build(extractor)
     if out is None and not plan:
         raise ValueError("Give --out, the folder for the graph (or --plan, to see what it would take).")
     questions = data.load()
@@ -92,7 +92,7 @@ def build(
             failed_passages=len(run.failed_passages) if run else 0,
             usage=asdict(run.usage) if run else None,
         )
-        typer.echo(f"{graph!r}\nWritten to {out}; use it with --graph graph:{out}")
+        typer.echo(f"{graph!r}\nWritten to {out}; use it with --graph 'graph({out})'")
     if run and failures:
         left = (
             "the graph lacks them" if allow_failed else "no graph was written (--allow-failed writes it without them)"

@@ -146,7 +146,7 @@ def on_one(
     if margin is not None:
         console.print(margin_table(result.sheet, result.non_inferiority(margin), result.metrics[0], margin))
     graphs = [(name.partition(":")[0], file) for name, file in questions.graph_files.items()]
-    offers = [f"  --graph {kind}:{file}" for kind, file in graphs if takes_file(kind)]
+    offers = [f"  --graph {shlex.quote(f'{kind}({file})')}" for kind, file in graphs if takes_file(kind)]
     if on.graph == "mentions" and offers:
         typer.echo("\n".join(["Beside the questions lies a graph, which was not used:", *offers]))
 

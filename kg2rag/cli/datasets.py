@@ -107,4 +107,4 @@ def world(
         raise ValueError(f"--hops {hops!r}: write numbers from 1 to 4, separated by commas.") from None
     write(World(passages, questions, lengths, distractors, aliases, typos, dropped, wrong, seed), out)
     typer.echo(f"Written to {out}: {passages:,} passages, {questions:,} questions. All of it is synthetic.")
-    typer.echo(f"  kg2rag compare world --path {out} --graph triples:{out / 'triples.jsonl'}")
+    typer.echo(f"  kg2rag compare world --path {out} --graph 'triples({out / 'triples.jsonl'})'")

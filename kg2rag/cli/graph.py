@@ -94,7 +94,7 @@ def compare_graphs(
     for given in graph or ["mentions=mentions", "cooccurrence=cooccurrence"]:
         name, equals, source = given.partition("=")
         if not (equals and name and source):
-            raise ValueError(f"--graph {given!r}: write NAME=SOURCE, such as llm=openie:FILE.")
+            raise ValueError(f"--graph {given!r}: write NAME=SOURCE, such as llm=openie(FILE).")
         sources[name] = source
     encoder = encoding.encoder()
     kbs = {name: KnowledgeBase.build(questions.corpus, source, embedder=encoder) for name, source in sources.items()}

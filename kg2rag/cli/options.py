@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 import typer
 
 from kg2rag.cli.completion import known_sets, known_systems, last_of
+from kg2rag.extraction.sources import SOURCES
+from kg2rag.text.registry import read_value, split
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -26,10 +28,7 @@ if TYPE_CHECKING:
     from kg2rag.retrievers.contract import Retriever
     from kg2rag.types import Corpus, QADataset
 
-GRAPHS = (
-    "mentions, cooccurrence, code (Python), without an LLM; openie:, subkgs:, subkgs-raw:, triples:, graphml:FILE; "
-    "graph:, lightrag:, msgraphrag:FOLDER; dependency[:MODEL]; joined by + for their union."
-)
+GRAPHS = f"{', '.join(SOURCES.usages())}; joined by + for their union."
 EMBEDDERS = (
     "A sentence-transformers model, bge-small, e5-base, gte-large and their like, or static:MODEL (distilled from one "
     "once, much faster); MiniLM otherwise."
@@ -182,14 +181,12 @@ def announce(folder: Path, *, replaced: str) -> None:
 
 
 def split_names(text: str) -> list[str]:
-    """Names separated by commas."""
-    return [name.strip() for name in text.split(",") if name.strip()]
+    """Names separated by commas, those in brackets apart."""
+    return [name for name in split(text, ",") if name]
 
 
 def parse_settings(given: Sequence[str]) -> dict[str, dict[str, object]]:
     """["bm25.k1=1.2"] -> {"bm25": {"k1": 1.2}}; values are JSON where they can be read as such, text otherwise."""
-    from kg2rag.types import read_value
-
     settings: dict[str, dict[str, object]] = {}
     for setting in given:
         target, equals, value = setting.partition("=")

@@ -19,15 +19,17 @@ def list_systems(
     """Say what each named system does, or all about one: its method, and the parameters that --set can change."""
     from rich.console import Console
 
-    from kg2rag.retrievers import systems
+    from kg2rag.retrievers.systems import SYSTEMS
 
     console = Console(highlight=False)
     if name is None:
-        show(("system", "what it does"), ((one, systems.summary(one)) for one in systems.names()))
+        show(
+            ("system", "what it does"), ((one, SYSTEMS.description(one).partition("\n")[0]) for one in SYSTEMS.names())
+        )
         console.print("kg2rag systems NAME says more of one, and which parameters --set changes.", markup=False)
         return
-    console.print(f"{name}: {systems.description(name)}", markup=False)
-    defaults = systems.parameters(name)
+    console.print(f"{name}: {SYSTEMS.description(name)}", markup=False)
+    defaults = SYSTEMS.parameters(name)
     show(("parameter", "default"), ((key, repr(value)) for key, value in defaults.items()))
     if defaults:
         console.print(f"Changed by --set {name}.{next(iter(defaults))}=VALUE, and so on.", markup=False)

@@ -8,8 +8,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from kg2rag.compute.prompts import CARDS, SHORT_NAMES
-from kg2rag.text.nearest import nearest
 from kg2rag.text.records import sha256
+from kg2rag.text.registry import nearest
 
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 SHORT = DEFAULT_MODEL.partition("/")[2]

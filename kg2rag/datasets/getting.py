@@ -18,8 +18,8 @@ from typing import Any
 from kg2rag.compute.files import new_folder
 from kg2rag.datasets import hotpotqa, hub, twowiki
 from kg2rag.datasets.registry import load, resolve
-from kg2rag.text.nearest import unknown
 from kg2rag.text.records import DataError, reading, sha256
+from kg2rag.text.registry import unknown
 from kg2rag.types import QADataset
 
 Row = Mapping[str, object]

@@ -14,8 +14,8 @@ from typing import Any
 
 from kg2rag.datasets.judgements import Collected, Judgement
 from kg2rag.datasets.spec import DatasetSpec, LoadOptions, file_name
-from kg2rag.text.nearest import nearest
 from kg2rag.text.records import DataError, quote
+from kg2rag.text.registry import nearest
 from kg2rag.types import Corpus, QADataset, Question
 
 PREFIX = "irds:"

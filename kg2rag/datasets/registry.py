@@ -13,9 +13,8 @@ from pathlib import Path
 
 from kg2rag.datasets import beir, bundled, cosqa, hipporag, hotpotqa, irds, musique, twowiki, twowiki_kg, world
 from kg2rag.datasets.spec import DatasetSpec
-from kg2rag.text import plugins
-from kg2rag.text.nearest import nearest, unknown
 from kg2rag.text.records import reading
+from kg2rag.text.registry import Registry, nearest, unknown
 from kg2rag.types import QADataset
 
 DATASETS: Mapping[str, DatasetSpec] = {
@@ -96,7 +95,8 @@ def load(
 
 def names() -> tuple[str, ...]:
     """The sets that `load` knows, sorted; those of `families` apart."""
-    return plugins.names(GROUP, DATASETS)
+    aliases = {alias for spec in DATASETS.values() for alias in spec.aliases}
+    return tuple(name for name in _registry().names() if name not in aliases)
 
 
 def families() -> Mapping[str, Mapping[str, object]]:
@@ -116,18 +116,23 @@ def resolve(name: str) -> DatasetSpec:
     family = next((make for prefix, make in FAMILIES.items() if name.startswith(prefix)), None)
     if family is not None:
         return family(name)
-    ours = {alias: spec for spec in DATASETS.values() for alias in (spec.name, *spec.aliases)}
-    known = set(plugins.names(GROUP, ours))
+    registry = _registry()
+    known = set(registry.names())
     found = next((candidate for candidate in (name, _SIZE.sub("", name)) if candidate in known), None)
     if found is None:
         raise ValueError(_unknown(name, known))
-    spec = plugins.look_up("dataset", found, ours, GROUP)
-    if found not in ours and not (isinstance(spec, DatasetSpec) and spec.name == found):
+    spec: DatasetSpec = registry[found]
+    if found not in registry.entries and not (isinstance(spec, DatasetSpec) and spec.name == found):
         given = f"the DatasetSpec of {spec.name!r}" if isinstance(spec, DatasetSpec) else f"a {type(spec).__name__}"
         raise RuntimeError(
             f"The entry point {found!r} of the group {GROUP!r} is {given}; needed: a DatasetSpec of that name."
         )
     return spec
+
+
+def _registry() -> Registry[DatasetSpec]:
+    ours = {alias: spec for spec in DATASETS.values() for alias in (spec.name, *spec.aliases)}
+    return Registry("dataset", ours, group=GROUP)
 
 
 def describe(name: str) -> Mapping[str, object]:

@@ -22,8 +22,8 @@ from kg2rag.evaluation.placebo import SUFFIX, against_placebo
 from kg2rag.evaluation.said import rates
 from kg2rag.evaluation.score_table import ABOUT, GROUPS, Group, grouped_means, largest_differences, says_anything
 from kg2rag.report import plots
-from kg2rag.text.nearest import unknown
 from kg2rag.text.records import reading
+from kg2rag.text.registry import unknown
 from kg2rag.types import FloatArray, IntArray, Ranking
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from kg2rag.evaluation.storage import COMPARED_SETS, require_place
 from kg2rag.report import plots
 from kg2rag.report.table import MACRO
 from kg2rag.text.cells import csv_of
-from kg2rag.text.nearest import unknown
 from kg2rag.text.records import DataError, read_json
+from kg2rag.text.registry import unknown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

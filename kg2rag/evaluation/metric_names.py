@@ -13,8 +13,7 @@ from numbers import Real
 
 import numpy as np
 
-from kg2rag.text import plugins
-from kg2rag.text.nearest import nearest
+from kg2rag.text.registry import Registry, nearest
 from kg2rag.types import FloatArray, Ranking, called
 
 MetricFunction = Callable[[Ranking, Mapping[str, int]], float]
@@ -45,9 +44,8 @@ IR_MEASURES = {
     "Success": "hit_rate",
 }
 """What ir_measures calls a metric -> ranx's name of it, which heads the column; both are of the same formula."""
-FUNCTIONS: dict[str, MetricFunction] = {}
-"""Name -> function, of metrics that ranx lacks; other packages add theirs by an entry point, see `GROUP`."""
-GROUP = "kg2rag.metrics"
+FUNCTIONS: Registry[MetricFunction] = Registry("metric", {}, group="kg2rag.metrics")
+"""Functions of metrics that ranx lacks, "name": "package.module:function"."""
 REPEATED = 10
 """So many questions are scored twice, to detect a metric that draws random numbers or remembers its calls."""
 _COLUMN = re.compile(r"[A-Za-z][A-Za-z0-9_.@+-]*")
@@ -81,8 +79,8 @@ class Metric:
         if base in WHOLE and depth:
             raise ValueError(f"Metric {name!r}: {base} chooses its depth itself and takes no '@k'. Write {base!r}.")
         if match is None or base not in (*CUT, *WHOLE, *SUPPORT):
-            if name in plugins.names(GROUP, FUNCTIONS):
-                return cls(name, name, function=plugins.look_up("metric", name, FUNCTIONS, GROUP))
+            if name in FUNCTIONS.names():
+                return cls(name, name, function=FUNCTIONS[name])
             raise ValueError(f"Unknown metric {name!r}. Known: {known_metrics()}; k and N count from 1.{_close(name)}")
         number = int(depth) if depth else None
         return cls(name, base, None, number) if tokens else cls(name, base, number)
@@ -100,7 +98,7 @@ def bounds(name: str) -> tuple[float, float] | None:
 def known_metrics() -> str:
     """The names of all metrics, for messages and help texts."""
     cut = ", ".join(f"{base}[@k]" for base in sorted(CUT + SUPPORT))
-    others = ", ".join((*WHOLE, *plugins.names(GROUP, FUNCTIONS)))
+    others = ", ".join((*WHOLE, *FUNCTIONS.names()))
     theirs = "/".join(sorted(IR_MEASURES))
     return (
         f"{cut}, each also @Ntokens (as recall@500tokens), {others}, rbp.NN (persistence 0.NN); {theirs} as ir_measures"

@@ -10,12 +10,9 @@ import re
 import shutil
 import subprocess
 import sys
-import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
-from functools import cache
-from importlib import resources
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -221,33 +218,24 @@ def _checksum(value: object) -> str | None:
 
 
 def tuning(described: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """Name -> what was fitted or chosen by looking at questions, in a system and those in it, by the register.
+    """Name -> what was fitted or chosen by looking at questions, in a system and those in it: `TUNING` of their files.
 
     `described` : name -> the system's `parameters`.
     """
-    found = {name: _tuned(set(_classes(about))) for name, about in described.items()}
+    found = {name: _tuned(about) for name, about in described.items()}
     return {name: rows for name, rows in found.items() if rows}
 
 
-def _tuned(classes: Iterable[str]) -> list[dict[str, Any]]:
-    return [
-        {name: row[name] for name in ("system", "what", "kind", "training", "sets")}
-        for row in _register()
-        if any(all(f".{part}." in name for part in row["system"].split("+")) for name in classes)
-    ]
-
-
-@cache
-def _register() -> list[dict[str, Any]]:
-    text = resources.files("kg2rag.retrievers").joinpath("tuning.toml").read_text(encoding="utf-8")
-    rows: list[dict[str, Any]] = tomllib.loads(text)["number"]
-    return rows
+def _tuned(about: Any) -> list[dict[str, Any]]:
+    files = dict.fromkeys(name.rpartition(".")[0] for name in _classes(about))
+    rows = (row for file in files for row in getattr(sys.modules.get(file), "TUNING", ()))
+    return [{**row._asdict(), "sets": list(row.sets), "training": list(row.training)} for row in rows]
 
 
 def _classes(about: Any) -> Iterator[str]:
     if isinstance(about, Mapping):
         if "class" in about:
-            yield f"{about['class']}."
+            yield about["class"]
         for each in about.values():
             yield from _classes(each)
     elif isinstance(about, list):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kg2rag.compute import Embedder, SentenceEncoder, Store, embedder_named
 from kg2rag.extraction import Extraction, Extractor
-from kg2rag.extraction.sources import parse
+from kg2rag.extraction.sources import SOURCES
 from kg2rag.knowledge.graph import KnowledgeGraph
 from kg2rag.types import Corpus, QADataset, called, fits, refused
 
@@ -24,7 +24,7 @@ def checked_corpus(corpus: object) -> Corpus:
 def checked_source(graph: object, corpus: Corpus) -> Extractor | KnowledgeGraph:
     """A graph over the corpus, or an extractor, given itself or by name; an unknown name is a ValueError."""
     if isinstance(graph, str):
-        return parse(graph)
+        return SOURCES.build(graph)
     if isinstance(graph, KnowledgeGraph):
         if list(graph.passage_ids) != corpus.ids:
             raise ValueError(
@@ -37,7 +37,7 @@ def checked_source(graph: object, corpus: Corpus) -> Extractor | KnowledgeGraph:
         source: Extractor = graph  # type: ignore[assignment]
         return source
     fix = (
-        "KnowledgeGraph.build(extraction, corpus)" if isinstance(graph, Extraction) else "'mentions' or 'triples:FILE'"
+        "KnowledgeGraph.build(extraction, corpus)" if isinstance(graph, Extraction) else "'mentions' or 'triples(FILE)'"
     )
     if type(graph).__module__.startswith("networkx"):
         fix = "KnowledgeGraph.from_networkx(graph, corpus)"

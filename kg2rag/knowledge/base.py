@@ -63,8 +63,8 @@ class KnowledgeBase:
 
         Parameters
         ----------
-        graph : a graph, an extractor, or a source by name, such as "mentions" (no LLM), "openie:FILE" or
-            "mentions+triples:FILE"; `kg2rag.extraction.sources` knows them all.
+        graph : a graph, an extractor, or a source by name, such as "mentions" (no LLM), "openie(FILE)" or
+            "mentions+triples(FILE)"; `kg2rag.extraction.sources` knows them all.
         embedder : an embedder or the name of a sentence-transformers model; all-MiniLM-L6-v2 where not given.
 
         Raises

@@ -9,6 +9,8 @@ from kg2rag.knowledge import KnowledgeBase, LexicalSettings
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.types import Notes, Query, Ranking, best, rank
 
+COLOUR = "#56B4E9"  # in plots
+
 
 @dataclass(frozen=True)
 class BM25(Retriever):

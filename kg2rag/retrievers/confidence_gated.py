@@ -31,7 +31,7 @@ from kg2rag.knowledge.graph.neighbourhood import Hops
 from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers.around import LinksEntities, Related, passages_naming, related_entities
 from kg2rag.retrievers.bm25 import BM25
-from kg2rag.retrievers.contract import Retriever
+from kg2rag.retrievers.contract import Retriever, Tuned
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.linking.linkers import Link, Linker, linked_entities
 from kg2rag.types import (
@@ -45,6 +45,17 @@ from kg2rag.types import (
     Trace,
     rank,
     step,
+)
+
+COLOUR = "#009E73"  # in plots
+TUNING = (
+    Tuned("confidence_gated", "min_score = 0.35", "chosen", sets=("musique-100",)),
+    Tuned(
+        "confidence_gated",
+        "passage_score = cosine",
+        "chosen",
+        training=("musique (without musique-100)", "hotpotqa", "2wiki"),
+    ),
 )
 
 # Of the text hits: stage, part of the score, source, formula
@@ -81,7 +92,7 @@ class ConfidenceGated(LinksEntities, Retriever):
         is 1, as in the design and wherever there are no vectors.
     vector : False where there is no vector index: BM25, squashed, finds the text hits.
     use_graph : False returns the text hits alone.
-    linker : finds the query's entities, as such or by name: `retrievers.linking.naming`.
+    linker : finds the query's entities, as such or by name: `retrievers.linking.LINKERS`.
     """
 
     kb: KnowledgeBase = field(repr=False)

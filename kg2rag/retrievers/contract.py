@@ -11,13 +11,31 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from kg2rag.retrievers.display import as_html
 from kg2rag.types import Query, Ranking, Trace, called, check, require_k
 
 MAX_CHARACTERS = 10_000
 """Of a query that are read: an encoder reads a few hundred words, and some searches take more than linear time."""
+
+
+class Tuned(NamedTuple):
+    """A number of a system that was chosen by looking at questions; a strategy's file lists such as `TUNING`.
+
+    Attributes
+    ----------
+    kind : "fitted" by a program on gold; "chosen" by hand, with gold or scores of these questions known; "known":
+        chosen or fitted on other questions, while scores on these were known from a version before.
+    sets : reported sets that were in view.
+    training : training questions, which are never reported on.
+    """
+
+    system: str
+    what: str
+    kind: Literal["fitted", "chosen", "known"]
+    sets: tuple[str, ...] = ()
+    training: tuple[str, ...] = ()
 
 
 def _guarded(method: Callable[..., Any]) -> Callable[..., Any]:

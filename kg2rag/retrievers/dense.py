@@ -13,6 +13,8 @@ from kg2rag.knowledge import ApproximateIndex, IndexKind, KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.types import Notes, Query, Ranking, rank
 
+COLOUR = "#44546A"  # in plots
+
 BLOCK = 64  # queries walked together, so that their (n_queries, n_nodes) arrays stay small
 Start = TypeVar("Start")
 

@@ -27,6 +27,8 @@ from kg2rag.retrievers.fusion import RRF_CONSTANT, fuse_rankings
 from kg2rag.retrievers.linking.linkers import Link, Linker, linked_entities
 from kg2rag.types import Count, FloatArray, Natural, Notes, ParameterError, Query, Ranking, Trace, Weight, rank, step
 
+COLOUR = "#B15928"  # in plots
+
 FIELDS = ("seed", "neighbour", "relation")
 
 
@@ -77,7 +79,7 @@ class ExpansionQueries(LinksEntities, Retriever):
         graph has them, whichever way they are walked.
     dense_weight, graph_weight, constant : of the reciprocal rank fusion; weight / (constant + rank).
     depth : hits read of the dense ranking.
-    linker : finds the query's entities, as such or by name: `retrievers.linking.naming`.
+    linker : finds the query's entities, as such or by name: `retrievers.linking.LINKERS`.
     """
 
     kb: KnowledgeBase = field(repr=False)

@@ -22,7 +22,7 @@ from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers import linking
 from kg2rag.retrievers.around import LinksEntities
 from kg2rag.retrievers.bm25 import BM25
-from kg2rag.retrievers.contract import Pipeline, Stage
+from kg2rag.retrievers.contract import Pipeline, Stage, Tuned
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.fusion import FusionNotes, fuse, min_max
 from kg2rag.retrievers.linking.linkers import Link, Linker, linked_entities
@@ -47,6 +47,16 @@ from kg2rag.types import (
     widened,
 )
 from kg2rag.types import best as best_rows
+
+COLOUR = "#009E73"  # in plots
+TUNING = (
+    Tuned(
+        "graph_augmented",
+        "depth = 10 and mentions = passage",
+        "chosen",
+        training=("musique (without musique-100)", "hotpotqa", "2wiki"),
+    ),
+)
 
 MENTIONS = ("passage", "corpus")
 TIE = 1e-4  # of the cosine: it orders passages of equal graph score, and is above the rounding of scores
@@ -126,7 +136,7 @@ class GraphAugment(LinksEntities, Stage):
     mentions : of a related entity that the graph score counts: in the "passage" it scores, or in the whole "corpus".
     use_graph : False returns the ranking as it came.
     depth : hits read; all of them are kept.
-    linker : finds the query's entities, as such or by name: `retrievers.linking.naming`.
+    linker : finds the query's entities, as such or by name: `retrievers.linking.LINKERS`.
     """
 
     kb: KnowledgeBase = field(repr=False)

@@ -24,6 +24,8 @@ from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import walk_or_dense
 from kg2rag.types import Count, FloatArray, IntArray, Notes, Query, Ranking, Share, Trace, best, number, rank, step
 
+COLOUR = "#B15928"  # in plots
+
 Chain = tuple[int, ...]  # triples, each sharing an entity with the one before
 
 

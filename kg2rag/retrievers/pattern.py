@@ -27,6 +27,8 @@ from kg2rag.text.identifiers import WHOLE, key, looks_like_name, surfaces
 from kg2rag.text.lexicon import FUNCTION_WORDS
 from kg2rag.types import FloatArray, IntArray, Notes, Query, Ranking, Threshold, above, best, number, rank
 
+COLOUR = "#56B4E9"  # in plots
+
 NEAR = 0.85
 """How similar a match must be to a word that the corpus knows, and to words written together: neither is a typo."""
 JOINED = 4

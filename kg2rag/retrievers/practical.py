@@ -2,7 +2,7 @@
 
 After Min et al. [1]: no language model; query nodes by name and by vector; one hop; separate vectors for entities,
 passages and relations, joined by reciprocal rank. Their graph comes from dependency parses, which the graph source
-"dependency:MODEL" builds; the retriever works with any graph. Ours: a query is not parsed, so its noun phrases are the
+"dependency(MODEL)" builds; the retriever works with any graph. Ours: a query is not parsed, so its noun phrases are the
 graph's names in it and its capitalised and quoted phrases; a relation's vector is that of the whole triple; a passage's
 rank among entities and relations is that of its best one; every default but RRF's constant. The graph's two rankings
 count half, because names match without their context: at equal weight, dense hits drop out.
@@ -27,8 +27,7 @@ from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers.around import LinksEntities
 from kg2rag.retrievers.dense import Dense, VectorRetriever, walk_or_dense
 from kg2rag.retrievers.fusion import RRF_CONSTANT, fuse_rankings
-from kg2rag.retrievers.linking.linkers import Linker
-from kg2rag.retrievers.linking.phrases import phrases_beside
+from kg2rag.retrievers.linking.linkers import Linker, phrases_beside
 from kg2rag.types import (
     Cosine,
     Count,
@@ -46,6 +45,8 @@ from kg2rag.types import (
     rank,
     step,
 )
+
+COLOUR = "#B15928"  # in plots
 
 WEIGHTS = ("passage_weight", "entity_weight", "relation_weight")
 
@@ -76,7 +77,7 @@ class PracticalGraphRAG(LinksEntities, VectorRetriever):
     Parameters
     ----------
     names : entities that the query spells out, at most; the longest.
-    linker : finds these, as such or by name (`retrievers.linking.naming`).
+    linker : finds these, as such or by name (`retrievers.linking.LINKERS`).
     similar_entities : entities linked to each other phrase of the query, by embedding, and to the query as a whole.
     min_cosine : less similar names are no link.
     max_names : the first so many phrases of a query are linked.
@@ -97,7 +98,7 @@ class PracticalGraphRAG(LinksEntities, VectorRetriever):
     relation_weight: Weight = 0.5
     constant: Weight = RRF_CONSTANT
     depth: Count = 100
-    linker: str | Linker = "ngram:limit=1000"
+    linker: str | Linker = "ngram(limit=1000)"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -6,37 +6,23 @@ package; see docs/add_a_strategy.md.
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, cast, get_args
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.retrievers import rerankers
-from kg2rag.retrievers.bm25 import BM25
-from kg2rag.retrievers.confidence_gated import ConfidenceGated
 from kg2rag.retrievers.contract import Pipeline, Retriever
-from kg2rag.retrievers.dense import Dense
-from kg2rag.retrievers.dynamic_hybrid.analysis import Analyser
-from kg2rag.retrievers.dynamic_hybrid.retriever import DynamicHybrid
-from kg2rag.retrievers.expansion_queries import ExpansionQueries
-from kg2rag.retrievers.fusion import RRF_CONSTANT, Fusion, fuse
-from kg2rag.retrievers.graph_augmented import graph_augmented
-from kg2rag.retrievers.hipporag.hipporag1 import HippoRAG
-from kg2rag.retrievers.hipporag.hipporag2 import HippoRAG2
-from kg2rag.retrievers.kg2rag.official import kg2rag_official
-from kg2rag.retrievers.kg2rag.organise import kg2rag
-from kg2rag.retrievers.linear_rag.retriever import LinearRAG
-from kg2rag.retrievers.mention_chains.chains import DEFAULT
-from kg2rag.retrievers.mention_chains.retriever import MentionChains
-from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
-from kg2rag.retrievers.path import PathSearch
-from kg2rag.retrievers.pattern import Pattern
-from kg2rag.retrievers.practical import PracticalGraphRAG
-from kg2rag.retrievers.rerankers import Rerank
-from kg2rag.retrievers.vector_first import VectorFirst
-from kg2rag.text import plugins
-from kg2rag.text.nearest import nearest
-from kg2rag.types import ParameterError, annotations_of, check_types, read_value
+from kg2rag.retrievers.fusion import RRF_CONSTANT
+from kg2rag.text.registry import Registry, split
+from kg2rag.types import ParameterError
+
+if TYPE_CHECKING:
+    from kg2rag.retrievers.dynamic_hybrid.analysis import Analyser
+    from kg2rag.retrievers.dynamic_hybrid.retriever import DynamicHybrid
+    from kg2rag.retrievers.fusion import Fusion
+
+COLOUR = "#8C6BB1"
+"""In plots, of the systems that this file makes of others."""
 
 
 def hybrid(
@@ -48,14 +34,18 @@ def hybrid(
     depth: int = 100,
 ) -> Fusion:
     """Dense and BM25 by reciprocal rank fusion."""
+    from kg2rag.retrievers.bm25 import BM25
+    from kg2rag.retrievers.dense import Dense
+    from kg2rag.retrievers.fusion import fuse
+
     return fuse(Dense(kb), BM25(kb), weights=(dense_weight, bm25_weight), constant=constant, depth=depth)
 
 
-def rerank(
-    kb: KnowledgeBase, *, retriever: str = "bm25", reranker: str = rerankers.DEFAULT_RERANKER, depth: int = 100
-) -> Pipeline:
+def rerank(kb: KnowledgeBase, *, retriever: str = "bm25", reranker: str = "bi-encoder", depth: int = 100) -> Pipeline:
     """Another system's hits in the order of a reranker: a name of `rerankers.RERANKERS`, or a cross-encoder."""
-    return build(retriever, kb) >> Rerank(kb, reranker=rerankers.named(reranker, kb), depth=depth)
+    from kg2rag.retrievers.rerankers import Rerank, named
+
+    return build(retriever, kb) >> Rerank(kb, reranker=named(reranker, kb), depth=depth)
 
 
 def dynamic_hybrid(
@@ -65,138 +55,106 @@ def dynamic_hybrid(
     graph: str = "mention_ppr",
     depth: int = 100,
     constant: float = RRF_CONSTANT,
-    coefficients: str = DEFAULT,
+    coefficients: str = "default",
     weights: Sequence[float] | Mapping[str, float] | None = None,
     sides: str = "",
 ) -> DynamicHybrid:
     """Four retrievers, weighed per query: see `DynamicHybrid`.
 
-    `sides` names four systems, separated by commas, for dense, sparse, pattern and graph; each may have parameters:
-    "dense,bm25,pattern,graph_augmented:hops=2;max_chunks=8".
+    `sides` names four systems, joined by "+", for dense, sparse, pattern and graph:
+    "dense+bm25+pattern+graph_augmented(hops=2, max_chunks=8)".
     """
-    members = tuple(_side(side, kb) for side in sides.split(",")) if sides else ()
+    from kg2rag.retrievers.dynamic_hybrid.retriever import DynamicHybrid
+
+    if len(split(sides, ",")) > 1:
+        raise ParameterError(f"sides {sides!r}: join systems by '+', such as {'+'.join(split(sides, ','))!r}.")
+    members = tuple(build(side, kb) for side in split(sides, "+")) if sides else ()
     given = {"graph": graph, "depth": depth, "constant": constant, "coefficients": coefficients, "weights": weights}
     return DynamicHybrid(kb, analyser, members=members, **given)  # type: ignore[arg-type]
 
 
-def _side(written: str, kb: KnowledgeBase) -> Retriever:
-    """A system of a name such as "bm25:k1=1.2;b=0.7"."""
-    name, _, given = written.strip().partition(":")
-    settings = dict[str, object]()
-    for setting in filter(None, given.split(";")):
-        parameter, equals, value = setting.partition("=")
-        if not equals:
-            raise ParameterError(f"Side {written!r}: write parameter=value, not {setting!r}.")
-        settings[parameter] = read_value(value)
-    return build(name, kb, **settings)
-
-
-SYSTEMS: Mapping[str, Callable[..., Retriever]] = {
-    "bm25": BM25,
-    "confidence_gated": ConfidenceGated,
-    "dense": Dense,
-    "dynamic_hybrid": dynamic_hybrid,
-    "expansion_queries": ExpansionQueries,
-    "graph_augmented": graph_augmented,
-    "hippo1": HippoRAG,
-    "hippo2": HippoRAG2,
-    "hybrid": hybrid,
-    "kg2rag": kg2rag,
-    "kg2rag_official": kg2rag_official,
-    "linear": LinearRAG,
-    "mention_chains": MentionChains,
-    "mention_ppr": MentionPPR,
-    "path": PathSearch,
-    "pattern": Pattern,
-    "practical": PracticalGraphRAG,
-    "rerank": rerank,
-    "vector_first": VectorFirst,
-}
-
-
+SYSTEMS: Registry[Retriever] = Registry(
+    "system",
+    {
+        "bm25": "kg2rag.retrievers.bm25:BM25",
+        "confidence_gated": "kg2rag.retrievers.confidence_gated:ConfidenceGated",
+        "dense": "kg2rag.retrievers.dense:Dense",
+        "dynamic_hybrid": dynamic_hybrid,
+        "expansion_queries": "kg2rag.retrievers.expansion_queries:ExpansionQueries",
+        "graph_augmented": "kg2rag.retrievers.graph_augmented:graph_augmented",
+        "hippo1": "kg2rag.retrievers.hipporag.hipporag1:HippoRAG",
+        "hippo2": "kg2rag.retrievers.hipporag.hipporag2:HippoRAG2",
+        "hybrid": hybrid,
+        "kg2rag": "kg2rag.retrievers.kg2rag.organise:kg2rag",
+        "kg2rag_official": "kg2rag.retrievers.kg2rag.official:kg2rag_official",
+        "linearrag": "kg2rag.retrievers.linear_rag.retriever:LinearRAG",
+        "mention_chains": "kg2rag.retrievers.mention_chains.retriever:MentionChains",
+        "mention_ppr": "kg2rag.retrievers.mention_ppr.retriever:MentionPPR",
+        "pattern": "kg2rag.retrievers.pattern:Pattern",
+        "practical_graphrag": "kg2rag.retrievers.practical:PracticalGraphRAG",
+        "proprag": "kg2rag.retrievers.path:PathSearch",
+        "rerank": rerank,
+        "vector_first": "kg2rag.retrievers.vector_first:VectorFirst",
+    },
+    group="kg2rag.systems",
+    context=1,
+    renamed={"linear": "linearrag", "path": "proprag", "practical": "practical_graphrag"},
+)
 CORE = ("bm25", "dense", "hybrid", "expansion_queries", "graph_augmented", "mention_ppr", "mention_chains")
 """The systems that a first comparison shows; they need no more than the passages' vectors and a graph."""
-GROUP = "kg2rag.systems"
-_NAMED: Mapping[Any, Callable[[str, KnowledgeBase], object]] = {
-    rerankers.PairReranker: rerankers.named,
-}
 
 
 def names() -> tuple[str, ...]:
-    """Every named system that needs no training, those of installed packages included, sorted."""
-    return plugins.names(GROUP, SYSTEMS)
+    """Every named system, those of installed packages included, sorted."""
+    return SYSTEMS.names()
 
 
 def parameters(name: str) -> dict[str, object]:
     """The parameters of a system and their defaults; `settings` of `build` may hold these."""
-    return _parameters(_builder(name))
+    return SYSTEMS.parameters(name)
 
 
-def _parameters(builder: Callable[..., Retriever]) -> dict[str, object]:
-    known = inspect.signature(builder).parameters.values()
-    return {parameter.name: parameter.default for parameter in known if parameter.name != "kb"}
-
-
-def summary(name: str) -> str:
-    """What a system does, in the first line of its docstring."""
-    return description(name).partition("\n")[0]
-
-
-def description(name: str) -> str:
-    """The docstring of a system, then, of one that has a file of its own, that file's: method, source, what is ours."""
-    builder = _builder(name)
-    own, module = inspect.getdoc(builder) or "", inspect.getmodule(builder)
-    around = inspect.getdoc(module) if module is not None and module.__name__ != __name__ else None
-    return "\n\n".join(filter(None, [own, around]))
+def colour(name: str) -> str | None:
+    """The colour of a system in plots: `COLOUR` of its file; None where it has none or no system is so called."""
+    if name not in SYSTEMS.entries:
+        return None
+    found: str | None = getattr(sys.modules[SYSTEMS[name].__module__], "COLOUR", None)
+    return found
 
 
 def build(name: str, kb: KnowledgeBase, **settings: object) -> Retriever:
-    """A system by name, with some parameters other than their defaults.
+    """A system by name, "bm25" or "bm25(k1=1.2)", with some parameters other than their defaults.
 
-    A parameter that takes a linker or a reranker also takes a name; `retrievers.linking.naming` has the linkers'.
+    A parameter that takes a linker, an analyser or a reranker also takes its name.
 
-    ValueError: an unknown system or parameter (the known ones are listed), or a value that the system refuses.
+    ParameterError, a ValueError: an unknown system or parameter (the known ones are listed), or a value that the system
+    refuses.
     """
-    return _built(_builder(name), name, kb, settings)
-
-
-def _built(
-    builder: Callable[..., Retriever], name: str, kb: KnowledgeBase, settings: Mapping[str, object]
-) -> Retriever:
-    known = _parameters(builder)
-    for parameter in settings:
-        if parameter not in known:
-            meant = nearest(parameter, known)
-            hint = f" Did you mean {meant!r}?" if meant else ""
-            raise ValueError(f"System {name!r} has no parameter {parameter!r}. Known: {_listed(known)}.{hint}")
-    try:
-        given = {parameter: _component(builder, parameter, value, kb) for parameter, value in settings.items()}
-        check_types(builder, given)
-        return builder(kb, **given)
-    except ParameterError as error:
-        raise ParameterError(f"System {name!r}: {error}") from None
+    return SYSTEMS.build(name, kb, settings=settings)
 
 
 def labelled(wanted: Iterable[str]) -> dict[str, str]:
-    """Name -> system, of systems and of variants of one: ["dense", "far=graph_augmented"], in that order.
+    """Name -> system, of systems and of variants of one: ["dense", "far=graph_augmented(hops=2)"], in that order.
 
-    "my.module:Class" is called Class where it is given no other name.
+    What has no name of its own is called as it is written, "my.module:Class" Class.
 
     ValueError: a name twice, or one that belongs to another system.
     """
     chosen: dict[str, str] = {}
     for given in wanted:
         label, equals, system = (part.strip() for part in given.partition("="))
+        if "(" in label:
+            label, equals, system = given.strip(), "", ""
         if equals and not (label and system and "." not in label):
-            raise ValueError(f"{given!r}: write name=system, such as far=graph_augmented; a name has no '.'.")
+            raise ValueError(f"{given!r}: write name=system, such as far=graph_augmented(hops=2); a name has no '.'.")
         system = system or label
-        label = label if equals else label.rpartition(":")[2]
+        label = label if equals else label.rpartition(":")[2] if "(" not in label else label
         if label in chosen:
             raise ValueError(
                 f"{label!r} is named twice. To compare a system with itself, name its variants: "
                 f"a={system},b={system}, and set b.PARAMETER."
             )
-        if label != system and label in names():
+        if label != system and label in SYSTEMS:
             raise ValueError(f"{given!r}: {label!r} is a system itself. Give the variant another name.")
         chosen[label] = system
     return chosen
@@ -219,28 +177,10 @@ def build_all(
         built without.
     """
     chosen = dict(wanted) if isinstance(wanted, Mapping) else labelled(names() if wanted is None else wanted)
-    unused = [name for name in settings or {} if name not in chosen]
-    if unused:
-        raise ValueError(f"Parameters are set for {unused[0]!r}, which is not compared. Compared: {_listed(chosen)}.")
-    builders = {name: _imported(system) if modules else _builder(system) for name, system in chosen.items()}
-    return {name: _built(builder, name, kb, (settings or {}).get(name, {})) for name, builder in builders.items()}
-
-
-def _builder(name: str) -> Callable[..., Retriever]:
-    return plugins.look_up("system", name, SYSTEMS, GROUP)
-
-
-def _imported(name: str) -> Callable[..., Retriever]:
-    return cast(Callable[..., Retriever], plugins.imported("system", name)) if ":" in name else _builder(name)
-
-
-def _component(builder: Callable[..., Retriever], parameter: str, value: object, kb: KnowledgeBase) -> object:
-    """The value of a parameter; the reranker of that name where it takes one."""
-    annotation = annotations_of(builder).get(parameter)
-    kinds = (annotation, *get_args(annotation))
-    named = next((_NAMED[kind] for kind in kinds if kind in _NAMED), None)
-    return named(value, kb) if named is not None and isinstance(value, str) else value
-
-
-def _listed(known: Iterable[str]) -> str:
-    return ", ".join(sorted(known)) or "none"
+    given = dict(settings or {})
+    if unused := [name for name in given if name not in chosen]:
+        listed = ", ".join(sorted(chosen))
+        raise ValueError(f"Parameters are set for {unused[0]!r}, which is not compared. Compared: {listed}.")
+    return {
+        name: SYSTEMS.build(system, kb, settings=given.get(name), modules=modules) for name, system in chosen.items()
+    }

@@ -49,6 +49,8 @@ from kg2rag.types import (
     step,
 )
 
+COLOUR = "#009E73"  # in plots
+
 EVERY_LINK = 1_000  # more than a query names: the limit applies to what is left after the types
 
 
@@ -87,8 +89,8 @@ class VectorFirst(VectorRetriever):
     scoring : "boost"; "plain", similarity · (1 + boost); "product", that times strength times confidence.
     max_tokens : of all hits' contents together, counted by the encoder's tokenizer; None for no limit.
     use_graph : False is the vector search alone, the other side of `ab`.
-    linker : finds the query's entities, as such or by name (`retrievers.linking.naming`); every name in its words.
-    fallback : the same for queries in which that finds none of the types, such as "llm:MODEL@BASE_URL"; off by default.
+    linker : finds the query's entities, as such or by name (`retrievers.linking.LINKERS`); every name in its words.
+    fallback : the same for queries in which that finds none of the types, such as "llm(MODEL@BASE_URL)".
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -103,7 +105,7 @@ class VectorFirst(VectorRetriever):
     scoring: Literal["boost", "plain", "product"] = "boost"
     max_tokens: Count | None = 4000
     use_graph: bool = True
-    linker: str | Linker = f"ngram:limit={EVERY_LINK}"
+    linker: str | Linker = f"ngram(limit={EVERY_LINK})"
     fallback: str | Linker | None = None
 
     def __post_init__(self) -> None:

@@ -11,7 +11,7 @@ from kg2rag.testing.rankings import Promise
 from kg2rag.testing.trial import Trial
 from kg2rag.testing.variants import Builder
 from kg2rag.testing.worlds import knowledge_bases, queries_for
-from kg2rag.text.nearest import unknown
+from kg2rag.text.registry import unknown
 from kg2rag.types import Query
 
 K = 20

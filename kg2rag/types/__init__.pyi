@@ -33,7 +33,6 @@ from .parameters import check as check
 from .parameters import check_types as check_types
 from .parameters import fits as fits
 from .parameters import one_of as one_of
-from .parameters import read_value as read_value
 from .parameters import refused as refused
 from .parameters import require as require
 from .parameters import require_k as require_k

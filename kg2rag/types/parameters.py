@@ -13,11 +13,11 @@
 >>> Walk(damping=1.5)
 Traceback (most recent call last):
     ...
-kg2rag.types.parameters.ParameterError: damping must be above 0 and below 1, not 1.5.
+kg2rag.text.registry.ParameterError: damping must be above 0 and below 1, not 1.5.
 >>> Walk(depth=2.5)
 Traceback (most recent call last):
     ...
-kg2rag.types.parameters.ParameterError: depth must be a whole number, not 2.5.
+kg2rag.text.registry.ParameterError: depth must be a whole number, not 2.5.
 
 Retrievers and stages call `check(self)` by themselves. A range that depends on other fields is given by name, as in
 `check(self, step=between(1, self.window))`.
@@ -26,7 +26,6 @@ Retrievers and stages call `check(self)` by themselves. A range that depends on 
 from __future__ import annotations
 
 import inspect
-import json
 import sys
 import types
 from collections.abc import Callable, Collection, Mapping
@@ -36,9 +35,7 @@ from math import isfinite
 from numbers import Integral, Real
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-
-class ParameterError(ValueError, TypeError):
-    """A parameter has a value that its component does not allow."""
+from kg2rag.text.registry import ParameterError as ParameterError
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,18 +130,6 @@ def refused(name: str, value: object, allowed: str) -> ParameterError:
     """The error for a parameter's value; `allowed` follows "must be"."""
     shown = repr(value)
     return ParameterError(f"{name} must be {allowed}, not {shown if len(shown) <= 80 else shown[:79] + '…'}.")
-
-
-def read_value(text: str) -> Any:
-    """The value of a parameter written as text: JSON where it can be read as such, the text otherwise.
-
-    >>> read_value("0.6"), read_value("[1, 2]"), read_value("fuzzy")
-    (0.6, [1, 2], 'fuzzy')
-    """
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        return text
 
 
 def called(given: object) -> str:

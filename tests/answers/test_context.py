@@ -137,7 +137,7 @@ def test_a_smaller_budget_drops_the_weakest_items_and_names_them(auth: Knowledge
 @pytest.fixture(scope="module")
 def bundled() -> KnowledgeBase:
     data = kg2rag.load("bundled")
-    return KnowledgeBase.build(data.corpus, f"triples:{data.graph_files['triples']}", embedder=HashedWords())
+    return KnowledgeBase.build(data.corpus, f"triples({data.graph_files['triples']})", embedder=HashedWords())
 
 
 def test_a_small_block_keeps_the_strongest_relations(bundled: KnowledgeBase) -> None:
@@ -345,7 +345,7 @@ def test_relations_are_named_from_the_other_end(relation: str, from_the_other_en
 def test_contexts_of_a_real_graph_keep_the_default_budgets(shared_data: Path) -> None:
     data = kg2rag.load("musique", path=shared_data / "musique-100")
     path = shared_data / "musique-100" / "openie_results_ner_gpt-3.5-turbo-1106.json"
-    kb = KnowledgeBase.build(data.corpus, f"openie:{path}", embedder=HashedWords())
+    kb = KnowledgeBase.build(data.corpus, f"openie({path})", embedder=HashedWords())
     formatter = ContextFormatter(kb)
     found = kg2rag.ConfidenceGated(kb).retrieve_batch(data.queries[:10], 15)
     for ranking in found:

@@ -258,7 +258,7 @@ def test_a_built_graph_is_the_graph_that_a_knowledge_base_would_build(tmp_path: 
     assert builder.build(extractor="mentions").returncode == 0
     read, made = (
         KnowledgeBase.build(corpus(5), source, store=builder.store).graph
-        for source in (f"graph:{builder.out}", "mentions")
+        for source in (f"graph({builder.out})", "mentions")
     )
     assert read.fingerprint == made.fingerprint
 

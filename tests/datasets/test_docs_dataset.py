@@ -126,7 +126,7 @@ def test_a_name_close_to_that_of_a_package_suggests_it(install: Callable[[str], 
     [
         (
             "quiz = not_there:DATASET",
-            "dataset 'quiz' of the package my-package cannot be imported from not_there:DATASET",
+            "'quiz' of the package my-package cannot be imported from not_there:DATASET",
         ),
         (
             "quiz = json:loads",

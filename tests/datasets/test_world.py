@@ -133,7 +133,7 @@ def test_a_large_corpus_is_parsed_once_and_then_mapped(tmp_path: Path, monkeypat
 def test_its_triples_are_a_graph_over_its_corpus(tmp_path: Path) -> None:
     folder = write(World(passages=300, questions=12), tmp_path / "w", progress=False)
     data = kg2rag.load("world", path=folder)
-    kb = kg2rag.KnowledgeBase.build(data.corpus, f"triples:{folder / 'triples.jsonl'}")
+    kb = kg2rag.KnowledgeBase.build(data.corpus, f"triples({folder / 'triples.jsonl'})")
     assert kb.graph.n_triples == sum(1 for _ in World(passages=300, questions=12).triples())
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import kg2rag
 from kg2rag.evaluation.metric_names import Metric
-from kg2rag.text import plugins
+from kg2rag.text import registry
 
 PAGE = (Path(__file__).parents[2] / "docs" / "add_a_metric.md").read_text(encoding="utf-8")
 FUNCTION, USE, NAMES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
@@ -63,7 +63,7 @@ def test_the_example_is_known_by_name_once_a_package_registers_it(
     def entry_points(group: str, name: str | None = None) -> list[EntryPoint]:
         return [point] if group == point.group and name in (None, point.name) else []
 
-    monkeypatch.setattr(plugins, "entry_points", entry_points)
+    monkeypatch.setattr(registry, "entry_points", entry_points)
     assert Metric.parse("last_gold").function is page["last_gold"]
     with pytest.raises(ValueError, match=r"Unknown metric 'last_glod'. Known: .*r-precision, last_gold, rbp"):
         Metric.parse("last_glod")

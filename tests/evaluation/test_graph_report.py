@@ -138,7 +138,7 @@ def test_an_empty_graph_has_a_report(tmp_path: Path) -> None:
 def test_an_llms_graph_joins_the_gold_of_musique_and_its_placebo_does_not(shared_data: Path, tmp_path: Path) -> None:
     folder = shared_data / "musique-100"
     data = kg2rag.load("musique", path=folder)
-    source = f"openie:{folder}/openie_results_ner_gpt-3.5-turbo-1106.json"
+    source = f"openie({folder}/openie_results_ner_gpt-3.5-turbo-1106.json)"
     kb = KnowledgeBase.build(data.corpus, source, embedder=WordEmbedder(), store=Store(tmp_path))
     placebo = KnowledgeBase.build(
         data.corpus, kb.graph.perturb(shuffle=True), embedder=WordEmbedder(), store=Store(tmp_path)

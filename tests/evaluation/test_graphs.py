@@ -27,7 +27,7 @@ def mentions(data: kg2rag.QADataset) -> KnowledgeBase:
 
 @pytest.fixture(scope="module")
 def written(data: kg2rag.QADataset) -> KnowledgeBase:
-    return KnowledgeBase.build(data.corpus, f"triples:{data.graph_files['triples']}")
+    return KnowledgeBase.build(data.corpus, f"triples({data.graph_files['triples']})")
 
 
 def test_each_strategy_is_a_row_for_each_graph_and_a_built_system_one_row(

@@ -121,4 +121,4 @@ def test_no_oracle_is_a_system_and_its_repr_says_what_it_is(kb_of: Build) -> Non
     kb = kb_of(*FILMS)
     built = (gold_seeds(kb, {"q": ["p0"]}), gold_entities(kb, {"q": []}), gold_rerank(Dense(kb), {"q": []}))
     assert all("OracleGold" in repr(oracle) and "p0" not in repr(oracle) for oracle in built)
-    assert not [name for name in systems.SYSTEMS if "gold" in name or "oracle" in name]
+    assert not [name for name in systems.names() if "gold" in name or "oracle" in name]

@@ -13,7 +13,7 @@ from kg2rag.extraction.combined import CombinedExtractor, GivenExtraction, witho
 from kg2rag.extraction.cooccurrence import Cooccurrence
 from kg2rag.extraction.importers.hipporag import HippoRAGOpenIE
 from kg2rag.extraction.mentions.extractor import Mentions
-from kg2rag.extraction.sources import parse
+from kg2rag.extraction.sources import SOURCES
 from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.types import Corpus, Passage, Triple
 
@@ -95,12 +95,12 @@ def test_what_is_no_source_is_refused() -> None:
 def test_names_joined_by_a_plus_are_a_union_and_paths_may_hold_one(tmp_path: Path, name: str) -> None:
     file = tmp_path / name
     file.write_text(json.dumps({"docs": []}))
-    assert parse(f"mentions+openie:{file}") == CombinedExtractor((Mentions(), HippoRAGOpenIE(file)))
-    assert parse(f"openie:{file}+cooccurrence+mentions") == CombinedExtractor(
+    assert SOURCES.build(f"mentions+openie({file})") == CombinedExtractor((Mentions(), HippoRAGOpenIE(file)))
+    assert SOURCES.build(f"openie({file})+cooccurrence+mentions") == CombinedExtractor(
         (HippoRAGOpenIE(file), Cooccurrence(), Mentions())
     )
 
 
 def test_an_unknown_source_in_a_union_is_named() -> None:
     with pytest.raises(ValueError, match="Unknown graph source 'mention'"):
-        parse("mention+cooccurrence")
+        SOURCES.build("mention+cooccurrence")

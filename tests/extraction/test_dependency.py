@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kg2rag.extraction.dependency import DependencyTriples, Token, facts
-from kg2rag.extraction.sources import parse
+from kg2rag.extraction.sources import SOURCES
 from kg2rag.types import Corpus, Passage
 
 
@@ -288,7 +288,5 @@ def test_the_fingerprint_names_rules_spacy_and_model(monkeypatch: pytest.MonkeyP
 
 
 def test_the_source_takes_a_model_or_none() -> None:
-    assert parse("dependency") == DependencyTriples()
-    assert parse("dependency:de_core_news_sm") == DependencyTriples("de_core_news_sm")
-    with pytest.raises(ValueError, match="names no model: write dependency or dependency:MODEL"):
-        parse("dependency:")
+    assert SOURCES.build("dependency") == DependencyTriples()
+    assert SOURCES.build("dependency(de_core_news_sm)") == DependencyTriples("de_core_news_sm")

@@ -51,9 +51,10 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleTy
 @pytest.fixture
 def registered(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> str:
     """The page's line, entered in the table."""
-    entry = eval(f"{{{LINE}}}", {**vars(module), **vars(sources)})
-    monkeypatch.setattr(sources, "LOADERS", {**sources.LOADERS, **entry})
-    (name,) = entry
+    ((usage, place),) = eval(f"{{{LINE}}}").items()
+    monkeypatch.setitem(sys.modules, place.partition(":")[0], module)
+    name = usage.partition("(")[0]
+    monkeypatch.setitem(sources.SOURCES.entries, name, place)
     return str(name)
 
 
@@ -80,17 +81,17 @@ def test_the_example_says_what_is_wrong_with_a_line(module: ModuleType, corpus: 
 def test_the_example_is_a_graph_source_after_its_line(
     registered: str, corpus: Corpus, links: Path, tmp_path: Path
 ) -> None:
-    kb = KnowledgeBase.build(corpus, f"{registered}:{links}", embedder=WordEmbedder(), store=Store(tmp_path / "kb"))
+    kb = KnowledgeBase.build(corpus, f"{registered}({links})", embedder=WordEmbedder(), store=Store(tmp_path / "kb"))
     assert [kb.graph.triple(at) for at in range(kb.graph.n_triples)] == [LINK]
-    assert isinstance(sources.parse(f"mentions+{registered}:{links}"), CombinedExtractor)
-    with pytest.raises(ValueError, match="names no file: write pagelinks:FILE"):
-        sources.parse(registered)
+    assert isinstance(sources.SOURCES.build(f"mentions+{registered}({links})"), CombinedExtractor)
+    with pytest.raises(ValueError, match="pagelinks"):
+        sources.SOURCES.build(registered)
 
 
 def test_a_replaced_passage_loses_the_links_of_its_old_text(
     registered: str, corpus: Corpus, links: Path, tmp_path: Path
 ) -> None:
-    kb = KnowledgeBase.build(corpus, f"{registered}:{links}", embedder=WordEmbedder(), store=Store(tmp_path / "kb"))
+    kb = KnowledgeBase.build(corpus, f"{registered}({links})", embedder=WordEmbedder(), store=Store(tmp_path / "kb"))
     assert kb.replace([Passage("p0", "Ed Wood", "Another film.", "d0", 0)]).graph.n_triples == 0
 
 
@@ -98,7 +99,7 @@ def test_the_example_is_compared_like_any_other(registered: str, tmp_path: Path)
     data = kg2rag.load("bundled", limit=10)
     file = tmp_path / "bundled.tsv"
     file.write_text(f"{data.corpus.titles[0]}\tUvicorn\n", encoding="utf-8")
-    kb = KnowledgeBase.build(data.corpus, f"{registered}:{file}", store=Store(tmp_path / "kb"))
+    kb = KnowledgeBase.build(data.corpus, f"{registered}({file})", store=Store(tmp_path / "kb"))
     built = {name: kg2rag.systems.build(name, kb) for name in ("bm25", "pattern")}
     assert list(kg2rag.compare(built, data, metrics=["recall@5"], progress=False).scores["system"]) == list(built)
 
@@ -106,8 +107,6 @@ def test_the_example_is_compared_like_any_other(registered: str, tmp_path: Path)
 @pytest.fixture
 def installed(module: ModuleType, tmp_path: Path) -> Path:
     """The folder of a distribution that registers the example by the page's entry point."""
-    with (tmp_path / "page_links.py").open("a", encoding="utf-8") as file:
-        file.write("\n\nfrom kg2rag.extraction.sources import Loader\n\nLOADER = Loader(PageLinks, 'FILE')\n")
     folder = tmp_path / "wiki_graphs-1.0.dist-info"
     folder.mkdir()
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: wiki-graphs\nVersion: 1.0\n")
@@ -119,22 +118,16 @@ def installed(module: ModuleType, tmp_path: Path) -> Path:
 
 
 def test_a_package_registers_a_source_by_an_entry_point(installed: Path, corpus: Corpus, links: Path) -> None:
-    assert sources.parse(f"pagelinks:{links}").extract(corpus).triples == (LINK,)
-    assert "pagelinks" in sources.known()
+    assert sources.SOURCES.build(f"pagelinks({links})").extract(corpus).triples == (LINK,)
+    assert "pagelinks" in sources.SOURCES
 
 
 def test_a_source_that_cannot_be_imported_names_its_package(installed: Path, links: Path) -> None:
     (installed / "entry_points.txt").write_text("[kg2rag.graphs]\npagelinks = page_links:MISSING\n")
-    with pytest.raises(RuntimeError, match="graph source 'pagelinks' of the package wiki-graphs cannot be imported"):
-        sources.parse(f"pagelinks:{links}")
-
-
-def test_a_source_that_is_registered_without_its_loader_says_what_to_register(installed: Path, links: Path) -> None:
-    (installed / "entry_points.txt").write_text("[kg2rag.graphs]\npagelinks = page_links:PageLinks\n")
-    with pytest.raises(TypeError, match=r"which is no Loader\. Register kg2rag\.extraction\.sources\.Loader\("):
-        sources.parse(f"pagelinks:{links}")
+    with pytest.raises(RuntimeError, match="'pagelinks' of the package wiki-graphs"):
+        sources.SOURCES.build(f"pagelinks({links})")
 
 
 def test_an_unknown_source_lists_the_known_ones_and_the_nearest(installed: Path) -> None:
-    with pytest.raises(ValueError, match=r"Known: mentions, .*, dependency\[:MODEL\], pagelinks\. Did you mean 'pa"):
-        sources.parse("page_links:x")
+    with pytest.raises(ValueError, match=r"Known: .*, pagelinks, .*Did you mean 'pagelinks'"):
+        sources.SOURCES.build("page_links(x)")

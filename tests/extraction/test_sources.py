@@ -16,12 +16,12 @@ from kg2rag.extraction.importers.networkx_graph import GraphMLFile
 from kg2rag.extraction.importers.subkgs import KG2RAGSubgraphs
 from kg2rag.extraction.importers.triples import TriplesFile
 from kg2rag.extraction.mentions.extractor import Mentions
-from kg2rag.extraction.sources import known, parse
+from kg2rag.extraction.sources import SOURCES, takes_file
 
 
 @pytest.mark.parametrize(("name", "extractor"), [("mentions", Mentions()), ("cooccurrence", Cooccurrence())])
 def test_rules_need_no_file(name: str, extractor: Extractor) -> None:
-    assert parse(name) == extractor
+    assert SOURCES.build(name) == extractor
 
 
 @pytest.mark.parametrize(
@@ -29,16 +29,19 @@ def test_rules_need_no_file(name: str, extractor: Extractor) -> None:
     [("openie", HippoRAGOpenIE), ("subkgs", KG2RAGSubgraphs), ("triples", TriplesFile), ("graphml", GraphMLFile)],
 )
 def test_a_kind_and_a_file_make_its_importer(tmp_path: Path, kind: str, extractor: type[Extractor]) -> None:
-    file = tmp_path / "a:b.jsonl"
+    file = tmp_path / "a:b+c d.jsonl"
     file.touch()
-    assert parse(f"{kind}:{file}") == extractor(file)  # type: ignore[call-arg]
+    assert takes_file(kind)
+    assert SOURCES.build(f"{kind}({file})") == extractor(file)  # type: ignore[call-arg]
 
 
-def test_the_raw_sub_graphs_are_a_source_of_their_own(tmp_path: Path) -> None:
+def test_sub_graphs_are_read_raw_where_that_is_said(tmp_path: Path) -> None:
     file = tmp_path / "subkgs.jsonl"
     file.touch()
-    assert parse(f"subkgs-raw:{file}") == KG2RAGSubgraphs(file, raw=True)
-    assert parse(f"mentions+subkgs-raw:{file}") == CombinedExtractor((Mentions(), KG2RAGSubgraphs(file, raw=True)))
+    assert SOURCES.build(f"subkgs({file}, raw=true)") == KG2RAGSubgraphs(file, raw=True)
+    assert SOURCES.build(f"mentions+subkgs({file}, raw=true)") == CombinedExtractor(
+        (Mentions(), KG2RAGSubgraphs(file, raw=True))
+    )
 
 
 @pytest.mark.parametrize(
@@ -53,36 +56,29 @@ def test_a_kind_and_a_folder_make_its_importer(
 ) -> None:
     for name in files:
         (tmp_path / name).touch()
-    assert parse(f"{kind}:{tmp_path}") == extractor(tmp_path)  # type: ignore[call-arg]
+    assert SOURCES.build(f"{kind}({tmp_path})") == extractor(tmp_path)  # type: ignore[call-arg]
 
 
-def test_a_kind_without_its_folder_says_how_to_write_it() -> None:
-    with pytest.raises(ValueError, match="names no folder: write lightrag:FOLDER"):
-        parse("lightrag")
-
-
-def test_the_known_sources_include_every_kind() -> None:
-    for kind in ("mentions", "cooccurrence", "graphml:FILE", "lightrag:FOLDER", "msgraphrag:FOLDER"):
-        assert kind in known().split(", ")
-
-
-@pytest.mark.parametrize("spec", ["", "wikidata", "wikidata:x.tsv"])
-def test_an_unknown_kind_lists_the_known_ones(spec: str) -> None:
-    with pytest.raises(ValueError, match="Known: mentions, cooccurrence, code, openie:FILE, subkgs:FILE, triples:FILE"):
-        parse(spec)
-
-
-@pytest.mark.parametrize("spec", ["triples", "triples:"])
-def test_a_kind_without_its_file_says_how_to_write_it(spec: str) -> None:
-    with pytest.raises(ValueError, match="names no file: write triples:FILE"):
-        parse(spec)
-
-
-def test_mentions_with_a_file_are_an_error() -> None:
-    with pytest.raises(ValueError, match="'mentions' takes no file"):
-        parse("mentions:x.json")
+@pytest.mark.parametrize(
+    ("spec", "named"),
+    [
+        ("", "names nothing"),
+        ("wikidata", r"Known: .*openie\(FILE\)"),
+        ("openei(x.json)", "Did you mean 'openie'"),
+        ("triples", "TriplesFile needs a path"),
+        ("openie", r"openie\(FILE\)"),
+        ("lightrag", r"lightrag\(FOLDER\)"),
+        ("openie:x.json", r"openie\(x\.json\)"),
+        ("mentions+triples:x.tsv", r"triples\(x\.tsv\)"),
+        ("subkgs-raw:x.jsonl", r"subkgs\(FILE, raw=true\)"),
+        ("code(x.py)", "no parameter"),
+    ],
+)
+def test_what_is_no_source_is_answered_with_what_to_write(spec: str, named: str) -> None:
+    with pytest.raises(ValueError, match=named):
+        SOURCES.build(spec)
 
 
 def test_a_missing_file_says_so() -> None:
-    with pytest.raises(FileNotFoundError, match=r"nowhere.tsv does not exist. Give triples as .tsv"):
-        parse("triples:nowhere.tsv")
+    with pytest.raises(FileNotFoundError, match=r"nowhere\.tsv"):
+        SOURCES.build("triples(nowhere.tsv)")

@@ -23,7 +23,7 @@ from kg2rag.experiments.ledger import Ledger
 from kg2rag.experiments.sweep import read_sweep
 from kg2rag.experiments.sweep.results import SweepResult
 from kg2rag.experiments.sweep.storage import ResultsFolder, schema
-from kg2rag.extraction.sources import parse
+from kg2rag.extraction.sources import SOURCES
 from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.retrievers.adapters import Recorded
 from kg2rag.retrievers.dynamic_hybrid.learned import LearnedAnalyser
@@ -80,7 +80,7 @@ def _frames(folder: Path) -> object:
 
 
 def _source(source: str, folder: Path) -> object:
-    extractor = parse(f"{source.partition(':')[0]}:{folder / source.partition(':')[2]}")
+    extractor = SOURCES.build(f"{source.partition('(')[0]}({folder / source.partition('(')[2]}")
     return KnowledgeGraph.build(extractor.extract(CORPUS), CORPUS).fingerprint, extractor.fingerprint
 
 
@@ -164,19 +164,19 @@ FORMATS: Mapping[str, Format] = {
         seeds.world, _from("w", partial(_dataset, "world")), ("w/corpus.jsonl", "w/questions.jsonl"), signs=True
     ),
     "frames": Format(seeds.frames, _frames),
-    "openie": Format(seeds.openie, partial(_source, "openie:openie_results.json")),
-    "subkgs": Format(seeds.subkgs, partial(_source, "subkgs:subkgs.jsonl")),
+    "openie": Format(seeds.openie, partial(_source, "openie(openie_results.json)")),
+    "subkgs": Format(seeds.subkgs, partial(_source, "subkgs(subkgs.jsonl)")),
     "lightrag": Format(seeds.lightrag, partial(_source, "lightrag:")),
     "msgraphrag": Format(seeds.msgraphrag, partial(_source, "msgraphrag:")),
-    "graphml": Format(seeds.graphml, partial(_source, "graphml:graph.graphml")),
+    "graphml": Format(seeds.graphml, partial(_source, "graphml(graph.graphml)")),
     **{
-        f"triples{suffix}": Format(partial(seeds.triples, suffix), partial(_source, f"triples:triples{suffix}"))
+        f"triples{suffix}": Format(partial(seeds.triples, suffix), partial(_source, f"triples(triples{suffix})"))
         for suffix in (".tsv", ".csv", ".parquet", ".jsonl")
     },
-    "saved graph": Format(seeds.saved_graph, partial(_source, "graph:g")),
+    "saved graph": Format(seeds.saved_graph, partial(_source, "graph(g)")),
     "saved graph, signed": Format(
         seeds.saved_graph,
-        partial(_source, "graph:g"),
+        partial(_source, "graph(g)"),
         ("g/extraction/triples.jsonl", "g/extraction/mentions.jsonl", "g/extraction/entities.jsonl"),
         signs=True,
     ),

@@ -4,7 +4,7 @@ The released code breaks ties of entity weights at the cut of five by hash order
 do, at equal weights, the rankings differ; everywhere else the fifty passages must be the same in the same order.
 
 The graph of 2WikiMultihopQA is read here as the released code read it: spellings of the passages, without the entity
-ids and confidences that a later step added (`triples:FILE` uses those, and ranks slightly differently for it).
+ids and confidences that a later step added (`triples(FILE)` uses those, and ranks slightly differently for it).
 """
 
 from __future__ import annotations

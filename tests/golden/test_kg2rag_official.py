@@ -81,7 +81,7 @@ def run(shared_data: Path, shared_golden: Path, tmp_path_factory: pytest.TempPat
         for query in json.loads((shared_golden / "kg2rag_official_musique100.json").read_text())["queries"]
     }
     # The store of the checkout, where there is one: 1890 paragraphs and 1312 strings take minutes to encode.
-    kb = KnowledgeBase.build(data.corpus, f"openie:{folder / OPENIE}", embedder=SentenceEncoder(dtype="float32"))
+    kb = KnowledgeBase.build(data.corpus, f"openie({folder / OPENIE})", embedder=SentenceEncoder(dtype="float32"))
     reranker = Recorded(golden, BiEncoder(kb))
     system = KG2RAGOfficial(kb, mode="musique", reranker=reranker, max_characters=None)
     rankings = system.retrieve_batch(data.queries, 10)

@@ -101,7 +101,7 @@ def told(folder: Path, scratch: Path, number: int, embedder: Embedder, store: St
     records = json.loads((folder / "hotpot_dev_distractor.json").read_text())[:number]
     (scratch / "hotpotqa.json").write_text(json.dumps(records))
     data: QADataset = load("hotpotqa", path=scratch / "hotpotqa.json", setting="distractor", passages="sentence")
-    kb = KnowledgeBase.build(data.corpus, f"subkgs:{folder / 'subkgs.jsonl'}", embedder=embedder, store=store)
+    kb = KnowledgeBase.build(data.corpus, f"subkgs({folder / 'subkgs.jsonl'})", embedder=embedder, store=store)
     system = KG2RAGOfficial(kb, mode="hotpotqa", reranker=Lottery(), max_characters=None)
     lines = (folder / "subkgs.jsonl").read_text().splitlines()
     graphs = {each["title"]: each["sentences"] for each in map(json.loads, lines)}

@@ -92,7 +92,7 @@ def test_any_changes_end_where_a_build_from_scratch_does(start: list[Passage], c
         fresh = Corpus.from_passages(list(kb.corpus))
         scratch = KnowledgeBase.build(fresh, "mentions", embedder=WORDS, store=Store(other))
         assert of_parts(kb) == of_parts(scratch)
-        asked = ("bm25", "dense", "mention_ppr", "graph_augmented", "hippo2", "linear")
+        asked = ("bm25", "dense", "mention_ppr", "graph_augmented", "hippo2", "linearrag")
         assert rankings(kb, asked, QUERIES) == rankings(scratch, asked, QUERIES)
 
 

@@ -117,7 +117,7 @@ def test_musique_without_some_passages_is_the_graph_of_the_others(shared_data: P
     folder = shared_data / "musique-100"
     file = folder / "openie_results_ner_gpt-3.5-turbo-1106.json"
     corpus = load("musique", path=folder).corpus
-    kb = KnowledgeBase.build(corpus, f"openie:{file}", embedder=WORDS, store=Store(tmp_path))
+    kb = KnowledgeBase.build(corpus, f"openie({file})", embedder=WORDS, store=Store(tmp_path))
     gone = corpus.ids[5::50]
     scratch = KnowledgeGraph.build(
         HippoRAGOpenIE(file, partial=True).extract(corpus.without(gone)), kb.remove(gone).corpus

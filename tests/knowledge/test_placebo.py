@@ -19,10 +19,10 @@ READ_THE_GRAPH = (
     "hippo1",
     "hippo2",
     "kg2rag",
-    "linear",
+    "linearrag",
     "mention_ppr",
-    "path",
-    "practical",
+    "proprag",
+    "practical_graphrag",
     "vector_first",
 )
 TEXT_ALONE = ("bm25", "dense", "hybrid", "pattern")

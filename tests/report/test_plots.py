@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg2rag import plots, systems
-from kg2rag.report.plots.marks import KINDS
 from kg2rag.report.plots.style import INK, PAPER
 
 
@@ -28,22 +27,16 @@ def test_the_baseline_is_grey_and_no_other():
 
 
 def test_no_two_of_all_systems_are_drawn_alike():
-    names = list(systems.names())
+    names = [*systems.SYSTEMS.names()]
     drawn = plots.marks(names, "dense")
     assert len(set(drawn.values())) == len(names) > 18
     assert set(plots.PALETTE) <= {mark.colour for mark in drawn.values()}
 
 
-def test_a_named_system_is_drawn_alike_in_every_figure():
-    every = plots.marks(systems.names(), "dense")
-    assert plots.marks(["path", "own", "mention_ppr"], "own")["mention_ppr"] == every["mention_ppr"]
-    assert plots.marks(["path", "bm25"], "bm25")["path"] == every["path"]
-
-
-def test_a_name_with_a_mark_of_its_own_is_that_of_a_system():
-    known = [name for names in KINDS.values() for name in names]
-    assert len(known) == len(set(known))
-    assert set(known) <= set(systems.names())
+def test_a_named_system_has_its_colour_in_every_figure():
+    every = plots.colours(systems.names(), "dense")
+    assert plots.colours(["proprag", "own", "mention_ppr"], "own")["mention_ppr"] == every["mention_ppr"]
+    assert plots.colours(["proprag", "bm25"], "bm25")["proprag"] == every["proprag"]
 
 
 def test_variants_have_the_hue_of_their_system_and_other_names_the_least_used():

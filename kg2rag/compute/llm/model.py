@@ -246,7 +246,7 @@ def chat_model(name: str, store: Store, kind: str) -> ChatModel:
     Parameters
     ----------
     store : keeps the answers.
-    kind : what is named, as it begins the whole name: "llm" in "llm:MODEL@BASE_URL". For errors.
+    kind : what is named, as it begins the whole name: "llm" in "llm(MODEL@BASE_URL)". For errors.
 
     Raises
     ------
@@ -255,8 +255,8 @@ def chat_model(name: str, store: Store, kind: str) -> ChatModel:
     model, _, base_url = name.rpartition("@")
     if not (model and base_url):
         raise ParameterError(
-            f"{kind!r} needs a model and its OpenAI-compatible endpoint: {kind}:MODEL@BASE_URL, such as "
-            f"{kind}:qwen3:8b@http://localhost:11434/v1. A key is read from {KEY}."
+            f"{kind!r} needs a model and its OpenAI-compatible endpoint: {kind}(MODEL@BASE_URL), such as "
+            f"{kind}(qwen3:8b@http://localhost:11434/v1). A key is read from {KEY}."
         )
     return ChatModel(base_url, model, api_key_env=KEY if os.environ.get(KEY) else None, store=store)
 

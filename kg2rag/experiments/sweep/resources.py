@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -13,7 +14,7 @@ from kg2rag.experiments.sweep.configuration import GraphSource
 from kg2rag.experiments.sweep.space import Choice, Space, read
 from kg2rag.extraction import Extractor
 from kg2rag.extraction.mentions.extractor import Mentions
-from kg2rag.extraction.sources import parse, takes_file
+from kg2rag.extraction.sources import SOURCES, takes_file
 from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph
 from kg2rag.retrievers import systems as catalogue
 from kg2rag.types import Corpus, Passage, QADataset
@@ -99,11 +100,11 @@ def graphs(given: Graphs, beside: Mapping[str, Path]) -> dict[str, Extractor | K
     for label, graph in named.items():
         if isinstance(graph, str) and takes_file(graph):
             if graph not in beside:
-                raise ValueError(f"graphs: no {graph} file lies beside the questions. Write {graph}:FILE.")
-            graph = f"{graph}:{beside[graph]}"
-        # The label of a graph file ("openie:folder/file.json") is its kind.
-        kind = label.partition(":")[0]
-        found[kind if takes_file(kind) else label] = parse(graph) if isinstance(graph, str) else graph
+                raise ValueError(f"graphs: no {graph} file lies beside the questions. Write {graph}(FILE).")
+            graph = f"{graph}({json.dumps(str(beside[graph]))})"
+        # The label of a graph file, "openie(folder/file.json)", is its kind.
+        kind = label.partition("(")[0]
+        found[kind if takes_file(kind) else label] = SOURCES.build(graph) if isinstance(graph, str) else graph
     if len(found) < len(named) or not found:
         raise ValueError(f"graphs = {list(named)}: give each a label of its own, as label = source.")
     return found

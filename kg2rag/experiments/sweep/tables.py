@@ -14,7 +14,7 @@ from kg2rag.evaluation.intervals import interval_of_mean, interval_of_sum
 from kg2rag.evaluation.metric_names import bounds
 from kg2rag.evaluation.significance import holm, paired_test
 from kg2rag.experiments.sweep.storage import COLUMNS
-from kg2rag.text.nearest import unknown
+from kg2rag.text.registry import unknown
 from kg2rag.types import FloatArray
 
 if TYPE_CHECKING:

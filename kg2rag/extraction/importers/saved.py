@@ -2,7 +2,7 @@
 
 `build.json` records the corpus, the extractor and the losses of the graph; it is written last, so a folder without it
 holds no graph. `extraction/` has the triples, mentions and entities as JSON Lines, in the extractor's own spelling and
-order: the graph in the same folder is built of them. `triples:FOLDER/extraction/triples.jsonl` reads them as well.
+order: the graph in the same folder is built of them. `triples(FOLDER)/extraction/triples.jsonl` reads them as well.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def read_about(directory: Path) -> About:
 
 @dataclass(frozen=True)
 class SavedGraph:
-    """The extraction in a folder that `kg2rag build` wrote; as a graph source, `graph:FOLDER`."""
+    """The extraction in a folder that `kg2rag build` wrote; as a graph source, `graph(FOLDER)`."""
 
     by_id: ClassVar[bool] = True
     strict: ClassVar[bool] = True

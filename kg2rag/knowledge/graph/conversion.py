@@ -1,8 +1,8 @@
 """A knowledge graph -> three Parquet files and back, a networkx graph, texts to encode, a lexicon of its entities.
 
 The files (entities, triples, mentions) hold names and passage ids, not codes: `triples.parquet` reads in pandas as it
-is, and `triples:FILE` takes it. networkx attributes are strings and numbers only, so `networkx.write_graphml` and Gephi
-take the result as it is; `kg2rag.extraction.importers.networkx_graph` reads it back.
+is, and `triples(FILE)` takes it. networkx attributes are strings and numbers only, so `networkx.write_graphml` and
+Gephi take the result as it is; `kg2rag.extraction.importers.networkx_graph` reads it back.
 """
 
 from __future__ import annotations

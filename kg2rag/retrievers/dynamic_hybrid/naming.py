@@ -1,4 +1,4 @@
-"""The name of an analyser -> the analyser: "rules", "fixed", "learned:FILE", "llm:MODEL@BASE_URL"."""
+"""The name of an analyser -> the analyser: "rules", "fixed", "learned(FILE)", "llm(MODEL@BASE_URL)"."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kg2rag.knowledge import KnowledgeBase
+from kg2rag.compute import Store
+from kg2rag.knowledge import KnowledgeBase, TrigramIndex
 from kg2rag.retrievers.dynamic_hybrid.analysis import SIDES, Analyser, QueryAnalysis, RuleAnalyser
-from kg2rag.text.nearest import unknown
+from kg2rag.text.registry import Registry
 from kg2rag.types import ParameterError, Query
 
 Weights = Sequence[float] | Mapping[str, float]
-ANALYSERS = ("fixed", "learned", "llm", "rules")
 EQUAL = (1 / len(SIDES),) * len(SIDES)
 
 
@@ -49,33 +49,43 @@ def fixed(weights: Weights) -> FixedAnalyser:
     return FixedAnalyser(tuple(analysis.weights[side] for side in SIDES))
 
 
+def _fixed(store: Store, vocabulary: TrigramIndex | None) -> Analyser:  # noqa: ARG001
+    return FixedAnalyser()
+
+
+def _learned(store: Store, vocabulary: TrigramIndex | None, file: Path) -> Analyser:  # noqa: ARG001
+    from kg2rag.retrievers.dynamic_hybrid.learned import LearnedAnalyser
+
+    return LearnedAnalyser.load(file, vocabulary)
+
+
+def _llm(store: Store, vocabulary: TrigramIndex | None, model: str) -> Analyser:  # noqa: ARG001
+    from kg2rag.compute.llm import chat_model
+    from kg2rag.retrievers.dynamic_hybrid.llm import LLMAnalyser
+
+    return LLMAnalyser(chat_model(model, store, "llm"))
+
+
+def _rules(store: Store, vocabulary: TrigramIndex | None) -> Analyser:  # noqa: ARG001
+    return RuleAnalyser(vocabulary)
+
+
+ANALYSERS: Registry[Analyser] = Registry(
+    "analyser",
+    {"fixed": _fixed, "learned(FILE)": _learned, "llm(MODEL@BASE_URL)": _llm, "rules": _rules},
+    group="kg2rag.analysers",
+    context=2,
+)
+
+
 def named(name: str, kb: KnowledgeBase, *, with_vocabulary: bool = True) -> Analyser:
     """The analyser of a name.
 
-    Parameters
-    ----------
-    with_vocabulary : whether it reads the corpus's names and words; without, an analyser is made at no cost.
+    `with_vocabulary` : whether it reads the corpus's names and words; without, an analyser is made at no cost.
 
     Raises
     ------
     ParameterError : a name that is not known, or what it needs is missing.
     DataError : the file of a learned analyser is none.
     """
-    kind, _, argument = name.partition(":")
-    if kind not in ANALYSERS or (argument and kind in ("fixed", "rules")):
-        raise ParameterError(unknown("analyser", name, ANALYSERS) + " Or pass an analyser object.")
-    if kind == "fixed":
-        return FixedAnalyser()
-    if kind == "llm":
-        from kg2rag.compute.llm import chat_model
-        from kg2rag.retrievers.dynamic_hybrid.llm import LLMAnalyser
-
-        return LLMAnalyser(chat_model(argument, kb.store, "llm"))
-    vocabulary = kb.trigram if with_vocabulary else None
-    if kind == "rules":
-        return RuleAnalyser(vocabulary)
-    if not argument:
-        raise ParameterError("The analyser 'learned' needs a file that `LearnedAnalyser.save` wrote: learned:FILE.")
-    from kg2rag.retrievers.dynamic_hybrid.learned import LearnedAnalyser
-
-    return LearnedAnalyser.load(Path(argument), vocabulary)
+    return ANALYSERS.build(name, kb.store, kb.trigram if with_vocabulary else None)

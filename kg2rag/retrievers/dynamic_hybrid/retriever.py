@@ -13,7 +13,7 @@ from typing import Annotated
 
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
-from kg2rag.retrievers.contract import Retriever
+from kg2rag.retrievers.contract import Retriever, Tuned
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.dynamic_hybrid import naming
 from kg2rag.retrievers.dynamic_hybrid.analysis import (
@@ -30,6 +30,16 @@ from kg2rag.retrievers.mention_chains.retriever import MentionChains
 from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
 from kg2rag.retrievers.pattern import Pattern
 from kg2rag.types import Count, Notes, ParameterError, Query, Ranking, Weight, check, one_of, sources
+
+TUNING = (
+    Tuned("dynamic_hybrid", "the rules that tell kinds of query apart", "chosen", sets=("musique-100", "cosqa-500")),
+    Tuned(
+        "dynamic_hybrid",
+        "all that mention_ppr, its graph side, has",
+        "chosen",
+        sets=("musique-100", "hotpotqa-300", "2wiki-1000"),
+    ),
+)
 
 GRAPH_SIDES: Mapping[str, Callable[[KnowledgeBase], Retriever]] = {
     "expansion_queries": ExpansionQueries,
@@ -56,7 +66,7 @@ class DynamicHybrid(Retriever):
 
     Parameters
     ----------
-    analyser : "rules", "fixed" (equal weights), "learned:FILE", "llm:MODEL@BASE_URL", or any object with
+    analyser : "rules", "fixed" (equal weights), "learned(FILE)", "llm(MODEL@BASE_URL)", or any object with
         `analyse(queries)`.
     graph : the fourth side, one of `GRAPH_SIDES`. `mention_chains` tells a chain from a question that names nothing.
     depth : hits read from each side, whatever `k` is.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from kg2rag.knowledge import TrigramIndex
 from kg2rag.knowledge.indexes.lexical import stem
 from kg2rag.retrievers.dynamic_hybrid.relations import asks_relation
-from kg2rag.retrievers.linking.phrases import phrases
+from kg2rag.retrievers.linking.linkers import phrases
 from kg2rag.text.formats import format_by_example
 from kg2rag.text.identifiers import LONGEST, WHOLE, key, looks_like_name, members, split, surfaces
 from kg2rag.text.lexicon import FUNCTION_WORDS

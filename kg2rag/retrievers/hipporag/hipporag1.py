@@ -21,9 +21,10 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers import linking
 from kg2rag.retrievers.hipporag import memory
 from kg2rag.retrievers.hipporag.walk import Linked, PhraseWalk
-from kg2rag.retrievers.linking.linkers import Linker, NGramLinker, linked_by
-from kg2rag.retrievers.linking.phrases import phrases
+from kg2rag.retrievers.linking.linkers import Linker, NGramLinker, linked_by, phrases
 from kg2rag.types import Count, Damping, FloatArray, IntArray, Notes, Query, Ranking, Threshold, Trace, step
+
+COLOUR = "#CC79A7"  # in plots
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class HippoRAG(PhraseWalk):
     damping : probability of following an edge rather than restarting, in (0, 1).
     synonym_threshold : least cosine of two phrases that are joined as synonyms, in (0, 1].
     max_names : the first so many names of a query are linked.
-    linker : finds the names, which are then those of the entities, as such or by name: `retrievers.linking.naming`.
+    linker : finds the names, which are then those of the entities, as such or by name: `retrievers.linking.LINKERS`.
         None takes the query's own phrases.
     """
 

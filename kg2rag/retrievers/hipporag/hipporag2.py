@@ -22,6 +22,8 @@ from kg2rag.retrievers.hipporag import memory
 from kg2rag.retrievers.hipporag.walk import Linked, PhraseWalk
 from kg2rag.types import Count, Damping, FloatArray, IntArray, Notes, Query, Ranking, Threshold, Weight, best
 
+COLOUR = "#CC79A7"  # in plots
+
 
 class FactFilter(Protocol):
     """Which of the linked facts matter to the query: HippoRAG 2's "recognition memory", an LLM in the paper."""

@@ -5,7 +5,7 @@ the steps and the defaults of `Switches`. Ours: insertion order where theirs is 
 the code orders and does not score. A sentence without text is none of our passages, and theirs has it as "title: ".
 
 Theirs are the published sub-graphs as the LLM wrote them, preambles and blank parts included, for their trees follow
-from these letters. The sources `subkgs:` and `subkgs-raw:` keep them beside the triples of the graph, and a HotpotQA
+from these letters. The source `subkgs` keeps them beside the triples of the graph, and a HotpotQA
 corpus of sentences keeps the blanks around each, which are in the strings.
 """
 
@@ -21,10 +21,11 @@ import pyarrow.compute as pc
 
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.kg2rag.plan import Planned, QueryPlan, Switches, joined_texts
-from kg2rag.retrievers.rerankers import DEFAULT_RERANKER, default_reranker, named
+from kg2rag.retrievers.rerankers import DEFAULT_RERANKER, named
 from kg2rag.retrievers.rerankers.scoring import BiEncoder, Reranker, score_batches
 from kg2rag.types import Count, FloatArray, Notes, Query, Ranking, Trace, Triple, rank, step
 
+COLOUR = "#E69F00"  # in plots
 RELEASED = Switches()
 
 
@@ -42,7 +43,7 @@ class OfficialNotes(Notes):
 class KG2RAGOfficial(Planned):
     """KG2RAG as released: title expansion, spanning trees, rerank, and its own way of choosing passages.
 
-    Over its authors' sub-graphs (`subkgs:FILE`), with `mode="hotpotqa"` and a corpus of sentences, it is their code up
+    Over its authors' sub-graphs (`subkgs(FILE)`), with `mode="hotpotqa"` and a corpus of sentences, it is their code up
     to the order of Python's sets. Over any other graph it is their method on other triples, and `remark` says so.
 
     A hit has the stage "seed" or "expand"; its path are the facts of it that its tree kept; its parts are `node`, the
@@ -107,7 +108,7 @@ class KG2RAGOfficial(Planned):
 
     @property
     def _scorer(self) -> Reranker:
-        return self.reranker if self.reranker is not None else default_reranker(self.kb)
+        return self.reranker if self.reranker is not None else BiEncoder(self.kb)
 
     def _ranking(self, query: Query, plan: QueryPlan, selection: Selection, k: int) -> Ranking:
         rows = self._grouped(selection.rows) if self.switches.group_titles else selection.rows

@@ -26,6 +26,8 @@ from kg2rag.retrievers.rerankers import DEFAULT_RERANKER, RerankingStage, named
 from kg2rag.retrievers.rerankers.scoring import Reranker, score_batches
 from kg2rag.types import Count, FloatArray, IntArray, Matrix, Notes, Query, Ranking, Trace, rescored, step
 
+COLOUR = "#E69F00"  # in plots
+
 
 class TreeChoice(NamedTuple):
     """A passage that a tree gave: the tree's number and rank (from 1), and the position of the passage's first edge."""

@@ -144,7 +144,7 @@ def _refuse_cleaned(kb: KnowledgeBase) -> None:
         raise ValueError(
             f"{kb.source!r} holds triples that were cleaned ({cleaned[0]}: {kb.extraction.notes[cleaned[0]]:,}, ...), "
             "and not the raw ones, which the released KG2RAG works on. Build the knowledge base over the file itself "
-            "(subkgs:FILE, or subkgs-raw:FILE), or ask for the clean triples: triples='clean'."
+            "(subkgs(FILE), or subkgs(FILE, raw=true)), or ask for the clean triples: triples='clean'."
         )
 
 

@@ -28,8 +28,7 @@ from kg2rag.knowledge.graph.components import Components
 from kg2rag.retrievers import linking
 from kg2rag.retrievers.dense import VectorRetriever, walk_or_dense
 from kg2rag.retrievers.linear_rag.graph import Activation, BridgedPaths, name_vectors, sentence_vectors, tri_graph
-from kg2rag.retrievers.linking.linkers import Linker
-from kg2rag.retrievers.linking.phrases import phrases_beside
+from kg2rag.retrievers.linking.linkers import Linker, phrases_beside
 from kg2rag.text.normalisation import normalise
 from kg2rag.types import (
     Count,
@@ -48,6 +47,8 @@ from kg2rag.types import (
     rank,
     step,
 )
+
+COLOUR = "#0072B2"  # in plots
 
 Columns = Mapping[str, FloatArray]  # named numbers of every passage, (n_passages,) each
 
@@ -74,7 +75,7 @@ class LinearRAG(VectorRetriever):
     damping : probability of following an edge rather than restarting, in (0, 1).
     max_names : the first so many phrases that spell no entity are linked by embedding.
     linker : finds entities in place of those that the query spells out, with its confidence as their activation, as
-        such or by name: `retrievers.linking.naming`. An entity of the graph that the mentions lack is left out.
+        such or by name: `retrievers.linking.LINKERS`. An entity of the graph that the mentions lack is left out.
     """
 
     kb: KnowledgeBase = field(repr=False)

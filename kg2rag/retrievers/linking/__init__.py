@@ -1,6 +1,32 @@
-"""Queries -> the entities of the graph that they name. To add a linker: one file here, and one line in `LINKERS`."""
+"""Queries -> the entities of the graph that they name. To add a linker: one file here, and one line in `LINKERS`.
 
-from kg2rag.retrievers.linking.linkers import Link, Linker, served_by
-from kg2rag.retrievers.linking.naming import DESIGN, LINKERS, named, of
+Names joined by `+` are a chain: the first of them that links anything decides, query by query.
+"""
 
-__all__ = ["DESIGN", "LINKERS", "Link", "Linker", "named", "of", "served_by"]
+from kg2rag.knowledge import KnowledgeBase
+from kg2rag.retrievers.linking.linkers import ChainLinker, Link, Linker, served_by
+from kg2rag.text.registry import Registry
+
+__all__ = ["DESIGN", "LINKERS", "Link", "Linker", "of", "served_by"]
+
+DESIGN = "ngram+embedding"
+"""Names of the graph in the query's words, else names like the query's vector: the graph-augmented design's."""
+LINKERS: Registry[Linker] = Registry(
+    "linker",
+    {
+        "embedding": "kg2rag.retrievers.linking.linkers:EmbeddingLinker",
+        "fuzzy": "kg2rag.retrievers.linking.fuzzy:FuzzyLinker",
+        "gold(FILE)": "kg2rag.retrievers.linking.linkers:GoldLinker.read",
+        "llm(MODEL@BASE_URL)": "kg2rag.retrievers.linking.llm:named",
+        "ngram": "kg2rag.retrievers.linking.linkers:NGramLinker",
+        "phrase": "kg2rag.retrievers.linking.linkers:PhraseLinker",
+    },
+    group="kg2rag.linkers",
+    context=1,
+    joined=ChainLinker,
+)
+
+
+def of(linker: str | Linker, kb: KnowledgeBase) -> Linker:
+    """A linker given as such or by name."""
+    return LINKERS.build(linker, kb) if isinstance(linker, str) else linker

@@ -3,7 +3,7 @@
 Three linkers and a chain that tries them in order: word n-grams against entity names; capitalised and quoted phrases
 against a full-text index of the names; the query's vector against the names' vectors. They are those of the
 graph-augmented and confidence-gated designs; longest match first, and names of any length, are our reading. Beside
-them: misspelt names (`linking.fuzzy`), a language model (`linking.llm`), entities that are given (`linking.gold`).
+them: misspelt names (`linking.fuzzy`), a language model (`linking.llm`), entities that are given (`GoldLinker`).
 
 Every one takes `max_passages`: entities that more passages name are no link. Names that occur everywhere ("American")
 lead a graph strategy everywhere. The designs have no such limit, so None is the default.
@@ -12,20 +12,25 @@ lead a graph strategy everywhere. The designs have no such limit, so None is the
 from __future__ import annotations
 
 import re
+import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kg2rag.knowledge import KnowledgeBase, LexicalSettings
-from kg2rag.retrievers.linking.phrases import phrases
+from kg2rag.text.lexicon import FUNCTION_WORDS
 from kg2rag.text.normalisation import normalise
+from kg2rag.text.records import DataError, quote, read_json
 from kg2rag.types import Cosine, Count, LinkedEntity, Query, best, check, one_of
 
 _WORDS = re.compile(r"\w+")
+_NAME_WORD = re.compile(r"\w[\w'’\-]*")
+_QUOTED = re.compile(r"[\"“”«]([^\"“”«»]+)[\"“”»]")
 _POSSESSIVE = re.compile(r"['’]s\b")
 _MARKS = re.compile(r"[+#]")  # no word has them, and names differ by them: C, C++ and C#
 _NAME_WORDS = LexicalSettings(stop_words=False)
@@ -161,14 +166,14 @@ class EmbeddingLinker:
 
     Parameters
     ----------
-    limit : at most so many entities.
     min_cosine : less similar names are no link; the cosine is the confidence.
+    limit : at most so many entities.
     max_passages : of these, entities that more passages name are no link; None for no limit.
     """
 
     kb: KnowledgeBase = field(repr=False)
-    limit: Count = 3
     min_cosine: Cosine = 0.75
+    limit: Count = 3
     max_passages: Count | None = None
 
     def __post_init__(self) -> None:
@@ -210,6 +215,56 @@ class ChainLinker:
         return links
 
 
+class LackingNameWarning(UserWarning):
+    """Entities were given that the graph lacks; they were not used."""
+
+
+@dataclass(frozen=True)
+class GoldLinker:
+    """Links as given, in their order, each of confidence 1; the span is the whole query.
+
+    Parameters
+    ----------
+    names : query id -> names or aliases of entities; an empty list for a query that names none.
+    """
+
+    kb: KnowledgeBase = field(repr=False)
+    names: Mapping[str, Sequence[str]] = field(repr=False, hash=False)
+
+    @classmethod
+    def read(cls, kb: KnowledgeBase, file: Path | str) -> GoldLinker:
+        """From a file with a JSON object, query id -> list of names; DataError where it is none."""
+        given = read_json(Path(file))
+        if not isinstance(given, dict):
+            raise DataError(f"{file} holds no object. Write a JSON object: query id -> list of names.")
+        for query, names in given.items():
+            if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
+                raise DataError(f"{file}, query {query!r}: its value is {quote(names)}, no list of names.")
+        return cls(kb, given)
+
+    def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
+        """The links of each query; one `LackingNameWarning` reports the names that the graph lacks.
+
+        ValueError: a query for which nothing is given.
+        """
+        links, lacking = [], []
+        for query in queries:
+            if query.id not in self.names:
+                raise ValueError(f"No entities are given for query {query.id!r}. Give a list, if an empty one.")
+            found = {name: self.kb.graph.find(name) for name in self.names[query.id]}
+            lacking += [(query.id, name) for name, entity in found.items() if entity is None]
+            entities = dict.fromkeys(entity for entity in found.values() if entity is not None)
+            links.append([Link(entity, (0, len(query.text)), "gold", 1.0) for entity in entities])
+        if lacking:
+            warnings.warn(
+                f"The graph lacks {len(lacking)} of the entities given, which are not used (first: {lacking[0][1]!r}, "
+                f"of query {lacking[0][0]!r}).",
+                LackingNameWarning,
+                stacklevel=2,
+            )
+        return links
+
+
 def chain(kb: KnowledgeBase) -> ChainLinker:
     """Names of the graph in the query's words, else names like the query's vector: the graph-augmented design's."""
     return ChainLinker((NGramLinker(kb), EmbeddingLinker(kb)))
@@ -244,3 +299,33 @@ def served_by(links: Sequence[Sequence[Link]]) -> dict[str, float]:
 def _jaccard(phrase: str, name: str) -> float:
     one, other = set(normalise(phrase).split()), set(normalise(name).split())
     return len(one & other) / len(one | other) if one else 0.0
+
+
+def phrases(text: str) -> list[tuple[int, int]]:
+    """Spans of the quoted phrases of a text, then of the capitalised ones; leading function words are cut off."""
+    spans = dict.fromkeys(match.span(1) for match in _QUOTED.finditer(text))
+    start, end = -1, -1  # of the capitalised phrase that the words before have begun; start is -1 where there is none
+    for word in _NAME_WORD.finditer(text):
+        joined = start >= 0 and text[end : word.start()].isspace()
+        if start >= 0 and not (joined and _capitalised(word.group())):
+            spans[start, end] = None
+            start = -1
+        if _capitalised(word.group()) and (start >= 0 or normalise(word.group()) not in FUNCTION_WORDS):
+            start, end = word.start() if start < 0 else start, word.end()
+    if start >= 0:
+        spans[start, end] = None
+    return list(spans)
+
+
+def phrases_beside(text: str, known: Sequence[tuple[int, int]]) -> list[str]:
+    """The `phrases` of a text that overlap none of the known spans, as written; one that repeats is repeated."""
+    return [
+        text[start:end]
+        for start, end in phrases(text)
+        if not any(start < known_end and known_start < end for known_start, known_end in known)
+    ]
+
+
+def _capitalised(word: str) -> bool:
+    """Whether a word begins as a name does; scripts without case (Chinese, Arabic) make no difference there."""
+    return word[0].isalpha() and not word[0].islower()

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, create_model
 
 from kg2rag.compute import ChatModel
-from kg2rag.compute.llm import ask_each, name_of, quoted
+from kg2rag.compute.llm import ask_each, chat_model, name_of, quoted
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.linking.linkers import Link
 from kg2rag.text.lexicon import Lexicon
@@ -155,3 +155,8 @@ def _span(text: str, surfaces: Sequence[str]) -> tuple[int, int]:
     keys = [key for key in dict.fromkeys(map(normalise, surfaces)) if key]
     spans = (span for _, span in Lexicon(keys).find(text, capitals=False))
     return next(spans, (0, len(text)))
+
+
+def named(kb: KnowledgeBase, model: str, *, limit: int = 5, confidence: float = 0.8) -> LLMLinker:
+    """The linker of a model by name, "MODEL@BASE_URL", whose answers the knowledge base's store keeps."""
+    return LLMLinker(kb, chat_model(model, kb.store, "llm"), limit=limit, confidence=confidence)

@@ -28,6 +28,7 @@ import numpy as np
 from kg2rag.compute import all_cosines
 from kg2rag.knowledge import KnowledgeBase, LexicalSettings
 from kg2rag.knowledge.graph.pagerank import NodeWeights
+from kg2rag.retrievers.contract import Tuned
 from kg2rag.retrievers.dense import VectorRetriever
 from kg2rag.retrievers.mention_chains.candidates import Evidence, Searches, evidence, phrase_restarts
 from kg2rag.retrievers.mention_chains.chains import DEFAULT, LEAST, Beam, Ranker, chains_of, read_coefficients
@@ -50,6 +51,29 @@ from kg2rag.types import (
     above,
     best,
     rank,
+)
+
+COLOUR = "#D55E00"  # in plots
+TUNING = (
+    Tuned(
+        "mention_chains",
+        "coefficients of both sums",
+        "fitted",
+        training=("musique (without musique-100 where that is reported)", "hotpotqa", "2wiki"),
+    ),
+    Tuned(
+        "mention_chains",
+        "chain_phrases, sources, beam, temperatures, the order for each kind of question",
+        "known",
+        sets=("musique-100", "hotpotqa-300", "2wiki-1000", "2wiki-kg-500"),
+        training=("musique", "hotpotqa", "2wiki"),
+    ),
+    Tuned(
+        "mention_chains",
+        "the rule that a question without any name is ordered by cosine",
+        "chosen",
+        sets=("cosqa-500",),
+    ),
 )
 
 

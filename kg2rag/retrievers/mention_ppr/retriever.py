@@ -18,6 +18,7 @@ import numpy as np
 
 from kg2rag.knowledge import IndexKind, KnowledgeBase
 from kg2rag.knowledge.graph.pagerank import NodeWeights, Walk, WalkGraph, walks
+from kg2rag.retrievers.contract import Tuned
 from kg2rag.retrievers.dense import Dense, VectorRetriever
 from kg2rag.retrievers.mention_ppr.facts import FactGraph, mention_facts
 from kg2rag.retrievers.mention_ppr.graph import MentionGraph, WalkedPaths, mention_graph, strongest_paths
@@ -41,6 +42,15 @@ from kg2rag.types import (
 BLOCK = 64  # queries walked together
 REACH = 200_000
 """Nodes that a walk is over at most, where not given."""
+COLOUR = "#0072B2"  # in plots
+TUNING = (
+    Tuned(
+        "mention_ppr",
+        "the ranges whose middle its weights are: damping, temperatures, backward, name, title and query name weight",
+        "chosen",
+        sets=("musique-100", "hotpotqa-300", "2wiki-1000"),
+    ),
+)
 NEAR = 2
 """Mentions, walked either way, that a trace calls near: the passage names, or shares a name with, one of the start."""
 _UNLINKED = "no chain of mentions leads from the dense seeds and the names of the query to it"

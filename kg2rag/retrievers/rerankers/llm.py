@@ -21,7 +21,8 @@ import numpy as np
 from pydantic import BaseModel
 
 from kg2rag.compute import ChatModel
-from kg2rag.compute.llm import ask_each, quoted, unusable
+from kg2rag.compute.llm import ask_each, chat_model, quoted, unusable
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.text.normalisation import normalise
 from kg2rag.types import Count, FloatArray, at_least, between, check
 
@@ -146,3 +147,8 @@ def read_order(order: Sequence[int], n: int) -> list[int]:
     if len(missing) > 1:
         raise ValueError(f"it leaves out {len(missing)} of {n} passages, so that their order would be a guess")
     return [number - 1 for number in (*once, *missing)]
+
+
+def named(kb: KnowledgeBase, model: str) -> LLMReranker:
+    """The reranker of a model by name, "MODEL@BASE_URL", whose answers the knowledge base's store keeps."""
+    return LLMReranker(chat_model(model, kb.store, "llm"))

@@ -219,7 +219,7 @@ def test_a_configuration_that_fails_is_listed_and_loses_no_other(
     from kg2rag import systems
 
     with monkeypatch.context() as patched:
-        patched.setattr(systems, "SYSTEMS", {"bm25": Broken})
+        patched.setitem(systems.SYSTEMS.entries, "bm25", Broken)
         result = sweep().run(tmp_path, jobs=1)
         assert list(result.failed["number"]) == [5, 6, 7, 8]
         assert set(result.failed["error"]) == {"RuntimeError: the disk is full"}

@@ -8,7 +8,7 @@ import pytest
 
 from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.extraction.code.extractor import PythonCode
-from kg2rag.extraction.sources import parse
+from kg2rag.extraction.sources import SOURCES
 from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.types import Corpus, Passage
 
@@ -169,10 +169,10 @@ def test_names_that_several_passages_define_are_not_guessed() -> None:
 
 
 def test_the_source_is_one_by_name_picklable_and_makes_a_graph() -> None:
-    source = parse("code")
+    source = SOURCES.build("code")
     assert source == PythonCode() == pickle.loads(pickle.dumps(source))
     graph = KnowledgeGraph.build(source.extract(CORPUS), CORPUS)
     assert graph.find("Circle") == graph.entity("pkg.shapes.Circle")
     assert graph.entity_types == ("class", "function", "method")
-    with pytest.raises(ValueError, match="'code' takes no file"):
-        parse("code:x.py")
+    with pytest.raises(ValueError, match="takes no parameter"):
+        SOURCES.build("code(x.py)")

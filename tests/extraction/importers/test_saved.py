@@ -13,7 +13,7 @@ from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.extraction.importers.saved import SavedGraph, read_about
 from kg2rag.extraction.importers.triples import TriplesFile
 from kg2rag.extraction.mentions.extractor import Mentions
-from kg2rag.extraction.sources import parse
+from kg2rag.extraction.sources import SOURCES
 from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.knowledge.graph.folder import check_free, write_failures, write_graph
 from kg2rag.text.records import sha256
@@ -55,12 +55,12 @@ def test_the_graph_beside_it_is_the_one_made_of_it(folder: Path) -> None:
 
 
 def test_a_folder_is_a_graph_source_by_name(folder: Path) -> None:
-    assert parse(f"graph:{folder}") == SavedGraph(folder)
+    assert SOURCES.build(f"graph({folder})") == SavedGraph(folder)
 
 
 def test_a_graph_source_without_its_folder_says_how_to_write_it() -> None:
-    with pytest.raises(ValueError, match="names no folder: write graph:FOLDER"):
-        parse("graph:")
+    with pytest.raises(ValueError, match=r"graph\(FOLDER\)"):
+        SOURCES.build("graph")
 
 
 def test_its_triples_are_a_triples_file_too(folder: Path) -> None:

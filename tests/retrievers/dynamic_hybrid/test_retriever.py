@@ -122,7 +122,7 @@ def test_weights_that_are_none_are_refused(kb: KnowledgeBase, weights: object, m
 
 
 def test_any_systems_may_be_the_sides(kb: KnowledgeBase) -> None:
-    system = build("dynamic_hybrid", kb, sides="bm25,bm25:k1=0.1;b=0.9, pattern,expansion_queries:hits=1")
+    system = build("dynamic_hybrid", kb, sides="bm25+bm25(k1=0.1, b=0.9) + pattern+expansion_queries(hits=1)")
     assert isinstance(system, DynamicHybrid)
     assert list(system.sides().values()) == [
         BM25(kb),
@@ -130,7 +130,9 @@ def test_any_systems_may_be_the_sides(kb: KnowledgeBase) -> None:
         Pattern(kb),
         ExpansionQueries(kb, hits=1),
     ]
-    graph_alone = build("dynamic_hybrid", kb, sides="dense,bm25,pattern,expansion_queries:hits=1", weights=[0, 0, 0, 1])
+    graph_alone = build(
+        "dynamic_hybrid", kb, sides="dense+bm25+pattern+expansion_queries(hits=1)", weights=[0, 0, 0, 1]
+    )
     alone = ExpansionQueries(kb, hits=1).retrieve("streaming in React", 6)
     assert graph_alone.retrieve("streaming in React", 6).passage_ids == alone.passage_ids
 
@@ -138,10 +140,11 @@ def test_any_systems_may_be_the_sides(kb: KnowledgeBase) -> None:
 @pytest.mark.parametrize(
     ("sides", "message"),
     [
-        ("dense,bm25", r"2 sides are given; there must be 4: one each for dense, sparse, pattern, graph"),
-        ("dense,bm25,pattern,graf", "Unknown system 'graf'"),
-        ("dense,bm25,pattern,bm25:k1", "'bm25:k1': write parameter=value, not 'k1'"),
-        ("dense,bm25,pattern,bm25:k2=1", "'bm25' has no parameter 'k2'"),
+        ("dense+bm25", "2 sides"),
+        ("dense+bm25+pattern+graf", "Unknown system 'graf'"),
+        ("dense,bm25,pattern,bm25", r"dense\+bm25\+pattern\+bm25"),
+        ("dense+bm25+pattern+bm25:k1=2;b=1", r"bm25\(k1=2, b=1\)"),
+        ("dense+bm25+pattern+bm25(k2=1)", "'k2'"),
     ],
 )
 def test_sides_that_are_none_are_refused(kb: KnowledgeBase, sides: str, message: str) -> None:
@@ -153,12 +156,12 @@ def test_a_learned_analyser_is_named_by_its_file(kb: KnowledgeBase, tmp_path: Pa
     grid = np.eye(4)
     learned = LearnedAnalyser(grid, np.zeros((4, len(FEATURES))), np.array([0.0, 0.0, 1.0, 0.0]), 1.0, frozenset())
     learned.save(tmp_path / "learned.json")
-    system = build("dynamic_hybrid", kb, analyser=f"learned:{tmp_path / 'learned.json'}")
+    system = build("dynamic_hybrid", kb, analyser=f"learned({tmp_path / 'learned.json'})")
     assert system.retrieve("What is useChat?").notes.weights == dict(zip(SIDES, (0, 0, 1, 0), strict=True))
 
 
 def test_a_language_model_is_named_by_its_address(kb: KnowledgeBase) -> None:
-    system = build("dynamic_hybrid", kb, analyser="llm:qwen3:8b@http://localhost:11434/v1")
+    system = build("dynamic_hybrid", kb, analyser="llm(qwen3:8b@http://localhost:11434/v1)")
     assert isinstance(system, DynamicHybrid)
     assert isinstance(naming.named(str(system.analyser), kb), LLMAnalyser)
 
@@ -189,10 +192,10 @@ def test_a_batch_equals_its_queries_one_by_one(kb: KnowledgeBase) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"analyser": "oracle"}, r"Unknown analyser 'oracle'\. Known: fixed, learned, llm, rules"),
-        ({"analyser": "learned"}, "'learned' needs a file"),
-        ({"analyser": "learned:none.json"}, r"none\.json"),
-        ({"analyser": "llm"}, r"'llm' needs a model .* llm:MODEL@BASE_URL"),
+        ({"analyser": "oracle"}, r"'oracle'.*fixed, learned\(FILE\), llm\(MODEL@BASE_URL\), rules"),
+        ({"analyser": "learned"}, r"learned\(FILE\)"),
+        ({"analyser": "learned(none.json)"}, r"none\.json"),
+        ({"analyser": "llm"}, r"llm\(MODEL@BASE_URL\)"),
         ({"analyser": "fixed", "weights": (1.0, 0.0, 0.0, 0.0)}, "weights leave nothing to analyse"),
         ({"graph": "web"}, "graph must be one of expansion_queries, mention_chains, mention_ppr, not 'web'"),
         ({"depth": 0}, "depth must be at least 1, not 0"),

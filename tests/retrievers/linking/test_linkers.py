@@ -18,8 +18,9 @@ from kg2rag.retrievers.linking.linkers import (
     Linker,
     NGramLinker,
     PhraseLinker,
+    phrases,
+    phrases_beside,
 )
-from kg2rag.retrievers.linking.phrases import phrases, phrases_beside
 from kg2rag.text.normalisation import entity_key
 from kg2rag.types import Corpus, Passage, Query
 

@@ -11,8 +11,8 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.linking.fuzzy import FuzzyLinker
 from kg2rag.types import Query, Triple
 
-LINKING = ("confidence_gated", "expansion_queries", "graph_augmented", "practical", "vector_first")
-EVERY = (*LINKING, "hippo1", "linear")
+LINKING = ("confidence_gated", "expansion_queries", "graph_augmented", "practical_graphrag", "vector_first")
+EVERY = (*LINKING, "hippo1", "linearrag")
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def test_a_misspelt_name_is_linked_where_the_linker_is_fuzzy(services: Knowledge
     plain = systems.build(name, services, linker="ngram").retrieve(query)
     for linker in ("fuzzy", "ngram+fuzzy", FuzzyLinker(services)):
         fuzzy = systems.build(name, services, linker=linker).retrieve(query)
-        if name == "practical":  # also links by vector, and lists nothing
+        if name == "practical_graphrag":  # also links by vector, and lists nothing
             continue
         assert not plain.notes.linked
         assert [(entity.name, entity.linker) for entity in fuzzy.notes.linked] == [("Auth Service", "fuzzy")]
@@ -58,9 +58,9 @@ def test_hippo1_is_dense_where_its_linker_finds_nothing(services: KnowledgeBase)
 def test_linear_starts_at_what_its_linker_finds(services: KnowledgeBase) -> None:
     # "OAuth Provider" is spelt out, so its activation is 1; misspelt, it is that of the link: 1 edit in 13 letters.
     spelt, misspelt = Query("q", "the OAuth Provider"), Query("q", "the OAuth Provder")
-    plain, ngram = (systems.build("linear", services, linker=one).retrieve(spelt) for one in (None, "ngram"))
+    plain, ngram = (systems.build("linearrag", services, linker=one).retrieve(spelt) for one in (None, "ngram"))
     assert plain.notes.activated == ngram.notes.activated
-    fuzzy = systems.build("linear", services, linker="fuzzy").retrieve(misspelt)
+    fuzzy = systems.build("linearrag", services, linker="fuzzy").retrieve(misspelt)
     assert fuzzy.notes.activated[0] == ("OAuth Provider", pytest.approx(12 / 13), 1)  # type: ignore[index]
 
 
@@ -72,8 +72,8 @@ def test_a_linker_that_is_not_known_is_refused_before_any_work(services: Knowled
 
 @pytest.mark.parametrize("name", LINKING)
 def test_generic_entities_can_be_left_out(services: KnowledgeBase, name: str) -> None:
-    if name == "practical":
+    if name == "practical_graphrag":
         return
     query = Query("q", "the OAuth Provider")  # named by two passages
-    found = [systems.build(name, services, linker=f"ngram:{most}").retrieve(query) for most in (2, 1)]
+    found = [systems.build(name, services, linker=f"ngram(max_passages={most})").retrieve(query) for most in (2, 1)]
     assert [len(one.notes.linked) for one in found] == [1, 0]  # type: ignore[arg-type]
