@@ -66,6 +66,21 @@ def test_bm25_stems_and_leaves_stop_words_out(kb_of: Build) -> None:
     assert BM25(kb, stop_words=False).retrieve("and", k=3).passage_ids == ["p2", "p1"]
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("streaming text response", ["p0", "p1"]),
+        ("StreamingTextResponse", ["p0", "p1"]),
+        ("read file", ["p2"]),
+        ("http server", ["p3"]),
+        ("server", ["p3"]),
+    ],
+)
+def test_bm25_finds_an_identifier_by_the_words_in_it(kb_of: Build, text: str, found: list[str]) -> None:
+    texts = ("StreamingTextResponse", "streaming some text", "read_the_file(path)", "HTTPServer listens")
+    assert BM25(kb_of(*(("", one) for one in texts))).retrieve(text, k=4).passage_ids == found
+
+
 @pytest.mark.parametrize("text", ["", "the", "unknown", "?"])
 def test_bm25_finds_nothing_where_no_term_is_shared(kb_of: Build, text: str) -> None:
     assert len(BM25(kb_of(*PAGES)).retrieve(text, k=4)) == 0

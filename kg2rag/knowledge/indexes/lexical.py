@@ -18,9 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kg2rag.text.identifiers import split
 from kg2rag.types import FloatArray, at_least, between, check, one_of
 
-VERSION = 1
+VERSION = 2
 """Part of the index's key in the store: raise it where the terms of a text, or what is stored of them, change."""
 VARIANTS = ("atire", "bm25+", "bm25l", "lucene", "robertson")
 STEMMERS = ("none", "porter", "snowball")
@@ -51,13 +52,24 @@ class LexicalSettings:
         check(self, k1=at_least(0), b=between(0, 1), variant=one_of(VARIANTS), stemmer=one_of(STEMMERS))
 
     def terms(self, text: str) -> list[str]:
-        """The terms of a text, in order; numbers and single letters are terms too."""
-        words: Iterable[str] = _WORD.findall(text.lower())
-        if self.stop_words:
-            stop = _stop_words()
-            words = (word for word in words if word not in stop)
+        """The terms of a text, in order; numbers and single letters are terms too, and the parts of an identifier."""
+        stop = _stop_words() if self.stop_words else frozenset()
+        words = [word for written in _WORD.findall(text) for word in _spellings(written) if word not in stop]
         stem = _stemmer(self.stemmer)
-        return list(words) if stem is None else list(stem.stemWords(list(words)))
+        return words if stem is None else list(stem.stemWords(words))
+
+
+def _spellings(written: str) -> list[str]:
+    """A word in lower case and, of an identifier, its parts beside it.
+
+    >>> _spellings("StreamingTextResponse"), _spellings("Word")
+    (['streamingtextresponse', 'streaming', 'text', 'response'], ['word'])
+    """
+    words = _WORD.findall(written.lower())
+    if "_" not in written and (written[1:].islower() or written.isupper() or written.isdigit()):
+        return words
+    parts = split(written)
+    return words + [part.lower() for part in parts] if len(parts) > 1 else words
 
 
 class LexicalIndex:
@@ -103,23 +115,18 @@ class LexicalIndex:
         return found
 
 
-class _Codes(dict[str, int]):
-    """Word -> the code of its term, -1 for a stop word; each word is looked at once."""
+class _Codes(dict[str, list[int]]):
+    """Word as written -> the codes of its terms; each word is looked at once."""
 
     def __init__(self, settings: LexicalSettings) -> None:
         super().__init__()
         self.terms: dict[str, int] = {}
-        self._stop = _stop_words() if settings.stop_words else frozenset()
-        self._stemmer = _stemmer(settings.stemmer)
+        self._settings = settings
 
-    def __missing__(self, word: str) -> int:
-        if word in self._stop:
-            code = -1
-        else:
-            term = word if self._stemmer is None else self._stemmer.stemWord(word)
-            code = self.terms.setdefault(term, len(self.terms))
-        self[word] = code
-        return code
+    def __missing__(self, word: str) -> list[int]:
+        codes = [self.terms.setdefault(term, len(self.terms)) for term in self._settings.terms(word)]
+        self[word] = codes
+        return codes
 
 
 class _Rows(Sequence[list[int]]):
@@ -149,7 +156,8 @@ class _CodedTerms(NamedTuple):
     def of(cls, contents: Iterable[str], settings: LexicalSettings) -> _CodedTerms:
         known, codes, ends = _Codes(settings), array("i"), array("q", [0])
         for text in contents:
-            codes.extend(code for word in _WORD.findall(text.lower()) if (code := known[word]) >= 0)
+            for word in _WORD.findall(text):
+                codes.extend(known[word])
             ends.append(len(codes))
         return cls(_Rows(np.array(codes, dtype=np.int32), np.array(ends, dtype=np.int64)), known.terms)
 
