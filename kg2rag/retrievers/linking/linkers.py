@@ -29,7 +29,7 @@ from kg2rag.text.records import DataError, quote, read_json
 from kg2rag.types import Cosine, Count, LinkedEntity, Query, best, check, one_of
 
 _WORDS = re.compile(r"\w+")
-_NAME_WORD = re.compile(r"\w[\w'’\-]*")
+_NAME_WORD = re.compile(r"\w[\w'’\-]*[+#]*")  # C++ and C# are no C
 _QUOTED = re.compile(r"[\"“”«]([^\"“”«»]+)[\"“”»]")
 _POSSESSIVE = re.compile(r"['’]s\b")
 _MARKS = re.compile(r"[+#]")  # no word has them, and names differ by them: C, C++ and C#
