@@ -138,7 +138,7 @@ class WalkGraph:
         """
         most = self.n_nodes if most is None else most
         closed = np.zeros(self.n_nodes, dtype=bool) if within is None else ~within
-        first, frontier, found, n_found = np.empty(self.n_nodes, dtype=np.int64), starts, [starts[:0]], 0
+        first, frontier, found, n_found = np.empty(self.n_nodes, dtype=np.int32), starts, [starts[:0]], 0
         while len(frontier := frontier[~closed[frontier]]):
             number = np.arange(len(frontier))
             first[frontier[::-1]] = number[::-1]
@@ -153,13 +153,13 @@ class WalkGraph:
 
     def induced(self, nodes: IntArray) -> WalkGraph:
         """The graph of these nodes (ascending, each once), renumbered, and the edges between them."""
-        number = np.full(self.n_nodes, -1, dtype=np.int32)
-        number[nodes] = np.arange(len(nodes))
+        number = np.zeros(self.n_nodes, dtype=np.int32)  # from 1; not -1 elsewhere, which would fill it
+        number[nodes] = np.arange(1, len(nodes) + 1)
         entries, targets = gather(self.indptr, nodes)
         sources = number[self.sources[entries]]
-        kept = sources >= 0
-        entries = entries[kept]
-        return WalkGraph(offsets(targets[kept], len(nodes)), sources[kept], self.weights[entries], self.edges[entries])
+        kept = np.flatnonzero(sources)
+        entries, indptr = entries[kept], offsets(targets[kept], len(nodes))
+        return WalkGraph(indptr, sources[kept] - np.int32(1), self.weights[entries], self.edges[entries])
 
 
 @dataclass(frozen=True, eq=False)

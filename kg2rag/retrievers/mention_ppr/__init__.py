@@ -1,1 +1,1 @@
-"""PageRank over who mentions whom, along sentences that fit the query; no language model."""
+"""PageRank over who mentions whom; no language model."""

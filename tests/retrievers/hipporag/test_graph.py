@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from kg2rag.knowledge.graph.synonyms import Synonyms
-from kg2rag.retrievers.hipporag.memory import PhraseGraph
-from kg2rag.retrievers.hipporag.phrases import PhraseTable, phrase_of, synonym_ends
+from kg2rag.retrievers.hipporag.memory import PhraseGraph, PhraseTable, phrase_of, synonym_ends
 from kg2rag.retrievers.hipporag.walk import PhrasePaths
 from kg2rag.types import Corpus, Passage, Triple
 
