@@ -17,6 +17,7 @@ from .notes import sources as sources
 from .parameters import Cosine as Cosine
 from .parameters import Count as Count
 from .parameters import Damping as Damping
+from .parameters import Interval as Interval
 from .parameters import Natural as Natural
 from .parameters import ParameterError as ParameterError
 from .parameters import Share as Share
@@ -30,7 +31,6 @@ from .parameters import below as below
 from .parameters import between as between
 from .parameters import called as called
 from .parameters import check as check
-from .parameters import check_types as check_types
 from .parameters import fits as fits
 from .parameters import one_of as one_of
 from .parameters import refused as refused

@@ -100,6 +100,6 @@ def test_no_context_is_longer_than_its_budget(films: KnowledgeBase, tokens: int,
 def test_as_many_rankings_as_queries_are_needed(films: KnowledgeBase) -> None:
     with pytest.raises(ValueError, match="1 queries, but 0 rankings"):
         assemble(films, [ASKED], [])
-    with pytest.raises(ValueError, match="tokens must be at least 1, not 0"):
+    with pytest.raises(ValueError, match="tokens must be"):
         assemble(films, [], [], tokens=0)
     assert assemble(films, [ASKED], [replace(ranking(films), query_id="other")], tokens=60)[0].citations

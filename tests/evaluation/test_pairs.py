@@ -186,7 +186,7 @@ def test_systems_that_never_differ_are_not_worse_and_those_that_always_lose_the_
 
 
 def test_a_margin_of_nothing_is_refused():
-    with pytest.raises(ValueError, match="margin must be above 0"):
+    with pytest.raises(ValueError, match="margin must be"):
         non_inferiority({"a": np.zeros(3), "b": np.zeros(3)}, "a", 0.0)
 
 

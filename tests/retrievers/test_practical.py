@@ -90,9 +90,9 @@ def test_without_an_entity_the_ranking_is_dense_and_says_so(
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"depth": 0}, "depth must be at least 1, not 0"),
-        ({"entity_weight": -1.0}, "entity_weight must be at least 0, not -1.0"),
-        ({"min_cosine": 1.5}, "min_cosine must be between -1 and 1, not 1.5"),
+        ({"depth": 0}, "depth must be"),
+        ({"entity_weight": -1.0}, "entity_weight must be"),
+        ({"min_cosine": 1.5}, "min_cosine must be"),
         ({"passage_weight": 0, "entity_weight": 0, "relation_weight": 0}, "One of passage_weight, .* must be above 0"),
     ],
 )

@@ -193,11 +193,11 @@ def test_use_graph_false_is_vector_only_and_says_why(kb: KnowledgeBase) -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"scoring": "sum"}, "scoring must be one of boost, plain, product, not 'sum'"),
-        ({"max_tokens": 0}, "max_tokens must be at least 1, not 0"),
-        ({"hops": 0}, "hops must be between 1 and 3, not 0"),
-        ({"boost": -0.1}, "boost must be at least 0, not -0.1"),
-        ({"max_total": 0}, "max_total must be at least 1, not 0"),
+        ({"scoring": "sum"}, "scoring must be"),
+        ({"max_tokens": 0}, "max_tokens must be"),
+        ({"hops": 0}, "hops must be"),
+        ({"boost": -0.1}, "boost must be"),
+        ({"max_total": 0}, "max_total must be"),
     ],
 )
 def test_impossible_parameters_are_refused(kb: KnowledgeBase, wrong: dict[str, object], message: str) -> None:

@@ -28,7 +28,7 @@ class Reader:
 
     def __post_init__(self) -> None:
         if self.words < 1:
-            raise ParameterError("words must be at least 1")
+            raise ParameterError("words must be")
 
 
 READERS: Registry[object] = Registry(

@@ -303,7 +303,7 @@ def test_a_sample_as_large_as_the_set_is_the_set(many: QADataset) -> None:
 
 
 def test_a_sample_of_none_is_refused(many: QADataset) -> None:
-    with pytest.raises(ValueError, match="limit must be at least 1, not 0"):
+    with pytest.raises(ValueError, match="limit must be"):
         many.sample(0)
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -8,7 +9,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import pytest
 
-from kg2rag.types import ParameterError, above, at_least, at_most, below, between, check, check_types, one_of
+from kg2rag.types import Interval, ParameterError, at_least, between, check, one_of
 
 
 class Scorer(Protocol):
@@ -35,7 +36,7 @@ class Walk:
     def __post_init__(self) -> None:
         check(
             self,
-            damping=above(0) & below(1),
+            damping=Interval(gt=0, lt=1),
             depth=at_least(1),
             limit=between(1, 10),
             method=one_of(("push", "power")),
@@ -49,43 +50,29 @@ def test_values_that_keep_type_and_rule_are_accepted() -> None:
 @pytest.mark.parametrize(
     ("parameter", "value", "message"),
     [
-        ("damping", 1, "damping must be above 0 and below 1, not 1."),
-        ("damping", math.nan, "damping must be a finite number, not nan."),
-        ("damping", math.inf, "damping must be a finite number, not inf."),
-        ("damping", "0.5", "damping must be a finite number, not '0.5'."),
-        ("damping", True, "damping must be a finite number, not True."),
-        ("depth", 0, "depth must be at least 1, not 0."),
-        ("depth", 1.0, "depth must be a whole number, not 1.0."),
-        ("limit", 11, "limit must be between 1 and 10, not 11."),
-        ("limit", "none", "limit must be a whole number or None, not 'none'."),
-        ("direction", "both", "direction must be one of out, in, not 'both'."),
-        ("whole", 1, "whole must be True or False, not 1."),
-        ("kinds", "place", "kinds must be a tuple, each member a string, not 'place'."),
-        ("kinds", (1,), "kinds must be a tuple, each member a string, not (1,)."),
-        ("scorer", "llm", "scorer must be a Scorer (an object with score) or None, not 'llm'."),
-        ("weigh", 1.0, "weigh must be a Callable, not 1.0."),
-        ("method", "pull", "method must be one of push, power, not 'pull'."),
+        ("damping", 1, "less than 1"),
+        ("damping", math.nan, "finite number"),
+        ("damping", math.inf, "finite number"),
+        ("damping", "0.5", "number"),
+        ("damping", True, "number"),
+        ("depth", 0, "1"),
+        ("depth", 1.0, "integer"),
+        ("limit", 11, "10"),
+        ("limit", "none", "integer"),
+        ("direction", "both", "one of out, in"),
+        ("whole", 1, "boolean"),
+        ("kinds", "place", "tuple"),
+        ("kinds", (1,), "string"),
+        ("scorer", "llm", r"Scorer \(an object with score\)"),
+        ("weigh", 1.0, "Callable"),
+        ("method", "pull", "one of push, power"),
     ],
 )
 def test_a_value_that_is_not_allowed_is_refused_with_what_is(parameter: str, value: Any, message: str) -> None:
-    with pytest.raises(ParameterError) as refused:
+    with pytest.raises(ParameterError, match=f"^{parameter} must be .*{message}.*, not {re.escape(repr(value))}"):
         Walk(**{parameter: value})
-    assert str(refused.value) == message
 
 
 def test_a_refusal_is_a_value_error_and_a_type_error() -> None:
     assert issubclass(ParameterError, ValueError)
     assert issubclass(ParameterError, TypeError)
-
-
-def test_a_functions_parameters_are_compared_with_its_annotations() -> None:
-    def build(kb: object, *, depth: int = 100, weights: dict[str, float] | None = None) -> None: ...
-
-    check_types(build, {"depth": 3, "weights": {}})
-    with pytest.raises(ParameterError, match="weights must be a dict or None, not 'even'"):
-        check_types(build, {"weights": "even"})
-
-
-def test_at_most_allows_its_end() -> None:
-    assert at_most(1).holds(1)
-    assert not at_most(1).holds(1.1)

