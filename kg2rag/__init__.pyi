@@ -37,7 +37,7 @@ from .retrievers.contract import Pipeline as Pipeline
 from .retrievers.contract import Retriever as Retriever
 from .retrievers.contract import Stage as Stage
 from .retrievers.dense import Dense as Dense
-from .retrievers.dynamic_hybrid.llm import LLMAnalyser as LLMAnalyser
+from .retrievers.dynamic_hybrid.analysers import LLMAnalyser as LLMAnalyser
 from .retrievers.dynamic_hybrid.retriever import DynamicHybrid as DynamicHybrid
 from .retrievers.expansion_queries import ExpansionQueries as ExpansionQueries
 from .retrievers.fusion import Fusion as Fusion

@@ -1,7 +1,7 @@
 """Query -> how much each kind of retrieval should count for it: the analysers of the dynamic hybrid design.
 
-Three behind one protocol: rules on the query's form (here, the default), a language model (`llm`), and a model fitted
-on questions with known gold (`learned`). The types and the weights of the design's own examples are theirs
+Three behind one protocol: rules on the query's form (here, the default), a language model, and a model fitted on
+questions with known gold (both in `analysers`). The types and the weights of the design's own examples are theirs
 (`CONCEPTUAL` to `SPELLED`); the rules that separate the types, `QUESTION_WITH_NAME` and `NAMES_IN_PROSE` are ours.
 """
 
@@ -15,22 +15,28 @@ from kg2rag.knowledge import TrigramIndex
 from kg2rag.retrievers.dynamic_hybrid.signals import Signals, read
 from kg2rag.retrievers.fusion import fuse_rankings
 from kg2rag.retrievers.mention_chains.searched import ChainsNotes
-from kg2rag.types import Query, Ranking
+from kg2rag.types import ParameterError, Query, Ranking
 
 SIDES = ("dense", "sparse", "pattern", "graph")
 """The four kinds of retrieval, in the order of every table and vector of weights."""
 TYPES = ("conceptual", "identifier", "relationship", "fuzzy", "mixed")
 
-__all__ = ["SIDES", "TYPES", "Analyser", "QueryAnalysis", "blend"]
+Weights = Sequence[float] | Mapping[str, float]
 
 
 @dataclass(frozen=True)
 class QueryAnalysis:
-    """The type of a query, the weight of each side (at least 0, their sum 1), and the reason."""
+    """The type of a query, the weight of each side (at least 0, their sum 1), and the reason.
+
+    `names_nothing` : only the meaning counts, unless the search shows a chain. `warning` : why another analyser than
+    the first of a chain decided.
+    """
 
     query_type: str
     weights: Mapping[str, float] = field(hash=False)
     reasoning: str
+    names_nothing: bool = False
+    warning: str = ""
 
     def __post_init__(self) -> None:
         if self.query_type not in TYPES:
@@ -67,7 +73,6 @@ CODE_PATTERN: SideWeights = (0.0, 0.2, 0.7, 0.1)
 SPELLED: SideWeights = (0.2, 0.5, 0.2, 0.1)
 QUESTION_WITH_NAME: SideWeights = (0.4, 0.35, 0.15, 0.1)  # halfway between conceptual and identifier
 NAMES_IN_PROSE: SideWeights = (0.03, 0.03, 0.0, 0.94)  # chosen on questions of MuSiQue's train split
-NAMES_NOTHING = "names nothing: its meaning counts"
 
 
 @dataclass(frozen=True)
@@ -92,6 +97,7 @@ class _Rule(NamedTuple):
     query_type: str
     weights: SideWeights
     reason: str
+    names_nothing: bool = False
 
 
 _EXPLANATION = "a how or why question that names {names}"
@@ -129,14 +135,14 @@ _RULES = (
         lambda of: of.phrases,
         *("relationship", NAMES_IN_PROSE, "a question about things named in prose: who mentions whom"),
     ),
-    _Rule(lambda _: True, "conceptual", CONCEPTUAL, NAMES_NOTHING),
+    _Rule(lambda _: True, "conceptual", CONCEPTUAL, "names nothing: its meaning counts", names_nothing=True),
 )
 
 
 def _decide(found: Signals) -> QueryAnalysis:
     rule = next(rule for rule in _RULES if rule.fits(found))
     shown = {"names": ", ".join(found.names[:3]), "misspelt": ", ".join(found.misspelt[:3])}
-    return _analysis(rule.query_type, rule.weights, rule.reason.format(**shown))
+    return _analysis(rule.query_type, rule.weights, rule.reason.format(**shown), names_nothing=rule.names_nothing)
 
 
 def reconsidered(analysis: QueryAnalysis, graph: Ranking | None) -> QueryAnalysis:
@@ -146,10 +152,46 @@ def reconsidered(analysis: QueryAnalysis, graph: Ranking | None) -> QueryAnalysi
     """
     notes = graph.notes.find(ChainsNotes) if graph is not None else None
     kind = notes.question if notes is not None else None
-    if analysis.reasoning != NAMES_NOTHING or kind not in ("one_chain", "two_chains"):
+    if not analysis.names_nothing or kind not in ("one_chain", "two_chains"):
         return analysis
     return _analysis("relationship", NAMES_IN_PROSE, "names nothing, but the passages found name one another")
 
 
-def _analysis(query_type: str, weights: SideWeights, reasoning: str) -> QueryAnalysis:
-    return QueryAnalysis(query_type, dict(zip(SIDES, weights, strict=True)), reasoning)
+def _analysis(query_type: str, weights: SideWeights, reasoning: str, *, names_nothing: bool = False) -> QueryAnalysis:
+    return QueryAnalysis(query_type, dict(zip(SIDES, weights, strict=True)), reasoning, names_nothing)
+
+
+EQUAL = (1 / len(SIDES),) * len(SIDES)
+
+
+@dataclass(frozen=True)
+class FixedAnalyser:
+    """The same weights for every query: the baseline of an analysis, and what a caller asks for.
+
+    `weights`: one for each side, in the order of `SIDES`; at least 0, their sum 1.
+    """
+
+    weights: tuple[float, ...] = EQUAL
+
+    def analyse(self, queries: Sequence[Query]) -> list[QueryAnalysis]:
+        """The weights as given; the type is "mixed"."""
+        weights = dict(zip(SIDES, self.weights, strict=True))
+        return [QueryAnalysis("mixed", weights, "weights as given") for _ in queries]
+
+
+def fixed(weights: Weights) -> FixedAnalyser:
+    """The analyser of some weights, by side or in the order of `SIDES`.
+
+    ParameterError: a side is missing or not known, a weight is below 0, or their sum is not 1.
+    """
+    if isinstance(weights, Mapping):
+        given = dict(weights)
+    elif isinstance(weights, Sequence) and not isinstance(weights, str) and len(weights) == len(SIDES):
+        given = dict(zip(SIDES, weights, strict=True))
+    else:
+        raise ParameterError(f"weights must be one number each for {', '.join(SIDES)}, or named ones, not {weights!r}.")
+    try:
+        analysis = QueryAnalysis("mixed", {side: float(weight) for side, weight in given.items()}, "")
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"weights: {error}") from None
+    return FixedAnalyser(tuple(analysis.weights[side] for side in SIDES))

@@ -15,16 +15,19 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.contract import Retriever, Tuned
 from kg2rag.retrievers.dense import Dense
-from kg2rag.retrievers.dynamic_hybrid import naming
+from kg2rag.retrievers.dynamic_hybrid.analysers import named
 from kg2rag.retrievers.dynamic_hybrid.analysis import (
     SIDES,
     Analyser,
     QueryAnalysis,
+    Weights,
     blend,
+    fixed,
     reconsidered,
 )
 from kg2rag.retrievers.expansion_queries import ExpansionQueries
 from kg2rag.retrievers.fusion import RRF_CONSTANT
+from kg2rag.retrievers.graph_augmented import graph_augmented
 from kg2rag.retrievers.mention_chains.chains import DEFAULT, read_coefficients
 from kg2rag.retrievers.mention_chains.retriever import MentionChains
 from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
@@ -43,6 +46,7 @@ TUNING = (
 
 GRAPH_SIDES: Mapping[str, Callable[[KnowledgeBase], Retriever]] = {
     "expansion_queries": ExpansionQueries,
+    "graph_augmented": graph_augmented,
     "mention_chains": MentionChains,
     "mention_ppr": MentionPPR,
 }
@@ -59,7 +63,7 @@ class HybridNotes(Notes):
 
 @dataclass(frozen=True)
 class DynamicHybrid(Retriever):
-    """Four kinds of retrieval, weighed per query.
+    """Four kinds of retrieval, weighed per query; the graph side is `mention_ppr` unless `graph` names another.
 
     The notes say what each query was taken for (`HybridNotes`); a hit's parts are what each side contributed
     to its score, its rank and score there; its stage is the side that contributed most.
@@ -67,8 +71,10 @@ class DynamicHybrid(Retriever):
     Parameters
     ----------
     analyser : "rules", "fixed" (equal weights), "learned(FILE)", "llm(MODEL@BASE_URL)", or any object with
-        `analyse(queries)`.
-    graph : the fourth side, one of `GRAPH_SIDES`. `mention_chains` tells a chain from a question that names nothing.
+        `analyse(queries)`. After a `+` follows what analyses queries of which a model says nothing usable.
+    graph : the fourth side, one of `GRAPH_SIDES`. The first two of these search the knowledge graph given, as the
+        design does; `mention_ppr` and `mention_chains` walk from passage to passage by the names in them, whatever
+        that graph is. `mention_chains` tells a chain from a question that names nothing.
     depth : hits read from each side, whatever `k` is.
     constant : of the reciprocal rank fusion.
     coefficients : of `mention_chains` as the fourth side, see `MentionChains`; no other side reads them.
@@ -89,10 +95,10 @@ class DynamicHybrid(Retriever):
         if self.weights is not None:
             if self.analyser != "rules":
                 raise ParameterError(f"weights leave nothing to analyse: leave out the analyser {self.analyser!r}.")
-            object.__setattr__(self, "weights", naming.fixed(self.weights).weights)
+            object.__setattr__(self, "weights", fixed(self.weights).weights)
         check(self)
         if isinstance(self.analyser, str):
-            naming.named(self.analyser, self.kb, with_vocabulary=False)
+            named(self.analyser, self.kb, with_vocabulary=False)
         if len(self.members) not in (0, len(SIDES)):
             raise ParameterError(
                 f"{len(self.members)} sides are given; there must be {len(SIDES)}: one each for {', '.join(SIDES)}. "
@@ -100,10 +106,10 @@ class DynamicHybrid(Retriever):
             )
         read_coefficients(self.coefficients)
 
-    def search(self, query: str | Query, k: int = 10, *, weights: naming.Weights | None = None) -> Ranking:
+    def search(self, query: str | Query, k: int = 10, *, weights: Weights | None = None) -> Ranking:
         """The hits of one query, under weights of the caller's where they are given; `retrieve` otherwise.
 
-        ParameterError: weights that are none, see `naming.fixed`.
+        ParameterError: weights that are none, see `fixed`.
         """
         system = self if weights is None else replace(self, analyser="rules", weights=weights)
         return system.retrieve(query, k)
@@ -124,6 +130,7 @@ class DynamicHybrid(Retriever):
             notes = HybridNotes(
                 fused.notes.formula,
                 fused.notes.source,
+                warning=chosen.warning,
                 inputs=fused.notes.inputs,
                 query_type=chosen.query_type,
                 weights=dict(chosen.weights),
@@ -142,8 +149,8 @@ class DynamicHybrid(Retriever):
     def analyse(self, queries: Sequence[Query]) -> list[QueryAnalysis]:
         """Type and weights of each query."""
         if self.weights is not None:
-            return naming.fixed(self.weights).analyse(queries)
-        analyser = naming.named(self.analyser, self.kb) if isinstance(self.analyser, str) else self.analyser
+            return fixed(self.weights).analyse(queries)
+        analyser = named(self.analyser, self.kb) if isinstance(self.analyser, str) else self.analyser
         return analyser.analyse(queries)
 
     def sides(self) -> dict[str, Retriever]:

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from weights import cross_validate, fit, grid_scores, regret, simplex
 
+from kg2rag.retrievers.dynamic_hybrid.analysers import LearnedAnalyser
 from kg2rag.retrievers.dynamic_hybrid.analysis import QueryAnalysis, blend
-from kg2rag.retrievers.dynamic_hybrid.learned import LearnedAnalyser
 from kg2rag.types import FloatArray, Query, Ranking, rank
 
 IDS = ("other", "gold")  # the gold loses ties

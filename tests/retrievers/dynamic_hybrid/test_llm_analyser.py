@@ -13,8 +13,8 @@ from word_embedder import WordEmbedder
 from kg2rag.compute import ChatModel, CompletionError, Store
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
+from kg2rag.retrievers.dynamic_hybrid.analysers import LLMAnalyser
 from kg2rag.retrievers.dynamic_hybrid.analysis import SIDES
-from kg2rag.retrievers.dynamic_hybrid.llm import LLMAnalyser
 from kg2rag.retrievers.dynamic_hybrid.retriever import DynamicHybrid
 from kg2rag.types import Corpus, Passage, Query
 

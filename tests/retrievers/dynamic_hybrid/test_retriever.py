@@ -13,10 +13,9 @@ from word_embedder import WordEmbedder
 from kg2rag.compute import Store
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
-from kg2rag.retrievers.dynamic_hybrid import naming
+from kg2rag.retrievers.dynamic_hybrid import analysers
+from kg2rag.retrievers.dynamic_hybrid.analysers import LearnedAnalyser, LLMAnalyser
 from kg2rag.retrievers.dynamic_hybrid.analysis import SIDES, QueryAnalysis
-from kg2rag.retrievers.dynamic_hybrid.learned import LearnedAnalyser
-from kg2rag.retrievers.dynamic_hybrid.llm import LLMAnalyser
 from kg2rag.retrievers.dynamic_hybrid.retriever import DynamicHybrid
 from kg2rag.retrievers.dynamic_hybrid.signals import FEATURES
 from kg2rag.retrievers.expansion_queries import ExpansionQueries
@@ -163,7 +162,7 @@ def test_a_learned_analyser_is_named_by_its_file(kb: KnowledgeBase, tmp_path: Pa
 def test_a_language_model_is_named_by_its_address(kb: KnowledgeBase) -> None:
     system = build("dynamic_hybrid", kb, analyser="llm(qwen3:8b@http://localhost:11434/v1)")
     assert isinstance(system, DynamicHybrid)
-    assert isinstance(naming.named(str(system.analyser), kb), LLMAnalyser)
+    assert isinstance(analysers.named(str(system.analyser), kb), LLMAnalyser)
 
 
 def test_what_the_sides_gave_to_a_hit_sums_to_its_score(kb: KnowledgeBase) -> None:
