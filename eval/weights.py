@@ -65,7 +65,7 @@ class Regret:
 def simplex(steps: int = 5) -> FloatArray:
     """(n, 4) all weights that are multiples of 1 / steps and sum to 1, in the order of `SIDES`."""
     if steps < 1:
-        raise ValueError(f"steps must be")
+        raise ValueError("steps must be")
     whole = [
         (a, b, c, steps - a - b - c)
         for a in range(steps + 1)

@@ -13,8 +13,8 @@ from word_embedder import WordEmbedder
 from kg2rag.compute import ChatModel, CompletionError, Store
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
-from kg2rag.retrievers.dynamic_hybrid.analysers import LLMAnalyser
-from kg2rag.retrievers.dynamic_hybrid.analysis import SIDES
+from kg2rag.retrievers.dynamic_hybrid.analysers import ChainAnalyser, LLMAnalyser
+from kg2rag.retrievers.dynamic_hybrid.analysis import SIDES, RuleAnalyser
 from kg2rag.retrievers.dynamic_hybrid.retriever import DynamicHybrid
 from kg2rag.types import Corpus, Passage, Query
 
@@ -194,3 +194,11 @@ def test_dynamic_hybrid_fails_where_the_model_does(model_of: Maker, tmp_path: Pa
     kb = KnowledgeBase.build(corpus, embedder=WordEmbedder(), store=Store(tmp_path / "kb"))
     with serving(lambda _: "no idea") as server, pytest.raises(CompletionError, match=r"query '1' \('tower'\)"):
         DynamicHybrid(kb, analyser=LLMAnalyser(model_of(server))).retrieve_batch([Query("1", "tower")], 3)
+
+
+def test_one_bad_reply_leaves_its_query_alone_to_the_next_analyser(model_of: Maker) -> None:
+    with serving(lambda prompt: "no idea" if "useChat" in prompt else GOOD) as server:
+        queries = [Query("a", "query"), Query("b", "Find the useChat hook")]
+        found = ChainAnalyser((LLMAnalyser(model_of(server)), RuleAnalyser())).analyse(queries)
+    assert [analysis.query_type for analysis in found] == ["fuzzy", "identifier"]
+    assert [bool(analysis.warning) for analysis in found] == [False, True]
