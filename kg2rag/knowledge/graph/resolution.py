@@ -154,9 +154,7 @@ def _fuzzy(clusters: Clusters) -> list[Pair]:
         frames[frame(key)].append(key)
     pairs = []
     for keys in frames.values():
-        near, cut = near_spellings(keys, clusters.fuzzy)
-        if cut:
-            clusters.notes["look-ups of similar spellings cut short"] += cut
+        near = near_spellings(keys, clusters.fuzzy)
         pairs += [(foremost[keys[left]], foremost[keys[right]], score) for left, right, score in near]
     return pairs
 

@@ -1,19 +1,13 @@
 """Names -> what spellings of one name have in common, what distinguishes similar names, and which names are similar.
 
-The rules are ours, made for English names of encyclopaedic prose and read against an LLM's triples of MuSiQue.
-Two strings of a small edit distance share a piece: cut the shorter one into one piece more than the edits it may bear,
-and one of the pieces occurs unchanged, near its old place, in the longer one (Li et al., "Pass-Join", PVLDB 2011). So
-candidates are looked up by piece and length, and rapidfuzz compares these alone. Ours: the insertion-deletion distance
-in place of Levenshtein's, and the bound on a piece that too many strings share.
+The rules are ours, made for English names of encyclopaedic prose and read against an LLM's triples of MuSiQue. Names of
+one frame alone are compared, by rapidfuzz.
 """
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from itertools import combinations, pairwise
-from math import ceil, floor
+from collections.abc import Sequence
 from pathlib import Path
 
 from kg2rag.text.normalisation import entity_key
@@ -131,74 +125,29 @@ def _joined_letters(words: list[str]) -> list[str]:
 
 
 SHORTEST = 8  # letters and spaces; of shorter names an edit more often makes another name than a mistake
-FEW = 256  # so many strings, or fewer, are compared with one another directly
-LARGEST = 256  # strings of one piece and length that a string is compared with
-_EPSILON = 1e-9
-
-Pieces = dict[tuple[int, int, str], list[int]]
 
 
-def near_spellings(strings: Sequence[str], least: float) -> tuple[list[tuple[int, int, float]], int]:
+def near_spellings(strings: Sequence[str], least: float) -> list[tuple[int, int, float]]:
     """The pairs of strings that agree at `least` so much: 1 - (insertions + deletions) / (length + length).
 
-    A pair is (left, right, score), `left` < `right`, the score in (0, 1]; pairs ascend. Then follows how many look-ups
-    met more than `LARGEST` strings and compared those alone that were nearest to the string by length and alphabet:
-    where it is not 0, pairs may be missing. Time and memory grow with the number of strings, not with its square.
+    A pair is (left, right, score), `left` < `right`, the score in (0, 1]; pairs ascend. Every string is compared with
+    every other: give those of one `frame`.
 
     Parameters
     ----------
     strings : those shorter than `SHORTEST` are in no pair.
-    least : in [0.8, 1]; below, the pieces become so short that every string is a candidate.
+    least : in [0.8, 1].
     """
+    from rapidfuzz import process
     from rapidfuzz.distance import Indel
 
     require("least", least, float, between(0.8, 1))
     long_ = [i for i, string in enumerate(strings) if len(string) >= SHORTEST]
-    missed = [0]
-    few = len(long_) <= FEW
-    proposed = combinations(long_, 2) if few else _by_pieces(strings, long_, least, missed)
+    written = [strings[i] for i in long_]
     found = []
-    for one, other in proposed:
-        score = Indel.normalized_similarity(strings[one], strings[other], score_cutoff=least)
-        if score >= least:
-            found.append((min(one, other), max(one, other), score))
-    return sorted(found), missed[0]
-
-
-def _by_pieces(
-    strings: Sequence[str], long_: Sequence[int], least: float, missed: list[int]
-) -> Iterator[tuple[int, int]]:
-    """Every pair that shares a piece; `missed` counts the look-ups that were cut short."""
-    pieces: Pieces = defaultdict(list)
-    for at in sorted(long_, key=lambda i: (len(strings[i]), strings[i], i)):
-        string = strings[at]
-        candidates: set[int] = set()  # none is longer than this one
-        for key in _keys(string, least):
-            if same := pieces.get(key):
-                missed[0] += len(same) > LARGEST
-                candidates.update(same[-LARGEST:])
-        yield from ((other, at) for other in sorted(candidates))
-        for number, (start, end) in enumerate(_bounds(len(string), least)):
-            pieces[len(string), number, string[start:end]].append(at)
-
-
-def _keys(string: str, least: float) -> Iterator[tuple[int, int, str]]:
-    """The pieces that strings within reach would have left in this one."""
-    length = len(string)
-    for shorter in range(max(SHORTEST, ceil(length * least / (2 - least) - _EPSILON)), length + 1):
-        longer = length - shorter
-        edits = floor((1 - least) * (length + shorter) + _EPSILON)
-        # A piece moves by what was inserted less what was deleted before it, and the rest must make up the lengths.
-        back, on = (edits - longer) // 2, (edits + longer) // 2
-        for number, (start, end) in enumerate(_bounds(shorter, least)):
-            last = min(start + on, length - (end - start))
-            for first in range(max(start - back, 0), last + 1):
-                yield shorter, number, string[first : first + end - start]
-
-
-def _bounds(length: int, least: float) -> list[tuple[int, int]]:
-    """The pieces of a string, about equally long: one more than the edits between it and the longest within reach."""
-    longest = floor(length * (2 - least) / least + _EPSILON)
-    count = min(floor((1 - least) * (length + longest) + _EPSILON) + 1, length)
-    cuts = [length * number // count for number in range(count + 1)]
-    return list(pairwise(cuts))
+    for at, one in enumerate(long_):
+        near = process.extract(
+            written[at], written[at + 1 :], scorer=Indel.normalized_similarity, score_cutoff=least, limit=None
+        )
+        found += [(one, long_[at + 1 + place], score) for _, score, place in near]
+    return sorted(found)

@@ -12,9 +12,8 @@ from rapidfuzz.distance import Indel
 
 from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.knowledge import KnowledgeGraph
-from kg2rag.knowledge.graph import spellings
 from kg2rag.knowledge.graph.resolution import resolve
-from kg2rag.knowledge.graph.spellings import SHORTEST, frame, plain_key
+from kg2rag.knowledge.graph.spellings import SHORTEST, frame, near_spellings, plain_key
 from kg2rag.types import Corpus, Passage, Triple
 
 CORPUS = Corpus.from_passages([Passage(f"p{i}", "", "text", f"d{i}", 0) for i in range(4)])
@@ -220,27 +219,15 @@ WORDS = st.text(st.sampled_from("abc "), max_size=24)
 
 
 @settings(deadline=None)
-@given(st.lists(WORDS, max_size=25), st.floats(0.8, 1.0), st.sampled_from([1, 1000]))
-def test_near_spellings_are_those_of_the_whole_matrix(strings: list[str], least: float, largest: int) -> None:
-    expected = {
+@given(st.lists(WORDS, max_size=25), st.floats(0.8, 1.0))
+def test_near_spellings_are_those_of_the_whole_matrix(strings: list[str], least: float) -> None:
+    expected = [
         (i, j)
         for i, one in enumerate(strings)
-        for j, other in enumerate(strings[:i])
-        if min(len(one), len(other)) >= SHORTEST and Indel.normalized_similarity(one, other) >= least
-    }
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(spellings, "FEW", largest)
-        found, cut = spellings.near_spellings(strings, least)
-    assert {(j, i) for i, j, _ in found} == expected
-    assert cut == 0
-
-
-def test_a_piece_that_too_many_strings_share_is_cut_short_and_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spellings, "FEW", 1)
-    monkeypatch.setattr(spellings, "LARGEST", 2)
-    found, cut = spellings.near_spellings([f"university {a}{b}" for a in "bcde" for b in "fghi"], 0.9)
-    assert cut > 0
-    assert len(found) < 16 * 15 / 2
+        for j, other in enumerate(strings)
+        if i < j and min(len(one), len(other)) >= SHORTEST and Indel.normalized_similarity(one, other) >= least
+    ]
+    assert [(i, j) for i, j, _ in near_spellings(strings, least)] == expected
 
 
 def test_only_names_of_one_frame_are_compared() -> None:
