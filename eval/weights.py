@@ -24,7 +24,7 @@ from public_sets import ENCODER
 
 import kg2rag
 from kg2rag.evaluation import evaluate
-from kg2rag.evaluation.intervals import interval_of_mean
+from kg2rag.evaluation.statistics import interval_of_mean
 from kg2rag.knowledge import TrigramIndex
 from kg2rag.retrievers.dynamic_hybrid.analysers import LearnedAnalyser, features_of, fingerprint
 from kg2rag.retrievers.dynamic_hybrid.analysis import SIDES, QueryAnalysis, blend, reconsidered

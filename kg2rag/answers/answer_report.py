@@ -11,8 +11,8 @@ import pandas as pd
 from kg2rag.answers.answer_metrics import AnswerScore, Rules, check_rules, joint, score_answer, score_supporting
 from kg2rag.answers.reader import Answers
 from kg2rag.compute import Failure
-from kg2rag.evaluation.intervals import interval_of_mean
 from kg2rag.evaluation.sentences import Sentence
+from kg2rag.evaluation.statistics import interval_of_mean
 from kg2rag.types import QADataset, Question
 
 _PREFIXES = ("", "support_", "joint_")

@@ -16,11 +16,19 @@ from kg2rag import report
 from kg2rag.compute.progress import bar as progress_bar
 from kg2rag.evaluation import diagnosis, provenance, storage
 from kg2rag.evaluation.budgets import against_others, larger_sets
-from kg2rag.evaluation.metric_names import Metrics, bounds
-from kg2rag.evaluation.pairs import non_inferiority, pair_table
+from kg2rag.evaluation.metric_names import Metrics
 from kg2rag.evaluation.placebo import SUFFIX, against_placebo
 from kg2rag.evaluation.said import rates
-from kg2rag.evaluation.score_table import ABOUT, GROUPS, Group, grouped_means, largest_differences, says_anything
+from kg2rag.evaluation.score_table import (
+    ABOUT,
+    GROUPS,
+    Group,
+    grouped_means,
+    largest_differences,
+    non_inferiority,
+    pair_table,
+    says_anything,
+)
 from kg2rag.report import plots
 from kg2rag.text.records import reading
 from kg2rag.text.registry import unknown
@@ -180,7 +188,7 @@ class Comparison(report.Tabular):
         Holm's correction runs over all pairs, so p_holm is larger here than in `scores`, which makes fewer tests.
         """
         scores, seed = self._by_system(metric), self.config.get("seed", 0)
-        return pair_table(scores, seed, bounds=bounds(self._metric(metric)), groups=self._clusters())
+        return pair_table(scores, seed, groups=self._clusters())
 
     def non_inferiority(self, margin: float, metric: str | None = None) -> pd.DataFrame:
         """Whether each system is worse than the baseline by less than a margin; see `pairs.non_inferiority`.

@@ -17,7 +17,7 @@ from kg2rag.compute import write
 from kg2rag.evaluation.comparison import Comparison
 from kg2rag.evaluation.inputs import require_one_setting
 from kg2rag.evaluation.macro import macro_table
-from kg2rag.evaluation.score_table import COUNTS
+from kg2rag.evaluation.score_table import COLUMNS, COUNTS
 from kg2rag.evaluation.storage import COMPARED_SETS, require_place
 from kg2rag.report import plots
 from kg2rag.report.table import MACRO
@@ -117,10 +117,9 @@ class Comparisons(report.Tabular):
         metric = metric or self.metrics[0]
         if metric not in self.metrics:
             raise ValueError(unknown("metric", metric, self.metrics))
-        columns = [name for name in self.macro.columns if not name.startswith("difference")]
         parts = {name: one.scores.assign(detectable=np.nan) for name, one in self.sets.items()}
         parts[MACRO] = self.macro
-        own = {name: part[part["metric"] == metric].assign(metric=name)[columns] for name, part in parts.items()}
+        own = {name: part[part["metric"] == metric].assign(metric=name)[list(COLUMNS)] for name, part in parts.items()}
         larger: dict[str, list[str]] = {}
         for name, one in self.sets.items():
             for system, text in one.larger_sets.items():

@@ -8,16 +8,14 @@ few [Demsar, "Statistical Comparisons of Classifiers over Multiple Data Sets", J
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import combinations, product
+from itertools import product
 
 import numpy as np
 import pandas as pd
 
-from kg2rag.evaluation.intervals import interval_of_mean, interval_of_sum
 from kg2rag.evaluation.metric_names import bounds
-from kg2rag.evaluation.pairs import p_of_best, randomised_pairs
-from kg2rag.evaluation.score_table import COUNTS, MANY, TESTS, Family, corrected_by_family
-from kg2rag.evaluation.significance import resamples_for, win_tie_loss
+from kg2rag.evaluation.score_table import COLUMNS, COUNTS, TESTS, Family, tested
+from kg2rag.evaluation.statistics import interval_of_mean, interval_of_sum
 from kg2rag.types import FloatArray, IntArray
 
 Tables = Sequence[FloatArray]
@@ -43,58 +41,20 @@ def macro_table(
     Returns
     -------
     The columns of `score_table`, of which p_t_holm, effect_size, detectable and seed_sd are blank: they are of one set.
-    Then difference, to the baseline, with its paired interval: difference_low, difference_high. Intervals are made of
-    those of the sets, see `interval_of_sum`. p_holm is of the paired randomisation test in which the two systems are
-    swapped on each question of each set; a question weighs as much as its set has few of them.
+    p_holm is of the paired randomisation test in which the two systems are swapped on each question of each set; a
+    question weighs as much as its set has few of them.
     """
     frames = list(per_query.values())
     systems = list(dict.fromkeys(frames[0]["system"]))
     tables = [_table(frame, systems, metrics) for frame in frames]
     groups = _groups(frames, systems[0]) if clustered else None
-    frame = _means(tables, systems, metrics, baseline, seed, groups)
-    values = _weighted(tables, systems)
-    pairs, p = _tested(values, baseline, seed, groups, len(metrics) if family == "all" else 1)
-    frame = frame.merge(_against(values, metrics, baseline, pairs, p, family), on=["system", "metric"], how="left")
-    frame[list(TESTS)] = np.nan
-    complete = len(systems) <= MANY and len(pairs) > 0
-    for metric, (name, p_best) in zip(metrics, p_of_best(values, pairs, p) if complete else [], strict=complete):
+    frame = _means(tables, systems, metrics, seed, groups)
+    values, together = _weighted(tables, systems), None if groups is None else np.concatenate(groups)
+    tests, best = tested(values, metrics, baseline, seed, together, family)
+    frame = frame.merge(tests, on=["system", "metric"], how="left").reindex(columns=COLUMNS)
+    for metric, (name, p_best) in zip(metrics, best, strict=False):
         frame.loc[(frame["system"] == name) & (frame["metric"] == metric), "p_best"] = p_best
-    return frame.astype(dict.fromkeys(COUNTS, "Int64"))
-
-
-def _tested(
-    values: Mapping[str, FloatArray], baseline: str, seed: int, groups: Sequence[IntArray] | None, families: int
-) -> tuple[list[tuple[str, str]], FloatArray]:
-    """Pairs of systems, all of them or of many those with the baseline, and (n_pairs, n_metrics) uncorrected p."""
-    others = [name for name in values if name != baseline]
-    pairs = list(combinations(values, 2)) if len(values) <= MANY else [(baseline, name) for name in others]
-    if not pairs:
-        return [], np.empty((0, 0))
-    together = None if groups is None else np.concatenate(groups)
-    return pairs, randomised_pairs(values, pairs, seed, resamples_for(len(others) * families), together)
-
-
-def _against(
-    values: Mapping[str, FloatArray],
-    metrics: Sequence[str],
-    baseline: str,
-    pairs: Sequence[tuple[str, str]],
-    p: FloatArray,
-    family: Family,
-) -> pd.DataFrame:
-    """Columns system, metric, p_holm, wins, ties and losses of all systems but the baseline."""
-    columns = ["system", "metric", "p_holm", *COUNTS]
-    others = [name for name in values if name != baseline]
-    if not others:
-        return pd.DataFrame(columns=columns).astype(dict.fromkeys(columns[2:], float))
-    against = p[[baseline in pair for pair in pairs]]
-    p_holm = corrected_by_family(against.ravel(), len(metrics) if family == "metric" else 1)
-    counts = [
-        win_tie_loss(values[name][:, at], values[baseline][:, at]) for name in others for at in range(len(metrics))
-    ]
-    names = product(others, metrics)
-    rows = [(*name, p, *count) for name, p, count in zip(names, p_holm, counts, strict=True)]
-    return pd.DataFrame(rows, columns=columns)
+    return frame.astype(dict.fromkeys(COUNTS, "Int64") | dict.fromkeys(("p_holm", *TESTS), float))
 
 
 def _table(frame: pd.DataFrame, systems: Sequence[str], metrics: Sequence[str]) -> FloatArray:
@@ -124,32 +84,13 @@ def _weighted(tables: Tables, systems: Sequence[str]) -> dict[str, FloatArray]:
 
 
 def _means(
-    tables: Tables,
-    systems: Sequence[str],
-    metrics: Sequence[str],
-    baseline: str,
-    seed: int,
-    groups: Sequence[IntArray] | None,
+    tables: Tables, systems: Sequence[str], metrics: Sequence[str], seed: int, groups: Sequence[IntArray] | None
 ) -> pd.DataFrame:
-    """Columns system to ci_high, then the difference to the baseline with its ends, which has none to itself."""
-    shape = (len(systems), len(metrics))
-    reference = list(systems).index(baseline)
-    columns = {name: np.empty(shape) for name in ("mean", "ci_low", "ci_high")}
-    apart = {name: np.empty(shape) for name in ("difference", "difference_low", "difference_high")}
-    for at, metric in enumerate(metrics):
-        own = bounds(metric)
-        widest = None if own is None else (own[0] - own[1], own[1] - own[0])
-        scores = [table[:, :, at] for table in tables]
-        for found, of, limits in (
-            (columns, scores, own),
-            (apart, [one - one[reference] for one in scores], widest),
-        ):
-            for name, values in zip(found, _macro(of, limits, seed, groups), strict=True):
-                found[name][:, at] = values
+    """Columns system, metric, mean, ci_low, ci_high."""
+    parts = [_macro([one[:, :, at] for one in tables], bounds(name), seed, groups) for at, name in enumerate(metrics)]
+    mean, low, high = (np.stack(part, axis=1).ravel() for part in zip(*parts, strict=True))
     frame = pd.DataFrame(product(systems, metrics), columns=["system", "metric"])
-    frame = frame.assign(**{name: values.ravel() for name, values in {**columns, **apart}.items()})
-    frame.loc[frame["system"] == baseline, list(apart)] = np.nan
-    return frame
+    return frame.assign(mean=mean, ci_low=low, ci_high=high)
 
 
 def _macro(

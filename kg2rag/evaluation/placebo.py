@@ -12,8 +12,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from kg2rag.evaluation.per_question import EQUAL
-from kg2rag.evaluation.significance import holm
+from kg2rag.evaluation.statistics import EQUAL, holm
 from kg2rag.types import FloatArray
 
 COLUMNS = ("strategy", "graph", "mean", "placebo", "gain", "ci_low", "ci_high", "p", "p_holm")

@@ -118,13 +118,16 @@ def _capped(data: Mapping[str, Any]) -> list[str]:
 def _detectable(sheet: Sheet) -> list[str]:
     """The differences that so few questions would miss: per metric, the median over the systems."""
     tested = sheet.scores.dropna(subset=["p_holm"])
-    least = tested.groupby("metric", sort=False)["detectable"].median().dropna()
-    if least.empty:
+    least = tested.groupby("metric", sort=False)["detectable"].median()
+    if least.empty or sheet.config.get("sets"):  # of several sets it is known for each of them alone
         return []
     n = int(tested[["wins", "ties", "losses"]].iloc[0].sum())
     one_family = sheet.config.get("family") == "all"
     tests = tested["system"].nunique() * (len(sheet.metrics) if one_family else 1)
-    shown = ", ".join(f"{least[m] * sheet.scale(m):.{sheet.digits(m)}f} in {m}" for m in least.index)
+    seen = least.dropna()
+    shown = ", ".join(f"{seen[m] * sheet.scale(m):.{sheet.digits(m)}f} in {m}" for m in seen.index)
+    if blind := [name for name in least.index if name not in seen]:
+        shown += f"{', and ' if shown else ''}any difference at all in {', '.join(blind)}"
     among = f", divided by the {tests} tests of {'all metrics' if one_family else 'a metric'}" if tests > 1 else ""
     return [
         f"With {n:,} questions, differences from {sheet.baseline} under about these points would be missed more often "

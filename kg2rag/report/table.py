@@ -178,13 +178,12 @@ def _end(value: float, digits: int, sign: str = "") -> str:
 
 
 def pair_rows(sheet: Sheet, pairs: pd.DataFrame, metric: str) -> Iterator[tuple[str, ...]]:
-    """Pairs as they are printed: a, b, difference and stars, interval, corrected p, effect size, wins/ties/losses."""
+    """Pairs as they are printed: a, b, difference and stars, corrected p, effect size, wins/ties/losses."""
     factor, digits = sheet.scale(metric), sheet.digits(metric)
     records: Any = pairs.itertuples(index=False)
     for r in records:
-        low, high = (_end(value * factor, digits, "+") for value in (r.ci_low, r.ci_high))
         difference = f"{r.difference * factor:+.{digits}f}{stars(r.p_holm):<3}"
-        texts = (difference, f"{low} to {high}", p_text(r.p_holm), f"{r.effect_size:+.2f}")
+        texts = (difference, p_text(r.p_holm), f"{r.effect_size:+.2f}")
         yield (r.a, r.b, *(text.replace("-", "−") for text in texts), f"{r.wins}/{r.ties}/{r.losses}")
 
 

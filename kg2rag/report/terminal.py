@@ -86,10 +86,7 @@ def _cell(cell: Cell, *, full: bool) -> Any:
 
 def pairs_table(sheet: Sheet, pairs: pd.DataFrame, metric: str) -> Table:
     """Every pair of systems in one metric, from the columns of `Comparison.pairs`."""
-    rows = (
-        (f"{a}\nless {b}", f"{difference}\n{interval}", *rest)
-        for a, b, difference, interval, *rest in pair_rows(sheet, pairs, metric)
-    )
+    rows = ((f"{a}\nless {b}", *rest) for a, b, *rest in pair_rows(sheet, pairs, metric))
     return text_table(f"Every pair in {metric}", ("pair", "difference", "p", "d", "w/t/l"), rows)
 
 

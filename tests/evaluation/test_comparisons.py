@@ -101,7 +101,7 @@ def test_what_is_saved_comes_back(result, tmp_path: Path):
     assert back.macro.round(6).equals(result.macro.round(6))
     assert 'href="two/report.html"' in page.read_text()
     assert (tmp_path / "two" / "report.html").is_file()
-    assert (tmp_path / "macro.csv").read_text().startswith("system,metric,mean,ci_low,ci_high,difference")
+    assert (tmp_path / "macro.csv").read_text().startswith("system,metric,mean,ci_low,ci_high,p_holm")
 
 
 def test_a_folder_of_one_comparison_is_not_made_one_of_several_nor_the_other_way_round(result, tmp_path: Path):

@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pytest
 
-from kg2rag.evaluation.intervals import interval_of_mean
+from kg2rag.evaluation.statistics import interval_of_mean
 
 
 def covered(samples: np.ndarray, truth: float) -> float:

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kg2rag.evaluation.intervals import interval_of_mean, interval_of_sum
 from kg2rag.evaluation.metric_names import bounds
-from kg2rag.evaluation.significance import holm, paired_test
+from kg2rag.evaluation.statistics import holm, interval_of_mean, interval_of_sum, paired_test
 from kg2rag.experiments.sweep.storage import COLUMNS
 from kg2rag.text.registry import unknown
 from kg2rag.types import FloatArray

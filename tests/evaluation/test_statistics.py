@@ -1,0 +1,287 @@
+"""Tests of differences: exact by hand and against slow references, published examples, and that corrections hold."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from kg2rag.evaluation import score_table
+from kg2rag.evaluation.score_table import non_inferiority, pair_table
+from kg2rag.evaluation.statistics import (
+    detectable_difference,
+    holm,
+    p_of_best,
+    p_values,
+    paired_test,
+    t_test,
+    win_tie_loss,
+)
+
+
+def zeros(values) -> np.ndarray:
+    return np.zeros(np.shape(values))
+
+
+def by_trying_all(differences) -> float:
+    """The definition: of all ways to swap, the share whose sum is as far from 0."""
+    signs = np.array(list(product((1, -1), repeat=len(differences))))
+    sums = np.abs(signs @ np.asarray(differences))
+    return float((sums >= abs(np.sum(differences)) - 1e-9).mean())
+
+
+def test_the_exact_test_by_hand():
+    # Differences 1, 2, 3: of the 8 sign patterns only + + + and - - - reach |6|.
+    assert paired_test([1, 2, 3], [0, 0, 0]) == 2 / 8
+    # Thirds do not add up exactly in floats: |sum| >= 2/3 leaves out C(6, 3) = 20 of 64.
+    thirds = np.array([1, 1, 1, 1, -1, -1]) / 3
+    assert paired_test(thirds, zeros(thirds)) == 44 / 64
+
+
+def test_fishers_randomisation_test_of_darwins_maize():
+    # "The Design of Experiments" (1935), Sec. 17 and 21: of 2^15 ways to sign the differences of fifteen pairs of
+    # plants, in eighths of an inch, 863 reach 314 in one direction; t(14) = 2.148.
+    darwin = np.array([49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48])
+    assert paired_test(darwin, zeros(darwin)) == 2 * 863 / 2**15
+    assert t_test(darwin[:, None])[0] == pytest.approx(0.0497, abs=5e-5)
+
+
+@given(st.lists(st.fractions(-1, 1, max_denominator=10), min_size=1, max_size=9))
+def test_the_exact_test_is_that_of_trying_all_swaps(scores):
+    differences = [float(score) for score in scores]
+    assert paired_test(differences, zeros(differences)) == pytest.approx(by_trying_all(differences))
+
+
+def test_scores_that_are_multiples_of_nothing_are_resampled_to_about_the_same():
+    rng = np.random.default_rng(4)
+    a = rng.normal(0.25, 1, 12)
+    assert paired_test(a, zeros(a)) == pytest.approx(by_trying_all(a), rel=0.1)
+    assert paired_test(a, zeros(a), seed=1) != paired_test(a, zeros(a), seed=2)
+    far = rng.normal(3, 1, 60)
+    assert 0 < paired_test(far, zeros(far)) < 1e-4  # never 0: the observed swap counts
+
+
+def test_a_seed_gives_no_star_where_scores_are_reciprocal_ranks():
+    ranks = np.random.default_rng(1).integers(1, 11, (2, 300))
+    differences = (1 / ranks[0] - 1 / ranks[1])[:, None]
+    assert len({float(p_values(differences, seed)[0]) for seed in range(3)}) == 1
+
+
+def test_columns_do_not_depend_on_each_other_nor_on_the_side():
+    a, b = np.random.default_rng(6).random((2, 50, 4))
+    p = paired_test(a, b)
+    assert p == pytest.approx(paired_test(b, a), rel=0.2)
+    a, b = np.random.default_rng(6).integers(0, 4, (2, 50, 4)) / 3
+    p = paired_test(a, b)
+    assert np.array_equal(p, paired_test(b, a))
+    assert np.array_equal(p[::-1], paired_test(a[:, ::-1], b[:, ::-1]))
+    assert p[2] == paired_test(a[:, 2], b[:, 2])
+
+
+@pytest.mark.parametrize("n", [1, 5, 200])
+def test_equal_systems_are_never_different(n):
+    values = np.random.default_rng(n).random(n)
+    assert paired_test(values, values) == 1.0
+    assert np.isnan(detectable_difference(zeros(values)[:, None])).all()
+
+
+def test_questions_of_one_group_are_swapped_together():
+    # Differences 1, 2, 3, but the last two questions are one group: of 4 sign patterns, |1 +- 5| reaches 6 twice.
+    assert paired_test([1, 2, 3], [0, 0, 0], groups=["a", "b", "b"]) == 2 / 4
+    a, b = np.random.default_rng(3).integers(0, 3, (2, 40)) / 2
+    assert paired_test(a, b) == paired_test(a, b, groups=np.arange(40))
+
+
+def test_wrong_arguments_are_refused():
+    for wrong in (([1, 2], [1]), ([np.nan], [0]), ([[[1]]], [[[1]]])):
+        with pytest.raises(ValueError):  # noqa: PT011
+            paired_test(*wrong)
+    with pytest.raises(ValueError, match="2"):
+        paired_test([1, 2], [0, 0], groups=[1])
+    with pytest.raises(ValueError, match=r"1\.5"):
+        holm([1.5])
+
+
+def test_holm_by_hand():
+    # Sorted .01 .02 .03 .04 times 4, 3, 2, 1 = .04 .06 .06 .04, then never falling.
+    assert holm([0.04, 0.01, 0.03, 0.02]).tolist() == pytest.approx([0.06, 0.04, 0.06, 0.06])
+    assert holm([]).tolist() == []
+
+
+def test_wins_ties_and_losses_ignore_rounding():
+    assert win_tie_loss([1, 0.3, 0, 0.1 + 0.2], [0, 0.5, 0, 0.3]) == (1, 2, 1)
+
+
+def test_students_sleep_data_and_the_films_of_lakens():
+    # Student (1908), Biometrika 6; R's t.test(paired = TRUE): t(9) = -4.0621, p = .002833.
+    drug_1 = np.array([0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0])
+    drug_2 = np.array([1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4])
+    # Lakens (2013), Table 1: ten ratings of two films, t(9) = 4.74, Cohen's d_z = 1.50.
+    films = np.array([9, 7, 8, 9, 8, 9, 9, 10, 9, 9]) - np.array([9, 6, 7, 8, 7, 9, 8, 8, 8, 7])
+    p, effect = t_test(np.stack([drug_1 - drug_2, films], axis=1))
+    assert p[0] == pytest.approx(0.002833, abs=5e-7)
+    assert effect.tolist() == pytest.approx([-4.0621 / np.sqrt(10), 1.5], abs=1e-4)
+
+
+def test_effect_size_by_hand_and_where_nothing_varies():
+    table = np.array([[1.0, 0.5, 0], [2, 0.5, 0], [3, 0.5, 0]])  # mean 2, sd 1 | always one half | equal
+    p, effect = t_test(table)
+    assert effect.tolist() == [pytest.approx(2), np.inf, 0]
+    assert p.tolist() == [pytest.approx(0.0742, abs=1e-4), 0, 1]
+    assert np.isnan(t_test(table[:1])).all()
+
+
+# Which differences could have been seen
+
+
+def seen(sizes: np.ndarray, difference: float, runs: int = 400) -> float:
+    """How often the test finds a difference of that size, by drawing who wins each question that differs."""
+    rng = np.random.default_rng(5)
+    share = (1 + difference * len(sizes) / sizes.sum()) / 2
+    samples = np.where(rng.random((runs, len(sizes))) < share, sizes, -sizes).T
+    return float((p_values(samples) < 0.05).mean())
+
+
+@pytest.mark.parametrize("differing", [0.1, 0.4])
+def test_a_detectable_difference_of_recalls_is_found_four_times_in_five(differing):
+    rng = np.random.default_rng(6)
+    sizes = rng.choice([0, 0.5, 1], p=[1 - differing, 0.8 * differing, 0.2 * differing], size=150)
+    (least,) = detectable_difference(sizes[:, None])
+    # whole questions are won, so that power jumps; simulations here and there err by .02 each
+    assert 0.74 < seen(sizes, least) < 0.9
+    assert seen(sizes, 0.8 * least) < 0.72
+
+
+def test_five_questions_that_differ_cannot_show_anything():
+    # all five won has p = 2 / 2^5 = .0625; six won 2 / 2^6 = .031, so six must nearly all be won
+    found = detectable_difference(np.array([[1, 1]] * 5 + [[0, 1]] + [[0, 0]] * 94))
+    assert np.isnan(found[0])
+    assert 0.05 < found[1] <= 0.06
+
+
+def test_a_detectable_difference_is_in_the_unit_of_its_metric_and_more_tests_ask_for_more():
+    a = np.random.default_rng(1).random((50, 3)) * [1, 2, 3]
+    found = detectable_difference(a, 4)
+    assert found == pytest.approx([float(detectable_difference(a[:, [i]], 4)[0]) for i in range(3)])
+    assert detectable_difference(10 * a[:, [0]], 4)[0] == pytest.approx(10 * found[0])
+    assert (detectable_difference(a, 17) > found).all()
+
+
+# Pairs
+
+
+def draws(n: int, **means: float) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(0)
+    shared = rng.normal(size=n)  # hard questions are hard for all
+    return {name: mean + shared + rng.normal(size=n) for name, mean in means.items()}
+
+
+def test_a_pair_by_hand():
+    # Differences 1, 2, 3: mean 2, sd 1, t = 2 / (1 / sqrt 3), and 2 of 8 sign patterns reach 6.
+    row = pair_table({"a": np.array([1.0, 2, 3]), "b": np.zeros(3)}).iloc[0]
+    assert (row["a"], row["b"], row["difference"]) == ("a", "b", 2)
+    assert row["p"] == row["p_holm"] == 2 / 8
+    assert row["p_t"] == pytest.approx(0.0742, abs=1e-4)  # t(2) = 3.464
+    assert (row["wins"], row["ties"], row["losses"]) == (3, 0, 0)
+    one = pair_table({"a": np.array([1.0]), "b": np.array([0.0])}).iloc[0]
+    assert one["p"] == 1
+    assert np.isnan(one["p_t"])
+    assert pair_table({"a": np.ones(3)}).empty
+
+
+def test_corrections_run_over_all_pairs():
+    table = pair_table(draws(30, w=0, x=0.3, y=0.6, z=1.2))
+    assert [*zip(table["a"], table["b"], strict=True)][:3] == [("w", "x"), ("w", "y"), ("w", "z")]
+    for p in ("p", "p_t"):
+        assert table[f"{p}_holm"].tolist() == holm(table[p].to_numpy()).tolist()
+
+
+def test_sharing_questions_make_every_test_of_a_pair_more_careful():
+    a, b = np.repeat(np.random.default_rng(5).random((2, 30)), 3, axis=1)
+    alone, together = (
+        pair_table({"a": a + 0.1, "b": b}, groups=groups).iloc[0] for groups in (None, np.repeat(np.arange(30), 3))
+    )
+    assert together["p"] > alone["p"]
+    assert together["p_t"] > alone["p_t"]
+
+
+def best(scores: dict[str, np.ndarray]) -> tuple[str, float]:
+    columns = {name: column[:, None] for name, column in scores.items()}
+    pairs = [(a, b) for i, a in enumerate(scores) for b in list(scores)[i + 1 :]]
+    p = p_values(np.stack([scores[a] - scores[b] for a, b in pairs], axis=1))
+    return p_of_best(columns, pairs, p[:, None])[0]
+
+
+def test_the_best_is_named_with_its_largest_corrected_p():
+    scores = draws(40, low=0, middle=1, high=1.3)
+    name, p = best(scores)
+    table = pair_table(scores)
+    assert name == "high"
+    assert p == pytest.approx(table.loc[table["b"] == "high", "p_holm"].max(), rel=0.2)
+    assert best(scores | {"twin": scores["high"].copy()})[1] == 1
+
+
+# Simulations. A family is a table of four systems; under the null no correction may reject in more than 5 % of
+# families, up to the binomial error of the simulation.
+
+FAMILIES = 300
+MOST = int(binom.ppf(0.999, FAMILIES, 0.05))  # 27: more has chance 0.1 % where the true share is 5 %
+
+
+def families(seed: int, means: tuple[float, ...] = (0, 0, 0, 0), n: int = 24):
+    """Tables of systems that are equally good but for `means`; recalls of 0, 1/2 and 1, correlated by question."""
+    rng = np.random.default_rng(seed)
+    for _ in range(FAMILIES):
+        level = rng.normal(size=(n, 1)) + rng.normal(size=(n, len(means))) + np.array(means)
+        recall = np.digitize(level, [-0.7, 0.7]) / 2
+        yield {f"s{i}": recall[:, i] for i in range(len(means))}
+
+
+@pytest.fixture
+def _no_power(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spare what these simulations do not read."""
+    monkeypatch.setattr(score_table, "detectable_difference", lambda table, *_: table[0])
+
+
+@pytest.mark.usefixtures("_no_power")
+def test_where_all_systems_are_equal_corrected_tests_reject_at_most_5_per_cent_of_families():
+    tables = [pair_table(one) for one in families(1)]
+    rejected = {p: sum(bool((one[p] < 0.05).any()) for one in tables) for p in ("p", "p_t", "p_holm", "p_t_holm")}
+    assert max(rejected["p_holm"], rejected["p_t_holm"]) <= MOST
+    assert min(rejected["p"], rejected["p_t"]) > MOST  # the simulation finds tests out that are not corrected
+
+
+@pytest.mark.parametrize("means", [(0, 0, 0, 0), (0, 0, -2, -2)])
+def test_a_winner_is_called_in_error_in_at_most_5_per_cent_of_families(means):
+    assert sum(best(one)[1] < 0.05 for one in families(3, means)) <= MOST
+
+
+def test_a_clear_winner_is_called():
+    assert sum(best(one)[1] < 0.05 for one in families(4, (2.5, 0, 0, 0))) > 0.8 * FAMILIES
+
+
+def test_non_inferiority_by_hand():
+    # Differences -1, 0, 1 and a margin of 2: mean 0 + 2, sd 1, t = 2 / (1 / sqrt 3) = 3.464, one-sided p of t(2).
+    table = non_inferiority({"base": np.zeros(3), "other": np.array([-1.0, 0, 1])}, "base", 2.0)
+    [row] = table.to_dict("records")
+    assert (row["system"], row["difference"]) == ("other", 0)
+    assert row["p"] == row["p_holm"] == pytest.approx(0.0742 / 2, abs=5e-5)
+    assert row["low"] == pytest.approx(-2.92 / math.sqrt(3), abs=1e-3)  # t(2) at .95 is 2.920
+    never = non_inferiority({"base": np.ones(9), "same": np.ones(9), "worse": np.full(9, 0.5)}, "base", 0.1)
+    assert never["p"].tolist() == [0, 1]
+    with pytest.raises(ValueError, match="margin"):
+        non_inferiority({"a": np.zeros(3), "b": np.zeros(3)}, "a", 0.0)
+
+
+def test_a_loss_as_large_as_the_margin_is_called_none_in_at_most_5_per_cent():
+    rng = np.random.default_rng(4)
+    wrong = sum(
+        non_inferiority({"base": np.zeros(30), "worse": rng.normal(-0.2, 0.5, 30)}, "base", 0.2)["p"].item() < 0.05
+        for _ in range(FAMILIES)
+    )
+    assert 0 < wrong <= MOST
