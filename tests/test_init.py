@@ -21,7 +21,6 @@ HEAVY = (
     "scipy",
     "sentence_transformers",
     "sklearn",
-    "statsmodels",
     "torch",
     "transformers",
 )

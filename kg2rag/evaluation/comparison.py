@@ -281,32 +281,33 @@ class Comparison(report.Tabular):
             )
         return self.inputs.systems[system], self.inputs.data
 
-    def save(self, directory: Path | str) -> Path:
-        """Write scores.csv and the other tables, per_query.parquet, TREC runs and qrels, report.html and config.json.
-
-        first_hits.parquet has the first ten hits of each ranking with the beginning of their texts, stages and paths,
-        so that `kg2rag serve` shows them without the data set.
+    def save(self, directory: Path | str, *, texts: bool = True) -> Path:
+        """Write scores.csv and the other tables, per_query.parquet, runs/NAME.trec.gz, qrels, the page and config.json.
 
         The same runs give the same bytes. Of a system with several seeds, the first one's run is written. Runs of
         systems that an earlier comparison in this directory had and this one lacks are removed.
 
-        Returns the path of the report.
+        `texts=False` leaves out page, qrels, what questions and systems say, and hits that no metric reads: what is
+        left may be kept beside the code, whoever owns the texts.
+
+        Returns the path of the report, or of the folder.
         """
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
-        data = None if self.inputs is None else self.inputs.data
+        folder, values = Path(directory), {each.name: getattr(self, each.name) for each in fields(self)}
+        if not texts:
+            storage.save(storage.without_texts(values), folder, page=None, data=None)
+            return folder
         with progress_bar(2, "report and files", "step") as bar:
             page = self.to_html()
             bar.update()
-            saved = storage.save(values, Path(directory), page=page, data=data)
+            storage.save(values, folder, page=page, data=None if self.inputs is None else self.inputs.data)
             bar.update()
-        return saved
+        return folder / "report.html"
 
     @classmethod
     def load(cls, directory: Path | str) -> Comparison:
-        """Read what `save` wrote, or what eval/keep.py committed of it.
+        """Read what `save` wrote.
 
         Scores come back as the csv has them, to six decimals; rankings have ids and scores alone, no paths or stages.
-        Kept comparisons have the first hits of each run, and neither texts nor, if older, curves. See `attach`.
         """
         with reading(directory, "Compare again, or restore the files that `save` wrote."):
             return cls(**storage.load(Path(directory)))

@@ -31,9 +31,7 @@ SIMULATIONS = 1_000
 _UNITS = (2520, 7560, 27720, 720720)  # 1/unit divides 1/2 … 1/10, their thirds, 1/11 and 1/12, 1/13 … 1/16
 _CELLS = 2_000_000  # resampled scores in memory at once; 16 MB
 _STEPS = 300_000_000  # additions that an exact test may cost: a third of a second
-_ENOUGH = (
-    200  # resampled sums beyond the observed one at which p is known to 7 % [Besag & Clifford, Biometrika 78, 1991]
-)
+_ENOUGH = 200  # sums beyond the observed one at which p is known to 7 % [Besag & Clifford, Biometrika 78, 1991]
 
 
 class Counts(NamedTuple):
@@ -376,7 +374,8 @@ def detectable_difference(differences: FloatArray, tests: int = 1, *, seed: int 
     """
     table = np.abs(columns(differences)[0])
     found = [_detectable(row[row > EQUAL], LEVEL / max(tests, 1), seed) for row in table]
-    return np.array(found, dtype=np.float64) / table.shape[1]
+    least: FloatArray = np.array(found, dtype=np.float64) / table.shape[1]
+    return least
 
 
 def _detectable(sizes: FloatArray, level: float, seed: int) -> float:

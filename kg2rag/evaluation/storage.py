@@ -1,6 +1,4 @@
-"""The values of a comparison <-> a directory: tables as csv, scores as Parquet, runs as TREC files, a page, and JSON.
-
-What `first_hits` keeps beside them is for whoever shows the folder; `load` leaves it unread.
+"""A comparison <-> a folder of plain files: tables as csv, scores as Parquet, runs as compressed TREC, a page, and JSON.
 
 Each file is replaced atomically, config.json last: where config.json exists, everything is there. It has the checksums
 of the files and its own, so that what was damaged, or is of another comparison, is never read. Until then
@@ -9,6 +7,7 @@ unfinished.json lists the runs that an interrupted save may have left, so that t
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -19,7 +18,7 @@ from typing import Any
 import pandas as pd
 
 from kg2rag.compute import remove_leftovers, write
-from kg2rag.evaluation import first_hits, kept
+from kg2rag.evaluation import kept
 from kg2rag.evaluation.score_table import COUNTS, TESTS
 from kg2rag.retrievers.adapters import trec
 from kg2rag.text.cells import csv_of, frame_of_csv
@@ -72,14 +71,8 @@ def other_comparison(directory: Path, data: str, systems: Collection[str] | None
     return f"the comparison of {', '.join(then)} on {name} from {former.get('started', 'an unknown time')}"
 
 
-def save(
-    values: Mapping[str, Any],
-    directory: Path,
-    *,
-    page: str,
-    data: QADataset | None,
-) -> Path:
-    """Write the attributes of a comparison, its page and what `data` adds; the page's path."""
+def save(values: Mapping[str, Any], directory: Path, *, page: str | None, data: QADataset | None) -> None:
+    """Write the attributes of a comparison, its page and what `data` adds."""
     require_place(directory)
     (directory / "runs").mkdir(exist_ok=True)
     _remove_former(directory, values["rankings"])
@@ -91,11 +84,18 @@ def save(
     config = json.dumps({**about, CHECKSUM: checksum_of(about)}, indent=1, ensure_ascii=False)
     write(directory / "config.json", (config + "\n").encode())
     (directory / _UNFINISHED).unlink()
-    return directory / "report.html"
 
 
-def _files(values: Mapping[str, Any], page: str, data: QADataset | None) -> Iterator[tuple[str, bytes]]:
-    """The names of the files and what is in them."""
+def without_texts(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes of a comparison as they are kept beside the code: no texts, and hits as far as metrics read."""
+    depth = int(values["sizes"]["k"].max()) if len(values["sizes"]) else 1
+    per_query = values["per_query"].assign(question="").drop(columns="said", errors="ignore")
+    rankings = {name: [ranking.top(depth) for ranking in run] for name, run in values["rankings"].items()}
+    return {**values, "per_query": per_query, "rankings": rankings}
+
+
+def _files(values: Mapping[str, Any], page: str | None, data: QADataset | None) -> Iterator[tuple[str, bytes]]:
+    """The names of the files and what is in them; the same bytes for the same values."""
     yield "scores.csv", _csv(values["scores"], index=False)
     for name, index in _TABLES.items():
         if values[name] is not None:
@@ -104,11 +104,11 @@ def _files(values: Mapping[str, Any], page: str, data: QADataset | None) -> Iter
     values["per_query"].to_parquet(parquet, index=False)
     yield "per_query.parquet", parquet.getvalue()
     for name, rankings in values["rankings"].items():
-        yield f"runs/{name}.trec", trec.dump(rankings, name).encode()
+        yield f"runs/{name}.trec.gz", gzip.compress(trec.dump(rankings, name).encode(), mtime=0)
     if data is not None:
         yield "qrels.trec", trec.dump_qrels(data.qrels).encode()
-        yield first_hits.FILE, first_hits.dump(values["rankings"], data)
-    yield "report.html", page.encode()
+    if page is not None:
+        yield "report.html", page.encode()
 
 
 def load(directory: Path) -> dict[str, Any]:
@@ -123,7 +123,7 @@ def load(directory: Path) -> dict[str, Any]:
     else:
         per_query = pd.read_parquet(directory / "per_query.parquet")
         queries = list(dict.fromkeys(per_query["query_id"]))
-        runs = {name: trec.load(directory / "runs" / f"{name}.trec") for name in config["systems"]}
+        runs = {name: trec.load(directory / "runs" / f"{name}.trec.gz") for name in config["systems"]}
         rankings = {name: trec.as_rankings(run, queries) for name, run in runs.items()}
     present = {name: index for name, index in _TABLES.items() if (directory / f"{name}.csv").is_file()}
     return {
@@ -205,8 +205,8 @@ def _remove_former(directory: Path, systems: Iterable[str]) -> None:
         return
     config.unlink(missing_ok=True)
     for name in sorted(former - set(systems)):
-        (directory / "runs" / f"{Path(name).name}.trec").unlink(missing_ok=True)
-    for name in ("qrels.trec", first_hits.FILE, *(f"{table}.csv" for table in _TABLES)):
+        (directory / "runs" / f"{Path(name).name}.trec.gz").unlink(missing_ok=True)
+    for name in ("qrels.trec", "report.html", *(f"{table}.csv" for table in _TABLES)):
         (directory / name).unlink(missing_ok=True)
 
 

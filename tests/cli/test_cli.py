@@ -53,7 +53,7 @@ def compared(store: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[sub
 
 def test_compare_writes_its_results(compared: tuple[object, Path]) -> None:
     written = {str(file.relative_to(compared[1])) for file in compared[1].rglob("*") if file.is_file()}
-    runs = {f"runs/{name}.trec" for name in ("bm25", "dense", "graph_augmented", "mention_ppr")}
+    runs = {f"runs/{name}.trec.gz" for name in ("bm25", "dense", "graph_augmented", "mention_ppr")}
     assert {"scores.csv", "per_query.parquet", "report.html", "config.json", *runs} <= written
 
 

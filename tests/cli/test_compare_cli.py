@@ -35,7 +35,7 @@ def test_a_folder_with_something_else_is_refused_before_any_work(tmp_path: Path,
         run("compare-graphs", "no_such_set", "--out", str(tmp_path / "file"))
 
 
-@pytest.mark.parametrize("name", ["config.json", "scores.csv", "runs/bm25.trec", "per_query.parquet", "curve.csv"])
+@pytest.mark.parametrize("name", ["config.json", "scores.csv", "runs/bm25.trec.gz", "per_query.parquet", "curve.csv"])
 def test_a_damaged_or_strange_file_of_a_comparison_is_named(tmp_path: Path, name: str) -> None:
     run("compare", *COMMON, "--systems", "bm25,pattern", "--out", str(tmp_path))
     assert kg2rag.Comparison.load(tmp_path).systems == ["bm25", "pattern"]
@@ -53,8 +53,8 @@ def test_a_damaged_or_strange_file_of_a_comparison_is_named(tmp_path: Path, name
 
 def test_a_run_file_of_another_system_stands_in_the_same_table(tmp_path: Path) -> None:
     run("compare", *COMMON, "--systems", "bm25,dense", "--out", str(tmp_path / "first"))
-    theirs = tmp_path / "theirs.trec"
-    theirs.write_bytes((tmp_path / "first" / "runs" / "bm25.trec").read_bytes())
+    theirs = tmp_path / "theirs.trec.gz"
+    theirs.write_bytes((tmp_path / "first" / "runs" / "bm25.trec.gz").read_bytes())
     run("compare", *COMMON, "--systems", "dense", "--runs", str(theirs), "--out", str(tmp_path / "second"))
     first, second = (pd.read_csv(tmp_path / name / "scores.csv").set_index("system") for name in ("first", "second"))
     assert second.loc["theirs", "mean"] == first.loc["bm25", "mean"]
@@ -62,8 +62,8 @@ def test_a_run_file_of_another_system_stands_in_the_same_table(tmp_path: Path) -
 
 def test_a_run_that_answers_some_questions_with_nothing_comes_back_and_says_so(tmp_path: Path) -> None:
     run("compare", *COMMON, "--systems", "pattern,dense", "--out", str(tmp_path / "first"))
-    theirs = tmp_path / "theirs.trec"
-    theirs.write_bytes((tmp_path / "first" / "runs" / "pattern.trec").read_bytes())
+    theirs = tmp_path / "theirs.trec.gz"
+    theirs.write_bytes((tmp_path / "first" / "runs" / "pattern.trec.gz").read_bytes())
     answered = {line.split()[0] for line in theirs.read_text().splitlines()}
     assert 0 < len(answered) < 20
     run("compare", *COMMON, "--systems", "dense", "--runs", str(theirs), "--out", str(tmp_path / "second"))
@@ -90,8 +90,8 @@ def test_a_run_file_called_as_a_system_is_refused(tmp_path: Path) -> None:
 
 def test_a_run_file_is_a_system(tmp_path: Path) -> None:
     run("compare", *COMMON, "--systems", "bm25,dense", "--out", str(tmp_path / "first"))
-    theirs = tmp_path / "theirs.trec"
-    theirs.write_bytes((tmp_path / "first" / "runs" / "bm25.trec").read_bytes())
+    theirs = tmp_path / "theirs.trec.gz"
+    theirs.write_bytes((tmp_path / "first" / "runs" / "bm25.trec.gz").read_bytes())
     run("compare", *COMMON, "--systems", "dense", "--runs", str(theirs), "--out", str(tmp_path / "second"))
     first, second = (pd.read_csv(tmp_path / name / "scores.csv").set_index("system") for name in ("first", "second"))
     assert second.loc["theirs", "mean"] == first.loc["bm25", "mean"]

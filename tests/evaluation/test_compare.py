@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from kg2rag.evaluation import Comparison, compare
-from kg2rag.evaluation.score_table import grouped_means
+from kg2rag.evaluation.score_table import grouped_means, sharing_gold
 from kg2rag.types import Corpus, Passage, QADataset, Question, rank
 
 METRICS = ["recall@2", "mrr@10"]
@@ -169,7 +169,7 @@ def test_a_save_that_was_interrupted_leaves_no_stale_runs(result, systems, data,
         Comparison.load(tmp_path)
     monkeypatch.undo()
     compare({"dense": systems["dense"]}, data, metrics=METRICS).save(tmp_path)
-    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["dense.trec"]
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["dense.trec.gz"]
     assert not (tmp_path / "unfinished.json").exists()
 
 
@@ -273,6 +273,24 @@ def test_a_larger_set_is_said_in_the_frame_and_the_report(data, fixed):
     assert "‡ more returns 2.00 times the" in result.to_markdown()
 
 
+@pytest.mark.parametrize("n", [2, 3, 10])
+def test_what_so_few_questions_cannot_show_is_said(data, fixed, n):
+    questions = tuple(replace(data.questions[0], id=f"q{i}") for i in range(n))
+    systems = {"dense": fixed(), "other": fixed(**{f"q{i}": "p0 p1" for i in range(n)})}
+    result = compare(systems, replace(data, questions=questions), metrics=["recall@2"])
+    assert (
+        f"With {n} questions, differences from dense under about these points would be missed" in result.to_markdown()
+    )
+    assert ("any difference at all in recall@2" in result.to_markdown()) == (n < 6)
+
+
+def test_questions_that_share_gold_through_others_are_one_cluster(data):
+    gold = [{"p0": 1, "p1": 1}, {"p1": 1, "p2": 1}, {"p2": 1, "p3": 1}, {"p4": 1}]
+    questions = tuple(Question(f"q{i}", "?", own) for i, own in enumerate(gold))
+    first, second, third, alone = sharing_gold(replace(data, questions=questions))
+    assert first == second == third != alone
+
+
 def test_the_largest_differences_come_first(result):
     frame = result.differences("recall@2")
     assert frame[["system", "query_id", "difference"]].to_numpy().tolist() == [
@@ -333,8 +351,8 @@ def test_a_system_called_na_survives_saving(systems, data, tmp_path):
 def test_saving_leaves_nothing_but_its_files(result, tmp_path):
     result.save(tmp_path)
     files = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file())
-    runs = ["runs/better.trec", "runs/dense.trec", "runs/worse.trec"]
-    tables = ["curve.csv", "first_hits.parquet", "scores.csv", "sizes.csv", "token_curve.csv"]
+    runs = ["runs/better.trec.gz", "runs/dense.trec.gz", "runs/worse.trec.gz"]
+    tables = ["curve.csv", "scores.csv", "sizes.csv", "token_curve.csv"]
     assert files == sorted(["config.json", "per_query.parquet", "qrels.trec", "report.html", *runs, *tables])
 
 
@@ -342,7 +360,7 @@ def test_saving_again_removes_runs_of_systems_that_are_gone(result, systems, dat
     result.save(tmp_path)
     (tmp_path / "runs" / "mine.trec").write_text("")
     compare({"dense": systems["dense"]}, data, metrics=METRICS).save(tmp_path)
-    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["dense.trec", "mine.trec"]
+    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["dense.trec.gz", "mine.trec"]
 
 
 def test_saving_a_loaded_comparison_leaves_no_gold_of_another(result, tmp_path):
@@ -350,7 +368,18 @@ def test_saving_a_loaded_comparison_leaves_no_gold_of_another(result, tmp_path):
     result.save(tmp_path / "second")
     Comparison.load(tmp_path / "first").save(tmp_path / "second")
     assert not (tmp_path / "second" / "qrels.trec").exists()  # a loaded comparison holds no gold
-    assert not (tmp_path / "second" / "first_hits.parquet").exists()  # nor texts
+
+
+def test_without_texts_the_same_comparison_is_kept(result, tmp_path):
+    kept = Comparison.load(result.save(tmp_path, texts=False))
+    assert kept.to_markdown() == result.to_markdown()
+    assert set(kept.per_query["question"]) == {""}
+    assert [one.passage_ids for one in kept.rankings["dense"]] == [
+        one.passage_ids[:10] for one in result.rankings["dense"]
+    ]
+    whole = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.suffix in (".csv", ".json", ".parquet"))
+    assert b"First?" not in whole
+    assert not (tmp_path / "report.html").exists()
 
 
 def test_an_unfinished_directory_is_no_comparison(result, tmp_path):

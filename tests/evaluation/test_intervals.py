@@ -108,3 +108,12 @@ def test_wrong_arguments_say_what_is_allowed():
 
 def test_questions_of_one_group_alone_say_nothing_of_their_spread():
     assert np.isnan(interval_of_mean([0.2, 0.4, 0.9], groups=[1, 1, 1])).all()
+
+
+def test_a_clustered_interval_is_of_the_mean_over_questions_not_over_clusters():
+    # Twenty questions that score about 1 alone, twenty clusters of nine that score about 0: the mean is .1, not .5.
+    rng = np.random.default_rng(2)
+    values = np.concatenate([1 - rng.random(20) / 9, rng.random(180) / 9])
+    groups = np.concatenate([np.arange(20), 20 + np.repeat(np.arange(20), 9)])
+    low, high = interval_of_mean(values, groups=groups)
+    assert low < values.mean() < high < 0.35

@@ -78,6 +78,14 @@ def test_a_document_stands_at_the_rank_of_its_best_passage(data, fixed):
     assert scores_of(frame, "mrr") == pytest.approx([1 / 2, 1, 1])
 
 
+def test_a_document_has_the_greatest_grade_of_its_passages(data, fixed):
+    # d0 holds p0 of grade 1 and p1 of grade 3, d1 p2 of grade 1; d1 is ranked first.
+    questions = (replace(data.questions[0], gold={"p0": 1, "p1": 3, "p2": 1}),)
+    found = fixed(q1="p2 p0").retrieve_batch(data.queries[:1], 10)
+    frame = evaluate(found, replace(data, questions=questions), ["ndcg@5"], unit="document")
+    assert scores_of(frame, "ndcg@5") == pytest.approx([(1 + 3 / math.log2(3)) / (3 + 1 / math.log2(3))])
+
+
 def test_gold_documents_are_judged_as_documents_without_being_asked(data, fixed):
     questions = (Question("q1", "First?", {"d0": 1}), *(replace(q, gold={"d1": 2}) for q in data.questions[1:]))
     documents = replace(data, unit="document", questions=questions)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import warnings
 from collections.abc import Callable, Mapping
@@ -18,7 +19,6 @@ from kg2rag.compute.store import DamagedEntryWarning
 from kg2rag.datasets import from_frames, load
 from kg2rag.evaluation import Comparison
 from kg2rag.evaluation.exports import qrels_frame
-from kg2rag.evaluation.first_hits import FILE, FirstHits
 from kg2rag.experiments.ledger import Ledger
 from kg2rag.experiments.sweep import read_sweep
 from kg2rag.experiments.sweep.results import SweepResult
@@ -188,15 +188,14 @@ FORMATS: Mapping[str, Format] = {
     "comparison, signed": Format(
         seeds.comparison,
         _comparison,
-        ("scores.csv", "curve.csv", "token_curve.csv", "sizes.csv", "per_query.parquet", "runs/dense.trec"),
+        ("scores.csv", "curve.csv", "token_curve.csv", "sizes.csv", "per_query.parquet", "runs/dense.trec.gz"),
         signs=True,
     ),
-    "first hits": Format(seeds.first_hits, lambda folder: FirstHits.load(folder / FILE).table.to_pylist()),
     "sweep results": Format(seeds.sweep_results, _sweep_results),
     "sweep to resume": Format(seeds.sweep_parts, _resumed),
     "store": Format(seeds.store, _store, exact=True),
     "run": Format(
-        lambda: {"run.trec": seeds.comparison()["runs/dense.trec"]},
+        lambda: {"run.trec": gzip.decompress(seeds.comparison()["runs/dense.trec.gz"])},
         lambda folder: Recorded.from_trec(folder / "run.trec", CORPUS).run,
     ),
     "qrels": Format(seeds.qrels, lambda folder: qrels_frame(folder / "qrels.trec").to_csv()),

@@ -19,7 +19,6 @@ from kg2rag.compute import Store
 from kg2rag.datasets.world import World
 from kg2rag.datasets.world import write as write_world
 from kg2rag.evaluation import compare, storage
-from kg2rag.evaluation.first_hits import FILE
 from kg2rag.experiments.sweep.storage import ResultsFolder, schema
 from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.extraction.importers.triples import TriplesFile
@@ -385,10 +384,6 @@ def comparison() -> Files:
     systems = {"dense": Recorded(CORPUS, run()), "other": Recorded(CORPUS, run() | {"q2": [("p 1", 1.0)]})}
     result = compare(systems, DATA, metrics=["recall@1", "mrr@10"], progress=False)
     return written(result.save)
-
-
-def first_hits() -> Files:
-    return {FILE: comparison()[FILE]}
 
 
 def sweep_results() -> Files:

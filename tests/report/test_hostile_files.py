@@ -183,7 +183,7 @@ def test_hostile_ids_are_in_files_and_never_their_names(tmp_path: Path) -> None:
     result.save(tmp_path / "out")
     written = {str(file.relative_to(tmp_path)) for file in tmp_path.rglob("*") if file.is_file()}
     tables = {f"out/{name}.csv" for name in ("scores", "curve", "token_curve", "sizes")}
-    others = "config.json per_query.parquet first_hits.parquet qrels.trec report.html runs/a.trec".split()
+    others = "config.json per_query.parquet qrels.trec report.html runs/a.trec.gz".split()
     assert written == tables | {f"out/{name}" for name in others}
     assert [hit.passage_id for ranking in Comparison.load(tmp_path / "out").rankings["a"] for hit in ranking] == list(
         PLACES
