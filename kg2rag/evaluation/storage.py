@@ -1,4 +1,4 @@
-"""A comparison <-> a folder of plain files: tables as csv, scores as Parquet, runs as compressed TREC, a page, and JSON.
+"""A comparison <-> a folder of plain files: tables as csv, scores as Parquet, runs as compressed TREC, page, JSON.
 
 Each file is replaced atomically, config.json last: where config.json exists, everything is there. It has the checksums
 of the files and its own, so that what was damaged, or is of another comparison, is never read. Until then

@@ -176,7 +176,7 @@ def test_a_comparison_that_is_replaced_is_named_before(compared: tuple[object, P
     shutil.copytree(compared[1], copy)
     first = kg2rag(f"compare bundled --systems bm25 --limit 3 --metrics recall@5 --out {copy}", store)
     assert first.returncode == 0
-    assert f"{copy} holds the comparison of bm25, dense, graph_augmented, mention_ppr from " in first.stderr
+    assert f"{copy} holds the comparison of bm25, dense, graph_augmented, mention_ppr on bundled from " in first.stderr
 
 
 def test_with_debug_a_mistake_is_a_traceback(store: Path) -> None:

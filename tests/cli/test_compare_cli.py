@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import webbrowser
 from pathlib import Path
@@ -64,7 +65,7 @@ def test_a_run_that_answers_some_questions_with_nothing_comes_back_and_says_so(t
     run("compare", *COMMON, "--systems", "pattern,dense", "--out", str(tmp_path / "first"))
     theirs = tmp_path / "theirs.trec.gz"
     theirs.write_bytes((tmp_path / "first" / "runs" / "pattern.trec.gz").read_bytes())
-    answered = {line.split()[0] for line in theirs.read_text().splitlines()}
+    answered = {line.split()[0] for line in gzip.decompress(theirs.read_bytes()).decode().splitlines()}
     assert 0 < len(answered) < 20
     run("compare", *COMMON, "--systems", "dense", "--runs", str(theirs), "--out", str(tmp_path / "second"))
     first, second = (pd.read_csv(tmp_path / name / "scores.csv").set_index("system") for name in ("first", "second"))
@@ -211,7 +212,7 @@ def test_variants_of_one_system_stand_side_by_side(tmp_path: Path) -> None:
     run("compare", *COMMON, "--systems", "a=bm25,b=bm25", "--set", "b.k1=0.1", "--out", str(tmp_path))
     config = json.loads((tmp_path / "config.json").read_text())
     assert {name: config["parameters"][name]["k1"] for name in ("a", "b")} == {"a": 0.9, "b": 0.1}
-    assert {file.stem for file in (tmp_path / "runs").iterdir()} == {"a", "b"}
+    assert {file.name for file in (tmp_path / "runs").iterdir()} == {"a.trec.gz", "b.trec.gz"}
 
 
 def test_a_system_named_twice_is_refused_before_any_work(tmp_path: Path) -> None:
@@ -261,7 +262,7 @@ def test_a_class_in_a_module_of_ones_own_is_compared_without_installing_it(
     assert kg2rag.Comparison.load("out").systems == ["bm25", "Mine"]
     config = json.loads(Path("out/config.json").read_text())
     assert config["systems"]["Mine"] == "Mine(depth=1)"
-    with pytest.raises(ValueError, match=r"system 'my_retrievers_of_this_test:Other' cannot be found"):
+    with pytest.raises(ValueError, match="my_retrievers_of_this_test:Other"):
         run("compare", *COMMON, "--systems", "my_retrievers_of_this_test:Other", "--out", "out")
 
 
