@@ -29,6 +29,7 @@ import inspect
 import types
 from collections.abc import Collection
 from functools import cache, partial
+from inspect import unwrap
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -105,7 +106,7 @@ def called(given: object) -> str:
 @cache
 def annotations_of(owner: Any) -> dict[str, Any]:
     """The evaluated types of a class's fields or a function's parameters, without their ranges."""
-    return get_type_hints(owner)
+    return get_type_hints(unwrap(owner))  # a wrapped class has its names in its own module
 
 
 @cache
