@@ -259,7 +259,7 @@ def test_a_corpus_of_another_type_is_refused_at_once(corpus: Any, fix: str) -> N
         pytest.param({"graph": FOUND}, r"graph must be .* such as KnowledgeGraph\.build\(", id="an extraction"),
         pytest.param({"graph": networkx.Graph()}, r"KnowledgeGraph\.from_networkx\(", id="networkx"),
         pytest.param({"graph": Facts}, "graph must be", id="a class"),
-        pytest.param({"graph": Path("graph")}, "such as 'mentions' or 'triples(FILE)', not ", id="a path"),
+        pytest.param({"graph": Path("graph")}, "graph must be", id="a path"),
         pytest.param({"embedder": 384}, "embedder must be the name of .*, not 384", id="a number"),
         pytest.param({"embedder": Alphabet}, "embedder must be the name of .*, not <class", id="an embedder's class"),
         pytest.param({"store": "cache"}, r"store must be", id="a folder"),

@@ -20,6 +20,7 @@ BY_CHANCE = """
 from dataclasses import dataclass, replace
 
 from kg2rag.retrievers.dense import Dense
+from kg2rag.types import Notes
 
 
 @dataclass(frozen=True)
