@@ -50,7 +50,7 @@ from word_embedder import WordEmbedder  # noqa: E402
 import kg2rag  # noqa: E402
 from kg2rag.compute import Store, remove_leftovers  # noqa: E402
 from kg2rag.datasets.world.build import World  # noqa: E402
-from kg2rag.datasets.world.files import write as write_world  # noqa: E402
+from kg2rag.datasets.world.build import write as write_world  # noqa: E402
 from kg2rag.evaluation import Comparison  # noqa: E402
 from kg2rag.experiments.sweep.optimising import STUDY  # noqa: E402
 from kg2rag.knowledge import KnowledgeBase  # noqa: E402

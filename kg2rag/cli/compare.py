@@ -68,7 +68,7 @@ def compare(
     On several sets, the first metric on each and its macro-average; each set's own comparison is in --out/SET.
     """
     from kg2rag.evaluation.metric_names import DEFAULT_METRICS
-    from kg2rag.text.shown import console as console_of
+    from kg2rag.text.cells import console as console_of
 
     names = list(DEFAULT_METRICS) if metrics is None else split_names(metrics)
     if pairs is not None and pairs not in names:
@@ -126,7 +126,7 @@ def on_one(
     from kg2rag.report import margin_table, pairs_table
     from kg2rag.retrievers.adapters import Recorded
     from kg2rag.retrievers.adapters.trec import name_of
-    from kg2rag.text.shown import console as console_of
+    from kg2rag.text.cells import console as console_of
 
     require_place(folder)
     questions = data.load(limit, asked.seed)
@@ -158,7 +158,7 @@ def on_several(
     from kg2rag.compute import counter_of
     from kg2rag.evaluation.storage import other_comparison, require_place
     from kg2rag.report import TerminalTable
-    from kg2rag.text.shown import console as console_of
+    from kg2rag.text.cells import console as console_of
 
     require_place(folder, several=True)
     for name in sets:

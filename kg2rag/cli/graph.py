@@ -41,7 +41,7 @@ def report_graph(
     """Report a graph: sizes, hubs, and how much of the gold lies within reach of the questions, by type."""
     from kg2rag.evaluation.graph_report import graph_report
     from kg2rag.knowledge import KnowledgeBase
-    from kg2rag.text.shown import console as console_of
+    from kg2rag.text.cells import console as console_of
 
     questions = data.load(limit, seed)
     kb = KnowledgeBase.build(questions.corpus, graph)
@@ -85,7 +85,7 @@ def compare_graphs(
     from kg2rag.knowledge import KnowledgeBase
     from kg2rag.report import placebo_table
     from kg2rag.retrievers.systems import build, build_all, labelled
-    from kg2rag.text.shown import console as console_of
+    from kg2rag.text.cells import console as console_of
 
     folder = out or Path("reports") / f"{data.file_name}-graphs"
     require_place(folder)

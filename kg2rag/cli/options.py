@@ -212,7 +212,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
 
 def show(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print a table."""
-    from kg2rag.text.shown import console as console_of
+    from kg2rag.text.cells import console as console_of
 
     console_of().print(table(columns, rows))
 

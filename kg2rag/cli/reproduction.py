@@ -17,8 +17,7 @@ def reproduce(
     """Run what can be run here of published results: ours, theirs, difference, tolerance, verdict."""
     from kg2rag.experiments.ledger import Ledger
     from kg2rag.experiments.reproduction import reproduce as run
-    from kg2rag.text.cells import csv_of
-    from kg2rag.text.shown import console
+    from kg2rag.text.cells import console, csv_of
 
     if out is not None and out.suffix not in (".csv", ".md"):
         raise ValueError(f"--out {out}: the table is written as .csv or .md.")

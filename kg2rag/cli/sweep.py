@@ -52,7 +52,7 @@ def sweep(
 
 def _show(result: SweepResult) -> None:
     from kg2rag.experiments.sweep.results import HEADER, chosen, note
-    from kg2rag.text.shown import console as console_of
+    from kg2rag.text.cells import console as console_of
 
     if result.numbers:
         console, rows = console_of(), chosen(result)

@@ -45,7 +45,7 @@ def explain(
 ) -> None:
     """Show why systems return what they return: stages, paths, the arithmetic of the scores, and where the gold is."""
     from kg2rag.report.question_explanation import explain as run
-    from kg2rag.text.shown import console as console_of
+    from kg2rag.text.cells import console as console_of
 
     questions = data.load()
     _, systems = on.build(questions.corpus)
@@ -79,7 +79,7 @@ def diagnose(
     """
     from kg2rag.answers.context import ContextFormatter
     from kg2rag.evaluation.diagnosis import OracleLadder, Waterfall, oracle_ladder, waterfall
-    from kg2rag.text.shown import console as console_of
+    from kg2rag.text.cells import console as console_of
 
     questions = data.load(limit, seed)
     kb, systems = on.build(questions.corpus)

@@ -12,9 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from kg2rag.datasets import hub
-from kg2rag.datasets.graph_files import find_graph_files
 from kg2rag.datasets.judgements import Collected, Judgement
-from kg2rag.datasets.reading import Files, Identifier, R, Record, Text, unique
+from kg2rag.datasets.reading import Files, Identifier, R, Record, Text, find_graph_files, unique
 from kg2rag.datasets.spec import DatasetSpec, HubCopy, LoadOptions, file_name
 from kg2rag.text.records import DataError
 from kg2rag.text.registry import unknown

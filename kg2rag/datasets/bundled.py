@@ -13,8 +13,7 @@ from pathlib import Path
 
 from pydantic import Field, StrictInt
 
-from kg2rag.datasets.graph_files import find_graph_files
-from kg2rag.datasets.reading import Files, Identifier, Record, SentenceName, Text, locate
+from kg2rag.datasets.reading import Files, Identifier, Record, SentenceName, Text, find_graph_files, locate
 from kg2rag.datasets.spec import DatasetSpec, LoadOptions
 from kg2rag.text.normalisation import split_sentences
 from kg2rag.text.records import DataError

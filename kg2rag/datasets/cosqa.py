@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import Field, StrictInt
 
-from kg2rag.datasets.layout import patterns
+from kg2rag.datasets.hub import patterns
 from kg2rag.datasets.reading import Files, Record, Text, locate
 from kg2rag.datasets.spec import DatasetSpec, LoadOptions
 from kg2rag.text.records import DataError, parse_json, quote

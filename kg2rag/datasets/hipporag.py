@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from kg2rag.datasets import hotpotqa, musique, twowiki
-from kg2rag.datasets.graph_files import find_graph_files
-from kg2rag.datasets.layout import CORPUS, corpus_beside
+from kg2rag.datasets.hub import CORPUS, corpus_beside
 from kg2rag.datasets.pool import Schema, read_corpus
-from kg2rag.datasets.reading import Files, first_keys, locate
+from kg2rag.datasets.reading import Files, find_graph_files, first_keys, locate
 from kg2rag.datasets.spec import DatasetSpec, LoadOptions
 from kg2rag.text.records import DataError
 from kg2rag.types import QADataset

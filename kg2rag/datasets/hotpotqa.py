@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pydantic import Field
 
 from kg2rag.datasets import hub
-from kg2rag.datasets.layout import load_pooled
+from kg2rag.datasets.hub import load_pooled
 from kg2rag.datasets.pool import Pool, Schema
 from kg2rag.datasets.reading import Fact, Identifier, Record, SentenceName, Text
 from kg2rag.datasets.spec import DatasetSpec, HubCopy, LoadOptions

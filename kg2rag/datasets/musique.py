@@ -12,7 +12,7 @@ import re
 
 from pydantic import Field, StrictBool, StrictInt
 
-from kg2rag.datasets.layout import load_pooled
+from kg2rag.datasets.hub import load_pooled
 from kg2rag.datasets.pool import Pool, Schema
 from kg2rag.datasets.reading import Identifier, Record, Text
 from kg2rag.datasets.spec import DatasetSpec, HubCopy, LoadOptions

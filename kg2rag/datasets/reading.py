@@ -225,3 +225,22 @@ def _unpacked(data: bytes, name: str) -> bytes:
 
 def _kind(value: object) -> str:
     return "null" if value is None else type(value).__name__
+
+
+PATTERNS = {
+    "openie": "openie_results*.json",
+    "subkgs": "*subkgs.jsonl",
+    "triples": "triples*.jsonl",
+    "entities": "entities.jsonl",
+}
+
+
+def find_graph_files(path: Path) -> dict[str, Path]:
+    """The graph files in the folder of `path`; where one kind has several, the key includes the file's name."""
+    folder = path if path.is_dir() else path.parent
+    found: dict[str, Path] = {}
+    for kind, pattern in PATTERNS.items():
+        files = sorted(folder.glob(pattern))
+        for file in files:
+            found[kind if len(files) == 1 else f"{kind}:{file.name}"] = file
+    return found

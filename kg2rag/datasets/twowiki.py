@@ -14,7 +14,7 @@ from pydantic import Field, StrictInt
 from kg2rag.datasets import hub
 from kg2rag.datasets.hotpotqa import HotpotRecord, question_over_contexts
 from kg2rag.datasets.hotpotqa import from_hub as hotpot_from_hub
-from kg2rag.datasets.layout import corpus_beside, load_pooled, patterns
+from kg2rag.datasets.hub import corpus_beside, load_pooled, patterns
 from kg2rag.datasets.pool import Pool, Schema
 from kg2rag.datasets.reading import Fact, Files, Identifier, Record, Text, first_keys, locate
 from kg2rag.datasets.spec import DatasetSpec, HubCopy, LoadOptions

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from pydantic import Field, StrictInt
 
-from kg2rag.datasets.graph_files import find_graph_files
-from kg2rag.datasets.reading import Fact, Files, Identifier, R, Record, Text, locate
+from kg2rag.datasets.reading import Fact, Files, Identifier, R, Record, Text, find_graph_files, locate
 from kg2rag.datasets.spec import DatasetSpec, LoadOptions
 from kg2rag.datasets.twowiki import CITATION
 from kg2rag.text.records import DataError

@@ -9,7 +9,7 @@ import pandas as pd
 
 from kg2rag.report.notes import notes
 from kg2rag.report.table import LARGER, TUNED, Cell, Sheet, rows
-from kg2rag.text.shown import visible
+from kg2rag.text.cells import visible
 
 _ACTIVE = re.compile(r"\||\\(?=\\*\|)|<(?=[A-Za-z/!?])")
 """What ends a cell, or keeps the backslash before a bar from doing so, or begins a tag; "p < .05" begins none."""

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from kg2rag.report.html import HtmlPage, render
 from kg2rag.retrievers.contract import Retriever
-from kg2rag.text.shown import console as console_of
+from kg2rag.text.cells import console as console_of
 from kg2rag.types import Explanation, QADataset, Query, Question, Ranking, side_by_side
 
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ import pyarrow as pa
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import MAX_CHARACTERS, Retriever
 from kg2rag.text.formats import format_by_example
-from kg2rag.text.identifiers import WHOLE, key, looks_like_name, surfaces
 from kg2rag.text.lexicon import FUNCTION_WORDS
+from kg2rag.text.normalisation import WHOLE, key, looks_like_name, surfaces
 from kg2rag.types import FloatArray, IntArray, Notes, Query, Ranking, Threshold, above, best, number, rank
 
 COLOUR = "#56B4E9"  # in plots

@@ -1,8 +1,5 @@
 """What the room offers to the rooms above it."""
 
-from .arrays import FloatArray as FloatArray
-from .arrays import IntArray as IntArray
-from .arrays import Matrix as Matrix
 from .corpus import Corpus as Corpus
 from .explanation import GOLD as GOLD
 from .explanation import Explanation as Explanation
@@ -36,7 +33,10 @@ from .parameters import one_of as one_of
 from .parameters import refused as refused
 from .parameters import require as require
 from .parameters import require_k as require_k
+from .passages import FloatArray as FloatArray
 from .passages import Hit as Hit
+from .passages import IntArray as IntArray
+from .passages import Matrix as Matrix
 from .passages import Passage as Passage
 from .passages import Query as Query
 from .passages import Triple as Triple

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any, Protocol
 
-from kg2rag.types.arrays import FloatArray
 from kg2rag.types.notes import Notes, for_stage, sources
-from kg2rag.types.passages import Hit, Triple
+from kg2rag.types.passages import FloatArray, Hit, Triple
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
@@ -172,7 +171,7 @@ class Explanation:
         return Group(*lines)
 
     def __repr__(self) -> str:
-        from kg2rag.text.shown import console as console_of
+        from kg2rag.text.cells import console as console_of
 
         console = console_of(width=120, no_color=True)
         with console.capture() as captured:

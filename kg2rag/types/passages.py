@@ -6,6 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 
 @dataclass(frozen=True, slots=True)
 class Passage:
@@ -162,3 +165,8 @@ class _FirstOf(Mapping[int, tuple[Triple, ...]]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+Matrix = NDArray[np.float32]

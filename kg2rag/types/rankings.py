@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from kg2rag.types.arrays import FloatArray, IntArray
 from kg2rag.types.explanation import Explanation
 from kg2rag.types.notes import Notes
 from kg2rag.types.parameters import require_k
-from kg2rag.types.passages import Hit, Paths, first_of
+from kg2rag.types.passages import FloatArray, Hit, IntArray, Paths, first_of
 
 if TYPE_CHECKING:
     import pandas as pd

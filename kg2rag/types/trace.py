@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from kg2rag.types.arrays import IntArray
+from kg2rag.types.passages import IntArray
 from kg2rag.types.rankings import Ranking
 
 LostAt = Literal[

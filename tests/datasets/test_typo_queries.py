@@ -6,7 +6,7 @@ import pytest
 from rapidfuzz.distance import OSA
 from typo_queries import KINDS, typo_queries
 
-from kg2rag.text.identifiers import key
+from kg2rag.text.normalisation import key
 from kg2rag.types import Corpus, Passage
 
 NAMES = ["parse_header", "writeBoolean", "load_settings", "openDocument", "merge_frames", "drawOutline"]

@@ -13,9 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kg2rag
-from kg2rag.datasets.world import World, files, write
-from kg2rag.datasets.world.facts import Names, root, roots
-from kg2rag.datasets.world.schema import RELATIONS
+from kg2rag.datasets.world import World, build, write
+from kg2rag.datasets.world.facts import RELATIONS, Names, root, roots
 from kg2rag.text.normalisation import normalise
 
 SMALL = World(passages=400, questions=40, seed=7)
@@ -123,9 +122,9 @@ def test_a_large_corpus_is_parsed_once_and_then_mapped(tmp_path: Path, monkeypat
     monkeypatch.setenv("KG2RAG_STORE", str(tmp_path / "store"))
     folder = write(World(passages=300, questions=5), tmp_path / "w", progress=False)
     parsed = kg2rag.load("world", path=folder)
-    monkeypatch.setattr(files, "LARGE", 0)
+    monkeypatch.setattr(build, "LARGE", 0)
     stored = kg2rag.load("world", path=folder)
-    monkeypatch.setattr(files, "_parsed", lambda path: pytest.fail(f"{path} parsed again"))
+    monkeypatch.setattr(build, "_parsed", lambda path: pytest.fail(f"{path} parsed again"))
     mapped = kg2rag.load("world", path=folder)
     assert parsed.corpus.fingerprint == stored.corpus.fingerprint == mapped.corpus.fingerprint
 

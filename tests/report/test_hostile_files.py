@@ -22,9 +22,8 @@ from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.report import Sheet, latex, markdown
 from kg2rag.report.markup import pipe_table
 from kg2rag.retrievers.adapters import trec
-from kg2rag.text.cells import csv_of, frame_of_csv
-from kg2rag.text.shown import console as console_of
-from kg2rag.text.shown import visible
+from kg2rag.text.cells import console as console_of
+from kg2rag.text.cells import csv_of, frame_of_csv, visible
 from kg2rag.types import Corpus, Passage, QADataset, Question, Ranking, Triple
 
 ATTACKS: Mapping[str, str] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg2rag.text.identifiers import definitions, key, looks_like_name, split, surfaces, variants
+from kg2rag.text.normalisation import definitions, key, looks_like_name, split, surfaces, variants
 
 
 def test_spellings_of_one_name_share_a_key() -> None:

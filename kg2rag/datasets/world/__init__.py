@@ -4,7 +4,6 @@
 every result over it says so.
 """
 
-from kg2rag.datasets.world.build import World
-from kg2rag.datasets.world.files import DATASET, write
+from kg2rag.datasets.world.build import DATASET, World, write
 
 __all__ = ["DATASET", "World", "write"]

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kg2rag.text.identifiers import split
+from kg2rag.text.normalisation import split
 from kg2rag.types import FloatArray, at_least, between, check, one_of
 
 VERSION = 2

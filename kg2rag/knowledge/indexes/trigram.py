@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from kg2rag.compute.files import mapped
 from kg2rag.knowledge.graph.csr import gather, offsets, run_starts
-from kg2rag.text.identifiers import LONGEST, definitions, key, surfaces, variants
+from kg2rag.text.normalisation import LONGEST, definitions, key, surfaces, variants
 from kg2rag.types import FloatArray, IntArray
 
 VERSION = 1

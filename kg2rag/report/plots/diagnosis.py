@@ -9,7 +9,7 @@ import numpy as np
 
 from kg2rag.report.plots.marks import GREY, PALETTE
 from kg2rag.report.plots.style import INK, PAPER, bare, figure
-from kg2rag.text.shown import visible
+from kg2rag.text.cells import visible
 from kg2rag.types import LOST_AT
 
 if TYPE_CHECKING:

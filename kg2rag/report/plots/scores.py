@@ -11,7 +11,7 @@ import numpy as np
 from kg2rag.report.plots.marks import GREY, PALETTE, Mark, colours, marks
 from kg2rag.report.plots.style import INK, PAPER, bare, figure, panels
 from kg2rag.report.table import scales
-from kg2rag.text.shown import visible
+from kg2rag.text.cells import visible
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,7 +11,7 @@ from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 from kg2rag.report.plots.marks import GREY
-from kg2rag.text.shown import visible
+from kg2rag.text.cells import visible
 
 if TYPE_CHECKING:
     from markupsafe import Markup
