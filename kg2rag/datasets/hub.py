@@ -181,8 +181,8 @@ def load_pooled(
     """
     name, pool, read = options.spec.name, schema.pool(options.passages), Files()
     if options.path is None:
-        rows, where, origin = rows(options.spec, options.split, options.revision)
-        records, graphs = check([from_hub(row) for row in rows], schema.record, where), {}
+        found, where, origin = rows(options.spec, options.split, options.revision)
+        records, graphs = check([from_hub(row) for row in found], schema.record, where), {}
     else:
         path = locate(options.path, patterns(files, options), f"{name} questions")
         corpus = corpus_beside(path, name)
