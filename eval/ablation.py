@@ -3,7 +3,7 @@
     python eval/ablation.py DATA                 writes eval/results/ablation.csv
     python eval/ablation.py DATA --only cosqa-500
 
-Runs the sweep `eval/sweeps/mention_chains.toml` on each set (finished configurations in reports/sweeps are kept) and
+Runs the sweep `eval/sweeps/mention_chains.toml` on each set (what is in the store is not run again) and
 compares every configuration with the first on all questions. Run it from the root of the repository.
 """
 
@@ -59,7 +59,7 @@ def rows(data: Path, folder: str, jobs: int) -> pd.DataFrame:
     """One row a metric and configuration of one set."""
     out = ROOT / "reports" / "sweeps" / f"mention_chains-{folder}"
     sweep = replace(read_sweep(SWEEP), data=reported(data, folder), encoders={"float32": ENCODER})
-    result = sweep.run(out, jobs=jobs, resume=out.is_dir())
+    result = sweep.run(out, jobs=jobs)
     if len(result.failed):
         raise SystemExit(f"{folder}: {result.failed['error'].iloc[0]}")
     tables = {metric: result.against(FULL, metric) for metric in METRICS}

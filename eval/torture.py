@@ -1,7 +1,7 @@
 """Kills, flips, mutated files, faulty models, builders at once -> how often a result was right, clear, or neither.
 
     python eval/torture.py kill --cases 1000        SIGKILL at any file operation of builds, extractions, comparisons …
-    python eval/torture.py flip --cases 1000        one bit of a store, comparison, graph or sweep
+    python eval/torture.py flip --cases 1000        one bit of a store, comparison or graph
     python eval/torture.py mutate --cases 20000     the mutated files of tests/fuzz
     python eval/torture.py llm --cases 500          a language model that misbehaves
     python eval/torture.py builders --cases 20      eight processes build one store, so many times
@@ -25,7 +25,7 @@ import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
-from contextlib import closing, suppress
+from contextlib import suppress
 from functools import partial
 from math import ceil
 from pathlib import Path
@@ -52,16 +52,15 @@ from kg2rag.compute import Store, remove_leftovers  # noqa: E402
 from kg2rag.datasets.world.build import World  # noqa: E402
 from kg2rag.datasets.world.build import write as write_world  # noqa: E402
 from kg2rag.evaluation import Comparison  # noqa: E402
-from kg2rag.experiments.sweep.optimising import STUDY  # noqa: E402
 from kg2rag.knowledge import KnowledgeBase  # noqa: E402
 from kg2rag.knowledge.graph.folder import write_graph  # noqa: E402
 from kg2rag.text.records import DataError  # noqa: E402
 
 RESULTS = ROOT / "eval" / "results" / "torture.csv"
 FILE_EVENTS = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir")
-FLIPPED = ("store", "saved graph", "graph as Parquet", "comparison", "sweep results", "sweep to resume")
+FLIPPED = ("store", "saved graph", "graph as Parquet", "comparison")
 BUILDERS = 8
-TIMED = ("report.html", "config.json", "timings.csv", "sweep.json", STUDY)
+TIMED = ("report.html", "config.json", "sweep.json")
 """Files that hold times, or the versions of a moment."""
 Job = Callable[[Path], object]
 Tally = dict[str, Counter[str]]
@@ -118,25 +117,17 @@ def _compared(name: str) -> Comparison:
 
 
 def sweep(folder: Path) -> object:
-    """A grid of four configurations, resumed where it is begun."""
-    return _swept(folder, {"k1": [0.9, 1.2], "b": [0.3, 0.75]})
-
-
-def optuna(folder: Path) -> object:
-    """Three configurations that Optuna chooses, resumed where it is begun; also what its study holds."""
-    found = _swept(folder, {"k1": {"low": 0.5, "high": 1.5}, "b": [0.3, 0.75]}, search="optuna", samples=3)
-    with closing(sqlite3.connect(folder / "out" / STUDY)) as study:
-        trials = study.execute("select number, state, value from trials left join trial_values using (trial_id)")
-        chosen = study.execute("select trial_id, param_name, param_value from trial_params order by 1, 2")
-        return found, trials.fetchall(), chosen.fetchall()
-
-
-def _swept(folder: Path, bm25: Mapping[str, object], **search: object) -> object:
-    options: dict[str, Any] = {"metrics": ["recall@1"], "k": 3, "encoders": {"words": WordEmbedder()}, **search}
-    options["split"] = {"stratify": False}
-    made = kg2rag.Sweep(seeds.DATA, {"bm25": bm25}, store=Store(folder / "store"), **options)
-    made.run(folder / "out", jobs=1, resume=True, progress=False)
-    return contents(folder / "out")
+    """A grid of four configurations, which goes on where it was begun."""
+    made = kg2rag.Sweep(
+        seeds.DATA,
+        {"bm25": {"k1": [0.9, 1.2], "b": [0.3, 0.75]}},
+        store=Store(folder / "store"),
+        metrics=["recall@1"],
+        k=3,
+        encoders={"words": WordEmbedder()},
+    )
+    result = made.run(folder / "out", progress=False)
+    return result.per_question.drop(columns="ms_per_query").to_csv()
 
 
 def world(folder: Path) -> object:
@@ -154,12 +145,11 @@ JOBS: Mapping[str, Job] = {
     "compare and save": compare,
     "save": save,
     "sweep": sweep,
-    "sweep by Optuna": optuna,
     "world": world,
 }
 
 
-SHARES = {"compare and save": 0.25, "extraction": 0.7, "sweep by Optuna": 0.5}
+SHARES = {"compare and save": 0.25, "extraction": 0.7}
 """Of cases, relative to the other jobs: what costs a second is killed less often."""
 MADE = "KG2RAG_TORTURE_MADE"
 

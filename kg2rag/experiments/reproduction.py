@@ -18,6 +18,7 @@ Runs over the same data share one knowledge base. What cannot be run here is bla
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -326,8 +327,8 @@ def _open(ours: Ours, root: Path) -> tuple[QADataset, KnowledgeBase]:
     data = load(ours.data, path=folder, split=ours.split, setting=ours.setting, passages=ours.passages)
     if not ours.titles:
         data = replace(data, corpus=Corpus.from_passages([replace(passage, title="") for passage in data.corpus]))
-    kind, colon, file = ours.graph.partition(":")
-    graph = f"{kind}:{folder / file}" if colon else kind
+    kind, bracket, file = ours.graph.removesuffix(")").partition("(")
+    graph = f"{kind}({json.dumps(str(folder / file))})" if bracket else kind
     return data, KnowledgeBase.build(data.corpus, graph, embedder=SentenceEncoder(dtype=ours.dtype))
 
 

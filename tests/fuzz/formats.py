@@ -22,7 +22,6 @@ from kg2rag.evaluation.exports import qrels_frame
 from kg2rag.experiments.ledger import Ledger
 from kg2rag.experiments.sweep import read_sweep
 from kg2rag.experiments.sweep.results import SweepResult
-from kg2rag.experiments.sweep.storage import ResultsFolder, schema
 from kg2rag.extraction.sources import SOURCES
 from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.retrievers.adapters import Recorded
@@ -91,7 +90,7 @@ def _parquet_graph(folder: Path) -> object:
 
 def _sweep(folder: Path) -> object:
     sweep = read_sweep(folder / "sweep.toml")
-    return sweep.spaces, sweep.split, list(sweep.scored_metrics), sweep.goal
+    return sweep.spaces, sweep.split, [metric.name for metric in sweep.scored]
 
 
 def _comparison(folder: Path) -> object:
@@ -109,14 +108,8 @@ def _sweep_results(folder: Path) -> object:
         found.per_question.to_csv(),
         found.to_frame().to_csv(),
         {name: one.tolist() for name, one in found.questions.items()},
-        [found.config[key] for key in ("identity", "name", "objective")],
+        [found.config[key] for key in ("name", "objective")],
     )
-
-
-def _resumed(folder: Path) -> object:
-    results = ResultsFolder(folder, schema(["recall@5"]), {"k": 20})
-    results.open()
-    return results.errors, repr(results.timings), [results.table(id_).to_pylist() for id_ in results.errors]
 
 
 def _store(folder: Path) -> object:
@@ -192,7 +185,6 @@ FORMATS: Mapping[str, Format] = {
         signs=True,
     ),
     "sweep results": Format(seeds.sweep_results, _sweep_results),
-    "sweep to resume": Format(seeds.sweep_parts, _resumed),
     "store": Format(seeds.store, _store, exact=True),
     "run": Format(
         lambda: {"run.trec": gzip.decompress(seeds.comparison()["runs/dense.trec.gz"])},

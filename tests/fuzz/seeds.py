@@ -6,7 +6,7 @@ import hashlib
 import json
 import tempfile
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 import networkx as nx
@@ -19,7 +19,7 @@ from kg2rag.compute import Store
 from kg2rag.datasets.world import World
 from kg2rag.datasets.world import write as write_world
 from kg2rag.evaluation import compare, storage
-from kg2rag.experiments.sweep.storage import ResultsFolder, schema
+from kg2rag.experiments.sweep import SweepResult
 from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.extraction.importers.triples import TriplesFile
 from kg2rag.knowledge import KnowledgeGraph
@@ -387,29 +387,15 @@ def comparison() -> Files:
 
 
 def sweep_results() -> Files:
-    return written(partial(_sweep, stopped=False))
-
-
-def sweep_parts() -> Files:
-    """The folder of a sweep that was stopped: two configurations assembled, another in `parts`."""
-    return written(partial(_sweep, stopped=True))
-
-
-def _sweep(folder: Path, stopped: bool) -> None:
-    results = ResultsFolder(folder, schema(["recall@5"]), {"k": 20})
-    results.begin({"name": "tiny", "objective": "recall@5"})
-    for number, id_ in enumerate(("aa", "bb", "cc") if stopped else ("aa", "bb")):
-        columns = {"number": [0, 0], "id": [id_] * 2, "system": ["dense"] * 2, "setting": ["pooled"] * 2}
-        columns |= {"graph": ["mentions"] * 2, "encoder": ["e"] * 2, "parameters": [f'{{"k": {number}}}'] * 2}
-        columns |= {"about": ["Dense()"] * 2, "error": [None] * 2, "query_id": ["q1", "q2"], "type": [""] * 2}
-        columns |= {"hops": [None] * 2, "split": ["dev", "test"], "tokens": [3, 4], "recall@5": [0.5, 1.0]}
-        if id_ == "cc":
-            results.assemble(["aa", "bb"])
-            for part in (folder / "parts").iterdir():
-                part.unlink()
-        results.add(pa.table(columns, results.schema), 1.5, 2.5)
-    if not stopped:
-        results.assemble(["aa", "bb"], done=True)
+    """The two files of a sweep that are read again."""
+    rows = []
+    for number in (1, 2):
+        same = {"number": number, "system": "dense", "setting": "pooled", "graph": "mentions", "encoder": "e"}
+        same |= {"parameters": f'{{"k": {number}}}', "error": None, "ms_per_query": 1.5, "type": "", "hops": None}
+        rows += [{**same, "query_id": "q1", "split": "dev", "recall@5": 0.5}]
+        rows += [{**same, "query_id": "q2", "split": "test", "recall@5": 1.0}]
+    found = written(lambda folder: SweepResult(pd.DataFrame(rows), "recall@5", {"name": "tiny"}).save(folder))
+    return {name: data for name, data in found.items() if not name.startswith("report")}
 
 
 def store() -> Files:

@@ -16,7 +16,7 @@ from fuzz.formats import FORMATS
 EACH = -(-int(os.environ.get("KG2RAG_FUZZ", 0)) // len(FORMATS)) or 40
 
 
-CHECKSUMS = ("comparison", "saved graph", "graph as Parquet", "sweep results", "sweep to resume")
+CHECKSUMS = ("comparison", "saved graph", "graph as Parquet")
 """Formats with checksums of every file."""
 
 

@@ -197,11 +197,10 @@ def test_hostile_labels_of_a_sweep_are_in_its_files_and_never_their_names(tmp_pa
         metrics=["recall@1"],
         k=3,
         store=Store(tmp_path / "store"),
-        split={"stratify": False},
         **labels,
     )
-    found = sweep.run(tmp_path / "out", jobs=1, progress=False)
+    found = sweep.run(tmp_path / "out", progress=False)
     assert {path.name for path in tmp_path.iterdir()} == {"out", "store"}
     names = {str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*")}
-    assert names == {"results.parquet", "sweep.json", "timings.csv"}
+    assert names == {"results.parquet", "sweep.json", "report.md", "report.html"}
     assert found.to_frame()["graph"].tolist() == ["../../g"]

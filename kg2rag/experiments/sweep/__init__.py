@@ -1,6 +1,6 @@
 """Many configurations of systems on a data set -> one table, what is best on dev, and how it does on test.
 
-`Sweep` defines what is run, `read_sweep` reads one from a file, `SweepResult` holds the results.
+`Sweep` says what is run and runs it, `read_sweep` reads one from a file, `SweepResult` holds the results.
 """
 
 from kg2rag.experiments.sweep.results import SweepResult

@@ -1,4 +1,4 @@
-"""Tables of a sweep -> figures: the effect of each parameter, of two together, and scores against costs.
+"""Tables of a sweep -> figures: the effect of each parameter, of two together, and scores against time.
 
 All show dev scores, by which configurations are selected; test scores are in the table of selected ones alone. Figures
 are made without pyplot and in the colours of `kg2rag.report.plots`.
@@ -6,17 +6,23 @@ are made without pyplot and in the colours of `kg2rag.report.plots`.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kg2rag.experiments.sweep.tables import SweepTables
+from kg2rag.evaluation.metric_names import bounds
+from kg2rag.evaluation.statistics import holm, interval_of_mean, paired_test
+from kg2rag.experiments.sweep.results import HEADER, SweepResult
+from kg2rag.report import plots
+from kg2rag.report.html import render
 from kg2rag.report.plots import GREY, INK, PALETTE, marks
 from kg2rag.report.plots.style import WIDTH, bare
 from kg2rag.retrievers.systems import parameters
+from kg2rag.types import FloatArray
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,32 +30,41 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def effects(result: SweepTables, system: str) -> pd.DataFrame:
+def effects(result: SweepResult, system: str) -> pd.DataFrame:
     """The dev scores of each value of each parameter, over all values of the others.
 
     Returns
     -------
     One row a parameter and value, the parameter with the largest spread first: parameter, value, n configurations,
-    mean, low, high (worst and best configuration), spread (largest minus smallest mean of the parameter).
+    mean with its 95 % interval over questions (low, high), p_holm of the parameter's best against its worst value
+    (paired randomisation test, corrected over the parameters), and `says`: "no difference" where that is .05 or more.
     """
     import pandas as pd
 
-    frame, score = _of(result, system), f"dev {result.objective}"
-    rows = []
+    frame, dev, own = _of(result, system), result.questions["dev"], bounds(result.objective)
+    groups: dict[str, tuple[list[str], list[int], FloatArray]] = {}
     for parameter in [*result.parameters.columns, "setting", "graph", "encoder"]:
         values = frame[parameter].map(_text)
-        if values.nunique() < 2:
-            continue
-        groups = frame.groupby(values, sort=False)[score].agg(["size", "mean", "min", "max"])
-        order = sorted(groups.index, key=partial(_key, frame, parameter))
-        spread = groups["mean"].max() - groups["mean"].min()
-        rows += [(parameter, value, *groups.loc[value], spread) for value in order]
-    found = pd.DataFrame(rows, columns=["parameter", "value", "n", "mean", "low", "high", "spread"])
-    return found.sort_values("spread", ascending=False, kind="stable").astype({"n": int}).reset_index(drop=True)
+        order = sorted(values.unique(), key=partial(_key, frame, parameter))
+        if len(order) > 1:
+            places = [[result.numbers.index(one) for one in values.index[values == value]] for value in order]
+            groups[parameter] = order, list(map(len, places)), np.array([dev[rows].mean(axis=0) for rows in places])
+    means = {name: scores.mean(axis=1) for name, (_, _, scores) in groups.items()}
+    ends = [(scores[means[name].argmax()], scores[means[name].argmin()]) for name, (_, _, scores) in groups.items()]
+    tested: Sequence[float] | FloatArray = holm([float(paired_test(*pair)) for pair in ends]) if ends else []
+    p_holm = dict(zip(groups, tested, strict=True))
+    rows = []
+    for name in sorted(groups, key=lambda name: means[name].min() - means[name].max()):
+        order, counts, scores = groups[name]
+        low, high = interval_of_mean(scores.T, bounds=own)
+        says = "no difference" if p_holm[name] >= 0.05 else ""
+        columns = zip(order, counts, means[name].tolist(), low.tolist(), high.tolist(), strict=True)
+        rows += [(name, *row, float(p_holm[name]), says) for row in columns]
+    return pd.DataFrame(rows, columns=["parameter", "value", "n", "mean", "low", "high", "p_holm", "says"])
 
 
-def main_effects(result: SweepTables, system: str) -> Figure:
-    """One panel a parameter: the mean dev score at each value, and the range over the other parameters.
+def main_effects(result: SweepResult, system: str) -> Figure:
+    """One panel a parameter: the mean dev score at each value with its 95 % interval; "no difference" where none shows.
 
     Numbers are joined; between other values there is nothing, and each has its own bar.
     """
@@ -73,14 +88,14 @@ def main_effects(result: SweepTables, system: str) -> Figure:
             axis.scatter(places, mean, color=PALETTE[0], s=24, zorder=3)
         axis.set_xlim(-0.5, len(part) - 0.5)
         _name_places(axis, list(part["value"]), letters=30)
-        _plain(axis, name)
+        _plain(axis, f"{name}: {part['says'].iloc[0]}" if part["says"].iloc[0] else name)
     for axis in axes.flat[len(names) :]:
         axis.set_visible(False)
     axes[0, 0].set_ylabel(f"dev {result.objective}, per cent", fontsize=9, color=INK)
     return figure
 
 
-def heat_map(result: SweepTables, system: str, pair: tuple[str, str] | None = None) -> Figure | None:
+def heat_map(result: SweepResult, system: str, pair: tuple[str, str] | None = None) -> Figure | None:
     """Mean dev score over two parameters, by default those with the largest spread; None where one alone varies.
 
     A blank cell is a combination that the sweep does not have.
@@ -135,37 +150,33 @@ def front(costs: Sequence[float], gains: Sequence[float]) -> list[int]:
     return found
 
 
-def pareto(result: SweepTables) -> Figure:
-    """Dev score against milliseconds a query and against tokens returned; the front is joined, systems are colours."""
+def pareto(result: SweepResult) -> Figure:
+    """Dev score against milliseconds a query; the front is joined, systems are colours."""
     from matplotlib.figure import Figure
 
     frame = result.to_frame()
-    gains = 100 * frame[f"dev {result.objective}"].to_numpy(dtype=float)
-    systems = list(dict.fromkeys(frame["system"]))
+    gains, costs = (
+        100 * frame[f"dev {result.objective}"].to_numpy(dtype=float),
+        frame["ms_per_query"].to_numpy(dtype=float),
+    )
+    known = np.flatnonzero(np.isfinite(costs))
     figure = Figure(figsize=(WIDTH, 3.9), layout="constrained")
-    left, right = figure.subplots(1, 2, sharey=True)
-    for axis, column, label in (
-        (left, "ms_per_query", "milliseconds per query"),
-        (right, "tokens", f"tokens in the hits that {result.objective} reads"),
-    ):
-        costs = frame[column].to_numpy(dtype=float)
-        known = np.flatnonzero(np.isfinite(costs))
-        for system, mark in marks(systems, "").items():
-            at = known[(frame["system"] == system).to_numpy()[known]]
-            shape = {"marker": mark.point, "color": mark.colour, "label": system}
-            axis.scatter(costs[at], gains[at], s=24, alpha=0.65, linewidth=0, **shape)
-        on = known[front(costs[known].tolist(), gains[known].tolist())]
-        axis.plot(costs[on], gains[on], color=INK, linewidth=1.1, drawstyle="steps-post", zorder=0)
-        axis.scatter(costs[on], gains[on], s=46, facecolor="none", edgecolor=INK, linewidth=0.9)
-        axis.set_xlabel(label, fontsize=9.5, color=INK)
-        _plain(axis, "")
-    left.set_ylabel(f"dev {result.objective}, per cent", fontsize=9.5, color=INK)
-    handles, names = right.get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=5, frameon=False, fontsize=9, labelcolor=INK)
+    axis = figure.subplots()
+    for system, mark in marks(list(dict.fromkeys(frame["system"])), "").items():
+        at = known[(frame["system"] == system).to_numpy()[known]]
+        shape: Any = {"marker": mark.point, "color": mark.colour, "label": system}
+        axis.scatter(costs[at], gains[at], s=24, alpha=0.65, linewidth=0, **shape)
+    on = known[front(costs[known].tolist(), gains[known].tolist())]
+    axis.plot(costs[on], gains[on], color=INK, linewidth=1.1, drawstyle="steps-post", zorder=0)
+    axis.scatter(costs[on], gains[on], s=46, facecolor="none", edgecolor=INK, linewidth=0.9)
+    axis.set_xlabel("milliseconds per query", fontsize=9.5, color=INK)
+    axis.set_ylabel(f"dev {result.objective}, per cent", fontsize=9.5, color=INK)
+    _plain(axis, "")
+    figure.legend(loc="outside lower center", ncols=5, frameon=False, fontsize=9, labelcolor=INK)
     return figure
 
 
-def _of(result: SweepTables, system: str) -> pd.DataFrame:
+def _of(result: SweepResult, system: str) -> pd.DataFrame:
     frame = result.to_frame()
     part = frame[frame["system"] == system]
     if not len(part):
@@ -210,3 +221,35 @@ def _plain(axis: Axes, title: str) -> None:
     axis.set_title(title, loc="left", fontsize=10, color=INK, fontweight="bold", parse_math=False)
     bare(axis)
     axis.grid(axis="y", color=GREY, alpha=0.25, linewidth=0.7)
+
+
+def to_html(result: SweepResult) -> str:
+    """The report as one page that loads nothing from elsewhere, fit for screen (light or dark) and paper."""
+    best = result.top() if result.numbers else None
+    return render(
+        "sweep.html.j2",
+        name=result.name,
+        headline=result.headline,
+        header=HEADER,
+        chosen=result.chosen() if result.numbers else [],
+        note=result.note() if result.numbers else "",
+        figures=_drawn(result) if result.numbers else {},
+        objective=result.objective,
+        failed=result.failed.to_dict("records"),
+        columns=[] if best is None else list(best.columns),
+        best=[] if best is None else best.astype(str).to_numpy().tolist(),
+        config=json.dumps(result.config, indent=1, ensure_ascii=False, default=str),
+    )
+
+
+def _drawn(result: SweepResult) -> Mapping[str, Mapping[str, str]]:
+    """System -> kind -> figure; the one of all systems under an empty name."""
+    drawn: dict[str, Mapping[str, str]] = {"": {"pareto": plots.to_svg(pareto(result), "pareto")}}
+    for number, system in enumerate(dict.fromkeys(result.to_frame()["system"])):
+        own = {}
+        if len(effects(result, system)):
+            own["effects"] = plots.to_svg(main_effects(result, system), f"effects{number}")
+        if (heat := heat_map(result, system)) is not None:
+            own["heat"] = plots.to_svg(heat, f"heat{number}")
+        drawn[system] = own
+    return drawn

@@ -1,175 +1,331 @@
-"""A sweep's folder -> `SweepResult`: its tables, and the Markdown, page and terminal lines made of them."""
+"""The scores of a sweep as tables: every configuration, and the best of each group on dev with its test score.
+
+A sweep's folder holds `results.parquet`, one row a configuration and question; `sweep.json`, what all of them share;
+and the report as Markdown and as a page. The same sweep gives the same `results.parquet` however it was interrupted.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kg2rag.compute import write
-from kg2rag.experiments.sweep import figures
-from kg2rag.experiments.sweep.storage import ABOUT, AGAIN, RESULTS, TIMINGS, checked, read_about, read_timings
-from kg2rag.experiments.sweep.tables import PARTS, SweepTables
-from kg2rag.report import plots
-from kg2rag.report.html import render
+from kg2rag.evaluation.metric_names import bounds
+from kg2rag.evaluation.statistics import holm, interval_of_mean, interval_of_sum, paired_test
 from kg2rag.report.markup import pipe_table, plain
-from kg2rag.text.parquet import read_parquet
-from kg2rag.text.records import DataError
+from kg2rag.text.parquet import read_parquet, write_parquet
+from kg2rag.text.records import DataError, parse_json, read_json
+from kg2rag.text.registry import unknown
+from kg2rag.types import FloatArray
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
+RESULTS, ABOUT = "results.parquet", "sweep.json"
+KEY = ("number", "system", "setting", "graph", "encoder", "parameters")
+COLUMNS = (*KEY, "error", "ms_per_query", "query_id", "type", "hops", "split")
+"""The columns before the metrics."""
+PARTS = ("dev", "test")
 HEADER = ("system", "chosen", "dev", "test", "gap", "defaults", "p", "parameters")
-MOST = 20  # configurations that the page lists
-
-
-def note(result: SweepTables) -> str:
-    """How to read the table of selected configurations."""
-    counts = {split: scores.shape[1] for split, scores in result.questions.items()}
-    return (
-        f"{result.objective} in per cent with 95 % intervals over {counts['dev']} dev and {counts['test']} "
-        "test questions. Configurations were chosen on dev alone; the test score is the one to quote. The gap is dev "
-        "minus test: what choosing promised and did not keep, or dev questions that are easier; the system's defaults "
-        "(dev, test), where the sweep has them, tell the two apart. p: chosen against defaults on the test questions, "
-        "paired randomisation test, Holm-corrected for the rows."
-    )
-
-
-def chosen(result: SweepTables) -> list[tuple[str, ...]]:
-    """The table of chosen configurations as texts, in the order of `HEADER`."""
-    rows: list[tuple[str, ...]] = []
-    for row in result.best().to_dict("records"):
-        means = [
-            "{:.1f} ({:.1f} to {:.1f})".format(*(100 * row[f"{name}{end}"] for end in ("", "_low", "_high")))
-            for name in ("dev", "test", "gap")
-        ]
-        defaults = (f"{100 * row['default_dev']:.1f}, {100 * row['default_test']:.1f}", f"{row['p_holm']:.3f}")
-        judged = ("", "") if row["p"] != row["p"] else defaults
-        rows.append((row["system"], f"{row['number']} of {row['tried']}", *means, *judged, row["parameters"]))
-    return rows
-
-
-def top(result: SweepTables) -> pd.DataFrame:
-    """The configurations that score best on dev: parameters, all dev scores, milliseconds, tokens; no test scores."""
-    frame = result.to_frame().sort_values(f"dev {result.objective}", ascending=False, kind="stable").head(MOST)
-    dev = {f"dev {metric}": (100 * frame[f"dev {metric}"]).map("{:.1f}".format) for metric in result.metrics}
-    table = frame[["system", "setting", "graph", "encoder"]].assign(
-        parameters=[result._written(number) for number in frame.index],
-        **dev,
-        ms=frame["ms_per_query"].map("{:.1f}".format),
-        tokens=frame["tokens"].map("{:.0f}".format),
-    )
-    return table.reset_index()
-
-
-def _figures(result: SweepTables) -> Mapping[str, Mapping[str, str]]:
-    drawn: dict[str, Mapping[str, str]] = {"": {"pareto": plots.to_svg(figures.pareto(result), "pareto")}}
-    for number, system in enumerate(dict.fromkeys(result.to_frame()["system"])):
-        own = {}
-        if len(figures.effects(result, system)):
-            own["effects"] = plots.to_svg(figures.main_effects(result, system), f"effects{number}")
-        heat = figures.heat_map(result, system)
-        if heat is not None:
-            own["heat"] = plots.to_svg(heat, f"heat{number}")
-        drawn[system] = own
-    return drawn
-
-
-def _headline(result: SweepTables) -> str:
-    failed = len(result.failed)
-    return f"{len(result.numbers):,} configurations" + (f", {failed} more failed." if failed else ".")
-
-
-def _failures(result: SweepTables) -> list[str]:
-    if not len(result.failed):
-        return []
-    rows: list[Any] = result.failed.to_numpy().tolist()
-    lines = [f"- {row[0]}: {row[1]} {row[5]} ({row[3]}, {row[4]}, {row[2]}): {row[6]}" for row in rows]
-    return ["## Failed", "", *map(plain, lines), ""]
-
-
-def _even(frame: pd.DataFrame, objective: str) -> bool:
-    """Whether each configuration has one number, and scores of as many dev and test questions as any other."""
-    scored = frame[frame["error"].isna()]
-    if not (np.isfinite(scored[objective]).all() and scored[["query_id", "split"]].notna().all(axis=None)):
-        return False
-    sizes = scored.groupby(["number", "id", "split"]).size().groupby("split").agg(["size", "min", "max"])
-    configurations = scored["number"].nunique()
-    even = (sizes["size"] == configurations) & (sizes["min"] == sizes["max"])
-    return not configurations or (sorted(sizes.index) == sorted(PARTS) and bool(even.all()))
+LISTED = 20  # configurations that a report lists
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SweepResult(SweepTables):
-    """The results of a sweep, as tables and as reports."""
+class SweepResult:
+    """The scores of a sweep's configurations, and what follows from them.
+
+    Attributes
+    ----------
+    per_question : one row a configuration and question: `COLUMNS` (parameters as JSON), then the metrics. A failed
+        configuration has one row with its error.
+    objective : the metric of the selection, on the questions of the dev split alone.
+    config : what all scores share, and the machine they were computed on.
+    """
+
+    per_question: pd.DataFrame
+    objective: str
+    config: dict[str, Any]
 
     @classmethod
     def load(cls, out: str | Path) -> SweepResult:
-        """Read what a sweep has finished, whether or not it is still running."""
+        """Read what `Sweep.run` saved. DataError: it is not as it was written, or no sweep."""
         out = Path(out)
         if not (out / RESULTS).is_file():
             raise FileNotFoundError(f"{out} holds no results: {RESULTS} is missing. Run the sweep first.")
-        config = read_about(out)
-        table = checked(read_parquet(out / RESULTS), out / RESULTS)
-        if config["objective"] not in table.column_names:
-            raise DataError(f"{out / RESULTS} has no column {config['objective']!r}, the objective of {ABOUT}.")
-        frame = table.to_pandas()
-        if not _even(frame, config["objective"]):
-            raise DataError(
-                f"{out / RESULTS}: its configurations are not all of the same dev and test questions. {AGAIN}"
-            )
-        return cls(frame, read_timings(out / TIMINGS), config["objective"], config)
+        config, table = read_json(out / ABOUT), read_parquet(out / RESULTS)
+        if not (isinstance(config, dict) and config.get("objective") in table.column_names):
+            raise DataError(f"{out / ABOUT}: its objective is none of the columns of {RESULTS}.")
+        frame = table.to_pandas().astype({"hops": "Int64"}, errors="ignore")
+        if wrong := _wrong(table, frame, config["objective"]):
+            raise DataError(f"{out / RESULTS}: {wrong}. Run the sweep again, or restore what it wrote.")
+        return cls(frame, config["objective"], config)
 
-    def to_markdown(self) -> str:
-        """The report as Markdown: the chosen configurations, what failed, and the best on dev."""
-        lines = [f"# {self.name}", "", _headline(self), ""]
-        if not self.numbers:
-            return "\n".join([*lines, *_failures(self)])
-        lines += [*pipe_table(HEADER, chosen(self)), "", note(self), ""]
-        lines += _failures(self)
-        best = top(self)
-        lines += ["## Best on dev", "", *pipe_table(list(best.columns), best.astype(str).to_numpy().tolist())]
-        for system in dict.fromkeys(self.to_frame()["system"]):
-            table = figures.effects(self, system)
-            if len(table):
-                shown = table.assign(**{name: 100 * table[name] for name in ("mean", "low", "high", "spread")}).round(1)
-                rows = shown.astype(str).to_numpy().tolist()
-                lines += [
-                    "",
-                    f"## What the parameters of {system} do on dev",
-                    "",
-                    *pipe_table(list(table.columns), rows),
-                ]
-        return "\n".join([*lines, ""])
+    def save(self, out: str | Path) -> Path:
+        """Write the results and the report into a folder; the path of its page."""
+        import pyarrow as pa
 
-    def to_html(self) -> str:
-        """The report as one page that loads nothing from elsewhere, fit for screen (light or dark) and paper."""
-        best = top(self) if self.numbers else None
-        return render(
-            "sweep.html.j2",
-            name=self.name,
-            headline=_headline(self),
-            header=HEADER,
-            chosen=chosen(self) if self.numbers else [],
-            note=note(self) if self.numbers else "",
-            figures=_figures(self) if self.numbers else {},
-            objective=self.objective,
-            failed=self.failed.to_dict("records"),
-            columns=[] if best is None else list(best.columns),
-            best=[] if best is None else best.astype(str).to_numpy().tolist(),
-            config=json.dumps(self.config, indent=1, ensure_ascii=False),
+        from kg2rag.experiments.sweep.figures import to_html
+
+        out = Path(out)
+        out.mkdir(parents=True, exist_ok=True)
+        table = pa.Table.from_pandas(self.per_question[[*COLUMNS, *self.metrics]], preserve_index=False)
+        sink = BytesIO()
+        write_parquet(sink, [table], table.schema, compression="zstd")
+        write(out / RESULTS, sink.getvalue())
+        config = {**self.config, "objective": self.objective}
+        write(out / ABOUT, (json.dumps(config, indent=1, ensure_ascii=False, default=str) + "\n").encode())
+        write(out / "report.md", self.to_markdown().encode())
+        write(out / "report.html", to_html(self).encode())
+        return out / "report.html"
+
+    @property
+    def name(self) -> str:
+        """The name of the sweep."""
+        return str(self.config.get("name", "sweep"))
+
+    @property
+    def metrics(self) -> list[str]:
+        """The names of the metrics."""
+        return [column for column in self.per_question.columns if column not in COLUMNS]
+
+    @property
+    def failed(self) -> pd.DataFrame:
+        """The configurations that failed: `KEY` and error."""
+        failed = self.per_question[self.per_question["error"].notna()]
+        return failed[[*KEY, "error"]].reset_index(drop=True)
+
+    @cached_property
+    def scored(self) -> pd.DataFrame:
+        """`per_question` without the failed configurations."""
+        return self.per_question[self.per_question["error"].isna()]
+
+    @cached_property
+    def numbers(self) -> list[int]:
+        """The numbers of the configurations that did not fail."""
+        return [int(number) for number in self.scored["number"].unique()]
+
+    @cached_property
+    def parameters(self) -> pd.DataFrame:
+        """By number of configuration, the parameters that the sweep sets; blank where a system lacks one."""
+        import pandas as pd
+
+        first = self.scored.drop_duplicates("number").set_index("number")
+        return pd.DataFrame([json.loads(text) for text in first["parameters"]], index=first.index, dtype=object)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a configuration: what it is, its parameters, mean scores on dev and on test, milliseconds a query.
+
+        Index `number`, in the order of the sweep.
+        """
+        import pandas as pd
+
+        about = self.scored.drop_duplicates("number").set_index("number")
+        means = self.scored.groupby(["split", "number"])[self.metrics].mean()
+        scores = {f"{split} {metric}": means.loc[split][metric] for metric in self.metrics for split in PARTS}
+        named = about[["system", "setting", "graph", "encoder"]]
+        return pd.concat([named, self.parameters, pd.DataFrame(scores), about["ms_per_query"]], axis=1)
+
+    @cached_property
+    def questions(self) -> dict[str, FloatArray]:
+        """Split -> (n_configurations, n_questions) objective scores, of "dev" and of "test"; rows as in `numbers`."""
+        return {split: self._wide(self.scored[self.scored["split"] == split], self.objective) for split in PARTS}
+
+    def _wide(self, part: pd.DataFrame, metric: str) -> FloatArray:
+        wide = part.pivot_table(index="number", columns="query_id", values=metric, sort=False)
+        return wide.loc[self.numbers].to_numpy(dtype=np.float64)
+
+    def best(self, by: Sequence[str] = ("system",), *, seed: int = 0) -> pd.DataFrame:
+        """The best configuration of each group on dev, and how it does on test.
+
+        Ties go to the earlier configuration. The test split is read for the chosen ones alone.
+
+        Parameters
+        ----------
+        by : columns of `to_frame` that make a group, such as ("system", "graph").
+        seed : of the bootstrap.
+
+        Returns
+        -------
+        One row a group, best on dev first: the group, number, parameters, then of the objective: dev, dev_low,
+        dev_high, test, test_low, test_high, gap (dev - test), gap_low, gap_high (95 %, see `interval_of_mean`);
+        `tried`, the configurations it was chosen from; and against the system's defaults, where the sweep has them:
+        default_dev, default_test, p, the paired randomisation test of the two on the test questions, and p_holm, that
+        corrected for the groups of the table.
+        """
+        import pandas as pd
+
+        rows = []
+        for group, part in self.to_frame().groupby(list(by), sort=False):
+            number = int(str(part[f"dev {self.objective}"].round(12).idxmax()))
+            row = dict(zip(by, group, strict=True)) | {"number": number, "tried": len(part)}
+            rows.append(row | {"parameters": self.written(number)} | self._judged(number, part, seed))
+        table = pd.DataFrame(rows).sort_values("dev", ascending=False, kind="stable").reset_index(drop=True)
+        tested = table["p"].notna()
+        table["p_holm"] = np.nan
+        table.loc[tested, "p_holm"] = holm(table.loc[tested, "p"].to_numpy(dtype=np.float64))
+        return table
+
+    def _judged(self, number: int, group: pd.DataFrame, seed: int) -> dict[str, float]:
+        at = self.numbers.index(number)
+        found: dict[str, float] = {}
+        for split in PARTS:
+            scores = self.questions[split][at]
+            low, high = interval_of_mean(scores, bounds=bounds(self.objective), seed=seed)
+            found |= {split: scores.mean(), f"{split}_low": float(low), f"{split}_high": float(high)}
+        means, low, high = (np.array([found[f"{split}{end}"] for split in PARTS]) for end in ("", "_low", "_high"))
+        gap_low, gap_high = interval_of_sum(means, low, high, np.array([1, -1]))  # over different questions
+        found |= {"gap": float(means[0] - means[1]), "gap_low": float(gap_low), "gap_high": float(gap_high)}
+        default = self.default(group)
+        if default is None:
+            return found | {"default_dev": np.nan, "default_test": np.nan, "p": np.nan}
+        dev, test = (self.questions[split][self.numbers.index(default)] for split in PARTS)
+        p = float(paired_test(self.questions["test"][at], test, seed))
+        return found | {"default_dev": dev.mean(), "default_test": test.mean(), "p": p}
+
+    def against(self, number: int, metric: str | None = None, *, seed: int = 0) -> pd.DataFrame:
+        """Every configuration against one of them, on all questions: what each change is worth, as in an ablation.
+
+        Dev and test questions count alike, for nothing is chosen here; who then chooses by it needs other questions.
+
+        Parameters
+        ----------
+        number : of the configuration that the others are compared with.
+        metric : one of `metrics`; None for the objective.
+        seed : of the bootstrap and of the tests.
+
+        Returns
+        -------
+        One row a configuration, in the order of the sweep: number, system, changed (the parameters in which it differs,
+        "" for the one compared with), mean, difference (its mean minus the other's), low, high (95 %, paired bootstrap
+        over questions) and p_holm (paired randomisation tests, corrected over all rows; blank for the one itself).
+
+        Raises
+        ------
+        ValueError : no finished configuration has the number, or there is no such metric.
+        """
+        import pandas as pd
+
+        metric = metric or self.objective
+        if metric not in self.metrics:
+            raise ValueError(unknown("metric", metric, self.metrics))
+        if number not in self.numbers:
+            raise ValueError(f"No finished configuration has the number {number}. There are {self.numbers}.")
+        itself, scores = self.numbers.index(number), self._wide(self.scored, metric)
+        differences = scores - scores[itself]
+        own = bounds(metric)
+        widest = None if own is None else (own[0] - own[1], own[1] - own[0])
+        low, high = interval_of_mean(differences.T, bounds=widest, seed=seed)
+        low[itself] = high[itself] = 0.0
+        p_holm = np.full(len(scores), np.nan)
+        others = np.arange(len(scores)) != itself
+        p_holm[others] = holm([float(paired_test(row, scores[itself], seed)) for row in scores[others]])
+        return pd.DataFrame(
+            {
+                "number": self.numbers,
+                "system": self.scored.drop_duplicates("number")["system"].to_numpy(),
+                "changed": [self._changed(one, number) for one in self.numbers],
+                "mean": scores.mean(axis=1),
+                "difference": differences.mean(axis=1),
+                "low": low,
+                "high": high,
+                "p_holm": p_holm,
+            }
         )
 
-    def save_report(self, out: str | Path) -> Path:
-        """Write report.md and report.html; the path of the latter."""
-        out = Path(out)
-        write(out / "report.md", self.to_markdown().encode())
-        write(out / "report.html", self.to_html().encode())
-        return out / "report.html"
+    def _given(self, number: int) -> dict[str, Any]:
+        row = self.parameters.loc[number]
+        return {str(name): value for name, value in row.items() if not blank(value)}
+
+    def _changed(self, number: int, reference: int) -> str:
+        """The parameters in which a configuration differs from another; "default" where it does not set one."""
+        mine, other = self._given(number), self._given(reference)
+        names = [name for name in dict.fromkeys([*mine, *other]) if mine.get(name) != other.get(name)]
+        return ", ".join(f"{name}={mine.get(name, 'default')}" for name in names)
+
+    def written(self, number: int) -> str:
+        """The parameters of a configuration as a text."""
+        return ", ".join(f"{name}={value}" for name, value in self._given(number).items()) or "defaults"
+
+    def default(self, group: pd.DataFrame) -> int | None:
+        """The configuration of a group whose parameters are all the catalogue's defaults, or None."""
+        from kg2rag.retrievers.systems import parameters
+
+        for number, system in group["system"].items():
+            defaults, row = parameters(str(system)), int(str(number))
+            if all(defaults.get(name) == value for name, value in self._given(row).items()):
+                return row
+        return None
+
+    def chosen(self) -> list[tuple[str, ...]]:
+        """The table of chosen configurations as texts, in the order of `HEADER`."""
+        rows: list[tuple[str, ...]] = []
+        for row in self.best().to_dict("records"):
+            means = [
+                "{:.1f} ({:.1f} to {:.1f})".format(*(100 * row[f"{name}{end}"] for end in ("", "_low", "_high")))
+                for name in ("dev", "test", "gap")
+            ]
+            judged = ("", "")
+            if row["p"] == row["p"]:
+                told = f"{row['p_holm']:.3f}" + (", no difference" if row["p_holm"] >= 0.05 else "")
+                judged = (f"{100 * row['default_dev']:.1f}, {100 * row['default_test']:.1f}", told)
+            rows.append((row["system"], f"{row['number']} of {row['tried']}", *means, *judged, row["parameters"]))
+        return rows
+
+    def note(self) -> str:
+        """How to read the table of chosen configurations."""
+        counts = {split: scores.shape[1] for split, scores in self.questions.items()}
+        return (
+            f"{self.objective} in per cent with 95 % intervals over {counts['dev']} dev and {counts['test']} test "
+            "questions. Configurations were chosen on dev alone; the test score is the one to quote. The gap is dev "
+            "minus test: what choosing promised and did not keep, or dev questions that are easier; the system's "
+            "defaults (dev, test), where the sweep has them, tell the two apart. p: chosen against defaults on the "
+            "test questions, paired randomisation test, Holm-corrected for the rows."
+        )
+
+    def top(self) -> pd.DataFrame:
+        """The configurations that score best on dev: parameters, all dev scores, milliseconds; no test scores."""
+        frame = self.to_frame().sort_values(f"dev {self.objective}", ascending=False, kind="stable").head(LISTED)
+        dev = {f"dev {metric}": (100 * frame[f"dev {metric}"]).map("{:.1f}".format) for metric in self.metrics}
+        named = frame[["system", "setting", "graph", "encoder"]]
+        given = [self.written(int(str(number))) for number in frame.index]
+        return named.assign(parameters=given, **dev, ms=frame["ms_per_query"].map("{:.1f}".format)).reset_index()
+
+    @property
+    def headline(self) -> str:
+        """How many configurations there are, and how many failed."""
+        failed = len(self.failed)
+        return f"{len(self.numbers):,} configurations" + (f", {failed} more failed." if failed else ".")
+
+    def to_markdown(self) -> str:
+        """The report as Markdown: the chosen configurations, what failed, the best on dev, what parameters do."""
+        from kg2rag.experiments.sweep.figures import effects
+
+        lines = [f"# {self.name}", "", self.headline, ""]
+        if self.numbers:
+            lines += [*pipe_table(HEADER, self.chosen()), "", self.note(), ""]
+        if len(self.failed):
+            told = self.failed.astype(str).agg(", ".join, axis=1)
+            lines += ["## Failed", "", *(f"- {plain(text)}" for text in told), ""]
+        if self.numbers:
+            best = self.top()
+            lines += ["## Best on dev", "", *pipe_table(list(best.columns), best.astype(str).to_numpy().tolist())]
+        for system in dict.fromkeys(self.scored["system"]):
+            table = effects(self, str(system))
+            if len(table):
+                points = {name: (100 * table[name]).round(1) for name in ("mean", "low", "high")}
+                shown = table.assign(**points).drop(columns="p_holm").astype(str)
+                rows = shown.to_numpy().tolist()
+                title = f"## What the parameters of {system} do on dev"
+                lines += ["", title, "", *pipe_table(list(shown.columns), rows)]
+        return "\n".join([*lines, ""])
 
     def __repr__(self) -> str:
         return f"SweepResult({self.name}: {len(self.numbers)} configurations, {len(self.failed)} failed)"
@@ -177,3 +333,34 @@ class SweepResult(SweepTables):
     def _repr_html_(self) -> str:
         html: str = self.best().round(4).to_html(index=False, na_rep="")
         return f"<p>{self!r}, chosen on dev by {self.objective}</p>{html}"
+
+
+def blank(value: object) -> bool:
+    """Whether a parameter is not given."""
+    return isinstance(value, float) and np.isnan(value)
+
+
+def _wrong(table: pa.Table, frame: pd.DataFrame, objective: str) -> str:
+    """What of a table is not as a sweep writes it; "" where nothing is."""
+    import pyarrow as pa
+
+    kinds = {"number": pa.types.is_integer, "hops": pa.types.is_integer, "ms_per_query": pa.types.is_floating}
+    for name in dict.fromkeys([*COLUMNS, *table.column_names]):
+        if name not in table.column_names:
+            return f"no column {name!r}"
+        texts = pa.types.is_string if name in COLUMNS else pa.types.is_floating
+        kind = table[name].type
+        if not (kinds.get(name, texts)(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind)):
+            return f"column {name!r} is of type {kind}"
+    if frame[list(KEY)].isna().any(axis=None) or not len(frame):
+        return f"a blank in {', '.join(KEY)}, or no row"
+    for text in frame["parameters"].unique():
+        if not isinstance(parse_json(text, "the parameters"), dict):
+            return f"parameters {text!r} are no object"
+    scored = frame[frame["error"].isna()]
+    if not (np.isfinite(scored[objective].astype(float)).all() and scored["split"].isin(PARTS).all()):
+        return f"a row without {objective}, or neither of dev nor of test"
+    asked = {tuple(map(tuple, own[["query_id", "split"]].to_numpy())) for _, own in scored.groupby("number")}
+    if len(asked) > 1 or any(len(set(own)) < len(own) or {one for _, one in own} != set(PARTS) for own in asked):
+        return "its configurations are not all of the same dev and test questions"
+    return "" if frame[list(KEY)].drop_duplicates()["number"].is_unique else "two configurations in one"

@@ -1,4 +1,4 @@
-"""The values given for a parameter -> those that a grid, a random draw or Optuna takes from them.
+"""The values given for a parameter -> those that a grid or a random draw takes from them.
 
 A parameter is a single value, a list of values, or a range: `{low = 0.1, high = 0.9, step = 0.1}` or
 `{low = 0.001, high = 1.0, log = true}`. A range whose ends are whole numbers has whole values.
@@ -10,15 +10,12 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from optuna.trial import Trial
-
 DIGITS = 6  # significant; a drawn number is compared by its printed form
-MOST = 10_000  # values of a range in a grid
+MOST_VALUES = 10_000  # of a range in a grid
 _RANGE_KEYS = ("high", "log", "low", "step")
 
 
@@ -36,13 +33,6 @@ class Choice:
         """One of them."""
         return self.values[int(random.integers(len(self.values)))]
 
-    def suggest(self, name: str, trial: Trial) -> object:
-        """The one that Optuna chooses."""
-        if len(self.values) == 1:
-            return self.values[0]
-        # By number, for Optuna keeps only scalars as categories.
-        return self.values[int(trial.suggest_categorical(name, list(range(len(self.values)))))]
-
 
 @dataclass(frozen=True)
 class Range:
@@ -54,6 +44,11 @@ class Range:
     log: bool = False
 
     @property
+    def values(self) -> tuple[object, ...]:
+        """Its ends."""
+        return (self.low, self.high)
+
+    @property
     def whole(self) -> bool:
         """Whether the values are whole numbers."""
         return all(isinstance(end, int) for end in (self.low, self.high)) and isinstance(self.step, int | None)
@@ -62,8 +57,8 @@ class Range:
         """`low`, `low + step`, … up to `high`."""
         if self.step is None:
             raise ValueError("a grid needs values: write a list, or give the range a step")
-        if not (self.high - self.low) / self.step < MOST:
-            raise ValueError(f"a step of {self.step:g} gives {MOST:,} values and more. Give a greater one")
+        if not (self.high - self.low) / self.step < MOST_VALUES:
+            raise ValueError(f"a step of {self.step:g} gives {MOST_VALUES:,} values and more. Give a greater one")
         count = math.floor((self.high - self.low) / self.step + 1e-9) + 1
         return tuple(self._value(self.low + i * self.step) for i in range(count))
 
@@ -78,13 +73,6 @@ class Range:
         if self.whole:
             return int(random.integers(int(self.low), int(self.high) + 1))
         return self._value(random.uniform(self.low, self.high))
-
-    def suggest(self, name: str, trial: Trial) -> object:
-        """The value that Optuna chooses."""
-        if self.whole:
-            low, high = int(self.low), int(self.high)
-            return trial.suggest_int(name, low, high, step=int(self.step or 1), log=self.log)
-        return self._value(trial.suggest_float(name, self.low, self.high, step=self.step, log=self.log))
 
     def _value(self, number: float) -> int | float:
         return int(number) if self.whole else float(f"{number:.{DIGITS}g}")
@@ -146,3 +134,11 @@ def draws(spaces: Mapping[str, Space], samples: int, random: np.random.Generator
         if drawn not in seen:
             seen.append(drawn)
             yield drawn
+
+
+def each_value_once(spaces: Mapping[str, Space]) -> Iterator[dict[str, object]]:
+    """Settings in which one parameter at a time departs from the first values."""
+    first = {name: space.values[0] for name, space in spaces.items()}
+    yield first
+    for name, space in spaces.items():
+        yield from ({name: value} for value in space.values)
