@@ -1,4 +1,4 @@
-"""Rankings + gold -> one score per query and metric; the only module that scores by ranx, see `formulas_of_ranx`.
+"""Rankings + gold -> one score per query and metric; the only module that scores by ranx.
 
 ranx [1] computes every named metric; added here are its missing checks, three definitions that it lacks
 (`all_recall@k`, 1 where every gold passage is in the top k; `judged@k`; HotpotQA's supporting sentences in
@@ -9,23 +9,29 @@ ranx [1] computes every named metric; added here are its missing checks, three d
 
 from __future__ import annotations
 
+import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
+from functools import cache
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from pathlib import Path
+from threading import Lock
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from kg2rag.compute.kernels import has_threads
 from kg2rag.evaluation.budgets import PassageTokens
-from kg2rag.evaluation.formulas_of_ranx import formula
 from kg2rag.evaluation.gold import as_numbers, judgements, lifted
 from kg2rag.evaluation.inputs import check_rankings
 from kg2rag.evaluation.metric_names import JUDGED, SUPPORT, Metric, Metrics, function_scores, parse_metrics
 from kg2rag.evaluation.sentences import supporting_sentences
 from kg2rag.types import FloatArray, GoldUnit, QADataset, Ranking
 
+NAME = "ranx.metrics"
+_IMPORT = Lock()
 TIE_ORDERS = 200
 """Orders of equal scores that an expected score is the mean of; a recall is then known to .035 at worst."""
 
@@ -228,3 +234,37 @@ def _arrays(
         run[:, :, 0] = [ranked[place] for place in places]
         run[:, :, 1] = 1 / np.arange(1, length + 1)
         yield places, np.array(grades, dtype=np.float64), run
+
+
+@cache
+def formula(name: str) -> Callable[[FloatArray, FloatArray], FloatArray]:
+    """(qrels, run), arrays as `metrics.score` makes them -> (n_queries,); of "recall", "recall@5" or "rbp.80", say."""
+    base, dot, persistence = name.partition(".")
+    base, _, depth = base.partition("@")
+    parameter = float(f"0.{persistence}") if dot else int(depth or 0)  # ranx's 0 is no depth
+    function = _metrics().metric_switch(base)
+    return lambda qrels, run: function(qrels, run, parameter, 1)
+
+
+def _metrics() -> Any:
+    """`ranx.metrics`, as `import ranx.metrics` would load it, but without `ranx` itself: numba and numpy alone.
+
+    All of ranx loads its plots, downloads and tests too: 3.7 s where this takes .7; `Qrels` and `Run` compile for 7 s.
+    """
+    with _IMPORT:
+        if NAME not in sys.modules:
+            package = find_spec("ranx")
+            if package is None or not package.submodule_search_locations:
+                raise ModuleNotFoundError("The package ranx is not installed. Run: pip install ranx", name="ranx")
+            folder = Path(package.submodule_search_locations[0]) / "metrics"
+            spec = spec_from_file_location(NAME, folder / "__init__.py", submodule_search_locations=[str(folder)])
+            assert spec is not None
+            assert spec.loader is not None
+            module = module_from_spec(spec)
+            sys.modules[NAME] = module  # stays: numba's cache imports it by its name
+            try:
+                spec.loader.exec_module(module)
+            except BaseException:
+                del sys.modules[NAME]
+                raise
+        return sys.modules[NAME]
