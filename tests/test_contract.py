@@ -11,7 +11,7 @@ from kg2rag import systems
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.testing import check_retriever
-from kg2rag.testing.processes import differing
+from kg2rag.testing.trial import differing
 from kg2rag.testing.worlds import queries
 
 K = 20

@@ -18,9 +18,8 @@ from kg2rag.cli.build import build
 from kg2rag.cli.compare import compare
 from kg2rag.cli.datasets import datasets_app, world
 from kg2rag.cli.graph import compare_graphs, report_graph
-from kg2rag.cli.reproduction import reproduce, verify
 from kg2rag.cli.store import store_app
-from kg2rag.cli.sweep import sweep
+from kg2rag.cli.sweep import reproduce, sweep, verify
 from kg2rag.cli.systems import diagnose, explain, list_systems
 
 app = typer.Typer(

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from kg2rag.cli.completion import known_metrics, known_sets, last_of
 from kg2rag.cli.options import (
     DataOptions,
     Limit,
@@ -20,6 +19,9 @@ from kg2rag.cli.options import (
     SystemOptions,
     WorkerOptions,
     announce,
+    known_metrics,
+    known_sets,
+    last_of,
     split_names,
     spread,
 )

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
 
-from kg2rag.cli.completion import known_sets, known_systems, last_of
 from kg2rag.extraction.sources import SOURCES
 from kg2rag.text.registry import read_value, split
 
@@ -227,3 +226,39 @@ def readable(value: object) -> str:
 def commas(values: object) -> str:
     """The members of a list, separated by commas; anything else as text."""
     return ", ".join(map(str, values)) if isinstance(values, tuple | list) else str(values)
+
+
+def known_sets(incomplete: str) -> list[str]:
+    """The question sets that begin so."""
+    from kg2rag.datasets import beir, names
+
+    return _beginning(incomplete, (*names(), *(beir.names() if incomplete.startswith(beir.PREFIX) else ())))
+
+
+def known_systems(incomplete: str) -> list[str]:
+    """The systems that begin so, and the two names for several of them."""
+    from kg2rag.retrievers.systems import names
+
+    return _beginning(incomplete, ("all", "core", *names()))
+
+
+def known_metrics(incomplete: str) -> list[str]:
+    """The usual metrics that begin so."""
+    from kg2rag.evaluation.metric_names import DEFAULT_METRICS
+
+    return _beginning(incomplete, DEFAULT_METRICS)
+
+
+def last_of(complete: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
+    """The same for the last of several names with commas between, without those that are there already."""
+
+    def completed(incomplete: str) -> list[str]:
+        before, comma, last = incomplete.rpartition(",")
+        given = before.split(",")
+        return [before + comma + name for name in complete(last) if name not in given]
+
+    return completed
+
+
+def _beginning(incomplete: str, names: Iterable[str]) -> list[str]:
+    return [name for name in names if name.startswith(incomplete)]

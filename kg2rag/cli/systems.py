@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from kg2rag.cli.completion import known_systems
-from kg2rag.cli.options import DataOptions, Limit, Seed, SystemOptions, show, spread, table
+from kg2rag.cli.options import DataOptions, Limit, Seed, SystemOptions, known_systems, show, spread, table
 
 
 def list_systems(

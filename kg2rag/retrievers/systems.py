@@ -6,6 +6,7 @@ package; see docs/add_a_strategy.md.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -136,19 +137,21 @@ def build(name: str, kb: KnowledgeBase, **settings: object) -> Retriever:
 def labelled(wanted: Iterable[str]) -> dict[str, str]:
     """Name -> system, of systems and of variants of one: ["dense", "far=graph_augmented(hops=2)"], in that order.
 
-    What has no name of its own is called as it is written, "my.module:Class" Class.
+    What has no name of its own is called as it is written, "bm25(k1=1.2)" bm25-k1-1.2 and "my.module:Class" Class.
 
     ValueError: a name twice, or one that belongs to another system.
     """
     chosen: dict[str, str] = {}
     for given in wanted:
         label, equals, system = (part.strip() for part in given.partition("="))
-        if "(" in label:
+        if "(" in label:  # no name, but parameters
             label, equals, system = given.strip(), "", ""
         if equals and not (label and system and "." not in label):
             raise ValueError(f"{given!r}: write name=system, such as far=graph_augmented(hops=2); a name has no '.'.")
         system = system or label
-        label = label if equals else label.rpartition(":")[2] if "(" not in label else label
+        if not equals:
+            name, bracket, parameters = label.partition("(")
+            label = re.sub(r"[^\w.+]+", "-", name.rpartition(":")[2] + bracket + parameters).strip("-")
         if label in chosen:
             raise ValueError(
                 f"{label!r} is named twice. To compare a system with itself, name its variants: "

@@ -6,9 +6,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.testing import behaviour, rankings, variants
-from kg2rag.testing.processes import differing
 from kg2rag.testing.rankings import Promise
-from kg2rag.testing.trial import Trial
+from kg2rag.testing.trial import Trial, differing
 from kg2rag.testing.variants import Builder
 from kg2rag.testing.worlds import knowledge_bases, queries_for
 from kg2rag.text.registry import unknown

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.fusion import METHODS, Fusion, fuse, fuse_rankings
-from kg2rag.testing.working_out import worked_out
+from kg2rag.testing.rankings import worked_out
 from kg2rag.types import Notes, Query, Ranking, Triple, rank
 
 IDS = [f"p{i}" for i in range(10)]

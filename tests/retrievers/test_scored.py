@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kg2rag import Corpus, KnowledgeBase, Passage, Query, ScoreFunction
-from kg2rag.testing.working_out import worked_out
+from kg2rag.testing.rankings import worked_out
 
 CORPUS = Corpus.from_passages(Passage(id_, "", text, id_, 0) for id_, text in (("a", "xx"), ("b", "xxx"), ("c", "yy")))
 

@@ -89,7 +89,7 @@ def test_a_system_may_stand_beside_itself_under_other_parameters(kb: KnowledgeBa
     built = systems.build_all(kb, ["bm25", "a=bm25", "b = bm25"], {"b": {"b": 0.7}})
     assert built == {"bm25": BM25(kb), "a": BM25(kb), "b": BM25(kb, b=0.7)}
     assert systems.build_all(kb, ["bm25(b=0.7)", "c=bm25(b=0.7)"]) == dict.fromkeys(
-        ("bm25(b=0.7)", "c"), BM25(kb, b=0.7)
+        ("bm25-b-0.7", "c"), BM25(kb, b=0.7)
     )
     assert systems.build_all(kb, {"b": "bm25"}, {"b": {"b": 0.7}}) == {"b": BM25(kb, b=0.7)}
 

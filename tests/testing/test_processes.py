@@ -12,7 +12,7 @@ import pytest
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import Dense
-from kg2rag.testing.processes import differing
+from kg2rag.testing.trial import differing
 from kg2rag.types import Query, Ranking
 
 ASKED = [Query("1", "Which bridge did Anna Abbott know?"), Query("2", "")]
