@@ -159,8 +159,8 @@ FORMATS: Mapping[str, Format] = {
     "frames": Format(seeds.frames, _frames),
     "openie": Format(seeds.openie, partial(_source, "openie(openie_results.json)")),
     "subkgs": Format(seeds.subkgs, partial(_source, "subkgs(subkgs.jsonl)")),
-    "lightrag": Format(seeds.lightrag, partial(_source, "lightrag:")),
-    "msgraphrag": Format(seeds.msgraphrag, partial(_source, "msgraphrag:")),
+    "lightrag": Format(seeds.lightrag, partial(_source, "lightrag(.)")),
+    "msgraphrag": Format(seeds.msgraphrag, partial(_source, "msgraphrag(.)")),
     "graphml": Format(seeds.graphml, partial(_source, "graphml(graph.graphml)")),
     **{
         f"triples{suffix}": Format(partial(seeds.triples, suffix), partial(_source, f"triples(triples{suffix})"))
