@@ -317,7 +317,6 @@ limit = 5
 [split]
 dev = 0.5
 seed = 0
-stratify = true
 
 [[systems.dense]]
 
