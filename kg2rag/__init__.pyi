@@ -1,9 +1,9 @@
 """The public names and where each is defined; `__init__.py` reads this file, and so do type checkers."""
 
-from .answers.answer_report import score_answers as score_answers
 from .answers.context import ContextFormatter as ContextFormatter
 from .answers.context import FormattedContext as FormattedContext
 from .answers.reader import Reader as Reader
+from .answers.scores import score_answers as score_answers
 from .compute.encoder import SentenceEncoder as SentenceEncoder
 from .compute.llm import ChatModel as ChatModel
 from .compute.store import Store as Store

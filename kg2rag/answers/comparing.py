@@ -9,11 +9,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from kg2rag.answers.answer_metrics import Rules, check_rules
-from kg2rag.answers.answer_report import AnswerReport, score_answers
-from kg2rag.answers.assembly import TOKENS, assemble
-from kg2rag.answers.context import FormattedContext
+from kg2rag.answers.context import TOKENS, FormattedContext, assemble
 from kg2rag.answers.reader import Answers, Reader
+from kg2rag.answers.scores import AnswerReport, Rules, check_rules, score_answers
 from kg2rag.compute import write
 from kg2rag.evaluation.inputs import check_systems
 from kg2rag.knowledge import KnowledgeBase

@@ -39,7 +39,7 @@ def context(
 
     What was left out, and why, goes to stderr, so that the output is the context and nothing else.
     """
-    from kg2rag.answers.assembly import assemble
+    from kg2rag.answers.context import assemble
     from kg2rag.report.question_explanation import find_question
 
     questions = data.load()

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg2rag.answers.answer_metrics import AnswerScore, joint, normalise_answer, score_answer, score_supporting
-from kg2rag.answers.answer_report import score_answers
 from kg2rag.answers.reader import Answer, Answers
+from kg2rag.answers.scores import AnswerScore, joint, normalise_answer, score_answer, score_answers, score_supporting
 from kg2rag.compute import Failure
 from kg2rag.evaluation.sentences import returned_sentences
 from kg2rag.types import Corpus, Passage, QADataset, Question, rank

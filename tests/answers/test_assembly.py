@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kg2rag.answers.assembly import assemble
+from kg2rag.answers.context import assemble
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.linking.linkers import Link, NGramLinker
 from kg2rag.types import LinkedEntity, Notes, Query, Ranking, Triple, rank

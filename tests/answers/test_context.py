@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kg2rag
-from kg2rag.answers.context import Citation, ContextFormatter, Dropped, FormattedContext
-from kg2rag.answers.context.inverses import inverse
+from kg2rag.answers.context import Citation, ContextFormatter, FormattedContext
+from kg2rag.answers.graph_block import Dropped, inverse
 from kg2rag.compute import EncoderTokens, Store, TokenCounter
 from kg2rag.extraction import Entity, Extraction
 from kg2rag.knowledge import KnowledgeBase

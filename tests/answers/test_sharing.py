@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg2rag.answers.context import Dropped
-from kg2rag.answers.context.sharing import Item, Line, Section, shared
+from kg2rag.answers.graph_block import Dropped, Item, Line, Section, shared
 
 
 class Words:
