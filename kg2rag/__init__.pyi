@@ -53,9 +53,9 @@ from .retrievers.linear_rag.retriever import LinearRAG as LinearRAG
 from .retrievers.linking.llm import LLMLinker as LLMLinker
 from .retrievers.mention_chains.retriever import MentionChains as MentionChains
 from .retrievers.mention_ppr.retriever import MentionPPR as MentionPPR
-from .retrievers.path import PathSearch as PathSearch
 from .retrievers.pattern import Pattern as Pattern
-from .retrievers.practical import PracticalGraphRAG as PracticalGraphRAG
+from .retrievers.practical_graphrag import PracticalGraphRAG as PracticalGraphRAG
+from .retrievers.proprag import PathSearch as PathSearch
 from .retrievers.rerankers import Rerank as Rerank
 from .retrievers.rerankers.llm import LLMReranker as LLMReranker
 from .retrievers.rerankers.scoring import BiEncoder as BiEncoder

@@ -113,5 +113,5 @@ def test_seeds_of_another_retriever_are_scored_by_cosine_too(kb: KnowledgeBase) 
 
 @pytest.mark.parametrize("wrong", [{"hops": 0}, {"seeds": 0}])
 def test_parameters_below_one_are_refused(kb: KnowledgeBase, wrong: dict[str, int]) -> None:
-    with pytest.raises(ValueError, match="at least 1"):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
         Expand(kb, **wrong)
