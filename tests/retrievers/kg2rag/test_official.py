@@ -360,7 +360,7 @@ def test_triples_that_were_cleaned_for_good_are_refused_unless_asked_for(sentenc
     facts = (Triple("Ed Wood", "like", "Big Fish", "p0"),)
     source = GivenExtraction(Extraction(facts, notes={"cleaned: head after a '<'": 7}))
     kb = KnowledgeBase.build(sentences, source, embedder=WordEmbedder(), store=Store(tmp_path))
-    with pytest.raises(ValueError, match=r"cleaned: head after a '<': 7.*subkgs(FILE).*triples='clean'"):
+    with pytest.raises(ValueError, match="cleaned: head after a '<': 7"):
         KG2RAGOfficial(kb).retrieve("red", 3)
     assert KG2RAGOfficial(kb, Switches(triples="clean")).retrieve("red", 3).passage_ids
 
