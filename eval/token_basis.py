@@ -18,7 +18,7 @@ import numpy as np
 import typer
 from public_sets import TRAINING, training
 
-from kg2rag.compute import SentenceEncoder, Store, encode_tokens
+from kg2rag.compute import SentenceEncoder, Store
 
 BASIS = files("kg2rag.retrievers.mention_chains") / "token_basis.npy"
 
@@ -32,7 +32,7 @@ def main(
         axes = np.load(file, allow_pickle=False)
     for name in TRAINING:
         texts = training(data, name).corpus.contents[::every]
-        found = encode_tokens(SentenceEncoder(), texts, Store(), reduce=lambda vectors: vectors.T @ vectors)
+        found = SentenceEncoder().encode_tokens(texts, Store(), reduce=lambda vectors: vectors.T @ vectors)
         moment = np.sum([one for _, one in found], axis=0, dtype=np.float64)
         best = np.linalg.eigvalsh(moment)[::-1][: axes.shape[1]].sum()
         kept = np.trace(axes.T @ moment @ axes)

@@ -49,23 +49,17 @@ Result = tuple[str, float, float, str]
 
 def encoding(kb: kg2rag.KnowledgeBase, data: kg2rag.QADataset, texts: int) -> Result:
     """Passages to vectors, without the store, against `SentenceTransformer.encode` in float32."""
-    from kg2rag.compute.vectors import VectorCache
-
     encoder, passages = kb.embedder, data.corpus.contents[:texts]
     network, about = encoder.network, encoder.describe(kb.store)
 
     def ours() -> np.ndarray:
         import tempfile
 
+        from kg2rag.compute.vectors import VectorCache
+
         with tempfile.TemporaryDirectory() as folder:
-            cache = VectorCache(
-                kg2rag.Store(folder),
-                "bench",
-                about["dim"],
-                encoder.padded_lengths,
-                lambda batch: encoder.forward(batch, about["dtype"]),
-            )
-            return cache.of(passages)
+            cache = VectorCache(kg2rag.Store(folder), "bench", about["dim"])
+            return cache.of(passages, lambda batch: encoder.forward(batch, about["dtype"]))
 
     def plain() -> np.ndarray:
         return network.encode(passages, normalize_embeddings=True, show_progress_bar=False)

@@ -58,9 +58,7 @@ def hashing() -> object:
 
         def encode(self, texts: Sequence[str], store: Store, role: str = "passage") -> np.ndarray:
             kept = self.fingerprint(store) + "-queries" * (role == "query")  # apart, as a model's are
-            cache = VectorCache(
-                store, kept, HASHED, lambda texts: [1] * len(texts), lambda batch: hasher.transform(batch).toarray()
-            )
-            return cache.of(list(texts))
+            cache = VectorCache(store, kept, HASHED)
+            return cache.of(list(texts), lambda batch: hasher.transform(batch).toarray())
 
     return Hashing()

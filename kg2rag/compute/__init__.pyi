@@ -1,7 +1,7 @@
 """What the room offers to the rooms above it."""
 
-from .cosines import all_cosines as all_cosines
 from .encoder import Embedder as Embedder
+from .encoder import Role as Role
 from .encoder import SentenceEncoder as SentenceEncoder
 from .files import new_file as new_file
 from .files import new_folder as new_folder
@@ -17,19 +17,17 @@ from .llm import CompletionError as CompletionError
 from .llm import Failure as Failure
 from .llm import Spending as Spending
 from .llm import Usage as Usage
-from .matrices import encoded as encoded
-from .matrices import save_rows as save_rows
+from .models import DEFAULT_MODEL as DEFAULT_MODEL
 from .parallel import has_workers as has_workers
 from .parallel import map_pieces as map_pieces
 from .parallel import workers as workers
-from .passes import Role as Role
-from .pretrained import DEFAULT_MODEL as DEFAULT_MODEL
 from .static_encoder import StaticEncoder as StaticEncoder
 from .static_encoder import embedder_named as embedder_named
 from .store import Entry as Entry
 from .store import Store as Store
-from .token_vectors import encode_tokens as encode_tokens
 from .tokens import EncoderTokens as EncoderTokens
 from .tokens import TokenCounter as TokenCounter
 from .tokens import counter_of as counter_of
 from .tokens import cut as cut
+from .vectors import encoded as encoded
+from .vectors import save_rows as save_rows

@@ -1,4 +1,4 @@
-"""The number of threads to use and the vector instructions of the processor; both are recorded with every result."""
+"""The threads, vector instructions and devices to compute with; all are recorded with every result."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import platform
 import re
 from functools import cache
 from pathlib import Path
+
+CPU = "cpu"
 
 
 @cache
@@ -36,3 +38,25 @@ def processor() -> str:
     listed = re.search(r"^(?:flags|Features).*?:(.*)", cpuinfo.read_text() if cpuinfo.is_file() else "", re.MULTILINE)
     flags = listed[1].split() if listed else []
     return " ".join([platform.machine(), *(flag for flag in wanted if flag in flags)])
+
+
+def devices(name: str) -> list[str]:
+    """The devices of a name: "cpu", "cuda" (every CUDA device), "auto" (those, or the CPU), "cuda:0,cuda:1".
+
+    ValueError: a CUDA device that torch does not see.
+    """
+    if name == CPU:
+        return [CPU]
+    import torch
+
+    found = [f"cuda:{i}" for i in range(torch.cuda.device_count())]
+    if name == "auto":
+        return found or [CPU]
+    named = found or ["cuda"] if name == "cuda" else [each.strip() for each in name.split(",")]
+    for each in named:
+        if each.startswith("cuda") and each not in found:
+            raise ValueError(
+                f"device {name!r}: torch {torch.__version__} sees {', '.join(found) or 'no CUDA device'}. "
+                "Use --device cpu or auto, or install a build of torch for your GPU."
+            )
+    return named

@@ -10,7 +10,7 @@ from __future__ import annotations
 import lzma
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from kg2rag.compute.encoder import Embedder, SentenceEncoder
-from kg2rag.compute.pretrained import DEFAULT_MODEL, loading
+from kg2rag.compute.models import DEFAULT_MODEL, loading
 from kg2rag.compute.static_encoder import StaticEncoder
 from kg2rag.types import Ranking
 
@@ -52,14 +52,44 @@ class EncoderTokens:
         """
         # Tokenizers refuse lone surrogates; each counts as "?".
         readable = [text.encode("utf-8", "replace").decode() for text in texts]
-        encodings = _tokenizer(self.encoder).encode_batch_fast(readable, add_special_tokens=False)
-        return [len(encoding) for encoding in encodings]
+        return [len(found) for found in self._tokenizer.encode_batch_fast(readable, add_special_tokens=False)]
+
+    @cached_property
+    def _tokenizer(self) -> Tokenizer:
+        """Without the limits of encoding, which its file sets: a count needs the whole text."""
+        from tokenizers import Tokenizer
+
+        model, folder = self.encoder.model, Path(self.encoder.model)
+        if model == DEFAULT_MODEL and self.encoder.revision is None:
+            tokenizer = Tokenizer.from_str(lzma.decompress(DEFAULT.read_bytes()).decode())
+        elif folder.is_dir() and not (folder / FILE).is_file():
+            raise FileNotFoundError(
+                f"{folder} has no {FILE}, so tokens cannot be counted with its tokenizer. Save the model with a fast "
+                "tokenizer, or pass another counter."
+            )
+        else:
+            with loading(model) as local:
+                tokenizer = Tokenizer.from_file(str(_file(model, self.encoder.revision, local=local)))
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        return tokenizer
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"encoder": self.encoder}
+
+
+def _file(model: str, revision: str | None, *, local: bool) -> Path:
+    if Path(model).is_dir():
+        return Path(model) / FILE
+    from huggingface_hub import hf_hub_download
+
+    return Path(hf_hub_download(model, FILE, revision=revision, local_files_only=local))
 
 
 def counter_of(embedder: Embedder) -> TokenCounter:
-    """The tokenizer of a `SentenceEncoder`, or of a static one's teacher; the default encoder's for other embedders."""
+    """The tokenizer of a sentence or static encoder's model; the default encoder's for other embedders."""
     if isinstance(embedder, StaticEncoder):
-        return EncoderTokens(embedder.teacher)
+        return EncoderTokens(SentenceEncoder(embedder.model))
     return EncoderTokens(embedder) if isinstance(embedder, SentenceEncoder) else EncoderTokens()
 
 
@@ -81,26 +111,3 @@ def _cut(ranking: Ranking, tokens: Sequence[int], limit: int) -> Ranking:
     keep = np.array(kept, dtype=bool)
     left_out = tuple(ranking.ids[row] for row in ranking.rows[~keep].tolist())
     return replace(ranking.select(keep), notes=replace(ranking.notes, tokens=spent, left_out=left_out))
-
-
-@lru_cache(maxsize=4)
-def _tokenizer(encoder: SentenceEncoder) -> Tokenizer:
-    from tokenizers import Tokenizer
-
-    folder = Path(encoder.model)
-    if encoder.model == DEFAULT_MODEL and encoder.revision is None:
-        tokenizer = Tokenizer.from_str(lzma.decompress(DEFAULT.read_bytes()).decode())
-    elif not folder.is_dir():
-        with loading(encoder.model):
-            tokenizer = Tokenizer.from_pretrained(encoder.model, revision=encoder.revision or "main")
-    elif (folder / FILE).is_file():
-        tokenizer = Tokenizer.from_file(str(folder / FILE))
-    else:
-        raise FileNotFoundError(
-            f"{folder} has no {FILE}, so tokens cannot be counted with its tokenizer. Save the model with a fast "
-            "tokenizer, or pass another counter."
-        )
-    # The file sets the limits of encoding; a count needs the whole text.
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    return tokenizer

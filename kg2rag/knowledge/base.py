@@ -317,7 +317,7 @@ class KnowledgeBase:
         """(n_queries, dim); a text is encoded once for all strategies."""
         return self.encode_once([query.text for query in queries], "query")
 
-    def encode_once(self, texts: Sequence[str], role: Role = "made") -> Matrix:
+    def encode_once(self, texts: Sequence[str], role: Role = "passage") -> Matrix:
         """(n_texts, dim) as `encode`; the last `KEPT` of each role are kept in memory. For texts of one query."""
         self._count(ENCODINGS)
         if not texts:

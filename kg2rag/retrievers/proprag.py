@@ -140,7 +140,7 @@ class PathSearch(Retriever):
         return ". ".join(f"{triple.head} {triple.relation} {triple.tail}" for triple in triples)
 
     def _walk(self, queries: Sequence[Query], _: Sequence[bool], k: int) -> list[Ranking]:
-        from kg2rag.compute import all_cosines
+        from kg2rag.knowledge.indexes.dense import cosines as all_cosines
 
         similar = self._similar(queries)
         chains = self.search(queries, similar)
@@ -182,7 +182,7 @@ class PathSearch(Retriever):
 
     def _similar(self, queries: Sequence[Query]) -> FloatArray:
         """(n_queries, n_triples) cosines of the queries and the triples; -inf where a candidate does not state it."""
-        from kg2rag.compute import all_cosines
+        from kg2rag.knowledge.indexes.dense import cosines as all_cosines
 
         similar = all_cosines(self.kb.encode_queries(queries), self.kb.triple_vectors.vectors)
         for row, mask in zip(similar, self.kb.candidates(queries), strict=True):

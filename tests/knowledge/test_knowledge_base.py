@@ -226,7 +226,7 @@ def test_the_vectors_of_the_last_texts_alone_stay_in_memory(
     assert np.array_equal(little.encode_once(["e", "d", "c"]), together[[4, 3, 2]])
     assert len(asked(little)) == before
     assert np.array_equal(little.encode_once(["a"]), together[:1])
-    assert asked(little)[before:] == [["made: a"]]
+    assert asked(little)[before:] == [["passage: a"]]
 
 
 def test_a_graph_over_other_passages_is_refused(kb: KnowledgeBase) -> None:

@@ -1,7 +1,7 @@
 """Unit vectors -> nearest rows by an approximate index of FAISS, whose recall was measured when it was built.
 
-The index finds candidates only: their cosines are computed as `dense` computes them, from the vectors themselves. What
-an approximate index can lose is thus a row that it did not find, and `recall` says how often that happens.
+The index finds candidates only: their cosines are computed from the vectors themselves. What an approximate index can
+lose is thus a row that it did not find, and `recall` says how often that happens.
 
 HNSW: Malkov & Yashunin 2018; inverted lists and product quantisation: Jégou, Douze & Schmid 2011.
 """
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from math import isqrt
 from pathlib import Path
 from typing import Any, Literal
@@ -23,7 +22,7 @@ from kg2rag.types import IntArray, Matrix, ParameterError
 
 IndexKind = Literal["flat", "hnsw", "ivf", "ivfpq"]
 
-VERSION = 1
+VERSION = 2
 LINKS, BUILD_WIDTH, SEARCH_WIDTH = 32, 100, 256  # HNSW's M, efConstruction, efSearch: see eval/bench/approximate.py
 PROBED = 32  # lists that a query of ivf and ivfpq reads
 ROWS_PER_LIST = 39  # FAISS asks for as many to train a centroid
@@ -33,38 +32,19 @@ SAMPLE, DEPTH, SEED = 1000, 10, 0  # of the measurement of recall
 FILE, ABOUT = "index.faiss", "about.json"
 
 
-@dataclass(frozen=True)
-class Plan:
-    """How an index over vectors of some shape is built; all that its contents depend on besides the vectors."""
-
-    kind: IndexKind
-    factory: str
-    version: int = VERSION
-    build_width: int = BUILD_WIDTH
-    search_width: int = SEARCH_WIDTH
-    probed: int = PROBED
-
-    @classmethod
-    def of(cls, kind: IndexKind, rows: int, dim: int) -> Plan:
-        """The plan for a kind of index; ParameterError where there are too few rows to train it."""
-        if kind == "hnsw":
-            return cls(kind, f"HNSW{LINKS}")
-        lists = max(1, min(4 * isqrt(rows), rows // ROWS_PER_LIST))
-        if kind == "ivf":
-            return cls(kind, f"IVF{lists},Flat")
-        if rows < CODES * ROWS_PER_LIST:
-            raise ParameterError(
-                f"index='ivfpq' learns its codes from {CODES * ROWS_PER_LIST:,} vectors or more, not {rows:,}. Use "
-                "'flat', which is fast for so few."
-            )
-        parts = max(part for part in range(1, max(dim // 4, 1) + 1) if dim % part == 0)
-        return cls(kind, f"IVF{lists},PQ{parts}")
-
-    def words(self) -> str:
-        """The plan as a note of a table says it."""
-        if self.kind == "hnsw":
-            return f"{self.factory}, efConstruction {self.build_width}, efSearch {self.search_width}"
-        return f"{self.factory}, {self.probed} lists read"
+def factory(kind: IndexKind, rows: int, dim: int) -> str:
+    """FAISS's name of an index over (rows, dim) vectors; ParameterError where there are too few rows to train it."""
+    if kind == "hnsw":
+        return f"HNSW{LINKS}"
+    lists = max(1, min(4 * isqrt(rows), rows // ROWS_PER_LIST))
+    if kind == "ivf":
+        return f"IVF{lists},Flat"
+    if rows < CODES * ROWS_PER_LIST:
+        raise ParameterError(
+            f"index='ivfpq' learns its codes from {CODES * ROWS_PER_LIST:,} vectors or more, not {rows:,}. Use 'flat', "
+            "which is fast for so few."
+        )
+    return f"IVF{lists},PQ{max(part for part in range(1, max(dim // 4, 1) + 1) if dim % part == 0)}"
 
 
 class ApproximateIndex(DenseIndex):
@@ -76,9 +56,9 @@ class ApproximateIndex(DenseIndex):
     sample : how many rows were asked. Questions may be less like the rows than these are like each other.
     """
 
-    def __init__(self, vectors: Matrix, index: Any, plan: Plan, recall: float = np.nan, sample: int = 0) -> None:
+    def __init__(self, vectors: Matrix, index: Any, name: str, recall: float = np.nan, sample: int = 0) -> None:
         super().__init__(vectors)
-        self.index, self.plan, self.recall, self.sample = index, plan, recall, sample
+        self.index, self.name, self.recall, self.sample = index, name, recall, sample
 
     @classmethod
     def stored(cls, vectors: Matrix, kind: IndexKind, store: Store, key: Mapping[str, object]) -> ApproximateIndex:
@@ -96,41 +76,44 @@ class ApproximateIndex(DenseIndex):
         """
         import faiss
 
-        plan = Plan.of(kind, *vectors.shape)
+        name = factory(kind, *vectors.shape)
 
         def build(folder: Path) -> None:
-            built = cls(vectors, _built(vectors, plan), plan)
+            built = cls(vectors, _built(vectors, name), name)
             faiss.write_index(built.index, str(folder / FILE))
             (folder / ABOUT).write_text(json.dumps(built._measured(), indent=1))
 
-        path = store.entry("faiss", {**key, **asdict(plan)}, build, libraries=("faiss-cpu",))
+        settings = [LINKS, BUILD_WIDTH, SEARCH_WIDTH, PROBED, VERSION]
+        path = store.entry("faiss", {**key, "factory": name, "settings": settings}, build, libraries=("faiss-cpu",))
         mapped = faiss.IO_FLAG_MMAP_IFC if kind == "hnsw" else faiss.IO_FLAG_MMAP
         index = faiss.read_index(str(path / FILE), mapped)
-        return cls(vectors, index, plan, **json.loads((path / ABOUT).read_text()))
+        return cls(vectors, index, name, **json.loads((path / ABOUT).read_text()))
 
     @property
     def remark(self) -> str:
         """What a reader of its rankings must know."""
+        words = f"efConstruction {BUILD_WIDTH}, efSearch {SEARCH_WIDTH}" if self._is_hnsw else f"{PROBED} lists read"
         return (
-            f"approximate search ({self.plan.words()}), which found {100 * self.recall:.1f} % of the ten nearest in "
+            f"approximate search ({self.name}, {words}), which found {100 * self.recall:.1f} % of the ten nearest in "
             f"{self.sample:,} searches from passages"
         )
 
+    @property
+    def _is_hnsw(self) -> bool:
+        return self.name.startswith("HNSW")
+
     def _near(self, queries: Matrix, k: int) -> list[IntArray]:
-        """The candidates that FAISS finds, one query at a time: it rounds several together in another way."""
+        """The candidates that FAISS finds."""
         import faiss
 
-        faiss.omp_set_num_threads(1)
-        depth = min((k + MARGIN) * (WIDER if self.plan.kind == "ivfpq" else 1), len(self.vectors))
-        if self.plan.kind == "hnsw":
-            width = max(self.plan.search_width, depth)
-            settings: Any = faiss.SearchParametersHNSW(efSearch=width)  # type: ignore[attr-defined]
-            faiss.omp_set_num_threads(threads())  # each query has a thread of its own
-            rows = self.index.search(queries, depth, params=settings)[1]
-        else:
-            settings = faiss.SearchParametersIVF(nprobe=self.plan.probed)  # type: ignore[call-arg]
-            rows = np.concatenate([self.index.search(query[None], depth, params=settings)[1] for query in queries])
-        return [found[found >= 0] for found in rows]
+        faiss.omp_set_num_threads(threads())
+        depth = min((k + MARGIN) * (WIDER if ",PQ" in self.name else 1), len(self.vectors))
+        settings: Any = (
+            faiss.SearchParametersHNSW(efSearch=max(SEARCH_WIDTH, depth))  # type: ignore[attr-defined]
+            if self._is_hnsw
+            else faiss.SearchParametersIVF(nprobe=PROBED)  # type: ignore[call-arg]
+        )
+        return [found[found >= 0] for found in self.index.search(queries, depth, params=settings)[1]]
 
     def _measured(self) -> dict[str, float]:
         """Recall of the ten nearest others of a sample of rows, against all products."""
@@ -151,14 +134,14 @@ def _others(found: IntArray, row: int) -> IntArray:
     return others
 
 
-def _built(vectors: Matrix, plan: Plan) -> Any:
+def _built(vectors: Matrix, name: str) -> Any:
     import faiss
     from threadpoolctl import threadpool_limits
 
     faiss.omp_set_num_threads(1)
-    index: Any = faiss.index_factory(vectors.shape[1], plan.factory, faiss.METRIC_INNER_PRODUCT)
-    if plan.kind == "hnsw":
-        index.hnsw.efConstruction = plan.build_width
+    index: Any = faiss.index_factory(vectors.shape[1], name, faiss.METRIC_INNER_PRODUCT)
+    if name.startswith("HNSW"):
+        index.hnsw.efConstruction = BUILD_WIDTH
     vectors = np.ascontiguousarray(vectors, dtype=np.float32)
     with threadpool_limits(1):
         index.train(vectors)

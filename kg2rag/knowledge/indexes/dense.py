@@ -1,7 +1,7 @@
 """Unit vectors -> nearest rows by cosine, exactly and in canonical order.
 
-FAISS finds the candidates; their scores are then computed once more, row by row in float64, because FAISS rounds a
-batch and a single query differently, and a ranking must not depend on what it was computed with.
+FAISS finds candidates in float32, whose last digits depend on the batch; the cosines of these are computed once more in
+float64.
 """
 
 from __future__ import annotations
@@ -11,11 +11,21 @@ from collections.abc import Sequence
 import numpy as np
 
 from kg2rag.compute import threads
-from kg2rag.types import FloatArray, IntArray, Matrix
+from kg2rag.types import FloatArray, IntArray, Matrix, canonical_order
 
 MARGIN = 32  # candidates beyond k requested from FAISS; more where they do not absorb its rounding at the cut
+ROUNDING = 2e-6  # more than a cosine in float32 is wrong by
 WORTH_THREADS = 10**8
 """Products; for fewer, threads of FAISS cost more than they save: they go on spinning beside those of other loops."""
+BLOCK = 2048  # rows in float64 at once, 6 MB
+
+
+def cosines(queries: Matrix, vectors: Matrix) -> FloatArray:
+    """(n_queries, n_rows) products of unit vectors to six digits: computed in float64, so equal in any batch."""
+    products, exact = np.empty((len(queries), len(vectors))), queries.astype(np.float64)
+    for start in range(0, len(vectors), BLOCK):
+        products[:, start : start + BLOCK] = exact @ vectors[start : start + BLOCK].astype(np.float64).T
+    return products.round(6) + 0.0  # no -0.0
 
 
 class DenseIndex:
@@ -40,45 +50,32 @@ class DenseIndex:
         """
         if queries.shape[1] != self.vectors.shape[1]:
             raise ValueError(f"Queries have {queries.shape[1]} dimensions, the index has {self.vectors.shape[1]}.")
-        masks = candidates or [None] * len(queries)
-        free = [i for i, mask in enumerate(masks) if mask is None]
-        found: list[IntArray] = [np.empty(0, dtype=np.int64) if mask is None else mask for mask in masks]
-        if free and len(self.vectors):
-            for i, rows in zip(free, self._near(np.ascontiguousarray(queries[free], dtype=np.float32), k), strict=True):
-                found[i] = rows
-        return [self._ordered(query, rows, k) for query, rows in zip(queries, found, strict=True)]
+        found = list(candidates or [None] * len(queries))
+        free = [i for i, rows in enumerate(found) if rows is None]
+        near = self._near(np.ascontiguousarray(queries[free], dtype=np.float32), k) if free else []
+        for i, rows in zip(free, near, strict=True):
+            found[i] = rows
+        return [self._ordered(query, rows, k) for query, rows in zip(queries, found, strict=True) if rows is not None]
 
     def _near(self, queries: Matrix, k: int) -> list[IntArray]:
-        """The rows among which the `k` nearest of each query are, by products with the vectors where they lie."""
+        """The rows among which the `k` nearest of each query are, and all that tie with these."""
         import faiss
 
         faiss.omp_set_num_threads(threads() if len(queries) * self.vectors.size > WORTH_THREADS else 1)
-        found: list[IntArray] = [np.empty(0, dtype=np.int64)] * len(queries)
-        free, depth = list(range(len(queries))), k + MARGIN
-        while free:
-            depth = min(depth, len(self.vectors))
-            scores, rows = faiss.knn(queries[free], self.vectors, depth, metric=faiss.METRIC_INNER_PRODUCT)
-            for i, nearest in zip(free, rows, strict=True):
-                found[i] = nearest
-            floors: list[float] = scores[:, -1].tolist()
-            free = [i for i, floor in zip(free, floors, strict=True) if self._open(queries[i], found[i], k, floor)]
+        n_rows, depth = len(self.vectors), k + MARGIN
+        while depth < n_rows:
+            scores, rows = faiss.knn(queries, self.vectors, depth, metric=faiss.METRIC_INNER_PRODUCT)
+            if (scores[:, k - 1] > scores[:, -1] + ROUNDING).all():
+                return list(rows)
             depth *= 4
-        return found
-
-    def _open(self, query: Matrix, rows: IntArray, k: int, floor: float) -> bool:
-        """Whether a row that FAISS left out, scored at most `floor` by it, may belong to the `k` nearest."""
-        if len(rows) == len(self.vectors):
-            return False
-        # The rounding of a float32 product of unit vectors is at most about dim · eps.
-        rounding = self.vectors.shape[1] * float(np.finfo(np.float32).eps)
-        return bool(np.partition(self.cosines(query, rows), -k)[-k] <= floor + rounding)
+        return [np.arange(n_rows)] * len(queries)
 
     def cosines(self, query: Matrix, rows: IntArray) -> FloatArray:
-        """(n_rows,) cosines of one query with some rows; each depends on its own row alone."""
-        scores: FloatArray = np.einsum("ij,j->i", self.vectors[rows].astype(np.float64), query.astype(np.float64))
-        return scores
+        """(n_rows,) cosines of one query with some rows."""
+        found: FloatArray = cosines(query[None], self.vectors[rows])[0]
+        return found
 
     def _ordered(self, query: Matrix, rows: IntArray, k: int) -> tuple[IntArray, FloatArray]:
         scores = self.cosines(query, rows)
-        order = np.lexsort((rows, -scores))[:k]
+        order = canonical_order(rows, scores)[:k]
         return rows[order], scores[order]

@@ -118,7 +118,7 @@ class HippoRAG2(PhraseWalk):
 
     def restarts(self, queries: Sequence[Query], links: Sequence[Linked]) -> tuple[FloatArray, FloatArray]:
         """Where the walks start, (n_queries, n_nodes), not scaled; every passage's cosine, (n_queries, n_passages)."""
-        from kg2rag.compute import all_cosines
+        from kg2rag.knowledge.indexes.dense import cosines as all_cosines
 
         n_phrases = self.graph.n_phrases
         cosines = all_cosines(self.kb.encode_queries(queries), self.kb.vectors)

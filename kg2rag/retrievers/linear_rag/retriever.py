@@ -183,7 +183,7 @@ class LinearRAG(VectorRetriever):
         return active
 
     def _walk(self, queries: Sequence[Query], seeds: Sequence[Mapping[int, float]], k: int) -> list[Ranking]:
-        from kg2rag.compute import all_cosines
+        from kg2rag.knowledge.indexes.dense import cosines as all_cosines
 
         kb, masks = self.kb, self.kb.candidates(queries)
         vectors, sentences = kb.encode_queries(queries), sentence_vectors(kb)

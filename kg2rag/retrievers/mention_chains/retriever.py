@@ -25,10 +25,10 @@ from typing import Annotated
 
 import numpy as np
 
-from kg2rag.compute import all_cosines
 from kg2rag.knowledge import KnowledgeBase, LexicalSettings
 from kg2rag.knowledge.graph.pagerank import NodeWeights
 from kg2rag.retrievers.contract import Tuned
+from kg2rag.knowledge.indexes.dense import cosines as all_cosines
 from kg2rag.retrievers.dense import VectorRetriever
 from kg2rag.retrievers.mention_chains.candidates import Evidence, Searches, evidence, phrase_restarts
 from kg2rag.retrievers.mention_chains.chains import DEFAULT, LEAST, Beam, Ranker, chains_of, read_coefficients
@@ -132,8 +132,8 @@ class MentionChains(VectorRetriever):
     def prepare(self, queries: Sequence[Query]) -> None:
         """Encode the queries, their phrases and their tokens, then build what is shared by them with the first."""
         if queries:
-            self._encode(queries)
             self._tokens(queries)
+            self._encode(queries)
         super().prepare(queries)
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
@@ -154,8 +154,8 @@ class MentionChains(VectorRetriever):
 
     def _block(self, queries: Sequence[Query]) -> Iterator[Searched | None]:
         kb, walker = self.kb, self._walker
+        questions = self._tokens(queries)  # before all vectors, which its passes give, too
         self._encode(queries)
-        questions = self._tokens(queries)  # before the passages' vectors, which its passes give, too
         masks, vectors = kb.candidates(queries), kb.encode_queries(queries)
         cosines, phrases = all_cosines(vectors, kb.vectors), self._phrase_vectors(queries)
         n = len(kb.corpus)
@@ -213,9 +213,11 @@ class MentionChains(VectorRetriever):
         return [start.plus(more) for start, more in zip(walker.restarts(queries, dense)[0], near, strict=True)]
 
     def _encode(self, queries: Sequence[Query]) -> None:
-        """Encode the queries and all their phrases together, side by side."""
-        phrases = [phrase for query in queries for phrase in sub_phrases(query.text, self.max_phrases)]
-        self.kb.encode_once([*(query.text for query in queries), *phrases], "query")
+        """Encode the queries and all their phrases together."""
+        self.kb.encode_once([*(query.text for query in queries), *self._phrases(queries)], "query")
+
+    def _phrases(self, queries: Sequence[Query]) -> list[str]:
+        return [phrase for query in queries for phrase in sub_phrases(query.text, self.max_phrases)]
 
     def _phrase_vectors(self, queries: Sequence[Query]) -> list[Matrix]:
         """(n_phrases, dim) of each query."""
@@ -226,7 +228,7 @@ class MentionChains(VectorRetriever):
     def _tokens(self, queries: Sequence[Query]) -> Sequence[QuestionTokens | None]:
         if token_index(self.kb) is None:
             return [None] * len(queries)
-        return question_tokens(self.kb, [query.text for query in queries])
+        return question_tokens(self.kb, [query.text for query in queries], self._phrases(queries))
 
     def _ranking(self, query: Query, searched: Searched | None, k: int) -> Ranking:
         """Candidates in their order; below them the nearest other passages."""

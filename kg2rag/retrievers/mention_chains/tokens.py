@@ -8,7 +8,6 @@ a byte each; the weights of wordpieces by rarity are ours. Built once a corpus a
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -20,16 +19,14 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from kg2rag.compute import SentenceEncoder, Store, encode_tokens, save_rows
+from kg2rag.compute import SentenceEncoder, Store, save_rows
 from kg2rag.compute.files import mapped
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.mention_chains.words import rarity
 from kg2rag.types import FloatArray, IntArray, Matrix
 
 VERSION = 1  # of what the store holds
-BATCHES = 2  # version of how questions go through the network, which shows in the last bits of their vectors
 SCALE = 127
-WORTH_STORING = 64  # questions; fewer, such as those that a person asks, are encoded sooner than they are found again
 KEPT = 10_000  # questions whose wordpieces a knowledge base keeps, about 50 MB
 WIDTH, STRIDE = 8, 4  # wordpieces of a question side by side, and axes summed at once
 BLOCK = 16_384  # passages whose vectors are in memory together
@@ -74,15 +71,19 @@ def token_index(kb: KnowledgeBase) -> TokenVectors | None:
     return kb.cached("token_vectors", lambda: _open(kb))
 
 
-def question_tokens(kb: KnowledgeBase, texts: Sequence[str]) -> list[QuestionTokens]:
-    """The wordpieces of some questions, of which the last `KEPT` are kept. Not where `token_index` is None."""
+def question_tokens(kb: KnowledgeBase, texts: Sequence[str], phrases: Sequence[str] = ()) -> list[QuestionTokens]:
+    """The wordpieces of some questions, of which the last `KEPT` are kept. Not where `token_index` is None.
+
+    `phrases` are encoded in the same passes, so that `kb.encode_once` finds the vectors of both.
+    """
     index, encoder = token_index(kb), kb.embedder
     if index is None or not isinstance(encoder, SentenceEncoder):
         raise ValueError(f"{encoder!r} gives no token vectors.")
     known: dict[str, QuestionTokens] = kb.cached("question_tokens", dict)
     lacking = [text for text in dict.fromkeys(texts) if text not in known]
     if lacking:
-        for text, (pieces, vectors) in zip(lacking, _encoded(encoder, lacking, kb.store), strict=True):
+        encoded = encoder.encode_tokens([*lacking, *dict.fromkeys(phrases)], kb.store, "query", reduce=projected)
+        for text, (pieces, vectors) in zip(lacking, encoded, strict=False):
             weights = index.rarity[pieces]
             known[text] = QuestionTokens(vectors, weights / weights.sum() if len(weights) else weights)
     found = [known[text] for text in texts]
@@ -91,26 +92,9 @@ def question_tokens(kb: KnowledgeBase, texts: Sequence[str]) -> list[QuestionTok
     return found
 
 
-def _encoded(encoder: SentenceEncoder, questions: list[str], store: Store) -> list[tuple[IntArray, Matrix]]:
-    """The wordpieces (t,) of each question and their vectors (t, 64); those of a set of questions from the store."""
-    if len(questions) < WORTH_STORING:
-        return encode_tokens(encoder, questions, store, "query", reduce=projected)
-    key = {**_key(encoder, store), "batches": BATCHES, "questions": sha256(json.dumps(questions).encode()).hexdigest()}
-
-    def write(folder: Path) -> None:
-        found = encode_tokens(encoder, questions, store, "query", reduce=projected)
-        np.save(folder / "pieces.npy", np.concatenate([pieces for pieces, _ in found]))
-        np.save(folder / "vectors.npy", np.concatenate([vectors for _, vectors in found]))
-        np.save(folder / "ends.npy", np.cumsum([len(pieces) for pieces, _ in found]))
-
-    folder = store.entry("question_tokens", key, write)
-    pieces, vectors, ends = (np.load(folder / f"{name}.npy") for name in ("pieces", "vectors", "ends"))
-    return list(zip(np.split(pieces, ends[:-1]), np.split(vectors, ends[:-1]), strict=True))
-
-
 def projected(vectors: Matrix) -> Matrix:
     """Token vectors on the axes, scaled to norm 1: (n, 384) -> (n, 64)."""
-    small = np.einsum("nd,ad->na", vectors, _axes())  # not by BLAS, whose rounding may depend on its threads
+    small = vectors @ _axes().T
     norms: Matrix = np.linalg.norm(small, axis=1, keepdims=True)
     return np.asarray(small / (norms + np.float32(1e-9)), dtype=np.float32)
 
@@ -150,7 +134,7 @@ def _write(folder: Path, encoder: SentenceEncoder, kb: KnowledgeBase) -> None:
 
     def blocks() -> Iterator[Bytes]:
         for start in range(0, len(contents), BLOCK):
-            found = encode_tokens(encoder, contents[start : start + BLOCK], kb.store, reduce=_as_bytes)
+            found = encoder.encode_tokens(contents[start : start + BLOCK], kb.store, reduce=_as_bytes)
             for pieces, _ in found:
                 frequency[np.unique(pieces)] += 1
                 lengths.append(len(pieces))
