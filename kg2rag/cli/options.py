@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 GRAPHS = f"{', '.join(SOURCES.usages())}; joined by + for their union."
 EMBEDDERS = (
-    "A sentence-transformers model, bge-small, e5-base, gte-large and their like, or static:MODEL (distilled from one "
-    "once, much faster); MiniLM otherwise."
+    "A sentence-transformers model, bge-small, e5-base, gte-large and their like, or static:MODEL of model2vec (much "
+    "faster); MiniLM otherwise."
 )
 PROMPT = "What stands before each {}; what the model's files or its card say otherwise."
 NAMES = "names separated by commas; a=dense,b=dense are variants, set by --set b.PARAMETER."

@@ -72,7 +72,7 @@ def test_tokens_are_counted_where_no_model_can_be_had(tmp_path: Path) -> None:
     offline = {**os.environ, "HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1"}
     done = subprocess.run([sys.executable, "-c", script], env=offline, capture_output=True, text=True)
     assert done.stdout == "[5]\n"
-    assert "OSError: The encoder 'nosuch/model' is no folder here" in done.stderr
+    assert "ModelNotFoundError: The encoder 'nosuch/model'" in done.stderr
 
 
 def test_an_embedder_without_a_tokenizer_counts_with_the_default_encoders() -> None:
