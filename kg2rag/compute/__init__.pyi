@@ -7,10 +7,8 @@ from .files import new_file as new_file
 from .files import new_folder as new_folder
 from .files import remove_leftovers as remove_leftovers
 from .files import write as write
-from .hardware import limit_numba as limit_numba
 from .hardware import processor as processor
 from .hardware import threads as threads
-from .kernels import Kernel as Kernel
 from .llm import ChatModel as ChatModel
 from .llm import Completion as Completion
 from .llm import CompletionError as CompletionError

@@ -22,7 +22,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from kg2rag.compute.kernels import has_threads
+from kg2rag.compute.hardware import has_threads
 from kg2rag.evaluation.budgets import PassageTokens
 from kg2rag.evaluation.gold import as_numbers, judgements, lifted
 from kg2rag.evaluation.inputs import check_rankings

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.knowledge.indexes.dense import cosines as all_cosines
 from kg2rag.knowledge.graph.pagerank import NodeWeights
+from kg2rag.knowledge.indexes.dense import cosines as all_cosines
 from kg2rag.retrievers.mention_chains.tokens import QuestionTokens, token_index
 from kg2rag.retrievers.mention_chains.words import naming_index
 from kg2rag.types import FloatArray, IntArray, Matrix, best
