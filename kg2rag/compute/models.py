@@ -15,8 +15,8 @@ from typing import NamedTuple
 from urllib.parse import urlparse
 from urllib.request import getproxies
 
-from kg2rag.text.registry import nearest
 from kg2rag.text.records import sha256
+from kg2rag.text.registry import nearest
 
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 SHORT = "all-MiniLM-L6-v2"

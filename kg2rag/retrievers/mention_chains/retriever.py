@@ -27,8 +27,8 @@ import numpy as np
 
 from kg2rag.knowledge import KnowledgeBase, LexicalSettings
 from kg2rag.knowledge.graph.pagerank import NodeWeights
-from kg2rag.retrievers.contract import Tuned
 from kg2rag.knowledge.indexes.dense import cosines as all_cosines
+from kg2rag.retrievers.contract import Tuned
 from kg2rag.retrievers.dense import VectorRetriever
 from kg2rag.retrievers.mention_chains.candidates import Evidence, Searches, evidence, phrase_restarts
 from kg2rag.retrievers.mention_chains.chains import DEFAULT, LEAST, Beam, Ranker, chains_of, read_coefficients
