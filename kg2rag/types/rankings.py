@@ -146,7 +146,8 @@ def best(scores: NDArray[np.floating], k: int) -> IntArray:
     if k >= len(scores):
         return np.arange(len(scores), dtype=np.int64)
     threshold = np.partition(scores, len(scores) - k)[len(scores) - k]
-    return np.flatnonzero(scores >= threshold - abs(threshold) * 2.0 ** (1 - DIGITS))
+    slack = abs(threshold) * 2.0 ** (1 - DIGITS) if np.isfinite(threshold) else 0.0
+    return np.flatnonzero(scores >= threshold - slack)
 
 
 def rank(
