@@ -241,7 +241,7 @@ def ledger() -> str:
             f"# {OTHERS['ledger.md']}\n",
             "```sh\nkg2rag reproduce eval/ledger --data DATA --out eval/results/ledger.csv\n```\n",
             found.to_markdown(),
-            "### Not in the ledger\n",
+            "## Not in the ledger\n",
             *pipe_table(["ledger", "where", "rows", "why"], missing, ()),
         ]
     )

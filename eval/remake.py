@@ -60,7 +60,7 @@ def uncommitted() -> list[str]:
 
 def run(command: str, data: Path, *more: object) -> None:
     """A command of kept.toml, in this process."""
-    words = shlex.split(command.replace("DATA", str(data)))
+    words = shlex.split(command.replace("\\\n", " ").replace("DATA", str(data)))
     app([*words[1:], *map(str, more)], standalone_mode=False)
 
 

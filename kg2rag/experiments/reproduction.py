@@ -175,7 +175,7 @@ class Reproduction:
         lines: list[str] = []
         for title, table in self.sections():
             lines += [
-                f"### {title}",
+                f"## {title}",
                 "",
                 *pipe_table([str(name) for name in table], table.to_numpy().tolist(), NUMBERS),
                 "",

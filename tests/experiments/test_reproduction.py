@@ -180,7 +180,7 @@ def test_released_code_is_judged_in_other_words_and_counted_apart(ledger: Ledger
     assert set(result.of("same", "differs")["ledger"]) == {"program"}
     assert set(result.of("ok", "close", "off")["ledger"]) == {"paper"}
     text = result.to_markdown()
-    assert "### Our runs of released code (same 1, differs 1)" in text
+    assert "## Our runs of released code (same 1, differs 1)" in text
 
 
 def test_released_code_is_compared_on_the_same_questions(ledger: Ledger, tmp_path: Path) -> None:
