@@ -17,7 +17,6 @@ ROOT = Path(__file__).parent.parent
 PAGES: Mapping[str, Mapping[str, str]] = {
     "README.md": {
         '"hotpotqa", path="hotpot_dev_distractor_v1.json", setting="pooled", limit=500': '"bundled", limit=20',
-        'kg2rag.load("musique", limit=200)': "data.sample(10)",
     },
     "docs/guide.md": {},
     "docs/site/quickstart.md": {},
