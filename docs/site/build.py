@@ -15,7 +15,12 @@ from pathlib import Path
 SITE = Path(__file__).resolve().parent
 ROOT = SITE.parent.parent
 PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "CITATION.cff", "LICENSE")
-FOLDERS = {"docs": ("*.md", "*.png"), "docs/decisions": ("*.md",), "docs/results": ("*.md", "*.svg"), "notebooks": ("*.ipynb",)}
+FOLDERS = {
+    "docs": ("*.md", "*.png"),
+    "docs/decisions": ("*.md",),
+    "docs/results": ("*.md", "*.svg"),
+    "notebooks": ("*.ipynb",),
+}
 
 
 def main(builder: str = "html", out: Path = ROOT / "build" / "site") -> int:
