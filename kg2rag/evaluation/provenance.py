@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
@@ -95,16 +96,17 @@ def _version(name: str) -> str | None:
         return None
 
 
-def of_run(kbs: Sequence[KnowledgeBase], encodings: Sequence[int], reads: Sequence[int]) -> dict[str, Any]:
+def of_run(kbs: Sequence[KnowledgeBase], before: Sequence[Mapping[str, int]]) -> dict[str, Any]:
     """What some questions of a run read: knowledge bases, with the encoders that were asked, and graphs.
 
-    `encodings`, `reads` : the counts of the knowledge bases before the run.
+    `before` : the counts of the knowledge bases before the run.
     """
+    did = [kb.counts - Counter(counts) for kb, counts in zip(kbs, before, strict=True)]
     return {
         "load_average": load_average(),
-        "knowledge": [kb.described(encoder=kb.encodings > n) for kb, n in zip(kbs, encodings, strict=True)],
+        "knowledge": [kb.described(encoder=counts["encodings"] > 0) for kb, counts in zip(kbs, did, strict=True)],
         "graphs": [{"source": repr(kb.source), **sizes} for kb in kbs if (sizes := kb.graph_sizes)],
-        "read_graph": any(kb.graph_reads > n for kb, n in zip(kbs, reads, strict=True)),
+        "read_graph": any(counts["graph reads"] > 0 for counts in did),
     }
 
 

@@ -199,7 +199,7 @@ class _Worker:
     build_seconds: float = 0.0
 
     def __post_init__(self) -> None:
-        self.before = [kb.encodings for kb in self.kbs], [kb.graph_reads for kb in self.kbs]
+        self.before = [kb.counts.copy() for kb in self.kbs]
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Build what is needed, once; what a first batch builds or compiles is no part of the time per query."""
@@ -230,17 +230,17 @@ class _Worker:
         """
         started, seconds = provenance.now(), math.nan
         for _ in range(2):
-            built, before = sum(kb.builds for kb in self.kbs), time.perf_counter()
+            built, before = sum(kb.counts["builds"] for kb in self.kbs), time.perf_counter()
             rankings = self.retrieve(queries)
             spent = time.perf_counter() - before
-            if sum(kb.builds for kb in self.kbs) == built:
+            if sum(kb.counts["builds"] for kb in self.kbs) == built:
                 seconds = spent
                 break
             self.build_seconds += spent
         check_rankings(rankings, self.data, queries=queries, k=self.k, name=self.name)
         times = {"seconds": None if math.isnan(seconds) else seconds, "build_seconds": self.build_seconds}
         self.build_seconds = 0.0
-        about = provenance.of_run(self.kbs, *self.before)
+        about = provenance.of_run(self.kbs, self.before)
         return rankings, {"started": started, **times, **about, "environment": self.environment}
 
 

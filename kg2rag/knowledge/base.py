@@ -7,6 +7,7 @@ knowledge base over the same corpus or graph, opens it from there.
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,7 +21,7 @@ from kg2rag.compute import Embedder, Role, Store, encoded
 from kg2rag.extraction import Extraction, Extractor
 from kg2rag.extraction.mentions.table import FORMAT, VERSION, MentionTable
 from kg2rag.knowledge.arguments import checked_corpus, checked_embedder, checked_source, checked_store
-from kg2rag.knowledge.changes import Change, added, removed, replaced, source_after
+from kg2rag.knowledge.changes import check_names, source_after
 from kg2rag.knowledge.graph import KnowledgeGraph, conversion
 from kg2rag.knowledge.graph.perturbation import shuffled_mentions
 from kg2rag.knowledge.indexes import lexical, trigram
@@ -33,10 +34,6 @@ from kg2rag.types import Corpus, IntArray, Matrix, Passage, Query
 
 Built = TypeVar("Built")
 KEPT = 20_000  # vectors of queries, and as many of texts made for them, in memory: 30 MB at 384 numbers each
-ENCODINGS = ("encodings",)  # how often vectors were asked for
-BUILDS = ("builds",)  # how often something that is kept was built, opened or encoded
-GRAPH_READS = ("graph reads",)  # how often the graph, or a part that was built from it
-FROM_GRAPH = ("from graph",)  # the keys of these parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +93,8 @@ class KnowledgeBase:
         ------
         ValueError : an id that the corpus has, or an extraction that names another passage.
         """
-        return self._after(added(self.corpus, passages, extraction))
+        new = _listed(passages)
+        return self._after(self.corpus.with_passages(new), new, extraction)
 
     def remove(self, ids: Iterable[str]) -> KnowledgeBase:
         """A knowledge base without some passages, what they alone state, and entities that only they named.
@@ -105,7 +103,8 @@ class KnowledgeBase:
         ------
         KeyError : an id that the corpus lacks. ValueError : no passage would be left.
         """
-        return self._after(removed(self.corpus, ids))
+        gone = ids if isinstance(ids, str) else list(ids)
+        return self._after(self.corpus.without(gone), gone=frozenset(gone))
 
     def replace(self, passages: Iterable[Passage], *, extraction: Extraction | None = None) -> KnowledgeBase:
         """A knowledge base with these passages in place of those with their ids, of which nothing stays; else as `add`.
@@ -114,19 +113,29 @@ class KnowledgeBase:
         ------
         KeyError : an id that the corpus lacks. ValueError : an extraction that names another passage.
         """
-        return self._after(replaced(self.corpus, passages, extraction))
+        new = _listed(passages)
+        gone = frozenset(passage.id for passage in new)
+        return self._after(self.corpus.replacing(new), new, extraction, gone)
 
-    def _after(self, change: Change) -> KnowledgeBase:
+    def _after(
+        self,
+        corpus: Corpus,
+        new: Iterable[Passage] = (),
+        told: Extraction | None = None,
+        gone: frozenset[str] = frozenset(),
+    ) -> KnowledgeBase:
         if self.mention_table is not None:
             raise ValueError("A placebo's mentions belong to its corpus. Change the original, then make its placebo.")
+        told = told or Extraction()
+        check_names(told, frozenset(passage.id for passage in new))
+        source = source_after(self.source, self.corpus, corpus, gone, told)
         encoded = {key: dict(texts) for key, texts in self._memory.items() if key[0] == "encoded"}
-        source = source_after(self.source, change)
-        return dataclasses.replace(self, corpus=change.after, source=source, _memory=encoded)
+        return dataclasses.replace(self, corpus=corpus, source=source, _memory=encoded)
 
     @property
     def graph(self) -> KnowledgeGraph:
         """The knowledge graph, extracted from the corpus or read from its source."""
-        self._count(GRAPH_READS)
+        self.counts["graph reads"] += 1
         return self._graph
 
     @cached_property
@@ -134,7 +143,7 @@ class KnowledgeBase:
         source, corpus = self.source, self.corpus
         if isinstance(source, KnowledgeGraph):
             return source
-        self._count(BUILDS)
+        self.counts["builds"] += 1
         key = {"corpus": corpus.fingerprint, "source": source.fingerprint, "rules": conversion.VERSION}
         path = self.store.entry(
             "graph", key, lambda folder: KnowledgeGraph.build(source.extract(corpus), corpus).save(folder)
@@ -160,11 +169,11 @@ class KnowledgeBase:
         return DenseIndex(self.vectors)
 
     def nearest(self, index: IndexKind) -> DenseIndex:
-        """Cosine search over the passages by an index of that kind; "flat" is `dense`, the others are approximate."""
+        """Cosine search over the passages by an index of that kind: `dense`, or an approximate one."""
         if index == "flat":
             return self.dense
         key = {"corpus": self.corpus.fingerprint, "encoder": self.embedder.fingerprint(self.store)}
-        return self.cached(("nearest", index), lambda: ApproximateIndex.stored(self.vectors, index, self.store, key))
+        return self.cached(("nearest", index), lambda: ApproximateIndex.stored(self.vectors, self.store, key))
 
     @property
     def entities(self) -> DenseIndex:
@@ -194,7 +203,7 @@ class KnowledgeBase:
         """Which titles and names the passages mention; from the corpus alone, whatever the graph."""
         if self.mention_table is not None:
             return self.mention_table
-        self._count(BUILDS)
+        self.counts["builds"] += 1
         key = {"corpus": self.corpus.fingerprint, "rules": VERSION, "format": FORMAT}
         return MentionTable.load(self.store.entry("mentions", key, self._find_mentions))
 
@@ -207,7 +216,7 @@ class KnowledgeBase:
     @cached_property
     def trigram(self) -> TrigramIndex:
         """The passages' names and words, found by similar spellings."""
-        self._count(BUILDS)
+        self.counts["builds"] += 1
         key = {"corpus": self.corpus.fingerprint, "rules": trigram.VERSION}
         contents = self.corpus.streamed_contents
         return TrigramIndex(self.store.entry("trigram", key, lambda folder: TrigramIndex.write(folder, contents)))
@@ -237,17 +246,17 @@ class KnowledgeBase:
 
         `from_graph` : it is made of the graph's triples, whether they are read now or were before it was stored.
         """
-        derived: set[Hashable] = self._memory.setdefault(FROM_GRAPH, set())
+        derived: set[Hashable] = self._memory.setdefault(("from graph",), set())
         if key not in self._memory:
-            before = self.graph_reads
-            self._count(BUILDS)
+            before = self.counts["graph reads"]
+            self.counts["builds"] += 1
             self._memory[key] = build()
             if from_graph:
-                self._count(GRAPH_READS)
-            if self.graph_reads > before:
+                self.counts["graph reads"] += 1
+            if self.counts["graph reads"] > before:
                 derived.add(key)
         elif key in derived:
-            self._count(GRAPH_READS)
+            self.counts["graph reads"] += 1
         built: Built = self._memory[key]
         return built
 
@@ -280,37 +289,26 @@ class KnowledgeBase:
         return None if graph is None else {"entities": graph.n_entities, "triples": graph.n_triples}
 
     @property
-    def encodings(self) -> int:
-        """How often vectors were asked for."""
-        count: int = self._memory.get(ENCODINGS, 0)
-        return count
+    def counts(self) -> Counter[str]:
+        """How often it did what a run must tell of.
 
-    @property
-    def builds(self) -> int:
-        """How often anything but a question was encoded, or a part was built or opened."""
-        count: int = self._memory.get(BUILDS, 0)
-        return count
-
-    @property
-    def graph_reads(self) -> int:
-        """How often the graph, or a part that was built from it, was asked for."""
-        count: int = self._memory.get(GRAPH_READS, 0)
-        return count
-
-    def _count(self, what: tuple[str]) -> None:
-        self._memory[what] = self._memory.get(what, 0) + 1
+        "encodings" : vectors were asked for. "builds" : anything but a question was encoded, or a part built or opened.
+        "graph reads" : the graph, or a part that was built from it, was asked for.
+        """
+        counts: Counter[str] = self._memory.setdefault(("counts",), Counter())
+        return counts
 
     def encode(self, texts: Sequence[str], role: Role = "passage") -> Matrix:
         """(n_texts, dim) unit vectors, from the store where it has them."""
-        self._count(ENCODINGS)
+        self.counts["encodings"] += 1
         if role == "passage":
-            self._count(BUILDS)
+            self.counts["builds"] += 1
         return self.embedder.encode(texts, self.store, role)
 
     def _encoded(self, texts: Sequence[str], key: Mapping[str, object]) -> Matrix:
         """Vectors of texts that depend on `key` alone; of many, mapped."""
-        self._count(ENCODINGS)
-        self._count(BUILDS)
+        self.counts["encodings"] += 1
+        self.counts["builds"] += 1
         return encoded(self.embedder, texts, self.store, key)
 
     def encode_queries(self, queries: Sequence[Query]) -> Matrix:
@@ -319,7 +317,7 @@ class KnowledgeBase:
 
     def encode_once(self, texts: Sequence[str], role: Role = "passage") -> Matrix:
         """(n_texts, dim) as `encode`; the last `KEPT` of each role are kept in memory. For texts of one query."""
-        self._count(ENCODINGS)
+        self.counts["encodings"] += 1
         if not texts:
             return self.encode([], role)
         known: dict[str, np.ndarray] = self._memory.setdefault(("encoded", role), {})
@@ -341,3 +339,7 @@ class KnowledgeBase:
         # Indexes and vectors are left out: another process opens them from the store.
         state = {name: self.__dict__[name] for name in ("corpus", "source", "embedder", "store", "mention_table")}
         return {**state, "_memory": {}}
+
+
+def _listed(passages: Iterable[Passage]) -> Corpus | list[Passage]:
+    return passages if isinstance(passages, Corpus) else list(passages)

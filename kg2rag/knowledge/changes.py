@@ -1,4 +1,4 @@
-"""Passages added, removed or replaced -> the corpus that results and where the graph over it comes from.
+"""Passages added, removed or replaced -> where the graph over the corpus that results comes from.
 
 The knowledge base over it builds its indexes on first use, with the code that builds them from scratch, so they equal a
 build from scratch to the last bit. What takes hours is not repeated, because the store keys it by what it depends on:
@@ -13,97 +13,61 @@ synonyms (100,000 phrases take a minute of one processor), time linear in the co
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Collection
 from typing import Any
 
 from kg2rag.extraction import Extraction, Extractor
 from kg2rag.extraction.combined import CombinedExtractor, GivenExtraction, joined, without
 from kg2rag.knowledge.graph import KnowledgeGraph
 from kg2rag.knowledge.graph.editing import edited
-from kg2rag.types import Corpus, Passage
+from kg2rag.types import Corpus
+
+Source = Extractor | KnowledgeGraph
 
 
-@dataclass(frozen=True)
-class Change:
-    """A corpus before and after a change.
-
-    Attributes
-    ----------
-    gone : the passages whose old texts no longer exist: removed, or replaced.
-    extraction : what the passages added or replaced state, and only they; None where none was given.
-    """
-
-    before: Corpus
-    after: Corpus
-    gone: Collection[str] = ()
-    extraction: Extraction | None = None
-
-
-def added(corpus: Corpus, passages: Iterable[Passage], extraction: Extraction | None = None) -> Change:
-    """The change that appends passages, see `KnowledgeBase.add`."""
-    new = passages if isinstance(passages, Corpus) else list(passages)
-    change = Change(corpus, corpus.with_passages(new), extraction=extraction)
-    _check_names(extraction, [passage.id for passage in new], "added")
-    return change
-
-
-def removed(corpus: Corpus, ids: Iterable[str]) -> Change:
-    """The change that removes passages, see `KnowledgeBase.remove`."""
-    gone = ids if isinstance(ids, str) else list(ids)
-    return Change(corpus, corpus.without(gone), frozenset(gone))
-
-
-def replaced(corpus: Corpus, passages: Iterable[Passage], extraction: Extraction | None = None) -> Change:
-    """The change that puts passages in the place of those with their ids, see `KnowledgeBase.replace`."""
-    new = passages if isinstance(passages, Corpus) else list(passages)
-    change = Change(corpus, corpus.replacing(new), frozenset(passage.id for passage in new), extraction)
-    _check_names(extraction, change.gone, "replaced")
-    return change
-
-
-def _check_names(extraction: Extraction | None, ids: Collection[str], what: str) -> None:
-    if extraction is None:
-        return
+def check_names(extraction: Extraction, ids: Collection[str]) -> None:
+    """ValueError where an extraction that comes with passages names another passage."""
     stated = [(triple.passage_id, f"Triple {str(triple)!r}") for triple in extraction.triples]
     named = [(mention.passage_id, f"The mention of {mention.entity!r}") for mention in extraction.mentions]
-    known = frozenset(ids)
     for id_, statement in (*stated, *named):
-        if id_ and id_ not in known:
+        if id_ and id_ not in ids:
             raise ValueError(
-                f"{statement} names passage {id_!r}, which is none of the {len(known)} {what}. "
+                f"{statement} names passage {id_!r}, which is none of the {len(ids)} given. "
                 "An extraction that comes with passages may name only these."
             )
 
 
-def source_after(source: Extractor | KnowledgeGraph, change: Change) -> Extractor | KnowledgeGraph:
+def source_after(source: Source, before: Corpus, after: Corpus, gone: Collection[str], told: Extraction) -> Source:
     """The graph source over the new corpus.
 
-    A graph is edited. An extractor stays as it is, combined with the extraction of the change. A file may name passages
-    that are gone: it is allowed to (`partial`); or, where the file has no such option or knows a replaced passage by
-    its id alone, it is read now and continues without the statements of those passages.
+    A graph is edited. An extractor stays as it is, combined with what is told of the new passages. A file may name
+    passages that are gone: it is allowed to (`partial`); or, where the file has no such option or knows a replaced
+    passage by its id alone, it is read now and continues without the statements of those passages.
+
+    Parameters
+    ----------
+    gone : the passages whose old texts no longer exist: removed, or replaced.
     """
     if isinstance(source, KnowledgeGraph):
-        return edited(source, change.after, gone=change.gone, added=change.extraction)
-    left = _left(source, change)
-    if change.extraction is None:
+        return edited(source, after, gone=gone, added=told)
+    left = _left(source, before, gone, replaces=not frozenset(gone).isdisjoint(after.ids))
+    if told == Extraction():
         return left
     *others, last = left.sources if isinstance(left, CombinedExtractor) else (left,)
     if isinstance(last, GivenExtraction):
-        given = GivenExtraction(joined(last.extraction, change.extraction))
+        given = GivenExtraction(joined(last.extraction, told))
         return CombinedExtractor((*others, given)) if others else given
-    return CombinedExtractor((*others, last, GivenExtraction(change.extraction)))
+    return CombinedExtractor((*others, last, GivenExtraction(told)))
 
 
-def _left(source: Extractor, change: Change) -> Extractor:
+def _left(source: Extractor, before: Corpus, gone: Collection[str], *, replaces: bool) -> Extractor:
     if isinstance(source, CombinedExtractor):
-        return CombinedExtractor(tuple(_left(one, change) for one in source.sources))
+        return CombinedExtractor(tuple(_left(one, before, gone, replaces=replaces) for one in source.sources))
     if isinstance(source, GivenExtraction):
-        return GivenExtraction(without(source.extraction, change.gone))
-    replaces = not frozenset(change.gone).isdisjoint(change.after.ids)  # an id gets another text
+        return GivenExtraction(without(source.extraction, gone))
     if getattr(source, "strict", False) or (replaces and getattr(source, "by_id", False)):
-        return GivenExtraction(without(source.extract(change.before), change.gone))
-    if change.gone and "partial" in getattr(source, "__dataclass_fields__", ()):
+        return GivenExtraction(without(source.extract(before), gone))
+    if gone and "partial" in getattr(source, "__dataclass_fields__", ()):
         changed: Any = source
         return dataclasses.replace(changed, partial=True)  # type: ignore[no-any-return]
     return source

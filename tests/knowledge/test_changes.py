@@ -228,14 +228,9 @@ def test_passages_may_come_from_a_generator(given_graph: KnowledgeBase) -> None:
     assert kb.replace(passage(id_, "New") for id_ in ("p4",)).corpus.titles[-1] == "New"
 
 
-def test_a_placebo_is_not_changed(given_graph: KnowledgeBase) -> None:
-    with pytest.raises(ValueError, match="Change the original, then make its placebo"):
-        given_graph.placebo().remove(["p0"])
-
-
-@pytest.mark.parametrize("found", [(Triple("A", "r", "B", "p0"),), (Triple("A", "r", "B", "p7"),)])
-def test_an_extraction_may_speak_of_the_new_passages_alone(given_graph: KnowledgeBase, found: Any) -> None:
-    with pytest.raises(ValueError, match=r"Triple 'A -\[r\]-> B' names passage 'p[07]', which is none of the 1 added"):
-        given_graph.add([passage("p3")], extraction=Extraction(found))
-    with pytest.raises(ValueError, match="The mention of 'A' names passage 'p1', which is none of the 1 replaced"):
+def test_an_extraction_may_speak_of_the_new_passages_alone(given_graph: KnowledgeBase) -> None:
+    for other in ("p0", "p7"):
+        with pytest.raises(ValueError, match=other):
+            given_graph.add([passage("p3")], extraction=Extraction((Triple("A", "r", "B", other),)))
+    with pytest.raises(ValueError, match="p1"):
         given_graph.replace([passage("p0")], extraction=Extraction(mentions=(Mention("A", "p1"),)))

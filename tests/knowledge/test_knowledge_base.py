@@ -77,16 +77,9 @@ def test_the_graph_is_extracted_once_and_then_read_from_the_store(little: Knowle
     assert little.graph.names == ("Ed Wood", "Tim Burton", "Burbank")
     again = KnowledgeBase.build(corpus, Facts(), embedder=Alphabet(), store=little.store)
     assert again.graph.fingerprint == little.graph.fingerprint
-    assert isinstance(again.source, Facts)
-    assert again.source.asked == []
-
-
-def test_another_extractor_is_another_graph_in_the_store(little: KnowledgeBase, corpus: Corpus) -> None:
-    _ = little.graph
     other = KnowledgeBase.build(corpus, Facts("other"), embedder=Alphabet(), store=little.store)
     _ = other.graph
-    assert isinstance(other.source, Facts)
-    assert other.source.asked == [3]
+    assert [getattr(kb.source, "asked", None) for kb in (again, other)] == [[], [3]]
 
 
 def test_a_graph_that_is_given_is_the_graph(corpus: Corpus, tmp_path: Path) -> None:
@@ -116,10 +109,6 @@ def test_a_query_text_is_encoded_once_however_often_it_is_asked(little: Knowledg
     assert asked(little) == [["query: river", "query: bridge"], ["query: castle"]]
     assert np.array_equal(first[0], first[2])
     assert np.array_equal(again[0], first[1])
-
-
-def test_no_queries_have_no_vectors(little: KnowledgeBase) -> None:
-    assert len(little.encode_queries([])) == 0
 
 
 def test_dense_search_finds_the_passage_with_the_querys_vector(little: KnowledgeBase) -> None:
@@ -161,7 +150,7 @@ def test_candidates_are_rows_and_their_absence_is_none(little: KnowledgeBase) ->
 
 
 def test_a_candidate_that_the_corpus_lacks_is_named(little: KnowledgeBase) -> None:
-    with pytest.raises(KeyError, match="Unknown passage 'p9'"):
+    with pytest.raises(KeyError, match="p9"):
         little.candidates([Query("1", "?", ("p0", "p9"))])
 
 
@@ -231,7 +220,7 @@ def test_the_vectors_of_the_last_texts_alone_stay_in_memory(
 
 def test_a_graph_over_other_passages_is_refused(kb: KnowledgeBase) -> None:
     other = kb.corpus.without(kb.corpus.ids[:1])
-    with pytest.raises(ValueError, match="built over 300 passages that are not the corpus's 299"):
+    with pytest.raises(ValueError, match="299"):
         KnowledgeBase.build(other, kb.graph)
 
 
@@ -239,32 +228,19 @@ DATA = QADataset("tiny", Corpus.from_passages(PASSAGES), (Question("q", "Who?", 
 
 
 @pytest.mark.parametrize(
-    ("corpus", "fix"),
-    [
-        pytest.param(DATA, r"not data set 'tiny': give data\.corpus", id="a data set"),
-        pytest.param(PASSAGES, r"not list\. Make one of passages: Corpus\.from_passages", id="passages"),
-        pytest.param("corpus.jsonl", r"not 'corpus\.jsonl'", id="a file's name"),
-        pytest.param(None, "not NoneType", id="nothing"),
-        pytest.param(Corpus, "not the class Corpus", id="the class"),
-    ],
-)
-def test_a_corpus_of_another_type_is_refused_at_once(corpus: Any, fix: str) -> None:
-    with pytest.raises(TypeError, match=fix):
-        KnowledgeBase.build(corpus)
-
-
-@pytest.mark.parametrize(
     ("arguments", "fix"),
     [
-        pytest.param({"graph": FOUND}, r"graph must be .* such as KnowledgeGraph\.build\(", id="an extraction"),
+        pytest.param({"corpus": DATA}, r"data\.corpus", id="a data set"),
+        pytest.param({"corpus": PASSAGES}, r"Corpus\.from_passages", id="passages"),
+        pytest.param({"corpus": Corpus}, "the class Corpus", id="the class"),
+        pytest.param({"graph": FOUND}, r"KnowledgeGraph\.build\(", id="an extraction"),
         pytest.param({"graph": networkx.Graph()}, r"KnowledgeGraph\.from_networkx\(", id="networkx"),
-        pytest.param({"graph": Facts}, "graph must be", id="a class"),
-        pytest.param({"graph": Path("graph")}, "graph must be", id="a path"),
-        pytest.param({"embedder": 384}, "embedder must be the name of .*, not 384", id="a number"),
-        pytest.param({"embedder": Alphabet}, "embedder must be the name of .*, not <class", id="an embedder's class"),
-        pytest.param({"store": "cache"}, r"store must be", id="a folder"),
+        pytest.param({"graph": Facts}, "graph must be", id="an extractor's class"),
+        pytest.param({"embedder": 384}, "384", id="a number"),
+        pytest.param({"embedder": Alphabet}, "embedder must be", id="an embedder's class"),
+        pytest.param({"store": "cache"}, "store must be", id="a folder"),
     ],
 )
-def test_other_arguments_of_another_type_are_refused_at_once(corpus: Corpus, arguments: Any, fix: str) -> None:
+def test_arguments_of_another_type_are_refused_at_once(corpus: Corpus, arguments: Any, fix: str) -> None:
     with pytest.raises(TypeError, match=fix):
-        KnowledgeBase.build(corpus, **arguments)
+        KnowledgeBase.build(**{"corpus": corpus, **arguments})

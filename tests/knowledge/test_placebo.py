@@ -61,5 +61,5 @@ def test_a_seed_makes_one_placebo(kb: KnowledgeBase, placebo: KnowledgeBase) -> 
 
 
 def test_it_takes_no_changes(placebo: KnowledgeBase) -> None:
-    with pytest.raises(ValueError, match="make its placebo"):
+    with pytest.raises(ValueError, match="placebo"):
         placebo.remove(["p0"])

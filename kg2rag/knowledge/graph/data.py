@@ -7,17 +7,18 @@ import them and offer them as methods.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
 from typing import Self, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kg2rag.extraction import Extraction
 from kg2rag.knowledge.graph.csr import Codes, Incidence, Offsets, offsets
-from kg2rag.knowledge.graph.tables import Adjacency, Labels, TripleTable, adjacency, collect
+from kg2rag.knowledge.graph.tables import Adjacency, TripleTable, adjacency, collect
 from kg2rag.text.normalisation import entity_key, normalise
 from kg2rag.types import Corpus, IntArray, Triple
 
@@ -135,6 +136,25 @@ class GraphData:
         known = f"The nearest are {', '.join(map(repr, near))}." if near else "The graph is empty."
         raise KeyError(f"Unknown entity {name!r}. {known}")
 
+    def relations_among(self, wanted: Iterable[str]) -> NDArray[np.bool_]:
+        """(n_relations,) which relations are wanted, in any spelling; ValueError for one that the graph lacks."""
+        mask = np.zeros(self.n_relations, dtype=bool)
+        for name in [wanted] if isinstance(wanted, str) else wanted:
+            if (codes := self._relations.get(entity_key(name))) is None:
+                known = sorted(set(self._relations) - {""})
+                more = f" and {len(known) - 10} more" if len(known) > 10 else ""
+                shown = ", ".join(map(repr, known[:10])) or "none at all"
+                raise ValueError(f"The graph has no relation {name!r}. Known: {shown}{more}.")
+            mask[codes] = True
+        return mask
+
+    @cached_property
+    def _relations(self) -> dict[str, list[int]]:
+        codes: dict[str, list[int]] = {}
+        for code, relation in enumerate(self.relations):
+            codes.setdefault(entity_key(relation), []).append(code)
+        return codes
+
     def triple(self, index: int) -> Triple:
         """The triple at `index`, with names in place of codes; its passage is "" where none states it."""
         if index not in self._written:  # strategies read the same few again and again
@@ -202,16 +222,6 @@ class GraphData:
     def entity_types(self) -> tuple[str, ...]:
         """The distinct types of the entities, sorted; those without one left out."""
         return tuple(sorted(set(self.types) - {""}))
-
-    @cached_property
-    def relation_labels(self) -> Labels:
-        """The relations, as `neighbours` looks them up."""
-        return Labels("relation", self.relations)
-
-    @cached_property
-    def type_labels(self) -> Labels:
-        """The types of the entities, as `neighbours` looks them up."""
-        return Labels("entity type", self.types)
 
     @cached_property
     def fingerprint(self) -> str:

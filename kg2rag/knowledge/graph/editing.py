@@ -1,13 +1,11 @@
-"""A knowledge graph -> a part of it, over a changed corpus, with entities merged, other strengths or synonym edges.
+"""A knowledge graph -> a part of it, over a changed corpus, with entities merged, or with other strengths.
 
-Pure functions: the graph given stays as it is. The formulas of strengths are ours; synonym edges are HippoRAG's [1].
+Pure functions: the graph given stays as it is. The formulas of strengths are ours.
 
-`edited` equals `KnowledgeGraph.build` of what is left of the graph, read as an extraction (its entities as records,
+`edited` is `KnowledgeGraph.build` of what is left of the graph, read as an extraction (its entities as records,
 then its triples, then its mentions, all under the names that the graph has), followed by what is added. Entities that
 are left therefore keep their order and their names, and so does everything that no passage states. Strengths stay what
 they are: `corroborated` and `damped` look at the whole graph, so apply them after a change, not before.
-
-[1] Gutiérrez et al., "HippoRAG: Neurobiologically Inspired Long-Term Memory for Large Language Models", NeurIPS 2024.
 """
 
 from __future__ import annotations
@@ -17,23 +15,20 @@ from dataclasses import replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kg2rag.extraction import Extraction
-from kg2rag.knowledge.graph.csr import frozen, incidence
-from kg2rag.knowledge.graph.data import Graph
-from kg2rag.knowledge.graph.synonyms import synonyms
+from kg2rag.extraction import Entity, Extraction, Mention
+from kg2rag.extraction.combined import joined, without
+from kg2rag.knowledge.graph.csr import Incidence, frozen, incidence
+from kg2rag.knowledge.graph.data import Graph, GraphData
 from kg2rag.knowledge.graph.tables import SMALLEST, TripleTable, canonical, first_seen
 from kg2rag.text.normalisation import entity_key
-from kg2rag.types import Corpus, FloatArray, IntArray, Matrix, at_least, one_of, require
-
-Flags = NDArray[np.bool_]
-SYNONYM = "is a synonym of"
-LETTERS = 3  # names of fewer letters and digits have no synonyms, as in HippoRAG
+from kg2rag.types import Corpus, FloatArray, IntArray, at_least, one_of, require
 
 
 def induced(graph: Graph, codes: Iterable[int]) -> Graph:
     """The entities, every triple with both ends among them, and their mentions; renumbered in their old order.
+
+    Relations are those of the triples left, by first appearance: so a subgraph equals the graph built of its triples.
 
     Raises
     ------
@@ -42,35 +37,22 @@ def induced(graph: Graph, codes: Iterable[int]) -> Graph:
     kept = np.unique(np.array(list(codes), dtype=np.int64))
     if len(kept) and not 0 <= kept[0] <= kept[-1] < graph.n_entities:
         raise IndexError(f"Entities {kept.tolist()} are not all codes of a graph of {graph.n_entities} entities.")
-    entities = np.zeros(graph.n_entities, dtype=bool)
-    entities[kept] = True
-    table = graph.triples
-    triples = entities[table.heads] & entities[table.tails]
-    return replace(restricted(graph, entities, triples, entities[graph.mentions.owners]), notes={})
-
-
-def restricted(graph: Graph, entities: Flags, triples: Flags, mentions: Flags) -> Graph:
-    """The graph with some of its entities, triples and mentions, renumbered in their old order.
-
-    Relations are those of the triples left, by first appearance: so a subgraph equals the graph built of its triples.
-    The ends of triples and the owners of mentions that are kept must be kept, too.
-    """
-    code = (np.cumsum(entities) - 1).astype(np.int32)
-    kept = np.flatnonzero(entities).tolist()
-    table, described = canonical(graph.triples.take(np.flatnonzero(triples)), graph.triple_descriptions)
+    code = np.full(graph.n_entities, -1, dtype=np.int32)
+    code[kept] = np.arange(len(kept))
+    inside = (code[graph.triples.heads] >= 0) & (code[graph.triples.tails] >= 0)
+    table, described = canonical(graph.triples.take(np.flatnonzero(inside)), graph.triple_descriptions)
     relations, order = first_seen(table.relations)
-    heads, tails = frozen(code[table.heads]), frozen(code[table.tails])
-    pairs = graph.mentions
+    heads, tails, pairs = frozen(code[table.heads]), frozen(code[table.tails]), graph.mentions
+    named = code[pairs.owners] >= 0
+    texts = ("names", "types", "descriptions", "aliases")
     return replace(
         graph,
-        names=tuple(graph.names[at] for at in kept),
-        types=tuple(graph.types[at] for at in kept),
-        descriptions=tuple(graph.descriptions[at] for at in kept),
-        aliases=tuple(graph.aliases[at] for at in kept),
+        **{name: tuple(getattr(graph, name)[at] for at in kept.tolist()) for name in texts},
         relations=tuple(graph.relations[at] for at in order.tolist()),
         triple_descriptions=described,
         triples=replace(table, heads=heads, relations=frozen(relations), tails=tails),
-        mentions=incidence(code[pairs.owners[mentions]], pairs.others[mentions], pairs.counts[mentions], len(kept)),
+        mentions=incidence(code[pairs.owners[named]], pairs.others[named], pairs.counts[named], len(kept)),
+        notes={},
     )
 
 
@@ -85,68 +67,36 @@ def edited(graph: Graph, corpus: Corpus, *, gone: Iterable[str] = (), added: Ext
     added : merged in under the names that the graph has. Of an entity that both describe, the graph's type and
         description are kept, and all aliases.
     """
-    left = _left(graph, corpus, frozenset(gone))
-    return left if added is None else _joined(left, type(graph).build(added, corpus))
+    dropped = frozenset(gone) | (frozenset(graph.passage_ids) - frozenset(corpus.ids))
+    return type(graph).build(joined(without(as_extraction(graph), dropped), added or Extraction()), corpus)
 
 
-def _left(graph: Graph, corpus: Corpus, gone: frozenset[str]) -> Graph:
-    """The statements of the passages that stay, in the rows of the new corpus."""
-    rows = {id_: row for row, id_ in enumerate(corpus.ids) if id_ not in gone}
-    # The last place is for triples that no passage states: their row, -1, stays -1.
-    row = np.array([*(rows.get(id_, -1) for id_ in graph.passage_ids), -1], dtype=np.int32)
-    table, mentions = graph.triples, graph.mentions
-    stays = (row[table.passages] >= 0) | (table.passages < 0)
-    named = row[mentions.others] >= 0
-    owners = mentions.owners
-    kept = np.ones(graph.n_entities, dtype=bool)
-    kept[np.concatenate([owners[~named], table.heads[~stays], table.tails[~stays]])] = False
-    kept[np.concatenate([owners[named], table.heads[stays], table.tails[stays]])] = True
-    moved = replace(
-        graph,
-        triples=replace(table, passages=frozen(row[table.passages])),
-        mentions=replace(mentions, others=row[mentions.others]),  # not sorted: `restricted` sorts them
-        passage_ids=corpus.ids,
+def as_extraction(graph: GraphData) -> Extraction:
+    """A graph as what it may have been built from: its entities, its triples, and the mentions that these lack."""
+    parts = zip(graph.names, graph.types, graph.descriptions, graph.aliases, strict=True)
+    alone = recounted(graph, graph.triples, -1)
+    columns = (alone.owners, alone.others, alone.counts)
+    return Extraction(
+        triples=tuple(map(graph.triple, range(graph.n_triples))),
+        mentions=tuple(
+            Mention(graph.names[entity], graph.passage_ids[row])
+            for entity, row, count in zip(*(column.tolist() for column in columns), strict=True)
+            for _ in range(count)
+        ),
+        entities=tuple(Entity(*part) for part in parts),
+        notes=graph.notes,
     )
-    return restricted(moved, kept, stays, named)
 
 
-def _joined(graph: Graph, other: Graph) -> Graph:
-    """Two graphs over one corpus as one, the first one's entities, relations and triples first."""
-    codes = {entity_key(name): code for code, name in enumerate(graph.names)}
-    into = np.array([codes.setdefault(entity_key(name), len(codes)) for name in other.names], dtype=np.int32)
-    relations = {relation: code for code, relation in enumerate(graph.relations)}
-    said = np.array([relations.setdefault(name, len(relations)) for name in other.relations], dtype=np.int32)
-    texts = {text: code for code, text in enumerate(graph.triple_descriptions)}
-    about = np.array([texts.setdefault(text, len(texts)) for text in other.triple_descriptions], dtype=np.int32)
-    size = len(codes) - graph.n_entities
-    types, descriptions = [*graph.types, *[""] * size], [*graph.descriptions, *[""] * size]
-    aliases = [*graph.aliases, *[()] * size]
-    for at, code in enumerate(into.tolist()):
-        types[code] = types[code] or other.types[at]
-        descriptions[code] = descriptions[code] or other.descriptions[at]
-        aliases[code] = tuple(dict.fromkeys((*aliases[code], *other.aliases[at])))
-    theirs, ours, found = other.triples, graph.mentions, other.mentions
-    renamed = replace(
-        theirs,
-        heads=into[theirs.heads],
-        relations=said[theirs.relations],
-        tails=into[theirs.tails],
-        descriptions=about[theirs.descriptions],
-    )
-    owners, others = [ours.owners, into[found.owners]], [ours.others, found.others]
-    counts = [ours.counts, found.counts]
-    return replace(
-        graph,
-        names=(*graph.names, *(other.names[at] for at in np.flatnonzero(into >= graph.n_entities).tolist())),
-        types=tuple(types),
-        descriptions=tuple(descriptions),
-        aliases=tuple(aliases),
-        relations=tuple(relations),
-        triples=graph.triples.followed_by(renamed).distinct(),
-        triple_descriptions=tuple(texts),
-        mentions=incidence(np.concatenate(owners), np.concatenate(others), np.concatenate(counts), len(codes)),
-        notes={**graph.notes, **{cause: graph.notes.get(cause, 0) + count for cause, count in other.notes.items()}},
-    )
+def recounted(graph: GraphData, triples: TripleTable, sign: int) -> Incidence:
+    """The mentions with those of some triples' ends added (1) or taken away (-1)."""
+    mentions, stated = graph.mentions, triples.passages >= 0
+    owners = np.concatenate([mentions.owners, triples.heads[stated], triples.tails[stated]])
+    rows = np.concatenate([mentions.others, triples.passages[stated], triples.passages[stated]])
+    counts = np.concatenate([mentions.counts, np.full(2 * int(stated.sum()), sign, dtype=np.int32)])
+    summed = incidence(owners, rows, counts, graph.n_entities)
+    left = summed.counts > 0
+    return incidence(summed.owners[left], summed.others[left], summed.counts[left], graph.n_entities)
 
 
 def merged(graph: Graph, into: IntArray) -> Graph:
@@ -236,46 +186,6 @@ def damped(graph: Graph, *, above: float = 20.0, exponent: float = 0.5) -> Graph
     share = np.minimum(1.0, above / np.maximum(graph.degrees, 1)) ** exponent
     table = graph.triples
     return _with_strengths(graph, table.strengths * share[table.heads] * share[table.tails])
-
-
-def with_synonyms(graph: Graph, vectors: Matrix, *, threshold: float = 0.8, limit: int = 100) -> Graph:
-    """The graph with a triple "is a synonym of" between any two entities of similar names.
-
-    No passage states these triples, so they lengthen walks from entity to entity and bring in no passage themselves.
-    Their strength is ten times the cosine, their confidence the cosine; each pair has one, from the entity that comes
-    first. Entities that are surely one are better merged, see `resolve`.
-
-    Parameters
-    ----------
-    vectors : (n_entities, dim), rows of norm 1, of the graph's names (`kb.entities.vectors`).
-    threshold : least cosine, in (0, 1]; HippoRAG's 0.8.
-    limit : at most so many synonyms looked up for each entity, the most similar; HippoRAG's 100.
-
-    Raises
-    ------
-    ValueError : there are not as many vectors as entities, or the graph has synonyms already.
-    """
-    if len(vectors) != graph.n_entities:
-        raise ValueError(f"There are {len(vectors)} vectors for {graph.n_entities} entities. Encode graph.names.")
-    if SYNONYM in graph.relations:
-        raise ValueError(f"The graph has triples {SYNONYM!r} already. Start from the graph without them.")
-    long_ = np.flatnonzero([sum(map(str.isalnum, name)) >= LETTERS for name in graph.names]).astype(np.int64)
-    found = synonyms(vectors, threshold, limit=limit, sources=long_, targets=long_)
-    low, high = np.minimum(found.sources, found.targets), np.maximum(found.sources, found.targets)
-    pairs, first = np.unique(np.stack([low, high], axis=1), axis=0, return_index=True)
-    if not len(pairs):
-        return graph
-    cosines, size = np.minimum(found.cosines[first], 1.0), len(pairs)
-    added = TripleTable(
-        heads=pairs[:, 0].astype(np.int32),
-        relations=np.full(size, graph.n_relations, dtype=np.int32),
-        tails=pairs[:, 1].astype(np.int32),
-        passages=np.full(size, -1, dtype=np.int32),
-        strengths=(10 * cosines).astype(np.float32),
-        confidences=cosines.astype(np.float32),
-        descriptions=np.zeros(size, dtype=np.int32),
-    )
-    return replace(graph, relations=(*graph.relations, SYNONYM), triples=graph.triples.followed_by(added))
 
 
 def _with_strengths(graph: Graph, strengths: FloatArray) -> Graph:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kg2rag.extraction.importers.networkx_graph import extraction_of_networkx
 from kg2rag.knowledge.graph.conversion import load, save, to_networkx
 from kg2rag.knowledge.graph.data import GraphData
-from kg2rag.knowledge.graph.editing import corroborated, damped, induced, with_synonyms
+from kg2rag.knowledge.graph.editing import corroborated, damped, induced
 from kg2rag.knowledge.graph.neighbourhood import ego, neighbourhood, neighbours
 from kg2rag.knowledge.graph.perturbation import perturbed
 from kg2rag.knowledge.graph.report import describe, report
@@ -38,7 +38,6 @@ class KnowledgeGraph(GraphData):
     resolve = resolve
     corroborated = corroborated
     damped = damped
-    with_synonyms = with_synonyms
     perturb = perturbed
     to_networkx = to_networkx
     save = save

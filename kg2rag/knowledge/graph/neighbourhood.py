@@ -136,7 +136,6 @@ def neighbours(
     min_weight: float = 0.0,
     relation_types: Iterable[str] | None = None,
     limit: int | None = None,
-    types: Iterable[str] | None = None,
 ) -> list[Neighbour]:
     """The entities within `hops` triples of the seeds, walked both ways; ordered by (hop, -weight, code).
 
@@ -153,25 +152,15 @@ def neighbours(
     relation_types : walk these relations alone; case and punctuation do not matter.
     limit : from each entity walk on to at most so many entities that no earlier hop reached, over its strongest
         triples (then the first in the graph). It bounds a hub's share, not the length of the result.
-    types : reach, and so walk through, entities of these types alone; case and punctuation do not matter.
 
     Raises
     ------
-    IndexError : no such entity. ValueError : an option out of range, or a relation or type that the graph lacks.
+    IndexError : no such entity. ValueError : an option out of range, or a relation that the graph lacks.
     """
     around = neighbourhood(
-        graph, entities, hops=hops, min_weight=min_weight, relation_types=relation_types, limit=limit, types=types
+        graph, entities, hops=hops, min_weight=min_weight, relation_types=relation_types, limit=limit
     )
-    origins: list[int] = around.seeds.tolist()
-    paths: list[tuple[int, ...]] = [()] * len(origins)
-    found: list[Neighbour] = []
-    for hop, layer in enumerate(around.layers, start=1):
-        parents = layer.parents.tolist()
-        paths = [(*paths[parent], triple) for parent, triple in zip(parents, layer.via.tolist(), strict=True)]
-        origins = [origins[parent] for parent in parents]
-        rows = zip(layer.entities.tolist(), layer.weights.tolist(), paths, origins, strict=True)
-        found.extend(Neighbour(entity, hop, weight, path, seed) for entity, weight, path, seed in rows)
-    return found
+    return [around.neighbour(at) for at in range(len(around.entities))]
 
 
 def neighbourhood(
@@ -182,7 +171,6 @@ def neighbourhood(
     min_weight: float = 0.0,
     relation_types: Iterable[str] | None = None,
     limit: int | None = None,
-    types: Iterable[str] | None = None,
 ) -> Neighbourhood:
     """What `neighbours` lists, as arrays: no object is made for an entity, so a hub's 100 000 neighbours cost little.
 
@@ -191,8 +179,8 @@ def neighbourhood(
     seeds = np.array(list(dict.fromkeys(entities)), dtype=np.int64)
     if ((seeds < 0) | (seeds >= graph.n_entities)).any():
         raise IndexError(f"Entities {seeds.tolist()} are not all codes of a graph of {graph.n_entities} entities.")
-    allowed = None if relation_types is None else graph.relation_labels.among(relation_types)
-    unseen = np.ones(graph.n_entities, bool) if types is None else graph.type_labels.among(types)
+    allowed = None if relation_types is None else graph.relations_among(relation_types)
+    unseen = np.ones(graph.n_entities, dtype=bool)
     require("hops", hops, int, between(1, 3))
     require("min_weight", min_weight, float, between(0, 10))
     require("limit", limit, int | None, at_least(1))

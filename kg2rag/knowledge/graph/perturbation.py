@@ -28,8 +28,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg2rag.extraction.mentions.table import MentionTable
-from kg2rag.knowledge.graph.csr import Incidence, frozen, incidence
+from kg2rag.knowledge.graph.csr import frozen, incidence
 from kg2rag.knowledge.graph.data import Graph
+from kg2rag.knowledge.graph.editing import recounted
 from kg2rag.knowledge.graph.tables import TripleTable
 from kg2rag.types import IntArray, at_least, between, require
 
@@ -63,7 +64,7 @@ def perturbed(graph: Graph, *, drop: float = 0.0, add: float = 0.0, shuffle: boo
         graph = replace(
             graph,
             triples=graph.triples.take(np.setdiff1d(np.arange(size), gone, assume_unique=True)),
-            mentions=_counted(graph, graph.triples.take(gone), -1),
+            mentions=recounted(graph, graph.triples.take(gone), -1),
             notes={**graph.notes, "triples dropped at random": len(gone)},
         )
     if round(add * graph.n_triples):
@@ -71,22 +72,10 @@ def perturbed(graph: Graph, *, drop: float = 0.0, add: float = 0.0, shuffle: boo
         graph = replace(
             graph,
             triples=graph.triples.followed_by(drawn),
-            mentions=_counted(graph, drawn, 1),
+            mentions=recounted(graph, drawn, 1),
             notes={**graph.notes, "random triples added": len(drawn)},
         )
     return _shuffled(graph, shuffling) if shuffle else graph
-
-
-def _counted(graph: Graph, triples: TripleTable, sign: int) -> Incidence:
-    """The mentions with those of some triples' ends added or taken away."""
-    mentions = graph.mentions
-    stated = triples.passages >= 0
-    owners = np.concatenate([mentions.owners, triples.heads[stated], triples.tails[stated]])
-    rows = np.concatenate([mentions.others, triples.passages[stated], triples.passages[stated]])
-    counts = np.concatenate([mentions.counts, np.full(2 * int(stated.sum()), sign, dtype=np.int32)])
-    summed = incidence(owners, rows, counts, graph.n_entities)
-    left = summed.counts > 0
-    return incidence(summed.owners[left], summed.others[left], summed.counts[left], graph.n_entities)
 
 
 def _random_triples(table: TripleTable, size: int, random: np.random.Generator) -> TripleTable:

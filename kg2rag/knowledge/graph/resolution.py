@@ -2,9 +2,9 @@
 
 Methods, from the surest to the boldest: a name that the source gives another entity as an alias ("exact"); names that
 differ in articles, full stops, "&" and spaces ("normalised"); an acronym and the one long form that a passage names
-with it ("acronym"); a misspelt word ("fuzzy"); similar vectors ("embedding"). Each is one round over the entities that
-earlier rounds left, and compares all names that an entity has by then; within a round an entity is merged only into one
-that it was compared with. Entities of different types are never merged. The name kept is the one that the corpus names
+with it ("acronym"); a misspelt word ("fuzzy"). Each is one round over the entities that earlier rounds left, and
+compares all names that an entity has by then; within a round an entity is merged only into one that it was compared
+with. Entities of different types are never merged. The name kept is the one that the corpus names
 most often, then the first.
 
 All of it is ours; the guards (see `spellings`) and the thresholds were chosen on an LLM's triples of MuSiQue.
@@ -25,21 +25,16 @@ from kg2rag.knowledge.graph.editing import merged
 from kg2rag.knowledge.graph.spellings import (
     acronym,
     compound_key,
-    differ_tellingly,
     frame,
     initials,
     near_spellings,
     plain_key,
 )
-from kg2rag.knowledge.graph.synonyms import synonyms
 from kg2rag.text.normalisation import entity_key, normalise, without_brackets
-from kg2rag.types import IntArray, Matrix
+from kg2rag.types import IntArray
 
 if TYPE_CHECKING:
     import pandas as pd
-
-DEFAULT = ("exact", "normalised", "acronym", "fuzzy")
-NEIGHBOURS = 16  # similar vectors looked at for each name
 
 Pair = tuple[int, int, float]
 
@@ -47,11 +42,11 @@ Pair = tuple[int, int, float]
 class Clusters:
     """Which entities are one by now: each cluster is known by its most mentioned entity, of equal ones the first.
 
-    `fuzzy`, `embedding` and `vectors` are those of `resolve`.
+    `fuzzy` is that of `resolve`.
     """
 
-    def __init__(self, graph: GraphData, fuzzy: float, embedding: float, vectors: Matrix | None) -> None:
-        self.graph, self.fuzzy, self.embedding, self.vectors = graph, fuzzy, embedding, vectors
+    def __init__(self, graph: GraphData, fuzzy: float) -> None:
+        self.graph, self.fuzzy = graph, fuzzy
         self.into: IntArray = np.arange(graph.n_entities, dtype=np.int64)
         self.types = [normalise(type_) for type_ in graph.types]
         self.notes: Counter[str] = Counter()
@@ -159,29 +154,11 @@ def _fuzzy(clusters: Clusters) -> list[Pair]:
     return pairs
 
 
-def _embedding(clusters: Clusters) -> list[Pair]:
-    if clusters.vectors is None:
-        raise ValueError("Method 'embedding' needs vectors of the entities' names, such as kb.entities.vectors.")
-    found = synonyms(clusters.vectors, clusters.embedding, limit=NEIGHBOURS)
-    names, into = clusters.graph.names, clusters.into.tolist()
-    pairs = []
-    for one, other, cosine in zip(found.sources.tolist(), found.targets.tolist(), found.cosines.tolist(), strict=True):
-        if into[one] != into[other] and not (
-            # Vectors of acronyms mean little, and all ignore numbers.
-            acronym(names[one])
-            or acronym(names[other])
-            or differ_tellingly(plain_key(names[one]), plain_key(names[other]))
-        ):
-            pairs.append((into[one], into[other], min(cosine, 1.0)))
-    return pairs
-
-
 METHODS: Mapping[str, Callable[[Clusters], list[Pair]]] = {
     "exact": _exact,
     "normalised": _normalised,
     "acronym": _acronym,
     "fuzzy": _fuzzy,
-    "embedding": _embedding,
 }
 
 
@@ -263,45 +240,29 @@ class Resolution(Generic[Graph]):
         return f"<p>{escape(repr(self))}</p>{html}"
 
 
-def resolve(
-    graph: Graph,
-    methods: Sequence[str] = DEFAULT,
-    *,
-    fuzzy: float = 0.93,
-    embedding: float = 0.97,
-    vectors: Matrix | None = None,
-) -> Resolution[Graph]:
+def resolve(graph: Graph, methods: Sequence[str] = tuple(METHODS), *, fuzzy: float = 0.93) -> Resolution[Graph]:
     """Find the entities that are one, and merge them.
 
     Parameters
     ----------
-    methods : any of "exact", "normalised", "acronym", "fuzzy", "embedding", in the order to be tried.
+    methods : any of "exact", "normalised", "acronym", "fuzzy", in the order to be tried.
     fuzzy : least agreement of two spellings, in [0.8, 1]; see `spellings`.
-    embedding : least cosine of two names, in (0, 1].
-    vectors : (n_entities, dim), rows of norm 1, of the graph's names; "embedding" needs them (`kb.entities.vectors`).
 
     Raises
     ------
-    ValueError : an unknown or repeated method, a threshold out of range, or vectors that are missing or of other size.
+    ValueError : an unknown or repeated method, or a threshold out of range.
     """
-    _check(graph, methods, vectors)
-    clusters = Clusters(graph, fuzzy, embedding, vectors)
+    if isinstance(methods, str):
+        raise ValueError(f"methods is a sequence of names, not the name {methods!r}: write ({methods!r},).")
+    if unknown := [method for method in methods if method not in METHODS]:
+        raise ValueError(f"Unknown method {unknown[0]!r}. Known: {', '.join(METHODS)}.")
+    if len(set(methods)) < len(methods):
+        raise ValueError(f"A method is given twice in {tuple(methods)}.")
+    clusters = Clusters(graph, fuzzy)
     merges: list[Merge] = []
     for method in methods:
         merges += _round(method, clusters, METHODS[method](clusters))
     return Resolution(graph, tuple(merges), dict(clusters.notes))
-
-
-def _check(graph: GraphData, methods: Sequence[str], vectors: Matrix | None) -> None:
-    if isinstance(methods, str):
-        raise ValueError(f"methods is a sequence of names, not the name {methods!r}: write ({methods!r},).")
-    for method in methods:
-        if method not in METHODS:
-            raise ValueError(f"Unknown method {method!r}. Known: {', '.join(METHODS)}.")
-    if len(set(methods)) < len(methods):
-        raise ValueError(f"A method is given twice in {tuple(methods)}.")
-    if "embedding" in methods and vectors is not None and len(vectors) != graph.n_entities:
-        raise ValueError(f"There are {len(vectors)} vectors for {graph.n_entities} entities. Encode graph.names.")
 
 
 def _round(method: str, clusters: Clusters, pairs: Sequence[Pair]) -> list[Merge]:

@@ -18,7 +18,6 @@ _LINK_WORDS = frozenset("a an and at by de di du for in la of on the to und with
 _ABBREVIATED = {"st": "saint", "mt": "mount", "ft": "fort"}  # at the front of a name alone: "5th St" is a street
 _ACRONYM = re.compile(r"(?:[A-Z]\.?){2,6}")
 _ROMAN = re.compile(r"[ivx]+")
-_DIGITS = re.compile(r"\d+")
 _SHORTEST_WORD = 5  # with fewer letters one edit makes another name: Jean and Joan
 _SHORTEST_COMPOUND = 8  # "a part" is not "apart"
 # Words that distinguish two names, however similar the rest is.
@@ -77,15 +76,6 @@ def initials(name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((full, "".join(word[0] for word in words if word not in _LINK_WORDS))))
 
 
-def differ_tellingly(one: str, other: str) -> bool:
-    """Whether two plain keys differ in a number, a single letter or a word that distinguishes things.
-
-    >>> differ_tellingly("henry vii", "henry viii"), differ_tellingly("austin", "austen")
-    (True, False)
-    """
-    return _telling(one) != _telling(other)
-
-
 def frame(key: str) -> str:
     """What misspelt versions of one plain key have in common: its words, of the long ones the first and last letter.
 
@@ -99,15 +89,7 @@ def frame(key: str) -> str:
 
 
 def _fixed(word: str) -> bool:
-    return len(word) < _SHORTEST_WORD or not word.isalpha() or _tells(word)
-
-
-def _tells(word: str) -> bool:
-    return len(word) == 1 or word in _TELLING or bool(_ROMAN.fullmatch(word))
-
-
-def _telling(key: str) -> list[str]:
-    return [*_DIGITS.findall(key), *filter(_tells, key.split())]
+    return len(word) < _SHORTEST_WORD or not word.isalpha() or word in _TELLING or bool(_ROMAN.fullmatch(word))
 
 
 def _joined_letters(words: list[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""An `Extraction` and its corpus -> the tables of a knowledge graph: triples as columns, adjacency, label filters.
+"""An `Extraction` and its corpus -> the tables of a knowledge graph: triples as columns, and adjacency.
 
 Two names are one entity where `text.normalise` makes them equal. A name that normalises to nothing ("++") is
 its own stripped spelling. Entities are numbered by first appearance: the source's entity records, then the ends of the
@@ -130,33 +130,6 @@ def adjacency(triples: TripleTable, n_entities: int) -> Adjacency:
         triples=frozen(numbers[order]),
         along=frozen(along[order]),
     )
-
-
-class Labels:
-    """Labels (relations, entity types) as codes of their normalised forms, so that a filter is one table look-up.
-
-    `kind` is what error messages call one of `labels`.
-    """
-
-    def __init__(self, kind: str, labels: Sequence[str]) -> None:
-        self.kind = kind
-        self.groups: dict[str, int] = {}
-        codes = [self.groups.setdefault(entity_key(label), len(self.groups)) for label in labels]
-        self.codes = np.array(codes, dtype=np.int64)
-
-    def among(self, wanted: Iterable[str]) -> NDArray[np.bool_]:
-        """(n_labels,) which labels are wanted; ValueError for a wanted one that there is none of."""
-        chosen = np.zeros(len(self.groups), dtype=bool)
-        for name in [wanted] if isinstance(wanted, str) else wanted:
-            group = self.groups.get(entity_key(name))
-            if group is None:
-                known = sorted(set(self.groups) - {""})
-                more = f" and {len(known) - 10} more" if len(known) > 10 else ""
-                shown = ", ".join(map(repr, known[:10])) or "none at all"
-                raise ValueError(f"The graph has no {self.kind} {name!r}. Known: {shown}{more}.")
-            chosen[group] = True
-        mask: NDArray[np.bool_] = chosen[self.codes]
-        return mask
 
 
 class _Entities:

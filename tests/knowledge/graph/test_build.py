@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -43,14 +44,15 @@ def test_entities_come_by_first_appearance_in_records_then_triples_then_mentions
     assert films.names == ("Tim Burton", "Ed Wood", "Burbank", "Johnny Depp", "Martin Landau")
 
 
-def test_spellings_that_normalise_alike_are_one_entity_under_the_first_spelling() -> None:
-    graph = build(fact("Saint-Étienne", "in", "Loire"), fact("SAINT ETIENNE", "twinned with", "Geneva"))
-    assert graph.names == ("Saint-Étienne", "Loire", "Geneva")
-
-
-def test_a_name_without_a_word_character_is_its_own_spelling() -> None:
-    graph = build(fact("++", "is", "operator"), fact(" ++ ", "is not", "--"))
-    assert graph.names == ("++", "operator", "--")
+@pytest.mark.parametrize(
+    ("triples", "names"),
+    [
+        ((fact("Saint-Étienne", "in", "Loire"), fact("SAINT ETIENNE", "in", "FR")), ("Saint-Étienne", "Loire", "FR")),
+        ((fact("++", "is", "operator"), fact(" ++ ", "is not", "--")), ("++", "operator", "--")),
+    ],
+)
+def test_spellings_of_one_key_are_one_entity_under_the_first(triples: Sequence[Triple], names: Sequence[str]) -> None:
+    assert build(*triples).names == names
 
 
 def test_of_equal_triples_of_a_passage_the_first_description_is_kept() -> None:
@@ -145,19 +147,17 @@ def test_adjacency_says_which_way_a_triple_is_walked(films: KnowledgeGraph) -> N
     assert links.along[slots].tolist() == [False, True]
 
 
-def test_an_unknown_passage_of_a_triple_is_named() -> None:
-    with pytest.raises(ValueError, match=r"triple 'a -\[r\]-> b' names passage 'p9', which the corpus lacks"):
-        build(fact("a", "r", "b", "p9"))
-
-
-def test_an_unknown_passage_of_a_mention_is_named() -> None:
-    with pytest.raises(ValueError, match="mention of 'Ed' names passage '', which the corpus lacks"):
-        build(mentions=(Mention("Ed", ""),))
-
-
-def test_an_entity_without_a_name_is_an_error() -> None:
-    with pytest.raises(ValueError, match="An entity needs a name, not '  '"):
-        build(fact("  ", "r", "b", "p0"))
+@pytest.mark.parametrize(
+    ("extraction", "named"),
+    [
+        (Extraction((fact("a", "r", "b", "p9"),)), "p9"),
+        (Extraction(mentions=(Mention("Ed", ""),)), "mention of 'Ed'"),
+        (Extraction((fact("  ", "r", "b", "p0"),)), "'  '"),
+    ],
+)
+def test_an_unknown_passage_and_an_entity_without_a_name_are_refused(extraction: Extraction, named: str) -> None:
+    with pytest.raises(ValueError, match=named):
+        KnowledgeGraph.build(extraction, CORPUS)
 
 
 def test_find_falls_back_to_aliases_and_then_to_none(films: KnowledgeGraph) -> None:
@@ -171,7 +171,7 @@ def test_a_name_goes_before_another_entitys_alias() -> None:
 
 
 def test_an_unknown_entity_comes_with_the_nearest_names(films: KnowledgeGraph) -> None:
-    with pytest.raises(KeyError, match=r"Unknown entity 'Jonny Dep'\. The nearest are 'Johnny Depp'"):
+    with pytest.raises(KeyError, match="'Johnny Depp'"):
         films.entity("Jonny Dep")
 
 
@@ -183,7 +183,7 @@ def test_an_empty_graph_answers_everything() -> None:
     assert graph.entities_of(2)[0].tolist() == []
     assert graph.subgraph([]) == graph
     assert graph.describe().loc["components", "value"] == 0
-    with pytest.raises(KeyError, match="The graph is empty"):
+    with pytest.raises(KeyError, match="empty"):
         graph.entity("x")
 
 
@@ -193,13 +193,9 @@ def test_arrays_cannot_be_written(films: KnowledgeGraph) -> None:
             array[0] = 1
 
 
-def test_notes_of_the_extraction_are_kept(films: KnowledgeGraph) -> None:
-    assert films.notes == {"dropped": 4}
-
-
-def test_repr_and_html_show_the_sizes(films: KnowledgeGraph) -> None:
-    assert repr(films) == "KnowledgeGraph(5 entities, 3 relations, 3 triples, 7 mentions, 3 passages)"
-    assert "<tr><th>entities</th><td>5</td></tr>" in films._repr_html_()
+def test_repr_and_html_show_the_sizes_and_notes(films: KnowledgeGraph) -> None:
+    assert "5 entities" in repr(films)
+    assert "dropped" in films._repr_html_()
 
 
 def test_a_pickled_graph_is_equal(films: KnowledgeGraph) -> None:
@@ -233,7 +229,7 @@ def test_a_subgraph_of_everything_is_the_graph(films: KnowledgeGraph) -> None:
 
 
 def test_a_subgraph_of_an_unknown_entity_is_an_error(films: KnowledgeGraph) -> None:
-    with pytest.raises(IndexError, match="a graph of 5 entities"):
+    with pytest.raises(IndexError, match="5 entities"):
         films.subgraph([5])
 
 

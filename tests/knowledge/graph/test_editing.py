@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,24 +13,10 @@ from incremental_world import BY_HAND, CHANGES, NAMES, STARTS, THREE, WORDS, cha
 
 from kg2rag.compute import Store
 from kg2rag.extraction import Entity, Extraction, Mention
+from kg2rag.extraction.combined import joined, without
 from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph
-from kg2rag.knowledge.changes import joined, without
-from kg2rag.knowledge.graph.editing import edited
+from kg2rag.knowledge.graph.editing import as_extraction, edited
 from kg2rag.types import Corpus, Passage, Triple
-
-
-def as_extraction(graph: KnowledgeGraph) -> Extraction:
-    """A graph read as what it may have been built from: its entities, its triples, and mentions that they lack."""
-    parts = zip(graph.names, graph.types, graph.descriptions, graph.aliases, strict=True)
-    triples = tuple(map(graph.triple, range(graph.n_triples)))
-    ends = Counter((graph.entity(name), triple.passage_id) for triple in triples for name in (triple.head, triple.tail))
-    pairs = zip(graph.mentions.owners.tolist(), graph.mentions.others.tolist(), graph.mentions.counts, strict=True)
-    mentions = [
-        Mention(graph.names[entity], graph.passage_ids[row])
-        for entity, row, count in pairs
-        for _ in range(int(count) - ends[entity, graph.passage_ids[row]])
-    ]
-    return Extraction(triples, tuple(mentions), tuple(Entity(*part) for part in parts))
 
 
 def facts(passages: Sequence[Passage]) -> Extraction:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +12,7 @@ from hypothesis import strategies as st
 from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.knowledge.graph.components import Components
+from kg2rag.knowledge.graph.editing import as_extraction
 from kg2rag.knowledge.graph.perturbation import swapped
 from kg2rag.types import Corpus, Passage, Triple
 
@@ -107,7 +106,7 @@ def test_dropping_leaves_the_graph_of_the_other_triples() -> None:
     after = graph.perturb(drop=0.25, seed=2)
     left = Extraction(
         tuple(map(after.triple, range(after.n_triples))),
-        tuple(Mention(f"n{i}", p) for i, p in enumerate(own_mentions())),
+        as_extraction(graph).mentions,
         tuple(map(Entity, graph.names, graph.types)),
     )
     corpus = Corpus.from_passages([Passage(id_, "", "text", id_, 0) for id_ in graph.passage_ids])
@@ -116,17 +115,6 @@ def test_dropping_leaves_the_graph_of_the_other_triples() -> None:
     assert after.names == rebuilt.names
     assert after.mentions.others.tolist() == rebuilt.mentions.others.tolist()
     assert after.mentions.counts.tolist() == rebuilt.mentions.counts.tolist()
-
-
-def own_mentions() -> list[str]:
-    """The passages of the fifty mentions that `world` draws last."""
-    random = np.random.default_rng(0)
-    random.random((120, 2))
-    for i in range(120):
-        random.integers(4)
-        if i % 9:
-            random.integers(N_PASSAGES)
-    return [f"p{random.integers(N_PASSAGES)}" for _ in range(50)]
 
 
 def test_dropping_everything_leaves_entities_without_triples() -> None:
@@ -160,7 +148,7 @@ def test_added_triples_have_the_relations_that_the_graph_has_most() -> None:
 def test_more_triples_than_there_is_room_for_are_refused() -> None:
     corpus = Corpus.from_passages([Passage("p", "", "text", "d", 0)])
     graph = KnowledgeGraph.build(Extraction((Triple("a", "r", "b", "p"),)), corpus)
-    with pytest.raises(ValueError, match=r"no room for 1 random triples: in 100 draws of as many, 0 were new"):
+    with pytest.raises(ValueError, match="no room"):
         graph.perturb(add=1)
 
 
@@ -195,18 +183,3 @@ def test_a_perturbed_graph_is_saved_and_loaded_whole(tmp_path: Path) -> None:
     graph.save(tmp_path)
     corpus = Corpus.from_passages([Passage(id_, "", "text", id_, 0) for id_ in graph.passage_ids])
     assert KnowledgeGraph.load(tmp_path, corpus) == graph
-
-
-@pytest.mark.parametrize("hash_seed", ["1", "2"])
-def test_the_graph_does_not_depend_on_the_hash_seed(hash_seed: str) -> None:
-    made = world().perturb(drop=0.1, add=0.2, shuffle=True, seed=5).fingerprint
-    code = f"""
-import sys
-sys.path.insert(0, {str(Path(__file__).parent)!r})
-from test_perturbation import world
-print(world().perturb(drop=0.1, add=0.2, shuffle=True, seed=5).fingerprint)
-"""
-    run = subprocess.run(
-        [sys.executable, "-c", code], env={"PYTHONHASHSEED": hash_seed}, capture_output=True, text=True, check=True
-    )
-    assert run.stdout.strip() == made

@@ -1,11 +1,12 @@
-"""Strength from corroboration, hub damping, synonym edges: worked out by hand."""
+"""Strength from corroboration, hub damping: worked out by hand."""
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
+
 import pytest
 
-from kg2rag.extraction import Extraction, Mention
+from kg2rag.extraction import Extraction
 from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.types import Corpus, Passage, Triple
 
@@ -65,33 +66,9 @@ def test_they_may_be_chained_and_leave_the_graph_as_it_was() -> None:
     assert KnowledgeGraph.build(Extraction(tuple(map(graph.triple, range(2)))), CORPUS).fingerprint == before
 
 
-def test_similar_names_are_joined_by_a_triple_that_no_passage_states() -> None:
-    mentions = (Mention("UK", "p0"), Mention("Great Britain", "p0"), Mention("Britain", "p1"), Mention("Rome", "p2"))
-    graph = KnowledgeGraph.build(Extraction(mentions=mentions), CORPUS)
-    vectors = np.array([[1, 0], [1, 0], [0.8, 0.6], [0, 1]], dtype=np.float32)
-    after = graph.with_synonyms(vectors, threshold=0.7)
-    triple = after.triple(0)
-    assert after.n_triples == 1  # "UK" has too few letters
-    assert (str(triple), triple.passage_id) == ("Great Britain -[is a synonym of]-> Britain", "")
-    assert (triple.strength, triple.confidence) == pytest.approx((8, 0.8))
-    assert after.mentions is graph.mentions
-
-
-def test_a_graph_without_similar_names_stays_itself() -> None:
-    graph = build(Triple("Rome", "r", "Bonn", "p0"))
-    assert graph.with_synonyms(np.eye(2, dtype=np.float32)) is graph
-
-
-def test_what_cannot_be_done_is_refused() -> None:
-    graph = build(Triple("Rome", "r", "Bonn", "p0"))
-    with pytest.raises(ValueError, match="3 vectors for 2 entities"):
-        graph.with_synonyms(np.eye(3, dtype=np.float32))
-    twice = graph.with_synonyms(np.ones((2, 1), dtype=np.float32))
-    with pytest.raises(ValueError, match="already"):
-        twice.with_synonyms(np.ones((2, 1), dtype=np.float32))
-    with pytest.raises(ValueError, match="above must be"):
-        graph.damped(above=0)
-    with pytest.raises(ValueError, match="exponent must be"):
-        graph.damped(exponent=-1)
-    with pytest.raises(ValueError, match="by must be"):
-        graph.corroborated(by="name")  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("method", "wrong"), [("damped", {"above": 0}), ("damped", {"exponent": -1}), ("corroborated", {"by": "name"})]
+)
+def test_what_cannot_be_done_is_refused(method: str, wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be"):
+        getattr(build(Triple("Rome", "r", "Bonn", "p0")), method)(**wrong)
