@@ -93,13 +93,11 @@ _NOTES = b"kg2rag.notes"
 _TEXT = pa.string()
 COLUMNS: Mapping[str, Mapping[str, pa.DataType]] = {
     "entities.parquet": {"name": _TEXT, "type": _TEXT, "description": _TEXT, "aliases": pa.list_(_TEXT)},
-    "triples.parquet": dict.fromkeys(("head", "relation", "tail", "passage_id"), _TEXT)
+    "triples.parquet": dict.fromkeys(("head", "relation", "tail", "passage_id", "description"), _TEXT)
     | {"strength": pa.float32(), "confidence": pa.float32()},
     "mentions.parquet": {"entity": _TEXT, "passage_id": _TEXT, "count": pa.int32()},
 }
 RANGES = {"strength": 10.0, "confidence": 1.0}
-DESCRIPTION = "description"
-"""Of triples; a graph that was saved before they had one is read without."""
 AGAIN = "Save the graph again."
 
 
@@ -123,7 +121,7 @@ def save(graph: GraphData, directory: Path | str) -> None:
         "passage_id": ids.take(pa.array(table.passages, mask=table.passages < 0)),
         "strength": pa.array(table.strengths),
         "confidence": pa.array(table.confidences),
-        DESCRIPTION: pa.array(graph.triple_descriptions, pa.string()).take(pa.array(table.descriptions)),
+        "description": pa.array(graph.triple_descriptions, pa.string()).take(pa.array(table.descriptions)),
     }
     mentions = {
         "entity": names.take(pa.array(graph.mentions.owners)),
@@ -152,9 +150,9 @@ def load(kind: type[Graph], directory: Path, corpus: Corpus) -> Graph:
     owners = _codes(mentions, "entity", names, directory / FILES[2])
     rows = _codes(mentions, "passage_id", corpus.ids, directory / FILES[2])
     relations = tuple(pc.unique(triples["relation"]).to_pylist())
-    said, descriptions = _described(triples, directory / FILES[1])
-    coded = {"head": names, "relation": relations, "tail": names, "passage_id": corpus.ids}
-    columns = [_codes(triples, column, values, directory / FILES[1]) for column, values in coded.items()]
+    descriptions = tuple(dict.fromkeys(("", *pc.unique(triples["description"]).to_pylist())))
+    coded = {"head": names, "relation": relations, "tail": names, "passage_id": corpus.ids, "description": descriptions}
+    *columns, said = (_codes(triples, column, values, directory / FILES[1]) for column, values in coded.items())
     weights = [np.array(triples[column].to_numpy()) for column in RANGES]
     for (column, most), values in zip(RANGES.items(), weights, strict=True):
         if not ((values > 0) & (values <= most)).all():
@@ -182,29 +180,15 @@ def load(kind: type[Graph], directory: Path, corpus: Corpus) -> Graph:
     )
 
 
-def _described(triples: pa.Table, file: Path) -> tuple[Codes, tuple[str, ...]]:
-    """(n_triples,) the code of each description, and the descriptions; the first is ""."""
-    if DESCRIPTION not in triples.column_names:
-        return np.zeros(len(triples), dtype=np.int32), ("",)
-    _check(triples, DESCRIPTION, _TEXT, file)
-    texts = pa.chunked_array([pa.array([""], _TEXT), *triples[DESCRIPTION].chunks]).unique()
-    codes: Codes = pc.index_in(triples[DESCRIPTION], value_set=texts).to_numpy().astype(np.int32)
-    return codes, tuple(texts.to_pylist())
-
-
 def _table(file: Path, columns: Mapping[str, pa.DataType]) -> pa.Table:
     """A table with those columns, of those types and, but for the passages of triples, without nulls."""
     table = read_parquet(file)
     for name, kind in columns.items():
-        _check(table, name, kind, file)
+        if name not in table.column_names or table[name].type != kind:
+            raise DataError(f"{file}: no column {name!r} of type {kind}. {AGAIN}")
+        if table[name].null_count and (file.name, name) != (FILES[1], "passage_id"):
+            raise DataError(f"{file}: column {name!r} has a blank. {AGAIN}")
     return table
-
-
-def _check(table: pa.Table, name: str, kind: pa.DataType, file: Path) -> None:
-    if name not in table.column_names or table[name].type != kind:
-        raise DataError(f"{file}: no column {name!r} of type {kind}. {AGAIN}")
-    if table[name].null_count and (file.name, name) != (FILES[1], "passage_id"):
-        raise DataError(f"{file}: column {name!r} has a blank. {AGAIN}")
 
 
 def _codes(table: pa.Table, column: str, values: Sequence[str], file: Path) -> Codes:

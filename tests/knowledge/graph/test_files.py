@@ -73,28 +73,23 @@ def test_a_graph_without_mentions_of_its_own_comes_back_from_its_entities_alone(
     assert KnowledgeGraph.from_networkx(small.to_networkx(), CORPUS) == small
 
 
-def test_descriptions_of_triples_are_kept_and_a_graph_saved_before_there_were_any_is_read(tmp_path: Path) -> None:
+def test_descriptions_of_triples_are_kept(tmp_path: Path) -> None:
     said = (Triple("a", "r", "b", "p0", description="A made B."), fact("b", "s", "a"))
-    graph = KnowledgeGraph.build(Extraction(said), CORPUS)
-    graph.save(tmp_path)
+    KnowledgeGraph.build(Extraction(said), CORPUS).save(tmp_path)
     loaded = KnowledgeGraph.load(tmp_path, CORPUS)
     assert [loaded.triple(index).description for index in range(2)] == ["A made B.", ""]
     assert TriplesFile(tmp_path / "triples.parquet").extract(CORPUS).triples == said
-    file = tmp_path / "triples.parquet"
-    pq.write_table(pq.read_table(file).drop_columns(["description"]), file)
-    old = KnowledgeGraph.load(tmp_path, CORPUS)
-    assert [old.triple(index).description for index in range(2)] == ["", ""]
-    assert old != graph
 
 
-def test_a_damaged_column_of_descriptions_is_named(small: KnowledgeGraph, tmp_path: Path) -> None:
+def test_a_damaged_column_is_named(small: KnowledgeGraph, tmp_path: Path) -> None:
     small.save(tmp_path)
     file = tmp_path / "triples.parquet"
     table = pq.read_table(file)
     at = table.column_names.index("description")
-    pq.write_table(table.set_column(at, "description", pa.array([None, "x"], pa.string())), file)
-    with pytest.raises(ValueError, match="column 'description' has a blank"):
-        KnowledgeGraph.load(tmp_path, CORPUS)
+    for damaged in (table.drop_columns(["description"]), table.set_column(at, "description", pa.array([None, "x"]))):
+        pq.write_table(damaged, file)
+        with pytest.raises(ValueError, match="column 'description'"):
+            KnowledgeGraph.load(tmp_path, CORPUS)
 
 
 def test_saving_twice_writes_the_same_bytes(small: KnowledgeGraph, tmp_path: Path) -> None:
@@ -121,7 +116,7 @@ def test_a_missing_file_is_named(small: KnowledgeGraph, tmp_path: Path) -> None:
 def test_loading_over_another_corpus_names_the_passage_it_lacks(small: KnowledgeGraph, tmp_path: Path) -> None:
     small.save(tmp_path)
     other = Corpus.from_passages([Passage("q", "", "Text.", "q", 0)])
-    with pytest.raises(ValueError, match=r"mentions.parquet: column 'passage_id' names 'p0', which the corpus lacks"):
+    with pytest.raises(ValueError, match=r"mentions.parquet.*'p0'"):
         KnowledgeGraph.load(tmp_path, other)
 
 
@@ -140,11 +135,6 @@ def test_networkx_nodes_and_edges_carry_what_is_known(small: KnowledgeGraph) -> 
     }
 
 
-def test_networkx_writes_the_graph_as_graphml(small: KnowledgeGraph, tmp_path: Path) -> None:
-    nx.write_graphml(small.to_networkx(passages=True), tmp_path / "graph.graphml")
-    assert nx.read_graphml(tmp_path / "graph.graphml").number_of_edges() == 4
-
-
 def test_a_plain_networkx_graph_becomes_triples_in_its_own_order() -> None:
     graph = nx.Graph()
     graph.add_edge("x", "y", relation="near")
@@ -153,17 +143,15 @@ def test_a_plain_networkx_graph_becomes_triples_in_its_own_order() -> None:
     assert [built.triple(i) for i in range(2)] == [fact("x", "near", "y"), fact("x", "far", "z", "p1", strength=1)]
 
 
-def test_an_edge_without_a_relation_is_named() -> None:
-    with pytest.raises(ValueError, match="Edge 'x' - 'y' has relation None"):
-        KnowledgeGraph.from_networkx(nx.Graph([("x", "y")]), CORPUS)
-
-
-def test_a_node_that_is_no_name_is_an_error() -> None:
-    with pytest.raises(ValueError, match="Node 7 is no string"):
-        KnowledgeGraph.from_networkx(nx.Graph([(7, 8)]), CORPUS)
+@pytest.mark.parametrize(
+    ("graph", "named"), [(nx.Graph([("x", "y")]), "relation None"), (nx.Graph([(7, 8)]), "Node 7")]
+)
+def test_a_networkx_graph_of_another_kind_is_refused(graph: nx.Graph, named: str) -> None:
+    with pytest.raises(ValueError, match=named):
+        KnowledgeGraph.from_networkx(graph, CORPUS)
 
 
 def test_an_entity_that_looks_like_a_passage_node_is_an_error() -> None:
     graph = KnowledgeGraph.build(Extraction((fact("passage:p0", "r", "b"),)), CORPUS)
-    with pytest.raises(ValueError, match="has the name that the node of passage 'p0' needs"):
+    with pytest.raises(ValueError, match="passage:p0"):
         graph.to_networkx(passages=True)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-from operator import itemgetter
-
 import pytest
 
 from kg2rag.extraction import Extraction
@@ -44,8 +41,3 @@ def test_only_paths_that_are_looked_up_are_worked_out(graph: KnowledgeGraph) -> 
     assert (len(paths), list(paths), 1 in paths.found, asked) == (2, [0, 1], True, [])
     assert paths[1] == FACTS[:1]
     assert asked == ["far"]
-
-
-def test_paths_survive_pickling(graph: KnowledgeGraph) -> None:
-    paths = TriplePaths(graph, {0: {"path": (1,)}}, itemgetter("path"))
-    assert pickle.loads(pickle.dumps(paths))[0] == FACTS[1:]

@@ -21,30 +21,34 @@ def strengths(graph: KnowledgeGraph) -> list[float]:
     return [round(float(strength), 4) for strength in graph.triples.strengths]
 
 
-def test_a_fact_that_two_passages_state_is_stronger_than_one_that_one_states() -> None:
-    graph = build(*(Triple("Ed", "in", "Rome", f"p{i}") for i in range(3)), Triple("Ed", "in", "Bonn", "p0"))
-    assert strengths(graph.corroborated()) == [8.75, 8.75, 8.75, 5.0]  # 10 · (1 - 0.5³)
+def stated(*facts: tuple[str, str, str, str, float]) -> KnowledgeGraph:
+    return build(*(Triple(*fact[:4], strength=fact[4]) for fact in facts))
 
 
-def test_a_weak_statement_corroborates_less() -> None:
-    graph = build(Triple("a", "r", "b", "p0", strength=5), Triple("a", "r", "b", "p1", strength=2))
-    assert strengths(graph.corroborated()) == [6.0, 6.0]  # 10 · (1 - 0.5 · 0.8)
+THREE = [("Ed", "in", "Rome", f"p{i}", 5.0) for i in range(3)]
+INVERSE = [("a", "wrote", "b", "p0", 5.0), ("b", "written by", "a", "p1", 5.0)]
 
 
-def test_two_relations_of_a_pair_corroborate_each_other_where_asked() -> None:
-    graph = build(Triple("a", "wrote", "b", "p0"), Triple("b", "written by", "a", "p1"))
-    assert strengths(graph.corroborated()) == [5, 5]
-    assert strengths(graph.corroborated(by="pair")) == [7.5, 7.5]
-
-
-def test_two_relations_in_one_passage_are_one_witness_of_a_pair() -> None:
-    graph = build(Triple("a", "wrote", "b", "p0", strength=4), Triple("a", "loved", "b", "p0", strength=6))
-    assert strengths(graph.corroborated(by="pair")) == [6, 6]
-
-
-def test_certain_facts_stay_at_ten() -> None:
-    graph = build(Triple("a", "r", "b", "p0", strength=10), Triple("a", "r", "b", "p1", strength=10))
-    assert strengths(graph.corroborated()) == [10, 10]
+@pytest.mark.parametrize(
+    ("by", "facts", "expected"),
+    [
+        pytest.param(
+            "triple",
+            [*THREE, ("Ed", "in", "Bonn", "p0", 5.0)],
+            [8.75, 8.75, 8.75, 5.0],
+            id="three passages: 10 · (1 - 0.5³)",
+        ),
+        pytest.param(
+            "triple", [("a", "r", "b", "p0", 5.0), ("a", "r", "b", "p1", 2.0)], [6, 6], id="10 · (1 - 0.5 · 0.8)"
+        ),
+        pytest.param("triple", INVERSE, [5, 5], id="two relations"),
+        pytest.param("pair", INVERSE, [7.5, 7.5], id="two relations of a pair"),
+        pytest.param("pair", [("a", "r", "b", "p0", 4.0), ("a", "s", "b", "p0", 6.0)], [6, 6], id="one witness"),
+        pytest.param("triple", [("a", "r", "b", "p0", 10.0), ("a", "r", "b", "p1", 10.0)], [10, 10], id="certain"),
+    ],
+)
+def test_passages_corroborate_each_other(by: Any, facts: list[Any], expected: list[float]) -> None:
+    assert strengths(stated(*facts).corroborated(by=by)) == expected
 
 
 def test_triples_at_a_hub_are_damped_by_the_root_of_its_excess() -> None:

@@ -44,23 +44,17 @@ def test_document_frequency_counts_passages_once_whatever_the_spelling(index: Tr
     assert [index.document_frequency(key) for key in ("streamingtextresponse", "json", "absent")] == [2, 1, 0]
 
 
-def test_an_equal_key_has_strength_two(index: TrigramIndex) -> None:
-    found = index.similar("usechat", 0.6, 1)
-    assert (found.strengths[0], found.similarities[0]) == (2.0, 1.0)
-
-
-def test_a_part_of_a_key_has_strength_one_plus_its_share(index: TrigramIndex) -> None:
-    found = index.similar("textresponse", 0.99, 1)
-    assert found.strengths.tolist() == pytest.approx([1 + 12 / 21])
-
-
-def test_a_misspelt_key_has_its_levenshtein_similarity(index: TrigramIndex) -> None:
-    found = index.similar("streamingtxtresp", 0.7, 1)
-    assert found.strengths.tolist() == pytest.approx([1 - 5 / 21])  # e, o, n, s, e are missing
-
-
-def test_a_short_key_is_found_though_it_shares_no_trigram_with_its_misspelling(index: TrigramIndex) -> None:
-    assert "json" in names(index, "josn", 0.5)
+@pytest.mark.parametrize(
+    ("wanted", "strength"),
+    [
+        ("usechat", 2),  # equal
+        ("textresponse", 1 + 12 / 21),  # a part of "streamingtextresponse"
+        ("streamingtxtresp", 1 - 5 / 21),  # e, o, n, s, e are missing
+        ("josn", 0.5),  # short, so that it is found though it shares no trigram with "json"
+    ],
+)
+def test_strengths_by_hand(index: TrigramIndex, wanted: str, strength: float) -> None:
+    assert index.similar(wanted, 0.5, 1).strengths.tolist() == pytest.approx([strength])
 
 
 def test_a_key_longer_than_any_name_is_like_none(index: TrigramIndex) -> None:
