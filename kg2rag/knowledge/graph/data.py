@@ -184,10 +184,6 @@ class GraphData:
         """The corpus rows that name the entity, ascending, and how often each does."""
         return self.mentions.of(entity)
 
-    def entities_of(self, row: int) -> tuple[Codes, Codes]:
-        """The entities that a passage names, ascending, and how often it names each."""
-        return self.mentioned.of(row)
-
     # Derived arrays
 
     @cached_property

@@ -82,12 +82,6 @@ def test_of_several_records_of_one_entity_the_first_words_stand_and_aliases_add_
     assert graph.notes == {"entity records merged in the graph": 1}
 
 
-def test_relations_come_in_order_of_appearance_each_once() -> None:
-    graph = build(fact("a", "r2", "b"), fact("b", "r1", "c"), fact("c", "r2", "d"))
-    assert graph.relations == ("r2", "r1")
-    assert graph.triples.relations.tolist() == [0, 1, 0]
-
-
 def test_exact_duplicates_become_one_triple_with_the_greatest_weights() -> None:
     graph = build(
         fact("a", "r", "b", "p0", strength=2, confidence=0.9),
@@ -116,28 +110,21 @@ def test_mentions_and_triple_ends_count_one_each(films: KnowledgeGraph) -> None:
     assert (rows.tolist(), counts.tolist()) == ([0, 1], [1, 2])
     rows, counts = films.passages_of(films.entity("Ed Wood"))
     assert (rows.tolist(), counts.tolist()) == ([0], [2])
-
-
-def test_mention_counts_add_up_over_the_corpus(films: KnowledgeGraph) -> None:
     # Tim Burton: ends of two triples. Ed Wood: two. Burbank: one. Johnny Depp: one end, two mentions. Landau: one.
     assert films.mention_counts.tolist() == [2, 2, 1, 3, 1]
 
 
 def test_a_passage_knows_its_entities(films: KnowledgeGraph) -> None:
-    entities, counts = films.entities_of(1)
+    entities, counts = films.mentioned.of(1)
     assert [films.names[code] for code in entities] == ["Tim Burton", "Burbank", "Johnny Depp"]
     assert counts.tolist() == [1, 1, 2]
-    assert films.entities_of(2)[0].tolist() == []
+    assert films.mentioned.of(2)[0].tolist() == []
 
 
-def test_triples_of_an_entity_come_whichever_end_it_is(films: KnowledgeGraph) -> None:
+def test_triples_of_an_entity_come_whichever_end_it_is_and_a_loop_once(films: KnowledgeGraph) -> None:
     assert films.triples_of(films.entity("Tim Burton")).tolist() == [0, 1]
-
-
-def test_a_self_loop_stands_once_at_its_entity() -> None:
     graph = build(fact("a", "r", "A", "p0"))
-    assert graph.triples_of(0).tolist() == [0]
-    assert graph.degrees.tolist() == [1]
+    assert (graph.triples_of(0).tolist(), graph.degrees.tolist()) == ([0], [1])
 
 
 def test_adjacency_says_which_way_a_triple_is_walked(films: KnowledgeGraph) -> None:
@@ -160,19 +147,12 @@ def test_an_unknown_passage_and_an_entity_without_a_name_are_refused(extraction:
         KnowledgeGraph.build(extraction, CORPUS)
 
 
-def test_find_falls_back_to_aliases_and_then_to_none(films: KnowledgeGraph) -> None:
+def test_a_name_is_found_before_an_alias_and_an_unknown_one_comes_with_the_nearest(films: KnowledgeGraph) -> None:
     assert films.find("BURTON") == films.entity("Tim Burton")
     assert films.find("Orson Welles") is None
-
-
-def test_a_name_goes_before_another_entitys_alias() -> None:
-    graph = build(entities=(Entity("Robert Burton", aliases=("Burton",)), Entity("Burton")))
-    assert graph.find("burton") == 1
-
-
-def test_an_unknown_entity_comes_with_the_nearest_names(films: KnowledgeGraph) -> None:
     with pytest.raises(KeyError, match="'Johnny Depp'"):
         films.entity("Jonny Dep")
+    assert build(entities=(Entity("Robert Burton", aliases=("Burton",)), Entity("Burton"))).find("burton") == 1
 
 
 def test_an_empty_graph_answers_everything() -> None:
@@ -180,7 +160,7 @@ def test_an_empty_graph_answers_everything() -> None:
     assert (graph.n_entities, graph.n_triples, graph.n_mentions, graph.n_passages) == (0, 0, 0, 3)
     assert graph.neighbours([], hops=3, limit=2) == []
     assert graph.find("x") is None
-    assert graph.entities_of(2)[0].tolist() == []
+    assert graph.mentioned.of(2)[0].tolist() == []
     assert graph.subgraph([]) == graph
     assert graph.describe().loc["components", "value"] == 0
     with pytest.raises(KeyError, match="empty"):

@@ -134,7 +134,7 @@ def test_added_triples_are_new_no_loops_and_their_passages_mention_them(seed: in
         assert triple.head != triple.tail
         if triple.passage_id:
             row = after.passage_ids.index(triple.passage_id)
-            assert {after.entity(triple.head), after.entity(triple.tail)} <= set(after.entities_of(row)[0].tolist())
+            assert {after.entity(triple.head), after.entity(triple.tail)} <= set(after.mentioned.of(row)[0].tolist())
 
 
 def test_added_triples_have_the_relations_that_the_graph_has_most() -> None:
