@@ -32,49 +32,29 @@ def test_passages_come_back_as_they_went_in(corpus: Corpus) -> None:
     assert list(corpus) == PASSAGES
     assert [corpus[row] for row in range(3)] == PASSAGES
     assert corpus[-1] == PASSAGES[-1]
-
-
-def test_a_row_beyond_the_corpus_is_an_index_error(corpus: Corpus) -> None:
     with pytest.raises(IndexError):
         corpus[3]
+    assert repr(corpus) == "Corpus(3 passages, 2 documents)"
+    assert corpus.titles == ["Ed Wood", "Ed Wood", ""]
+    assert corpus.doc_ids == ["a", "a", "b"]
+    assert corpus.contents == [passage.contents for passage in PASSAGES]
 
 
 def test_ids_and_rows_lead_to_each_other(corpus: Corpus) -> None:
     assert [corpus.row(id_) for id_ in corpus.ids] == [0, 1, 2]
     assert "b#0" in corpus
     assert "b#1" not in corpus
-
-
-def test_rows_of_several_ids_are_sorted_and_each_stands_once(corpus: Corpus) -> None:
     assert corpus.rows(["b#0", "a#0", "b#0"]).tolist() == [0, 2]
     assert corpus.rows([]).tolist() == []
-
-
-def test_an_unknown_id_is_named_beside_a_known_one(corpus: Corpus) -> None:
-    with pytest.raises(KeyError, match=r"Unknown passage 'c#0'\. The corpus has 3 passages, such as 'a#0'"):
+    with pytest.raises(KeyError, match=r"'c#0'.*'a#0'"):
         corpus.row("c#0")
 
 
-def test_columns_stand_by_row(corpus: Corpus) -> None:
-    assert corpus.titles == ["Ed Wood", "Ed Wood", ""]
-    assert corpus.doc_ids == ["a", "a", "b"]
-    assert corpus.contents == [passage.contents for passage in PASSAGES]
-
-
-def test_an_empty_corpus_is_refused() -> None:
+def test_an_empty_corpus_and_an_id_that_stands_twice_are_refused() -> None:
     with pytest.raises(ValueError, match="at least one passage"):
         Corpus.from_passages([])
-
-
-def test_an_id_that_stands_twice_is_refused_by_name() -> None:
-    with pytest.raises(ValueError, match="Passage id 'a#1' is in the corpus twice"):
+    with pytest.raises(ValueError, match="'a#1'"):
         Corpus.from_passages([*PASSAGES, PASSAGES[1]])
-
-
-@pytest.mark.parametrize("text", ["", "  \n\t"])
-def test_a_passage_without_text_is_refused_by_name_and_row(text: str) -> None:
-    with pytest.raises(ValueError, match=r"Passage 'b#0' \(row 2\) has no text"):
-        Corpus.from_passages([*PASSAGES[:2], replace(PASSAGES[2], text=text)])
 
 
 @pytest.mark.parametrize("column", ["id", "doc_id"])
@@ -90,23 +70,14 @@ def test_the_sources_own_sentences_are_kept_and_others_are_split() -> None:
     assert corpus.sentences(0) == ["Ed Wood is a film. It", "is in black and white."]
     assert corpus.sentences(1) == ["Tim Burton directed it."]
     assert Corpus.from_passages(PASSAGES).sentences(0) == ["Ed Wood is a film.", "It is in black and white."]
-
-
-def test_a_source_may_say_that_a_passage_has_no_sentence() -> None:
     assert Corpus.from_passages(PASSAGES[:1], sentences=[[]]).sentences(0) == []
 
 
-def test_pickling_gives_the_same_corpus(corpus: Corpus) -> None:
-    again = pickle.loads(pickle.dumps(corpus))
-    assert list(again) == PASSAGES
-    assert again.fingerprint == corpus.fingerprint
-
-
-def test_a_saved_corpus_opens_equal(corpus: Corpus, tmp_path: Path) -> None:
+def test_a_pickled_and_a_saved_corpus_come_back_equal(corpus: Corpus, tmp_path: Path) -> None:
     corpus.save(tmp_path / "corpus.arrow")
-    again = Corpus.open(tmp_path / "corpus.arrow")
-    assert list(again) == PASSAGES
-    assert again.fingerprint == corpus.fingerprint
+    for again in (Corpus.open(tmp_path / "corpus.arrow"), pickle.loads(pickle.dumps(corpus))):
+        assert list(again) == PASSAGES
+        assert again.fingerprint == corpus.fingerprint
 
 
 def test_an_opened_corpus_is_memory_mapped_not_read(tmp_path: Path) -> None:
@@ -153,26 +124,16 @@ def test_a_text_may_have_other_blanks_in_the_source_than_in_the_corpus(corpus: C
     assert exact.replacing([PASSAGES[1]]).fingerprint == corpus.fingerprint  # a passage of one's own has no source
 
 
-def test_the_repr_counts_passages_and_documents(corpus: Corpus) -> None:
-    assert repr(corpus) == "Corpus(3 passages, 2 documents)"
-
-
 NEW = Passage("c#0", "Ely", "Ely is a city.", "c", 0)
 
 
-def test_new_passages_stand_after_the_old_ones(corpus: Corpus) -> None:
+def test_passages_are_added_at_the_end_and_removed_or_replaced_in_place(corpus: Corpus) -> None:
     assert list(corpus.with_passages([NEW])) == [*PASSAGES, NEW]
-    assert list(corpus) == PASSAGES
-
-
-def test_the_passages_that_are_left_keep_their_order(corpus: Corpus) -> None:
-    assert list(corpus.without(["a#1"])) == [PASSAGES[0], PASSAGES[2]]
-    assert list(corpus) == PASSAGES
-
-
-def test_a_replaced_passage_keeps_its_place(corpus: Corpus) -> None:
+    assert list(corpus.without(["a#1", "a#1"])) == [PASSAGES[0], PASSAGES[2]]
     changed = [replace(PASSAGES[2], title="Burbank"), replace(PASSAGES[0], text="Other.")]
     assert list(corpus.replacing(changed)) == [changed[1], PASSAGES[1], changed[0]]
+    assert corpus.with_passages([]) is corpus.without([]) is corpus.replacing([]) is corpus
+    assert list(corpus) == PASSAGES
 
 
 def test_a_corpus_that_came_about_by_changes_equals_one_made_at_once(corpus: Corpus) -> None:
@@ -188,10 +149,6 @@ def test_passages_of_another_corpus_keep_its_sentence_splits(corpus: Corpus) -> 
     assert corpus.with_passages(split).replacing([NEW]).sentences(3) == ["Ely is a city."]
 
 
-def test_no_passages_leave_the_corpus_as_it_is(corpus: Corpus) -> None:
-    assert corpus.with_passages([]) is corpus.without([]) is corpus.replacing([]) is corpus
-
-
 def test_adding_an_id_that_is_there_is_refused_by_name(corpus: Corpus) -> None:
     with pytest.raises(ValueError, match=r"'a#1' cannot be added.*\(1 of 2 given\)\. Give it another id, or replace"):
         corpus.with_passages([NEW, PASSAGES[1]])
@@ -203,21 +160,14 @@ def test_adding_an_id_that_is_there_is_refused_by_name(corpus: Corpus) -> None:
     "change", [lambda corpus: corpus.without(["a#0", "z"]), lambda corpus: corpus.replacing([NEW])]
 )
 def test_an_id_that_is_not_there_is_neither_removed_nor_replaced(corpus: Corpus, change: Any) -> None:
-    with pytest.raises(KeyError, match=r"'(z|c#0)' cannot be re\w+: the corpus lacks it .*such as 'a#0'"):
+    with pytest.raises(KeyError, match=r"'(z|c#0)'"):
         change(corpus)
 
 
-def test_the_last_passage_is_not_removed(corpus: Corpus) -> None:
-    with pytest.raises(ValueError, match="Removing all 3 passages would leave an empty corpus"):
+def test_all_passages_or_a_string_of_them_are_not_removed(corpus: Corpus) -> None:
+    with pytest.raises(ValueError, match="empty corpus"):
         corpus.without(corpus.ids)
-
-
-def test_an_id_that_is_named_twice_is_removed_once(corpus: Corpus) -> None:
-    assert corpus.without(["a#0", "a#0"]).ids == ["a#1", "b#0"]
-
-
-def test_one_id_in_place_of_a_list_is_refused(corpus: Corpus) -> None:
-    with pytest.raises(TypeError, match=r"such as \['a#0'\], not as the string 'a#0'"):
+    with pytest.raises(TypeError, match="'a#0'"):
         corpus.without("a#0")
 
 
@@ -233,11 +183,8 @@ def test_queries_have_candidates_in_the_distractor_setting_only(corpus: Corpus) 
     assert asked(corpus, FIRST, setting="distractor").queries == [Query("q1", FIRST.text, ("a#0", "a#1"))]
 
 
-def test_qrels_are_the_gold_of_every_question(corpus: Corpus) -> None:
+def test_gold_is_of_passages_or_documents(corpus: Corpus) -> None:
     assert asked(corpus, FIRST, Question("q2", "Where?", {"b#0": 2})).qrels == {"q1": {"a#1": 1}, "q2": {"b#0": 2}}
-
-
-def test_gold_may_name_documents(corpus: Corpus) -> None:
     assert len(asked(corpus, Question("q1", "Who?", {"a": 1}), unit="document")) == 1
 
 
@@ -258,27 +205,21 @@ def test_a_question_that_cannot_be_judged_is_refused_by_name(
         asked(corpus, replace(FIRST, **change))
 
 
-def test_a_question_id_that_stands_twice_is_refused(corpus: Corpus) -> None:
-    with pytest.raises(ValueError, match="question 'q1': another question has this id"):
-        asked(corpus, FIRST, FIRST)
-
-
-def test_a_set_without_questions_is_refused(corpus: Corpus) -> None:
-    with pytest.raises(ValueError, match="films: no question"):
-        asked(corpus)
-
-
-def test_the_distractor_setting_needs_candidates(corpus: Corpus) -> None:
-    with pytest.raises(ValueError, match="'distractor' needs candidates"):
-        asked(corpus, replace(FIRST, candidates=None), setting="distractor")
-
-
 @pytest.mark.parametrize(
-    ("name", "allowed"), [("setting", "Known: pooled, distractor"), ("unit", "Known: passage, document")]
+    ("questions", "settings", "named"),
+    [
+        ((FIRST, FIRST), {}, "'q1'"),
+        ((), {}, "no question"),
+        ((replace(FIRST, candidates=None),), {"setting": "distractor"}, "candidates"),
+        ((FIRST,), {"setting": "paragraph"}, "pooled, distractor"),
+        ((FIRST,), {"unit": "paragraph"}, "passage, document"),
+    ],
 )
-def test_an_unknown_setting_or_unit_is_refused_beside_the_known_ones(corpus: Corpus, name: str, allowed: str) -> None:
-    with pytest.raises(ValueError, match=f"unknown {name} 'paragraph'. {allowed}"):
-        asked(corpus, FIRST, **{name: "paragraph"})
+def test_a_set_that_cannot_be_asked_is_refused(
+    corpus: Corpus, questions: tuple[Question, ...], settings: dict[str, Any], named: str
+) -> None:
+    with pytest.raises(ValueError, match=f"films.*{named}"):
+        asked(corpus, *questions, **settings)
 
 
 @pytest.fixture
@@ -292,18 +233,9 @@ def test_a_sample_is_drawn_by_its_seed_and_keeps_the_order(many: QADataset) -> N
     assert drawn != [question.id for question in many.sample(10, seed=4).questions]
     assert len(set(drawn)) == 10
     assert sorted(drawn, key=lambda id_: int(id_[1:])) == drawn
-
-
-def test_a_sample_records_how_it_was_drawn(many: QADataset) -> None:
     assert many.sample(10, seed=3).source == {"limit": 10, "seed": 3}
-
-
-def test_a_sample_as_large_as_the_set_is_the_set(many: QADataset) -> None:
     assert many.sample(50) is many
-
-
-def test_a_sample_of_none_is_refused(many: QADataset) -> None:
-    with pytest.raises(ValueError, match="limit must be"):
+    with pytest.raises(ValueError, match="limit"):
         many.sample(0)
 
 

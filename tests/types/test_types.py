@@ -79,11 +79,6 @@ def test_a_ranking_that_is_pickled_or_copied_leaves_the_corpus_behind() -> None:
         assert again.passage_ids == ["p1"]
 
 
-def test_ranks_count_from_one(ranking: Ranking) -> None:
-    assert ranking.hit(1).passage_id == "p4"
-    assert ranking.hit(4).passage_id == "p0"
-
-
 @pytest.mark.parametrize("at", [0, 5, -1])
 def test_a_rank_that_no_hit_has_is_refused_by_name(ranking: Ranking, at: int) -> None:
     with pytest.raises(IndexError, match=f"'q': rank {at} of a ranking with 4 hits"):
@@ -94,58 +89,37 @@ def test_the_top_is_a_prefix_with_everything_its_hits_carry(ranking: Ranking) ->
     top = ranking.top(2)
     assert list(top) == list(ranking)[:2]
     assert top.notes.warning == "by hand"
+    assert ranking.top(4) is ranking.top(99) is ranking
 
 
-def test_a_top_beyond_the_last_hit_is_the_whole_ranking(ranking: Ranking) -> None:
-    assert ranking.top(4) is ranking
-    assert ranking.top(99) is ranking
+def test_a_k_below_one_is_refused(ranking: Ranking) -> None:
+    for asked in (lambda: ranking.top(0), lambda: rank("q", [1], [1.0], IDS, 0), lambda: best(np.array([1.0]), -1)):  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match="k must be"):
+            asked()
 
 
-@pytest.mark.parametrize("k", [0, -1])
-def test_a_top_of_less_than_one_is_refused(ranking: Ranking, k: int) -> None:
-    with pytest.raises(ValueError, match="k must be"):
-        ranking.top(k)
-
-
-def test_rank_keeps_the_first_k() -> None:
+def test_rank_keeps_the_first_k_and_of_equal_scores_the_earlier_passages() -> None:
     assert rank("q", np.array([3, 1, 2]), np.array([1.0, 1.0, 2.0]), IDS, 2).passage_ids == ["p2", "p1"]
-
-
-def test_a_cut_through_equal_scores_keeps_the_earlier_passages() -> None:
     assert rank("q", np.arange(10)[::-1], np.zeros(10), IDS, 3).passage_ids == ["p0", "p1", "p2"]
+    assert list(rank("q", np.empty(0, dtype=np.int64), np.empty(0), IDS, 3)) == []
 
 
-def test_no_rows_make_an_empty_ranking() -> None:
-    empty = rank("q", np.empty(0, dtype=np.int64), np.empty(0), IDS, 3)
-    assert len(empty) == 0
-    assert list(empty) == []
-
-
-def test_rank_refuses_a_k_below_one() -> None:
-    with pytest.raises(ValueError, match="k must be"):
-        rank("q", np.array([1]), np.array([1.0]), IDS, 0)
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_rank_refuses_a_score_that_is_not_finite_and_names_the_passage(bad: float) -> None:
-    with pytest.raises(ValueError, match="query 'q': the score of 'p2' is not finite"):
-        rank("q", np.array([1, 2]), np.array([1.0, bad]), IDS, 5)
-
-
-def test_rank_refuses_a_passage_that_stands_twice() -> None:
-    with pytest.raises(ValueError, match="query 'q': passage 'p3' is ranked twice"):
-        rank("q", np.array([3, 1, 3]), np.array([1.0, 2.0, 3.0]), IDS, 5)
-
-
-@pytest.mark.parametrize(("rows", "row"), [([1, 10], 10), ([-1, 3], -1)])
-def test_rank_refuses_a_row_outside_the_corpus(rows: list[int], row: int) -> None:
-    with pytest.raises(ValueError, match=f"query 'q': row {row} is not in the corpus, which has 10 passages"):
-        rank("q", np.array(rows), np.array([1.0, 2.0]), IDS, 5)
-
-
-def test_rank_refuses_rows_and_scores_of_different_number() -> None:
-    with pytest.raises(ValueError, match="query 'q': 2 rows but 1 scores"):
-        rank("q", np.array([1, 2]), np.array([1.0]), IDS, 5)
+@pytest.mark.parametrize(
+    ("rows", "scores", "named"),
+    [
+        ([1, 2], [1.0, np.nan], "p2"),
+        ([1, 2], [1.0, -np.inf], "p2"),
+        ([3, 1, 3], [1.0, 2.0, 3.0], "p3"),
+        ([1, 10], [1.0, 2.0], "row 10"),
+        ([-1, 3], [1.0, 2.0], "row -1"),
+        ([1, 2], [1.0], "2 rows but 1 scores"),
+    ],
+)
+def test_rank_refuses_what_is_no_ranking_and_names_query_and_passage(
+    rows: list[int], scores: list[float], named: str
+) -> None:
+    with pytest.raises(ValueError, match=f"'q'.*{named}"):
+        rank("q", np.array(rows), np.array(scores), IDS, 5)
 
 
 few_scores = st.lists(st.sampled_from([-1.0, 0.0, 0.5, 1.0]) | st.floats(-1e6, 1e6), max_size=30)
@@ -172,11 +146,6 @@ def test_best_keeps_every_score_equal_to_the_last_one_kept() -> None:
     assert best(np.array([1.0, 3.0, 1.0, 2.0, 1.0, 0.0]), 3).tolist() == [0, 1, 2, 3, 4]
 
 
-def test_best_refuses_a_k_below_one() -> None:
-    with pytest.raises(ValueError, match="k must be"):
-        best(np.array([1.0]), 0)
-
-
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
@@ -192,17 +161,10 @@ def test_a_triple_refuses_weights_outside_their_range(weights: dict[str, float],
         Triple("a", "r", "b", "p1", **weights)
 
 
-def test_a_triple_reads_as_an_arrow() -> None:
-    assert str(FACT) == "Ed Wood -[directed by]-> Tim Burton"
-
-
-def test_the_contents_of_a_passage_are_title_and_text_or_the_text_alone() -> None:
+def test_how_passages_and_triples_read() -> None:
     assert Passage("p", "Ed Wood", "A film.", "d", 0).contents == "Ed Wood\nA film."
     assert Passage("p", "", "A film.", "d", 0).contents == "A film."
-
-
-def test_a_query_searches_the_whole_corpus_unless_told_otherwise() -> None:
-    assert Query("q", "Who?").candidates is None
+    assert str(FACT) == "Ed Wood -[directed by]-> Tim Burton"
 
 
 @pytest.mark.parametrize(
