@@ -6,19 +6,17 @@ from kg2rag.compute import Embedder, SentenceEncoder, Store, embedder_named
 from kg2rag.extraction import Extraction, Extractor
 from kg2rag.extraction.sources import SOURCES
 from kg2rag.knowledge.graph import KnowledgeGraph
-from kg2rag.types import Corpus, QADataset, called, fits, refused
+from kg2rag.types import Corpus, QADataset, fits, refused
 
 
 def checked_corpus(corpus: object) -> Corpus:
     """The corpus; a data set, or a list of passages, is none."""
     if isinstance(corpus, Corpus):
         return corpus
+    fix = "Corpus.from_passages([Passage(id, title, text, doc_id, position), ...])"
     if isinstance(corpus, QADataset):
-        raise TypeError(f"A knowledge base is built over a corpus, not data set {corpus.name!r}: give data.corpus.")
-    raise TypeError(
-        f"A knowledge base is built over a Corpus, not {called(corpus)}. "
-        "Make one of passages: Corpus.from_passages([Passage(id, title, text, doc_id, position), ...])."
-    )
+        fix = "data.corpus of a data set"
+    raise refused("corpus", corpus, f"a Corpus, such as {fix}")
 
 
 def checked_source(graph: object, corpus: Corpus) -> Extractor | KnowledgeGraph:

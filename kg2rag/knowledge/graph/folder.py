@@ -13,7 +13,7 @@ from pathlib import Path
 from kg2rag.compute import new_file, new_folder, remove_leftovers
 from kg2rag.extraction import Extraction, Extractor
 from kg2rag.extraction.importers.saved import ABOUT, FAILED, About, CorpusMark, read_about, write_jsonl, write_tables
-from kg2rag.knowledge.graph.knowledge import KnowledgeGraph
+from kg2rag.knowledge.graph import KnowledgeGraph
 from kg2rag.text.records import sha256
 from kg2rag.types import Corpus
 

@@ -1,26 +1,100 @@
-"""Paths of triples that are written out when they are looked up."""
+"""Passages and the triple graph around them, by hand and against a plain breadth-first search; paths of triples."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kg2rag.extraction import Extraction
 from kg2rag.knowledge import KnowledgeGraph
-from kg2rag.knowledge.graph.paths import TriplePaths
+from kg2rag.knowledge.graph.paths import TriplePaths, stated_by, surroundings
 from kg2rag.types import Corpus, Passage, Triple
 
-FACTS = (Triple("Ada", "wrote", "Notes", "a"), Triple("Notes", "on", "Engine", "b"))
+CORPUS = Corpus.from_passages([Passage(f"p{i}", "", "text", f"d{i}", 0) for i in range(6)])
+Fact = tuple[str, str, int]  # head, tail, passage; -1 for none
+
+
+def graph_of(facts: Sequence[Fact]) -> KnowledgeGraph:
+    triples = (Triple(head, "r", tail, f"p{row}" if row >= 0 else "") for head, tail, row in facts)
+    return KnowledgeGraph.build(Extraction(tuple(triples)), CORPUS)
+
+
+def around(facts: Sequence[Fact], seeds: Sequence[int], hops: int, allowed: Sequence[int] | None = None) -> list[int]:
+    mask = None if allowed is None else np.array(allowed, dtype=np.int64)
+    return surroundings(graph_of(facts), np.array(seeds, dtype=np.int64), hops, mask).triples.tolist()
+
+
+CHAIN: list[Fact] = [("a", "b", 0), ("b", "c", 1), ("c", "d", 2), ("d", "e", 3)]
+
+
+def test_each_hop_reaches_one_triple_further() -> None:
+    assert [around(CHAIN, [0], hops) for hops in range(4)] == [[0], [0, 1], [0, 1, 2], [0, 1, 2, 3]]
+
+
+def test_triples_are_walked_both_ways() -> None:
+    assert around(CHAIN, [2], 1) == [1, 2, 3]
+
+
+def test_triples_of_passages_that_are_not_allowed_are_not_walked() -> None:
+    assert around(CHAIN, [0], 3, allowed=[0, 2, 3]) == [0]
+
+
+def test_what_passages_state_comes_passage_by_passage_in_the_order_given() -> None:
+    graph = graph_of([("a", "b", 1), ("c", "d", 0), ("e", "f", 1), ("g", "h", -1)])
+    assert stated_by(graph, np.array([1, 0, 5])).tolist() == [0, 2, 1]
+
+
+def test_no_seeds_and_an_empty_graph_reach_nothing() -> None:
+    assert around(CHAIN, [], 2) == around([], [0, 1], 2) == []
+
+
+FACTS = st.lists(st.tuples(st.sampled_from("abcdefg"), st.sampled_from("abcdefg"), st.integers(-1, 5)), max_size=15)
+
+
+@given(FACTS, st.lists(st.integers(0, 5), unique=True), st.integers(0, 3), st.sets(st.integers(0, 5)))
+def test_it_agrees_with_a_plain_search(facts: list[Fact], seeds: list[int], hops: int, allowed: set[int]) -> None:
+    graph = graph_of(facts)
+    known = [graph.triple(i) for i in range(graph.n_triples)]
+    usable = [i for i, triple in enumerate(known) if triple.passage_id and int(triple.passage_id[1:]) in allowed]
+    reached = {end for i in usable if int(known[i].passage_id[1:]) in seeds for end in (known[i].head, known[i].tail)}
+    for _ in range(hops):
+        ends = [(known[i].head, known[i].tail) for i in usable]
+        reached |= {end for pair in ends if reached & set(pair) for end in pair}
+    expected = [i for i in usable if {known[i].head, known[i].tail} <= reached]
+    assert around(facts, seeds, hops, sorted(allowed)) == expected
+
+
+@given(FACTS, st.lists(st.integers(0, 5), min_size=1, unique=True), st.integers(0, 3))
+def test_a_path_is_a_chain_from_a_seeds_triple_to_the_triple_asked_for(
+    facts: list[Fact], seeds: list[int], hops: int
+) -> None:
+    graph = graph_of(facts)
+    found = surroundings(graph, np.array(seeds, dtype=np.int64), hops)
+    for triple in found.triples.tolist():
+        path = found.path(triple)
+        steps = [graph.triple(i) for i in path]
+        assert path[-1] == triple
+        assert steps[0].passage_id in {f"p{seed}" for seed in seeds}
+        assert all({a.head, a.tail} & {b.head, b.tail} for a, b in pairwise(steps))
+
+
+NOTES = (Triple("Ada", "wrote", "Notes", "a"), Triple("Notes", "on", "Engine", "b"))
 
 
 @pytest.fixture
 def graph() -> KnowledgeGraph:
     corpus = Corpus.from_passages([Passage("a", "A", "x", "a", 0), Passage("b", "B", "y", "b", 0)])
-    return KnowledgeGraph.build(Extraction(triples=FACTS), corpus)
+    return KnowledgeGraph.build(Extraction(triples=NOTES), corpus)
 
 
 def test_a_path_is_the_triples_of_its_codes_in_the_order_walked(graph: KnowledgeGraph) -> None:
     paths = TriplePaths(graph, {1: (1, 0), 0: ()})
-    assert [(row, paths[row]) for row in paths] == [(1, FACTS[::-1]), (0, ())]
+    assert [(row, paths[row]) for row in paths] == [(1, NOTES[::-1]), (0, ())]
     assert len(paths) == 2
 
 
@@ -39,5 +113,5 @@ def test_only_paths_that_are_looked_up_are_worked_out(graph: KnowledgeGraph) -> 
 
     paths = TriplePaths(graph, {0: "near", 1: "far"}, codes)
     assert (len(paths), list(paths), 1 in paths.found, asked) == (2, [0, 1], True, [])
-    assert paths[1] == FACTS[:1]
+    assert paths[1] == NOTES[:1]
     assert asked == ["far"]
