@@ -52,16 +52,14 @@ def cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Copy:
                 (made / what).mkdir()
                 for part, rows_of in enumerate((rows[:1], rows[1:])):
                     file = made / what / f"{what}-0000{part}-of-00002.parquet"
-                    pq.write_table(pa.Table.from_pylist(rows_of, schema=_schema(rows)), file)
+                    pq.write_table(
+                        pa.Table.from_pylist(rows_of, schema=pa.schema([(name, pa.string()) for name in rows[0]])), file
+                    )
         judged = folder(f"BeIR/{name}-qrels", SECOND)
         for file_name, text in qrels.items():
             (judged / file_name).write_text(text)
 
     return put
-
-
-def _schema(rows: list[dict[str, Any]]) -> pa.Schema:
-    return pa.schema([(name, pa.string()) for name in rows[0]])
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -108,12 +106,9 @@ def test_a_split_is_chosen_and_dev_is_what_the_hub_calls_validation(cached: Copy
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (
-            {"qrels": {"test.tsv": HEADER + "1\t7\t1\n"}},
-            r"test\.tsv, line 2: '7', judged for query '1', is no document",
-        ),
-        ({"qrels": {"test.tsv": HEADER + "1\t0012\t1\n1\t0012\t2\n"}}, "judged twice, 1 and 2"),
-        ({"documents": [*DOCUMENTS, DOCUMENTS[0]]}, r"record 4 \('0012'\): the id already stands at record 1"),
+        ({"qrels": {"test.tsv": HEADER + "1\t7\t1\n"}}, r"test\.tsv, line 2: '7'.*'1'"),
+        ({"qrels": {"test.tsv": HEADER + "1\t0012\t1\n1\t0012\t2\n"}}, "1 and 2"),
+        ({"documents": [*DOCUMENTS, DOCUMENTS[0]]}, r"record 4 \('0012'\).*record 1"),
     ],
 )
 def test_a_wrong_record_is_refused_with_its_place(cached: Copy, change: dict[str, Any], message: str) -> None:
@@ -137,31 +132,17 @@ def test_files_that_are_not_whole_are_named(cached: Copy, tmp_path: Path) -> Non
 
 
 def test_without_a_network_and_a_cache_the_ways_out_are_named(cached: Copy) -> None:
-    with pytest.raises(
-        ConnectionError,
-        match=r"'BeIR/scifact' .revision 'b3b53356.*the hub does not answer, and its cache.*--path.*'bundled'",
-    ):
+    with pytest.raises(ConnectionError, match=r"'BeIR/scifact'.*--path.*'bundled'"):
         load("beir/scifact")
-
-
-def test_the_name_reads_a_folder_of_ones_own_too(write: Callable[..., Path]) -> None:
-    folder = write("my/corpus.jsonl", [{"_id": "d1", "text": "a river"}]).parent
-    write("my/queries.jsonl", [{"_id": "q1", "text": "what?"}])
-    write("my/qrels/test.tsv", HEADER + "q1\td1\t1\n")
-    data = load("beir/scifact", path=folder)
-    assert (data.name, data.qrels, "hub" in data.source) == ("beir-scifact", {"q1": {"d1": 1}}, False)
+    assert set(beir.PINNED) < set(beir.ON_HUB)
+    assert all(len(one) == 81 and one[40] == "+" for one in beir.PINNED.values())  # two commits
 
 
 def test_a_name_that_beir_has_not_is_answered_with_the_nearest() -> None:
-    with pytest.raises(ValueError, match=r"Unknown dataset 'beir/sci-fact'\. Known: .* Did you mean 'beir/scifact'"):
+    with pytest.raises(ValueError, match="'beir/scifact'"):
         load("beir/sci-fact")
-    with pytest.raises(ValueError, match=r"Also: beir/NAME, irds:NAME\. Did you mean 'beir/trec-covid'"):
+    with pytest.raises(ValueError, match="'beir/trec-covid'"):
         load("trec-covid")
-
-
-def test_pinned_revisions_are_two_commits_of_known_sets() -> None:
-    assert set(beir.PINNED) < set(beir.ON_HUB)
-    assert all(len(one) == 81 and one[40] == "+" for one in beir.PINNED.values())
 
 
 def test_a_packed_file_that_unpacks_to_more_than_any_text_would_is_refused(

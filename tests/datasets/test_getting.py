@@ -70,10 +70,10 @@ def test_what_lies_there_is_checked_and_not_got_again(
     records = json.loads((place / "musique.json").read_text())
     records[0]["answer"] = "another"
     (place / "musique.json").write_text(json.dumps(records))
-    with pytest.raises(DataError, match="order, texts, gold or answers"):
+    with pytest.raises(DataError, match="musique-2"):
         get(part, tmp_path / "sets")
     (place / "musique.json").write_text(json.dumps(records[:1]))
-    with pytest.raises(DataError, match="1 of the 2 reported questions are missing"):
+    with pytest.raises(DataError, match="1 of the 2"):
         get(part, tmp_path / "sets")
 
 
@@ -81,12 +81,12 @@ def test_a_copy_that_lacks_a_question_or_has_other_texts_leaves_nothing(
     part: str, musique: list[dict[str, Any]], hub_copy: Copy, tmp_path: Path
 ) -> None:
     hub_copy("musique", musique[1:])
-    with pytest.raises(DataError, match="the hub's copy lacks 1 of 2 questions"):
+    with pytest.raises(DataError, match="1 of 2"):
         get(part, tmp_path / "sets")
     changed = json.loads(json.dumps(musique))
     changed[0]["paragraphs"][0]["paragraph_text"] += " More."
     hub_copy("musique", changed)
-    with pytest.raises(DataError, match="passages are not those that were reported on"):
+    with pytest.raises(DataError, match="4 passages"):
         get(part, tmp_path / "sets")
     assert list((tmp_path / "sets").iterdir()) == []
 

@@ -80,18 +80,12 @@ class Topic(NamedTuple):
 
 class Docs(BaseDocs):  # type: ignore[misc]
     def __init__(self, rows: list[Any]) -> None:
-        self.rows = rows
-
-    def docs_iter(self) -> Iterator[Any]:
-        return iter(self.rows)
+        self.docs_iter = lambda: iter(rows)
 
 
 class Queries(BaseQueries):  # type: ignore[misc]
     def __init__(self, rows: list[Any]) -> None:
-        self.rows = rows
-
-    def queries_iter(self) -> Iterator[Any]:
-        return iter(self.rows)
+        self.queries_iter = lambda: iter(rows)
 
 
 def test_grades_texts_and_order_are_those_of_the_collection(register: Register) -> None:
@@ -128,14 +122,6 @@ def test_a_title_stays_a_title_and_one_alone_serves_as_text(register: Register) 
     assert data.source["notes"]["documents without text, their title serves as text"] == 1  # type: ignore[index]
 
 
-def test_an_empty_document_is_left_out_with_its_judgements_and_counted(register: Register) -> None:
-    data = load(register(docs="d1\tThe bridge.\nd2\t \nd3\tThe canal.\n"))
-    assert (data.corpus.ids, list(data.qrels)) == (["d1", "d3"], ["q1"])
-    notes: Any = data.source["notes"]
-    assert notes["documents without title and text left out"] == 1
-    assert notes["judgements of documents without text left out"] == 2
-
-
 def test_queries_are_read_by_what_the_package_takes_for_their_text(register: Register) -> None:
     topics = Queries([Topic("q1", "what crosses?"), Topic("q2", "where?")])
     data = load(register(queries=topics, qrels="q1 0 d1 1\nq2 0 d2 1\nq9 0 d1 1\n"))
@@ -154,18 +140,15 @@ def test_an_equal_judgement_counts_once_and_another_is_refused(register: Registe
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"docs": "d1\ta\nd2\tb\nd1\tc\n"}, r"irds:kg2rag-test, document 3 \('d1'\): another has this id"),
-        ({"docs": "\ta\n"}, "irds:kg2rag-test, document 1: its id is empty"),
-        ({"queries": "q1\ta\nq1\tb\n"}, r"irds:kg2rag-test, query 2 \('q1'\): another query has this id"),
-        ({"queries": "q1\t \n"}, r"irds:kg2rag-test, query 1 \('q1'\): its text is empty"),
-        ({"qrels": "q1 0 d9 1\n"}, "irds:kg2rag-test, judgement 1: 'd9', judged for query 'q1', is no document"),
-        ({"qrels": "q1 0 d1 0\n"}, "irds:kg2rag-test: none of its 3 queries has a relevant document"),
-        ({"qrels": "q1 d1 1\n"}, "irds:kg2rag-test: ir_datasets cannot read its files: "),
-        (
-            {"docs": Docs([Picture("d1", b"")])},
-            r"document 1 \('d1'\): ir_datasets names no text of it; it has doc_id, pix",
-        ),
-        ({"docs": Docs([])}, "needs at least one passage"),
+        ({"docs": "d1\ta\nd2\tb\nd1\tc\n"}, r"document 3 \('d1'\)"),
+        ({"docs": "\ta\n"}, "document 1"),
+        ({"queries": "q1\ta\nq1\tb\n"}, r"query 2 \('q1'\)"),
+        ({"queries": "q1\t \n"}, r"query 1 \('q1'\)"),
+        ({"qrels": "q1 0 d9 1\n"}, "judgement 1: 'd9'.*'q1'"),
+        ({"qrels": "q1 0 d1 0\n"}, "3 queries"),
+        ({"qrels": "q1 d1 1\n"}, "ir_datasets"),
+        ({"docs": Docs([Picture("d1", b"")])}, r"document 1 \('d1'\).*pixels"),
+        ({"docs": Docs([])}, "passage"),
     ],
 )
 def test_a_wrong_record_names_the_set_and_itself(register: Register, given: dict[str, Any], message: str) -> None:
@@ -191,23 +174,18 @@ def test_an_unknown_name_is_answered_with_the_nearest() -> None:
 
 def test_options_that_the_package_decides_are_refused(register: Register, tmp_path: Path) -> None:
     name = register()
-    with pytest.raises(ValueError, match="is read by ir_datasets from its own folder: leave out `path`"):
-        load(name, path=tmp_path)
-    with pytest.raises(ValueError, match="has no setting 'distractor'"):
-        load(name, setting="distractor")
-    with pytest.raises(ValueError, match="Leave `revision` out"):
-        load(name, revision="main")
-    with pytest.raises(ValueError, match="has no split 'test'"):
-        load(name, split="test")
+    for option, value in {"path": tmp_path, "setting": "distractor", "revision": "main", "split": "test"}.items():
+        with pytest.raises(ValueError, match=option):
+            load(name, **{option: value})  # type: ignore[arg-type]
 
 
 def test_what_cannot_be_downloaded_is_a_connection_error_that_says_what_to_do(register: Register) -> None:
-    class Unreachable(Docs):
+    class Unreachable(BaseDocs):  # type: ignore[misc]
         def docs_iter(self) -> Iterator[Any]:
             raise RuntimeError("All download sources failed")
 
     with pytest.raises(ConnectionError, match=r"ir_datasets cannot have its files.*ir-datasets.com.*'bundled'"):
-        load(register(docs=Unreachable([])))
+        load(register(docs=Unreachable()))
 
 
 def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,31 +194,17 @@ def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch)
         load("irds:vaswani")
 
 
-def test_a_set_is_described_counted_and_checked(register: Register) -> None:
-    name = register()
+def test_it_is_described_counted_checked_and_compared(
+    register: Register, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    name, other = register(name="kg2rag-test/dev"), register(name="kg2rag-test/test")
     assert describe(name)["licence"] == "each set its own"
     assert info(load(name))["passages"] == 3
     assert any("judgements below 1" in one.check for one in lint(load(name)))
-
-
-def test_it_is_compared_on_the_command_line(
-    register: Register, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    name = register(name="kg2rag-test/dev")
-    arguments = ["compare", name, "--systems", "bm25", "--metrics", "recall@5,ndcg@10"]
-    done = CliRunner().invoke(app, arguments, catch_exceptions=False)
-    assert done.exit_code == 0
-    about = json.loads((tmp_path / "reports" / "irds-kg2rag-test-dev" / "config.json").read_text())["data"]
-    assert (about["source"]["loader"], about["source"]["ir_datasets"]) == (name, ir_datasets.__version__)
-
-
-def test_two_collections_stand_in_one_table(
-    register: Register, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    first, second = register(name="kg2rag-test/dev"), register(name="kg2rag-test/test")
-    arguments = ["compare", first, second, "--systems", "bm25", "--metrics", "recall@5"]
+    arguments = ["compare", name, other, "--systems", "bm25", "--metrics", "recall@5"]
     assert CliRunner().invoke(app, arguments, catch_exceptions=False).exit_code == 0
     folder = tmp_path / "reports" / "irds-kg2rag-test-dev+irds-kg2rag-test-test"
     assert (folder / "irds-kg2rag-test-test" / "scores.csv").is_file()
+    about = json.loads((folder / "irds-kg2rag-test-dev" / "config.json").read_text())["data"]
+    assert (about["source"]["loader"], about["source"]["ir_datasets"]) == (name, ir_datasets.__version__)

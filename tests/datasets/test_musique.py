@@ -8,10 +8,6 @@ def test_the_corpus_is_the_union_of_paragraphs_and_repeated_titles_are_numbered(
     assert data.corpus.ids == ["Acme", "X", "Acme##1", "Ann"]
     assert data.corpus.doc_ids == ["Acme", "X", "Acme", "Ann"]
     assert [passage.position for passage in data.corpus] == [0, 0, 1, 0]
-
-
-def test_gold_is_what_is_marked_as_supporting(musique, write):
-    data = load("musique", path=write("musique.json", musique))
     assert data.qrels == {"2hop__1_2": {"X": 1, "Acme##1": 1}, "3hop1__3_4_5": {"X": 1, "Ann": 1}}
 
 
@@ -19,10 +15,7 @@ def test_type_and_hops_come_from_the_id_and_aliases_are_answers(musique, write):
     first, second = load("musique", path=write("musique.json", musique)).questions
     assert (first.type, first.hops, first.answers) == ("2hop", 2, ("Ann", "Anne"))
     assert (second.type, second.hops) == ("3hop1", 3)
-
-
-def test_an_id_of_another_shape_leaves_the_hops_to_the_decomposition(musique, write):
-    musique[0]["id"] = "mine"
+    musique[0]["id"] = "mine"  # of another shape: the decomposition tells the hops
     question = load("musique", path=write("musique.json", musique)).questions[0]
     assert (question.type, question.hops) == ("", 2)
 
@@ -69,38 +62,29 @@ def test_unanswerable_questions_are_left_out_and_counted(musique, write):
     assert data.source["notes"]["unanswerable questions left out"] == 1
 
 
-def test_a_question_without_a_supporting_paragraph_is_refused(musique, write):
-    for paragraph in musique[1]["paragraphs"]:
-        paragraph["is_supporting"] = False
-    with pytest.raises(ValueError, match=r"record 2 \('3hop1__3_4_5'\): no paragraph has is_supporting true"):
-        load("musique", path=write("musique.json", musique))
-
-
-def test_a_supporting_paragraph_without_text_is_refused(musique, write):
-    musique[0]["paragraphs"][1]["paragraph_text"] = " "
-    with pytest.raises(ValueError, match=r"the supporting paragraph 'X' has no text"):
-        load("musique", path=write("musique.json", musique))
-
-
-def test_is_supporting_must_be_a_truth_value(musique, write):
-    musique[0]["paragraphs"][2]["is_supporting"] = "true"
-    with pytest.raises(ValueError, match=r"field 'paragraphs\[2\]\.is_supporting' must be true or false, not str"):
-        load("musique", path=write("musique.json", musique))
-
-
-def test_a_set_in_which_nothing_can_be_judged_is_refused(musique, write):
-    for record in musique:
-        record["answerable"] = False
-    with pytest.raises(ValueError, match=r"none of its 2 records can be judged"):
-        load("musique", path=write("musique.json", musique))
-
-
 def test_an_unanswerable_twin_of_the_same_id_is_no_duplicate(musique, write):
     twin = {**musique[0], "answerable": False}
     data = load("musique", path=write("musique_full_v1.0_dev.jsonl", [musique[0], twin]))
     assert [question.id for question in data.questions] == ["2hop__1_2"]
 
 
-def test_two_answerable_questions_of_one_id_are_refused(musique, write):
-    with pytest.raises(ValueError, match=r"record 2 \('2hop__1_2'\): the id already stands at record 1"):
+@pytest.mark.parametrize(
+    ("field", "value", "named"),
+    [
+        ("is_supporting", False, "is_supporting"),
+        ("is_supporting", "true", r"field 'paragraphs\[0\]\.is_supporting'.*str"),
+        ("paragraph_text", " ", "paragraph 'X'"),
+    ],
+)
+def test_a_wrong_record_is_named(musique, write, field, value, named):
+    for paragraph in musique[1]["paragraphs"]:
+        paragraph[field] = value
+    with pytest.raises(ValueError, match=rf"record 2 \('3hop1__3_4_5'\).*{named}"):
+        load("musique", path=write("musique.json", musique))
+
+
+def test_a_set_in_which_nothing_can_be_judged_and_one_of_equal_ids_are_refused(musique, write):
+    with pytest.raises(ValueError, match="none of its 1 records"):
+        load("musique", path=write("musique.json", [{**musique[0], "answerable": False}]))
+    with pytest.raises(ValueError, match=r"record 2 \('2hop__1_2'\).*record 1"):
         load("musique", path=write("musique.json", [musique[0], musique[0]]))

@@ -21,9 +21,20 @@ def test_a_size_after_the_name_is_the_name_of_a_folder(hotpot, write):
     assert load("hotpotqa-300", path=write("hotpot.json", hotpot)).name == "hotpotqa"
 
 
-def test_a_size_without_a_folder_does_not_become_the_whole_set():
-    with pytest.raises(ValueError, match="'hotpotqa-300' names a part of 'hotpotqa' that lies in a folder"):
-        load("hotpotqa-300")
+@pytest.mark.parametrize(
+    ("name", "options", "named"),
+    [
+        ("hotpotqa-300", {}, "path"),  # does not become the whole set
+        ("cosqa", {}, "path"),
+        ("musique", {"path": ".", "passages": "sentence"}, "passages 'sentence'.*: paragraph"),
+        ("bundled", {"split": "test"}, "split 'test'"),
+        ("hotpotqa", {"path": __file__, "split": "train"}, "split 'train'"),
+        ("hotpotqa", {"path": __file__, "revision": "v1"}, "revision 'v1'"),
+    ],
+)
+def test_options_that_make_no_sense_are_named(name, options, named):
+    with pytest.raises(ValueError, match=named):
+        load(name, **options)
 
 
 @pytest.mark.parametrize("name", sorted(DATASETS))
@@ -31,31 +42,6 @@ def test_an_unknown_setting_lists_those_of_the_set(name, tmp_path):
     offered = ", ".join(DATASETS[name].settings)
     with pytest.raises(ValueError, match=rf"'{name}' has no setting 'open'\. It offers: {offered}\."):
         load(name, path=tmp_path, setting="open")
-
-
-def test_unknown_passages_list_those_of_the_set(tmp_path):
-    with pytest.raises(ValueError, match=r"'musique' has no passages 'sentence'\. It offers: paragraph\."):
-        load("musique", path=tmp_path, passages="sentence")
-
-
-def test_a_split_of_a_set_without_splits_is_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"'bundled' has no split 'test'\. It offers none to choose"):
-        load("bundled", split="test")
-
-
-def test_a_split_of_a_single_file_is_refused(hotpot, write):
-    with pytest.raises(ValueError, match=r"hotpot\.json is one file: leave out split 'train'"):
-        load("hotpotqa", path=write("hotpot.json", hotpot), split="train")
-
-
-def test_a_set_of_files_asks_for_its_path():
-    with pytest.raises(ValueError, match="Dataset 'cosqa' is read from files: give `path`"):
-        load("cosqa")
-
-
-def test_a_revision_of_local_files_is_refused(hotpot, write):
-    with pytest.raises(ValueError, match="revision 'v1' names a version on the hub, and this set is read from files"):
-        load("hotpotqa", path=write("hotpot.json", hotpot), revision="v1")
 
 
 def test_a_limit_draws_questions_and_says_so(hotpot, write):

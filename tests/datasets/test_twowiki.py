@@ -52,41 +52,24 @@ def test_gold_titles_are_looked_up_in_the_corpus_file(folder):
     data = load("2wiki", path=folder)
     assert data.corpus.ids == ["Paris", "Ed Wood", "Tim Burton"]
     assert data.qrels == {"t1": {"Ed Wood": 1, "Tim Burton": 1}, "t2": {"Paris": 1}}
+    assert [question.supporting for question in data.questions] == [(), (("Paris", 0),)]
+    assert [question.hops for question in data.questions] == [2, 4]
+    assert data.source["gold_status"] == {"authoritative": 1, "derived-strong": 1}
 
 
-def test_supporting_sentences_are_kept_where_known(folder):
-    first, second = load("2wiki", path=folder).questions
-    assert (first.supporting, second.supporting) == ((), (("Paris", 0),))
-    assert (first.hops, second.hops) == (2, 4)
-
-
-def test_how_the_gold_was_found_stands_in_the_source(folder):
-    assert load("2wiki", path=folder).source["gold_status"] == {"authoritative": 1, "derived-strong": 1}
-
-
-def test_a_gold_title_that_the_corpus_lacks_is_named(folder, write):
-    write("2wikimultihopqa_corpus.json", CORPUS[:2])
-    message = r"questions\.jsonl, record 1 \('t1'\): the gold title 'Tim Burton' is not in 2wikimultihopqa_corpus\.json"
-    with pytest.raises(ValueError, match=message):
+@pytest.mark.parametrize("corpus", [CORPUS[:2], [*CORPUS, {"title": "Tim Burton", "text": "Another of that name."}]])
+def test_a_gold_title_that_the_corpus_lacks_or_has_twice_is_named(folder, write, corpus):
+    write("2wikimultihopqa_corpus.json", corpus)
+    with pytest.raises(ValueError, match=r"record 1 \('t1'\).*'Tim Burton'.*2wikimultihopqa_corpus\.json"):
         load("2wiki", path=folder)
 
 
-def test_a_gold_title_that_stands_twice_is_ambiguous(folder, write):
-    write("2wikimultihopqa_corpus.json", [*CORPUS, {"title": "Ed Wood", "text": "Ed Wood directed films."}])
-    with pytest.raises(ValueError, match=r"the gold title 'Ed Wood' occurs 2 times in"):
-        load("2wiki", path=folder)
+@pytest.mark.parametrize("option", [{"setting": "distractor"}, {"passages": "sentence"}])
+def test_options_that_need_each_questions_own_paragraphs_are_refused(folder, option):
+    with pytest.raises(ValueError, match=next(iter(option))):
+        load("2wiki", path=folder, **option)
 
 
 def test_titles_without_the_corpus_file_ask_for_it(write):
     with pytest.raises(FileNotFoundError, match=r"2wikimultihopqa_corpus\.json must lie beside it"):
         load("2wiki", path=write("questions.jsonl", TITLED))
-
-
-def test_the_distractor_setting_is_refused_where_questions_have_no_paragraphs(folder):
-    with pytest.raises(ValueError, match="only setting 'pooled' is possible"):
-        load("2wiki", path=folder, setting="distractor")
-
-
-def test_sentence_passages_are_refused_over_a_corpus_of_paragraphs(folder):
-    with pytest.raises(ValueError, match="passages 'sentence' needs the official file in a"):
-        load("2wiki", path=folder, passages="sentence")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -18,27 +18,103 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 import pyarrow.json
-from pydantic import Field, StrictInt, ValidationError
+from numpy.typing import NDArray
+from pydantic import Field, ValidationError
 
-from kg2rag.compute import Store, new_folder, remove_leftovers
+from kg2rag.compute import new_folder, remove_leftovers
 from kg2rag.compute.progress import bar as progress_bar
-from kg2rag.datasets.reading import Files, Identifier, Record, Text, find_graph_files
+from kg2rag.datasets.reading import Fact, Files, Identifier, Record, Text, find_graph_files
 from kg2rag.datasets.spec import DatasetSpec, LoadOptions
-from kg2rag.datasets.world.facts import KINDS, RELATIONS, Relation, WorldFacts, notice, page
-from kg2rag.text.normalisation import key
+from kg2rag.datasets.world.facts import KINDS, RELATIONS, Names, Relation, notice, one_typo, page
 from kg2rag.text.records import DataError, check_depth, decode, sha256
 from kg2rag.types import Corpus, Passage, QADataset, Question, Triple
+from kg2rag.types.parameters import Count, Natural, Share, between, check
 
-LETTERS = "abcdefghijklmnopqrstuvwxyz"
 ATTEMPTS = 200
 """Draws for each question after which a world is held to be too small for so many."""
-Thing = tuple[str, int]
+SHARES = {"person": 0.45, "work": 0.25, "town": 0.15, "organisation": 0.1, "region": 0.05}
+FEWEST, LARGEST = 60, 2_000_000
+"""Entities: below, a world is too small for questions."""
 BLOCK = 8192
+Thing = tuple[str, int]
 
 
 @dataclass(frozen=True)
-class World(WorldFacts):
-    """An invented world; equal controls make equal worlds, to the byte. `WorldFacts` lists the controls."""
+class World:
+    """An invented world; equal controls make equal worlds, to the byte.
+
+    Parameters
+    ----------
+    passages : in all; one for each entity, and the distractors.
+    questions : in all, spread evenly over `hops`.
+    hops : how many facts a question joins, each from another passage: 1 to 4.
+    distractors : passages a question that name one of its entities and state none of its facts.
+    aliases : share of facts and questions that call their entity by its other name.
+    typos : share of questions in whose name one letter is left out, doubled, replaced or swapped.
+    dropped, wrong : shares of the triples that the extraction lacks, and that end in another thing of the same kind.
+    """
+
+    passages: Count = 1000
+    questions: Count = 100
+    hops: tuple[int, ...] = (1, 2, 3, 4)
+    distractors: Natural = 0
+    aliases: Share = 0.0
+    typos: Share = 0.0
+    dropped: Share = 0.0
+    wrong: Share = 0.0
+    seed: Natural = 0
+
+    def __post_init__(self) -> None:
+        check(self, wrong=between(0, 1 - self.dropped))
+        if not self.hops or not set(self.hops) <= {1, 2, 3, 4} or len(set(self.hops)) < len(self.hops):
+            raise ValueError(f"hops are different numbers from 1 to 4, not {self.hops}.")
+        if self.questions < len(self.hops):
+            raise ValueError(f"questions must be at least one for each of hops {self.hops}, not {self.questions}.")
+        if not FEWEST <= self.entities <= LARGEST:
+            raise ValueError(
+                f"{self.passages} passages leave {self.entities} for entities beside {self.questions} x "
+                f"{self.distractors} distractors; a world needs {FEWEST} to {LARGEST}."
+            )
+
+    @property
+    def entities(self) -> int:
+        """How many things there are, a passage each."""
+        return self.passages - self.questions * self.distractors
+
+    @property
+    def controls(self) -> dict[str, object]:
+        """All parameters, as JSON values."""
+        return {**asdict(self), "hops": list(self.hops)}
+
+    @cached_property
+    def counts(self) -> dict[str, int]:
+        """Kind -> how many; the rounding falls to the persons."""
+        counts = {kind: max(int(share * self.entities), 2) for kind, share in SHARES.items()}
+        counts["person"] += self.entities - sum(counts.values())
+        return counts
+
+    @cached_property
+    def names(self) -> Names:
+        """What everything is called."""
+        return Names(self.seed, self.counts)
+
+    @cached_property
+    def facts(self) -> dict[tuple[str, str], NDArray[np.int64]]:
+        """(kind, relation) -> the number of the thing that each of that kind is led to; never itself."""
+        rng = np.random.default_rng([self.seed, 2])
+        made = {}
+        for kind in KINDS:
+            for relation in RELATIONS[kind]:
+                heads, tails = self.counts[kind], self.counts[relation.tail]
+                if kind == relation.tail:
+                    made[kind, relation.name] = (np.arange(heads) + rng.integers(1, tails, heads)) % tails
+                else:
+                    made[kind, relation.name] = rng.integers(0, tails, heads)
+        return made
+
+    def called(self, kind: str, number: int, chance: float) -> str:
+        """A thing's name, or its alias where `chance` (0 to 1) falls below the share of aliases."""
+        return self.names.alias(kind, number) if chance < self.aliases else self.names.name(kind, number)
 
     def pages(self) -> Iterator[Passage]:
         """Every passage: one a thing, kind by kind, then the distractors, question by question."""
@@ -49,7 +125,7 @@ class World(WorldFacts):
                     for i, relation in enumerate(RELATIONS[kind])
                 ]
                 alias = self.names.alias(kind, number) if self.aliases else ""
-                name, id_ = self.names.name(kind, number), self.passage_id(kind, number)
+                name, id_ = self.names.name(kind, number), f"{kind}-{number}"
                 yield Passage(id_, name, page(kind, name, alias, facts, choices), id_, 0)
         yield from self._notices()
 
@@ -77,13 +153,8 @@ class World(WorldFacts):
                     if other[i] < self.dropped + self.wrong:
                         size = self.counts[relation.tail]
                         tail = (tail + 1 + int(other[i + 3] * (size - 1))) % size
-                    yield Triple(
-                        head=self.names.name(kind, number),
-                        relation=relation.name,
-                        tail=self.names.name(relation.tail, tail),
-                        passage_id=self.passage_id(kind, number),
-                        strength=10.0,
-                    )
+                    head, end = self.names.name(kind, number), self.names.name(relation.tail, tail)
+                    yield Triple(head, relation.name, end, f"{kind}-{number}", strength=10.0)
 
     def dataset(self) -> QADataset:
         """The world in memory."""
@@ -113,7 +184,7 @@ class World(WorldFacts):
                 yield Passage(id_, f"Gazette {at * self.distractors + copy + 1}", notice(names, rng), id_, 0)
 
 
-def _of_length(world: WorldFacts, hops: int, wanted: int, rng: np.random.Generator) -> list[Question]:
+def _of_length(world: World, hops: int, wanted: int, rng: np.random.Generator) -> list[Question]:
     made: dict[tuple[Thing, tuple[str, ...]], Question] = {}
     for _ in range(ATTEMPTS * wanted):
         if len(made) == wanted:
@@ -130,7 +201,7 @@ def _of_length(world: WorldFacts, hops: int, wanted: int, rng: np.random.Generat
     return list(made.values())
 
 
-def _chain(world: WorldFacts, hops: int, rng: np.random.Generator) -> tuple[list[Thing], list[Relation]]:
+def _chain(world: World, hops: int, rng: np.random.Generator) -> tuple[list[Thing], list[Relation]]:
     """A walk along random relations; every kind of thing is equally likely to begin it."""
     kind = KINDS[int(rng.integers(len(KINDS)))]
     things, relations = [(kind, int(rng.integers(world.counts[kind])))], []
@@ -143,7 +214,7 @@ def _chain(world: WorldFacts, hops: int, rng: np.random.Generator) -> tuple[list
 
 
 def _question(
-    world: WorldFacts, id_: str, things: list[Thing], relations: list[Relation], rng: np.random.Generator
+    world: World, id_: str, things: list[Thing], relations: list[Relation], rng: np.random.Generator
 ) -> Question:
     asked_for = world.called(*things[0], float(rng.random()))
     if rng.random() < world.typos:
@@ -151,44 +222,31 @@ def _question(
     for relation in relations[:-1]:
         asked_for = _any(relation.phrases, rng).format(x=asked_for)
     names = [world.names.name(*thing) for thing in things]
-    aliases = (world.names.alias(*things[-1]),) if world.aliases else ()
-    return Question(
-        id=id_,
+    return _asked(
+        id_,
         text=_any(relations[-1].questions, rng).format(x=asked_for),
-        gold={world.passage_id(*thing): 1 for thing in things[:-1]},
-        answers=(names[-1], *aliases),
-        type=f"{len(relations)} hop{'s' if len(relations) > 1 else ''}",
-        hops=len(relations),
-        triples=tuple((head, r.name, tail) for head, r, tail in zip(names, relations, names[1:], strict=False)),
+        gold=[f"{kind}-{number}" for kind, number in things[:-1]],
+        answers=[names[-1], *([world.names.alias(*things[-1])] if world.aliases else [])],
+        triples=[(head, r.name, tail) for head, r, tail in zip(names, relations, names[1:], strict=False)],
     )
+
+
+def _asked(id_: str, text: str, gold: list[str], answers: list[str], triples: list[Fact]) -> Question:
+    """A question with a fact a hop."""
+    hops = len(triples)
+    kind = f"{hops} hop{'s' if hops > 1 else ''}"
+    return Question(id_, text, dict.fromkeys(gold, 1), tuple(answers), kind, hops, triples=tuple(triples))
 
 
 def _any(options: tuple[str, ...], rng: np.random.Generator) -> str:
     return options[int(rng.integers(len(options)))]
 
 
-def one_typo(name: str, rng: np.random.Generator) -> str:
-    """A letter left out, doubled, replaced, or swapped with the next; never leaving the name as it was."""
-    while True:
-        at, kind = int(rng.integers(len(name) - 1)), int(rng.integers(4))
-        letter = LETTERS[int(rng.integers(len(LETTERS)))]
-        middle = ("", name[at] * 2, letter, name[at + 1] + name[at])[kind]
-        edited = name[:at] + middle + name[at + (2 if kind == 3 else 1) :]
-        if key(edited) != key(name):
-            return edited
-
-
 MANIFEST = "world.json"
-PARSED = "corpus.arrow"
-LARGE = 64 << 20
-"""Bytes of passages from which parsing takes a second and more."""
-VERSION = 1
-"""Part of the parsed corpus's key in the store: raise it where lines are read in another way."""
 README = """# A synthetic world
 
-Everything in this folder is invented: the people, the towns, the books and every sentence about them. It was generated
-by kg2rag from the controls in world.json, and the same controls give the same bytes. It shows how a retrieval strategy
-fares as questions grow longer, distractors more and graphs noisier. It is no benchmark of natural text.
+Everything in this folder is invented, by kg2rag, from the controls in world.json: equal controls give equal bytes.
+It shows how a strategy fares as questions grow longer and graphs noisier. It is no benchmark of natural text.
 """
 
 
@@ -205,18 +263,12 @@ class WorldQuestion(Record):
     id: Identifier
     question: Text
     answers: list[Text] = Field(min_length=1)
-    hops: StrictInt
     gold: list[Text] = Field(min_length=1)
-    triples: list[tuple[Text, Text, Text]]
+    triples: list[tuple[Text, Text, Text]] = Field(min_length=1)
 
 
 def write(world: World, folder: Path | str, *, progress: bool = True) -> Path:
-    """Write a world, a line at a time: memory does not grow with the passages' texts.
-
-    Raises
-    ------
-    FileExistsError : the folder is there already.
-    """
+    """Write a world into a new folder, a line at a time: memory does not grow with the passages' texts."""
     folder = Path(folder)
     if folder.exists():
         raise FileExistsError(f"{folder} exists. Give the world a new folder, or delete this one.")
@@ -254,21 +306,15 @@ def load(options: LoadOptions) -> QADataset:
     for name, expected in manifest.sha256.items():
         if (found := sha256(folder / name)) != expected:
             raise DataError(f"{folder / name}: sha256 {found}, but {MANIFEST} says {expected}. Generate it again.")
-    questions = tuple(_as_question(record) for record in Files().records(folder / "questions.jsonl", WorldQuestion))
+    records = Files().records(folder / "questions.jsonl", WorldQuestion)
+    questions = tuple(_asked(one.id, one.question, one.gold, one.answers, one.triples) for one in records)
     source = {"synthetic": True, "controls": manifest.controls, "files": manifest.sha256}
     corpus, graphs = _corpus(folder / "corpus.jsonl"), find_graph_files(folder)
     return QADataset("synthetic world", corpus, questions, source=source, graph_files=graphs)
 
 
 def _corpus(path: Path) -> Corpus:
-    """The passages; of a large file, parsed once, kept in the store and mapped."""
-    if path.stat().st_size < LARGE:
-        return _parsed(path)
-    key = {"corpus.jsonl": sha256(path), "rules": VERSION}
-    return Corpus.open(Store().entry("world", key, lambda folder: _parsed(path).save(folder / PARSED)) / PARSED)
-
-
-def _parsed(path: Path) -> Corpus:
+    """The passages, by Arrow: of a million, objects would need gigabytes."""
     check_depth(path)  # Arrow's reader overflows the stack on 30,000 brackets
     parsing = pa.json.ParseOptions(
         explicit_schema=pa.schema([(name, pa.string()) for name in ("id", "title", "text")]),
@@ -278,9 +324,8 @@ def _parsed(path: Path) -> Corpus:
         rows = pa.json.read_json(path, pa.json.ReadOptions(block_size=1 << 24), parsing)
     except pa.ArrowInvalid as error:
         raise DataError(f"{path}: no JSON Lines of passages ({error}). Generate the world again.") from None
-    size = len(rows)
-    rows = rows.append_column("doc_id", rows["id"]).append_column("position", pa.array([0] * size, pa.int32()))
-    return Corpus(rows.append_column("sentences", pa.nulls(size, pa.list_(pa.string()))))
+    rows = rows.append_column("doc_id", rows["id"]).append_column("position", pa.array([0] * len(rows), pa.int32()))
+    return Corpus(rows.append_column("sentences", pa.nulls(len(rows), pa.list_(pa.string()))))
 
 
 def _write(path: Path, rows: Iterable[Mapping[str, object]], *, progress: bool) -> str:
@@ -293,18 +338,6 @@ def _write(path: Path, rows: Iterable[Mapping[str, object]], *, progress: bool) 
             file.write(line)
             bar.update()
     return digest.hexdigest()
-
-
-def _as_question(record: WorldQuestion) -> Question:
-    return Question(
-        id=record.id,
-        text=record.question,
-        gold=dict.fromkeys(record.gold, 1),
-        answers=tuple(record.answers),
-        type=f"{record.hops} hop{'s' if record.hops > 1 else ''}",
-        hops=record.hops,
-        triples=tuple(record.triples),
-    )
 
 
 DATASET = DatasetSpec(

@@ -1,4 +1,4 @@
-"""A seed and a few controls -> what is true in an invented world: its things, their names and their facts.
+"""The vocabulary of invented worlds: names of things, relations between them, and the texts that state them.
 
 A name is syllables in a fixed order, so no two are alike and none is kept. Its root is read back in one way only
 (consonants, vowel, consonants, vowel, …), so different numbers have different roots; the seed decides which gets which.
@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from functools import cached_property
+from dataclasses import dataclass
 from math import gcd, isqrt
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
+
+from kg2rag.text.normalisation import key
 
 ONSETS = "br dr fl gl gr kr kv mv n pl pr sk sn tr v vl vr z zh zl".split()
 VOWELS = "a e i o u ae".split()
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
 CODAS = ["", *"l m n r sk th x rn ld".split()]
 SYLLABLES = len(ONSETS) * len(VOWELS)
 
@@ -26,12 +27,6 @@ REGIONS = ("Reach", "Marches", "Vale", "Coast", "Uplands", "Fens")
 HOUSES = ("Guild", "Institute", "Company", "College", "Press", "Observatory", "Society", "Archive")
 ADJECTIVES = "Silent Copper Hollow Winter Ninth Drowned Patient Paper Salt Borrowed Burning Lesser".split()
 NOUNS = "Lantern Orchard Ledger Bridge Harvest Mirror Gate Letters Voyage Garden Clock Feast".split()
-
-SHARES = {"person": 0.45, "work": 0.25, "town": 0.15, "organisation": 0.1, "region": 0.05}
-FEWEST = 60
-"""Entities below which a world is too small for questions."""
-LARGEST = 2_000_000
-Codes = NDArray[np.int64]
 
 
 def root(number: int, syllables: int) -> str:
@@ -68,19 +63,15 @@ class Names:
         if kind == "person":
             last, first = divmod(self._persons.at(number), self._family)
             return f"{self._given(first)} {self._given(self._family + last)}"
-        invented = self._root(self._offsets[kind] + number)
+        invented = root(self._long.at(self._offsets[kind] + number), 3).capitalize()
         if kind == "work":
             return f"The {ADJECTIVES[number % 12]} {NOUNS[number // 12 % 12]} of {invented}"
-        if kind == "organisation":
-            return f"{invented} {HOUSES[number % len(HOUSES)]}"
-        return f"{invented} {REGIONS[number % len(REGIONS)]}" if kind == "region" else invented
+        ends = {"organisation": HOUSES, "region": REGIONS}.get(kind)
+        return f"{invented} {_of(ends, number)}" if ends else invented
 
     def alias(self, kind: str, number: int) -> str:
         """The other name, one word that nothing else is called."""
-        return self._root(self._total + self._offsets[kind] + number)
-
-    def _root(self, number: int) -> str:
-        return root(self._long.at(number), 3).capitalize()
+        return root(self._long.at(self._total + self._offsets[kind] + number), 3).capitalize()
 
     def _given(self, number: int) -> str:
         return root(self._short.at(number), 2).capitalize()
@@ -97,114 +88,12 @@ class _Shuffle:
 
     def at(self, number: int) -> int:
         """Where a number goes."""
-        if not 0 <= number < self.size:
-            raise ValueError(f"The world has names for {self.size} of these, not for number {number}.")
         return (number * self.factor + self.shift) % self.size
 
 
 @dataclass(frozen=True)
-class WorldFacts:
-    """The controls of a world and all that follows from them but its texts and questions.
-
-    Parameters
-    ----------
-    passages : in all; one for each entity, and the distractors.
-    questions : in all, spread evenly over `hops`.
-    hops : how many facts a question joins, each from another passage: 1 to 4.
-    distractors : passages a question that name one of its entities and state none of its facts.
-    aliases : share of facts and questions that call their entity by its other name.
-    typos : share of questions in whose name one letter is left out, doubled, replaced or swapped.
-    dropped, wrong : shares of the triples that the extraction lacks, and that end in another thing of the same kind.
-
-    Raises
-    ------
-    ValueError : a control out of range, or too few passages for the questions.
-    """
-
-    passages: int = 1000
-    questions: int = 100
-    hops: tuple[int, ...] = (1, 2, 3, 4)
-    distractors: int = 0
-    aliases: float = 0.0
-    typos: float = 0.0
-    dropped: float = 0.0
-    wrong: float = 0.0
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name in ("aliases", "typos", "dropped", "wrong"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"{name} is a share from 0 to 1, not {getattr(self, name)}.")
-        if self.dropped + self.wrong > 1:
-            raise ValueError(f"dropped ({self.dropped}) and wrong ({self.wrong}) are more than all triples.")
-        if not self.hops or not set(self.hops) <= {1, 2, 3, 4} or len(set(self.hops)) < len(self.hops):
-            raise ValueError(f"hops are different numbers from 1 to 4, not {self.hops}.")
-        if self.questions < len(self.hops) or self.distractors < 0 or self.seed < 0:
-            raise ValueError("A world needs a question for each number of hops, and no negative number.")
-        if not FEWEST <= self.entities <= LARGEST:
-            raise ValueError(
-                f"{self.passages} passages leave {self.entities} for entities beside {self.questions} x "
-                f"{self.distractors} distractors; a world needs {FEWEST} to {LARGEST}."
-            )
-
-    @property
-    def entities(self) -> int:
-        """How many things there are, a passage each."""
-        return self.passages - self.questions * self.distractors
-
-    @property
-    def controls(self) -> dict[str, object]:
-        """All parameters, as JSON values."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {**values, "hops": list(self.hops)}
-
-    @cached_property
-    def counts(self) -> dict[str, int]:
-        """Kind -> how many; the rounding falls to the persons."""
-        counts = {kind: max(int(share * self.entities), 2) for kind, share in SHARES.items()}
-        counts["person"] += self.entities - sum(counts.values())
-        return counts
-
-    @cached_property
-    def names(self) -> Names:
-        """What everything is called."""
-        return Names(self.seed, self.counts)
-
-    @cached_property
-    def facts(self) -> dict[tuple[str, str], Codes]:
-        """(kind, relation) -> the number of the thing that each of that kind is led to; never itself."""
-        rng = np.random.default_rng([self.seed, 2])
-        made = {}
-        for kind in KINDS:
-            for relation in RELATIONS[kind]:
-                heads, tails = self.counts[kind], self.counts[relation.tail]
-                if kind == relation.tail:
-                    made[kind, relation.name] = (np.arange(heads) + rng.integers(1, tails, heads)) % tails
-                else:
-                    made[kind, relation.name] = rng.integers(0, tails, heads)
-        return made
-
-    def passage_id(self, kind: str, number: int) -> str:
-        """The passage about a thing."""
-        return f"{kind}-{number}"
-
-    def called(self, kind: str, number: int, chance: float) -> str:
-        """A thing's name, or its alias where `chance` (0 to 1) falls below the share of aliases."""
-        return self.names.alias(kind, number) if chance < self.aliases else self.names.name(kind, number)
-
-
-@dataclass(frozen=True)
 class Relation:
-    """One relation.
-
-    Attributes
-    ----------
-    name : as triples write it.
-    tail : the kind of thing it leads to.
-    sentences : ways to state it, with {x} and {y}.
-    phrases : ways to name its end by its beginning, with {x}: "the author of {x}".
-    questions : ways to ask for its end, with {x}.
-    """
+    """A relation to a thing of kind `tail`; ways to state it, to name its end ("the author of {x}"), to ask for it."""
 
     name: str
     tail: str
@@ -242,6 +131,17 @@ def page(kind: str, name: str, alias: str, facts: Sequence[tuple[Relation, str]]
     filler = _of(FILLERS, choices[10]).format(n=choices[11] + 2, m=_of(MONTHS, choices[11]))
     sentences.insert(1 + choices[11] % len(sentences), filler)
     return " ".join(sentences)
+
+
+def one_typo(name: str, rng: np.random.Generator) -> str:
+    """A letter left out, doubled, replaced, or swapped with the next; never leaving the name as it was."""
+    while True:
+        at, kind = int(rng.integers(len(name) - 1)), int(rng.integers(4))
+        letter = LETTERS[int(rng.integers(len(LETTERS)))]
+        middle = ("", name[at] * 2, letter, name[at + 1] + name[at])[kind]
+        edited = name[:at] + middle + name[at + (2 if kind == 3 else 1) :]
+        if key(edited) != key(name):
+            return edited
 
 
 def notice(names: Sequence[str], rng: np.random.Generator) -> str:
