@@ -31,6 +31,7 @@ from .report.question_explanation import QuestionExplanation as QuestionExplanat
 from .report.question_explanation import explain as explain
 from .retrievers import systems as systems
 from .retrievers.adapters.recorded import Recorded as Recorded
+from .retrievers.adapters.recorded import ScoreFunction as ScoreFunction
 from .retrievers.bm25 import BM25 as BM25
 from .retrievers.confidence_gated import ConfidenceGated as ConfidenceGated
 from .retrievers.contract import Pipeline as Pipeline
@@ -60,7 +61,6 @@ from .retrievers.rerankers import Rerank as Rerank
 from .retrievers.rerankers.llm import LLMReranker as LLMReranker
 from .retrievers.rerankers.scoring import BiEncoder as BiEncoder
 from .retrievers.rerankers.scoring import CrossEncoder as CrossEncoder
-from .retrievers.scored import ScoreFunction as ScoreFunction
 from .retrievers.vector_first import VectorFirst as VectorFirst
 from .text.records import DataError as DataError
 from .types.corpus import Corpus as Corpus

@@ -49,26 +49,11 @@ def test_a_stage_reads_its_depth_whatever_k_is_wanted() -> None:
         assert stage.given == [[10]]
 
 
-def test_a_pipeline_returns_no_more_than_its_last_stage_has() -> None:
-    assert len((Falling() >> Reverse(10)).retrieve("?", 50)) == 10
-
-
-def test_the_retriever_is_asked_for_the_depth_of_the_first_stage() -> None:
-    retriever = Falling()
-    (retriever >> Reverse(7) >> Reverse(3)).retrieve("?", 2)
-    assert retriever.asked == [(["?"], 7)]
-
-
 def test_each_stage_reads_the_first_hits_of_the_one_before() -> None:
     first, second = Reverse(7), Reverse(3)
     hits = (Falling() >> first >> second).retrieve("?", 10)  # p6 p5 p4 … p0, of which three, turned round
     assert (first.given, second.given) == ([[7]], [[3]])
     assert hits.passage_ids == ["p4", "p5", "p6"]
-
-
-def test_stages_join_one_pipeline_however_it_is_written() -> None:
-    retriever, first, second = Falling(), Reverse(7), Reverse(3)
-    assert retriever >> first >> second == Pipeline(retriever, (first, second))
 
 
 def test_the_repr_of_a_pipeline_is_how_it_is_written() -> None:
@@ -104,12 +89,6 @@ def test_what_does_not_fit_is_refused_at_once_with_what_does(wrong: Callable[[],
         wrong()
 
 
-@pytest.mark.parametrize("k", [0, -1])
-def test_a_k_below_one_is_refused(k: int) -> None:
-    with pytest.raises(ValueError, match="k must be"):
-        (Falling() >> Reverse(7)).retrieve("?", k)
-
-
 def test_a_text_is_a_query_and_a_query_keeps_its_id() -> None:
     assert Falling().retrieve("Who?").query_id == "q"
     assert Falling().retrieve(Query("q7", "Who?")).query_id == "q7"
@@ -126,12 +105,6 @@ def test_preparing_runs_one_query_through_every_stage() -> None:
     (retriever >> stage).prepare([Query("1", "one"), Query("2", "two")])
     assert stage.given == [[7]]
     assert all(texts == ["one"] for texts, _ in retriever.asked)
-
-
-def test_preparing_for_no_query_runs_nothing() -> None:
-    retriever = Falling()
-    (retriever >> Reverse(7)).prepare([])
-    assert retriever.asked == []
 
 
 def test_a_pipeline_shows_its_steps_and_their_parameters_in_jupyter() -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg2rag.retrievers.contract import Retriever
-from kg2rag.retrievers.fusion import METHODS, Fusion, fuse, fuse_rankings
+from kg2rag.retrievers.fusion import METHODS, fuse, fuse_rankings
 from kg2rag.testing.rankings import worked_out
 from kg2rag.types import Notes, Query, Ranking, Triple, rank
 
@@ -89,12 +89,6 @@ def test_a_hit_says_what_each_ranking_gave_to_it_even_if_that_is_nothing() -> No
     assert hits["p4"] == pytest.approx({"bm25": 0.24, "bm25 scaled": 0.8, "bm25 score": 10})
 
 
-def test_a_hit_of_a_reciprocal_fusion_says_its_rank_and_score_in_each_ranking() -> None:
-    hit = fuse_rankings([DENSE, WORDS], (1, 1), 10).hit(1)
-    assert (hit.score_parts["dense rank"], hit.score_parts["bm25 rank"]) == (2, 1)
-    assert (hit.score_parts["dense score"], hit.score_parts["bm25 score"]) == (0.7, 12)
-
-
 @pytest.mark.parametrize(
     ("method", "first", "last"),
     [
@@ -166,12 +160,6 @@ def test_a_fused_hit_names_the_stage_that_it_has_in_its_ranking() -> None:
     }
 
 
-def test_rankings_without_a_stage_are_told_apart() -> None:
-    plain = rank("q", np.array([1]), np.array([0.9]), IDS, 10)
-    fused = fuse_rankings([plain, plain], (1, 1), 10)
-    assert fused.stages == ("ranking", "ranking 2")
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_empty_rankings_fuse_to_an_empty_one(method: str) -> None:
     nothing = ranking("dense", {})
@@ -184,16 +172,6 @@ def test_every_retriever_is_read_to_its_depth_whatever_k_is_wanted() -> None:
     fused = fuse(one, two, depth=2).retrieve("?", 1)
     assert (one.asked, two.asked) == ([2], [2])
     assert scores(fused) == {"p2": 1 / 62 + 1 / 61}
-
-
-def test_a_fusion_is_part_of_a_fusion() -> None:
-    inner = fuse(Fixed(DENSE), Fixed(WORDS))
-    assert fuse(inner, Fixed(WORDS)).retrieve("?", 10).passage_ids[0] == "p2"
-
-
-def test_weights_are_equal_where_none_are_given() -> None:
-    one, two = Fixed(DENSE), Fixed(WORDS)
-    assert fuse(one, two) == Fusion((one, two), (1.0, 1.0))
 
 
 @pytest.mark.parametrize(
@@ -210,8 +188,3 @@ def test_weights_are_equal_where_none_are_given() -> None:
 def test_arguments_that_mean_nothing_are_refused(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         fuse(Fixed(DENSE), Fixed(WORDS), **arguments)
-
-
-def test_a_fusion_of_nothing_is_refused() -> None:
-    with pytest.raises(ValueError, match="at least one retriever"):
-        fuse()

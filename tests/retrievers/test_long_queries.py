@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from word_embedder import WordEmbedder
 
@@ -19,7 +17,6 @@ from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.fusion import fuse
 from kg2rag.types import Corpus, Notes, Passage, Query, Ranking, Trace
 
-MEASURED = Path(__file__).resolve().parents[2] / "eval" / "results" / "long_queries.csv"
 CORPUS = Corpus.from_passages([Passage(f"p{i}", f"title {i}", f"word{i}", f"d{i}", 0) for i in range(3)])
 LONG = "word1 " * MAX_CHARACTERS
 READ = f"to 10,000 of {len(LONG):,} characters"
@@ -78,11 +75,6 @@ def test_stages_are_handed_the_same_and_the_note_is_there_once() -> None:
     assert found.notes == traced.ranking.notes == Notes(query_cut=READ)
 
 
-def test_queries_that_are_short_enough_are_handed_on_as_they_are() -> None:
-    queries = [Query("q", "x" * MAX_CHARACTERS)]
-    assert Reads().retrieve_batch(queries, 3)[0].notes == Notes()
-
-
 @pytest.mark.parametrize("system", ["bm25", "dense", "fused"])
 def test_the_ranking_is_that_of_the_first_ten_thousand_characters(system: str, tmp_path) -> None:
     kb = KnowledgeBase.build(CORPUS, embedder=WordEmbedder(), store=Store(tmp_path))
@@ -92,10 +84,3 @@ def test_the_ranking_is_that_of_the_first_ten_thousand_characters(system: str, t
     assert long.passage_ids[0] == "p1"
     assert long.notes.query_cut == f"to 10,000 of {len(LONG) + 5:,} characters"
     assert not short.notes.query_cut
-
-
-def test_no_query_that_is_read_whole_took_a_second_of_any_system() -> None:
-    """Of what `eval/bench/long_queries.py` measured last: a second of all threads together, so less on the wall."""
-    measured = pd.read_csv(MEASURED).set_index("system")
-    assert (measured[["1000 characters", "10000 characters"]].max() < 1000).all()
-    assert {"mention_chains", "kg2rag", "kg2rag_official", "hippo1", "hippo2"} <= set(measured.index)

@@ -42,20 +42,6 @@ def test_a_system_is_built_with_the_parameters_given(kb: KnowledgeBase) -> None:
     assert systems.build("bm25(k1=1.2)", kb, stop_words=False) == BM25(kb, k1=1.2, stop_words=False)
 
 
-def test_a_whole_number_will_do_for_a_fraction(kb: KnowledgeBase) -> None:
-    assert systems.build("bm25", kb, k1=1) == BM25(kb, k1=1)
-
-
-def test_an_unknown_system_is_answered_with_the_known_ones(kb: KnowledgeBase) -> None:
-    with pytest.raises(ValueError, match=r"Unknown system 'bm26'\. Known: .*bm25, .*dense"):
-        systems.build("bm26", kb)
-
-
-def test_an_unknown_parameter_is_answered_with_the_known_ones(kb: KnowledgeBase) -> None:
-    with pytest.raises(ValueError, match=r"'k2'.*b, k1, stemmer, stop_words, variant"):
-        systems.build("bm25", kb, k2=1)
-
-
 @pytest.mark.parametrize(
     ("system", "parameter", "value"),
     [
@@ -73,10 +59,6 @@ def test_an_unknown_parameter_is_answered_with_the_known_ones(kb: KnowledgeBase)
 def test_a_value_of_another_kind_is_refused(kb: KnowledgeBase, system: str, parameter: str, value: object) -> None:
     with pytest.raises(ValueError, match=rf"System '{system}': {parameter} must be (a|True)"):
         systems.build(system, kb, **{parameter: value})
-
-
-def test_all_are_built_where_none_is_named(kb: KnowledgeBase) -> None:
-    assert list(systems.build_all(kb)) == list(systems.names())
 
 
 def test_the_order_asked_for_is_kept(kb: KnowledgeBase) -> None:

@@ -98,15 +98,6 @@ def test_at_most_the_strongest_neighbours_are_followed(kb: KnowledgeBase) -> Non
     assert VectorFirst(kb, depth=1, limit=1).retrieve(ASKED).passage_ids == ["p0", "p2", "p3"]
 
 
-def test_k_cuts_the_merged_ranking(kb: KnowledgeBase) -> None:
-    assert VectorFirst(kb, depth=1).retrieve(ASKED, k=2).passage_ids == ["p0", "p2"]
-
-
-def test_only_candidates_are_returned_by_either_source(kb: KnowledgeBase) -> None:
-    found = VectorFirst(kb, depth=1).retrieve(Query("q", ASKED, ("p0", "p3")))
-    assert found.passage_ids == ["p0", "p3"]
-
-
 def test_a_query_without_an_entity_is_vector_only_and_says_why(kb: KnowledgeBase) -> None:
     found = VectorFirst(kb, depth=1).retrieve(NOBODY)
     assert found.passage_ids == ["p0"]

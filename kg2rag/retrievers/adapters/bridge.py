@@ -1,77 +1,37 @@
-"""What the adapters of other libraries share: their documents -> rows of our corpus, our hits -> what theirs hold.
-
-A document that is no passage of the corpus is an error, never left out.
-"""
+"""What the adapters of other libraries share: their documents -> our passages, our hits -> what theirs hold."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
-import numpy as np
-
+from kg2rag.retrievers.adapters.recorded import Answering
 from kg2rag.retrievers.contract import Retriever
-from kg2rag.types import Corpus, Hit, Passage, Query, Ranking, at_least, rank, require
+from kg2rag.types import Corpus, Count, Hit, Passage, check
 
 
-@dataclass(frozen=True)
-class ForeignRetriever(Retriever):
-    """Another library's retriever as one of our systems.
+def answering(corpus: Corpus, documents: Callable[[str], Iterable[tuple[str | None, str]]], name: str) -> Answering:
+    """Another library's retriever as a system; `documents`: of a question, (id, text) of each, best first.
 
-    A document is the passage of its id, else the one with that very text; the order is the retriever's, the score
-    1/rank. It returns as many hits as it does, at most `k`.
+    A document is the passage of its id, else the one with that very text; one that comes again keeps its first place.
+    A document that is no passage of the corpus is an error, never left out.
     """
+    texts: list[str] = corpus.table["text"].to_pylist()
+    known, by_text = set(corpus.ids), dict(zip(reversed(texts), reversed(corpus.ids), strict=True))
 
-    retriever: Any = field(repr=False)
-    corpus: Corpus = field(repr=False)
-    name: str = "retriever"
+    def passage_id(id_: str | None, text: str) -> str:
+        found = id_ if id_ in known else by_text.get(text)
+        if found is None:
+            raise ValueError(
+                f"{name}: the document {id_!r}, which begins {text[:60]!r}, is no passage of the corpus, neither by "
+                "its id nor by its text. Index the corpus's passages with their ids."
+            )
+        return found
 
-    @abstractmethod
-    def documents(self, text: str) -> Iterator[tuple[str | None, str]]:
-        """The id and the text of each document that the retriever finds for a question, best first."""
+    def found(question: str, k: int) -> list[str]:
+        return list(dict.fromkeys(passage_id(*document) for document in documents(question)))[:k]
 
-    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        """One question after another.
-
-        ValueError: a document that is no passage of the corpus; a query with candidates, which other libraries'
-        retrievers do not know.
-        """
-        return [self._ranking(query, k) for query in queries]
-
-    def prepare(self, queries: Sequence[Query]) -> None:
-        """Nothing that we know of."""
-
-    def _ranking(self, query: Query, k: int) -> Ranking:
-        """Documents in their order; a passage that comes again keeps its first place."""
-        if query.candidates is not None:
-            raise ValueError(f"{self.name} knows no candidates, which query {query.id!r} has. Use setting='pooled'.")
-        rows = dict.fromkeys(self._row(id_, text) for id_, text in self.documents(query.text))
-        found = np.array(list(rows), dtype=np.int64)
-        return rank(query.id, found, 1.0 / np.arange(1, len(found) + 1), self.corpus.ids, k, stages=(self.name,))
-
-    def _row(self, id_: str | None, text: str) -> int:
-        if id_ is not None and id_ in self._known:
-            return self.corpus.row(id_)
-        if text in self._by_text:
-            return self._by_text[text]
-        raise ValueError(
-            f"{self.name}: the document {id_!r}, which begins {text[:60]!r}, is no passage of the corpus, neither by "
-            "its id nor by its text. Index the corpus's passages with their ids."
-        )
-
-    @cached_property
-    def _known(self) -> set[str]:
-        return {*self.corpus.ids}
-
-    @cached_property
-    def _by_text(self) -> dict[str, int]:
-        rows: dict[str, int] = {}
-        for row, text in enumerate(self.corpus.table["text"].to_pylist()):
-            rows.setdefault(text, row)
-        return rows
+    return Answering(corpus, found, name)
 
 
 @dataclass(frozen=True)
@@ -80,10 +40,10 @@ class Ours:
 
     retriever: Retriever
     corpus: Corpus
-    k: int
+    k: Count
 
     def __post_init__(self) -> None:
-        require("k", self.k, int, at_least(1))
+        check(self)
 
     def hits(self, text: str) -> Iterator[tuple[Passage, Hit, dict[str, str]]]:
         """Of each hit its passage, the hit, and the metadata of another library's document."""

@@ -1,20 +1,20 @@
 """LangChain's retrievers <-> ours; needs `pip install langchain-core`.
 
 chain = as_langchain(kg2rag.MentionPPR(kb), kb.corpus, k=5) | …
-kg2rag.compare({"theirs": FromLangChain(their_retriever, kb.corpus)}, data)
+kg2rag.compare({"theirs": from_langchain(their_retriever, kb.corpus)}, data)
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 
-from kg2rag.retrievers.adapters.bridge import ForeignRetriever, Ours
+from kg2rag.retrievers.adapters.bridge import Ours, answering
+from kg2rag.retrievers.adapters.recorded import Answering
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.types import Corpus
 
@@ -41,14 +41,11 @@ def as_langchain(retriever: Retriever, corpus: Corpus, k: int = 10) -> KG2RAGRet
     return KG2RAGRetriever(ours=Ours(retriever, corpus, k))
 
 
-@dataclass(frozen=True)
-class FromLangChain(ForeignRetriever):
+def from_langchain(retriever: BaseRetriever, corpus: Corpus, name: str = "langchain") -> Answering:
     """A LangChain retriever as one of our systems; a document's id is `Document.id`, else `metadata["id"]`."""
 
-    retriever: BaseRetriever = field(repr=False)
-    name: str = "langchain"
-
-    def documents(self, text: str) -> Iterator[tuple[str | None, str]]:
-        """What the retriever returns when it is invoked."""
-        for document in self.retriever.invoke(text):
+    def documents(text: str) -> Iterator[tuple[str | None, str]]:
+        for document in retriever.invoke(text):
             yield document.id or document.metadata.get("id"), document.page_content
+
+    return answering(corpus, documents, name)

@@ -1,18 +1,18 @@
 """LlamaIndex's retrievers <-> ours; needs `pip install llama-index-core`.
 
 engine = RetrieverQueryEngine.from_args(as_llamaindex(kg2rag.MentionPPR(kb), kb.corpus, k=5))
-kg2rag.compare({"theirs": FromLlamaIndex(their_retriever, kb.corpus)}, data)
+kg2rag.compare({"theirs": from_llamaindex(their_retriever, kb.corpus)}, data)
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
-from kg2rag.retrievers.adapters.bridge import ForeignRetriever, Ours
+from kg2rag.retrievers.adapters.bridge import Ours, answering
+from kg2rag.retrievers.adapters.recorded import Answering
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.types import Corpus
 
@@ -36,14 +36,11 @@ def as_llamaindex(retriever: Retriever, corpus: Corpus, k: int = 10) -> KG2RAGRe
     return KG2RAGRetriever(Ours(retriever, corpus, k))
 
 
-@dataclass(frozen=True)
-class FromLlamaIndex(ForeignRetriever):
+def from_llamaindex(retriever: BaseRetriever, corpus: Corpus, name: str = "llamaindex") -> Answering:
     """A LlamaIndex retriever as one of our systems; a node's id is its `node_id`."""
 
-    retriever: BaseRetriever = field(repr=False)
-    name: str = "llamaindex"
-
-    def documents(self, text: str) -> Iterator[tuple[str | None, str]]:
-        """What the retriever returns for the text."""
-        for found in self.retriever.retrieve(text):
+    def documents(text: str) -> Iterator[tuple[str | None, str]]:
+        for found in retriever.retrieve(text):
             yield found.node.node_id, found.node.get_content()
+
+    return answering(corpus, documents, name)

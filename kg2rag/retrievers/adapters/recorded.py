@@ -1,5 +1,7 @@
 """Rankings of another program, or a function -> a system, so that any run can be compared in the same table.
 
+`ScoreFunction` is the quickest way to try an idea: a function of a question and a passage.
+
 Anything with `retrieve_batch` is a system already and stays as it is; so does what is none of these, for the caller to
 refuse.
 """
@@ -15,10 +17,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pandas as pd
 
+from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.adapters import trec
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.text.records import reading
-from kg2rag.types import Corpus, QADataset, Query, Ranking, called
+from kg2rag.types import Corpus, Notes, Passage, QADataset, Query, Ranking, best, called, rank
 
 if TYPE_CHECKING:
     import ranx
@@ -155,12 +158,68 @@ class Answering(Retriever):
     name: str
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        """Call the function for each query; hits beyond `k` are cut."""
+        """Call the function for each query; hits beyond `k` are cut.
+
+        ValueError: a query with candidates, which a function does not know.
+        """
+        if limited := [query.id for query in queries if query.candidates is not None]:
+            raise ValueError(f"{self.name} knows no candidates, which query {limited[0]!r} has. Use setting='pooled'.")
         run = {query.id: _hits(self.function(query.text, k), f"{self.name}({query.text!r}, {k})") for query in queries}
         return Recorded(self.corpus, run, self.name).retrieve_batch(queries, k)
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Nothing: what the function builds is its own matter."""
+
+
+@dataclass(frozen=True)
+class ScoreFunction(Retriever):
+    """Every passage by a function's score, highest first; equal scores by corpus position.
+
+    One call a question and passage: right for trying out, slow for a large corpus. For a strategy that stays, see
+    docs/add_a_strategy.md.
+
+    Parameters
+    ----------
+    score : (text of the question, passage) -> a finite number.
+    name : the stage of its hits.
+
+    Examples
+    --------
+    >>> from kg2rag import Corpus, Passage
+    >>> corpus = Corpus.from_passages([Passage("p1", "Ada", "Notes", "p1", 0), Passage("p2", "Bob", "Bells", "p2", 0)])
+    >>> titled = ScoreFunction(KnowledgeBase.build(corpus), lambda text, passage: float(passage.title in text))
+    >>> titled.retrieve("Did Bob build it?", k=1).passage_ids
+    ['p2']
+    """
+
+    kb: KnowledgeBase = field(repr=False)
+    score: Callable[[str, Passage], float] = field(repr=False)
+    name: str = "scored"
+
+    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
+        """Score every passage, or every candidate, of each query.
+
+        ValueError: a score is not finite, or `k` is below 1.
+        """
+        passages = list(self.kb.corpus)
+        return [
+            self._ranking(query, np.arange(len(passages)) if rows is None else rows, passages, k)
+            for query, rows in zip(queries, self.kb.candidates(queries), strict=True)
+        ]
+
+    def _ranking(self, query: Query, rows: np.ndarray, passages: Sequence[Passage], k: int) -> Ranking:
+        scores = np.array([self.score(query.text, passages[row]) for row in rows.tolist()], dtype=np.float64)
+        kept = best(np.nan_to_num(scores, nan=np.inf), k)  # NaN must reach `rank`, which refuses it
+        return rank(
+            query.id,
+            rows[kept],
+            scores[kept],
+            self.kb.corpus.ids,
+            k,
+            stages=(self.name,),
+            score_parts={"score": scores[kept]},
+            notes=Notes("score", "text"),
+        )
 
 
 def as_system(name: str, given: Any, data: QADataset) -> Any:
@@ -194,9 +253,9 @@ def _hits(found: Any, what: str) -> list[tuple[str, float]]:
     if isinstance(found, str | bytes | Mapping) or not isinstance(found, Iterable):
         raise TypeError(f"{what} is {called(found)}; passage ids are wanted, best first, or pairs of id and score.")
     hits: list[tuple[str, float]] = []
-    for rank, hit in enumerate(found, start=1):
-        pair = hit if isinstance(hit, tuple) else (hit, 1.0 / rank)
+    for place, hit in enumerate(found, start=1):
+        pair = hit if isinstance(hit, tuple) else (hit, 1.0 / place)
         if len(pair) != 2:
-            raise TypeError(f"{what}: hit {rank} is {hit!r}; a passage id is wanted, or a pair of id and score.")
+            raise TypeError(f"{what}: hit {place} is {hit!r}; a passage id is wanted, or a pair of id and score.")
         hits.append((str(pair[0]), float(pair[1])))
     return hits

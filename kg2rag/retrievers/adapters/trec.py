@@ -17,7 +17,6 @@ import lzma
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
 from pathlib import Path
 from urllib.parse import quote, unquote
 
@@ -35,11 +34,11 @@ _OPEN = {".gz": gzip.decompress, ".xz": lzma.decompress}
 def dump(rankings: Iterable[Ranking], system: str, header: str = "") -> str:
     """The text of a run file; each line of a header becomes a comment before the hits."""
     tag = _encode(system)
-    lines, encoded = [f"# {line}".rstrip() + "\n" for line in header.splitlines()], _Encoded()
+    lines = [f"# {line}".rstrip() + "\n" for line in header.splitlines()]
     for ranking in rankings:
         query = _encode(ranking.query_id)
         hits = zip(ranking.passage_ids, falling(ranking.scores).tolist(), strict=True)
-        lines += [f"{query} Q0 {encoded[id_]} {rank} {score:.9g} {tag}\n" for rank, (id_, score) in enumerate(hits, 1)]
+        lines += [f"{query} Q0 {_encode(id_)} {rank} {score:.9g} {tag}\n" for rank, (id_, score) in enumerate(hits, 1)]
     return "".join(lines)
 
 
@@ -150,18 +149,5 @@ def _decoded(name: str, path: Path, number: int) -> str:
         raise DataError(f"{path}, line {number}: {quoted(name)} is no UTF-8. Write a per cent sign as %25.") from None
 
 
-class _Encoded(dict[str, str]):
-    """Id -> how it is written; each worked out once, for a run names a passage many times."""
-
-    def __missing__(self, id_: str) -> str:
-        self[id_] = _encode(id_)
-        return self[id_]
-
-
 def _encode(name: str) -> str:
-    return _UNSAFE.sub(lambda match: _quoted(match[0]), name)
-
-
-@cache
-def _quoted(character: str) -> str:
-    return quote(character, safe="")
+    return _UNSAFE.sub(lambda match: quote(match[0], safe=""), name)

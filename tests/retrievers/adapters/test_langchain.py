@@ -9,7 +9,7 @@ from langchain_core.retrievers import BaseRetriever
 
 import kg2rag
 from kg2rag import Query
-from kg2rag.retrievers.adapters.langchain import FromLangChain, as_langchain
+from kg2rag.retrievers.adapters.langchain import as_langchain, from_langchain
 
 
 class Fixed(BaseRetriever):
@@ -41,7 +41,7 @@ def test_documents_are_our_hits_in_our_order(bm25: kg2rag.BM25, bundled: kg2rag.
 
 
 def test_there_and_back_is_the_same_ranking(bm25: kg2rag.BM25, bundled: kg2rag.QADataset) -> None:
-    system = FromLangChain(as_langchain(bm25, bundled.corpus, k=5), bundled.corpus)
+    system = from_langchain(as_langchain(bm25, bundled.corpus, k=5), bundled.corpus)
     ours, theirs = (one.retrieve_batch(bundled.queries[:5], 5) for one in (bm25, system))
     assert [ranking.passage_ids for ranking in theirs] == [ranking.passage_ids for ranking in ours]
 
@@ -49,16 +49,16 @@ def test_there_and_back_is_the_same_ranking(bm25: kg2rag.BM25, bundled: kg2rag.Q
 def test_documents_without_ids_are_found_by_their_text(bundled: kg2rag.QADataset) -> None:
     passage = bundled.corpus[7]
     theirs = Fixed(documents=[Document(page_content=passage.text), Document(page_content=passage.text)])
-    assert FromLangChain(theirs, bundled.corpus).retrieve("anything", 5).passage_ids == [passage.id]
+    assert from_langchain(theirs, bundled.corpus).retrieve("anything", 5).passage_ids == [passage.id]
 
 
 def test_a_document_of_another_corpus_is_an_error(bundled: kg2rag.QADataset) -> None:
     theirs = Fixed(documents=[Document(page_content="something else")])
     with pytest.raises(ValueError, match=r"begins 'something else', is no passage of the corpus"):
-        FromLangChain(theirs, bundled.corpus).retrieve("anything", 5)
+        from_langchain(theirs, bundled.corpus).retrieve("anything", 5)
 
 
 def test_candidates_are_refused_and_not_ignored(bundled: kg2rag.QADataset) -> None:
-    theirs = FromLangChain(Fixed(documents=[]), bundled.corpus)
+    theirs = from_langchain(Fixed(documents=[]), bundled.corpus)
     with pytest.raises(ValueError, match="knows no candidates"):
         theirs.retrieve_batch([Query("q", "?", (bundled.corpus.ids[0],))], 5)

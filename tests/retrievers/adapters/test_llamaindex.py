@@ -8,7 +8,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 import kg2rag
 from kg2rag import Query
-from kg2rag.retrievers.adapters.llamaindex import FromLlamaIndex, as_llamaindex
+from kg2rag.retrievers.adapters.llamaindex import as_llamaindex, from_llamaindex
 
 
 class Fixed(BaseRetriever):
@@ -36,21 +36,21 @@ def test_nodes_are_our_hits_in_our_order(bm25: kg2rag.BM25, bundled: kg2rag.QADa
 
 
 def test_there_and_back_is_the_same_ranking(bm25: kg2rag.BM25, bundled: kg2rag.QADataset) -> None:
-    system = FromLlamaIndex(as_llamaindex(bm25, bundled.corpus, k=5), bundled.corpus)
+    system = from_llamaindex(as_llamaindex(bm25, bundled.corpus, k=5), bundled.corpus)
     ours, theirs = (one.retrieve_batch(bundled.queries[:5], 5) for one in (bm25, system))
     assert [ranking.passage_ids for ranking in theirs] == [ranking.passage_ids for ranking in ours]
 
 
 def test_nodes_with_ids_of_their_own_are_found_by_their_text(bundled: kg2rag.QADataset) -> None:
     passage = bundled.corpus[7]
-    assert FromLlamaIndex(Fixed(passage.text), bundled.corpus).retrieve("anything", 5).passage_ids == [passage.id]
+    assert from_llamaindex(Fixed(passage.text), bundled.corpus).retrieve("anything", 5).passage_ids == [passage.id]
 
 
 def test_a_node_of_another_corpus_is_an_error(bundled: kg2rag.QADataset) -> None:
     with pytest.raises(ValueError, match=r"begins 'something else', is no passage of the corpus"):
-        FromLlamaIndex(Fixed("something else"), bundled.corpus).retrieve("anything", 5)
+        from_llamaindex(Fixed("something else"), bundled.corpus).retrieve("anything", 5)
 
 
 def test_candidates_are_refused_and_not_ignored(bundled: kg2rag.QADataset) -> None:
     with pytest.raises(ValueError, match="knows no candidates"):
-        FromLlamaIndex(Fixed(), bundled.corpus).retrieve_batch([Query("q", "?", (bundled.corpus.ids[0],))], 5)
+        from_llamaindex(Fixed(), bundled.corpus).retrieve_batch([Query("q", "?", (bundled.corpus.ids[0],))], 5)

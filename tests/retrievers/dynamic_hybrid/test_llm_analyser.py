@@ -60,25 +60,6 @@ def test_a_valid_reply_is_read(model_of: Maker) -> None:
     assert [analysis.weights[side] for side in SIDES] == pytest.approx([0.1, 0.2, 0.6, 0.1])
 
 
-def test_the_endpoint_gets_the_schema(model_of: Maker) -> None:
-    with serving(lambda _: GOOD) as server:
-        LLMAnalyser(model_of(server)).analyse([QUERY])
-    schema = server.bodies[0]["response_format"]["json_schema"]["schema"]
-    assert set(schema["properties"]) == {"query_type", "weights", "reasoning"}
-
-
-def test_equal_queries_are_sent_once(model_of: Maker) -> None:
-    with serving(lambda _: GOOD) as server:
-        assert len(LLMAnalyser(model_of(server)).analyse([QUERY, Query("q8", QUERY.text)])) == 2
-    assert sum(server.requests.values()) == 1
-
-
-def test_a_batch_is_sent_at_once(model_of: Maker) -> None:
-    with serving(lambda _: GOOD, delay=0.1) as server:
-        LLMAnalyser(model_of(server, concurrency=4)).analyse([Query(str(i), f"query {i}") for i in range(8)])
-    assert server.most_in_flight == 4
-
-
 def test_every_query_gets_the_analysis_of_its_own_reply(model_of: Maker) -> None:
     def reply(prompt: str) -> str:
         return GOOD.replace("typo", prompt.split("Query: ")[1].split("\n")[0].strip('"'))
@@ -156,23 +137,6 @@ def test_an_endpoint_that_keeps_failing_is_an_error_that_names_the_query(
     assert str(error.value).startswith(f"{kind}: query 'q9' ('bad'): ")
 
 
-def test_what_was_answered_before_an_error_is_not_sent_again(model_of: Maker) -> None:
-    queries = [Query("good", "good"), Query("q9", "bad")]
-    with serving(lambda _: GOOD, first("500")) as server:
-        analyser = LLMAnalyser(model_of(server, retries=0))
-        analyser.analyse(queries[:0])
-        with pytest.raises(CompletionError, match="query 'good'"):
-            analyser.analyse(queries)
-        analyser.analyse(queries)
-        assert len(analyser.analyse(queries)) == 2
-    assert sorted(server.answered.values()) == [1, 1]
-
-
-def test_a_prompt_without_a_place_for_the_query_is_refused(model_of: Maker) -> None:
-    with serving() as server, pytest.raises(ValueError, match="no place for the query"):
-        LLMAnalyser(model_of(server), prompt="weigh it")
-
-
 def test_dynamic_hybrid_takes_its_weights_from_the_model(model_of: Maker, tmp_path: Path) -> None:
     texts = ("the bridge of sighs", "a bridge", "a tower")
     corpus = Corpus.from_passages([Passage(f"p{i}", "", text, f"d{i}", 0) for i, text in enumerate(texts)])
@@ -187,13 +151,6 @@ def test_dynamic_hybrid_takes_its_weights_from_the_model(model_of: Maker, tmp_pa
     assert found[0].notes.weights == {"dense": 0, "sparse": 1, "pattern": 0, "graph": 0}
     # The server is gone: what it said is in the store.
     assert system.retrieve("bridge sighs", 3).passage_ids == found[0].passage_ids
-
-
-def test_dynamic_hybrid_fails_where_the_model_does(model_of: Maker, tmp_path: Path) -> None:
-    corpus = Corpus.from_passages([Passage("p", "", "a tower", "d", 0)])
-    kb = KnowledgeBase.build(corpus, embedder=WordEmbedder(), store=Store(tmp_path / "kb"))
-    with serving(lambda _: "no idea") as server, pytest.raises(CompletionError, match=r"query '1' \('tower'\)"):
-        DynamicHybrid(kb, analyser=LLMAnalyser(model_of(server))).retrieve_batch([Query("1", "tower")], 3)
 
 
 def test_one_bad_reply_leaves_its_query_alone_to_the_next_analyser(model_of: Maker) -> None:

@@ -13,8 +13,7 @@ from word_embedder import WordEmbedder
 from kg2rag.compute import Store
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
-from kg2rag.retrievers.dynamic_hybrid import analysers
-from kg2rag.retrievers.dynamic_hybrid.analysers import LearnedAnalyser, LLMAnalyser
+from kg2rag.retrievers.dynamic_hybrid.analysers import LearnedAnalyser
 from kg2rag.retrievers.dynamic_hybrid.analysis import SIDES, QueryAnalysis
 from kg2rag.retrievers.dynamic_hybrid.retriever import DynamicHybrid
 from kg2rag.retrievers.dynamic_hybrid.signals import FEATURES
@@ -97,12 +96,6 @@ def test_weights_may_be_given_for_one_query_or_for_all(kb: KnowledgeBase) -> Non
     assert own.search("What is useChat?", 6).passage_ids == own.retrieve("What is useChat?", 6).passage_ids
 
 
-def test_fixed_is_the_baseline_of_equal_weights(kb: KnowledgeBase) -> None:
-    ranking = DynamicHybrid(kb, analyser="fixed").retrieve("What is useChat?", 6)
-    assert ranking.notes.weights == dict.fromkeys(SIDES, 0.25)
-    assert ranking.passage_ids == DynamicHybrid(kb, weights=(0.25,) * 4).retrieve("What is useChat?", 6).passage_ids
-
-
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
@@ -159,12 +152,6 @@ def test_a_learned_analyser_is_named_by_its_file(kb: KnowledgeBase, tmp_path: Pa
     assert system.retrieve("What is useChat?").notes.weights == dict(zip(SIDES, (0, 0, 1, 0), strict=True))
 
 
-def test_a_language_model_is_named_by_its_address(kb: KnowledgeBase) -> None:
-    system = build("dynamic_hybrid", kb, analyser="llm(qwen3:8b@http://localhost:11434/v1)")
-    assert isinstance(system, DynamicHybrid)
-    assert isinstance(analysers.named(str(system.analyser), kb), LLMAnalyser)
-
-
 def test_what_the_sides_gave_to_a_hit_sums_to_its_score(kb: KnowledgeBase) -> None:
     ranking = DynamicHybrid(kb, analyser=Fixed((0.25, 0.25, 0.25, 0.25))).retrieve("StreamingTextResponse", 6)
     for hit in ranking:
@@ -176,16 +163,6 @@ def test_a_hit_says_which_side_found_it_and_where_that_looked(kb: KnowledgeBase)
     ranking = DynamicHybrid(kb, analyser=Fixed(weights)).retrieve("What is useChat?", 6)  # type: ignore[arg-type]
     assert ranking.stages == ("sparse", "graph", "graph: dense")
     assert ranking.notes.source == {"sparse": "bm25", "graph": "graph", "graph: dense": "dense"}
-
-
-def test_a_batch_equals_its_queries_one_by_one(kb: KnowledgeBase) -> None:
-    system = DynamicHybrid(kb)
-    queries = [
-        Query(str(i), text) for i, text in enumerate(["", "useChat", "Who made React?", "/React/", "StreamingTxt"])
-    ]
-    for query, together in zip(queries, system.retrieve_batch(queries, 5), strict=True):
-        alone = system.retrieve(query, 5)
-        assert (alone.passage_ids, alone.scores.tolist()) == (together.passage_ids, together.scores.tolist())
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from kg2rag.extraction import Entity, Extraction
 from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph
 from kg2rag.retrievers.linking.linkers import ChainLinker, Link, NGramLinker
 from kg2rag.retrievers.linking.llm import LLMLinker, UnknownNameWarning
-from kg2rag.retrievers.vector_first import VectorFirst
 from kg2rag.types import Corpus, Passage, Query, Triple
 
 ENTITIES = (
@@ -70,13 +69,6 @@ def test_the_model_is_told_the_types_and_its_schema_has_no_others(linker_of: Mak
     assert '"enum": ["Film", "Person", "Place"]' in schema
 
 
-def test_types_may_be_limited_further(linker_of: Maker) -> None:
-    with serving(naming(("Ed Wood", "film"))) as server:
-        linker = linker_of(server, types=("film",))
-        assert [link.entity for link in linker.link_batch([Query("q", "who made it")])[0]] == [2]
-    assert "no others: Film." in next(iter(server.requests))
-
-
 def test_an_entity_of_another_type_is_unknown(linker_of: Maker) -> None:
     with serving(naming(("Tim Burton", "Film"), ("Rebecca", "Film"))) as server:
         (found,) = linker_of(server, types=("Film",)).look_up([Query("q", "who made it")])
@@ -117,17 +109,6 @@ def test_equal_queries_are_asked_about_once_and_queries_without_a_word_never(lin
     assert sum(server.requests.values()) == 1
 
 
-def test_an_empty_graph_is_not_asked_about(linker_of: Maker) -> None:
-    with serving() as server:
-        assert linker_of(server, entities=()).link_batch([Query("q", "x")]) == [[]]
-    assert not server.requests
-
-
-def test_a_query_that_cannot_be_sent_as_it_is_is_asked_about_all_the_same(linker_of: Maker) -> None:
-    with serving(naming(("Ed Wood", "Film"))) as server:
-        assert len(linker_of(server).link_batch([Query("q", "river \ud83d")])[0]) == 1
-
-
 @pytest.mark.parametrize(
     ("reply", "says"),
     [
@@ -143,11 +124,6 @@ def test_an_answer_of_another_form_fails_and_names_the_query(linker_of: Maker, r
     assert "query 'q7' ('who')" in str(error.value)
 
 
-def test_an_endpoint_that_keeps_failing_names_the_query(linker_of: Maker) -> None:
-    with serving(fault=lambda *_: "500") as server, pytest.raises(CompletionError, match=r"server: query 'q7'"):
-        linker_of(server).link_batch([Query("q7", "who")])
-
-
 def test_at_the_end_of_a_chain_it_is_asked_only_about_what_is_left(linker_of: Maker) -> None:
     with serving(naming(("Ed Wood", "Film"))) as server:
         linker = linker_of(server)
@@ -155,14 +131,6 @@ def test_at_the_end_of_a_chain_it_is_asked_only_about_what_is_left(linker_of: Ma
         found = chain.link_batch([Query("1", "Tim Burton"), Query("2", "that film of his")])
     assert [[link.linker for link in links] for links in found] == [["n-gram"], ["llm"]]
     assert sum(server.requests.values()) == 1
-
-
-def test_vector_first_takes_it_as_its_fallback(linker_of: Maker) -> None:
-    with serving(naming(("Ed Wood", "Film"))) as server:
-        linker = linker_of(server)
-        system = VectorFirst(linker.kb, fallback=linker, max_tokens=None)
-        ranking = system.retrieve("that film of his", 5)
-    assert [entity.name for entity in ranking.notes.linked] == ["Ed Wood"]
 
 
 @pytest.mark.parametrize(

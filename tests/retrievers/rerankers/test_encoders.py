@@ -50,10 +50,6 @@ def test_a_bi_encoder_scores_by_cosine(tmp_path: Path) -> None:
     assert scores == pytest.approx([0.8, 0.6, 0.8])
 
 
-def test_no_pairs_have_no_scores(tmp_path: Path) -> None:
-    assert len(BiEncoder(kb_of(tmp_path)).scores([])) == len(CrossEncoder("unused").scores([])) == 0
-
-
 def test_a_cross_encoder_scores_a_pair_the_same_whatever_is_scored_with_it(tmp_path: Path) -> None:
     model = CrossEncoder(tiny(tmp_path))
     together = model.scores([*PAIRS, PAIRS[0]])
@@ -153,18 +149,3 @@ def test_a_bi_encoder_over_other_passages_reads_texts(tmp_path: Path) -> None:
     cosines = {"q": (0.6,), "one": (1.0,)}
     other = knowledge_base(passages("else"), Extraction(), cosines, Store(tmp_path / "b"))
     assert (Dense(kb) >> Rerank(kb, BiEncoder(other), depth=1)).retrieve("q", 1).scores == pytest.approx([0.6])
-
-
-def test_rerank_with_a_real_cross_encoder(tmp_path: Path) -> None:
-    kb = kb_of(tmp_path)
-    folder = tmp_path / "model"
-    folder.mkdir()
-    model = CrossEncoder(tiny(folder))
-    found = (Dense(kb) >> Rerank(kb, model)).retrieve("who built it", 3)
-    expected = model.scores([("who built it", kb.corpus.contents[row]) for row in found.rows.tolist()])
-    assert found.scores.tolist() == expected.tolist()
-
-
-def test_a_depth_below_one_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="depth"):
-        Rerank(kb_of(tmp_path), depth=0)

@@ -20,7 +20,6 @@ from kg2rag.extraction import Extraction
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.rerankers import Rerank
 from kg2rag.retrievers.rerankers.llm import LLMReranker, read_order
-from kg2rag.retrievers.rerankers.scoring import score_batches
 from kg2rag.types import Query
 
 Maker = Callable[..., LLMReranker]
@@ -76,13 +75,6 @@ def test_windows_go_from_the_end_to_the_front(reranker_of: Maker) -> None:
     # places 3 to 6; then 1 to 4, whose last two are the best of the first; then the front
     assert windows == [["4", "5", "9", "7"], ["2", "3", "9", "7"], ["1", "9", "7", "3"]]
     assert [[9, 7, 3, 1, 2, 5, 4][round(1 / score) - 1] for score in scores] == [1, 2, 3, 4, 5, 9, 7]
-
-
-def test_the_last_window_is_moved_to_the_very_front(reranker_of: Maker) -> None:
-    with serving(largest_first) as server:
-        (scores,) = reranker_of(server, window=4, step=3).score_lists([pairs(1, 2, 3, 4, 9, 5)])
-    assert len(server.bodies) == 2
-    assert scores[4] == 1
 
 
 @given(n=st.integers(0, 60), window=st.integers(2, 25), step=st.integers(1, 25))
@@ -184,12 +176,6 @@ def test_rerank_takes_it_as_any_other_reranker(reranker_of: Maker, tmp_path: Pat
     assert [ranking.passage_ids for ranking in found] == [["p1", "p2", "p0"], ["p1", "p2", "p0"], ["p2", "p0"]]
     assert [ranking.scores.tolist() for ranking in found] == [ranking.scores.tolist() for ranking in alone]
     assert found[0].hit(1).score_parts["reranker"] == 1
-
-
-def test_score_batches_asks_for_lists(reranker_of: Maker) -> None:
-    with serving(largest_first) as server:
-        found = score_batches(reranker_of(server), [pairs(1, 2), pairs(3, 1)])  # the same query, two lists
-    assert [scores.tolist() for scores in found] == [[1 / 2, 1], [1, 1 / 2]]
 
 
 @pytest.mark.parametrize(
