@@ -29,7 +29,7 @@ check: $(ALL) ## style, types, layers
 docs: $(ALL) ## the documentation site, in build/site/html; ARGS=linkcheck asks the addresses outside of it
 	$(BIN)/python docs/site/build.py $(ARGS)
 
-notebooks: $(LAB) ## run the notebooks in place; those of public sets need KG2RAG_DATA, the folder of the sets
+notebooks: $(LAB) ## run the notebooks in place; that of public sets needs KG2RAG_DATA, the folder of the sets
 	KG2RAG_DTYPE=float32 TQDM_DISABLE=1 $(BIN)/jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False $(NOTEBOOKS)
 
 bench: $(ALL) ## our speed as a ratio to the plain libraries
