@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar, overload
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,29 +16,6 @@ from numpy.typing import NDArray
 from kg2rag.types import FloatArray, Triple
 
 Codes = NDArray[np.int32]
-Value = TypeVar("Value", bound=Hashable)
-
-
-class Numbering(Generic[Value]):
-    """Different values, numbered by first appearance, after those that are given.
-
-    >>> numbering = Numbering[str]()
-    >>> numbering.codes(["b", "a", "b"]).tolist(), numbering.values
-    ([0, 1, 0], ['b', 'a'])
-    """
-
-    def __init__(self, *given: Value) -> None:
-        self._codes: dict[Value, int] = {value: code for code, value in enumerate(given)}
-
-    def codes(self, values: Iterable[Value]) -> Codes:
-        """The number of each value; those that are new take the next ones."""
-        known = self._codes
-        return np.array([known.setdefault(value, len(known)) for value in values], dtype=np.int32)
-
-    @property
-    def values(self) -> list[Value]:
-        """The values, by number."""
-        return list(self._codes)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -14,7 +14,7 @@ SOURCES: Registry[Extractor] = Registry(
     {
         "mentions": "kg2rag.extraction.mentions.extractor:Mentions",
         "cooccurrence": "kg2rag.extraction.cooccurrence:Cooccurrence",
-        "code": "kg2rag.extraction.code.extractor:PythonCode",
+        "code": "kg2rag.extraction.code:PythonCode",
         "dependency(MODEL)": "kg2rag.extraction.dependency:DependencyTriples",
         "graph(FOLDER)": "kg2rag.extraction.importers.saved:SavedGraph",
         "graphml(FILE)": "kg2rag.extraction.importers.networkx_graph:GraphMLFile",

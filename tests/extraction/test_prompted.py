@@ -19,8 +19,7 @@ from pydantic import ValidationError
 from kg2rag.compute import ChatModel, Store
 from kg2rag.extraction import Extractor, Mention
 from kg2rag.extraction.prompted import STYLES, ExtractionError, PromptedTriples, PromptStep, PromptStyle
-from kg2rag.extraction.prompted.answers import Entities, Facts, clean_facts, clean_names
-from kg2rag.extraction.prompted.typed import Stated
+from kg2rag.extraction.prompted.answers import Entities, Facts, Stated, clean_facts, clean_names
 from kg2rag.types import Corpus, Passage, Triple
 
 

@@ -22,7 +22,7 @@ from kg2rag.extraction.prompted import (
     PromptStyle,
     infer_schema,
 )
-from kg2rag.extraction.prompted.typed import clean_entities, clean_relations, stated
+from kg2rag.extraction.prompted.answers import clean_entities, clean_relations, stated
 from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.types import Corpus, Passage, Triple
 

@@ -8,24 +8,26 @@ spellings meet.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from kg2rag.extraction import Entity, Extraction
-from kg2rag.extraction.columns import Codes, Numbering, TripleColumns
-from kg2rag.extraction.importers.entity_file import EntityFile
-from kg2rag.extraction.importers.triple_rows import BLANK, DOUBTED, OUTSIDE, REQUIRED, TEXTS, TripleRows, read_rows
-from kg2rag.text.records import DataError, existing, file_fingerprint, wrong
+from kg2rag.extraction.columns import TripleColumns
+from kg2rag.extraction.importers.file_source import Row
+from kg2rag.extraction.importers.triple_rows import OUTSIDE, counting_rows
+from kg2rag.text.normalisation import entity_key
+from kg2rag.text.records import DataError, existing, file_fingerprint, read_jsonl, wrong
 from kg2rag.types import Corpus
 
 if TYPE_CHECKING:
     import pandas as pd
+NAMES = ("name", "canonical_name")
+IDS = ("id", "entity_id")
 FORMATS = (".tsv", ".csv", ".parquet", ".jsonl")
 
 
@@ -88,78 +90,72 @@ class TriplesFile:
         ValueError : a column is missing, a value is of the wrong type or out of range, a passage is unknown (unless
             `partial`), or every passage is.
         """
-        known = frozenset(corpus.ids)
-        rows = read_rows(self.path or self.table, known)
-        notes, kept = self._sorted_out(rows, known)
-        if notes.get(OUTSIDE) and not len(kept):
+        notes: Counter[str] = Counter()
+        entities: dict[str, Entity] = {}
+        columns = TripleColumns.of_rows(self._triples(frozenset(corpus.ids), entities, notes))
+        if notes[OUTSIDE] and not len(columns):
             raise DataError(f"{self.path or 'DataFrame'}: none of its {notes[OUTSIDE]} passages is in the corpus.")
-        ends = np.stack([_pairs(rows, end)[kept] for end in ("head", "tail")], axis=1).reshape(-1)
-        types = np.stack([rows.codes[f"{end}_type"][kept] for end in ("head", "tail")], axis=1).reshape(-1)
-        found, at = np.unique(ends, return_inverse=True)
-        ids, names = rows.texts["id"], rows.texts["name"]
+        counted = {cause: count for cause, count in notes.items() if count}
+        return Extraction(columns, entities=tuple(entities.values()), notes=counted)
+
+    def _triples(
+        self, known: frozenset[str], entities: dict[str, Entity], notes: Counter[str]
+    ) -> Iterator[tuple[str, str, str, str, float, float, str]]:
+        """The fields of the triples that count; `entities` gets those at their ends, in the order of appearance.
+
+        Of several records of one name, the first that has a type describes it, else the last.
+        """
         described = EntityFile(self.entities)
-        entities = [described.entity(names[pair // len(ids)], ids[pair % len(ids)]) for pair in found.tolist()]
-        numbering = Numbering[str]()
-        named = numbering.codes(entity.name for entity in entities)[at].reshape(-1, 2)
-        columns = TripleColumns(
-            names=numbering.values,
-            relations=rows.texts["relation"],
-            passage_ids=rows.texts["passage"],
-            heads=named[:, 0],
-            tails=named[:, 1],
-            relation_codes=rows.codes["relation"][kept],
-            passage_codes=rows.codes["passage_id"][kept],
-            strengths=rows.weights["strength"][kept],
-            confidences=rows.weights["confidence"][kept],
-            descriptions=rows.texts["description"],
-            description_codes=rows.codes["description"][kept],
-        )
-        return Extraction(columns, entities=_typed(entities, at, types, rows.texts["type"]), notes=notes)
-
-    def _sorted_out(self, rows: TripleRows, known: frozenset[str]) -> tuple[dict[str, int], NDArray[np.int64]]:
-        """How many rows are left out, by cause, and the others."""
-        blank = np.zeros(len(rows.numbers), dtype=bool)
-        for part in REQUIRED[:3]:
-            texts = rows.texts[TEXTS[part]]
-            blank |= np.array([not text for text in texts], dtype=bool)[rows.codes[part]]
-        doubted = ~blank & (rows.weights["confidence"] == 0)
-        foreign = np.array([bool(id_) and id_ not in known for id_ in rows.texts["passage"]], dtype=bool)
-        outside = ~blank & ~doubted & foreign[rows.codes["passage_id"]]
-        if outside.any() and not self.partial:
-            row = int(np.argmax(outside))
-            id_ = rows.texts["passage"][rows.codes["passage_id"][row]]
-            allowed = "a passage of the corpus (or partial=True)"
-            wrong(str(self.path or "DataFrame"), int(rows.numbers[row]), "passage_id", id_, allowed)
-        counts = {BLANK: blank, DOUBTED: doubted, OUTSIDE: outside}
-        met = sorted((int(np.argmax(where)), cause) for cause, where in counts.items() if where.any())
-        notes = {cause: int(counts[cause].sum()) for _, cause in met}
-        return notes, np.flatnonzero(~(blank | doubted | outside))
+        for row in counting_rows(self.path or self.table, known, notes, partial=self.partial):
+            ends = []
+            for end in ("head", "tail"):
+                entity = described.entity(row.text(end), row.text(f"{end}_id"))
+                if type_ := entity.type or row.text(f"{end}_type"):
+                    entity = replace(entity, type=type_)
+                if entity.name not in entities or not entities[entity.name].type:
+                    entities[entity.name] = entity
+                ends.append(entity.name)
+            weights = row.ranged("strength"), row.ranged("confidence")
+            yield ends[0], row.text("relation"), ends[1], row.text("passage_id"), *weights, row.text("description")
 
 
-def _pairs(rows: TripleRows, end: str) -> NDArray[np.int64]:
-    """(n_rows,) name and id of an end as one number: ends of one number are one entity."""
-    return rows.codes[end].astype(np.int64) * len(rows.texts["id"]) + rows.codes[f"{end}_id"]
+class EntityFile:
+    """The entities of `entities.jsonl`, beside a table of triples: name, and optionally id, type, description, aliases.
 
-
-def _typed(entities: Sequence[Entity], at: NDArray[np.int64], types: Codes, texts: Sequence[str]) -> tuple[Entity, ...]:
-    """The entities at the ends, each name once, in the order of their first appearance.
-
-    Of several records of one name, the first that has a type describes it, else the last.
-
-    Parameters
-    ----------
-    at : (2 * n_triples,) the entity of each end, in the order in which they are read.
-    types : (2 * n_triples,) the type that it is given there.
+    Aliases are strings, or objects whose `surface` is one. Where two records have the same name, the first describes
+    it. No file, no entities.
     """
-    kinds = at.astype(np.int64) * len(texts) + types
-    seen, first = np.unique(kinds, return_index=True)
-    last = len(kinds) - 1 - np.unique(kinds[::-1], return_index=True)[1]
-    described: dict[str, tuple[bool, int, Entity]] = {}
-    for index in np.argsort(first).tolist():
-        number, type_ = divmod(int(seen[index]), len(texts))
-        entity = entities[number]
-        typed = entity.type or texts[type_]
-        better = (True, -int(first[index])) if typed else (False, int(last[index]))
-        if entity.name not in described or better > described[entity.name][:2]:
-            described[entity.name] = *better, replace(entity, type=typed) if typed != entity.type else entity
-    return tuple(entity for _, _, entity in described.values())
+
+    def __init__(self, file: Path | None) -> None:
+        self._by_id: dict[str, Entity] = {}
+        self._by_name: dict[str, Entity] = {}
+        for number, record in read_jsonl(file) if file else ():
+            entity = _entity(Row(str(file), number, record))
+            self._by_name.setdefault(entity_key(entity.name), entity)
+            for column in IDS:
+                if isinstance(id_ := record.get(column), str):
+                    self._by_id[id_] = entity
+
+    def entity(self, name: str, id_: str = "") -> Entity:
+        """The entity of that id, else one of that name; else a bare one."""
+        if id_ in self._by_id:
+            return self._by_id[id_]
+        known = self._by_name.get(entity_key(name)) if self._by_name else None
+        return known or Entity(name)
+
+
+def _entity(row: Row) -> Entity:
+    name = row.string(*NAMES)
+    if not name.strip():
+        wrong(row.file, row.number, " or ".join(NAMES), row.value(*NAMES), "a string that is not blank")
+    given = row.value("aliases") or []
+    if not isinstance(given, list):
+        wrong(row.file, row.number, "aliases", given, "a list")
+    aliases: dict[str, None] = {}
+    for item in given:
+        alias = item.get("surface") if isinstance(item, dict) else item
+        if not isinstance(alias, str):
+            wrong(row.file, row.number, "aliases", item, "strings, or objects with a surface")
+        if alias != name:
+            aliases[alias] = None
+    return Entity(name.strip(), row.string("type"), row.string("description"), tuple(aliases))

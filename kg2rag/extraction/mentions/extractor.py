@@ -1,17 +1,217 @@
-"""`Mentions`: the mention table of a corpus as an extractor, the default graph source."""
+"""`Mentions`: the mention table of a corpus as an extractor, the default graph source.
+
+Other names of the same things are joined to the table's keys. Three ways in which encyclopaedic prose gives a thing
+another name are read: an acronym in brackets next to its
+expansion ("European Union (EU)", either way round), whose letters must be the initials; "also known as Y" (called,
+abbreviated as) in a page's first sentence before its verb; and the name that this sentence opens with, where it shares
+a word with the title ("Publix Super Markets, Inc., …"). An alias counts only where the whole corpus gives it one
+meaning and no page has it as its title. All of it is ours.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log
+from typing import NamedTuple
+
+import numpy as np
 
 from kg2rag.extraction import Entity, Extraction, Mention
-from kg2rag.extraction.mentions.aliases import VERSION as ALIASES
-from kg2rag.extraction.mentions.aliases import find_aliases
+from kg2rag.extraction.mentions.shards import shards_of
 from kg2rag.extraction.mentions.table import VERSION, MentionTable
+from kg2rag.text.lexicon import FUNCTION_WORDS, NAME, is_date_or_number
+from kg2rag.text.normalisation import normalise
 from kg2rag.types import Corpus, Triple
+
+ALIASES = 3  # raise it when the rules of aliases change, so that stored graphs are rebuilt
+
+_ACRONYM = r"(?:[A-Z]\.?){2,7}s?"
+_LONG_SHORT = re.compile(rf"\(\s*({_ACRONYM})\s*[),;]")
+_SHORT_LONG = re.compile(rf"\b({_ACRONYM})\s+\(([^()]+)\)")
+_VERB = re.compile(r"\b(?:is|was|are|were|refers|stands)\b")
+_KNOWN_AS = re.compile(
+    r"\b(?:known(?:\s+\w+ly)?\s+(?:as|by)|called|abbreviated(?:\s+(?:as|to))?|referred\s+to\s+as|nicknamed|aka)"
+    r"\s+(?:the\s+)?[\"“'‘`]{0,2}"
+)
+_WHOLE = re.compile(r"['’\"”`]*\s*(?:[,;()]|$|or\b)")  # what follows a name that is not part of more
+_LISTED = re.compile(r"['’\"”`]*\s*(?:[,;()]|$|(?:or|and|in|by)\b)")  # and where names are in a list
+_ARTICLES = frozenset({"the", "a", "an"})
+ACRONYM, NAME_OF_PAGE = range(2)
+_LONGEST_EXPANSION = 12  # words before a bracket that may be the acronym's
+
+
+class Stated(NamedTuple):
+    """A statement that `alias` is another name of `name`; an ACRONYM is matched letter by letter with its case.
+
+    A NAME_OF_PAGE does not take over a name that several passages share ("San Juan", "Clock Tower").
+    """
+
+    name: str
+    alias: str
+    kind: int
+
+
+def find_aliases(
+    corpus: Corpus, table: MentionTable
+) -> tuple[MentionTable, dict[str, tuple[str, ...]], dict[str, int]]:
+    """Join the names that the corpus states to be of one thing.
+
+    Mentions of an alias become mentions of its meaning; a shared name that is an acronym is joined to its meaning;
+    mentions of titles that are dates or numbers ("1984") are left out: such hubs join unrelated passages.
+
+    Returns the table, where a name that became an alias keeps its key without mentions; how an entity is written -> its
+    other names, in order of appearance; and what was joined or left out, by cause.
+    """
+    key_of = {key: code for code, key in enumerate(table.keys)}
+    notes: Counter[str] = Counter()
+    known = _unambiguous(corpus, table, key_of, notes)
+    columns = np.stack([table.row, table.sentence, table.key], axis=1)
+    dated = np.array([is_date_or_number(key) for key in table.keys], dtype=bool)[columns[:, 2]]
+    notes["mentions of dates and numbers left out"] = int(dated.sum())
+    joined = np.arange(len(table.keys), dtype=np.int32)
+    for key, (code, _) in known.items():
+        if key in key_of:
+            joined[key_of[key]] = code
+    notes["names joined to what they stand for"] = int(np.count_nonzero(joined != np.arange(len(joined))))
+    kept = columns[~dated]
+    kept[:, 2] = joined[kept[:, 2]]
+    found = np.array(list(_occurrences(corpus, table, known)), dtype=np.int32).reshape(-1, 3)
+    notes["mentions by an alias"] = len(found)
+    rows, size = np.unique(np.concatenate([kept, found]), axis=0), len(table.keys)
+    own = table.page_row.astype(np.int64) * size + table.page_key  # a page does not mention its own title
+    rows = rows[~np.isin(rows[:, 0].astype(np.int64) * size + rows[:, 2], own)]
+    written = table.written(corpus.titles)
+    aliases: dict[str, tuple[str, ...]] = {}
+    for code, alias in known.values():
+        for name in written[code]:
+            aliases[name] = (*aliases.get(name, ()), alias.alias)
+    changed = replace(table, row=rows[:, 0], sentence=rows[:, 1], key=rows[:, 2])
+    return changed, aliases, {cause: count for cause, count in notes.items() if count}
+
+
+def _unambiguous(
+    corpus: Corpus, table: MentionTable, key_of: Mapping[str, int], notes: Counter[str]
+) -> dict[str, tuple[int, Stated]]:
+    """Alias key -> the key of its meaning, and its first statement. No alias means another alias."""
+    meanings: dict[str, dict[int, Stated]] = {}
+    for stated in _statements(corpus):
+        key, code = normalise(stated.alias), key_of.get(normalise(stated.name))
+        if code is None:
+            notes["aliases of what no two passages name"] += 1
+        elif key != table.keys[code] and not (len(key) < 2 or key in FUNCTION_WORDS or is_date_or_number(key)):
+            meanings.setdefault(key, {}).setdefault(code, stated)
+    known: dict[str, tuple[int, Stated]] = {}
+    for key, codes in meanings.items():
+        code, stated = next(iter(codes.items()))
+        own = key_of.get(key)
+        if len(codes) > 1:
+            notes["aliases with several meanings left out"] += 1
+        elif own is not None and (own < table.n_titles or stated.kind == NAME_OF_PAGE):
+            notes["aliases that are titles or shared names left out"] += 1
+        else:
+            known[key] = code, stated
+    return {key: value for key, value in known.items() if table.keys[value[0]] not in known}
+
+
+def _statements(corpus: Corpus) -> Iterator[Stated]:
+    for row, title in enumerate(corpus.titles):
+        sentences = corpus.sentences(row)
+        if title:
+            yield from _opening(title, sentences[0])
+        for sentence in sentences:
+            yield from _acronyms(sentence)
+
+
+def _acronyms(sentence: str) -> Iterator[Stated]:
+    """Acronyms next to their expansions.
+
+    >>> [(s.name, s.alias) for s in _acronyms("A member of the Party for Democracy (PD) and NATO (a pact).")]
+    [('Party for Democracy', 'PD')]
+    """
+    for match in _LONG_SHORT.finditer(sentence):
+        words = sentence[: match.start()].split()[-_LONGEST_EXPANSION:]
+        for start in range(len(words) - 1, -1, -1):
+            if _abbreviates(match[1], words[start:]):
+                yield Stated(" ".join(words[start:]), match[1], ACRONYM)
+                break
+    for match in _SHORT_LONG.finditer(sentence):
+        if _abbreviates(match[1], match[2].split()):
+            yield Stated(match[2], match[1], ACRONYM)
+
+
+def _abbreviates(acronym: str, words: list[str]) -> bool:
+    """Whether the letters are the initials of the words, all of them or those that are no function words."""
+    if not words or not words[0][:1].isupper() or not words[-1][:1].isupper():
+        return False
+    letters = acronym.replace(".", "").rstrip("s").casefold()
+    long = [normalise(word) for word in words]
+    every = "".join(word[:1] for word in long)
+    content = "".join(word[:1] for word in long if word not in FUNCTION_WORDS)
+    return letters in (every, content)
+
+
+def _opening(title: str, sentence: str) -> Iterator[Stated]:
+    """What a page's first sentence calls its subject, before the verb.
+
+    >>> [stated.alias for stated in _opening("Publix", "Publix Super Markets, Inc., known as The Pub, is a shop.")]
+    ['Publix Super Markets', 'Pub']
+    """
+    verb = _VERB.search(sentence)
+    if not verb:
+        return
+    before = sentence[: verb.start()]
+    given = [name for phrase in _KNOWN_AS.finditer(before) if (name := _name_at(before, phrase.end(), _LISTED))]
+    quotes = len(before) - len(before.lstrip("\"“'`‘ "))
+    name, key = _name_at(before, quotes, _WHOLE), normalise(title)
+    named = bool(set(normalise(name).split()) & set(key.split()) - FUNCTION_WORDS)
+    if not named and key not in map(normalise, given):
+        return
+    # Of "History of X", "List of X finals", X is the topic and not the page.
+    if " " in name and not re.search(rf"\bof (?:the )?{re.escape(normalise(name))}\b", key):
+        yield Stated(title, name, NAME_OF_PAGE)
+    for other in given:
+        yield Stated(title, other, ACRONYM if other.isupper() else NAME_OF_PAGE)
+
+
+def _name_at(text: str, start: int, end: re.Pattern[str]) -> str:
+    """The capitalised phrase that begins at `start`, without its article; "" where `end` does not follow it."""
+    match = NAME.match(text, start)
+    if not match or not end.match(text, match.end()):
+        return ""
+    words = match.group().split()
+    return " ".join(words[1:] if normalise(words[0]) in _ARTICLES else words)
+
+
+def _occurrences(
+    corpus: Corpus, table: MentionTable, known: Mapping[str, tuple[int, Stated]]
+) -> Iterator[tuple[int, int, int]]:
+    """(row, sentence, key) of the aliases in the texts, outside longer titles and names."""
+    if not known:
+        return
+    # Compiled, and not needed where a graph is read from the store.
+    import pyarrow as pa
+
+    from kg2rag.text.matching import NameTrie
+    from kg2rag.text.words import JoinedTexts
+
+    def letters(surface: str) -> str:
+        return "".join(filter(str.isalpha, surface))
+
+    own = frozenset(table.keys)
+    keys = [*table.keys, *(key for key in known if key not in own)]
+    trie, meant = NameTrie.of(pa.array(keys, pa.string())), np.array([key in known for key in keys])
+    for shard in shards_of(corpus):
+        texts, rows, numbers = shard.numbered_sentences()
+        joined = JoinedTexts(texts)
+        found = trie.matches(joined)
+        for at in np.flatnonzero(meant[found.codes]).tolist():
+            code, stated = known[keys[found.codes[at]]]
+            surface = joined.text[found.starts[at] : found.ends[at]]
+            if stated.kind != ACRONYM or letters(surface) == letters(stated.alias):
+                yield int(rows[found.texts[at]]), int(numbers[found.texts[at]]), code
 
 
 @dataclass(frozen=True)
@@ -23,7 +223,7 @@ class Mentions:
     Parameters
     ----------
     aliases : read the texts for other names of the same things ("X (ABC)", "X, also known as Y"), count those as
-        mentions of X, and leave out what is a date or a number (see `aliases.py`). False gives the
+        mentions of X, and leave out what is a date or a number. False gives the
         table as `mention_ppr` walks it.
     """
 

@@ -8,12 +8,18 @@ The rules are ours; the idea that hyperlink-like title mentions carry multi-hop 
 were built from Wikipedia links [1, 2]).
 
 [1] Yang et al., HotpotQA, EMNLP 2018. [2] Ho et al., 2WikiMultihopQA, COLING 2020.
+
+Shards do not depend on each other: `stored_mentions` is a plain function of picklable arguments, whichever process runs
+it. Which capitalised phrases are names is decided over all shards together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property, lru_cache, partial
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -21,12 +27,165 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kg2rag.compute import Store, map_pieces
-from kg2rag.extraction.mentions.reading import ShardMentions, mentions_in, stored_mentions
-from kg2rag.extraction.mentions.shards import SIZE, shard_starts, shards_of
+from kg2rag.compute.files import mapped
+from kg2rag.extraction.mentions.shards import SIZE, Shard, shard_starts, shards_of
 from kg2rag.extraction.mentions.table import VERSION, MentionTable
-from kg2rag.extraction.mentions.titles import Titles, write_trie
-from kg2rag.text.words import normalise_all
+from kg2rag.text.lexicon import CALENDAR, FUNCTION_WORDS, NAME
+from kg2rag.text.matching import NameTrie
+from kg2rag.text.normalisation import normalise, without_brackets
+from kg2rag.text.words import JoinedTexts, normalise_all
 from kg2rag.types import Corpus
+
+
+@dataclass(frozen=True)
+class Titles:
+    """The titles of a corpus, with and without their brackets; none of function words alone.
+
+    Attributes
+    ----------
+    keys, names : of each, in order of appearance: normalised, and how it is first written.
+    key, row : (n_pages,) each, sorted by key then row: which passages have a title.
+    """
+
+    keys: pa.StringArray
+    names: list[str]
+    key: NDArray[np.int32]
+    row: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, corpus: Corpus) -> Titles:
+        """Of every passage that has a title."""
+        written = [dict.fromkeys((title, without_brackets(title))) for title in corpus.titles]
+        rows = np.repeat(np.arange(len(written)), np.fromiter(map(len, written), dtype=np.int64))
+        surfaces = [surface for surfaces in written for surface in surfaces]
+        keys = normalise_all(surfaces)
+        no_name = pa.array(["", *sorted(FUNCTION_WORDS)])
+        kept = np.flatnonzero(~pc.is_in(keys, value_set=no_name).to_numpy(zero_copy_only=False))
+        encoded = keys.take(pa.array(kept)).dictionary_encode()
+        codes = encoded.indices.to_numpy().astype(np.int64)
+        first = np.unique(codes, return_index=True)[1]
+        key, row = np.divmod(np.unique(codes * len(corpus) + rows[kept]), len(corpus))
+        names = [surfaces[at] for at in kept[first].tolist()]
+        return cls(encoded.dictionary, names, key.astype(np.int32), row.astype(np.int32))
+
+    @cached_property
+    def trie(self) -> NameTrie:
+        """Finds the titles in texts."""
+        return NameTrie.of(self.keys, self.names)
+
+
+def write_trie(trie: NameTrie, folder: Path) -> None:
+    """Write a trie, a file for each of its arrays."""
+    table = pa.table({_WORDS: trie.vocabulary})
+    with pa.ipc.new_file(str(folder / f"{_WORDS}.arrow"), table.schema) as file:
+        file.write_table(table)
+    for field in fields(trie)[1:]:
+        np.save(folder / f"{field.name}.npy", getattr(trie, field.name))
+
+
+@lru_cache(maxsize=2)
+def opened_trie(folder: Path) -> NameTrie:
+    """What `write_trie` wrote, memory-mapped, once in a process."""
+    with pa.memory_map(str(folder / f"{_WORDS}.arrow")) as file:
+        vocabulary = pa.ipc.open_file(file).read_all()[_WORDS].combine_chunks()
+    words = vocabulary.chunk(0) if isinstance(vocabulary, pa.ChunkedArray) else vocabulary
+    return NameTrie(words, *(mapped(folder / f"{field.name}.npy") for field in fields(NameTrie)[1:]))
+
+
+_WORDS = "vocabulary"
+
+
+_ENDING = re.compile(r"(['’]s|['’\-]+)$")
+
+
+@dataclass(frozen=True)
+class ShardMentions:
+    """What the sentences of a shard mention.
+
+    Attributes
+    ----------
+    titles : (row, sentence, key) of every title found; rows are those of the corpus.
+    phrases : (row, sentence, phrase) of every capitalised phrase that overlaps no title.
+    written : (key, name) of each phrase, in order of appearance, none twice.
+    lower_case : (word, count) of the words in lower case.
+    """
+
+    titles: pa.Table
+    phrases: pa.Table
+    written: pa.Table
+    lower_case: pa.Table
+
+    def save(self, folder: Path) -> None:
+        """Write the tables, a file each."""
+        for field in fields(self):
+            table: pa.Table = getattr(self, field.name)
+            with pa.ipc.new_file(str(folder / f"{field.name}.arrow"), table.schema) as file:
+                file.write_table(table)
+
+    @classmethod
+    def load(cls, folder: Path) -> ShardMentions:
+        """Read what `save` wrote."""
+        return cls(*(pa.ipc.open_file(str(folder / f"{field.name}.arrow")).read_all() for field in fields(cls)))
+
+
+def mentions_in(shard: Shard, titles: NameTrie) -> ShardMentions:
+    """What the sentences of a shard mention, given the titles of the whole corpus."""
+    texts, rows, numbers = shard.numbered_sentences()
+    joined = JoinedTexts(texts)
+    found = titles.matches(joined)
+    places, phrases, written = _phrases(joined, found.starts, found.ends)
+    sentences = joined.text_of(places)
+    words = joined.lower_case_words().value_counts()
+    return ShardMentions(
+        _columns(row=rows[found.texts], sentence=numbers[found.texts], key=found.codes),
+        _columns(row=rows[sentences], sentence=numbers[sentences], phrase=phrases),
+        written,
+        pa.table({"word": words.field("values"), "count": words.field("counts")}),
+    )
+
+
+def stored_mentions(shard: Shard, store: Store, key: Mapping[str, object], titles: Path) -> ShardMentions:
+    """`mentions_in`, from the store where it has them; `titles` is where the trie of the corpus `key` was written."""
+    key = {**key, "row": shard.first, "passages": len(shard.texts)}
+    return ShardMentions.load(
+        store.entry("mention-shards", key, lambda folder: mentions_in(shard, opened_trie(titles)).save(folder))
+    )
+
+
+def _columns(**columns: NDArray[np.integer]) -> pa.Table:
+    return pa.table({name: values.astype(np.int32) for name, values in columns.items()})
+
+
+def _phrases(
+    joined: JoinedTexts, starts: NDArray[np.int64], ends: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], pa.Table]:
+    """The capitalised phrases outside of some stretches: where each is, its number, and (key, name) of each number."""
+    spans = np.array([match.span() for match in NAME.finditer(joined.text)], dtype=np.int64).reshape(-1, 2)
+    nearest = np.searchsorted(ends, spans[:, 0], side="right")  # the first stretch that ends behind a phrase's start
+    free = spans[:, 1] <= np.append(starts, len(joined.text))[nearest]
+    text, places = joined.text, spans[free]
+    surfaces = pa.array([text[start:end] for start, end in places.tolist()], pa.string()).dictionary_encode()
+    numbers: dict[tuple[str, str], int] = {}
+    named = (name_of(surface) for surface in surfaces.dictionary.to_pylist())
+    codes = np.array([-1 if name is None else numbers.setdefault(name, len(numbers)) for name in named], dtype=np.int64)
+    phrase = codes[surfaces.indices.to_numpy()]
+    kept = phrase >= 0
+    columns = {"key": [key for key, _ in numbers], "name": [name for _, name in numbers]}
+    return places[kept, 0], phrase[kept], pa.table(columns, pa.schema(dict.fromkeys(columns, pa.string())))
+
+
+def name_of(phrase: str) -> tuple[str, str] | None:
+    """(key, name) of a capitalised phrase, without the function words it begins with; None where it is no name.
+
+    >>> name_of("The Hague's"), name_of("In May")
+    (('hague', 'Hague'), None)
+    """
+    words: Sequence[str] = phrase.split()
+    while words and normalise(words[0]) in FUNCTION_WORDS:
+        words = words[1:]
+    name = _ENDING.sub("", " ".join(words))
+    key = normalise(name)
+    return (key, name) if len(key) > 1 and not set(key.split()) <= CALENDAR else None
 
 
 def find_mentions(corpus: Corpus, store: Store | None = None, *, size: int = SIZE) -> MentionTable:

@@ -18,10 +18,18 @@ from pydantic import BaseModel
 from kg2rag.compute import ChatModel, Completion, Failure, Usage
 from kg2rag.compute.llm import Outcome
 from kg2rag.extraction import Entity, Extraction, Mention
-from kg2rag.extraction.prompted.answers import Entities, Facts, RawTriple, clean_facts, clean_names
+from kg2rag.extraction.prompted.answers import (
+    Entities,
+    Facts,
+    RawTriple,
+    Stated,
+    clean_entities,
+    clean_facts,
+    clean_names,
+    clean_relations,
+)
 from kg2rag.extraction.prompted.schema import GraphSchema
 from kg2rag.extraction.prompted.style import Excerpt, Messages, PromptStep
-from kg2rag.extraction.prompted.typed import Stated, clean_entities, clean_relations
 from kg2rag.types import Corpus, Triple
 
 if TYPE_CHECKING:

@@ -14,9 +14,8 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from kg2rag.extraction.prompted.answers import Entities, Facts
+from kg2rag.extraction.prompted.answers import Entities, Facts, Stated, clause, stated
 from kg2rag.extraction.prompted.schema import GraphSchema
-from kg2rag.extraction.prompted.typed import Stated, clause, stated
 from kg2rag.types import Corpus
 
 Messages = list[dict[str, str]]

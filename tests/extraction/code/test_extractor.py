@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from kg2rag.extraction import Entity, Extraction, Mention
-from kg2rag.extraction.code.extractor import PythonCode
+from kg2rag.extraction.code import PythonCode
 from kg2rag.extraction.sources import SOURCES
 from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.types import Corpus, Passage

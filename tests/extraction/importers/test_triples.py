@@ -7,11 +7,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from kg2rag.extraction import Entity, Extractor
-from kg2rag.extraction.importers import triple_rows
 from kg2rag.extraction.importers.triples import TriplesFile
 from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.types import Corpus, Passage, Triple
@@ -206,45 +203,6 @@ def test_2wiki_kg_500_loads_as_it_is(shared_data: Path) -> None:
     assert (graph.n_entities, graph.n_triples) == (5_482, 6_246)
     assert graph.find("John Farrow") == graph.entity("John Villiers Farrow")
     assert graph.types[graph.entity("Alberto De Martino")] == "PERSON"
-
-
-odd = st.one_of(
-    st.none(), st.sampled_from(["", " ", "a", " b ", "p0", "0.5", "nan"]), st.sampled_from([0, 0.5, 7, True])
-)
-odd_rows = st.lists(
-    st.fixed_dictionaries(
-        {"head": odd, "relation": odd, "passage_id": odd},
-        optional={"tail": odd, "object": odd, "strength": odd, "confidence": odd, "head_type": odd, "tail_id": odd},
-    ),
-    max_size=4,
-)
-
-
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(plain=st.integers(0, 3), odd_ones=odd_rows, size=st.integers(1, 5), partial=st.booleans())
-def test_columns_and_rows_are_read_alike(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plain: int, odd_ones: list, size: int, partial: bool
-) -> None:
-    file = written(tmp_path, *[ROWS[i % 2] for i in range(plain)], *odd_ones)
-
-    def read(piece: int) -> object:
-        monkeypatch.setattr(triple_rows, "PIECE", piece)
-        try:
-            return TriplesFile(file, partial=partial).extract(CORPUS)
-        except ValueError as error:
-            return str(error)
-
-    found = read(100)
-    assert read(size) == found
-    # With a further field in some records, no piece has the same columns throughout: all go row by row.
-    rows = [*[ROWS[i % 2] for i in range(plain)], *odd_ones]
-    written(tmp_path, *[{**row, "unknown": i} if i % 2 else row for i, row in enumerate(rows)])
-    assert without_columns(read(100)) == without_columns(found)
-
-
-def without_columns(found: object) -> object:
-    """An error without the list of columns that it quotes."""
-    return found.partition("Columns:")[0] if isinstance(found, str) else found
 
 
 def test_of_entities_of_one_name_the_first_with_a_type_counts_else_the_last(tmp_path: Path) -> None:

@@ -12,9 +12,8 @@ from mentions_one_by_one import as_reference, found_one_by_one
 
 from kg2rag.compute import Store, workers
 from kg2rag.datasets import load
-from kg2rag.extraction.mentions import reading
-from kg2rag.extraction.mentions.finding import find_mentions
-from kg2rag.extraction.mentions.reading import mentions_in
+from kg2rag.extraction.mentions import finding
+from kg2rag.extraction.mentions.finding import find_mentions, mentions_in
 from kg2rag.types import Corpus, Passage
 
 WORDS = """Ed Wood Tim Burton tim burton. The the of Émile Zola's ½ 1984 May iPhone (film) Sweeney-Todd é\u0301 _x_ !
@@ -62,8 +61,8 @@ def test_two_processes_find_what_one_finds(tmp_path: Path) -> None:
 def test_an_interrupted_search_goes_on_where_it_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     corpus, store, read = load("bundled").corpus, Store(tmp_path), list[int]()
 
-    def interrupted_after(shards: int) -> Callable[..., reading.ShardMentions]:
-        def counted(shard: reading.Shard, *given: object) -> reading.ShardMentions:
+    def interrupted_after(shards: int) -> Callable[..., finding.ShardMentions]:
+        def counted(shard: finding.Shard, *given: object) -> finding.ShardMentions:
             if shards == 0 or len(read) == shards:
                 raise KeyboardInterrupt
             read.append(shard.first)
@@ -71,14 +70,14 @@ def test_an_interrupted_search_goes_on_where_it_ended(tmp_path: Path, monkeypatc
 
         return counted
 
-    monkeypatch.setattr(reading, "mentions_in", interrupted_after(2))
+    monkeypatch.setattr(finding, "mentions_in", interrupted_after(2))
     with pytest.raises(KeyboardInterrupt):
         find_mentions(corpus, store, size=20_000)
     begun = list(read)
-    monkeypatch.setattr(reading, "mentions_in", interrupted_after(10_000))
+    monkeypatch.setattr(finding, "mentions_in", interrupted_after(10_000))
     table = find_mentions(corpus, store, size=20_000)
     assert len(begun) == 2
     assert len(read) == len(set(read)) == 3
     assert as_reference(table) == as_reference(find_mentions(corpus))
-    monkeypatch.setattr(reading, "mentions_in", interrupted_after(0))
+    monkeypatch.setattr(finding, "mentions_in", interrupted_after(0))
     assert as_reference(find_mentions(corpus, store, size=20_000)) == as_reference(table)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from kg2rag.datasets import load
-from kg2rag.extraction.mentions import sentences
+from kg2rag.extraction.mentions import shards
 from kg2rag.extraction.mentions.finding import find_mentions
-from kg2rag.extraction.mentions.sentences import mention_sentences
+from kg2rag.extraction.mentions.shards import mention_sentences
 from kg2rag.types import Corpus
 
 
@@ -25,7 +25,7 @@ def expected(corpus: Corpus) -> list[str]:
 
 
 def test_texts_are_read_in_order_by_place_and_in_parts(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sentences, "_AT_ONCE", 7)
+    monkeypatch.setattr(shards, "_AT_ONCE", 7)
     places, texts = mention_sentences(find_mentions(corpus), corpus)
     everything = expected(corpus)
     assert list(texts) == everything

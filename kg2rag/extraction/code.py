@@ -14,8 +14,18 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from kg2rag.extraction import Entity, Extraction, Mention
-from kg2rag.extraction.code.names import SURE, Meaning, Names, guessed, local_names, meaning
-from kg2rag.extraction.code.sources import Definition, Source, imported, read_source
+from kg2rag.extraction.code_names import (
+    SURE,
+    Definition,
+    Meaning,
+    Names,
+    Source,
+    guessed,
+    imported,
+    local_names,
+    meaning,
+    read_source,
+)
 from kg2rag.types import Corpus, Triple
 
 STRENGTHS: Mapping[str, float] = {"inherits from": 9.0, "calls": 8.0, "defines": 6.0, "uses": 5.0, "imports": 4.0}

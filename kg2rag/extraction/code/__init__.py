@@ -1,1 +1,0 @@
-"""Python sources -> a graph of definitions, imports, calls, uses and inheritance."""
