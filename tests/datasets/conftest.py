@@ -5,10 +5,15 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+
+from kg2rag.datasets import DATASETS, HubCopy
 
 HOTPOT = [
     {
@@ -100,3 +105,34 @@ def write(tmp_path: Path) -> Callable[[str, object], Path]:
         return path
 
     return _write
+
+
+def _as_on_the_hub(record: dict[str, Any]) -> dict[str, Any]:
+    """A record of HotpotQA as the hub has it: `id` for `_id`, lists of pairs as a record of two lists."""
+    names = {"supporting_facts": ("title", "sent_id"), "context": ("title", "sentences")}
+    columns = {
+        field: {name: [pair[at] for pair in record[field]] for at, name in enumerate(pair_of)}
+        for field, pair_of in names.items()
+    }
+    return {"id": record["_id"], **{key: value for key, value in record.items() if key != "_id"}, **columns}
+
+
+@pytest.fixture
+def as_on_the_hub() -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """An official record of HotpotQA -> a row of the hub's copy."""
+    return _as_on_the_hub
+
+
+@pytest.fixture
+def hub_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """Put rows where the hub's copy of a set is looked for: a folder of Parquet, as the hub itself keeps them."""
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")
+
+    def make(name: str, rows: list[dict[str, Any]], split: str = "validation") -> Path:
+        folder = tmp_path / f"copy-{name}"
+        folder.mkdir(exist_ok=True)
+        pq.write_table(pa.Table.from_pylist(rows), folder / f"{split}-00000-of-00001.parquet")
+        monkeypatch.setitem(DATASETS, name, replace(DATASETS[name], hub=HubCopy(str(folder))))
+        return folder
+
+    return make

@@ -26,29 +26,19 @@ def test_qrels_bring_grades():
     assert (data.name, data.questions[0].answers) == ("mine", ("Ada",))
 
 
-def test_an_unknown_column_lists_the_known_ones():
-    with pytest.raises(
-        ValueError, match=r"custom questions: unknown column 'question'\. Known: id, text, gold, answers"
-    ):
-        from_frames(CORPUS, pd.DataFrame({"id": ["q"], "question": ["Who?"]}))
+ASKED = pd.DataFrame({"id": ["q"], "text": ["Who?"], "gold": [["p1"]]})
 
 
-def test_a_missing_column_names_the_record():
-    with pytest.raises(ValueError, match=r"custom questions, record 1 \('q'\): field 'text' is missing"):
-        from_frames(CORPUS, pd.DataFrame({"id": ["q"], "gold": [["p1"]]}))
-
-
-def test_an_id_that_is_a_number_is_refused():
-    with pytest.raises(ValueError, match=r"custom corpus, record 1 \(1\): field 'id' must be a string, not int: 1"):
-        from_frames(pd.DataFrame({"id": [1], "text": ["x"]}), pd.DataFrame({"id": ["q"], "text": ["Who?"]}))
-
-
-def test_a_judgement_of_an_unknown_question_is_refused():
-    questions = pd.DataFrame({"id": ["q"], "text": ["Who?"]})
-    with pytest.raises(ValueError, match=r"custom qrels, record 1: query_id 'r' is not among the questions"):
-        from_frames(CORPUS, questions, pd.DataFrame({"query_id": ["r"], "passage_id": ["p1"]}))
-
-
-def test_gold_that_the_corpus_lacks_is_refused():
-    with pytest.raises(ValueError, match=r"gold passage 'p9' is not in the corpus"):
-        from_frames(CORPUS, pd.DataFrame({"id": ["q"], "text": ["Who?"], "gold": [["p9"]]}))
+@pytest.mark.parametrize(
+    ("frames", "named"),
+    [
+        ({"questions": pd.DataFrame({"id": ["q"], "question": ["Who?"]})}, "custom questions.*'question'.*text, gold"),
+        ({"questions": ASKED.drop(columns="text")}, r"custom questions, record 1 \('q'\): field 'text'"),
+        ({"corpus": CORPUS.assign(id=[1, 2])}, r"custom corpus, record 1 \(1\): field 'id'.*int: 1"),
+        ({"qrels": pd.DataFrame({"query_id": ["r"], "passage_id": ["p1"]})}, "custom qrels, record 1: .*'r'"),
+        ({"questions": ASKED.assign(gold=[["p9"]])}, "'p9'"),
+    ],
+)
+def test_a_wrong_frame_is_named(frames, named):
+    with pytest.raises(ValueError, match=named):
+        from_frames(**{"corpus": CORPUS, "questions": ASKED} | frames)

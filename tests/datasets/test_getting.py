@@ -4,37 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
 from kg2rag import DataError
 from kg2rag.cli import app
-from kg2rag.datasets import DATASETS, HubCopy, get, getting, load, subsets
+from kg2rag.datasets import get, getting, load, subsets
 from kg2rag.evaluation import provenance
 
 RESULTS = Path(__file__).resolve().parents[2] / "eval" / "results"
 Copy = Callable[..., Path]
-
-
-@pytest.fixture
-def hub_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Copy:
-    """Put rows where the hub's copy of a set is looked for."""
-    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")
-
-    def make(name: str, rows: list[dict[str, Any]], split: str = "validation") -> Path:
-        folder = tmp_path / f"copy-{name}"
-        folder.mkdir(exist_ok=True)
-        pq.write_table(pa.Table.from_pylist(rows), folder / f"{split}-00000-of-00001.parquet")
-        monkeypatch.setitem(DATASETS, name, replace(DATASETS[name], hub=HubCopy(str(folder))))
-        return folder
-
-    return make
 
 
 @pytest.fixture
@@ -92,21 +74,9 @@ def test_a_copy_that_lacks_a_question_or_has_other_texts_leaves_nothing(
 
 
 def test_a_whole_set_is_the_official_file_with_its_checksum(
-    hotpot: list[dict[str, Any]], write: Copy, hub_copy: Copy, tmp_path: Path
+    hotpot: list[dict[str, Any]], write: Copy, hub_copy: Copy, as_on_the_hub: Callable[..., Any], tmp_path: Path
 ) -> None:
-    def columns(pairs: list[Any], first: str, second: str) -> dict[str, list[Any]]:
-        return {first: [pair[0] for pair in pairs], second: [pair[1] for pair in pairs]}
-
-    rows = [
-        {
-            **{key: value for key, value in record.items() if key != "_id"},
-            "id": record["_id"],
-            "supporting_facts": columns(record["supporting_facts"], "title", "sent_id"),
-            "context": columns(record["context"], "title", "sentences"),
-        }
-        for record in hotpot
-    ]
-    hub_copy("hotpotqa", rows)
+    hub_copy("hotpotqa", [as_on_the_hub(record) for record in hotpot])
     place = get("hotpotqa", tmp_path / "sets")
     assert load("hotpotqa", path=place).questions == load("hotpotqa", path=write("hotpot.json", hotpot)).questions
     file = place / "hotpot_dev_distractor_v1.json"
@@ -159,7 +129,7 @@ def test_the_checksums_are_those_of_the_committed_results(name: str) -> None:
 @pytest.mark.realdata
 @pytest.mark.parametrize("name", ["musique-100", "hotpotqa-300"])
 def test_the_parts_come_out_of_the_copies_on_the_hub(
-    name: str, shared_data: Path, hub_copy: Copy, tmp_path: Path
+    name: str, shared_data: Path, hub_copy: Copy, as_on_the_hub: Callable[..., Any], tmp_path: Path
 ) -> None:
     """Rows as the hub keeps them, from the official records; the corpus is made of the questions' paragraphs alone."""
     part = subsets()[name]
@@ -169,12 +139,8 @@ def test_the_parts_come_out_of_the_copies_on_the_hub(
         if (shared_data / name / one).is_file()
     ]
     records = json.loads(file.read_text(encoding="utf-8"))[::-1]
-    for record in records if part.dataset == "hotpotqa" else []:
-        record["id"] = record.pop("_id")
-        record["supporting_facts"] = dict(
-            zip(("title", "sent_id"), zip(*record["supporting_facts"], strict=True), strict=True)
-        )
-        record["context"] = dict(zip(("title", "sentences"), zip(*record["context"], strict=True), strict=True))
+    if part.dataset == "hotpotqa":
+        records = [as_on_the_hub(record) for record in records]
     hub_copy(part.dataset, records, str(part.split))
     assert get(name, tmp_path / "sets").is_dir()
     assert get(name, shared_data) == shared_data / name

@@ -1,70 +1,38 @@
 import json
 import re
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
-from kg2rag.datasets import DATASETS, HubCopy, hotpotqa, hub, load, twowiki
+from kg2rag.datasets import DATASETS, hotpotqa, hub, load, twowiki
 from kg2rag.datasets.getting import OFFICIAL
 from kg2rag.datasets.reading import check
 
 
-def _columns(pairs, first, second):
-    return {first: [pair[0] for pair in pairs], second: [pair[1] for pair in pairs]}
-
-
-def _as_on_the_hub(record):
-    return {
-        **{key: value for key, value in record.items() if key != "_id"},
-        "id": record["_id"],
-        "supporting_facts": _columns(record["supporting_facts"], "title", "sent_id"),
-        "context": _columns(record["context"], "title", "sentences"),
-    }
-
-
-@pytest.fixture
-def local_copy(tmp_path, monkeypatch):
-    """Put rows where the hub's copy of a set is looked for: a folder of Parquet, as the hub itself keeps them."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")
-
-    def _copy(name, rows):
-        folder = tmp_path / "copy"
-        folder.mkdir()
-        pq.write_table(pa.Table.from_pylist(rows), folder / "validation-00000-of-00001.parquet")
-        monkeypatch.setitem(DATASETS, name, replace(DATASETS[name], hub=HubCopy(str(folder))))
-        return folder
-
-    return _copy
-
-
-def test_hotpotqas_hub_rows_make_the_same_set_as_the_official_file(hotpot, write, local_copy, tmp_path):
-    local_copy("hotpotqa", [_as_on_the_hub(record) for record in hotpot])
+def test_hotpotqas_hub_rows_make_the_same_set_as_the_official_file(hotpot, write, hub_copy, tmp_path, as_on_the_hub):
+    hub_copy("hotpotqa", [as_on_the_hub(record) for record in hotpot])
     from_hub, from_file = load("hotpotqa"), load("hotpotqa", path=write("hotpot.json", hotpot))
     assert from_hub.questions == from_file.questions
     assert from_hub.corpus.fingerprint == from_file.corpus.fingerprint
     assert (from_hub.source["hub"], from_hub.source["split"], from_hub.source["revision"]) == (
-        "copy",
+        "copy-hotpotqa",
         "validation",
         None,
     )
     assert str(tmp_path) not in json.dumps(from_hub.source)
 
 
-def test_evidences_are_triples_whichever_way_the_hub_lays_them_out(hotpot):
+def test_evidences_are_triples_whichever_way_the_hub_lays_them_out(hotpot, as_on_the_hub):
     expected = [("Ed Wood", "director", "Tim Burton")]
     lists = {"fact": ["Ed Wood"], "relation": ["director"], "entity": ["Tim Burton"]}
     records = [{"fact": "Ed Wood", "relation": "director", "entity": "Tim Burton"}]
     for evidences in (lists, records, [list(expected[0])]):
-        row = {**_as_on_the_hub(hotpot[0]), "evidences": evidences}
+        row = {**as_on_the_hub(hotpot[0]), "evidences": evidences}
         assert check([twowiki.from_hub(row)], twowiki.TwoWikiRecord, "hub")[0].evidences == expected
 
 
-def test_columns_of_unequal_length_are_refused_as_a_wrong_record(hotpot):
-    row = _as_on_the_hub(hotpot[0])
+def test_columns_of_unequal_length_are_refused_as_a_wrong_record(hotpot, as_on_the_hub):
+    row = as_on_the_hub(hotpot[0])
     row["context"]["title"].pop()
     with pytest.raises(ValueError, match=r"hub, record 1 \('h1'\): field 'context' must be a list, not dict"):
         check([hotpotqa.from_hub(row)], hotpotqa.HotpotRecord, "hub")
