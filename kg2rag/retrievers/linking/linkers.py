@@ -265,11 +265,6 @@ class GoldLinker:
         return links
 
 
-def chain(kb: KnowledgeBase) -> ChainLinker:
-    """Names of the graph in the query's words, else names like the query's vector: the graph-augmented design's."""
-    return ChainLinker((NGramLinker(kb), EmbeddingLinker(kb)))
-
-
 def is_specific(kb: KnowledgeBase, entity: int, max_passages: int | None) -> bool:
     """Whether no more than so many passages name an entity; None for any number."""
     return max_passages is None or len(kb.graph.passages_of(entity)[0]) <= max_passages

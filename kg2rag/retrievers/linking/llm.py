@@ -32,18 +32,6 @@ class UnknownNameWarning(UserWarning):
 
 
 @dataclass(frozen=True)
-class LinkedNames:
-    """What a model's answer for one query came to.
-
-    `links` are the entities found, in the model's order; `unknown` the names that the graph lacks, or has with another
-    type than the requested ones.
-    """
-
-    links: list[Link]
-    unknown: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class LLMLinker:
     """Asks a language model which entities a query names, a batch at once; use it as the last of a `ChainLinker`.
 
@@ -74,13 +62,22 @@ class LLMLinker:
     def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
         """The links of each query; one `UnknownNameWarning` reports the names that the graph lacks.
 
+        Queries without a word are not sent. A name that the graph has with a type not asked for counts as lacking.
+
         Raises
         ------
         CompletionError : an answer is missing, or not of the requested form; the query is named.
         ValueError : `types` names a type that the graph lacks.
         """
-        found = self.look_up(queries)
-        unknown = [(query, name) for query, names in zip(queries, found, strict=True) for name in names.unknown]
+        sent = [query for query in queries if normalise(query.text)] if self.kb.graph.n_entities else []
+        known = self._types()
+        prompts = [self._prompt(query, known) for query in sent]
+        answers = ask_each(self.model, [name_of(query) for query in sent], prompts, _schema(known), "linking")
+        found: dict[str, list[Link]] = {}
+        unknown: list[tuple[Query, str]] = []
+        for query, answer in zip(sent, answers, strict=True):
+            found[query.text], lacking = self._looked_up(query, answer.parsed)
+            unknown += [(query, name) for name in lacking]
         if unknown:
             query, name = unknown[0]
             warnings.warn(
@@ -89,17 +86,7 @@ class LLMLinker:
                 UnknownNameWarning,
                 stacklevel=2,
             )
-        return [names.links for names in found]
-
-    def look_up(self, queries: Sequence[Query]) -> list[LinkedNames]:
-        """As `link_batch`, with the unknown names of each query in the result; queries without a word are not sent."""
-        sent = [query for query in queries if normalise(query.text)] if self.kb.graph.n_entities else []
-        known = self._types()
-        schema = _schema(known)
-        prompts = [self._prompt(query, known) for query in sent]
-        answers = ask_each(self.model, [name_of(query) for query in sent], prompts, schema, "linking")
-        found = {query.text: self._looked_up(query, answer.parsed) for query, answer in zip(sent, answers, strict=True)}
-        return [found.get(query.text, LinkedNames([], ())) for query in queries]
+        return [found.get(query.text, []) for query in queries]
 
     def _types(self) -> tuple[str, ...]:
         """The types to choose from, as the graph writes them; none where it has none."""
@@ -122,7 +109,8 @@ class LLMLinker:
             text = text.replace(place, value)
         return text.replace("{query}", quoted(query.text))
 
-    def _looked_up(self, query: Query, answer: Any) -> LinkedNames:
+    def _looked_up(self, query: Query, answer: Any) -> tuple[list[Link], list[str]]:
+        """The entities found, in the model's order, and the names that the graph lacks."""
         graph, links, unknown = self.kb.graph, dict[int, Link](), dict[str, None]()
         allowed = None if self.types is None else {entity_key(kind) for kind in self.types}
         for name in (each.name for each in answer.entities):
@@ -132,7 +120,7 @@ class LLMLinker:
             elif entity not in links and len(links) < self.limit:
                 span = _span(query.text, (name, graph.names[entity], *graph.aliases[entity]))
                 links[entity] = Link(entity, span, "llm", self.confidence)
-        return LinkedNames(list(links.values()), tuple(unknown))
+        return list(links.values()), list(unknown)
 
 
 def _schema(types: tuple[str, ...]) -> type[BaseModel]:

@@ -71,8 +71,9 @@ def test_the_model_is_told_the_types_and_its_schema_has_no_others(linker_of: Mak
 
 def test_an_entity_of_another_type_is_unknown(linker_of: Maker) -> None:
     with serving(naming(("Tim Burton", "Film"), ("Rebecca", "Film"))) as server:
-        (found,) = linker_of(server, types=("Film",)).look_up([Query("q", "who made it")])
-    assert (found.links, found.unknown) == ([], ("Tim Burton", "Rebecca"))
+        linker = linker_of(server, types=("Film",))
+        with pytest.warns(UnknownNameWarning, match=r"2 entities.*'Tim Burton'"):
+            assert linker.link_batch([Query("q", "who made it")]) == [[]]
 
 
 def test_a_type_that_the_graph_lacks_is_refused_by_name(linker_of: Maker) -> None:
@@ -93,7 +94,6 @@ def test_names_that_the_graph_lacks_are_told_and_not_used(linker_of: Maker) -> N
         queries = [Query("q1", "first"), Query("q2", "second")]
         with pytest.warns(UnknownNameWarning, match=r"2 entities that the graph lacks.*'Johnny Depp', of query 'q1'"):
             assert [[link.entity for link in links] for links in linker.link_batch(queries)] == [[1], [1]]
-        assert [found.unknown for found in linker.look_up(queries)] == [("Johnny Depp",)] * 2
     assert sum(server.requests.values()) == 2
 
 

@@ -19,7 +19,6 @@ from kg2rag.retrievers.linking.linkers import (
     Linker,
     NGramLinker,
     PhraseLinker,
-    chain,
     served_by,
 )
 from kg2rag.retrievers.linking.llm import LLMLinker
@@ -42,7 +41,7 @@ def named_kb(kb_of: Callable[..., KnowledgeBase]) -> KnowledgeBase:
         ("phrase(words=any)", lambda kb: PhraseLinker(kb, words="any")),
         ("fuzzy(0.9)", lambda kb: FuzzyLinker(kb, min_similarity=0.9)),
         ("embedding(0.6, limit=1)", lambda kb: EmbeddingLinker(kb, limit=1, min_cosine=0.6)),
-        (linking.DESIGN, chain),
+        (linking.DESIGN, lambda kb: ChainLinker((NGramLinker(kb), EmbeddingLinker(kb)))),
         (
             "ngram + fuzzy + embedding(0.6)",
             lambda kb: ChainLinker((NGramLinker(kb), FuzzyLinker(kb), EmbeddingLinker(kb, min_cosine=0.6))),
