@@ -38,6 +38,7 @@ from kg2rag.types import (
     Ranking,
     Trace,
     Weight,
+    checked,
     first_of,
     number,
     one_of,
@@ -268,6 +269,7 @@ def _needs_scaling(ranking: Ranking) -> bool:
     return bool(len(ranking)) and (ranks or bool(np.abs(ranking.scores[[0, -1]]).max() > 1 + ROUNDING))
 
 
+@checked
 def graph_augmented(
     kb: KnowledgeBase,
     *,

@@ -15,7 +15,7 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Pipeline, Retriever
 from kg2rag.retrievers.fusion import RRF_CONSTANT
 from kg2rag.text.registry import Registry, split
-from kg2rag.types import ParameterError
+from kg2rag.types import ParameterError, checked
 
 if TYPE_CHECKING:
     from kg2rag.retrievers.dynamic_hybrid.analysis import Analyser
@@ -26,6 +26,7 @@ COLOUR = "#8C6BB1"
 """In plots, of the systems that this file makes of others."""
 
 
+@checked
 def hybrid(
     kb: KnowledgeBase,
     *,
@@ -42,6 +43,7 @@ def hybrid(
     return fuse(Dense(kb), BM25(kb), weights=(dense_weight, bm25_weight), constant=constant, depth=depth)
 
 
+@checked
 def rerank(kb: KnowledgeBase, *, retriever: str = "bm25", reranker: str = "bi-encoder", depth: int = 100) -> Pipeline:
     """Another system's hits in the order of a reranker: a name of `rerankers.RERANKERS`, or a cross-encoder."""
     from kg2rag.retrievers.rerankers import Rerank, named
@@ -49,6 +51,7 @@ def rerank(kb: KnowledgeBase, *, retriever: str = "bm25", reranker: str = "bi-en
     return build(retriever, kb) >> Rerank(kb, reranker=named(reranker, kb), depth=depth)
 
 
+@checked
 def dynamic_hybrid(
     kb: KnowledgeBase,
     *,

@@ -28,6 +28,7 @@ from .parameters import below as below
 from .parameters import between as between
 from .parameters import called as called
 from .parameters import check as check
+from .parameters import checked as checked
 from .parameters import fits as fits
 from .parameters import one_of as one_of
 from .parameters import refused as refused

@@ -26,11 +26,13 @@ Retrievers and stages call `check(self)` by themselves. A range that depends on 
 from __future__ import annotations
 
 import inspect
+import sys
 import types
-from collections.abc import Collection
-from functools import cache, partial
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from functools import cache, partial, wraps
 from inspect import unwrap
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 from annotated_types import Ge, Gt, Interval, Le, Lt
@@ -49,6 +51,7 @@ Share = Annotated[float, Interval(ge=0, le=1)]
 Threshold = Annotated[float, Interval(gt=0, le=1)]
 Damping = Annotated[float, Interval(gt=0, lt=1)]
 Cosine = Annotated[float, Interval(ge=-1, le=1)]
+Builder = TypeVar("Builder", bound=Callable[..., Any])
 _STRICT = ConfigDict(strict=True, allow_inf_nan=False)
 
 
@@ -70,6 +73,20 @@ def check(component: Any, /, **rules: Any) -> None:
     for name, annotation in _annotated(component.__class__).items():
         if name in getattr(component, "__dataclass_fields__", {}):
             require(name, getattr(component, name), annotation, rules.get(name))
+
+
+def checked(builder: Builder) -> Builder:
+    """A function whose keyword arguments are compared with their annotations before it is called."""
+
+    @wraps(builder)
+    def call(*context: Any, **given: Any) -> Any:
+        annotated = _annotated(builder)
+        for name, value in given.items():
+            if name in annotated:
+                require(name, value, annotated[name])
+        return builder(*context, **given)
+
+    return cast(Builder, call)
 
 
 def require(name: str, value: object, annotation: Any, rule: Any = None) -> None:
@@ -106,12 +123,25 @@ def called(given: object) -> str:
 @cache
 def annotations_of(owner: Any) -> dict[str, Any]:
     """The evaluated types of a class's fields or a function's parameters, without their ranges."""
-    return get_type_hints(unwrap(owner))  # a wrapped class has its names in its own module
+    return _hints(unwrap(owner), with_ranges=False)  # a wrapped class has its names in its own module
 
 
 @cache
 def _annotated(owner: Any) -> dict[str, Any]:
-    return get_type_hints(owner, include_extras=True)
+    return _hints(owner, with_ranges=True)
+
+
+def _hints(owner: Any, *, with_ranges: bool) -> dict[str, Any]:
+    """The types of a class or a function; without those whose names a module imports for type checkers alone."""
+    try:
+        return get_type_hints(owner, include_extras=with_ranges)
+    except NameError:
+        found: dict[str, Any] = {}
+        for name, annotation in inspect.get_annotations(owner).items():
+            alone = types.SimpleNamespace(__annotations__={name: annotation})
+            with suppress(NameError):
+                found |= get_type_hints(alone, vars(sys.modules[owner.__module__]), include_extras=with_ranges)
+        return found
 
 
 def fits(value: object, annotation: Any) -> bool:

@@ -23,7 +23,7 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.kg2rag.plan import Planned, QueryPlan, Switches, joined_texts
 from kg2rag.retrievers.rerankers import DEFAULT_RERANKER, named
 from kg2rag.retrievers.rerankers.scoring import BiEncoder, Reranker, score_batches
-from kg2rag.types import Count, FloatArray, Notes, Query, Ranking, Trace, Triple, rank, step
+from kg2rag.types import Count, FloatArray, Notes, Query, Ranking, Trace, Triple, checked, rank, step
 
 COLOUR = "#E69F00"  # in plots
 RELEASED = Switches()
@@ -282,6 +282,7 @@ def with_switches(build: Any) -> Any:
     return build
 
 
+@checked
 @with_switches
 def kg2rag_official(
     kb: KnowledgeBase,

@@ -24,7 +24,7 @@ from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.kg2rag.expand import Expand, ExpandNotes
 from kg2rag.retrievers.rerankers import DEFAULT_RERANKER, RerankingStage, named
 from kg2rag.retrievers.rerankers.scoring import Reranker, score_batches
-from kg2rag.types import Count, FloatArray, IntArray, Matrix, Notes, Query, Ranking, Trace, rescored, step
+from kg2rag.types import Count, FloatArray, IntArray, Matrix, Notes, Query, Ranking, Trace, checked, rescored, step
 
 COLOUR = "#E69F00"  # in plots
 
@@ -226,6 +226,7 @@ class Organise(RerankingStage):
         return Trace(after, (*before.steps, *steps))
 
 
+@checked
 def kg2rag(
     kb: KnowledgeBase,
     *,
