@@ -21,12 +21,15 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from kg2rag import KnowledgeBase
 
 # In the order in which they need each other.
 NEEDS: Mapping[str, tuple[str, ...]] = {
@@ -187,11 +190,35 @@ def measured(about: Mapping[str, object]) -> dict[str, object]:
     return {**found, **memory, "load": provenance.load_average(), "machine": machine}
 
 
-def part(kb: object, name: str) -> dict[str, object]:
-    """Seconds of one part of the knowledge base, after those that it needs."""
-    from incremental import PARTS
+def parts_of_a_base() -> Mapping[str, Callable[[KnowledgeBase], object]]:
+    """What makes each part of `NEEDS`."""
+    from kg2rag.knowledge import LexicalSettings
+    from kg2rag.retrievers.hipporag import memory
+    from kg2rag.retrievers.linear_rag.graph import tri_graph
+    from kg2rag.retrievers.mention_ppr.graph import mention_graph
 
-    makers = {"fingerprint": lambda kb: kb.corpus.fingerprint, **PARTS}
+    return {
+        "fingerprint": lambda kb: kb.corpus.fingerprint,
+        "vectors": lambda kb: kb.vectors,
+        "bm25": lambda kb: kb.lexical(LexicalSettings()),
+        "trigram": lambda kb: kb.trigram,
+        "mentions": lambda kb: kb.mentions,
+        "mention_graph": lambda kb: mention_graph(kb, 0.3, 0.03, 50),
+        "tri_graph": tri_graph,
+        "graph": lambda kb: kb.graph,
+        "entities": lambda kb: kb.entities,
+        "entity_names": lambda kb: kb.entity_names(LexicalSettings()),
+        "triple_vectors": lambda kb: kb.triple_vectors,
+        "phrases": memory.phrases,
+        "phrase_vectors": memory.phrase_vectors,
+        "fact_vectors": memory.fact_vectors,
+        "phrase_graph": lambda kb: memory.phrase_graph(kb, 0.8),
+    }
+
+
+def part(kb: KnowledgeBase, name: str) -> dict[str, object]:
+    """Seconds of one part of the knowledge base, after those that it needs."""
+    makers = parts_of_a_base()
 
     def ready(name: str) -> None:
         for needed in NEEDS[name]:

@@ -3,23 +3,26 @@
 PageRank is the solution x of x = damping · P x + (1 - damping + damping · stuck) · r, where P moves a node's mass along
 its edges in proportion to their weight, r is the restart distribution, and nodes without a way out return their mass
 (stuck) to it. That is y / sum(y) of y = damping · P y + r, which is what is iterated; each step leaves at most
-`damping` of the error. A walk within a scope, or over a graph of more than `reach` nodes, is over the nodes that a
-breadth-first search finds from its start, and the edges between them.
+`damping` of the error. Over an undirected graph, where P is similar to a symmetric matrix, Chebyshev's iteration [1]
+needs half as many steps. A walk within a scope, or over a graph of more than `reach` nodes, is over the nodes that a
+breadth-first search finds from its start, and the edges between them. The products are those of scipy.sparse.
 
-The products are those of scipy.sparse: within three times of a kernel of our own over 100,000 nodes and 400,000 edges.
+[1] Golub & Van Loan, "Matrix Computations", 4th ed., Sec. 11.2.8.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil, log
+from math import ceil, log, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from kg2rag.compute import threads
 from kg2rag.knowledge.graph.csr import Codes, gather, offsets, owners, run_starts
 from kg2rag.types import FloatArray, IntArray, Interval, require
 
@@ -79,12 +82,14 @@ class WalkGraph:
     ----------
     indptr : (n_nodes + 1,). sources, weights : (n_edges,) of the edges to node i at `indptr[i]:indptr[i + 1]`.
     edges : (n_edges,) the number of each edge where it was given.
+    symmetric : whether the edge back always weighs the same.
     """
 
     indptr: IntArray
     sources: Codes
     weights: FloatArray
     edges: IntArray
+    symmetric: bool = False
 
     @classmethod
     def directed(cls, sources: IntArray, targets: NDArray[np.integer], weights: FloatArray, n_nodes: int) -> WalkGraph:
@@ -102,7 +107,7 @@ class WalkGraph:
         summed = csr_array((both, (ends[proper], others[proper])), shape=(n_nodes, n_nodes))
         summed.sum_duplicates()
         indptr, neighbours = summed.indptr.astype(np.int64), summed.indices.astype(np.int32)
-        return cls(indptr, neighbours, summed.data, np.arange(len(neighbours)))
+        return cls(indptr, neighbours, summed.data, np.arange(len(neighbours)), symmetric=True)
 
     @property
     def n_nodes(self) -> int:
@@ -115,9 +120,14 @@ class WalkGraph:
         return owners(self.indptr)
 
     @cached_property
+    def leaving(self) -> FloatArray:
+        """(n_nodes,) the weights of the edges that leave each node, added up."""
+        return np.bincount(self.sources, weights=self.weights, minlength=self.n_nodes).astype(np.float64)
+
+    @cached_property
     def flows(self) -> csr_array:
         """P: row i has what each of its neighbours sends to node i, as a share of that one's mass."""
-        leaving = np.bincount(self.sources, weights=self.weights, minlength=self.n_nodes)[self.sources]
+        leaving = self.leaving[self.sources]
         shares = np.divide(self.weights, leaving, out=np.zeros(len(leaving)), where=leaving > 0)
         return csr_array((shares, self.sources, self.indptr.astype(np.int32)), shape=(self.n_nodes, self.n_nodes))
 
@@ -159,7 +169,8 @@ class WalkGraph:
         sources = number[self.sources[entries]]
         kept = np.flatnonzero(sources)
         entries, indptr = entries[kept], offsets(targets[kept], len(nodes))
-        return WalkGraph(indptr, sources[kept] - np.int32(1), self.weights[entries], self.edges[entries])
+        numbers = sources[kept] - np.int32(1)
+        return WalkGraph(indptr, numbers, self.weights[entries], self.edges[entries], self.symmetric)
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,34 +240,69 @@ def walks(
     reach : a walk over a larger graph is over the first so many nodes within reach, from the greatest starts on.
     """
     require("damping", damping, float, Interval(gt=0, lt=1))
-    steps = ceil(log(TOLERANCE) / log(damping)) if steps is None else steps
     scopes = [None] * len(starts) if scopes is None else scopes
     large = reach is not None and graph.n_nodes > reach
     whole = [i for i, scope in enumerate(scopes) if scope is None and not large]
-    found: dict[int, Walk] = {}
-    for begin in range(0, len(whole), TOGETHER):
-        block = whole[begin : begin + TOGETHER]
+    _ = graph.flows  # before the threads, which share it
+
+    def together(block: list[int]) -> list[Walk]:
         restarts = np.zeros((len(block), graph.n_nodes))
         for restart, i in zip(restarts, block, strict=True):
             restart[starts[i].nodes] = starts[i].weights
-        shares = pagerank(graph, restarts, damping, steps)
-        found |= {i: Walk(graph, shares[at]) for at, i in enumerate(block)}
-    for i, (start, scope) in enumerate(zip(starts, scopes, strict=True)):
-        if i not in found:
-            nodes, cut = graph.reached(start.nodes[np.argsort(-start.weights, kind="stable")], reach, scope)
-            part = graph.induced(nodes)
-            found[i] = Walk(part, pagerank(part, start.at(nodes)[None], damping, steps)[0], nodes, cut)
+        return [Walk(graph, shares) for shares in pagerank(graph, restarts, damping, steps)]
+
+    def apart(block: list[int]) -> list[Walk]:
+        start, scope = starts[block[0]], scopes[block[0]]
+        nodes, cut = graph.reached(start.nodes[np.argsort(-start.weights, kind="stable")], reach, scope)
+        part = graph.induced(nodes)
+        return [Walk(part, pagerank(part, start.at(nodes)[None], damping, steps)[0], nodes, cut)]
+
+    blocks = [whole[begin : begin + TOGETHER] for begin in range(0, len(whole), TOGETHER)]
+    works = [(together, block) for block in blocks]
+    works += [(apart, [i]) for i in sorted(set(range(len(starts))) - set(whole))]
+    if len(works) > 1:
+        with ThreadPoolExecutor(threads()) as pool:
+            done = list(pool.map(lambda work: work[0](work[1]), works))
+    else:
+        done = [work(block) for work, block in works]
+    found = {
+        i: walk for (_, block), walked in zip(works, done, strict=True) for i, walk in zip(block, walked, strict=True)
+    }
     return [found[i] for i in range(len(starts))]
 
 
-def pagerank(graph: WalkGraph, restarts: FloatArray, damping: float, steps: int) -> FloatArray:
-    """(n_queries, n_nodes) PageRank of each row of `restarts`, of that shape; all zero where the restart is."""
+def pagerank(graph: WalkGraph, restarts: FloatArray, damping: float, steps: int | None = None) -> FloatArray:
+    """(n_queries, n_nodes) PageRank of each row of `restarts`, of that shape; all zero where the restart is.
+
+    As many steps as are given of power iteration; otherwise as many as leave `TOLERANCE` of the first error.
+    """
     restart = np.ascontiguousarray(restarts.T)
-    mass = restart / (1 - damping)
-    for _ in range(steps):
-        mass = graph.flows @ (damping * mass)
-        mass += restart
+    flows, before, mass = graph.flows * damping, restart, restart / (1 - damping)
+    for factor in _factors(graph, damping) if steps is None else [1.0] * steps:
+        after = flows @ mass
+        after += restart
+        if factor != 1:
+            after -= before
+            after *= factor
+            after += before
+        before, mass = mass, after
     shares: FloatArray = np.ascontiguousarray(mass.T)
     totals = shares.sum(axis=1, keepdims=True)
     np.divide(shares, totals, out=shares, where=totals > 0)
     return shares
+
+
+def _factors(graph: WalkGraph, damping: float) -> list[float]:
+    """How far each step goes from the value before the last towards the next of power iteration, by Chebyshev's rule.
+
+    The error falls in a norm that weighs nodes by what leaves them, by `rate` a step.
+    """
+    if not graph.symmetric:
+        return [1.0] * ceil(log(TOLERANCE) / log(damping))
+    leaving = graph.leaving[graph.leaving > 0]
+    error = TOLERANCE / 2 * sqrt(leaving.min() / leaving.max()) if len(leaving) else TOLERANCE
+    rate = damping / (1 + sqrt(1 - damping**2))
+    factors = [1.0, 1 / (1 - damping**2 / 2)]
+    while len(factors) < ceil(log(error) / log(rate)):
+        factors.append(1 / (1 - damping**2 / 4 * factors[-1]))
+    return factors

@@ -41,7 +41,7 @@ from kg2rag.types import (
 
 BLOCK = 64  # queries walked together
 REACH = 50_000
-"""Nodes that a walk is over at most, where not given: about 20 ms over the graph of 10⁶ passages."""
+"""Nodes that a walk is over at most, where not given: its time does not grow with a corpus beyond that."""
 COLOUR = "#0072B2"  # in plots
 TUNING = (
     Tuned(
