@@ -136,6 +136,11 @@ class Stage(ABC):
         """Whether `apply` encodes texts that it finds on the way, which `Pipeline.prepare` then does beforehand."""
         return False
 
+    @property
+    def expands(self) -> bool:
+        """Whether the hits read are seeds, from which `apply` searches on."""
+        return False
+
     @abstractmethod
     def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
         """A new ranking for each query; the rankings given have at most `depth` hits."""

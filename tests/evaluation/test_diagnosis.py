@@ -16,7 +16,7 @@ from kg2rag.answers.context import ContextFormatter
 from kg2rag.compute import Store
 from kg2rag.evaluation import Comparison, compare
 from kg2rag.evaluation.diagnosis import Waterfall, oracle_ladder, waterfall
-from kg2rag.evaluation.diagnosis.seed_oracles import seeded_with_gold
+from kg2rag.evaluation.diagnosis.ladder import seeded_with_gold
 from kg2rag.extraction import Extraction
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Retriever

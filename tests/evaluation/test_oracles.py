@@ -7,10 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from kg2rag import systems
-from kg2rag.evaluation.diagnosis.oracles import gold_entities, gold_rerank
-from kg2rag.evaluation.diagnosis.seed_oracles import gold_seeds
+from kg2rag.evaluation.diagnosis.ladder import gold_entities, gold_rerank, seeded_with_gold
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.dense import Dense
+from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
 from kg2rag.types import Query, Triple
 
 Build = Callable[..., KnowledgeBase]
@@ -47,35 +47,30 @@ LINKED = (
 )
 
 
-def test_gold_seeds_finds_each_gold_passage_from_the_others(kb_of: Build) -> None:
-    ranking = gold_seeds(kb_of(*LINKED), {"q": ["p0", "p1"]}).retrieve("Paris")  # what the query says is no start
-    assert ranking.passage_ids == ["p0", "p1"]  # a walk of two passages and one link, either way: a tie
-    assert ranking.scores[0] == ranking.scores[1]
-    assert ranking.notes.oracle == "gold seeds"
+def test_gold_seeds_find_each_gold_passage_from_the_others(kb_of: Build) -> None:
+    system = MentionPPR(kb_of(*LINKED), dense_weight=0.0)  # the query names Paris alone, which only Rome mentions
+    found = seeded_with_gold(system, {"q": ["p0", "p1"]}).retrieve("Paris")
+    scores = dict(zip(found.passage_ids, found.scores, strict=True))
+    assert scores["p0"] == pytest.approx(scores["p1"])  # two passages and one link, walked either way
+    assert scores["p0"] > 0
+    assert found.notes.oracle == "gold seeds"
 
 
-def test_a_gold_passage_that_no_other_leads_to_is_not_found(kb_of: Build) -> None:
-    kb = kb_of(*LINKED)
-    apart = gold_seeds(kb, {"q": ["p0", "p2"]}).retrieve("Ed Wood in Paris")
-    assert sorted(apart.passage_ids) == ["p1", "p3"]
-    assert gold_seeds(kb, {"q": ["p0", "p1", "p2"]}).retrieve("Paris").passage_ids == ["p0", "p1", "p3"]
+def test_a_query_of_one_gold_passage_gets_the_ranking_of_the_system(kb_of: Build) -> None:
+    system = MentionPPR(kb_of(*FILMS))
+    found = seeded_with_gold(system, {"q": ["p0"]}).retrieve("city of California")
+    assert found.passage_ids == system.retrieve("city of California").passage_ids
+    assert (found.notes.oracle, found.notes.warnings[0]) == ("gold seeds", "one gold passage: as it is")
 
 
-def test_gold_seeds_of_one_passage_has_nowhere_to_start_and_says_so(kb_of: Build) -> None:
-    kb = kb_of(*FILMS)
-    ranking = gold_seeds(kb, {"q": ["p0"]}).retrieve("city of California")
-    assert ranking.passage_ids == Dense(kb).retrieve("city of California").passage_ids
-    assert ranking.notes.warnings[0] == "one gold passage: dense ranking"
-    assert ranking.notes.oracle == "gold seeds"
+def test_gold_seeds_keep_to_the_candidates(kb_of: Build) -> None:
+    system = seeded_with_gold(MentionPPR(kb_of(*FILMS)), {"q": ["p0", "p1"]})
+    assert set(system.retrieve(Query("q", "x", ("p0", "p1", "p3"))).passage_ids) == {"p0", "p1", "p3"}
 
 
-def test_gold_seeds_keeps_to_the_candidates(kb_of: Build) -> None:
-    ranking = gold_seeds(kb_of(*FILMS), {"q": ["p0", "p1"]}).retrieve(Query("q", "x", ("p0", "p1", "p3")))
-    assert set(ranking.passage_ids) == {"p0", "p1", "p3"}
-
-
-def test_gold_seeds_answers_a_batch_as_its_queries_one_by_one(kb_of: Build) -> None:
-    system = gold_seeds(kb_of(*FILMS), {"a": ["p0", "p1"], "b": ["p0"], "c": ["p0", "p1", "p3"]})
+def test_gold_seeds_answer_a_batch_as_its_queries_one_by_one(kb_of: Build) -> None:
+    gold = {"a": ["p0", "p1"], "b": ["p0"], "c": ["p0", "p1", "p3"]}
+    system = seeded_with_gold(MentionPPR(kb_of(*FILMS)), gold)
     queries = [Query(id_, "Ed Wood") for id_ in "abc"]
     batch = system.retrieve_batch(queries, 4)
     for query, found in zip(queries, batch, strict=True):
@@ -107,18 +102,13 @@ def test_gold_entities_keeps_to_the_candidates(kb_of: Build) -> None:
 
 def test_a_query_without_gold_is_an_error_that_names_it(kb_of: Build) -> None:
     kb = kb_of(*FILMS, facts=FACTS)
-    for system in (gold_seeds(kb, {}), gold_entities(kb, {}), gold_rerank(Dense(kb), {})):
-        with pytest.raises(KeyError, match="An oracle needs the gold of query 'q9'; it was given that of 0"):
+    for system in (seeded_with_gold(MentionPPR(kb), {}), gold_entities(kb, {}), gold_rerank(Dense(kb), {})):
+        with pytest.raises(KeyError, match="q9"):
             system.retrieve(Query("q9", "x"))
-
-
-def test_gold_that_the_corpus_lacks_is_refused_when_the_oracle_is_made(kb_of: Build) -> None:
-    with pytest.raises(KeyError, match="Unknown passage 'p77'"):
-        gold_seeds(kb_of(*FILMS), {"q": ["p77"]})
 
 
 def test_no_oracle_is_a_system_and_its_repr_says_what_it_is(kb_of: Build) -> None:
     kb = kb_of(*FILMS)
-    built = (gold_seeds(kb, {"q": ["p0"]}), gold_entities(kb, {"q": []}), gold_rerank(Dense(kb), {"q": []}))
-    assert all("OracleGold" in repr(oracle) and "p0" not in repr(oracle) for oracle in built)
+    built = (seeded_with_gold(MentionPPR(kb), {"q": ["p0"]}), gold_entities(kb, {"q": []}), gold_rerank(Dense(kb), {}))
+    assert all("Oracle" in repr(oracle) and "p0" not in repr(oracle) for oracle in built)
     assert not [name for name in systems.names() if "gold" in name or "oracle" in name]

@@ -1,35 +1,46 @@
 """A system and gold -> its score with one stage after another made perfect: where there is something to gain.
 
-Rungs are the oracles of `oracles.py`; a rung that does not apply to a system, or whose gold the questions lack, is
-blank and says why. The oracles know the gold: no rung but the first is a result.
+Each rung is a ceiling, by an oracle: it is given the gold, so it is no system, not in the catalogue, and its rankings
+have `OracleNotes`. A rung that does not apply to a system, or whose gold the questions lack, is blank and says why.
+The definitions are ours.
+
+- `seeded_with_gold`: a search from seeds, started at gold passages.
+- `gold_entities`: a walk over the triple graph that starts at the entities the question needs: perfect linking.
+- `gold_rerank`: gold first among a system's first hits: what any reranker of that depth could reach.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from math import isnan
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 from rich.table import Table
 
-from kg2rag.evaluation.diagnosis.oracles import gold_entities, gold_rerank
-from kg2rag.evaluation.diagnosis.seed_oracles import gold_seeds, seeded_with_gold
 from kg2rag.evaluation.metric_names import Metrics, parse_metrics
 from kg2rag.evaluation.metrics import evaluate
 from kg2rag.knowledge import KnowledgeBase
+from kg2rag.knowledge.graph.pagerank import NodeWeights, WalkGraph, walks
 from kg2rag.report import plots, text_table
 from kg2rag.report.html import HtmlPage, render
-from kg2rag.retrievers.contract import Pipeline, Retriever
-from kg2rag.retrievers.kg2rag.expand import Expand
-from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
+from kg2rag.retrievers.contract import Pipeline, Retriever, Stage
+from kg2rag.retrievers.dense import dense_fallback
 from kg2rag.text.normalisation import normalise
-from kg2rag.types import QADataset, require_dataset
+from kg2rag.types import FloatArray, IntArray, Notes, QADataset, Query, Ranking, rank, require_dataset, rescored
 
 if TYPE_CHECKING:
     from markupsafe import Markup
     from matplotlib.figure import Figure
+
+Gold = Mapping[str, Iterable[str]]
+FromSeeds = Callable[[Sequence[Query], Sequence[IntArray]], list[Ranking]]
+"""A search that starts also at given passages, rows of the corpus for each query."""
+DAMPING = 0.5
+"""Of the walk from gold entities."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -125,7 +136,7 @@ def oracle_ladder(
     rows = []
     rungs = {  # what is run, and what it is or why nothing is
         "as it is": (system, ""),
-        "gold seeds": _seeded(kb, system, data.qrels),
+        "gold seeds": _seeded(system, data.qrels),
         "gold entities": _linked(kb, data),
         "gold rerank": (gold_rerank(system, data.qrels, depth), f"gold first among its first {depth} hits"),
     }
@@ -138,16 +149,10 @@ def oracle_ladder(
     return OracleLadder(called, pd.DataFrame(rows), data.name)
 
 
-def _seeded(
-    kb: KnowledgeBase, system: Retriever, gold: Mapping[str, Mapping[str, int]]
-) -> tuple[Retriever | None, str]:
-    note = "each gold passage sought with the other ones among the seeds"
-    if isinstance(system, MentionPPR):
-        own = {each.name: getattr(system, each.name) for each in fields(system) if each.name != "kb"}
-        return gold_seeds(kb, gold, own_starts=True, **own), note
-    if isinstance(system, Pipeline) and isinstance(system.stages[0], Expand):
-        return seeded_with_gold(system, gold), note
-    return None, "this system does not expand from seed passages"
+def _seeded(system: Retriever, gold: Gold) -> tuple[Retriever | None, str]:
+    if _from_seeds(system) is None:
+        return None, "this system does not expand from seed passages"
+    return seeded_with_gold(system, gold), "each gold passage sought with the other ones among the seeds"
 
 
 def _linked(kb: KnowledgeBase, data: QADataset) -> tuple[Retriever | None, str]:
@@ -171,3 +176,190 @@ def knowledge_base_of(system: object, name: str) -> KnowledgeBase:
         if system is None:
             raise ValueError(f"System {name!r} has no KnowledgeBase. Call kg2rag.oracle_ladder(kb, data, system).")
     return kb
+
+
+@dataclass(frozen=True)
+class OracleNotes(Notes):
+    """Which oracle made the ranking; how much gold it found, the names that the graph lacks, where it looks for any."""
+
+    oracle: str = ""
+    gold_found: int | None = None
+    not_in_the_graph: tuple[str, ...] | None = None
+
+
+def as_tuples(gold: Gold) -> dict[str, tuple[str, ...]]:
+    """Query id -> its gold, each once."""
+    return {query: tuple(dict.fromkeys(ids)) for query, ids in gold.items()}
+
+
+def gold_entities(kb: KnowledgeBase, entities: Gold) -> OracleGoldEntities:
+    """The ceiling of linking: PageRank over the triple graph and its mentions from the right entities.
+
+    `entities` : query id -> names, such as the ends of its gold triples, less the answer; the notes list those that
+    the graph lacks.
+    """
+    return OracleGoldEntities(kb, as_tuples(entities))
+
+
+def gold_rerank(system: Retriever, gold: Gold, depth: int = 100) -> Pipeline:
+    """The ceiling of reranking the first `depth` hits of a system; `gold` is query id -> gold passage ids."""
+    return system >> OracleGoldFirst(as_tuples(gold), depth)
+
+
+@dataclass(frozen=True)
+class OracleGoldFirst(Stage):
+    """A ranking's first `depth` hits, gold ones first, otherwise in their order; the score is 1 / rank."""
+
+    gold: Mapping[str, tuple[str, ...]] = field(repr=False, hash=False)
+    depth: int = 100
+
+    def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
+        """Reorder; the score that a hit came with is its part "retriever"."""
+        return [self._reordered(query, ranking) for query, ranking in zip(queries, rankings, strict=True)]
+
+    def _reordered(self, query: Query, ranking: Ranking) -> Ranking:
+        gold = gold_of(self.gold, query)
+        is_gold = np.array([id_ in gold for id_ in ranking.passage_ids], dtype=bool)
+        places = np.empty(len(ranking))
+        places[np.argsort(~is_gold, kind="stable")] = np.arange(1, len(ranking) + 1)
+        return rescored(
+            ranking,
+            ranking.rows,
+            1 / places,
+            max(len(ranking), 1),
+            formula="1 / place",
+            score_parts={"place": places, "retriever": ranking.scores, "gold": is_gold.astype(np.float64)},
+            notes=OracleNotes(oracle="gold rerank", gold_found=int(is_gold.sum())),
+        )
+
+
+@dataclass(frozen=True)
+class OracleGoldEntities(Retriever):
+    """PageRank over entities and passages from a query's gold entities, in equal parts."""
+
+    kb: KnowledgeBase = field(repr=False)
+    entities: Mapping[str, tuple[str, ...]] = field(repr=False, hash=False)
+
+    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
+        """One walk per query; where the graph has none of the entities, the dense ranking, as its notes say."""
+        graph, n = self.kb.graph, self.kb.graph.n_entities
+        restarts, lacking = np.zeros((len(queries), n + graph.n_passages)), []
+        for restart, query in zip(restarts, queries, strict=True):
+            codes = {name: graph.find(name) for name in gold_of(self.entities, query)}
+            restart[[code for code in codes.values() if code is not None]] = 1.0
+            lacking.append(tuple(name for name, code in codes.items() if code is None))
+        starts = list(map(NodeWeights.of_dense, restarts))
+        found = [walk.shares for walk in walks(self._walk(), starts, DAMPING)]
+        masks = self.kb.candidates(queries)
+        rankings = []
+        for query, walk, absent, mask in zip(queries, found, lacking, masks, strict=True):
+            rows = np.flatnonzero(walk[n:]) if mask is None else mask[walk[n + mask] > 0]
+            ranking = rank(query.id, rows, walk[n + rows], self.kb.corpus.ids, k, stages=("pagerank",))
+            if not walk.any():
+                ranking = dense_fallback(self.kb, [query], k, "no gold entity is in the graph")[0]
+            rankings.append(marked(ranking, OracleNotes(oracle="gold entities", not_in_the_graph=absent)))
+        return rankings
+
+    def _walk(self) -> WalkGraph:
+        """Entities, then passages; one for each triple between two entities and one for each mention."""
+        graph = self.kb.graph
+        table, mentions = graph.triples, graph.mentions
+        sources = np.concatenate([table.heads, mentions.owners]).astype(np.int64)
+        targets = np.concatenate([table.tails, graph.n_entities + mentions.others]).astype(np.int64)
+        return WalkGraph.undirected(sources, targets, np.ones(len(sources)), graph.n_entities + graph.n_passages)
+
+
+def marked(ranking: Ranking, said: OracleNotes) -> Ranking:
+    """The ranking with an oracle's notes."""
+    own = ranking.notes
+    return replace(ranking, notes=replace(said, formula=own.formula, source=own.source, inputs=(own,)))
+
+
+def gold_of(gold: Mapping[str, tuple[str, ...]], query: Query) -> tuple[str, ...]:
+    """The gold of a query; KeyError names one that was not given."""
+    try:
+        return gold[query.id]
+    except KeyError:
+        raise KeyError(f"An oracle needs the gold of query {query.id!r}; it was given that of {len(gold)}.") from None
+
+
+def seeded_with_gold(system: Retriever, gold: Gold) -> OracleSeeded:
+    """The ceiling of seeding, for a pipeline whose first stage expands seeds, or a system with `from_seeds`."""
+    return OracleSeeded(system, as_tuples(gold))
+
+
+@dataclass(frozen=True)
+class OracleSeeded(Retriever):
+    """A system run once for each gold passage, its seeds the *other* gold passages and those of its own.
+
+    A search that starts at all of the gold would return it. So a gold passage scores what the run without it as a seed
+    gives it (the system's own seeds may include it), every other passage the mean of the runs. A query with a single
+    gold passage gets the system's own ranking, as its notes say.
+    """
+
+    system: Retriever
+    gold: Mapping[str, tuple[str, ...]] = field(repr=False, hash=False)
+
+    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
+        """One run for each query and gold passage, all in one batch."""
+        search = _from_seeds(self.system)
+        if search is None:
+            raise TypeError(f"{self.system!r} does not expand from seed passages, so no gold can be among them.")
+        plain = self.system.retrieve_batch(queries, k)
+        place = {id_: row for row, id_ in enumerate(plain[0].ids)} if plain else {}
+        golds = [sorted(place[id_] for id_ in gold_of(self.gold, query)) for query in queries]
+        variants, seeds = list[Query](), list[IntArray]()
+        for query, rows in zip(queries, golds, strict=True):
+            for left_out in rows if len(rows) > 1 else ():
+                variants.append(query)
+                seeds.append(np.array([row for row in rows if row != left_out], dtype=np.int64))
+        runs = iter([(ranking.rows, ranking.scores) for ranking in search(variants, seeds)])
+        return [
+            _left_out_in_turn(query, rows, [next(runs) for _ in rows], ranking.ids, k)
+            if len(rows) > 1
+            else marked(ranking, OracleNotes(oracle="gold seeds", warning="one gold passage: as it is"))
+            for query, ranking, rows in zip(queries, plain, golds, strict=True)
+        ]
+
+
+def _from_seeds(system: Retriever) -> FromSeeds | None:
+    """How a system searches from seeds; None where it does not."""
+    if isinstance(system, Pipeline):
+        return partial(_expanded, system) if system.stages[0].expands else None
+    found: FromSeeds | None = getattr(system, "from_seeds", None)
+    return found
+
+
+def _expanded(system: Pipeline, queries: Sequence[Query], seeds: Sequence[IntArray]) -> list[Ranking]:
+    """What the stages make of the seeds, followed by the retriever's hits."""
+    depth = system.stages[0].depth
+    hits = system.retriever.retrieve_batch(queries, depth)
+    rankings = [_first(rows, ranking, depth) for rows, ranking in zip(seeds, hits, strict=True)]
+    for stage in system.stages:
+        rankings = stage.apply(queries, [ranking.top(stage.depth) for ranking in rankings])
+    return rankings
+
+
+def _first(seeds: IntArray, hits: Ranking, depth: int) -> Ranking:
+    """Some passages, then the hits; scored 1 / place."""
+    rows = np.concatenate([seeds, hits.rows[~np.isin(hits.rows, seeds)]])[:depth]
+    return rank(hits.query_id, rows, 1 / np.arange(1, len(rows) + 1), hits.ids, depth, stages=("gold seeds",))
+
+
+def _left_out_in_turn(
+    query: Query,
+    gold: Sequence[int],
+    runs: Sequence[tuple[IntArray, FloatArray]],
+    ids: Sequence[str],
+    k: int,
+) -> Ranking:
+    """A gold passage's score is that of the run that left it out; of any other passage the mean of all runs."""
+    scores = np.zeros(len(ids))
+    for left_out, (rows, values) in zip(gold, runs, strict=True):
+        share = np.zeros(len(ids))
+        share[rows] = values
+        seen, share[list(gold)] = share[left_out], 0.0
+        scores += share / len(runs)
+        scores[left_out] = seen
+    found = np.flatnonzero(scores)
+    return rank(query.id, found, scores[found], ids, k, notes=OracleNotes(oracle="gold seeds"))

@@ -63,6 +63,11 @@ class Expand(Stage):
         """The seeds."""
         return self.seeds
 
+    @property
+    def expands(self) -> bool:
+        """Yes."""
+        return True
+
     def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
         """Expand each ranking within its query's candidates."""
         if not queries:

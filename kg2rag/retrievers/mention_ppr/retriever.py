@@ -141,6 +141,19 @@ class MentionPPR(VectorRetriever):
         columns = zip(self.walks(restarts, self.kb.candidates(queries)), restarts, dense, matching, strict=True)
         return [self._ranking(*column, k) for column in columns]
 
+    def from_seeds(self, queries: Sequence[Query], seeds: Sequence[IntArray]) -> list[Ranking]:
+        """Passages by walks that start, in equal parts, at given rows and where they would have started."""
+        restarts, _ = self.restarts(queries, self._dense(queries))
+        halves = [
+            NodeWeights.of(rows, np.full(len(rows), 1 / len(rows))).plus(
+                NodeWeights(own.nodes, own.weights / (own.weights.sum() or 1.0))
+            )
+            for rows, own in zip(seeds, restarts, strict=True)
+        ]
+        found = [walk.reached(len(self.kb.corpus)) for walk in self.walks(halves, self.kb.candidates(queries))]
+        ids, depth = self.kb.corpus.ids, self.depth
+        return [rank(q.id, one.nodes, one.weights, ids, depth) for q, one in zip(queries, found, strict=True)]
+
     def walks(self, restarts: Sequence[NodeWeights], masks: Sequence[IntArray | None]) -> list[Walk]:
         """One walk from each restart, over the passages of its mask alone; over all where that is None."""
         graph, found = self.graph, dict[int, Walk]()
