@@ -24,7 +24,7 @@ import pandas as pd
 
 from kg2rag.answers.reader import Answers
 from kg2rag.compute import Failure
-from kg2rag.evaluation.sentences import Sentence
+from kg2rag.evaluation.gold import Sentence
 from kg2rag.evaluation.statistics import interval_of_mean
 from kg2rag.types import QADataset, Question
 
@@ -179,7 +179,7 @@ def score_answers(
     Parameters
     ----------
     supporting : question id -> the sentences (doc_id, index from 0) offered as supporting facts, for HotpotQA's
-        support_* and joint_* metrics; `kg2rag.evaluation.sentences.returned_sentences` reads them off rankings.
+        support_* and joint_* metrics; `kg2rag.evaluation.gold.returned_sentences` reads them off rankings.
     seed : of the bootstrap.
 
     Raises

@@ -1,4 +1,4 @@
-"""Rankings -> how many tokens they spend, what of them fits in a budget, which systems return more than the others.
+"""Rankings -> recall by depth and by tokens, how many tokens they spend, which systems return more than the others.
 
 Recall at equal k is fair only where passages are about equally long: a system that prefers long ones returns more text
 for the same k. Recall at equal tokens complements it: tokens are what a reader pays for.
@@ -12,47 +12,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kg2rag.compute import EncoderTokens, TokenCounter
-from kg2rag.types import Corpus, IntArray, Ranking
+from kg2rag.evaluation.gold import as_numbers
+from kg2rag.evaluation.metrics import PassageTokens, score
+from kg2rag.types import FloatArray, GoldUnit, IntArray, QADataset, Ranking
 
+DEPTHS = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000)
+"""Where the recall curve is measured: about evenly spaced on a log axis."""
+BUDGETS = (1, 2, 3, 5, 7, *(n * 10**e for e in range(5) for n in (10, 15, 20, 30, 50, 70)))
+"""Tokens at which the other curve may be measured, spaced alike."""
 LARGER = 1.10
 """A system is `larger` above this ratio of its hits or tokens to the median of the others."""
-
-
-class PassageTokens:
-    """How many tokens each passage of a corpus has, title and text; each is counted once, when first needed.
-
-    `counter` : the default encoder's own tokenizer where not given.
-    """
-
-    def __init__(self, corpus: Corpus, counter: TokenCounter | None = None) -> None:
-        self.corpus = corpus
-        self.counter = counter or EncoderTokens()
-        self._counts = np.full(len(corpus), -1, dtype=np.int64)
-
-    def count(self, rankings: Sequence[Ranking]) -> None:
-        """Count the passages of many rankings in one go."""
-        rows = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *(ranking.rows for ranking in rankings)]))
-        rows = rows[self._counts[rows] < 0]
-        if len(rows):
-            contents = self.corpus.contents
-            self._counts[rows] = self.counter.count([contents[row] for row in rows.tolist()])
-
-    def of(self, ranking: Ranking) -> IntArray:
-        """(n_hits,) tokens of each hit."""
-        self.count([ranking])
-        return self._counts[ranking.rows]
-
-    def cut(self, rankings: Sequence[Ranking], budget: int) -> list[Ranking]:
-        """As many whole hits, best first, as fit in `budget` tokens; ids and scores alone, no paths.
-
-        It stops at the first hit that does not fit, so a larger budget never loses what a smaller one had. (A reader's
-        context, `tokens.cut`, passes over it and tries the next.)
-        """
-        self.count(rankings)
-        counts = self._counts
-        kept = [int(np.searchsorted(np.cumsum(counts[r.rows]), budget, side="right")) for r in rankings]
-        return [Ranking(r.query_id, r.rows[:n], r.scores[:n], r.ids) for r, n in zip(rankings, kept, strict=True)]
 
 
 def returned_sizes(runs: Mapping[str, Sequence[Ranking]], tokens: PassageTokens, depths: Sequence[int]) -> pd.DataFrame:
@@ -99,3 +68,66 @@ def larger_sets(sizes: pd.DataFrame) -> dict[str, str]:
                 words = f"{ratio:.2f} times the {what} of the others (median) within the first {record.k}"
                 worst[record.system] = round(ratio, 4), words
     return {name: words for name, (_, words) in worst.items()}
+
+
+def depths_below(k: int) -> list[int]:
+    """Where a curve of rankings with `k` hits is measured; ends at k."""
+    return sorted({depth for depth in DEPTHS if depth < k} | {k})
+
+
+def depth_curve(frames: Mapping[str, pd.DataFrame], k: int) -> pd.DataFrame:
+    """Mean recall at growing depth: index k, one column per system; from scores with every `recall@depth`."""
+    depths = depths_below(k)
+    columns = {name: [float(frame[f"recall@{depth}"].mean()) for depth in depths] for name, frame in frames.items()}
+    return pd.DataFrame(columns, index=pd.Index(depths, name="k"))
+
+
+def token_curve(
+    runs: Mapping[str, Sequence[Ranking]], data: QADataset, tokens: PassageTokens, k: int, unit: GoldUnit
+) -> pd.DataFrame:
+    """Mean recall within growing numbers of tokens: index tokens, one column per system.
+
+    NaN from where a ranking of `k` hits ends before the tokens are spent: there k would cut, not the budget. A ranking
+    of fewer hits is complete, and still counts.
+
+    `runs` : system -> rankings for all questions, in their order; repeated, for several seeds.
+    """
+    for rankings in runs.values():
+        tokens.count(rankings)
+    full = {name: [tokens.of(r).sum() for r in rankings if len(r) >= k] for name, rankings in runs.items()}
+    reach = {name: min(spent, default=np.inf) for name, spent in full.items()}
+    budgets = _budgets([tokens.of(r) for rankings in runs.values() for r in rankings if len(r)], max(reach.values()))
+    columns = {
+        name: [
+            value if budget <= reach[name] else np.nan
+            for budget, value in zip(budgets, _recall(rankings, data, tokens, budgets, unit), strict=True)
+        ]
+        for name, rankings in runs.items()
+    }
+    return pd.DataFrame(columns, index=pd.Index(budgets, name="tokens"))
+
+
+def _budgets(returned: Sequence[IntArray], reach: float) -> list[int]:
+    """From the shortest hit to the longest ranking, or as far as any system reaches; at least one."""
+    shortest = min((int(one.min()) for one in returned), default=1)
+    longest = min(reach, max((int(one.sum()) for one in returned), default=1))
+    inside = [budget for budget in BUDGETS if shortest <= budget < longest]
+    return [*inside, int(longest)]
+
+
+def _recall(
+    rankings: Sequence[Ranking], data: QADataset, tokens: PassageTokens, budgets: Sequence[int], unit: GoldUnit
+) -> FloatArray:
+    """Mean recall at each budget, all in one call of ranx."""
+    width = max(1, *(len(ranking) for ranking in rankings))
+    # Padded to one length with numbers of no passage, which do not change recall: ranx takes queries of one shape.
+    filler = list(range(-1, -width - 1, -1))
+    ranked: list[list[int]] = []
+    gold: list[Mapping[int, int]] = []
+    for budget in budgets:
+        found, wanted = as_numbers(tokens.cut(rankings, budget), data, unit)
+        ranked += [hits + filler[len(hits) :] for hits in found]
+        gold += [*wanted] * (len(rankings) // len(wanted))
+    recall: FloatArray = score(gold, ranked, ["recall"])["recall"]
+    means: FloatArray = recall.reshape(len(budgets), -1).mean(axis=1)
+    return means

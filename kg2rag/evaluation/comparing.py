@@ -18,16 +18,16 @@ import pandas as pd
 from kg2rag.compute import TokenCounter
 from kg2rag.compute.progress import bar as progress_bar
 from kg2rag.evaluation import provenance
-from kg2rag.evaluation.budgets import PassageTokens, returned_sizes
+from kg2rag.evaluation.budgets import depth_curve, depths_below, returned_sizes, token_curve
 from kg2rag.evaluation.comparison import Comparison, Inputs
 from kg2rag.evaluation.comparisons import Comparisons
-from kg2rag.evaluation.curves import depth_curve, depths_below, token_curve
-from kg2rag.evaluation.graph_use import graph_use
 from kg2rag.evaluation.inputs import Graphs, Sets, SystemsOfSets, given_systems, named_sets, systems_of
 from kg2rag.evaluation.metric_names import DEFAULT_METRICS, Metric, Metrics, own_functions, parse_metrics
-from kg2rag.evaluation.metrics import checked_scores
+from kg2rag.evaluation.metrics import PassageTokens, checked_scores
+from kg2rag.evaluation.per_query import per_query_table
 from kg2rag.evaluation.runs import Run, run
-from kg2rag.evaluation.score_table import FAMILIES, Family, per_query_table, score_table
+from kg2rag.evaluation.said import graph_use
+from kg2rag.evaluation.score_table import FAMILIES, Family, score_table
 from kg2rag.evaluation.storage import require_place
 from kg2rag.types import GoldUnit, QADataset, Ranking, at_least, one_of, require, require_dataset, require_k
 

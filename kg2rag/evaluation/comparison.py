@@ -17,18 +17,9 @@ from kg2rag.compute.progress import bar as progress_bar
 from kg2rag.evaluation import diagnosis, provenance, storage
 from kg2rag.evaluation.budgets import against_others, larger_sets
 from kg2rag.evaluation.metric_names import Metrics
-from kg2rag.evaluation.placebo import SUFFIX, against_placebo
+from kg2rag.evaluation.per_query import ABOUT, GROUPS, Group, grouped_means, largest_differences, says_anything
 from kg2rag.evaluation.said import rates
-from kg2rag.evaluation.score_table import (
-    ABOUT,
-    GROUPS,
-    Group,
-    grouped_means,
-    largest_differences,
-    non_inferiority,
-    pair_table,
-    says_anything,
-)
+from kg2rag.evaluation.score_table import SUFFIX, against_placebo, non_inferiority, pair_table
 from kg2rag.report import plots
 from kg2rag.text.records import reading
 from kg2rag.text.registry import unknown
@@ -65,7 +56,7 @@ class Comparison(report.Tabular):
     ms_per_query : system -> milliseconds of a warm system; NaN where it was not measured, see `runs.Run`.
     build_seconds : system -> what its indexes, graphs and vectors took before, as far as they were not there already.
     config : all that the numbers depend on, as JSON values.
-    token_curve : mean recall by tokens returned (index `tokens`), one column per system; see `curves.token_curve`.
+    token_curve : mean recall by tokens returned (index `tokens`), one column per system; see `budgets.token_curve`.
     sizes : one row per system and depth that a metric reads: system, k, hits, tokens (means).
     per_seed : one row per run of the systems with several seeds: system, run, then means by metric; None without any.
     inputs : the systems and the data, in memory only, for the diagnosis; None in a loaded comparison.
@@ -191,7 +182,7 @@ class Comparison(report.Tabular):
         return pair_table(scores, seed, groups=self._clusters())
 
     def non_inferiority(self, margin: float, metric: str | None = None) -> pd.DataFrame:
-        """Whether each system is worse than the baseline by less than a margin; see `pairs.non_inferiority`.
+        """Whether each system is worse than the baseline by less than a margin; see `score_table.non_inferiority`.
 
         The margin is in the metric's own unit, .02 for two points of recall, and is chosen before the scores are seen.
         """
@@ -200,7 +191,7 @@ class Comparison(report.Tabular):
     def against_placebo(self, metric: str | None = None) -> pd.DataFrame:
         """What each graph brings beyond its shufflings, tested over questions and shufflings.
 
-        Of comparisons over graphs and placebos called "graph" and "graph-shuffled"; see `placebo.against_placebo`.
+        Of comparisons over graphs and placebos called "graph" and "graph-shuffled"; see `score_table.against_placebo`.
         """
         return against_placebo(self.per_query, self.per_seed, self._metric(metric))
 

@@ -1,8 +1,8 @@
 """Rankings + gold -> one score per query and metric; the only module that scores by ranx.
 
 ranx [1] computes every named metric; added here are its missing checks, three definitions that it lacks
-(`all_recall@k`, 1 where every gold passage is in the top k; `judged@k`; HotpotQA's supporting sentences in
-`sentences.py`), and functions of the user's own.
+(`all_recall@k`, 1 where every gold passage is in the top k; `judged@k`; HotpotQA's supporting sentences), what fits in
+a number of tokens, and functions of the user's own.
 
 [1] Bassani, "ranx: A Blazing-Fast Python Library for Ranking Evaluation and Comparison", ECIR 2022 (0.3.21 here).
 """
@@ -22,18 +22,53 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from kg2rag.compute import EncoderTokens, TokenCounter
 from kg2rag.compute.hardware import has_threads
-from kg2rag.evaluation.budgets import PassageTokens
-from kg2rag.evaluation.gold import as_numbers, judgements, lifted
+from kg2rag.evaluation.gold import as_numbers, judgements, lifted, supporting_sentences
 from kg2rag.evaluation.inputs import check_rankings
 from kg2rag.evaluation.metric_names import JUDGED, SUPPORT, Metric, Metrics, function_scores, parse_metrics
-from kg2rag.evaluation.sentences import supporting_sentences
-from kg2rag.types import FloatArray, GoldUnit, QADataset, Ranking
+from kg2rag.types import Corpus, FloatArray, GoldUnit, IntArray, QADataset, Ranking
 
 NAME = "ranx.metrics"
 _IMPORT = Lock()
 TIE_ORDERS = 200
 """Orders of equal scores that an expected score is the mean of; a recall is then known to .035 at worst."""
+
+
+class PassageTokens:
+    """How many tokens each passage of a corpus has, title and text; each is counted once, when first needed.
+
+    `counter` : the default encoder's own tokenizer where not given.
+    """
+
+    def __init__(self, corpus: Corpus, counter: TokenCounter | None = None) -> None:
+        self.corpus = corpus
+        self.counter = counter or EncoderTokens()
+        self._counts = np.full(len(corpus), -1, dtype=np.int64)
+
+    def count(self, rankings: Sequence[Ranking]) -> None:
+        """Count the passages of many rankings in one go."""
+        rows = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *(ranking.rows for ranking in rankings)]))
+        rows = rows[self._counts[rows] < 0]
+        if len(rows):
+            contents = self.corpus.contents
+            self._counts[rows] = self.counter.count([contents[row] for row in rows.tolist()])
+
+    def of(self, ranking: Ranking) -> IntArray:
+        """(n_hits,) tokens of each hit."""
+        self.count([ranking])
+        return self._counts[ranking.rows]
+
+    def cut(self, rankings: Sequence[Ranking], budget: int) -> list[Ranking]:
+        """As many whole hits, best first, as fit in `budget` tokens; ids and scores alone, no paths.
+
+        It stops at the first hit that does not fit, so a larger budget never loses what a smaller one had. (A reader's
+        context, `tokens.cut`, passes over it and tries the next.)
+        """
+        self.count(rankings)
+        counts = self._counts
+        kept = [int(np.searchsorted(np.cumsum(counts[r.rows]), budget, side="right")) for r in rankings]
+        return [Ranking(r.query_id, r.rows[:n], r.scores[:n], r.ids) for r, n in zip(rankings, kept, strict=True)]
 
 
 def evaluate(

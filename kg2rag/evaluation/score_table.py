@@ -1,7 +1,4 @@
-"""Scores per question -> means, intervals, systems tested against the baseline and in pairs, break-downs, differences.
-
-What is printed how is left to `kg2rag.report`.
-"""
+"""Scores per question -> means, intervals, systems tested against the baseline, in pairs and against a placebo."""
 
 from __future__ import annotations
 
@@ -13,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from kg2rag.evaluation.metric_names import bounds
-from kg2rag.evaluation.said import said_by
 from kg2rag.evaluation.statistics import (
     EQUAL,
     by_group,
@@ -26,64 +22,19 @@ from kg2rag.evaluation.statistics import (
     t_test,
     win_tie_loss,
 )
-from kg2rag.types import FloatArray, IntArray, QADataset, Ranking
+from kg2rag.types import FloatArray, IntArray
 
-Group = Literal["type", "hops", "gold"]
-GROUPS: tuple[Group, ...] = get_args(Group)
 Family = Literal["metric", "all"]
 FAMILIES: tuple[Family, ...] = get_args(Family)
-ABOUT = ("query_id", "system", "type", "hops", "gold", "cluster", "question", "said")
-"""The columns of `Comparison.per_query` that are not metrics."""
 MANY = 20
 """With more systems than this no best one is determined: it would need a test of every pair."""
 COUNTS = ("wins", "ties", "losses")
 TESTS = ("p_t_holm", "effect_size", "detectable", "p_best", "seed_sd")
 """Further columns that may be blank."""
 COLUMNS = ("system", "metric", "mean", "ci_low", "ci_high", "p_holm", *COUNTS, *TESTS)
-
-
-def per_query_table(
-    frames: Mapping[str, pd.DataFrame],
-    data: QADataset,
-    metrics: Sequence[str],
-    rankings: Mapping[str, Sequence[Ranking]],
-) -> pd.DataFrame:
-    """One row per system and question.
-
-    Columns query_id, system, type, hops, gold (how many), cluster (a number that questions share where they share gold,
-    directly or through others), question, said (what the system's ranking says of the query, see `said_by`), then the
-    metrics.
-    """
-    about = pd.DataFrame(
-        {
-            "query_id": [question.id for question in data.questions],
-            "type": [question.type for question in data.questions],
-            "hops": pd.array([question.hops for question in data.questions], dtype="Int64"),
-            "gold": pd.array([len(question.gold) for question in data.questions], dtype="Int64"),
-            "cluster": sharing_gold(data),
-            "question": [question.text for question in data.questions],
-        }
-    )
-    parts = []
-    for name, frame in frames.items():
-        part = pd.concat([about, frame[list(metrics)].reset_index(drop=True)], axis=1)
-        part.insert(1, "system", name)
-        part.insert(list(part.columns).index("question") + 1, "said", [said_by(one) for one in rankings[name]])
-        parts.append(part)
-    return pd.concat(parts, ignore_index=True)
-
-
-def sharing_gold(data: QADataset) -> IntArray:
-    """A number for each question, the same for two that have a gold passage in common, directly or through others."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-
-    rows = np.repeat(np.arange(len(data)), [len(question.gold) for question in data.questions])
-    ids = [id_ for question in data.questions for id_ in question.gold]
-    _, columns = np.unique(np.array(ids, dtype=object), return_inverse=True)
-    member = csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(data), int(columns.max(initial=-1)) + 1))
-    number: IntArray = connected_components(member @ member.T, directed=False)[1]
-    return number
+OF_PLACEBOS = ("strategy", "graph", "mean", "placebo", "gain", "ci_low", "ci_high", "p", "p_holm")
+SUFFIX = "-shuffled"
+"""What the name of a graph's placebo adds to that of the graph."""
 
 
 def score_table(
@@ -248,42 +199,62 @@ def _spread(frame: pd.DataFrame, per_seed: pd.DataFrame | None) -> FloatArray:
     return np.array([spread.get(name, {}).get(metric, np.nan) for name, metric in keys], dtype=np.float64)
 
 
-def grouped_means(per_query: pd.DataFrame, column: Group, metrics: Sequence[str]) -> pd.DataFrame:
-    """Means within each value of a column: index (group, system), `n`, then the metrics; blanks are "unknown"."""
-    if column not in GROUPS:
-        raise ValueError(f"Questions are grouped by {', '.join(map(repr, GROUPS))}, not by {column!r}.")
-    named = per_query[column].astype("string").fillna("").replace("", "unknown").astype(object)
-    grouped = per_query.assign(**{column: named}).groupby([column, "system"], sort=False)
-    frame = grouped[list(metrics)].mean()
-    frame.insert(0, "n", grouped.size())
-    # Numbers by their size, 2 before 10, then words.
-    groups = sorted(named.unique(), key=lambda group: (not group.isdigit(), group.isdigit() and int(group), group))
-    systems = list(dict.fromkeys(per_query["system"]))
-    places = [range(len(groups)), range(len(systems))]
-    # Levels in this order, which `unstack` keeps; those that pandas makes are in the order of the questions.
-    index = pd.MultiIndex.from_product(places, names=[column, "system"]).set_levels([groups, systems])
-    return frame.loc[index].set_axis(index)
-
-
-def says_anything(per_query: pd.DataFrame, column: Group) -> bool:
-    """Whether a column has at least two groups."""
-    return len(set(per_query[column].astype("string").fillna(""))) > 1
-
-
-def largest_differences(
-    per_query: pd.DataFrame, metric: str, baseline: str, limit: int, system: str | None = None
+def against_placebo(
+    per_query: pd.DataFrame, per_seed: pd.DataFrame | None, metric: str, suffix: str = SUFFIX
 ) -> pd.DataFrame:
-    """Columns query_id, question, system, score, baseline, difference; largest difference first, none of 0.
+    """One row per system "strategy.graph" that ran over "graph" and over several placebos "graph-shuffled" of it.
 
-    Of equally large ones each system shows one before any shows a second, in the order of systems and questions.
-    `system` : its questions alone.
+    Questions and shufflings are both samples: other ones would have given another gain. Its variance is that of the
+    gain over questions plus that of the mean over shufflings, each over their number, and t has Satterthwaite's degrees
+    of freedom. Testing over questions alone would take three shufflings for all there are [Clark, "The
+    Language-as-Fixed-Effect Fallacy", J. Verbal Learning and Verbal Behavior 12 (1973); Satterthwaite, "An Approximate
+    Distribution of Estimates of Variance Components", Biometrics Bulletin 2 (1946)].
+
+    Parameters
+    ----------
+    per_query, per_seed : the tables of a comparison; see `Comparison`.
+    suffix : of the placebos' names.
+
+    Returns
+    -------
+    Columns strategy, graph, mean, placebo (mean over questions and shufflings), gain (their difference), ci_low and
+    ci_high (95 %), p (two-sided: no gain), p_holm (corrected over the rows). Empty where no system has a placebo.
+
+    Raises ValueError: a placebo that was shuffled once only, whose variance is not known.
     """
-    frame = per_query[["query_id", "question", "system"]].assign(score=per_query[metric])
-    reference = frame[frame["system"] == baseline].set_index("query_id")["score"]
-    frame = frame[frame["system"] != baseline if system is None else frame["system"] == system]
-    frame = frame.assign(baseline=frame["query_id"].map(reference).astype(float))
-    frame["difference"] = frame["score"] - frame["baseline"]
-    frame = frame[frame["difference"].abs() > EQUAL].assign(size=lambda rows: rows["difference"].abs().round(9))
-    turn = frame.groupby(["size", "system"], sort=False).cumcount()
-    frame = frame.assign(turn=turn).sort_values(["size", "turn"], ascending=[False, True], kind="stable")
-    return frame.drop(columns=["size", "turn"]).head(limit).reset_index(drop=True)
+    rows = []
+    wide = per_query.pivot_table(index="query_id", columns="system", values=metric, sort=False)
+    for system in wide.columns:
+        if f"{system}{suffix}" not in wide.columns or "." not in system:
+            continue
+        runs = _means_of_runs(per_seed, f"{system}{suffix}", metric)
+        strategy, graph = system.split(".", 1)
+        real, placebo = (wide[name].to_numpy(dtype=np.float64) for name in (system, f"{system}{suffix}"))
+        rows.append((strategy, graph, real.mean(), placebo.mean(), *_gain(real - placebo, runs), np.nan))
+    table = pd.DataFrame(rows, columns=list(OF_PLACEBOS))
+    return table.assign(p_holm=holm(table["p"].to_numpy(dtype=np.float64)))
+
+
+def _means_of_runs(per_seed: pd.DataFrame | None, system: str, metric: str) -> FloatArray:
+    found = None if per_seed is None else per_seed.loc[per_seed["system"] == system, metric]
+    if found is None or len(found) < 2:
+        raise ValueError(
+            f"{system!r} is one shuffling, so nothing is known of how shufflings differ. Pass at least two: a list of "
+            "knowledge bases, or --seeds 3."
+        )
+    return found.to_numpy(dtype=np.float64)
+
+
+def _gain(difference: FloatArray, runs: FloatArray) -> tuple[float, float, float, float]:
+    """The mean of (n_queries,) differences with its interval and p, given (n_shufflings,) means of the placebo."""
+    from scipy.stats import t
+
+    gain = float(difference.mean())
+    parts = [(sample.var(ddof=1) / len(sample), len(sample) - 1) for sample in (difference, runs)]
+    variance = sum(part for part, _ in parts)
+    if variance <= EQUAL**2:
+        return gain, gain, gain, 1.0 if abs(gain) <= EQUAL else 0.0
+    freedom = variance**2 / sum(part**2 / degrees for part, degrees in parts)
+    error = np.sqrt(variance)
+    half = float(t.ppf(0.975, freedom) * error)
+    return gain, gain - half, gain + half, float(2 * t.sf(abs(gain) / error, freedom))

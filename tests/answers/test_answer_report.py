@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kg2rag.answers.reader import Answer, Answers
 from kg2rag.answers.scores import AnswerScore, joint, normalise_answer, score_answer, score_answers, score_supporting
 from kg2rag.compute import Failure
-from kg2rag.evaluation.sentences import returned_sentences
+from kg2rag.evaluation.gold import returned_sentences
 from kg2rag.types import Corpus, Passage, QADataset, Question, rank
 
 DOWN = Failure("server", "HTTP 500: down", 3)

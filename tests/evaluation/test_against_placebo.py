@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy.stats import binom, t
 
-from kg2rag.evaluation.placebo import against_placebo
+from kg2rag.evaluation.score_table import against_placebo
 
 
 def tables(real: np.ndarray, placebo: np.ndarray) -> tuple[pd.DataFrame, pd.DataFrame]:

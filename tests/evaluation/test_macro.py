@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kg2rag.evaluation.macro import macro_table
+from kg2rag.evaluation.comparisons import macro_table
 from kg2rag.evaluation.statistics import interval_of_mean, interval_of_sum
 
 

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kg2rag.evaluation.budgets import PassageTokens
-from kg2rag.evaluation.curves import token_curve
+from kg2rag.evaluation.budgets import token_curve
 from kg2rag.evaluation.metric_names import CUT, Metric, parse_metrics
-from kg2rag.evaluation.metrics import evaluate, score
+from kg2rag.evaluation.metrics import PassageTokens, evaluate, score
 from kg2rag.types import Corpus, Passage, QADataset, Question, Ranking
 
 OURS = ("all_recall", "judged")  # ranx has no such metrics
