@@ -6,7 +6,7 @@ Presentation is in `kg2rag.report`, the files in `storage.py`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -14,7 +14,7 @@ import pandas as pd
 
 from kg2rag import report
 from kg2rag.compute.progress import bar as progress_bar
-from kg2rag.evaluation import diagnosis, provenance, storage
+from kg2rag.evaluation import diagnosis, storage
 from kg2rag.evaluation.budgets import against_others, larger_sets
 from kg2rag.evaluation.metric_names import Metrics
 from kg2rag.evaluation.per_query import ABOUT, GROUPS, Group, grouped_means, largest_differences, says_anything
@@ -264,11 +264,10 @@ class Comparison(report.Tabular):
 
     def _inputs_of(self, system: str) -> tuple[Any, QADataset]:
         _known("system", system, self.systems)
-        if self.inputs is None or system not in self.inputs.systems:  # added to one that was loaded
+        if self.inputs is None:
             raise ValueError(
-                f"The rankings of {system!r} were loaded from files, without the system. attach(systems, data) joins "
-                "a loaded comparison with those that made it; kg2rag.waterfall and kg2rag.oracle_ladder take a system "
-                "and the data, and compare_queries the data alone: data=kg2rag.load(...)."
+                f"The rankings of {system!r} were loaded from files, without the system: kg2rag.waterfall and "
+                "kg2rag.oracle_ladder take a system and the data, compare_queries the data alone: data=kg2rag.load(…)."
             )
         return self.inputs.systems[system], self.inputs.data
 
@@ -302,26 +301,6 @@ class Comparison(report.Tabular):
         """
         with reading(directory, "Compare again, or restore the files that `save` wrote."):
             return cls(**storage.load(Path(directory)))
-
-    def attach(self, systems: Mapping[str, Any], data: QADataset) -> Comparison:
-        """A loaded comparison with the systems and questions that made it: it diagnoses and shows texts as a new one.
-
-        Raises ValueError: other questions, passages or systems. A diagnosis notices one that returns other hits.
-        """
-        about = self.config["data"]
-        parts = {
-            "questions": (about["questions_sha256"], provenance.questions(data)),
-            "passages": (about["corpus_fingerprint"], data.corpus.fingerprint),
-            "systems": (
-                sorted(self.config["systems"].items()),
-                sorted((name, repr(systems[name])) for name in systems),
-            ),
-        }
-        if other := [name for name, (then, now) in parts.items() if then != now]:
-            raise ValueError(f"The comparison was made with other {' and '.join(other)}. Run kg2rag.compare again.")
-        texts = {question.id: question.text for question in data.questions}
-        per_query = self.per_query.assign(question=self.per_query["query_id"].map(texts))
-        return replace(self, per_query=per_query, inputs=Inputs(dict(systems), data))
 
 
 def _known(what: str, name: str, known: Sequence[str]) -> str:

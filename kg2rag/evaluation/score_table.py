@@ -13,14 +13,11 @@ from kg2rag.evaluation.metric_names import bounds
 from kg2rag.evaluation.statistics import (
     EQUAL,
     by_group,
-    corrected,
     detectable_difference,
     holm,
     interval_of_mean,
-    p_of_best,
     p_values,
     t_test,
-    win_tie_loss,
 )
 from kg2rag.types import FloatArray, IntArray
 
@@ -111,6 +108,39 @@ def tested(
     counts = [win_tie_loss(values[n][:, at], values[baseline][:, at]) for n in others for at in range(len(metrics))]
     frame[list(COUNTS)] = counts
     return frame, p_of_best(values, pairs, p) if everyone else []
+
+
+def p_of_best(scores: Mapping[str, FloatArray], pairs: list[tuple[str, str]], p: FloatArray) -> list[tuple[str, float]]:
+    """The best system of every metric, and the p-value of "another one is as good".
+
+    That p-value is the largest of those against each other system, after Holm's correction over all pairs: below .05
+    the best is significantly above them all, the runner-up included. All pairs are corrected for, not only its
+    own, because it was selected as the best from the same data.
+
+    Parameters
+    ----------
+    scores : system -> (n_queries, n_metrics).
+    pairs, p : all pairs of systems, and (n_pairs, n_metrics) uncorrected p-values.
+
+    Returns
+    -------
+    A name and a p-value per metric.
+    """
+    means = {name: table.mean(axis=0) for name, table in scores.items()}
+    best = [max(means, key=lambda name: float(means[name][at])) for at in range(p.shape[1])]
+    return [(name, float(holm(p[:, at])[[name in pair for pair in pairs]].max())) for at, name in enumerate(best)]
+
+
+def win_tie_loss(a: FloatArray, b: FloatArray) -> tuple[int, int, int]:
+    """On how many queries `a` is above, equal to (within `EQUAL`) and below `b`; (n_queries,) each."""
+    difference = a - b
+    wins, losses = int((difference > EQUAL).sum()), int((difference < -EQUAL).sum())
+    return wins, len(difference) - wins - losses, losses
+
+
+def corrected(p: FloatArray) -> FloatArray:
+    """Holm's correction, blank where there are no p-values."""
+    return p if np.isnan(p).any() else holm(p)
 
 
 def corrected_by_family(p: FloatArray, families: int) -> FloatArray:

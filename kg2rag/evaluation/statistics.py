@@ -10,8 +10,7 @@ Measures", Statistics in Medicine 27 (2008) (sums of means). Cohen, "Statistical
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,14 +31,6 @@ _UNITS = (2520, 7560, 27720, 720720)  # 1/unit divides 1/2 … 1/10, their third
 _CELLS = 2_000_000  # resampled scores in memory at once; 16 MB
 _STEPS = 300_000_000  # additions that an exact test may cost: a third of a second
 _ENOUGH = 200  # sums beyond the observed one at which p is known to 7 % [Besag & Clifford, Biometrika 78, 1991]
-
-
-class Counts(NamedTuple):
-    """On how many queries a system scored above, as, and below another."""
-
-    wins: int
-    ties: int
-    losses: int
 
 
 def columns(values: ArrayLike) -> tuple[FloatArray, bool]:
@@ -294,11 +285,6 @@ def holm(p_values: Sequence[float] | FloatArray) -> FloatArray:
     return corrected
 
 
-def corrected(p: FloatArray) -> FloatArray:
-    """Holm's correction, blank where there are no p-values."""
-    return p if np.isnan(p).any() else holm(p)
-
-
 def t_test(differences: FloatArray, groups: ArrayLike | None = None) -> tuple[FloatArray, FloatArray]:
     """p-values of the paired t-test and effect sizes (Cohen's d_z), (n_columns,) each, of (n_queries, n_columns).
 
@@ -306,52 +292,20 @@ def t_test(differences: FloatArray, groups: ArrayLike | None = None) -> tuple[Fl
     difference is not 0, 0 and infinite. Blank (NaN) for a single query or group.
     """
     table = columns(differences)[0]
-    return _student(by_group(table, groups)[0])[0], _student(table)[1] if len(table[0]) > 1 else _blank(table)
-
-
-def _blank(table: FloatArray) -> FloatArray:
-    return np.full(len(table), np.nan)
+    return _student(by_group(table, groups)[0])[0], _student(table)[1]
 
 
 def _student(table: FloatArray) -> tuple[FloatArray, FloatArray]:
     from scipy.stats import ttest_1samp
 
     if table.shape[1] < 2:
-        return _blank(table), _blank(table)
+        return np.full(len(table), np.nan), np.full(len(table), np.nan)
     equal = np.abs(table[:, 0]) <= EQUAL
     p, d = np.where(equal, 1.0, 0.0), np.where(equal, 0.0, np.copysign(np.inf, table[:, 0]))
     varied = np.ptp(table, axis=1) > EQUAL
     test = ttest_1samp(table[varied], 0.0, axis=1)
     p[varied], d[varied] = test.pvalue, test.statistic / np.sqrt(table.shape[1])
     return p, d
-
-
-def win_tie_loss(a: ArrayLike, b: ArrayLike) -> Counts:
-    """On how many queries `a` is above, equal to (within `EQUAL`) and below `b`; (n_queries,) each."""
-    difference = np.asarray(a, dtype=np.float64) - np.asarray(b, dtype=np.float64)
-    wins, losses = int((difference > EQUAL).sum()), int((difference < -EQUAL).sum())
-    return Counts(wins, len(difference) - wins - losses, losses)
-
-
-def p_of_best(scores: Mapping[str, FloatArray], pairs: list[tuple[str, str]], p: FloatArray) -> list[tuple[str, float]]:
-    """The best system of every metric and the p-value of "another one is as good".
-
-    That p-value is the largest of those against each other system, after Holm's correction over all pairs: below .05
-    the best is significantly above them all, the runner-up included. All pairs are corrected for, not only its
-    own, because it was selected as the best from the same data.
-
-    Parameters
-    ----------
-    scores : system -> (n_queries, n_metrics).
-    pairs, p : all pairs of systems, and (n_pairs, n_metrics) uncorrected p-values.
-
-    Returns
-    -------
-    A name and a p-value per metric.
-    """
-    means = {name: table.mean(axis=0) for name, table in scores.items()}
-    best = [max(means, key=lambda name: float(means[name][at])) for at in range(p.shape[1])]
-    return [(name, float(holm(p[:, at])[[name in pair for pair in pairs]].max())) for at, name in enumerate(best)]
 
 
 def detectable_difference(differences: FloatArray, tests: int = 1, *, seed: int = 0) -> FloatArray:

@@ -12,15 +12,13 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from kg2rag.evaluation import score_table
-from kg2rag.evaluation.score_table import non_inferiority, pair_table
+from kg2rag.evaluation.score_table import non_inferiority, p_of_best, pair_table, win_tie_loss
 from kg2rag.evaluation.statistics import (
     detectable_difference,
     holm,
-    p_of_best,
     p_values,
     paired_test,
     t_test,
-    win_tie_loss,
 )
 
 
@@ -114,7 +112,7 @@ def test_holm_by_hand():
 
 
 def test_wins_ties_and_losses_ignore_rounding():
-    assert win_tie_loss([1, 0.3, 0, 0.1 + 0.2], [0, 0.5, 0, 0.3]) == (1, 2, 1)
+    assert win_tie_loss(np.array([1, 0.3, 0, 0.1 + 0.2]), np.array([0, 0.5, 0, 0.3])) == (1, 2, 1)
 
 
 def test_students_sleep_data_and_the_films_of_lakens():
