@@ -8,7 +8,6 @@ import pytest
 
 import kg2rag
 from kg2rag import Dense, ExpansionQueries, KnowledgeBase
-from kg2rag.evaluation.exports import to_frame
 from kg2rag.evaluation.inputs import over_graphs
 from kg2rag.retrievers.adapters import Recorded
 
@@ -85,7 +84,9 @@ def test_a_recorded_run_has_no_time_of_its_own(
     data: kg2rag.QADataset, mentions: KnowledgeBase, tmp_path: object
 ) -> None:
     dense = Dense(mentions)
-    theirs = Recorded.from_frame(to_frame(dense.retrieve_batch(data.queries, 20)), data.corpus, "theirs")
+    found = dense.retrieve_batch(data.queries, 20)
+    run = {one.query_id: list(zip(one.passage_ids, one.scores.tolist(), strict=True)) for one in found}
+    theirs = Recorded(data.corpus, run, "theirs")
     result = kg2rag.compare({"dense": dense, "theirs": theirs}, data, metrics=METRICS, k=20)
     assert math.isnan(result.ms_per_query["theirs"])
     assert "nan" not in result.to_markdown()

@@ -18,13 +18,12 @@ from kg2rag.compute import Store
 from kg2rag.compute.store import DamagedEntryWarning
 from kg2rag.datasets import from_frames, load
 from kg2rag.evaluation import Comparison
-from kg2rag.evaluation.exports import qrels_frame
 from kg2rag.experiments.ledger import Ledger
 from kg2rag.experiments.sweep import read_sweep
 from kg2rag.experiments.sweep.results import SweepResult
 from kg2rag.extraction.sources import SOURCES
 from kg2rag.knowledge import KnowledgeGraph
-from kg2rag.retrievers.adapters import Recorded
+from kg2rag.retrievers.adapters import Recorded, trec
 from kg2rag.retrievers.dynamic_hybrid.analysers import LearnedAnalyser
 from kg2rag.text.records import DataError
 
@@ -190,6 +189,6 @@ FORMATS: Mapping[str, Format] = {
         lambda: {"run.trec": gzip.decompress(seeds.comparison()["runs/dense.trec.gz"])},
         lambda folder: Recorded.from_trec(folder / "run.trec", CORPUS).run,
     ),
-    "qrels": Format(seeds.qrels, lambda folder: qrels_frame(folder / "qrels.trec").to_csv()),
+    "qrels": Format(seeds.qrels, lambda folder: trec.load_qrels(folder / "qrels.trec")),
     "analyser": Format(seeds.analyser, _analyser),
 }

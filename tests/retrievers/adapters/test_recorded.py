@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 import kg2rag
-from kg2rag import Corpus, Passage, Query
-from kg2rag.evaluation.exports import qrels_frame, to_frame, to_ranx, trec
-from kg2rag.retrievers.adapters import Recorded
+from kg2rag import Corpus, Passage, Query, Ranking
+from kg2rag.retrievers.adapters import Recorded, trec
 
 CORPUS = Corpus.from_passages(Passage(id_, "", f"text of {id_}", id_, 0) for id_ in ("a", "b", "c"))
 RUN = {"q1": [("c", 3.0), ("a", 1.0)], "q2": [("b", 0.5), ("a", 0.5)]}
@@ -62,11 +62,19 @@ def test_a_run_file_comes_back_as_the_system_that_wrote_it(tmp_path: Path) -> No
     assert [ids(system, query) for query in ("q1", "q2")] == [["c", "a"], ["b", "a"]]
 
 
+def frame_of(rankings: Sequence[Ranking]) -> pd.DataFrame:
+    rows = [(one.query_id, *hit) for one in rankings for hit in zip(one.passage_ids, one.scores, strict=True)]
+    return pd.DataFrame(rows, columns=["query_id", "passage_id", "score"])
+
+
 def test_a_frame_and_a_ranx_run_round_trip() -> None:
+    import ranx
+
     rankings = Recorded(CORPUS, RUN).retrieve_batch([Query("q1", "?"), Query("q2", "?")], 5)
+    theirs = {one.query_id: dict(zip(one.passage_ids, one.scores.tolist(), strict=True)) for one in rankings}
     for system in (
-        Recorded.from_frame(to_frame(rankings), CORPUS),
-        Recorded.from_ranx(to_ranx(rankings, "theirs"), CORPUS),
+        Recorded.from_frame(frame_of(rankings), CORPUS),
+        Recorded.from_ranx(ranx.Run(theirs, name="theirs"), CORPUS),
     ):
         assert [ids(system, query) for query in ("q1", "q2")] == [["c", "a"], ["b", "a"]]
 
@@ -76,16 +84,10 @@ def test_a_frame_without_a_column_names_it() -> None:
         Recorded.from_frame(pd.DataFrame({"query_id": ["q1"], "passage_id": ["a"]}), CORPUS)
 
 
-def test_ranx_cannot_hold_a_run_without_hits() -> None:
-    empty = Recorded(CORPUS, {}, empty=frozenset({"q"})).retrieve_batch([Query("q", "?")], 5)
-    with pytest.raises(ValueError, match="no query has a hit"):
-        to_ranx(empty, "nothing")
-
-
 def test_a_recorded_run_stands_beside_ours_with_the_same_scores(bundled: kg2rag.QADataset) -> None:
     kb = kg2rag.KnowledgeBase.build(bundled.corpus)
     bm25 = kg2rag.BM25(kb)
-    run = to_frame(bm25.retrieve_batch(bundled.queries, 100))
+    run = frame_of(bm25.retrieve_batch(bundled.queries, 100))
     recorded = Recorded.from_frame(run, bundled.corpus, "again")
     result = kg2rag.compare({"bm25": bm25, "again": recorded}, bundled, metrics=["recall@5", "mrr@10"])
     assert (
@@ -98,8 +100,4 @@ def test_a_recorded_run_stands_beside_ours_with_the_same_scores(bundled: kg2rag.
 def test_a_saved_comparison_holds_the_gold_that_judges_it_again(bundled: kg2rag.QADataset, tmp_path: Path) -> None:
     bm25 = kg2rag.BM25(kg2rag.KnowledgeBase.build(bundled.corpus))
     kg2rag.compare({"bm25": bm25}, bundled, metrics=["recall@5"]).save(tmp_path)
-    qrels = qrels_frame(tmp_path / "qrels.trec")
-    questions = pd.DataFrame({"id": [q.id for q in bundled.questions], "text": [q.text for q in bundled.questions]})
-    corpus = pd.DataFrame({"id": bundled.corpus.ids, "text": bundled.corpus.contents})
-    again = kg2rag.from_frames(corpus, questions, qrels)
-    assert again.qrels == bundled.qrels
+    assert trec.load_qrels(tmp_path / "qrels.trec") == {id_: dict(gold) for id_, gold in bundled.qrels.items()}
