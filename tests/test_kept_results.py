@@ -16,6 +16,7 @@ from kg2rag.evaluation import evaluate
 from kg2rag.evaluation.per_query import ABOUT
 from kg2rag.evaluation.score_table import score_table
 from kg2rag.retrievers.adapters import Recorded
+from kg2rag.retrievers.adapters.trec import name_of
 from kg2rag.types import QADataset
 
 RESULTS = Path(__file__).resolve().parent.parent / "eval" / "results"
@@ -29,9 +30,7 @@ def config_of(name: str) -> dict[str, object]:
 
 
 def per_query_of(name: str) -> pd.DataFrame:
-    numbers = {"query_id": str, "system": str, "type": str, "hops": "Int64", "gold": "Int64"}
-    missing = {"hops": [""]}
-    return pd.read_csv(RESULTS / name / "per_query.csv.xz", dtype=numbers, keep_default_na=False, na_values=missing)
+    return kg2rag.Comparison.load(RESULTS / name).per_query
 
 
 def test_the_headline_comparisons_are_kept() -> None:
@@ -57,7 +56,7 @@ def test_the_table_follows_from_the_scores_of_the_questions(name: str) -> None:
 @pytest.mark.parametrize("name", KEPT)
 def test_each_system_has_its_run_and_the_configuration_says_what_it_depends_on(name: str) -> None:
     config = config_of(name)
-    runs = {file.name.removesuffix(".trec.xz") for file in (RESULTS / name / "runs").iterdir()}
+    runs = {name_of(file) for file in (RESULTS / name / "runs").iterdir()}
     assert runs == set(config["systems"])  # type: ignore[call-overload]
     needed = "data parameters knowledge tuning versions processor threads command commit fingerprint".split()
     assert not set(needed) - set(config)
@@ -80,7 +79,8 @@ def test_the_scores_follow_from_the_runs_and_the_gold(name: str, shared_data: Pa
     data = loaded(config, name, shared_data)
     once = set(per_query["system"]) - set(config["seeds"])  # type: ignore[call-overload]
     for system, rows in per_query[per_query["system"].isin(once)].groupby("system", sort=False):
-        run = Recorded.from_trec(RESULTS / name / "runs" / f"{system}.trec.xz", data.corpus)
+        (file,) = (RESULTS / name / "runs").glob(f"{system}.trec.*")
+        run = Recorded.from_trec(file, data.corpus)
         answered = frozenset(query.id for query in data.queries) - set(run.run)
         run = Recorded(data.corpus, run.run, str(system), answered)
         metrics = [column for column in rows.columns if column not in ABOUT]

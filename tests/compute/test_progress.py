@@ -20,6 +20,7 @@ class Terminal(io.StringIO):
 def said(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, steps: int = 3, *, shown: bool = True) -> str:
     monkeypatch.delenv("TQDM_DISABLE", raising=False)
     monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)  # another test may have imported it
     with progress.bar(steps, "dense", "query", shown=shown) as bar:
         for _ in range(steps):
             bar.update()

@@ -389,7 +389,8 @@ def test_an_unfinished_directory_is_no_comparison(result, tmp_path):
         Comparison.load(tmp_path)
 
 
-def test_no_progress_bar_is_drawn_where_stderr_is_no_terminal(systems, data, capsys):
+def test_no_progress_bar_is_drawn_where_stderr_is_no_terminal(systems, data, capsys, monkeypatch):
+    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)  # another test may have imported it
     compare(systems, data, metrics=["mrr"])
     assert capsys.readouterr().err == ""
 

@@ -47,7 +47,7 @@ def test_musique_100_is_found_now_as_in_the_runs_that_are_kept(shared_data: Path
     kept = pd.read_csv(KEPT / "scores.csv").query("metric == 'recall@5'").set_index("system")["mean"]
     for name, mean in means(result).items():
         assert mean == pytest.approx(kept[name], abs=BETWEEN_PROCESSORS), name
-        run = trec.load(KEPT / "runs" / f"{name}.trec.xz")
+        run = trec.load(KEPT / "runs" / f"{name}.trec.gz")
         first = [ranking.passage_ids[:10] == [id_ for id_, _ in run[ranking.query_id][:10]]
                  for ranking in result.rankings[name]]  # fmt: skip
         assert sum(first) >= 95, name
