@@ -15,7 +15,7 @@ import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -66,18 +66,13 @@ def run(command: str, data: Path, *more: object) -> None:
 
 def keep(made: Path, folder: Path, data: Path) -> None:
     """A saved comparison without texts; its configuration names no path of this machine."""
+    result = Comparison.load(made)
+    named = json.dumps(dict(result.config)).replace(str(data), "DATA")
+    config = json.loads(re.sub(r" --out [^\s\"]+", "", named))
     shutil.rmtree(folder, ignore_errors=True)
-    Comparison.load(made).save(folder, texts=False)
-    for file in written(folder):
-        text = file.read_text(encoding="utf-8")
-        file.write_text(re.sub(r" --out [^\s\"]+", "", text.replace(str(data), "DATA")), encoding="utf-8")
-    commit = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("commit", {})
+    replace(result, config=config).save(folder, texts=False)
+    commit = config.get("commit", {})
     typer.echo(f"Kept {folder.name}, made at {commit.get('id')}{' with changes' * bool(commit.get('changed'))}.")
-
-
-def written(folder: Path) -> Iterator[Path]:
-    """The files that are text."""
-    return (file for file in sorted(folder.rglob("*")) if file.suffix in (".json", ".csv"))
 
 
 if __name__ == "__main__":
