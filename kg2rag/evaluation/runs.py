@@ -316,10 +316,10 @@ def _text_or_files(value: str | Path) -> Any:
 
 @cache
 def code_version() -> str:
-    """A checksum of the source files that a ranking depends on: this package's, from `retrievers` downward."""
+    """A checksum of the files that a ranking depends on, code and data: this package's, from `retrievers` downward."""
     root, digest = Path(kg2rag.__file__).parent, hashlib.sha256()
     for room in ROOMS:
         for file in sorted((root / room).rglob("*")):
-            if file.suffix in (".py", ".toml", ".json"):
+            if file.is_file() and file.parent.name != "__pycache__":
                 digest.update(str(file.relative_to(root)).encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()

@@ -216,3 +216,17 @@ def test_an_encoder_with_other_vectors_makes_another_run(little, monkeypatch):
     again = run(Dense(little), data, 5)
     assert again.about["knowledge"][0]["encoder"]["fingerprint"] == "other words"
     assert run(BM25(little), data, 5).about == before.about  # it asked for no vectors
+
+
+@pytest.mark.parametrize("name", ["dense.py", "prompt.txt", "token_basis.npy"])
+def test_a_run_depends_on_code_and_on_the_data_that_lie_with_it(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(runs.kg2rag, "__file__", str(tmp_path / "__init__.py"))
+    file = tmp_path / "retrievers" / name
+    file.parent.mkdir()
+    file.write_text("before")
+    before = runs.code_version.__wrapped__()
+    (tmp_path / "report").mkdir()
+    (tmp_path / "report" / name).write_text("shown alone")
+    assert runs.code_version.__wrapped__() == before
+    file.write_text("after")
+    assert runs.code_version.__wrapped__() != before
