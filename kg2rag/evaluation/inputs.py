@@ -224,7 +224,7 @@ def check_rankings(
     run = f"run {name!r}" if name else "this run"
     for ranking in rankings:
         if not isinstance(ranking, Ranking):
-            raise TypeError(f"{run} contains {called(ranking)} where a Ranking is needed; see kg2rag.types.rank.")
+            raise TypeError(f"{run} contains {called(ranking)} where a Ranking is needed; see Ranking.of.")
     asked = data.queries if queries is None else queries
     wanted, given = [one.id for one in asked], [ranking.query_id for ranking in rankings]
     if given != wanted:
@@ -251,10 +251,10 @@ def _check_hits(where: str, ranking: Ranking, data: QADataset, k: int | None) ->
             f"{where}: its passage ids are not those of {data.name}'s corpus. Was it built on another corpus?"
         )
     if len(np.unique(rows)) != len(rows):
-        raise ValueError(f"{where}: a passage is ranked twice. Build rankings with kg2rag.types.rank.")
+        raise ValueError(f"{where}: a passage is ranked twice. Build rankings with Ranking.of.")
     rises = np.diff(ranking.scores) > EQUAL * np.abs(ranking.scores[:-1])
     if rises.any() or not np.isfinite(ranking.scores).all():
-        raise ValueError(f"{where}: scores must be finite and must not rise. Build rankings with kg2rag.types.rank.")
+        raise ValueError(f"{where}: scores must be finite and must not rise. Build rankings with Ranking.of.")
 
 
 def _check_candidates(where: str, ranking: Ranking, query: Query) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from kg2rag.knowledge import KnowledgeBase, LexicalSettings
 from kg2rag.retrievers.contract import Retriever
-from kg2rag.types import Notes, Query, Ranking, best, rank
+from kg2rag.types import Notes, Query, Ranking, top_with_ties
 
 COLOUR = "#56B4E9"  # in plots
 
@@ -40,8 +40,10 @@ class BM25(Retriever):
         rankings, notes = [], Notes("bm25", "bm25")
         for query, mask in zip(queries, self.kb.candidates(queries), strict=True):
             every = index.scores(query.text)
-            rows = best(every, k) if mask is None else mask
+            rows = top_with_ties(every, k) if mask is None else mask
             rows = rows[every[rows] > 0]
             parts = {"bm25": every[rows]}
-            rankings.append(rank(query.id, rows, every[rows], ids, k, stages=("bm25",), score_parts=parts, notes=notes))
+            rankings.append(
+                Ranking.of(query.id, rows, every[rows], ids, stages=("bm25",), score_parts=parts, notes=notes).top(k)
+            )
         return rankings

@@ -43,7 +43,6 @@ from kg2rag.types import (
     Ranking,
     Share,
     Trace,
-    rank,
     step,
 )
 
@@ -144,12 +143,11 @@ class ConfidenceGated(LinksEntities, Retriever):
         strength = np.array([near.strength for near in reached.values()])
         passage = self._passage_scores(query, fresh)
         graph, blank = self.kb.graph, np.full(len(rows), np.nan)
-        return rank(
+        return Ranking.of(
             query.id,
             np.concatenate([rows, fresh]),
             np.concatenate([scores, passage * strength * sure]),
             self.kb.corpus.ids,
-            k,
             stages=(text, "graph"),
             stage_codes=np.repeat([0, 1], [len(rows), len(fresh)]),
             score_parts={
@@ -168,7 +166,7 @@ class ConfidenceGated(LinksEntities, Retriever):
                 graph_results=len(fresh),
                 confidence=sure,
             ),
-        )
+        ).top(k)
 
     def _skipped(self, sure: float, links: Sequence[Link]) -> str:
         """Why the graph is not used, or ""."""

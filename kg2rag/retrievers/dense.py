@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from kg2rag.knowledge import ApproximateIndex, IndexKind, KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
-from kg2rag.types import Notes, Query, Ranking, rank
+from kg2rag.types import Notes, Query, Ranking
 
 COLOUR = "#44546A"  # in plots
 
@@ -62,7 +62,9 @@ class Dense(VectorRetriever):
         kb, ids, notes = self.kb, self.kb.corpus.ids, Notes("cosine", "dense")
         found = kb.nearest(self.index).search(kb.encode_queries(queries), k, kb.candidates(queries))
         return [
-            rank(query.id, rows, scores, ids, k, stages=("dense",), score_parts={"cosine": scores}, notes=notes)
+            Ranking.of(query.id, rows, scores, ids, stages=("dense",), score_parts={"cosine": scores}, notes=notes).top(
+                k
+            )
             for query, (rows, scores) in zip(queries, found, strict=True)
         ]
 

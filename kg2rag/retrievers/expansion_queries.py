@@ -25,7 +25,7 @@ from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.fusion import RRF_CONSTANT, fuse_rankings
 from kg2rag.retrievers.linking.linkers import Link, Linker, linked_entities
-from kg2rag.types import Count, FloatArray, Natural, Notes, ParameterError, Query, Ranking, Trace, Weight, rank, step
+from kg2rag.types import Count, FloatArray, Natural, Notes, ParameterError, Query, Ranking, Trace, Weight, step
 
 COLOUR = "#B15928"  # in plots
 
@@ -185,12 +185,11 @@ class ExpansionQueries(LinksEntities, Retriever):
     def _merged(self, plain: Ranking, first: Mapping[int, Found]) -> Ranking:
         """The hits of all expansions as one ranking: by expansion, then by rank within it, each passage once."""
         places = np.arange(1, len(first) + 1, dtype=np.float64)
-        return rank(
+        return Ranking.of(
             plain.query_id,
             np.array(list(first), dtype=np.int64),
             1.0 / places,
             plain.ids,
-            max(len(first), 1),
             stages=("graph",),
             score_parts={"place": places},
             paths=TriplePaths(self.kb.graph, first, attrgetter("path")),

@@ -26,7 +26,6 @@ from kg2rag.types import (
     first_of,
     number,
     one_of,
-    rank,
     sources,
     step,
 )
@@ -145,12 +144,11 @@ def fuse_rankings(
     most = np.nanargmax(given, axis=0) if len(rows) else np.empty(0, dtype=np.int64)
     columns, join = zip(names, given, read, scores, strict=True), np.maximum if method == "max" else np.add
     what = "rank" if method == "rrf" else "scaled"
-    return rank(
+    return Ranking.of(
         rankings[0].query_id,
         rows,
         join.reduce(np.nan_to_num(given, nan=0.0), axis=0),
         rankings[0].ids,
-        k,
         stages=tuple(stages),
         stage_codes=codes[most, np.arange(len(rows))],
         score_parts={
@@ -160,7 +158,7 @@ def fuse_rankings(
         },
         paths=first_of(*(ranking.paths for ranking in rankings)),
         notes=_notes(method, names, rankings, weights, constant),
-    )
+    ).top(k)
 
 
 def _read(ranking: Ranking, method: str, constant: float) -> tuple[FloatArray, FloatArray]:

@@ -42,12 +42,11 @@ from kg2rag.types import (
     first_of,
     number,
     one_of,
-    rank,
     sources,
     step,
+    top_with_ties,
     widened,
 )
-from kg2rag.types import best as best_rows
 
 COLOUR = "#009E73"  # in plots
 TUNING = (
@@ -188,12 +187,11 @@ class GraphAugment(LinksEntities, Stage):
         formula = f"{number(self.alpha)} · hybrid + {number(self.beta)} · graph + {number(TIE)} · graph cosine"
         looked = {"hybrid": " and ".join(dict.fromkeys(sources(ranking).values())), "graph": "graph"}
         paths = {row: near.path for row, (near, _) in nearest.items()}
-        return rank(
+        return Ranking.of(
             ranking.query_id,
             rows,
             scores,
             ranking.ids,
-            max(len(rows), 1),
             stages=("hybrid", "graph"),
             stage_codes=np.repeat([0, 1], [len(ranking), len(fresh)]),
             score_parts={**widened(ranking, len(fresh)), **parts},
@@ -216,7 +214,7 @@ class GraphAugment(LinksEntities, Stage):
         rows, scores = rows[alone], scores[alone]
         if not (self.max_chunks and len(rows)):
             return np.empty(0, dtype=np.int64), np.empty(0)
-        first = best_rows(scores, self.max_chunks)
+        first = top_with_ties(scores, self.max_chunks)
         rows, scores = rows[first], scores[first]
         cosines = self.kb.dense.cosines(vector, rows)
         order = np.lexsort((rows, -cosines, -scores))[: self.max_chunks]

@@ -25,7 +25,7 @@ from kg2rag.retrievers.contract import MAX_CHARACTERS, Retriever
 from kg2rag.text.formats import format_by_example
 from kg2rag.text.lexicon import FUNCTION_WORDS
 from kg2rag.text.normalisation import WHOLE, key, looks_like_name, surfaces
-from kg2rag.types import FloatArray, IntArray, Notes, Query, Ranking, Threshold, above, best, number, rank
+from kg2rag.types import FloatArray, IntArray, Notes, Query, Ranking, Threshold, above, number, top_with_ties
 
 COLOUR = "#56B4E9"  # in plots
 
@@ -213,7 +213,7 @@ class Pattern(Retriever):
         scores, ids = np.zeros(self.kb.trigram.n_rows), self.kb.corpus.ids
         for each in found:
             scores[each.rows] += each.rarity * each.strengths
-        rows = best(scores, k) if mask is None else mask
+        rows = top_with_ties(scores, k) if mask is None else mask
         rows = rows[scores[rows] > 0]
         parts = {each.part: each.at(rows, each.strengths) for each in found}
         if len(rows):
@@ -224,7 +224,7 @@ class Pattern(Retriever):
                 "terms_matched": np.isfinite(strengths).sum(axis=0).astype(np.float64),
             }
         formula = " + ".join(f"{number(each.rarity)} · {each.part}" for each in found)
-        ranked = rank(query.id, rows, scores[rows], ids, k, stages=("pattern",), score_parts=parts)
+        ranked = Ranking.of(query.id, rows, scores[rows], ids, stages=("pattern",), score_parts=parts).top(k)
         matched = {ids[row]: tuple(self._matches(row, found)) for row in ranked.rows.tolist()}
         notes = PatternNotes(formula, "pattern", terms=looked_up, terms_left_out=left_out, matched=matched)
         return replace(ranked, notes=notes)
@@ -253,16 +253,15 @@ class Pattern(Retriever):
         found = np.array(hits, dtype=np.int64)
         matches = np.ones(len(found))
         notes = PatternNotes("match", "pattern", terms=(f"/{pattern}/{'i' * fold}",))
-        return rank(
+        return Ranking.of(
             query.id,
             found,
             matches,
             self.kb.corpus.ids,
-            k,
             stages=("pattern",),
             score_parts={"match": matches},
             notes=notes,
-        )
+        ).top(k)
 
 
 def _wildcards(text: str) -> tuple[list[str], str]:

@@ -42,7 +42,6 @@ from kg2rag.types import (
     Ranking,
     Trace,
     Weight,
-    rank,
     step,
 )
 
@@ -202,12 +201,11 @@ class PracticalGraphRAG(LinksEntities, VectorRetriever):
         found, first = np.unique(rows[kept][order].astype(np.int64), return_index=True)
         highest = values[kept][order][first]
         order = np.lexsort((found, -self.kb.dense.cosines(vector, found), -highest))[: self.depth]
-        return rank(
+        return Ranking.of(
             query.id,
             found[order],
             1.0 / np.arange(1, len(order) + 1),
             self.kb.corpus.ids,
-            max(len(order), 1),
             stages=(stage,),
             notes=Notes(source="graph"),
         )

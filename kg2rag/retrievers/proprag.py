@@ -22,7 +22,7 @@ from kg2rag.knowledge.graph.csr import gather
 from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import walk_or_dense
-from kg2rag.types import Count, FloatArray, IntArray, Notes, Query, Ranking, Share, Trace, best, number, rank, step
+from kg2rag.types import Count, FloatArray, IntArray, Notes, Query, Ranking, Share, Trace, number, step, top_with_ties
 
 COLOUR = "#B15928"  # in plots
 
@@ -160,15 +160,14 @@ class PathSearch(Retriever):
         scores, used = self._best_chains(chains, similar)
         chained = np.isfinite(scores)
         total = np.where(chained, self.dense_weight * cosines + (1 - self.dense_weight) * scores, cosines)
-        rows = best(total, k) if mask is None else mask
+        rows = top_with_ties(total, k) if mask is None else mask
         weights = number(self.dense_weight), number(1 - self.dense_weight)
         formulas = {"path": f"{weights[0]} · cosine + {weights[1]} · chain", "dense": "cosine"}
-        return rank(
+        return Ranking.of(
             query.id,
             rows,
             total[rows],
             self.kb.corpus.ids,
-            k,
             stages=("path", "dense"),
             stage_codes=np.where(chained[rows], 0, 1),
             score_parts={"cosine": cosines[rows], "chain": np.where(chained, scores, np.nan)[rows]},
@@ -178,7 +177,7 @@ class PathSearch(Retriever):
                 {"path": "graph", "dense": "dense"},
                 chains=tuple((self._text(chain), score) for chain, score in chains.items() if len(chain) > 1),
             ),
-        )
+        ).top(k)
 
     def _similar(self, queries: Sequence[Query]) -> FloatArray:
         """(n_queries, n_triples) cosines of the queries and the triples; -inf where a candidate does not state it."""
@@ -226,7 +225,7 @@ def _highest(values: NDArray[np.float64], k: int) -> list[int]:
     """The places of the k highest finite values, highest first, equal ones by place."""
     if not len(values):
         return []
-    places = best(values, k)
+    places = top_with_ties(values, k)
     places = places[np.isfinite(values[places])]
     chosen: list[int] = places[np.lexsort((places, -values[places]))][:k].tolist()
     return chosen

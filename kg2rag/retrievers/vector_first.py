@@ -45,7 +45,6 @@ from kg2rag.types import (
     Weight,
     check,
     number,
-    rank,
     step,
 )
 
@@ -157,12 +156,11 @@ class VectorFirst(VectorRetriever):
         blank, graph = np.full(len(dense), np.nan), self.kb.graph
         paths = TriplePaths(graph, dict(zip(rows.tolist(), leading, strict=True)), attrgetter("path"))
         formulas = {"vector": "similarity", "graph_augmented": formula}
-        return rank(
+        return Ranking.of(
             query.id,
             np.concatenate([dense.rows, rows]),
             np.concatenate([dense.scores, augmented]),
             dense.ids,
-            self.max_total,
             stages=("vector", "graph_augmented"),
             stage_codes=np.repeat([0, 1], [len(dense), len(rows)]),
             score_parts={
@@ -180,7 +178,7 @@ class VectorFirst(VectorRetriever):
                 expanded_entities=tuple(graph.names[near.entity] for near in related),
                 relationship_paths={dense.ids[row]: "; ".join(map(str, path)) for row, path in paths.items()},
             ),
-        )
+        ).top(self.max_total)
 
     def _combined(self, similarity: FloatArray, certainty: FloatArray) -> tuple[FloatArray, str]:
         """The scores of augmented passages and their formula."""

@@ -70,7 +70,7 @@ def known_passages(trial: Trial, _: Query, ranking: Ranking) -> Iterator[str]:
     if unknown:
         yield f"a hit at row {unknown[0]}, but the corpus has {len(known)} passages"
     elif ranking.passage_ids != [known[row] for row in ranking.rows.tolist()]:
-        yield "the hits' ids are not those of the corpus; hand `kb.corpus.ids` to `rank`"
+        yield "the hits' ids are not those of the corpus; hand `kb.corpus.ids` to `Ranking.of`"
     elif len(np.unique(ranking.rows)) < len(ranking):
         yield f"a passage is a hit twice, of {ranking.passage_ids}"
 
@@ -90,7 +90,7 @@ def in_canonical_order(_: Trial, __: Query, ranking: Ranking) -> Iterator[str]:
         before, belongs = ranking.hit(at + 1), ranking.hit(int(order[at]) + 1)
         yield (
             f"{before.passage_id} ({before.score!r}) is hit {at + 1}, where {belongs.passage_id} ({belongs.score!r}) "
-            "belongs; order hits with `rank`"
+            "belongs; order hits with `Ranking.of`"
         )
 
 
@@ -107,7 +107,7 @@ def stages(trial: Trial, _: Query, ranking: Ranking) -> Iterator[str]:
     """Every hit names the stage that found it; its path cites passages of the corpus."""
     for hit in ranking:
         if not hit.stage:
-            yield f"{hit.passage_id} names no stage; give `rank` stages=(…,)"
+            yield f"{hit.passage_id} names no stage; give `Ranking.of` stages=(…,)"
         if trial.ids and not trial.ids.issuperset(triple.passage_id for triple in hit.path if triple.passage_id):
             yield f"the path of {hit.passage_id} cites a passage that the corpus lacks"
 

@@ -47,10 +47,9 @@ from .questions import QADataset as QADataset
 from .questions import Question as Question
 from .questions import require_dataset as require_dataset
 from .rankings import Ranking as Ranking
-from .rankings import best as best
 from .rankings import canonical_order as canonical_order
-from .rankings import rank as rank
 from .rankings import rescored as rescored
+from .rankings import top_with_ties as top_with_ties
 from .rankings import widened as widened
 from .trace import LOST_AT as LOST_AT
 from .trace import LostAt as LostAt

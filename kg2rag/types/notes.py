@@ -8,11 +8,11 @@ of score parts, + - · / and parentheses. It is a sum; a term that names a part 
 hit's score can thus be recomputed from its parts:
 
 >>> import numpy as np
->>> from kg2rag.types.rankings import rank
+>>> from kg2rag.types.rankings import Ranking
 >>> parts = {"cosine": np.array([0.9, 0.4]), "strength": np.array([np.nan, 7.0])}
 >>> found = {"stages": ("vector", "graph"), "stage_codes": np.array([0, 1]), "score_parts": parts}
 >>> sums = Notes({"vector": "cosine", "graph": "cosine · strength / 10"}, {"vector": "dense", "graph": "graph"})
->>> ranking = rank("q", np.array([0, 1]), np.array([0.9, 0.28]), ["fastapi", "starlette"], k=5, **found, notes=sums)
+>>> ranking = Ranking.of("q", np.array([0, 1]), np.array([0.9, 0.28]), ["fastapi", "starlette"], **found, notes=sums)
 >>> print(ranking.explain(), end="")
  1  fastapi  0.9  vector, from dense
     = 0.9 (cosine)

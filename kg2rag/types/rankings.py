@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Ranking:
     """One query's hits, best first, each passage once; ordered by (-score to a millionth, corpus position).
 
-    The hits are columns of arrays; `Hit` objects are made when they are accessed. Build one with `rank`.
+    The hits are columns of arrays; `Hit` objects are made when they are accessed. Build one with `Ranking.of`.
 
     Attributes
     ----------
@@ -45,6 +45,43 @@ class Ranking:
     score_parts: Mapping[str, FloatArray] = field(default_factory=dict, repr=False)
     paths: Paths = field(default_factory=dict, repr=False)
     notes: Notes = field(default_factory=Notes)
+
+    @classmethod
+    def of(
+        cls,
+        query_id: str,
+        rows: NDArray[np.integer] | Sequence[int],
+        scores: NDArray[np.floating] | Sequence[float],
+        ids: Sequence[str],
+        *,
+        stages: tuple[str, ...] = ("",),
+        stage_codes: NDArray[np.integer] | None = None,
+        score_parts: Mapping[str, NDArray[np.floating]] | None = None,
+        paths: Paths | None = None,
+        notes: Notes | None = None,
+    ) -> Ranking:
+        """The ranking of scored rows, ordered canonically, see `canonical_order`; `top(k)` keeps the first `k`.
+
+        `rows`, each once, `scores`, `stage_codes` and each of `score_parts` are (n,). ValueError if rows and scores
+        differ in number, a score is not finite, or a row is given twice or is outside the corpus.
+        """
+        found: IntArray = np.asarray(rows, dtype=np.int64)
+        values: FloatArray = np.asarray(scores, dtype=np.float64)
+        _check(query_id, found, values, ids)
+        order = canonical_order(found, values)
+        return cls(
+            query_id=query_id,
+            rows=found[order],
+            scores=values[order],
+            ids=ids,
+            stages=stages,
+            stage_codes=None if stage_codes is None else np.asarray(stage_codes, dtype=np.int8)[order],
+            score_parts={
+                name: np.asarray(column, dtype=np.float64)[order] for name, column in (score_parts or {}).items()
+            },
+            paths={} if paths is None else paths,  # not `or`: that would work out every lazy path
+            notes=notes or Notes(),
+        )
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -137,8 +174,8 @@ def canonical_order(rows: NDArray[np.integer], scores: NDArray[np.floating]) -> 
     return order
 
 
-def best(scores: NDArray[np.floating], k: int) -> IntArray:
-    """The rows of the `k` best scores and of every score that ties with the k-th, unordered: the input of `rank`.
+def top_with_ties(scores: NDArray[np.floating], k: int) -> IntArray:
+    """The rows of the `k` best scores and of every score that ties with the k-th, unordered; `Ranking.of` orders them.
 
     Linear in `len(scores)`, unlike a full sort. ValueError if `k` is below 1.
     """
@@ -148,42 +185,6 @@ def best(scores: NDArray[np.floating], k: int) -> IntArray:
     threshold = np.partition(scores, len(scores) - k)[len(scores) - k]
     slack = abs(threshold) * 2.0 ** (1 - DIGITS) if np.isfinite(threshold) else 0.0
     return np.flatnonzero(scores >= threshold - slack)
-
-
-def rank(
-    query_id: str,
-    rows: NDArray[np.integer],
-    scores: NDArray[np.floating],
-    ids: Sequence[str],
-    k: int,
-    *,
-    stages: tuple[str, ...] = ("",),
-    stage_codes: NDArray[np.integer] | None = None,
-    score_parts: Mapping[str, NDArray[np.floating]] | None = None,
-    paths: Paths | None = None,
-    notes: Notes | None = None,
-) -> Ranking:
-    """Order scored rows canonically, see `canonical_order`, and keep the first `k`.
-
-    `rows`, each once, `scores`, `stage_codes` and each of `score_parts` are (n,). ValueError if `k` is below 1, rows
-    and scores differ in number, a score is not finite, or a row is given twice or is outside the corpus.
-    """
-    require_k(k)
-    found: IntArray = np.asarray(rows, dtype=np.int64)
-    values: FloatArray = np.asarray(scores, dtype=np.float64)
-    _check(query_id, found, values, ids)
-    order = canonical_order(found, values)[:k]
-    return Ranking(
-        query_id=query_id,
-        rows=found[order],
-        scores=values[order],
-        ids=ids,
-        stages=stages,
-        stage_codes=None if stage_codes is None else np.asarray(stage_codes, dtype=np.int8)[order],
-        score_parts={name: np.asarray(column, dtype=np.float64)[order] for name, column in (score_parts or {}).items()},
-        paths={} if paths is None else paths,  # not `or`: that would work out every lazy path
-        notes=notes or Notes(),
-    )
 
 
 def rescored(
@@ -204,18 +205,17 @@ def rescored(
     """
     order = np.argsort(ranking.rows)
     kept = ranking.select(order[np.searchsorted(ranking.rows, rows, sorter=order)])
-    return rank(
+    return Ranking.of(
         ranking.query_id,
         rows,
         scores,
         ranking.ids,
-        k,
         stages=kept.stages,
         stage_codes=kept.stage_codes,
         score_parts={**kept.score_parts, **score_parts},
         paths=ranking.paths if paths is None else first_of(paths, ranking.paths),
         notes=replace(notes or Notes(), formula=formula, source=ranking.notes.source, inputs=(ranking.notes,)),
-    )
+    ).top(k)
 
 
 def widened(ranking: Ranking, n: int) -> dict[str, FloatArray]:

@@ -12,7 +12,7 @@ from kg2rag.answers.reader import Answer, Answers
 from kg2rag.answers.scores import AnswerScore, joint, normalise_answer, score_answer, score_answers, score_supporting
 from kg2rag.compute import Failure
 from kg2rag.evaluation.gold import returned_sentences
-from kg2rag.types import Corpus, Passage, QADataset, Question, rank
+from kg2rag.types import Corpus, Passage, QADataset, Question, Ranking
 
 DOWN = Failure("server", "HTTP 500: down", 3)
 
@@ -186,7 +186,7 @@ def test_supporting_facts_add_their_own_and_the_joint_metrics(data):
 
 
 def test_a_ranking_offers_the_sentences_of_its_first_hits(data):
-    ranking = rank("q1", [0, 1], [0.5, 0.9], data.corpus.ids, k=2)
+    ranking = Ranking.of("q1", [0, 1], [0.5, 0.9], data.corpus.ids)
     assert returned_sentences([ranking], data, k=1) == {"q1": [("B", 0), ("B", 1)]}
 
 

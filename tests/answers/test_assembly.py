@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kg2rag.answers.context import assemble
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.linking.linkers import Link, NGramLinker
-from kg2rag.types import LinkedEntity, Notes, Query, Ranking, Triple, rank
+from kg2rag.types import LinkedEntity, Notes, Query, Ranking, Triple
 
 PAGES = (("Ed Wood", "Ed Wood is a film by Tim Burton."), ("Burbank", "Tim Burton was born in Burbank."))
 FACTS = (
@@ -37,7 +37,7 @@ def films(kb_of: Callable[..., KnowledgeBase]) -> KnowledgeBase:
 
 def ranking(kb: KnowledgeBase, *entities: str, linked: bool = False) -> Ranking:
     notes = Notes(entities=tuple(LinkedEntity(name, "ngram", 1.0) for name in entities) if linked or entities else None)
-    return rank("q", np.array([0, 1]), np.array([0.9, 0.5]), kb.corpus.ids, k=5, stages=("dense",), notes=notes)
+    return Ranking.of("q", np.array([0, 1]), np.array([0.9, 0.5]), kb.corpus.ids, stages=("dense",), notes=notes)
 
 
 def test_the_block_of_the_linked_entities_stands_above_the_passages(films: KnowledgeBase) -> None:

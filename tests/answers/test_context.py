@@ -19,7 +19,7 @@ from kg2rag.compute import EncoderTokens, Store, TokenCounter
 from kg2rag.extraction import Entity, Extraction
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.testing.worlds import HashedWords
-from kg2rag.types import Passage, Ranking, Triple, rank
+from kg2rag.types import Passage, Ranking, Triple
 
 NOWHERE = Store("/nonexistent")  # nothing here is encoded or built, so nothing is stored
 
@@ -204,12 +204,11 @@ def servers() -> KnowledgeBase:
 
 @pytest.fixture
 def ranking() -> Ranking:
-    return rank(
+    return Ranking.of(
         "q",
         np.arange(4),
         np.array([0.8651, 0.6, 0.5, 0.1]),
         ["a", "b", "c", "d"],
-        4,
         stages=("vector", "graph"),
         stage_codes=np.array([0, 1, 0, 0]),
         paths={1: (HOSTS,)},
@@ -255,7 +254,7 @@ def test_a_passage_too_long_for_the_budget_is_dropped_and_the_next_takes_its_key
 
 
 def test_an_empty_ranking_gives_an_empty_context(servers: KnowledgeBase) -> None:
-    empty = rank("q", np.empty(0, dtype=np.int64), np.empty(0), servers.corpus.ids, 1)
+    empty = Ranking.of("q", np.empty(0, dtype=np.int64), np.empty(0), servers.corpus.ids)
     assert ContextFormatter(servers).passages(empty) == FormattedContext("", 0)
 
 
@@ -301,7 +300,7 @@ def test_passages_keep_their_budget_and_every_hit_is_cited_or_dropped(
     kb: KnowledgeBase, budget: int, counter: TokenCounter | None, described: bool
 ) -> None:
     n = len(kb.corpus)
-    ranking = rank("q", np.arange(n), np.linspace(1, 0, n), kb.corpus.ids, n)
+    ranking = Ranking.of("q", np.arange(n), np.linspace(1, 0, n), kb.corpus.ids)
     entities = range(kb.graph.n_entities) if described else ()
     context = ContextFormatter(kb, passage_tokens=budget, counter=counter).passages(ranking, entities)
     assert context.tokens == (counter or EncoderTokens()).count([context.text])[0] <= budget

@@ -17,7 +17,7 @@ from tokenizers import Tokenizer
 
 from kg2rag.compute import EncoderTokens, SentenceEncoder, counter_of, cut
 from kg2rag.compute.tokens import DEFAULT
-from kg2rag.types import rank
+from kg2rag.types import Ranking
 
 COUNTER = EncoderTokens()
 
@@ -85,7 +85,7 @@ def test_a_model_folder_without_a_fast_tokenizer_is_refused_by_name(tmp_path: Pa
 
 
 def test_a_hit_that_does_not_fit_is_left_out_and_the_next_tried() -> None:
-    ranking = rank("q", np.array([0, 1, 2]), np.array([3.0, 2.0, 1.0]), ["a", "b", "c"], 3)
+    ranking = Ranking.of("q", np.array([0, 1, 2]), np.array([3.0, 2.0, 1.0]), ["a", "b", "c"])
     [found] = cut([ranking], ["one two", "one two", "one"], Words(), 3)
     assert found.passage_ids == ["a", "c"]
     assert (found.notes.tokens, found.notes.left_out) == (3, ("b",))

@@ -15,7 +15,7 @@ import pytest
 
 from kg2rag.evaluation import Comparison, compare
 from kg2rag.evaluation.per_query import grouped_means, sharing_gold
-from kg2rag.types import Corpus, Passage, QADataset, Question, rank
+from kg2rag.types import Corpus, Passage, QADataset, Question, Ranking
 
 METRICS = ["recall@2", "mrr@10"]
 
@@ -410,7 +410,7 @@ def save_random_comparison(directory: str) -> None:
 
         def retrieve_batch(self, queries, k):
             rows = np.arange(50)
-            return [rank(q.id, rows, rng.integers(0, 9, 50) / 7, corpus.ids, k) for q in queries]
+            return [Ranking.of(q.id, rows, rng.integers(0, 9, 50) / 7, corpus.ids).top(k) for q in queries]
 
     systems = {f"s{i}": Random(i) for i in range(4)}
     compare(systems, QADataset("random", corpus, questions), metrics=METRICS, k=20).save(directory)

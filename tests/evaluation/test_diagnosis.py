@@ -22,7 +22,7 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.kg2rag.expand import Expand
-from kg2rag.types import LOST_AT, Corpus, Passage, QADataset, Query, Question, Ranking, Trace, Triple, rank, step
+from kg2rag.types import LOST_AT, Corpus, Passage, QADataset, Query, Question, Ranking, Trace, Triple, step
 
 EVIL = "<script>alert('x')</script> & <b>bold</b>"
 
@@ -37,7 +37,7 @@ class Told(Retriever):
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         scores = 1 / np.arange(1, len(self.rows) + 1)
-        return [rank(query.id, np.array(self.rows), scores, self.ids, k) for query in queries]
+        return [Ranking.of(query.id, np.array(self.rows), scores, self.ids).top(k) for query in queries]
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
         steps = (step("expanded", "not expanded", "too far", self.expanded), step("kept", "pruned", "cut", self.rows))

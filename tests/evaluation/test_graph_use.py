@@ -12,7 +12,7 @@ from kg2rag import BM25, ConfidenceGated, Dense, ExpansionQueries, KnowledgeBase
 from kg2rag.evaluation.said import graph_use
 from kg2rag.retrievers.fusion import fuse_rankings
 from kg2rag.retrievers.systems import build
-from kg2rag.types import Notes, Ranking, rank
+from kg2rag.types import Notes, Ranking
 
 IDS = [f"p{i}" for i in range(30)]
 
@@ -21,12 +21,11 @@ def ranking(*stages: int, note: str = "", fused: bool = False) -> Ranking:
     """Hits of stage 0, "text", and 1, "graph", in this order."""
     n = len(stages)
     parts = {"text rank": np.array([math.nan if stage else 1.0 for stage in stages])} if fused else {}
-    return rank(
+    return Ranking.of(
         "q",
         np.arange(n),
         np.arange(n, 0, -1.0),
         IDS,
-        n,
         stages=("text", "graph"),
         stage_codes=np.array(stages),
         score_parts=parts,
@@ -52,7 +51,7 @@ def test_where_the_graph_brought_a_passage_it_was_used_whatever_else_is_noted() 
 def test_a_hit_that_text_found_too_is_not_new_whichever_gave_more() -> None:
     def of(stage: str, rows: list[int]) -> Ranking:
         scores = np.arange(len(rows), 0, -1.0)
-        return rank("q", np.array(rows), scores, IDS, 9, stages=(stage,), notes=Notes("x", stage))
+        return Ranking.of("q", np.array(rows), scores, IDS, stages=(stage,), notes=Notes("x", stage))
 
     known = fuse_rankings([of("dense", [0, 1, 2]), of("graph", [2, 1])], (1.0, 1.0), 10)
     fresh = fuse_rankings([of("dense", [0, 1, 2]), of("graph", [5])], (1.0, 1.0), 10)

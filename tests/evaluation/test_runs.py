@@ -15,7 +15,7 @@ from kg2rag.evaluation import runs
 from kg2rag.evaluation.runs import NoKeyError, identity, run
 from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.retrievers.contract import Retriever
-from kg2rag.types import Notes, QADataset, Query, Question, Ranking, Triple, rank
+from kg2rag.types import Notes, QADataset, Query, Question, Ranking, Triple
 
 CALLS: list[str] = []
 
@@ -33,18 +33,17 @@ class Counted(Retriever):
         path = {3: (Triple("a", "knows", "b", "p3", strength=2.0, description="of old"),)}
         notes = Notes("cosine", "x", other={"weights": {"graph": 0.25}, "linked": ("a", "b")})
         return [
-            rank(
+            Ranking.of(
                 query.id,
                 rows,
                 self.factor * rows[::-1] / 7,
                 self.kb.corpus.ids,
-                k,
                 stages=("x", "y"),
                 stage_codes=rows % 2,
                 score_parts={"cosine": np.where(rows % 3, rows, np.nan)},
                 paths=path,
                 notes=notes,
-            )
+            ).top(k)
             for query in queries
         ]
 

@@ -14,7 +14,7 @@ from kg2rag.evaluation import compare
 from kg2rag.evaluation.comparison import Comparison
 from kg2rag.evaluation.said import rates, said_by
 from kg2rag.retrievers.contract import Retriever
-from kg2rag.types import Corpus, Notes, Passage, QADataset, Query, Question, Ranking, rank
+from kg2rag.types import Corpus, Notes, Passage, QADataset, Query, Question, Ranking
 
 SAID = (
     {"expansion_skipped": "confidence below 0.3", "confidence": 0.2, "entities": (), "weights": {"dense": 0.5}},
@@ -31,7 +31,7 @@ class Talker(Retriever):
     def retrieve_batch(self, queries: list[Query], k: int) -> list[Ranking]:
         notes = [Notes("score", "text", other=SAID[int(query.id[1])]) for query in queries]
         return [
-            rank(query.id, np.arange(2), np.array([1.0, 0.5]), CORPUS.ids, k, stages=("text",), notes=note)
+            Ranking.of(query.id, np.arange(2), np.array([1.0, 0.5]), CORPUS.ids, stages=("text",), notes=note).top(k)
             for query, note in zip(queries, notes, strict=True)
         ]
 
@@ -77,7 +77,7 @@ def test_a_table_without_the_column_has_no_rates() -> None:
 
 def test_long_lists_are_counted_and_numbers_of_arrays_are_numbers() -> None:
     metadata = {"triples": tuple(range(50)), "tokens": np.int64(7), "depth": np.float32(0.5), "path": Path("x")}
-    one = rank("q", np.arange(1), np.array([1.0]), ["p"], 1, stages=("text",), notes=Notes(other=metadata))
+    one = Ranking.of("q", np.arange(1), np.array([1.0]), ["p"], stages=("text",), notes=Notes(other=metadata))
     assert json.loads(said_by(one)) == {
         "triples": {"count": 50, "first": [*range(20)]},
         "tokens": 7,

@@ -20,7 +20,7 @@ from kg2rag.report import Frame, html, plots, questions_json
 from kg2rag.report.html import as_json, document, source
 from kg2rag.report.question_explanation import explain
 from kg2rag.retrievers.contract import Retriever
-from kg2rag.types import Corpus, Notes, Passage, QADataset, Question, Ranking, Triple, rank
+from kg2rag.types import Corpus, Notes, Passage, QADataset, Question, Ranking, Triple
 
 TEXTS = ("Kiln builder", "Hall of clay", "River bank", "Old mill")
 CHECKS = """
@@ -56,7 +56,9 @@ class Walking(Retriever):
             about = Notes("0.5 · cosine", "graph")
             paths = {row: (triple,)} if self.paths else {}
             found.append(
-                rank(query.id, rows, scores, ids, k, stages=("walk",), score_parts=parts, paths=paths, notes=about)
+                Ranking.of(
+                    query.id, rows, scores, ids, stages=("walk",), score_parts=parts, paths=paths, notes=about
+                ).top(k)
             )
         return found
 

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from kg2rag.report.question_explanation import NARROWEST, QuestionExplanation, explain
 from kg2rag.retrievers.contract import Retriever
-from kg2rag.types import Corpus, Passage, QADataset, Query, Question, Ranking, rank
+from kg2rag.types import Corpus, Passage, QADataset, Query, Question, Ranking
 
 IDS = ["p0", "p1", "p2", "p3"]
 
@@ -28,7 +28,7 @@ class Fixed(Retriever):
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         self.asked.extend(queries)
         scores = -np.arange(len(self.order), dtype=np.float64)
-        return [rank(query.id, np.array(self.order), scores, IDS, k, stages=("fixed",)) for query in queries]
+        return [Ranking.of(query.id, np.array(self.order), scores, IDS, stages=("fixed",)).top(k) for query in queries]
 
 
 def data(unit: Literal["passage", "document"] = "passage", text: str = "Who wrote it?") -> QADataset:

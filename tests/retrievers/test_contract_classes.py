@@ -11,7 +11,7 @@ import pytest
 
 from kg2rag.retrievers.contract import Pipeline, Retriever, Stage
 from kg2rag.retrievers.fusion import fuse
-from kg2rag.types import Query, Ranking, rank
+from kg2rag.types import Query, Ranking
 
 IDS = [f"p{i}" for i in range(100)]
 
@@ -25,7 +25,8 @@ class Falling(Retriever):
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         self.asked.append(([query.text for query in queries], k))
         return [
-            rank(query.id, np.arange(100), 100.0 - np.arange(100), IDS, k, stages=("falling",)) for query in queries
+            Ranking.of(query.id, np.arange(100), 100.0 - np.arange(100), IDS, stages=("falling",)).top(k)
+            for query in queries
         ]
 
 
@@ -38,7 +39,7 @@ class Reverse(Stage):
 
     def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:  # noqa: ARG002
         self.given.append([len(ranking) for ranking in rankings])
-        return [rank(r.query_id, r.rows, -r.scores, r.ids, max(len(r), 1), stages=("reverse",)) for r in rankings]
+        return [Ranking.of(r.query_id, r.rows, -r.scores, r.ids, stages=("reverse",)) for r in rankings]
 
 
 def test_a_stage_reads_its_depth_whatever_k_is_wanted() -> None:

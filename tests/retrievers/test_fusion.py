@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.fusion import METHODS, fuse, fuse_rankings
 from kg2rag.testing.rankings import worked_out
-from kg2rag.types import Notes, Query, Ranking, Triple, rank
+from kg2rag.types import Notes, Query, Ranking, Triple
 
 IDS = [f"p{i}" for i in range(10)]
 FACT, OTHER = Triple("a", "r", "b", "p1"), Triple("c", "r", "d", "p1")
@@ -22,7 +22,7 @@ FACT, OTHER = Triple("a", "r", "b", "p1"), Triple("c", "r", "d", "p1")
 
 def ranking(stage: str, scores: dict[int, float], **more: Any) -> Ranking:
     rows = np.array(list(scores), dtype=np.int64)
-    return rank("q", rows, np.array(list(scores.values())), IDS, 10, stages=(stage,), **more)
+    return Ranking.of("q", rows, np.array(list(scores.values())), IDS, stages=(stage,), **more)
 
 
 DENSE = ranking("dense", {1: 0.9, 2: 0.7, 3: 0.5})
@@ -147,8 +147,8 @@ def test_what_the_rankings_say_of_the_query_is_kept() -> None:
 
 
 def test_a_fused_hit_names_the_stage_that_it_has_in_its_ranking() -> None:
-    walk = rank(
-        "q", np.array([1, 5]), np.array([0.9, 0.1]), IDS, 10, stages=("walk", "dense"), stage_codes=np.array([0, 1])
+    walk = Ranking.of(
+        "q", np.array([1, 5]), np.array([0.9, 0.1]), IDS, stages=("walk", "dense"), stage_codes=np.array([0, 1])
     )
     fused = fuse_rankings([walk, WORDS], (3, 1), 10)
     assert {hit.passage_id: hit.stage for hit in fused} == {

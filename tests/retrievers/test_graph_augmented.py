@@ -20,7 +20,7 @@ from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.fusion import fuse
 from kg2rag.retrievers.graph_augmented import GraphAugment
 from kg2rag.retrievers.systems import build
-from kg2rag.types import Query, Ranking, Triple, rank
+from kg2rag.types import Query, Ranking, Triple
 
 Build = Callable[..., KnowledgeBase]
 PAGES = tuple((f"Page {i}", "Nothing to see.") for i in range(8))
@@ -37,7 +37,7 @@ RUST = 0.5 / 2 * ONCE  # the weakest triple of its path has strength 5; second h
 
 def given_ranking(kb: KnowledgeBase, **scores: float) -> Ranking:
     rows = np.array([kb.corpus.row(id_) for id_ in scores], dtype=np.int64)
-    return rank("q", rows, np.array(list(scores.values()), dtype=float), kb.corpus.ids, 100, stages=("fused",))
+    return Ranking.of("q", rows, np.array(list(scores.values()), dtype=float), kb.corpus.ids, stages=("fused",))
 
 
 def augmented(

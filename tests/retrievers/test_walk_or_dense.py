@@ -8,7 +8,7 @@ import numpy as np
 
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.dense import BLOCK, Dense, walk_or_dense
-from kg2rag.types import Query, Ranking, rank
+from kg2rag.types import Query, Ranking
 
 Build = Callable[..., KnowledgeBase]
 PAGES = (("Apple", "red"), ("Pear", "green"))
@@ -24,7 +24,7 @@ def answers(kb: KnowledgeBase, *texts: str) -> list[Ranking]:
     def walk(queries: Sequence[Query], starts: Sequence[int], k: int) -> list[Ranking]:
         assert 0 < len(queries) <= BLOCK
         return [
-            rank(query.id, np.array([start]), np.ones(1), kb.corpus.ids, k)
+            Ranking.of(query.id, np.array([start]), np.ones(1), kb.corpus.ids).top(k)
             for query, start in zip(queries, starts, strict=True)
         ]
 

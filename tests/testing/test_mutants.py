@@ -14,7 +14,7 @@ from kg2rag import BM25, Dense
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Retriever, Stage
 from kg2rag.testing import ContractError, check_retriever
-from kg2rag.types import Notes, Query, Ranking, Trace, at_least, between, check, rank
+from kg2rag.types import Notes, Query, Ranking, Trace, at_least, between, check
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Sound(Retriever):
         rows = rows[scores[rows] >= self.least]
         parts = {"shared": scores[rows]}
         ids, told = self.kb.corpus.ids, Notes("shared", "words")
-        return rank(query.id, rows, scores[rows], ids, k, stages=("words",), score_parts=parts, notes=told)
+        return Ranking.of(query.id, rows, scores[rows], ids, stages=("words",), score_parts=parts, notes=told).top(k)
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         every = np.arange(len(self.kb.corpus))
@@ -153,7 +153,7 @@ class Swallows(Sound):
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         empty = np.empty(0)
-        return [rank(query.id, empty.astype(int), empty, self.kb.corpus.ids, k) for query in queries]
+        return [Ranking.of(query.id, empty.astype(int), empty, self.kb.corpus.ids).top(k) for query in queries]
 
 
 class FallsBack(Sound):
@@ -281,7 +281,7 @@ def test_a_sound_retriever_is_accepted() -> None:
         (Stranger, "known passages", "but the corpus has 300 passages"),
         (Unmasked, "candidates", "is none of its 10 candidates"),
         (NotANumber, "finite scores", "the score of 'p5' is nan"),
-        (TiesByChance, "canonical order", "belongs; order hits with `rank`"),
+        (TiesByChance, "canonical order", "belongs; order hits with `Ranking.of`"),
         (WrongArithmetic, "formula", "'2 · shared' gives"),
         (Stateful, "preparing changes nothing", "before and after `prepare`: hit 1 is"),
         (OtherTrace, "a trace is a retrieval", "in `retrieve_batch` and in `trace_batch`"),
@@ -289,7 +289,7 @@ def test_a_sound_retriever_is_accepted() -> None:
         (FallsBack, "no silent fall-back", "the ranking is Dense's, without a word of it"),
         (FallsBackInDisguise, "no silent fall-back", "the ranking is Dense's, without a word of it"),
         (NeedsTitles, "answers every query", "on passages without titles, query 'q0' ("),
-        (Unnamed, "stages and paths", "names no stage; give `rank` stages="),
+        (Unnamed, "stages and paths", "names no stage; give `Ranking.of` stages="),
         (Ignores, "parameter weight", "weight is ignored: with 0.25, 1.0,"),
         (Unchecked, "parameter share", "share = 1000000.0 is accepted and no query has a hit"),
         (FailsLate, "parameter depth", "depth = -1 is accepted and fails later with ParameterError: k must be"),

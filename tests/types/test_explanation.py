@@ -5,19 +5,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kg2rag.types import LinkedEntity, Notes, Ranking, Triple, rank, sources
+from kg2rag.types import LinkedEntity, Notes, Ranking, Triple, sources
 
 STEP = Triple("FastAPI", "built on", "Starlette", "fastapi", strength=9)
 
 
 def ranking(notes: Notes | None = None) -> Ranking:
     """Two hits: a text match, and one that the graph brought."""
-    return rank(
+    return Ranking.of(
         "q1",
         np.array([0, 2]),
         np.array([0.91, 0.15]),
         ["fastapi", "flask", "starlette"],
-        k=5,
         stages=("hybrid", "graph"),
         stage_codes=np.array([0, 1]),
         score_parts={"hybrid": np.array([1.3, np.nan]), "graph": np.array([0.0, 0.5])},
@@ -64,7 +63,7 @@ def test_the_parts_that_no_term_names_are_shown_beside_the_sum() -> None:
 
 def test_of_two_names_that_begin_alike_the_longer_is_meant() -> None:
     parts = {"dense": np.array([0.25]), "dense rank": np.array([4.0])}
-    one = rank("q", np.array([0]), np.array([0.25]), ["a"], k=1, score_parts=parts, notes=Notes("1 / dense rank"))
+    one = Ranking.of("q", np.array([0]), np.array([0.25]), ["a"], score_parts=parts, notes=Notes("1 / dense rank"))
     assert one.explain().sum_of(one.hit(1)) == "1 / 4 (dense rank)"
 
 
@@ -93,12 +92,11 @@ def test_what_a_strategy_says_of_the_query_is_told() -> None:
 
 def test_html_escapes_everything_and_loads_nothing() -> None:
     evil = "<script>alert(1)</script>"
-    nasty = rank(
+    nasty = Ranking.of(
         "q",
         np.array([0]),
         np.array([1.0]),
         [evil],
-        k=1,
         paths={0: (Triple(evil, evil, evil, ""),)},
         notes=Notes(warning=evil),
     )
@@ -125,11 +123,11 @@ def test_a_ranking_as_a_table_has_ranks_paths_and_parts() -> None:
 
 def test_a_part_with_the_name_of_a_column_stands_beside_it() -> None:
     parts = {"passage": np.array([0.5]), "score": np.array([2.0])}
-    (row,) = rank("q", np.array([0]), np.array([0.25]), ["a"], k=1, score_parts=parts).to_frame().to_dict("records")
+    (row,) = Ranking.of("q", np.array([0]), np.array([0.25]), ["a"], score_parts=parts).to_frame().to_dict("records")
     assert (row["passage"], row["score"], row["passage part"], row["score part"]) == ("a", 0.25, 0.5, 2.0)
 
 
 def test_an_empty_ranking_is_explained_as_nothing() -> None:
-    empty = rank("q", np.array([], dtype=np.int64), np.array([]), ["a"], k=3)
+    empty = Ranking.of("q", np.array([], dtype=np.int64), np.array([]), ["a"])
     assert str(empty.explain()).strip() == ""
     assert len(empty.to_frame()) == 0

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kg2rag.retrievers.fusion import fuse_rankings
-from kg2rag.types import Ranking, Triple, first_of, rank, rescored
+from kg2rag.types import Ranking, Triple, first_of, rescored
 from kg2rag.types.passages import Paths
 
 FACT, OTHER = Triple("a", "r", "b", "p2"), Triple("c", "r", "d", "p0")
@@ -30,7 +30,7 @@ class Lazy(Mapping[int, tuple[Triple, ...]]):
 
 
 def ranking(paths: Paths) -> Ranking:
-    return rank("q", np.array([0, 2]), np.array([0.5, 0.9]), ["p0", "p1", "p2"], 9, stages=("x",), paths=paths)
+    return Ranking.of("q", np.array([0, 2]), np.array([0.5, 0.9]), ["p0", "p1", "p2"], stages=("x",), paths=paths)
 
 
 def test_rank_and_top_look_up_no_path() -> None:

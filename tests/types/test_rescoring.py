@@ -2,19 +2,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from kg2rag.types import Notes, Ranking, Triple, rank, rescored, widened
+from kg2rag.types import Notes, Ranking, Triple, rescored, widened
 
 FACT, OTHER = Triple("a", "r", "b", "p2"), Triple("c", "r", "d", "p0")
 
 
 def ranking() -> Ranking:
     """p2 by the graph, then p0 and p3 by their text."""
-    return rank(
+    return Ranking.of(
         "q",
         np.array([0, 2, 3]),
         np.array([0.5, 0.9, 0.1]),
         ["p0", "p1", "p2", "p3"],
-        9,
         stages=("dense", "graph"),
         stage_codes=np.array([0, 1, 0]),
         score_parts={"cosine": np.array([0.5, np.nan, 0.1])},
@@ -45,7 +44,7 @@ def test_a_hit_keeps_stage_path_and_parts_under_its_new_score() -> None:
 
 
 def test_no_hits_at_all_are_rescored_to_none() -> None:
-    empty = rank("q", np.array([], dtype=np.int64), np.array([]), ["p0"], 3)
+    empty = Ranking.of("q", np.array([], dtype=np.int64), np.array([]), ["p0"])
     assert len(rescored(empty, empty.rows, empty.scores, 3, formula="x", score_parts={})) == 0
 
 

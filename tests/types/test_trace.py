@@ -21,7 +21,7 @@ from kg2rag.retrievers.graph_augmented import GraphAugment
 from kg2rag.retrievers.kg2rag.expand import Expand
 from kg2rag.retrievers.kg2rag.organise import Organise
 from kg2rag.testing import worlds
-from kg2rag.types import LOST_AT, Query, Ranking, Trace, Triple, rank, step
+from kg2rag.types import LOST_AT, Query, Ranking, Trace, Triple, step
 
 IDS = [f"p{row}" for row in range(10)]
 ASKED = Query("q", "?")
@@ -29,7 +29,7 @@ ASKED = Query("q", "?")
 
 def ranked(*rows: int) -> Ranking:
     """These rows, best first."""
-    return rank("q", np.array(rows, dtype=np.int64), 1 / np.arange(1, len(rows) + 1), IDS, 10)
+    return Ranking.of("q", np.array(rows, dtype=np.int64), 1 / np.arange(1, len(rows) + 1), IDS)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg2rag.types import Corpus, Notes, Passage, QADataset, Query, Ranking, Triple, best, rank
+from kg2rag.types import Corpus, Notes, Passage, QADataset, Query, Ranking, Triple, top_with_ties
 
 IDS = [f"p{i}" for i in range(10)]
 FACT = Triple("Ed Wood", "directed by", "Tim Burton", "p1")
@@ -21,18 +21,17 @@ PASSAGE = Passage("p1", "Ed Wood", "A film.", "d1", 0)
 @pytest.fixture
 def ranking() -> Ranking:
     """p4 (0.9), p1 and p7 (both 0.5), p0 (0.1); p1 came by a fact of the graph."""
-    return rank(
+    return Ranking.of(
         "q",
         np.array([7, 0, 4, 1]),
         np.array([0.5, 0.1, 0.9, 0.5]),
         IDS,
-        10,
         stages=("dense", "graph"),
         stage_codes=np.array([0, 0, 0, 1]),
         score_parts={"cosine": np.array([0.5, 0.1, 0.9, np.nan]), "fact": np.array([np.nan, np.nan, np.nan, 0.5])},
         paths={1: (FACT,)},
         notes=Notes(warning="by hand"),
-    )
+    ).top(10)
 
 
 def test_hits_are_ordered_by_score_and_equal_scores_by_corpus_position(ranking: Ranking) -> None:
@@ -60,7 +59,7 @@ def test_a_ranking_is_indexed_as_a_list_of_its_hits(ranking: Ranking) -> None:
 
 def test_a_hit_has_the_text_of_its_passage() -> None:
     corpus = Corpus.from_passages([PASSAGE, Passage("p2", "", "Another.", "d2", 0)])
-    found = rank("q", np.array([1, 0]), np.array([2.0, 1.0]), corpus.ids, 2)
+    found = Ranking.of("q", np.array([1, 0]), np.array([2.0, 1.0]), corpus.ids)
     assert [(hit.title, hit.text) for hit in found] == [("", "Another."), ("Ed Wood", "A film.")]
     assert found[1].passage == PASSAGE
     assert repr(corpus) not in repr(found[0])
@@ -73,7 +72,7 @@ def test_a_hit_of_a_ranking_without_a_corpus_says_where_its_text_is(ranking: Ran
 
 def test_a_ranking_that_is_pickled_or_copied_leaves_the_corpus_behind() -> None:
     corpus = Corpus.from_passages([PASSAGE])
-    found = rank("q", np.array([0]), np.array([1.0]), corpus.ids, 1)
+    found = Ranking.of("q", np.array([0]), np.array([1.0]), corpus.ids)
     for again in (pickle.loads(pickle.dumps(found)), deepcopy(found)):
         assert type(again.ids) is list
         assert again.passage_ids == ["p1"]
@@ -93,15 +92,19 @@ def test_the_top_is_a_prefix_with_everything_its_hits_carry(ranking: Ranking) ->
 
 
 def test_a_k_below_one_is_refused(ranking: Ranking) -> None:
-    for asked in (lambda: ranking.top(0), lambda: rank("q", [1], [1.0], IDS, 0), lambda: best(np.array([1.0]), -1)):  # type: ignore[arg-type]
+    for asked in (
+        lambda: ranking.top(0),
+        lambda: Ranking.of("q", [1], [1.0], IDS).top(0),
+        lambda: top_with_ties(np.array([1.0]), -1),
+    ):
         with pytest.raises(ValueError, match="k must be"):
             asked()
 
 
 def test_rank_keeps_the_first_k_and_of_equal_scores_the_earlier_passages() -> None:
-    assert rank("q", np.array([3, 1, 2]), np.array([1.0, 1.0, 2.0]), IDS, 2).passage_ids == ["p2", "p1"]
-    assert rank("q", np.arange(10)[::-1], np.zeros(10), IDS, 3).passage_ids == ["p0", "p1", "p2"]
-    assert list(rank("q", np.empty(0, dtype=np.int64), np.empty(0), IDS, 3)) == []
+    assert Ranking.of("q", np.array([3, 1, 2]), np.array([1.0, 1.0, 2.0]), IDS).top(2).passage_ids == ["p2", "p1"]
+    assert Ranking.of("q", np.arange(10)[::-1], np.zeros(10), IDS).top(3).passage_ids == ["p0", "p1", "p2"]
+    assert list(Ranking.of("q", np.empty(0, dtype=np.int64), np.empty(0), IDS).top(3)) == []
 
 
 @pytest.mark.parametrize(
@@ -119,7 +122,7 @@ def test_rank_refuses_what_is_no_ranking_and_names_query_and_passage(
     rows: list[int], scores: list[float], named: str
 ) -> None:
     with pytest.raises(ValueError, match=f"'q'.*{named}"):
-        rank("q", np.array(rows), np.array(scores), IDS, 5)
+        Ranking.of("q", np.array(rows), np.array(scores), IDS)
 
 
 few_scores = st.lists(st.sampled_from([-1.0, 0.0, 0.5, 1.0]) | st.floats(-1e6, 1e6), max_size=30)
@@ -129,21 +132,21 @@ few_scores = st.lists(st.sampled_from([-1.0, 0.0, 0.5, 1.0]) | st.floats(-1e6, 1
 def test_best_then_rank_equals_sorting_everything(scores: list[float], k: int) -> None:
     ids = [f"p{i}" for i in range(len(scores))]
     values = np.array(scores)
-    rows = best(values, k)
+    rows = top_with_ties(values, k)
     expected = sorted(range(len(scores)), key=lambda row: (-scores[row], row))[:k]
-    assert rank("q", rows, values[rows], ids, k).rows.tolist() == expected
+    assert Ranking.of("q", rows, values[rows], ids).top(k).rows.tolist() == expected
 
 
 @given(few_scores, st.integers(1, 35), st.integers(1, 35))
 def test_a_smaller_k_is_a_prefix_of_a_larger(scores: list[float], one: int, other: int) -> None:
     ids, rows, values = [f"p{i}" for i in range(len(scores))], np.arange(len(scores)), np.array(scores)
     small, large = sorted((one, other))
-    deep = rank("q", rows, values, ids, large).passage_ids
-    assert rank("q", rows, values, ids, small).passage_ids == deep[:small]
+    deep = Ranking.of("q", rows, values, ids).top(large).passage_ids
+    assert Ranking.of("q", rows, values, ids).top(small).passage_ids == deep[:small]
 
 
 def test_best_keeps_every_score_equal_to_the_last_one_kept() -> None:
-    assert best(np.array([1.0, 3.0, 1.0, 2.0, 1.0, 0.0]), 3).tolist() == [0, 1, 2, 3, 4]
+    assert top_with_ties(np.array([1.0, 3.0, 1.0, 2.0, 1.0, 0.0]), 3).tolist() == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize(
@@ -195,5 +198,5 @@ def test_a_table_without_a_column_is_refused_by_its_name() -> None:
 
 def test_scores_that_differ_by_less_than_a_millionth_tie_and_are_ordered_by_corpus_position() -> None:
     scores = np.array([0.5, 0.50000004, 0.49999, 0.5 - 4e-8, -2.0])
-    assert rank("q", np.arange(5), scores, list("abcde"), 5).rows.tolist() == [0, 1, 3, 2, 4]
-    assert rank("q", np.arange(5), 1e-9 * scores, list("abcde"), 5).rows.tolist() == [0, 1, 3, 2, 4]
+    assert Ranking.of("q", np.arange(5), scores, list("abcde")).rows.tolist() == [0, 1, 3, 2, 4]
+    assert Ranking.of("q", np.arange(5), 1e-9 * scores, list("abcde")).rows.tolist() == [0, 1, 3, 2, 4]

@@ -30,7 +30,7 @@ from kg2rag.report.html import HtmlPage, render
 from kg2rag.retrievers.contract import Pipeline, Retriever, Stage
 from kg2rag.retrievers.dense import dense_fallback
 from kg2rag.text.normalisation import normalise
-from kg2rag.types import FloatArray, IntArray, Notes, QADataset, Query, Ranking, rank, require_dataset, rescored
+from kg2rag.types import FloatArray, IntArray, Notes, QADataset, Query, Ranking, require_dataset, rescored
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -254,7 +254,7 @@ class OracleGoldEntities(Retriever):
         rankings = []
         for query, walk, absent, mask in zip(queries, found, lacking, masks, strict=True):
             rows = np.flatnonzero(walk[n:]) if mask is None else mask[walk[n + mask] > 0]
-            ranking = rank(query.id, rows, walk[n + rows], self.kb.corpus.ids, k, stages=("pagerank",))
+            ranking = Ranking.of(query.id, rows, walk[n + rows], self.kb.corpus.ids, stages=("pagerank",)).top(k)
             if not walk.any():
                 ranking = dense_fallback(self.kb, [query], k, "no gold entity is in the graph")[0]
             rankings.append(marked(ranking, OracleNotes(oracle="gold entities", not_in_the_graph=absent)))
@@ -343,7 +343,7 @@ def _expanded(system: Pipeline, queries: Sequence[Query], seeds: Sequence[IntArr
 def _first(seeds: IntArray, hits: Ranking, depth: int) -> Ranking:
     """Some passages, then the hits; scored 1 / place."""
     rows = np.concatenate([seeds, hits.rows[~np.isin(hits.rows, seeds)]])[:depth]
-    return rank(hits.query_id, rows, 1 / np.arange(1, len(rows) + 1), hits.ids, depth, stages=("gold seeds",))
+    return Ranking.of(hits.query_id, rows, 1 / np.arange(1, len(rows) + 1), hits.ids, stages=("gold seeds",)).top(depth)
 
 
 def _left_out_in_turn(
@@ -362,4 +362,4 @@ def _left_out_in_turn(
         scores += share / len(runs)
         scores[left_out] = seen
     found = np.flatnonzero(scores)
-    return rank(query.id, found, scores[found], ids, k, notes=OracleNotes(oracle="gold seeds"))
+    return Ranking.of(query.id, found, scores[found], ids, notes=OracleNotes(oracle="gold seeds")).top(k)

@@ -21,7 +21,7 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.adapters import trec
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.text.records import reading
-from kg2rag.types import Corpus, Notes, Passage, QADataset, Query, Ranking, best, called, rank
+from kg2rag.types import Corpus, Notes, Passage, QADataset, Query, Ranking, called, top_with_ties
 
 if TYPE_CHECKING:
     import ranx
@@ -209,17 +209,16 @@ class ScoreFunction(Retriever):
 
     def _ranking(self, query: Query, rows: np.ndarray, passages: Sequence[Passage], k: int) -> Ranking:
         scores = np.array([self.score(query.text, passages[row]) for row in rows.tolist()], dtype=np.float64)
-        kept = best(np.nan_to_num(scores, nan=np.inf), k)  # NaN must reach `rank`, which refuses it
-        return rank(
+        kept = top_with_ties(np.nan_to_num(scores, nan=np.inf), k)  # NaN must reach `Ranking.of`, which refuses it
+        return Ranking.of(
             query.id,
             rows[kept],
             scores[kept],
             self.kb.corpus.ids,
-            k,
             stages=(self.name,),
             score_parts={"score": scores[kept]},
             notes=Notes("score", "text"),
-        )
+        ).top(k)
 
 
 def as_system(name: str, given: Any, data: QADataset) -> Any:

@@ -20,7 +20,7 @@ import numpy as np
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.hipporag import memory
 from kg2rag.retrievers.hipporag.walk import Linked, PhraseWalk
-from kg2rag.types import Count, Damping, FloatArray, IntArray, Notes, Query, Ranking, Threshold, Weight, best
+from kg2rag.types import Count, Damping, FloatArray, IntArray, Notes, Query, Ranking, Threshold, Weight, top_with_ties
 
 COLOUR = "#CC79A7"  # in plots
 
@@ -139,7 +139,7 @@ class HippoRAG2(PhraseWalk):
         n, rankings = self.graph.n_phrases, []
         for at, (query, link, mask) in enumerate(zip(queries, links, masks, strict=True)):
             parts = {"pagerank": walked[at, n:], "restart": restarts[at, n:], "cosine": cosines[at]}
-            rows = best(walked[at, n:], k) if mask is None else mask
+            rows = top_with_ties(walked[at, n:], k) if mask is None else mask
             rankings.append(self.ranking(query, k, link, mask, rows, **parts))
         return rankings
 

@@ -19,7 +19,7 @@ from kg2rag.knowledge.graph.csr import gather
 from kg2rag.retrievers.dense import VectorRetriever, walk_or_dense
 from kg2rag.retrievers.hipporag import memory
 from kg2rag.retrievers.hipporag.memory import PhraseGraph
-from kg2rag.types import FloatArray, IntArray, Notes, Query, Ranking, Trace, Triple, rank
+from kg2rag.types import FloatArray, IntArray, Notes, Query, Ranking, Trace, Triple
 
 SYNONYM = "synonym of"
 MAX_STEPS = 3  # edges from a start to the passage; the rank of a passage farther away has other causes
@@ -147,17 +147,16 @@ class PhraseWalk(VectorRetriever):
         self, query: Query, k: int, link: Linked, mask: IntArray | None, rows: IntArray, **parts: FloatArray
     ) -> Ranking:
         """Some passages by the part "pagerank"; `parts` are (n_passages,) each."""
-        return rank(
+        return Ranking.of(
             query.id,
             rows,
             parts["pagerank"][rows],
             self.kb.corpus.ids,
-            k,
             stages=("pagerank",),
             score_parts={name: column[rows] for name, column in parts.items()},
             paths=PhrasePaths(self.graph, link.phrases, mask),
             notes=link.notes,
-        )
+        ).top(k)
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
         """Which passages the linked phrases lead to, by however long a walk."""

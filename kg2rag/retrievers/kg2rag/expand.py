@@ -26,7 +26,6 @@ from kg2rag.types import (
     Ranking,
     Trace,
     first_of,
-    rank,
     sources,
     step,
     widened,
@@ -84,12 +83,11 @@ class Expand(Stage):
         cosines = self.kb.dense.cosines(vector, rows)
         given = ranking.stage_codes if ranking.stage_codes is not None else np.zeros(len(ranking), dtype=np.int8)
         hops = [0.0] * len(ranking) + [1.0 + around.hop(triple) for triple in first.tolist()]
-        return rank(
+        return Ranking.of(
             ranking.query_id,
             rows,
             cosines,
             ranking.ids,
-            max(len(rows), 1),
             stages=(*ranking.stages, "expand"),
             stage_codes=np.concatenate([given, np.full(len(fresh), len(ranking.stages))]),
             score_parts={**widened(ranking, len(fresh)), "cosine": cosines, "hop": np.array(hops)},

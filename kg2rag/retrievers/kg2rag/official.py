@@ -23,7 +23,7 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.kg2rag.plan import Planned, QueryPlan, Switches, joined_texts
 from kg2rag.retrievers.rerankers import DEFAULT_RERANKER, named
 from kg2rag.retrievers.rerankers.scoring import BiEncoder, Reranker, score_batches
-from kg2rag.types import Count, FloatArray, Notes, Query, Ranking, Trace, Triple, checked, rank, step
+from kg2rag.types import Count, FloatArray, Notes, Query, Ranking, Trace, Triple, checked, step
 
 COLOUR = "#E69F00"  # in plots
 RELEASED = Switches()
@@ -121,12 +121,11 @@ class KG2RAGOfficial(Planned):
                     paths[row] = (*paths.get(row, ()), plan.facts[i])
         by = selection.chosen_by
         places = np.arange(1, len(rows) + 1, dtype=np.float64)
-        return rank(
+        return Ranking.of(
             query.id,
             np.array(rows, dtype=np.int64),
             1.0 / places,
             self.kb.corpus.ids,
-            k,
             stages=("seed", "expand"),
             stage_codes=np.array([row not in seeds for row in rows], dtype=np.int8),
             score_parts={
@@ -145,7 +144,7 @@ class KG2RAGOfficial(Planned):
                 from_trees=len(selection.chosen_by),
                 mentioned=tuple(plan.mentioned),
             ),
-        )
+        ).top(k)
 
     def _grouped(self, rows: Sequence[int]) -> list[int]:
         """By title in order of first appearance; sentences of one title by their number."""

@@ -43,9 +43,8 @@ from kg2rag.types import (
     Threshold,
     Trace,
     Weight,
-    best,
-    rank,
     step,
+    top_with_ties,
 )
 
 COLOUR = "#0072B2"  # in plots
@@ -228,19 +227,18 @@ class LinearRAG(VectorRetriever):
         self, query: Query, k: int, active: Mapping[int, Activation], columns: Columns, mask: IntArray | None
     ) -> Ranking:
         walked, names = columns["pagerank"], self.kb.mentions.names
-        rows = best(walked, k) if mask is None else mask
+        rows = top_with_ties(walked, k) if mask is None else mask
         activated = tuple((names[entity], found.score, found.iteration) for entity, found in active.items())
-        return rank(
+        return Ranking.of(
             query.id,
             rows,
             walked[rows],
             self.kb.corpus.ids,
-            k,
             stages=("pagerank",),
             score_parts={name: column[rows] for name, column in columns.items()},
             paths=BridgedPaths(self.kb, active, rows),
             notes=ActivationNotes("pagerank", "graph", activated=activated),
-        )
+        ).top(k)
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
         """Which passages the query's entities lead to, and which hold an activated one; all are ranked."""

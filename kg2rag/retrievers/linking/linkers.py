@@ -26,7 +26,7 @@ from kg2rag.knowledge import KnowledgeBase, LexicalSettings
 from kg2rag.text.lexicon import FUNCTION_WORDS
 from kg2rag.text.normalisation import normalise
 from kg2rag.text.records import DataError, quote, read_json
-from kg2rag.types import Cosine, Count, LinkedEntity, Query, best, check, one_of
+from kg2rag.types import Cosine, Count, LinkedEntity, Query, check, one_of, top_with_ties
 
 _WORDS = re.compile(r"\w+")
 _NAME_WORD = re.compile(r"\w[\w'’\-]*[+#]*")  # C++ and C# are no C
@@ -138,7 +138,7 @@ class PhraseLinker:
         scores = self.kb.entity_names(_NAME_WORDS).scores(phrase)
         if self.words == "all":
             scores[~self._hold_all(phrase)] = 0
-        rows = best(scores, self.limit)
+        rows = top_with_ties(scores, self.limit)
         rows = rows[scores[rows] > 0]
         readings = (phrase, _POSSESSIVE.sub("", phrase)) if self.words == "all" else (phrase,)
         found = []

@@ -18,7 +18,7 @@ from kg2rag.knowledge.graph.pagerank import NodeWeights
 from kg2rag.knowledge.indexes.dense import cosines as all_cosines
 from kg2rag.retrievers.mention_chains.tokens import QuestionTokens, token_index
 from kg2rag.retrievers.mention_chains.words import naming_index
-from kg2rag.types import FloatArray, IntArray, Matrix, best
+from kg2rag.types import FloatArray, IntArray, Matrix, top_with_ties
 
 LEAST_GAP = -10.0
 LEAST_LINK = 0.5  # of a title, so that one common word of a long one is no link
@@ -57,7 +57,7 @@ class Searches:
 
     def first(self, scores: FloatArray, k: int) -> IntArray:
         """The `k` best allowed rows, equal scores by row."""
-        rows = self.allowed[best(scores[self.allowed], k)]
+        rows = self.allowed[top_with_ties(scores[self.allowed], k)]
         return rows[np.lexsort((rows, -scores[rows]))][:k]
 
 

@@ -49,8 +49,7 @@ from kg2rag.types import (
     Trace,
     Weight,
     above,
-    best,
-    rank,
+    top_with_ties,
 )
 
 COLOUR = "#D55E00"  # in plots
@@ -196,9 +195,9 @@ class MentionChains(VectorRetriever):
     ) -> list[NodeWeights]:
         """Where the walks start: as `mention_ppr`'s, and at the sub-phrases' nearest passages."""
         ids, first = self.kb.corpus.ids, self.dense_seeds
-        nearest = [rows[best(cosine[rows], first)] for cosine, rows in zip(cosines, allowed, strict=True)]
+        nearest = [rows[top_with_ties(cosine[rows], first)] for cosine, rows in zip(cosines, allowed, strict=True)]
         dense = [
-            rank(query.id, rows, cosine[rows], ids, first)
+            Ranking.of(query.id, rows, cosine[rows], ids).top(first)
             for query, cosine, rows in zip(queries, cosines, nearest, strict=True)
         ]
         near = phrase_restarts(
@@ -234,19 +233,18 @@ class MentionChains(VectorRetriever):
         """Candidates in their order; below them the nearest other passages."""
         ids = self.kb.corpus.ids
         if searched is None:
-            return rank(query.id, np.empty(0, np.int64), np.empty(0), ids, k)
+            return Ranking.of(query.id, np.empty(0, np.int64), np.empty(0), ids).top(k)
         rows, scores, chains = searched.evidence.rows, searched.scores, searched.chains
         beyond = searched.found.first(searched.found.cosine, self.depth + len(rows))
         beyond = beyond[~np.isin(beyond, rows)]
         place, least = np.arange(1.0, len(beyond) + 1), np.full(len(beyond), scores.min())
         parts = {**searched.levels, **searched.evidence.alone, **(chains.step if chains else {})}
         blank, none = np.full(len(beyond), np.nan), np.full(len(rows), np.nan)
-        return rank(
+        return Ranking.of(
             query.id,
             np.concatenate([rows, beyond]),
             np.concatenate([scores, least - place]),
             ids,
-            min(k, self.depth),
             stages=("chains", "dense"),
             stage_codes=np.repeat([0, 1], [len(rows), len(beyond)]),
             score_parts={
@@ -256,7 +254,7 @@ class MentionChains(VectorRetriever):
             },
             paths=ChainPaths(searched.walked, searched.continued),
             notes=searched.notes(self.kb.corpus, self.beam_temperature),
-        )
+        ).top(min(k, self.depth))
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
         """Which passages are candidates, which of them may continue a chain, and which the chains put first."""

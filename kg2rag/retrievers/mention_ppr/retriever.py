@@ -34,9 +34,8 @@ from kg2rag.types import (
     Trace,
     Weight,
     above,
-    best,
-    rank,
     step,
+    top_with_ties,
 )
 
 BLOCK = 64  # queries walked together
@@ -152,7 +151,7 @@ class MentionPPR(VectorRetriever):
         ]
         found = [walk.reached(len(self.kb.corpus)) for walk in self.walks(halves, self.kb.candidates(queries))]
         ids, depth = self.kb.corpus.ids, self.depth
-        return [rank(q.id, one.nodes, one.weights, ids, depth) for q, one in zip(queries, found, strict=True)]
+        return [Ranking.of(q.id, one.nodes, one.weights, ids).top(depth) for q, one in zip(queries, found, strict=True)]
 
     def walks(self, restarts: Sequence[NodeWeights], masks: Sequence[IntArray | None]) -> list[Walk]:
         """One walk from each restart, over the passages of its mask alone; over all where that is None."""
@@ -217,19 +216,18 @@ class MentionPPR(VectorRetriever):
     def _ranking(self, walk: Walk, restart: NodeWeights, dense: Ranking, triples: IntArray, k: int) -> Ranking:
         """Passages by their share of the walk; below them the dense hits that it did not reach."""
         passages = walk.reached(len(self.kb.corpus))
-        first = best(passages.weights, self.depth)
+        first = top_with_ties(passages.weights, self.depth)
         reached, shares = passages.nodes[first], passages.weights[first]
         beyond = dense.rows[~np.isin(dense.rows, reached)]
         least = shares.min() if len(reached) else 1.0
         rows = np.concatenate([reached, beyond])
         place = np.arange(1, len(beyond) + 1)
         blank = np.full(len(reached), np.nan)
-        return rank(
+        return Ranking.of(
             dense.query_id,
             rows,
             np.concatenate([shares, least / (1.0 + place)]),
             dense.ids,
-            min(k, self.depth),
             stages=("walk", "dense"),
             stage_codes=np.concatenate([np.zeros(len(reached)), np.ones(len(beyond))]),
             score_parts={
@@ -240,7 +238,7 @@ class MentionPPR(VectorRetriever):
             },
             paths=self.paths(reached, walk, restart),
             notes=self._notes(walk, triples),
-        )
+        ).top(min(k, self.depth))
 
     def _notes(self, walk: Walk, triples: IntArray) -> WalkNotes:
         """The arithmetic, the triples that the walk began at, and whether it left out a part of the graph."""

@@ -12,7 +12,7 @@ from weights import cross_validate, fit, grid_scores, regret, simplex
 
 from kg2rag.retrievers.dynamic_hybrid.analysers import LearnedAnalyser
 from kg2rag.retrievers.dynamic_hybrid.analysis import QueryAnalysis, blend
-from kg2rag.types import FloatArray, Query, Ranking, rank
+from kg2rag.types import FloatArray, Query, Ranking
 
 IDS = ("other", "gold")  # the gold loses ties
 HOW = [Query(f"h{i}", f"how do we feed animal number {i} well") for i in range(20)]
@@ -21,7 +21,7 @@ WEIGHTS = {"dense": 1.0, "sparse": 0.0, "pattern": 0.0, "graph": 0.0}
 
 
 def ranking(*rows: int) -> Ranking:
-    return rank("q", np.array(rows, dtype=np.int64), 1.0 / np.arange(1, len(rows) + 1), IDS, 10)
+    return Ranking.of("q", np.array(rows, dtype=np.int64), 1.0 / np.arange(1, len(rows) + 1), IDS)
 
 
 def runs(queries: Sequence[Query]) -> dict[str, list[Ranking]]:

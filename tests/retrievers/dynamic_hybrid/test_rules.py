@@ -11,7 +11,7 @@ import pytest
 from kg2rag.knowledge import TrigramIndex
 from kg2rag.retrievers.dynamic_hybrid.analysis import SIDES, QueryAnalysis, RuleAnalyser, reconsidered
 from kg2rag.retrievers.mention_chains.searched import ChainsNotes
-from kg2rag.types import Notes, Query, Ranking, rank
+from kg2rag.types import Notes, Query, Ranking
 
 TEXTS = ["class StreamingTextResponse", "the useChat hook is used by components of a React app", "stream AI responses"]
 
@@ -143,7 +143,7 @@ def test_a_type_that_is_not_known_is_refused() -> None:
 
 
 def ranked(question: str) -> Ranking:
-    return rank("q", np.empty(0, np.int64), np.empty(0), [], 5, notes=ChainsNotes(question=question))
+    return Ranking.of("q", np.empty(0, np.int64), np.empty(0), [], notes=ChainsNotes(question=question))
 
 
 def test_what_names_nothing_asks_for_a_chain_only_where_the_passages_found_make_one(rules: RuleAnalyser) -> None:
