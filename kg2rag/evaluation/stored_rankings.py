@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kg2rag.text.parquet import read_parquet, write_parquet
+from kg2rag.text.parquet import as_parquet, read_parquet
 from kg2rag.types import FloatArray, Notes, Ranking, Triple
 
 WITH_PATHS = 20
@@ -38,7 +38,7 @@ SCHEMA = pa.schema(
 def write_rankings(file: Path, rankings: Sequence[Ranking]) -> None:
     """Write rankings; the same bytes for the same rankings."""
     table = pa.Table.from_pylist([_row(one) for one in rankings], schema=SCHEMA)
-    write_parquet(file, [table], SCHEMA, compression="zstd")
+    file.write_bytes(as_parquet(table))
 
 
 def _row(ranking: Ranking) -> dict[str, Any]:

@@ -1,14 +1,21 @@
-"""Text -> the names in it: known ones, by longest match of words, and capitalised phrases, dates and numbers apart."""
+"""Texts -> the names in them: known ones, by longest match of words, and capitalised phrases, dates and numbers apart.
+
+Known names are found in many texts at once. The texts are joined by `SEPARATOR`, which belongs to no word and to no
+name, so that one pass reads all of them.
+"""
 
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from importlib.resources import files
 
-from kg2rag.text.normalisation import WORD, normalise, plain
+import numpy as np
+from numpy.typing import NDArray
+
+from kg2rag.text.normalisation import WORD, plain
 
 # Words that begin sentences but not names; they are removed from the front of a capitalised phrase.
 FUNCTION_WORDS = frozenset(files("kg2rag.text").joinpath("function_words.txt").read_text("utf-8").split())
@@ -21,73 +28,161 @@ CALENDAR = frozenset(
     thursday friday saturday sunday""".split()
 )
 _NUMBER = re.compile(r"\d+(?:st|nd|rd|th|s)?")
+SEPARATOR = "\0"
+Numbers = NDArray[np.int32]
+Places = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words of several texts, one text after another.
+
+    Attributes
+    ----------
+    strings : (n_words,) without case and accents; `normalise` of a text joins its words by spaces.
+    texts : (n_words,) the text of each, ascending.
+    starts, ends : (n_words,) where each stands in `JoinedTexts.text`.
+    torn : (n_words,) whether a word begins inside the character in which the one before it ended, as in "½" ("1 2").
+    """
+
+    strings: list[str]
+    texts: Places
+    starts: Places
+    ends: Places
+    torn: NDArray[np.bool_]
+
+
+class JoinedTexts:
+    """Texts as one string, `text`, in which they begin at `starts`, (n_texts,)."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self.text = SEPARATOR.join(texts)
+        lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+        self.starts = np.cumsum(lengths + 1) - (lengths + 1)
+
+    def text_of(self, places: Places) -> Places:
+        """The text that each place in `text` belongs to."""
+        return np.searchsorted(self.starts, places, side="right") - 1
+
+    def words(self) -> Words:
+        """The words of the normal forms, and where they stand in the texts as written."""
+        pieces = {char: plain(char) for char in self._characters}
+        folded = self.text.translate({ord(char): piece for char, piece in pieces.items()})
+        spans = np.array([match.span() for match in WORD.finditer(folded)], dtype=np.int64).reshape(-1, 2)
+        starts, ends = spans.T
+        if any(len(piece) != 1 for piece in pieces.values()):  # an accent of its own belongs to the word before it
+            origins = np.repeat(np.arange(len(self.text)), self.looked_up(lambda char: len(pieces[char])))
+            last, behind = origins[ends - 1], np.append(origins, len(self.text))[ends]
+            starts, ends = origins[starts], np.maximum(last + 1, behind)
+        torn = np.append(False, starts[1:] < ends[:-1])[: len(starts)]
+        return Words(WORD.findall(folded), self.text_of(starts), starts, ends, torn)
+
+    def looked_up(self, number: Callable[[str], int]) -> NDArray[np.intp]:
+        """(n_characters,) the number of each character, which is asked for once for each distinct one."""
+        table = np.zeros(max(map(ord, self._characters), default=0) + 1, dtype=np.intp)
+        for char in self._characters:
+            table[ord(char)] = number(char)
+        return table[np.frombuffer(self.text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)]
+
+    @cached_property
+    def _characters(self) -> frozenset[str]:
+        return frozenset(self.text)
+
+
+@dataclass(frozen=True)
+class Matches:
+    """(n_matches,) each, text by text: the text, the code of the name, and its place in the joined text."""
+
+    texts: Places
+    codes: Numbers
+    starts: Places
+    ends: Places
 
 
 class Lexicon:
-    """Longest match of known word sequences, `keys` as normalised; the index of a key is its code.
+    """Longest match of known word sequences, `keys` as normalised; the code of a key is its place. "" is never found.
 
-    `names`, the spelling of each key, are needed where `find` requires capitals.
+    `names`, the spelling of each key, are needed where a match must have capitals.
+
+    The keys are a trie, a level for each word: `_levels` has for each the ascending edges, parent · n_words + word,
+    each of which leads to the node of its own place, and for each node the code of the key that ends there, or -1.
     """
 
     def __init__(self, keys: Sequence[str], names: Sequence[str] = ()) -> None:
-        self._lower_case = {code for code, name in enumerate(names) if not _stands_out(name)}
-        self._code = {key: code for code, key in enumerate(keys) if key}
-        self._longest: dict[str, int] = defaultdict(int)
-        for key in self._code:
-            words = key.split(" ")
-            self._longest[words[0]] = max(self._longest[words[0]], len(words))
+        split = [key.split(" ") if key else [] for key in keys]
+        self._number: dict[str, int] = {}
+        words = np.array([self._number.setdefault(word, len(self._number)) for key in split for word in key], np.int64)
+        lengths = np.fromiter(map(len, split), dtype=np.int64, count=len(split))
+        starts, nodes = np.cumsum(lengths) - lengths, np.zeros(len(split), dtype=np.int64)
+        self._levels: list[tuple[Places, Numbers]] = []
+        for depth in range(int(lengths.max(initial=0))):
+            going = np.flatnonzero(lengths > depth)
+            edges, nodes[going] = np.unique(
+                nodes[going] * len(self._number) + words[starts[going] + depth], return_inverse=True
+            )
+            codes = np.full(len(edges), -1, dtype=np.int32)
+            ending = going[lengths[going] == depth + 1]
+            codes[nodes[ending]] = ending
+            self._levels.append((edges, codes))
+        self._quiet = np.zeros(len(split), dtype=bool)
+        self._quiet[: len(names)] = [not any(map(_stands_out, name)) for name in names]
 
     def find(self, text: str, *, capitals: bool = True) -> Iterator[tuple[int, tuple[int, int]]]:
-        """(code, (start, end)) of every key in the text, left to right, the longest at each position, without overlap.
+        """(code, (start, end)) of every key in the text; see `matches`."""
+        found = self.matches(JoinedTexts([text]), capitals=capitals)
+        spans = zip(found.starts.tolist(), found.ends.tolist(), strict=True)
+        return zip(found.codes.tolist(), spans, strict=True)
+
+    def matches(self, joined: JoinedTexts, *, capitals: bool = True) -> Matches:
+        """Every key in the texts, left to right, the longest at each place, without overlap.
 
         With `capitals`, a match must have a capital letter or a digit, unless its name has neither: "the birds" is no
         film, "uvicorn" is a server.
         """
-        words, spans = words_of(text)
-        at = 0
-        while at < len(words):
-            length, code = self._longest_at(words, at)
-            if code is not None:
-                start, end = spans[at][0], spans[at + length - 1][1]
-                surface = text[start:end]
-                # One character may fold to two words (½); a match cannot use half of it.
-                whole = text.isascii() or normalise(surface) == " ".join(words[at : at + length])
-                if whole and (not capitals or code in self._lower_case or _stands_out(surface)):
-                    yield code, (start, end)
-                    at += length
-                    continue
-            at += 1
+        words = joined.words()
+        numbers = np.array([self._number.get(word, -1) for word in words.strings], dtype=np.int64)
+        at, last, codes = self._longest(numbers, words.texts)
+        # One character may fold to two words (½); a match cannot use half of it.
+        kept = ~words.torn[at] & ~np.append(words.torn, False)[last + 1]
+        if capitals:
+            before = np.append(0, np.cumsum(joined.looked_up(_stands_out)))
+            kept &= self._quiet[codes] | (before[words.ends[last]] > before[words.starts[at]])
+        at, last, codes = at[kept], last[kept], codes[kept]
+        kept = _first_without_overlap(at, last, words.texts[at])
+        at, last = at[kept], last[kept]
+        return Matches(words.texts[at], codes[kept], words.starts[at], words.ends[last])
 
-    def _longest_at(self, words: list[str], at: int) -> tuple[int, int | None]:
-        for length in range(min(self._longest.get(words[at], 0), len(words) - at), 0, -1):
-            code = self._code.get(" ".join(words[at : at + length]))
-            if code is not None:
-                return length, code
-        return 0, None
+    def _longest(self, numbers: Places, texts: Places) -> tuple[Places, Places, Numbers]:
+        """The first and the last word of the longest key at each word where there is one, and its code."""
+        n_words = len(numbers)
+        nodes, last, codes = np.zeros(n_words, np.int64), np.zeros(n_words, np.int64), np.full(n_words, -1, np.int32)
+        at = np.arange(n_words)
+        for depth, (edges, ending) in enumerate(self._levels):
+            at = at[at < n_words - depth]
+            at = at[(texts[at + depth] == texts[at]) & (numbers[at + depth] >= 0)]
+            wanted = nodes[at] * len(self._number) + numbers[at + depth]
+            places = np.searchsorted(edges, wanted)
+            there = edges[np.minimum(places, len(edges) - 1)] == wanted
+            nodes[at], at = places, at[there]
+            ends = at[ending[nodes[at]] >= 0]
+            last[ends], codes[ends] = ends + depth, ending[nodes[ends]]
+        found = np.flatnonzero(codes >= 0)
+        return found, last[found], codes[found]
 
 
-def _stands_out(surface: str) -> bool:
-    return any(char.isupper() or char.isdigit() for char in surface)
+def _first_without_overlap(starts: Places, lasts: Places, texts: Places) -> NDArray[np.bool_]:
+    """Which stretches are chosen where, in each text, the first is and then always the next that does not overlap."""
+    chosen, following = np.zeros(len(starts), dtype=bool), np.searchsorted(starts, lasts + 1)
+    here = np.unique(texts, return_index=True)[1]
+    while len(here):  # one step in all texts
+        chosen[here] = True
+        here = here[following[here] < len(starts)]
+        here = following[here][texts[following[here]] == texts[here]]
+    return chosen
 
 
-def words_of(text: str) -> tuple[list[str], list[tuple[int, int]]]:
-    """The words of `normalise(text)` and their (start, end) in `text`."""
-    if text.isascii():
-        matches = list(WORD.finditer(text))
-        return [match.group().lower() for match in matches], [match.span() for match in matches]
-    folded, origin = [], []
-    for at, char in enumerate(text):
-        for part in plain(char):
-            folded.append(part)
-            origin.append(at)
-    words, spans = [], []
-    for match in WORD.finditer("".join(folded)):
-        end = origin[match.end() - 1] + 1
-        while end < len(text) and unicodedata.combining(text[end]):
-            end += 1
-        words.append(match.group())
-        spans.append((origin[match.start()], end))
-    return words, spans
+def _stands_out(char: str) -> bool:
+    return char.isupper() or char.isdigit()
 
 
 def is_date_or_number(key: str) -> bool:

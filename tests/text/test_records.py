@@ -5,14 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kg2rag.text import records
-from kg2rag.text.parquet import read_parquet
 from kg2rag.text.records import (
     DEPTH,
     DataError,
@@ -142,12 +139,6 @@ def test_a_cell_that_is_too_long_and_a_row_of_another_length_are_named(csv) -> N
         csv("head,tail\na\n")
 
 
-def test_a_file_that_is_no_parquet_is_named(tmp_path: Path) -> None:
-    (tmp_path / "a.parquet").write_bytes(b"PAR1 not")
-    with pytest.raises(DataError, match=r"a\.parquet: no Parquet file"):
-        read_parquet(tmp_path / "a.parquet")
-
-
 def test_a_line_that_would_crash_a_parser_is_found_before(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text(f'{{"id": "[["}}\n{{"id": {nested(30_000)}}}\n')
     with pytest.raises(DataError, match=r"a\.jsonl, line 2: .* deeper than 100 levels"):
@@ -181,21 +172,3 @@ def test_what_goes_wrong_in_reading_is_an_error_of_ours_that_names_the_file() ->
         raise DataError("x/a.json, line 3: no.")
     with pytest.raises(TypeError), reading("x/a.json", "", ValueError):
         raise TypeError("a mistake in the code")
-
-
-def test_a_column_whose_name_is_no_text_is_a_damaged_file(tmp_path: Path) -> None:
-    file = tmp_path / "a.parquet"
-    pq.write_table(pa.table({"name": ["one"]}), file, store_schema=False)
-    file.write_bytes(file.read_bytes().replace(b"name", b"n\xe1me"))
-    with pytest.raises(DataError, match=r"a\.parquet: no Parquet file"):
-        read_parquet(file)
-
-
-def test_a_damaged_page_of_a_parquet_file_is_refused(tmp_path: Path) -> None:
-    file = tmp_path / "a.parquet"
-    pq.write_table(
-        pa.table({"a": ["one", "two"]}), file, use_dictionary=False, compression=None, write_page_checksum=True
-    )
-    file.write_bytes(file.read_bytes().replace(b"two", b"twi"))
-    with pytest.raises(DataError, match=r"a\.parquet: no Parquet file"):
-        read_parquet(file)

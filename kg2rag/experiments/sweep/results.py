@@ -10,7 +10,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,7 @@ from kg2rag.compute import write
 from kg2rag.evaluation.metric_names import bounds
 from kg2rag.evaluation.statistics import holm, interval_of_mean, interval_of_sum, paired_test
 from kg2rag.report.markup import pipe_table, plain
-from kg2rag.text.parquet import read_parquet, write_parquet
+from kg2rag.text.parquet import as_parquet, read_parquet
 from kg2rag.text.records import DataError, parse_json, read_json
 from kg2rag.text.registry import unknown
 from kg2rag.types import FloatArray
@@ -77,9 +76,7 @@ class SweepResult:
         out = Path(out)
         out.mkdir(parents=True, exist_ok=True)
         table = pa.Table.from_pandas(self.per_question[[*COLUMNS, *self.metrics]], preserve_index=False)
-        sink = BytesIO()
-        write_parquet(sink, [table], table.schema, compression="zstd")
-        write(out / RESULTS, sink.getvalue())
+        write(out / RESULTS, as_parquet(table))
         config = {**self.config, "objective": self.objective}
         write(out / ABOUT, (json.dumps(config, indent=1, ensure_ascii=False, default=str) + "\n").encode())
         write(out / "report.md", self.to_markdown().encode())

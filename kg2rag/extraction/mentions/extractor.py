@@ -22,7 +22,7 @@ import numpy as np
 from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.extraction.mentions.shards import shards_of
 from kg2rag.extraction.mentions.table import VERSION, MentionTable
-from kg2rag.text.lexicon import FUNCTION_WORDS, NAME, is_date_or_number
+from kg2rag.text.lexicon import FUNCTION_WORDS, NAME, JoinedTexts, Lexicon, is_date_or_number
 from kg2rag.text.normalisation import normalise
 from kg2rag.types import Corpus, Triple
 
@@ -191,22 +191,17 @@ def _occurrences(
     """(row, sentence, key) of the aliases in the texts, outside longer titles and names."""
     if not known:
         return
-    # Compiled, and not needed where a graph is read from the store.
-    import pyarrow as pa
-
-    from kg2rag.text.matching import NameTrie
-    from kg2rag.text.words import JoinedTexts
 
     def letters(surface: str) -> str:
         return "".join(filter(str.isalpha, surface))
 
     own = frozenset(table.keys)
     keys = [*table.keys, *(key for key in known if key not in own)]
-    trie, meant = NameTrie.of(pa.array(keys, pa.string())), np.array([key in known for key in keys])
+    lexicon, meant = Lexicon(keys), np.array([key in known for key in keys])
     for shard in shards_of(corpus):
         texts, rows, numbers = shard.numbered_sentences()
         joined = JoinedTexts(texts)
-        found = trie.matches(joined)
+        found = lexicon.matches(joined)
         for at in np.flatnonzero(meant[found.codes]).tolist():
             code, stated = known[keys[found.codes[at]]]
             surface = joined.text[found.starts[at] : found.ends[at]]

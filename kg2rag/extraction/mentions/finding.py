@@ -16,6 +16,7 @@ it. Which capitalised phrases are names is decided over all shards together.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache, partial
@@ -27,13 +28,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kg2rag.compute import Store, map_pieces
-from kg2rag.compute.files import mapped
 from kg2rag.extraction.mentions.shards import SIZE, Shard, shard_starts, shards_of
 from kg2rag.extraction.mentions.table import VERSION, MentionTable
-from kg2rag.text.lexicon import CALENDAR, FUNCTION_WORDS, NAME
-from kg2rag.text.matching import NameTrie
+from kg2rag.text.lexicon import CALENDAR, FUNCTION_WORDS, NAME, JoinedTexts, Lexicon
 from kg2rag.text.normalisation import normalise, without_brackets
-from kg2rag.text.words import JoinedTexts, normalise_all
 from kg2rag.types import Corpus
 
 
@@ -58,7 +56,7 @@ class Titles:
         written = [dict.fromkeys((title, without_brackets(title))) for title in corpus.titles]
         rows = np.repeat(np.arange(len(written)), np.fromiter(map(len, written), dtype=np.int64))
         surfaces = [surface for surfaces in written for surface in surfaces]
-        keys = normalise_all(surfaces)
+        keys = pa.array(map(normalise, surfaces), pa.string())
         no_name = pa.array(["", *sorted(FUNCTION_WORDS)])
         kept = np.flatnonzero(~pc.is_in(keys, value_set=no_name).to_numpy(zero_copy_only=False))
         encoded = keys.take(pa.array(kept)).dictionary_encode()
@@ -69,30 +67,28 @@ class Titles:
         return cls(encoded.dictionary, names, key.astype(np.int32), row.astype(np.int32))
 
     @cached_property
-    def trie(self) -> NameTrie:
+    def lexicon(self) -> Lexicon:
         """Finds the titles in texts."""
-        return NameTrie.of(self.keys, self.names)
+        return Lexicon(self.keys.to_pylist(), self.names)
 
-
-def write_trie(trie: NameTrie, folder: Path) -> None:
-    """Write a trie, a file for each of its arrays."""
-    table = pa.table({_WORDS: trie.vocabulary})
-    with pa.ipc.new_file(str(folder / f"{_WORDS}.arrow"), table.schema) as file:
-        file.write_table(table)
-    for field in fields(trie)[1:]:
-        np.save(folder / f"{field.name}.npy", getattr(trie, field.name))
+    def save(self, folder: Path) -> None:
+        """Write what `opened_lexicon` reads."""
+        _write(folder / _TITLES, pa.table({"key": self.keys, "name": self.names}))
 
 
 @lru_cache(maxsize=2)
-def opened_trie(folder: Path) -> NameTrie:
-    """What `write_trie` wrote, memory-mapped, once in a process."""
-    with pa.memory_map(str(folder / f"{_WORDS}.arrow")) as file:
-        vocabulary = pa.ipc.open_file(file).read_all()[_WORDS].combine_chunks()
-    words = vocabulary.chunk(0) if isinstance(vocabulary, pa.ChunkedArray) else vocabulary
-    return NameTrie(words, *(mapped(folder / f"{field.name}.npy") for field in fields(NameTrie)[1:]))
+def opened_lexicon(folder: Path) -> Lexicon:
+    """The lexicon of titles that were saved, made once in a process."""
+    table = pa.ipc.open_file(str(folder / _TITLES)).read_all()
+    return Lexicon(table["key"].to_pylist(), table["name"].to_pylist())
 
 
-_WORDS = "vocabulary"
+def _write(file: Path, table: pa.Table) -> None:
+    with pa.ipc.new_file(str(file), table.schema) as sink:
+        sink.write_table(table)
+
+
+_TITLES = "titles.arrow"
 
 
 _ENDING = re.compile(r"(['’]s|['’\-]+)$")
@@ -118,9 +114,7 @@ class ShardMentions:
     def save(self, folder: Path) -> None:
         """Write the tables, a file each."""
         for field in fields(self):
-            table: pa.Table = getattr(self, field.name)
-            with pa.ipc.new_file(str(folder / f"{field.name}.arrow"), table.schema) as file:
-                file.write_table(table)
+            _write(folder / f"{field.name}.arrow", getattr(self, field.name))
 
     @classmethod
     def load(cls, folder: Path) -> ShardMentions:
@@ -128,27 +122,27 @@ class ShardMentions:
         return cls(*(pa.ipc.open_file(str(folder / f"{field.name}.arrow")).read_all() for field in fields(cls)))
 
 
-def mentions_in(shard: Shard, titles: NameTrie) -> ShardMentions:
+def mentions_in(shard: Shard, titles: Lexicon) -> ShardMentions:
     """What the sentences of a shard mention, given the titles of the whole corpus."""
     texts, rows, numbers = shard.numbered_sentences()
     joined = JoinedTexts(texts)
     found = titles.matches(joined)
     places, phrases, written = _phrases(joined, found.starts, found.ends)
     sentences = joined.text_of(places)
-    words = joined.lower_case_words().value_counts()
+    words = Counter(word for word in re.findall(r"\w+", joined.text) if word.islower())
     return ShardMentions(
         _columns(row=rows[found.texts], sentence=numbers[found.texts], key=found.codes),
         _columns(row=rows[sentences], sentence=numbers[sentences], phrase=phrases),
         written,
-        pa.table({"word": words.field("values"), "count": words.field("counts")}),
+        pa.table({"word": pa.array(words, pa.string()), "count": pa.array(words.values(), pa.int64())}),
     )
 
 
 def stored_mentions(shard: Shard, store: Store, key: Mapping[str, object], titles: Path) -> ShardMentions:
-    """`mentions_in`, from the store where it has them; `titles` is where the trie of the corpus `key` was written."""
+    """`mentions_in`, from the store where it has them; `titles` is where those of the corpus `key` were saved."""
     key = {**key, "row": shard.first, "passages": len(shard.texts)}
     return ShardMentions.load(
-        store.entry("mention-shards", key, lambda folder: mentions_in(shard, opened_trie(titles)).save(folder))
+        store.entry("mention-shards", key, lambda folder: mentions_in(shard, opened_lexicon(titles)).save(folder))
     )
 
 
@@ -200,9 +194,9 @@ def find_mentions(corpus: Corpus, store: Store | None = None, *, size: int = SIZ
     titles = Titles.of(corpus)
     n_shards = len(shard_starts(corpus, size)) - 1
     if store is None or n_shards == 1:
-        return joined_table(titles, [mentions_in(shard, titles.trie) for shard in shards_of(corpus, size)])
+        return joined_table(titles, [mentions_in(shard, titles.lexicon) for shard in shards_of(corpus, size)])
     key = {"corpus": corpus.fingerprint, "rules": VERSION}
-    folder = store.entry("mention-titles", key, lambda folder: write_trie(titles.trie, folder))
+    folder = store.entry("titles", key, titles.save)
     find = partial(stored_mentions, store=store, key=key, titles=folder)
     shards = list(map_pieces(find, shards_of(corpus, size), "finding mentions", n_shards))
     return joined_table(titles, shards)
@@ -258,7 +252,7 @@ def _shared_names(titles: Titles, shards: Sequence[ShardMentions]) -> tuple[pa.T
         first += len(shard.written)
     usual = np.zeros(len(keys), dtype=np.int64)
     for shard in shards:
-        words = normalise_all(shard.lower_case["word"].to_pylist())
+        words = pa.array(map(normalise, shard.lower_case["word"].to_pylist()), pa.string())
         code = pc.index_in(words, value_set=keys)
         known = code.is_valid().to_numpy(False)
         np.add.at(usual, code.drop_null().to_numpy(), shard.lower_case["count"].to_numpy()[known])

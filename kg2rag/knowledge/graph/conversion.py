@@ -21,7 +21,7 @@ from kg2rag.knowledge.graph.data import Graph, GraphData
 from kg2rag.knowledge.graph.tables import TripleTable
 from kg2rag.text.lexicon import FUNCTION_WORDS, Lexicon
 from kg2rag.text.normalisation import normalise
-from kg2rag.text.parquet import read_parquet, write_parquet
+from kg2rag.text.parquet import as_parquet, read_parquet
 from kg2rag.text.records import DataError, reading
 from kg2rag.types import Corpus
 
@@ -130,7 +130,7 @@ def save(graph: GraphData, directory: Path | str) -> None:
     }
     for file, columns in zip(FILES, (entities, triples, mentions), strict=True):
         table = pa.table(columns, metadata={_NOTES: json.dumps(dict(graph.notes))})
-        write_parquet(directory / file, [table], table.schema, compression="snappy")
+        (directory / file).write_bytes(as_parquet(table, compression="snappy"))
 
 
 def load(kind: type[Graph], directory: Path, corpus: Corpus) -> Graph:
