@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kg2rag.evaluation.gold import as_numbers
+from kg2rag.evaluation.gold import judged_hits
 from kg2rag.evaluation.metrics import PassageTokens, score
 from kg2rag.types import FloatArray, GoldUnit, IntArray, QADataset, Ranking
 
@@ -125,9 +125,9 @@ def _recall(
     ranked: list[list[int]] = []
     gold: list[Mapping[int, int]] = []
     for budget in budgets:
-        found, wanted = as_numbers(tokens.cut(rankings, budget), data, unit)
-        ranked += [hits + filler[len(hits) :] for hits in found]
-        gold += [*wanted] * (len(rankings) // len(wanted))
+        found, wanted = judged_hits(tokens.cut(rankings, budget), data, unit)
+        ranked += [one.rows.tolist() + filler[len(one) :] for one in found]
+        gold += [*wanted.by_number] * (len(rankings) // len(data))
     recall: FloatArray = score(gold, ranked, ["recall"])["recall"]
     means: FloatArray = recall.reshape(len(budgets), -1).mean(axis=1)
     return means

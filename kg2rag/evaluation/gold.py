@@ -34,8 +34,6 @@ class Gold(NamedTuple):
 _GOLD: WeakKeyDictionary[QADataset, dict[GoldUnit, Gold]] = WeakKeyDictionary()
 """Every system and budget of tokens of a comparison is judged by the same."""
 
-_JUDGED: WeakKeyDictionary[QADataset, dict[GoldUnit, Sequence[Mapping[int, int]]]] = WeakKeyDictionary()
-
 
 def gold_of(data: QADataset, unit: GoldUnit) -> Gold:
     """The gold of a data set by what is judged; made once.
@@ -69,32 +67,6 @@ def _numbered(gold: Sequence[Mapping[str, int]], number: Callable[[str], int]) -
     return [{number(id_): grade for id_, grade in grades.items()} for grades in gold]
 
 
-def judgements(data: QADataset, unit: GoldUnit) -> Sequence[Mapping[int, int]]:
-    """Number -> grade of all that was judged for each question: its gold, and 0 for the other candidates of its own.
-
-    Made once for a data set. ValueError: a question whose candidates are not known, or are all gold.
-    """
-    kept = _JUDGED.setdefault(data, {})
-    if unit not in kept:
-        kept[unit] = _judged(data, unit)
-    return kept[unit]
-
-
-def _judged(data: QADataset, unit: GoldUnit) -> list[Mapping[int, int]]:
-    gold, judged = gold_of(data, unit), list[Mapping[int, int]]()
-    for question, grades in zip(data.questions, gold.by_number, strict=True):
-        rows = [data.corpus.row(id_) for id_ in question.candidates or ()]
-        numbers = rows if gold.documents is None else gold.documents[0][rows].tolist()
-        others = {number: 0 for number in numbers if number not in grades}
-        if not others:
-            raise ValueError(
-                f"{data.name}, question {question.id!r}: no passage is known to be judged not relevant, which 'bpref' "
-                "and 'judged' read. Leave these metrics out, or load a set whose questions have candidates."
-            )
-        judged.append({**grades, **others})
-    return judged
-
-
 def _lifted_gold(gold: Mapping[str, int], data: QADataset) -> dict[str, int]:
     grades: dict[str, int] = {}
     for id_, grade in gold.items():
@@ -103,11 +75,8 @@ def _lifted_gold(gold: Mapping[str, int], data: QADataset) -> dict[str, int]:
     return grades
 
 
-def lifted(rankings: Sequence[Ranking], data: QADataset, unit: GoldUnit) -> tuple[Sequence[Ranking], Gold]:
-    """Rankings and gold of what is judged; only here are passages lifted to documents.
-
-    A document has the rank and the score of its best passage.
-    """
+def judged_hits(rankings: Sequence[Ranking], data: QADataset, unit: GoldUnit) -> tuple[Sequence[Ranking], Gold]:
+    """Rankings and gold of what is judged; a document has the rank and the score of its best passage."""
     gold = gold_of(data, unit)
     if gold.documents is None:
         return rankings, gold
@@ -118,14 +87,6 @@ def lifted(rankings: Sequence[Ranking], data: QADataset, unit: GoldUnit) -> tupl
         first = np.sort(np.unique(of_hits, return_index=True)[1])
         judged.append(Ranking(ranking.query_id, of_hits[first], ranking.scores[first], ids))
     return judged, gold
-
-
-def as_numbers(
-    rankings: Sequence[Ranking], data: QADataset, unit: GoldUnit
-) -> tuple[list[list[int]], Sequence[Mapping[int, int]]]:
-    """Hits of each ranking and gold of each question, as numbers of passages or documents."""
-    judged, gold = lifted(rankings, data, unit)
-    return [ranking.rows.tolist() for ranking in judged], gold.by_number
 
 
 def supporting_sentences(

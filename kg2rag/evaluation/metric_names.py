@@ -22,28 +22,14 @@ Metrics = Sequence[str | MetricFunction] | Mapping[str, str | MetricFunction]
 """Names and functions, a function under its `__name__`; or column name -> name or function."""
 
 DEFAULT_METRICS = ("recall@2", "recall@5", "recall@10", "recall@500tokens", "all_recall@5", "mrr@10")
-CUT = tuple("all_recall judged dcg dcg_burges f1 hit_rate hits map mrr ndcg ndcg_burges precision recall".split())
+CUT = tuple("all_recall dcg dcg_burges f1 hit_rate hits map mrr ndcg ndcg_burges precision recall".split())
 """Metrics that take a depth, `@k`, or a budget, `@Ntokens`; without one they read the whole ranking."""
-WHOLE = ("bpref", "r-precision")
+WHOLE = ("r-precision",)
 """Metrics that choose their depth themselves: ranx ignores a given one, so none is accepted."""
-JUDGED = ("bpref", "judged")
-"""Metrics that read which passages somebody judged: a question's gold and its own candidates, whatever is searched."""
 UNBOUNDED = ("dcg", "dcg_burges", "hits")
 """Metrics that may exceed 1."""
 SUPPORT = ("support_f1", "support_precision", "support_recall")
 """HotpotQA's supporting-sentence metrics, with or without `@k`, where k counts passages."""
-IR_MEASURES = {
-    "AP": "map",
-    "Bpref": "bpref",
-    "Judged": "judged",
-    "nDCG": "ndcg",
-    "P": "precision",
-    "R": "recall",
-    "RR": "mrr",
-    "Rprec": "r-precision",
-    "Success": "hit_rate",
-}
-"""What ir_measures calls a metric -> ranx's name of it, which heads the column; both are of the same formula."""
 FUNCTIONS: Registry[MetricFunction] = Registry("metric", {}, group="kg2rag.metrics")
 """Functions of metrics that ranx lacks, "name": "package.module:function"."""
 REPEATED = 10
@@ -65,13 +51,13 @@ class Metric:
     @property
     def formula(self) -> str:
         """Ranx's name of it, without what is cut or lifted before ranx."""
+        if self.base in SUPPORT:
+            return self.base.removeprefix("support_")
         return self.base.removeprefix("all_") + ("" if self.k is None else f"@{self.k}")
 
     @classmethod
     def parse(cls, name: str) -> Metric:
-        """The metric of that name, ranx's or ir_measures'; ValueError lists the known ones."""
-        called_there, at, cut = name.partition("@")
-        name = IR_MEASURES.get(called_there, called_there) + at + cut
+        """The metric of that name; ValueError lists the known ones."""
         if re.fullmatch(r"rbp\.\d{1,2}", name) and float(name[3:]) > 0:
             return cls(name, name)
         match = re.fullmatch(r"([a-z0-9_-]+)(?:@([1-9]\d*)(tokens)?)?", name)
@@ -99,10 +85,7 @@ def known_metrics() -> str:
     """The names of all metrics, for messages and help texts."""
     cut = ", ".join(f"{base}[@k]" for base in sorted(CUT + SUPPORT))
     others = ", ".join((*WHOLE, *FUNCTIONS.names()))
-    theirs = "/".join(sorted(IR_MEASURES))
-    return (
-        f"{cut}, each also @Ntokens (as recall@500tokens), {others}, rbp.NN (persistence 0.NN); {theirs} as ir_measures"
-    )
+    return f"{cut}, each also @Ntokens (as recall@500tokens), {others}, rbp.NN (persistence 0.NN)"
 
 
 def parse_metrics(metrics: Metrics, k: int | None = None) -> list[Metric]:
@@ -147,16 +130,7 @@ def _parsed(metrics: Metrics) -> Iterator[Metric]:
         elif name in (None, given):
             yield Metric.parse(given)
         else:
-            metric = Metric.parse(given)
-            yield replace(metric, name=name if _is(name, metric) else _own_name(name))
-
-
-def _is(name: str, metric: Metric) -> bool:
-    """Whether a heading is another name of the metric below it."""
-    try:
-        return name.partition("@")[0] in IR_MEASURES and Metric.parse(name) == metric
-    except ValueError:
-        return False
+            yield replace(Metric.parse(given), name=_own_name(name))
 
 
 def _of_function(function: MetricFunction, name: str | None) -> Metric:

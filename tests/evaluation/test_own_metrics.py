@@ -37,10 +37,10 @@ def test_functions_and_names_stand_beside_each_other_in_the_order_given(rankings
 
 
 def test_a_mapping_gives_metrics_their_names(rankings, data):
-    metrics = {"first": first_is_gold, "length": lambda ranking, _: len(ranking), "R@2": "recall@2", "mrr": "mrr"}
+    metrics = {"first": first_is_gold, "length": lambda ranking, _: len(ranking), "two": "recall@2", "mrr": "mrr"}
     frame = evaluate(rankings, data, metrics)
     assert frame["length"].tolist() == [4, 1, 0]
-    assert frame["R@2"].equals(evaluate(rankings, data, ["recall@2"])["recall@2"].rename("R@2"))
+    assert frame["two"].equals(evaluate(rankings, data, ["recall@2"])["recall@2"].rename("two"))
     assert list(frame.columns) == list(metrics)
 
 
