@@ -165,7 +165,7 @@ def score(
 
 
 def _ranx() -> Any:
-    """`ranx.evaluate`; numba's layer of threads stays as it was, for the one that ranx chooses is not safe in threads."""
+    """`ranx.evaluate`; without the layer that ranx gives numba, which is not safe where threads score at once."""
     from numba import config
 
     with _IMPORT:
