@@ -9,9 +9,8 @@ import pytest
 from kg2rag.extraction import Extractor
 from kg2rag.extraction.combined import CombinedExtractor
 from kg2rag.extraction.cooccurrence import Cooccurrence
+from kg2rag.extraction.importers.graphrag import CHUNKS, GRAPH, TABLES, LightRAG, MicrosoftGraphRAG
 from kg2rag.extraction.importers.hipporag import HippoRAGOpenIE
-from kg2rag.extraction.importers.lightrag import CHUNKS, GRAPH, LightRAG
-from kg2rag.extraction.importers.msgraphrag import TABLES, MicrosoftGraphRAG
 from kg2rag.extraction.importers.networkx_graph import GraphMLFile
 from kg2rag.extraction.importers.subkgs import KG2RAGSubgraphs
 from kg2rag.extraction.importers.triples import TriplesFile

@@ -1,1 +1,81 @@
-"""Graphs that other tools wrote -> extractions: one file a format."""
+"""Graphs that other tools wrote -> extractions, a module a format; here is what they share: a file and its records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, ClassVar
+
+from kg2rag.text.records import Record, existing, file_fingerprint, wrong
+
+
+@dataclass(frozen=True)
+class FileSource:
+    """A graph source that reads a file; a subclass is an extractor once it has `extract`.
+
+    Parameters
+    ----------
+    path : the file. Every other field of a subclass is an option, and part of the fingerprint.
+
+    Attributes
+    ----------
+    kind : of the file, with a version; begins the fingerprint, so that a change of `extract` can change it.
+    wanted : what the file is, for the error where it is missing.
+    by_id : the file knows a passage by its id or title. Where a passage is replaced, its statements about the old text
+        must be dropped (`kg2rag.knowledge.changes`); a file that has the texts themselves does not match any more.
+    strict : every passage that the file names must be in the corpus, and no option allows otherwise.
+    """
+
+    kind: ClassVar[str]
+    wanted: ClassVar[str]
+    by_id: ClassVar[bool] = False
+    strict: ClassVar[bool] = False
+
+    path: Path
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", existing(self.path, self.wanted))
+
+    def files(self) -> Mapping[str, Path]:
+        """The files that are read, by the names under which the fingerprint has their checksums."""
+        return {"path": self.path}
+
+    @property
+    def fingerprint(self) -> str:
+        """The kind, the options and the files' checksums, not their places."""
+        options = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "path"}
+        return file_fingerprint(self.kind, self.files(), options)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A record and its place. Of several names for one field, the first that the record has counts."""
+
+    file: Path | str
+    number: int
+    record: Record
+
+    def value(self, names: tuple[str, ...], kinds: type | tuple[type, ...], needed: str) -> Any:
+        """A field of one of these types; None where it is null or missing."""
+        value = next((self.record[name] for name in names if name in self.record), None)
+        if value is not None and not isinstance(value, kinds):
+            wrong(self.file, self.number, names[0], value, needed)
+        return value
+
+    def string(self, *names: str) -> str:
+        """A field as it is; "" where it is null or missing."""
+        return self.value(names, str, "a string") or ""
+
+    def strings(self, name: str) -> tuple[str, ...]:
+        """A list of strings, each once; none where it is null or missing."""
+        value = self.value((name,), list, "a list of strings") or []
+        if not all(isinstance(one, str) for one in value):
+            wrong(self.file, self.number, name, value, "a list of strings")
+        return tuple(dict.fromkeys(value))
+
+
+def unquoted(value: str) -> str:
+    """A stripped value without the quotation marks that early releases of GraphRAG and LightRAG keep around it."""
+    value = value.strip()
+    return value[1:-1].strip() if len(value) > 1 and value[0] == value[-1] == '"' else value

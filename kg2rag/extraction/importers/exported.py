@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite, log1p
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.text.normalisation import normalise
@@ -22,12 +22,9 @@ from kg2rag.types import Corpus, Triple
 
 DEFAULT_STRENGTH = 5.0
 LEAST = 0.1  # the strength of a relation whose weight is 0 or below
-UNNAMED = "related to"
-NO_PASSAGE = "relations of no known passage, kept without one"
 
 
-@dataclass(frozen=True)
-class Relation:
+class Relation(NamedTuple):
     """A relation between two entities; `weight` is as the export has it, None where it has none."""
 
     head: str
@@ -55,41 +52,27 @@ def extraction_of(
         described.append(entity)
         passages = chunks.passages(named_in, [entity.name], "entities", notes)
         notes["entities of no known passage"] += not passages
-        mentions.extend(Mention(entity.name, passage) for passage in passages)
+        mentions += (Mention(entity.name, passage) for passage in passages)
     triples: list[Triple] = []
-    for relation, strength in zip(relations, _strengths(relations, notes), strict=True):
-        passages = chunks.passages(relation.chunks, [relation.head, relation.tail], "relations", notes)
-        notes[NO_PASSAGE] += not passages
-        said = relation.name or UNNAMED, relation.description
-        triples += [
-            Triple(relation.head, said[0], relation.tail, passage, strength, description=said[1])
-            for passage in passages or [""]
-        ]
+    greatest = max((one.weight for one in relations if one.weight is not None and isfinite(one.weight)), default=0.0)
+    for head, name, tail, weight, stated_in, about in relations:
+        strength = _strength(weight, greatest, notes)
+        passages = chunks.passages(stated_in, [head, tail], "relations", notes)
+        notes["relations of no known passage, kept without one"] += not passages
+        fact = head, name or "related to", tail
+        triples += (Triple(*fact, passage, strength, description=about) for passage in passages or [""])
     counted = {cause: count for cause, count in notes.items() if count}
     return Extraction(tuple(triples), tuple(mentions), tuple(described), counted)
 
 
-def _strengths(relations: Sequence[Relation], notes: Counter[str]) -> list[float]:
-    greatest = max((r.weight for r in relations if r.weight is not None and isfinite(r.weight)), default=0.0)
-    strengths = []
-    for weight in (relation.weight for relation in relations):
-        if weight is None or not isfinite(weight):
-            notes[f"relations without a weight, of strength {DEFAULT_STRENGTH:g}"] += 1
-            strengths.append(DEFAULT_STRENGTH)
-        elif weight <= 0:
-            notes[f"relations of weight 0 or below, of strength {LEAST:g}"] += 1
-            strengths.append(LEAST)
-        else:
-            strengths.append(max(LEAST, round(10 * log1p(weight) / log1p(greatest), 3)))
-    return strengths
-
-
-Needle = TypeVar("Needle")
-Hay = TypeVar("Hay")
-
-# Containment is looked for by these words of the shorter text: its first may be cut in two by a tokeniser, and so may
-# its last. Shorter texts are contained in others by chance; they match whole or not at all.
-_KEY = slice(1, 6)
+def _strength(weight: float | None, greatest: float, notes: Counter[str]) -> float:
+    if weight is None or not isfinite(weight):
+        notes[f"relations without a weight, of strength {DEFAULT_STRENGTH:g}"] += 1
+        return DEFAULT_STRENGTH
+    if weight <= 0:
+        notes[f"relations of weight 0 or below, of strength {LEAST:g}"] += 1
+        return LEAST
+    return max(LEAST, round(10 * log1p(weight) / log1p(greatest), 3))
 
 
 @dataclass(frozen=True)
@@ -113,9 +96,8 @@ class ChunkMap:
             rows = self.rows[chunk]
             named = [sum(f" {normalise(name)} " in self._folded[row] for name in names) for row in rows]
             most = max(named, default=0)
-            notes[f"{kind} given to every passage of their chunk, none of which has the names"] += (
-                len(rows) > 1 and not most
-            )
+            unnamed = len(rows) > 1 and not most
+            notes[f"{kind} given to every passage of their chunk, none of which has the names"] += unnamed
             found.update(row for row, count in zip(rows, named, strict=True) if count == most)
         return [self.corpus.ids[row] for row in sorted(found)]
 
@@ -133,20 +115,19 @@ def match_chunks(
     ------
     ValueError : no chunk matches, or one does not and `partial` is False.
     """
-    rows = _equal(chunks, corpus)
-    notes["chunks that are passages"] = len(rows)
-    open_ = {id_: _plain(text) for id_, text in chunks.items() if id_ not in rows}
-    texts = list(map(_plain, corpus.table["text"].to_pylist()))
-    holding: defaultdict[str, list[int]] = defaultdict(list)
-    for row, id_ in _contained(dict(enumerate(texts)), open_):
-        holding[id_].append(row)
-    notes["chunks that hold passages"] = len(holding)
-    rest = {id_: text for id_, text in open_.items() if id_ not in holding}
-    parts: defaultdict[str, list[int]] = defaultdict(list)
-    for id_, row in _contained(rest, dict(enumerate(map(_plain, corpus.contents)))):
-        parts[id_].append(row)
-    notes["chunks that are part of passages"] = len(parts)
-    rows |= holding | parts
+    given = {id_: _plain(text) for id_, text in chunks.items()}
+    texts, contents = (dict(enumerate(map(_plain, one))) for one in (corpus.table["text"].to_pylist(), corpus.contents))
+    rows: dict[str, list[int]] = {}
+    for how, find in (
+        ("are", lambda left: _equal(left, corpus, texts, contents)),
+        ("hold", lambda left: ((id_, row) for row, id_ in _contained(texts, left))),
+        ("are part of", lambda left: _contained(left, contents)),
+    ):
+        found: defaultdict[str, list[int]] = defaultdict(list)
+        for id_, row in find({id_: text for id_, text in given.items() if id_ not in rows}):
+            found[id_].append(row)
+        notes[f"chunks that {how} passages"] = len(found)
+        rows |= found
     unknown = [id_ for id_ in chunks if id_ not in rows]
     if not rows or (unknown and not partial):
         advice = ", or allow it with partial=True." if rows else "."
@@ -164,20 +145,24 @@ def _plain(text: str) -> str:
     return " ".join(text.split())
 
 
-def _equal(chunks: Mapping[str, str], corpus: Corpus) -> dict[str, list[int]]:
-    """The chunks that are passages: by id, else by text; a text of several passages matches them all."""
-    by_text: defaultdict[str, list[int]] = defaultdict(list)
-    for row, (text, contents) in enumerate(zip(corpus.table["text"].to_pylist(), corpus.contents, strict=True)):
-        for form in dict.fromkeys((_plain(text), _plain(contents))):
-            by_text[form].append(row)
+def _equal(
+    chunks: Mapping[str, str], corpus: Corpus, texts: Mapping[int, str], contents: Mapping[int, str]
+) -> Iterator[tuple[str, int]]:
+    """The passages that chunks are: by id, else by text; a text of several passages matches them all."""
+    by_text: defaultdict[str, dict[int, None]] = defaultdict(dict)
+    for row in texts:
+        by_text[texts[row]][row] = by_text[contents[row]][row] = None
     ids = frozenset(corpus.ids)
-    found: dict[str, list[int]] = {}
     for id_, text in chunks.items():
-        if id_ in ids:
-            found[id_] = [corpus.row(id_)]
-        elif rows := by_text.get(_plain(text)):
-            found[id_] = rows
-    return found
+        yield from ((id_, row) for row in ([corpus.row(id_)] if id_ in ids else by_text.get(text, ())))
+
+
+Needle = TypeVar("Needle")
+Hay = TypeVar("Hay")
+
+# Containment is looked for by these words of the shorter text: its first may be cut in two by a tokeniser, and so may
+# its last. Shorter texts are contained in others by chance; they match whole or not at all.
+_KEY = slice(1, 6)
 
 
 def _contained(needles: Mapping[Needle, str], hay: Mapping[Hay, str]) -> Iterator[tuple[Needle, Hay]]:

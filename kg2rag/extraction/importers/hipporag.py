@@ -12,8 +12,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import ClassVar
 
-from kg2rag.extraction import Extraction, Mention
-from kg2rag.extraction.importers.file_source import FileSource
+from kg2rag.extraction import Extraction, Mention, TripleTexts
+from kg2rag.extraction.importers import FileSource
 from kg2rag.text.records import DataError, Record, read_json, text, wrong
 from kg2rag.types import Corpus, Triple
 
@@ -45,67 +45,60 @@ class HippoRAGOpenIE(FileSource):
         rows: dict[str, list[int]] = {}
         for row, contents in enumerate(corpus.contents):
             rows.setdefault(contents, []).append(row)
+        read = read_json(self.path)
+        documents = read.get("docs") if isinstance(read, dict) else None
+        if not isinstance(documents, list):
+            raise DataError(f"{self.path}: no list 'docs' at the top. Is it one of HippoRAG's openie_results_*.json?")
         notes: Counter[str] = Counter()
         triples: list[Triple] = []
         mentions: list[Mention] = []
         covered: set[int] = set()
-        for number, document in enumerate(self._documents(), start=1):
+        for number, document in enumerate(documents, start=1):
             matched = self._match(document, number, rows, notes)
             covered.update(matched)
-            facts, given = self._facts(document, number, notes), self._list(document, "extracted_entities", number)
-            names = [name.strip() for name in given if isinstance(name, str) and name.strip()]
-            notes["entities that are blank or no string"] += len(given) - len(names)
-            for row in matched:
-                id_ = corpus.ids[row]
-                triples.extend(Triple(*fact, passage_id=id_) for fact in facts)
-                mentions.extend(Mention(name, id_) for name in dict.fromkeys(names))
+            given = {field: document.get(field) for field in ("extracted_triples", "extracted_entities")}
+            for field, value in given.items():
+                if not isinstance(value, list):
+                    wrong(self.path, number, field, value, "a list")
+            facts = _facts(given["extracted_triples"], notes)
+            entities = given["extracted_entities"]
+            names = [name.strip() for name in entities if isinstance(name, str) and name.strip()]
+            notes["entities that are blank or no string"] += len(entities) - len(names)
+            for id_ in (corpus.ids[row] for row in matched):
+                triples += (Triple(*fact, passage_id=id_) for fact in facts)
+                mentions += (Mention(name, id_) for name in dict.fromkeys(names))
         if not covered:
             raise DataError(f"{self.path}: no document is a passage of the corpus. Does it belong to this data set?")
         notes["passages without a document"] = len(corpus) - len(covered)
         return Extraction(tuple(triples), tuple(mentions), notes={cause: n for cause, n in notes.items() if n})
 
-    def _documents(self) -> list[Record]:
-        contents = read_json(self.path)
-        documents = contents.get("docs") if isinstance(contents, dict) else None
-        if not isinstance(documents, list):
-            raise DataError(f"{self.path}: no list 'docs' at the top. Is it one of HippoRAG's openie_results_*.json?")
-        for number, document in enumerate(documents, start=1):
-            if not isinstance(document, dict):
-                wrong(self.path, number, "document", document, "an object")
-        return documents
-
     def _match(self, document: Record, number: int, rows: dict[str, list[int]], notes: Counter[str]) -> list[int]:
+        if not isinstance(document, dict):
+            wrong(self.path, number, "document", document, "an object")
         if "title" in document and "text" in document:
-            own = f"{text(document, 'title', self.path, number)}\n{text(document, 'text', self.path, number)}"
-            if own in rows:
+            title, body = (text(document, field, self.path, number) for field in ("title", "text"))
+            if (own := f"{title}\n{body}") in rows:
                 return rows[own]
         passage = text(document, "passage", self.path, number)
-        if passage in rows:
-            return rows[passage]
-        if not self.partial:
+        if passage not in rows and not self.partial:
             title = document.get("title") or passage.partition("\n")[0]
             raise DataError(
                 f"{self.path}, record {number} ({title!r}) is no passage of the corpus. "
                 "Load the corpus it was made from, or allow it with partial=True."
             )
-        notes["documents outside the corpus"] += 1
-        return []
+        notes["documents outside the corpus"] += passage not in rows
+        return rows.get(passage, [])
 
-    def _facts(self, document: Record, number: int, notes: Counter[str]) -> list[tuple[str, str, str]]:
-        facts: dict[tuple[str, str, str], None] = {}
-        for given in self._list(document, "extracted_triples", number):
-            if not isinstance(given, list) or len(given) != 3:
-                notes["triples without exactly three parts"] += 1
-            elif not all(isinstance(part, str) and part.strip() for part in given):
-                notes["triples with a part that is blank or no string"] += 1
-            elif (fact := (given[0].strip(), given[1].strip(), given[2].strip())) in facts:
-                notes["exact duplicates within a document"] += 1
-            else:
-                facts[fact] = None
-        return list(facts)
 
-    def _list(self, document: Record, field: str, number: int) -> list[object]:
-        given = document.get(field)
-        if not isinstance(given, list):
-            wrong(self.path, number, field, given, "a list")
-        return given
+def _facts(given: list[object], notes: Counter[str]) -> list[TripleTexts]:
+    facts: dict[TripleTexts, None] = {}
+    for parts in given:
+        if not isinstance(parts, list) or len(parts) != 3:
+            notes["triples without exactly three parts"] += 1
+        elif not all(isinstance(part, str) and part.strip() for part in parts):
+            notes["triples with a part that is blank or no string"] += 1
+        elif (fact := (parts[0].strip(), parts[1].strip(), parts[2].strip())) in facts:
+            notes["exact duplicates within a document"] += 1
+        else:
+            facts[fact] = None
+    return list(facts)

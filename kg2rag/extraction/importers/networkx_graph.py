@@ -7,15 +7,15 @@ edges triples, of which `relation` is required.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
-from xml.etree.ElementTree import ParseError, XMLParser
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from xml.parsers.expat import ExpatError, ParserCreate
 
 from kg2rag.extraction import Entity, Extraction, Mention
-from kg2rag.extraction.importers.file_source import FileSource
-from kg2rag.text.records import DEPTH, DataError, parse_json, quote, reading
+from kg2rag.extraction.importers import FileSource
+from kg2rag.text.records import DataError, parse_json, quote, reading
 from kg2rag.types import Corpus, Triple
 
 if TYPE_CHECKING:
@@ -33,92 +33,70 @@ def extraction_of_networkx(graph: nx.Graph, *, relation: str = "relation", name:
     name : the nodes' attribute that holds the entity's name; where not given, the node is the name.
     """
     names: dict[Any, str] = {}
-    entities, passages = [], {}
+    passages: dict[Any, str] = {}
+    entities = []
     for node, data in graph.nodes(data=True):
+        place = f"Node {node!r}"
         if data.get("kind") == "passage":
-            passages[node] = _passage(node, data)
-        else:
-            names[node] = _name(node, data, name)
-            type_, description = (str(data.get(field, "")) for field in ("type", "description"))
-            entities.append(Entity(names[node], type_, description, _aliases(node, data)))
-    edges = [edge for edge in graph.edges(data=True) if edge[2].get("kind") != "mention"]
-    # networkx walks edges node by node; `order` brings the triples' own order back.
-    edges.sort(key=lambda edge: _number(edge, "order", 0))
-    for head, tail, _ in edges:
+            passages[node] = str(_field(data, "passage_id", place, object, "an id"))
+            continue
+        if name is None and not isinstance(node, str):
+            raise DataError(f"{place} is no string. Rename nodes to entity names (networkx.relabel_nodes).")
+        names[node] = node if name is None else _field(data, name, place, str, "a string", "name")
+        aliases = parse_json(str(data.get("aliases", "[]")), f"{place}, aliases")
+        if not isinstance(aliases, list) or not all(isinstance(alias, str) for alias in aliases):
+            _refuse(data, "aliases", place, "a JSON list of strings")
+        type_, about = (str(data.get(field, "")) for field in ("type", "description"))
+        entities.append(Entity(names[node], type_, about, tuple(aliases)))
+    numbered: list[tuple[int, Triple]] = []
+    counts: list[tuple[tuple[str, str], int]] = []
+    for head, tail, data in graph.edges(data=True):
+        place = f"Edge {head!r} - {tail!r}"
+        if data.get("kind") == "mention":
+            # An undirected graph may have its passage first.
+            entity, passage = (tail, head) if head in passages else (head, tail)
+            if entity not in names or passage not in passages:
+                raise DataError(f"{place} is of kind 'mention', and its ends are no entity and passage.")
+            counts.append(((names[entity], passages[passage]), _number(data, "count", place)))
+            continue
         if head in passages or tail in passages:
-            raise DataError(f"Edge {head!r} - {tail!r} of a passage has a kind that is not 'mention'.")
-    triples = tuple(_triple(names[head], names[tail], data, relation) for head, tail, data in edges)
-    mentions = [edge for edge in graph.edges(data=True) if edge[2].get("kind") == "mention"]
-    pairs = [_mentioned(edge, names, passages) for edge in mentions]
-    return Extraction(triples, tuple(_mentions(pairs, triples)), tuple(entities))
-
-
-def _name(node: object, data: Mapping[str, object], attribute: str | None) -> str:
-    found = node if attribute is None else data.get(attribute)
-    if isinstance(found, str):
-        return found
-    if attribute is None:
-        raise DataError(f"Node {node!r} is no string. Rename nodes to entity names (networkx.relabel_nodes).")
-    raise DataError(
-        f"Node {node!r} has {attribute} {found!r}; a string is needed. "
-        f"It has {_listed(data)}; another attribute can hold it (name=…)."
-    )
-
-
-def _passage(node: object, data: Mapping[str, object]) -> str:
-    if "passage_id" not in data:
-        raise DataError(f"Node {node!r} is of kind 'passage' and has no passage_id. It has {_listed(data)}.")
-    return str(data["passage_id"])
-
-
-def _aliases(node: object, data: Mapping[str, object]) -> tuple[str, ...]:
-    found = parse_json(str(data.get("aliases", "[]")), f"node {node!r}, aliases")
-    if not isinstance(found, list) or not all(isinstance(alias, str) for alias in found):
-        raise DataError(f"Node {node!r} has aliases {quote(found)}; a JSON list of strings is needed.")
-    return tuple(found)
-
-
-def _number(edge: tuple[Any, Any, Mapping[str, object]], field: str, default: int | None = None) -> int:
-    head, tail, data = edge
-    found = data.get(field, default)
-    if not isinstance(found, int) or isinstance(found, bool) or not 0 <= found < MOST:
-        raise DataError(f"Edge {head!r} - {tail!r} has {field} {quote(found)}; a whole number from 0 is needed.")
-    return found
-
-
-def _mentioned(
-    edge: tuple[Any, Any, Mapping[str, object]], names: Mapping[Any, str], passages: Mapping[Any, str]
-) -> tuple[str, str, int]:
-    # The passage second: an undirected graph may have it the other way round.
-    entity, passage = (edge[1], edge[0]) if edge[0] in passages else edge[:2]
-    if entity not in names or passage not in passages:
-        raise DataError(f"Edge {entity!r} - {passage!r} is of kind 'mention', and its ends are no entity and passage.")
-    return names[entity], passages[passage], _number(edge, "count")
-
-
-def _triple(head: str, tail: str, data: Mapping[str, Any], relation: str) -> Triple:
-    if not isinstance(found := data.get(relation), str):
-        raise DataError(
-            f"Edge {head!r} - {tail!r} has {relation} {found!r}; a string is needed. "
-            f"It has {_listed(data)}; another attribute can hold it (relation=…)."
-        )
-    optional = {field: data[field] for field in ("strength", "confidence") if field in data}
-    if strange := [field for field, value in optional.items() if not isinstance(value, int | float)]:
-        raise DataError(f"Edge {head!r} - {tail!r} has {strange[0]} {quote(data[strange[0]])}; a number is needed.")
-    return Triple(
-        head, found, tail, str(data.get("passage_id", "")), **optional, description=str(data.get("description", ""))
-    )
-
-
-def _mentions(pairs: Iterable[tuple[str, str, int]], triples: Iterable[Triple]) -> Iterator[Mention]:
-    """The mentions beyond those that the ends of the triples make, which a graph counts by itself."""
+            raise DataError(f"{place} of a passage has a kind that is not 'mention'.")
+        said = _field(data, relation, place, str, "a string", "relation")
+        weights = {
+            field: _field(data, field, place, (int, float), "a number")
+            for field in ("strength", "confidence")
+            if field in data
+        }
+        where, about = str(data.get("passage_id", "")), str(data.get("description", ""))
+        triple = Triple(names[head], said, names[tail], where, **weights, description=about)
+        numbered.append((_number({"order": 0, **data}, "order", place), triple))
+    # networkx walks edges node by node; `order` brings the triples' own order back.
+    triples = tuple(triple for _, triple in sorted(numbered, key=lambda pair: pair[0]))
+    # The ends of triples are mentions already, which a graph counts by itself.
     ends = Counter((end, triple.passage_id) for triple in triples for end in (triple.head, triple.tail))
-    for entity, passage, count in pairs:
-        yield from (Mention(entity, passage) for _ in range(count - ends[entity, passage]))
+    mentions = (Mention(*named) for named, count in counts for _ in range(count - ends[named]))
+    return Extraction(triples, tuple(mentions), tuple(entities))
 
 
-def _listed(data: Mapping[str, object]) -> str:
-    return ", ".join(map(str, data)) or "no attributes"
+def _field(
+    data: Mapping[str, Any], field: str, place: str, kinds: type | tuple[type, ...], needed: str, option: str = ""
+) -> Any:
+    """An attribute of one of these types; `option` is the parameter that can name another."""
+    if field not in data or not isinstance(data[field], kinds):
+        _refuse(data, field, place, needed, f"; another attribute can hold it ({option}=…)" if option else "")
+    return data[field]
+
+
+def _number(data: Mapping[str, Any], field: str, place: str) -> int:
+    found = _field(data, field, place, int, "a whole number from 0")
+    if isinstance(found, bool) or not 0 <= found < MOST:
+        _refuse(data, field, place, "a whole number from 0")
+    return int(found)
+
+
+def _refuse(data: Mapping[str, Any], field: str, place: str, needed: str, advice: str = "") -> NoReturn:
+    given = ", ".join(map(str, data)) or "no attributes"
+    raise DataError(f"{place} has {field} {quote(data.get(field))}; needed: {needed}. It has {given}{advice}.")
 
 
 @dataclass(frozen=True)
@@ -155,11 +133,9 @@ class GraphMLFile(FileSource):
             found = extraction_of_networkx(graph, relation=self.relation, name=self.name)
         except ValueError as error:
             raise DataError(f"{self.path}: {error}") from None
-        stated = [triple.passage_id for triple in found.triples if triple.passage_id]
-        known = frozenset(corpus.ids)
-        named = dict.fromkeys((*stated, *(mention.passage_id for mention in found.mentions)))
-        strangers = [id_ for id_ in named if id_ not in known]
-        if strangers:
+        named = (*(triple.passage_id for triple in found.triples), *(one.passage_id for one in found.mentions))
+        known = frozenset(("", *corpus.ids))
+        if strangers := [id_ for id_ in dict.fromkeys(named) if id_ not in known]:
             raise DataError(
                 f"{self.path}: {len(strangers)} passages are not in the corpus (first: {strangers[0]!r}). "
                 "Load the corpus that the graph was made from."
@@ -179,47 +155,32 @@ def read_graphml(file: Path) -> nx.Graph:
             raise DataError(f"{file}: no GraphML that networkx reads ({error}).") from None
 
 
-class _Outline:
-    """The ids and the edges' ends of a GraphML file, element by element; what is wrong with them is a DataError."""
+def _check_xml(file: Path) -> None:
+    """DataError for what networkx takes: no id as the node "None", an end that is no node, a DTD."""
+    nodes: set[str] = set()
+    ends: list[str | None] = []
 
-    def __init__(self) -> None:
-        self.nodes: set[str] = set()
-        self.ends: list[str | None] = []
-        self.depth = 0
-
-    def doctype(self, name: str, pubid: str | None, system: str | None) -> None:  # noqa: ARG002
+    def doctype(*_: object) -> NoReturn:
         raise DataError("it has a document type (<!DOCTYPE>), which could define entities. Remove it.")
 
-    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        self.depth += 1
-        if self.depth > DEPTH:
-            raise DataError(f"its elements nest deeper than {DEPTH} levels.")
-        kind = tag.rpartition("}")[2]
-        if kind == "node":
-            id_ = attributes.get("id")
-            if id_ is None or id_ in self.nodes:
-                raise DataError(f"node {len(self.nodes) + 1} needs an id of its own; it has {quote(id_)}.")
-            self.nodes.add(id_)
-        elif kind == "edge":
-            self.ends += attributes.get("source"), attributes.get("target")
+    def start(tag: str, attributes: Mapping[str, str]) -> None:
+        kind, id_ = tag.rpartition(":")[2], attributes.get("id")
+        if kind == "edge":
+            ends.extend((attributes.get("source"), attributes.get("target")))
+        elif kind == "node" and (id_ is None or id_ in nodes):
+            raise DataError(f"node {len(nodes) + 1} needs an id of its own; it has {quote(id_)}.")
+        elif kind == "node":
+            nodes.add(str(id_))
 
-    def end(self, tag: str) -> None:  # noqa: ARG002
-        self.depth -= 1
-
-
-def _check_xml(file: Path) -> None:
-    """DataError for what networkx takes: no id as the node "None", an end that is no node, a DTD, any depth."""
-    outline = _Outline()
-    parser = XMLParser(target=outline)  # noqa: S314 (`_Outline` refuses the document type, without which no entity)
+    parser = ParserCreate()
+    parser.StartDoctypeDeclHandler, parser.StartElementHandler = doctype, start
     try:
         with file.open("rb") as stream:
-            while piece := stream.read(1 << 20):
-                parser.feed(piece)
-        parser.close()
-    except ParseError as error:
+            parser.ParseFile(stream)
+    except ExpatError as error:
         raise DataError(f"{file}: no XML ({error}).") from None
     except (LookupError, ValueError) as error:  # of ours above, or an encoding that is unknown or of several bytes
         raise DataError(f"{file}: {error}") from None
-    for at, end in enumerate(outline.ends):
-        if end not in outline.nodes:
-            raise DataError(f"{file}: edge {at // 2 + 1} has the end {quote(end)}, which is the id of no node.")
+    for at, name in enumerate(ends):
+        if name not in nodes:
+            raise DataError(f"{file}: edge {at // 2 + 1} has the end {quote(name)}, which is the id of no node.")

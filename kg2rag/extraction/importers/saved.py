@@ -39,10 +39,6 @@ KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
 """A field's annotation -> the types that its JSON value may have, and what they are called."""
 
 
-SINCE: Mapping[str, object] = {"description": ""}
-"""Fields that triples have not had from the beginning, and what a folder without them means."""
-
-
 class CorpusMark(BaseModel):
     """Which corpus a graph was built on."""
 
@@ -139,36 +135,29 @@ class SavedGraph:
             file = self.directory / name
             if not file.is_file() or sha256(file) != checksum:
                 raise DataError(f"{file} was changed or removed since `kg2rag build` wrote it. Build it again.")
-        tables = (self.directory / name for name in TABLES)
         known = frozenset(corpus.ids)
-        triples, mentions, entities = (
-            _rows(file, kind, known) for file, kind in zip(tables, TABLES.values(), strict=True)
-        )
+        triples, mentions, entities = (_rows(self.directory / name, kind, known) for name, kind in TABLES.items())
         with reading(self.directory / "extraction/triples.jsonl", "Build it again.", ValueError):
             columns = TripleColumns.of_rows(triples)
-        return Extraction(
-            columns,
-            tuple(starmap(Mention, mentions)),
-            tuple(Entity(name, type_, about, tuple(aliases)) for name, type_, about, aliases in entities),
-            notes=self.about.notes,
-        )
+        described = tuple(Entity(name, type_, about, tuple(aliases)) for name, type_, about, aliases in entities)
+        return Extraction(columns, tuple(starmap(Mention, mentions)), described, notes=self.about.notes)
 
 
 def _rows(file: Path, kind: type[Any], known: Collection[str]) -> Iterator[tuple[Any, ...]]:
     """The fields of each record of a table, in their order; `known` are the passages of the corpus, and "" is none."""
-    names = [field.name for field in fields(kind)]
-    kinds = [KINDS[str(field.type)] for field in fields(kind)]
+    kinds = {field.name: KINDS[str(field.type)] for field in fields(kind)}
     for number, read in read_jsonl(file):
-        record = {**SINCE, **read} if kind is Triple else read
-        if missing := [name for name in names if name not in record]:
-            raise DataError(f"{file}, line {number}: no {missing[0]}. It needs: {', '.join(names)}. Build it again.")
-        values = tuple(record[name] for name in names)
-        for name, value, (allowed, needed) in zip(names, values, kinds, strict=True):
-            if type(value) not in allowed or (type(value) is list and not {*map(type, value)} <= {str}):
+        # Triples have not had a description from the beginning.
+        record = {"description": "", **read} if kind is Triple else read
+        for name, (allowed, needed) in kinds.items():
+            if name not in record:
+                raise DataError(f"{file}, line {number}: no {name}. It needs: {', '.join(kinds)}. Build it again.")
+            value = record[name]
+            if type(value) not in allowed or (isinstance(value, list) and not {*map(type, value)} <= {str}):
                 wrong(file, number, name, value, needed)
-        if (passage := record.get("passage_id", "")) and passage not in known:
+        if (passage := record.get("passage_id")) and passage not in known:
             wrong(file, number, "passage_id", passage, "a passage of the corpus")
-        yield values
+        yield tuple(record[name] for name in kinds)
 
 
 def write_tables(extraction: Extraction, directory: Path) -> None:

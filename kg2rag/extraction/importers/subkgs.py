@@ -26,15 +26,15 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import ClassVar, Literal
 
 from kg2rag.extraction import Extraction, TripleTexts
-from kg2rag.extraction.importers.file_source import FileSource
+from kg2rag.extraction.importers import FileSource
 from kg2rag.text.normalisation import entity_key, normalise
-from kg2rag.text.records import DataError, Record, read_jsonl, text, wrong
+from kg2rag.text.records import DataError, read_jsonl, text, wrong
 from kg2rag.types import Corpus, Triple, at_least, check
 
 _WORDS = tomllib.loads(Path(__file__).with_name("subkgs.toml").read_text(encoding="utf-8"))
@@ -67,12 +67,14 @@ def clean(
     kept: dict[TripleTexts, None] = {}
     for raw in triples:
         head, relation, tail = _head(raw[0], notes), _strip(raw[1]), _tail(raw[2], notes)
-        if bare and normalise(head) not in _WORDS["pronouns"]:
+        if bare and not _is_pronoun(head):
             head = _restored(head, contents, r"(?<!\w)\w{0}", notes)
-        if bare and normalise(tail) not in _WORDS["pronouns"]:
+        if bare and not _is_pronoun(tail):
             tail = _restored(tail, contents, r"{0}\w(?!\w)", notes)
         if rules.pronouns == "title":
-            head, tail = (_referent(end, title, notes) for end in (head, tail))
+            if pronouns := sum(map(_is_pronoun, (head, tail))):
+                notes["cleaned: pronoun read as the title"] += pronouns
+            head, tail = (title if _is_pronoun(end) else end for end in (head, tail))
         parts = (head, relation, tail)
         cause = _fault(parts, contents, rules) or ("dropped: stated twice in a sentence" if parts in kept else None)
         if cause is None:
@@ -82,6 +84,11 @@ def clean(
     return list(kept)
 
 
+def _noted(before: str, after: str, cause: str, notes: Counter[str]) -> str:
+    notes[f"cleaned: {cause}"] += after != before
+    return after
+
+
 def _head(head: str, notes: Counter[str]) -> str:
     if "<" in head:
         notes["cleaned: head after a '<'" if head.startswith("<") else "cleaned: head after a preamble and '<'"] += 1
@@ -89,24 +96,18 @@ def _head(head: str, notes: Counter[str]) -> str:
     elif _PREAMBLE.match(head):
         notes["cleaned: head after a preamble without '<'"] += 1
         head = head.rsplit("\n", 1)[-1]
-    opened = head.rstrip(_MARKS).rpartition(">")[2]
-    notes["cleaned: head after a '>'"] += opened != head.rstrip(_MARKS)
-    unlabelled = _LABEL.sub("", opened)
-    notes["cleaned: head after a label"] += unlabelled != opened
-    return _unmarked(unlabelled, notes)
+    end = head.rstrip(_MARKS)
+    opened = _noted(end, end.rpartition(">")[2], "head after a '>'", notes)
+    return _unmarked(_noted(opened, _LABEL.sub("", opened), "head after a label", notes), notes)
 
 
 def _tail(tail: str, notes: Counter[str]) -> str:
-    kept, bracket, _ = tail.partition(">")
-    notes["cleaned: tail before a '>'"] += bool(bracket)
-    return _unmarked(kept, notes)
+    return _unmarked(_noted(tail, tail.partition(">")[0], "tail before a '>'", notes), notes)
 
 
 def _unmarked(end: str, notes: Counter[str]) -> str:
     plain = _strip(end)
-    bare = plain.strip(_MARKS).removesuffix(":").rstrip()
-    notes["cleaned: marks around an end"] += bare != plain
-    return bare
+    return _noted(plain, plain.strip(_MARKS).removesuffix(":").rstrip(), "marks around an end", notes)
 
 
 def _strip(part: str) -> str:
@@ -119,17 +120,11 @@ def _restored(end: str, contents: str, pattern: str, notes: Counter[str]) -> str
     if not end or re.search(rf"(?<!\w){escaped}(?!\w)", contents):
         return end
     found = re.search(pattern.replace("{0}", escaped), contents)
-    if found is None:
-        return end
-    notes["cleaned: lost letter put back"] += 1
-    return found[0]
+    return _noted(end, found[0], "lost letter put back", notes) if found else end
 
 
-def _referent(end: str, title: str, notes: Counter[str]) -> str:
-    if normalise(end) not in _WORDS["pronouns"]:
-        return end
-    notes["cleaned: pronoun read as the title"] += 1
-    return title
+def _is_pronoun(end: str) -> bool:
+    return normalise(end) in _WORDS["pronouns"]
 
 
 def _fault(parts: TripleTexts, contents: str, rules: Cleaning) -> str | None:
@@ -148,7 +143,7 @@ def _fault(parts: TripleTexts, contents: str, rules: Cleaning) -> str | None:
         return "dropped: a relation without a content word"
     if max(len(head), len(tail)) > rules.max_length:
         return f"dropped: an end of more than {rules.max_length} characters"
-    if rules.pronouns == "drop" and any(normalise(end) in _WORDS["pronouns"] for end in (head, tail)):
+    if rules.pronouns == "drop" and any(map(_is_pronoun, (head, tail))):
         return "dropped: a pronoun as an end"
     return "dropped: equal ends" if normalise(head) == normalise(tail) else None
 
@@ -191,23 +186,25 @@ class KG2RAGSubgraphs(Cleaning, FileSource):
         ------
         ValueError : no title is in the corpus, or a record is malformed.
         """
-        places = _Places(corpus)
+        titles: dict[str, list[tuple[int, int]]] = {}
+        positions = corpus.table["position"].to_pylist()
+        for row, (title, doc_id, position) in enumerate(zip(corpus.titles, corpus.doc_ids, positions, strict=True)):
+            titles.setdefault(title or doc_id, []).append((position, row))
+        by_sentence = any(position > 0 for places in titles.values() for position, _ in places)
         notes: Counter[str] = Counter()
         triples: list[Triple] = []
         written: list[Triple] = []
         matched = False
-        for title, sentence, raw in self._sentences(places, notes):
+        for title, sentence, raw in self._sentences(titles, notes):
             matched = True
-            rows = places.rows(title, sentence)
+            rows = [row for position, row in titles[title] if not by_sentence or position == sentence]
             notes["triples read"] += len(raw)
-            written.extend(Triple(*parts, passage_id=corpus.ids[row]) for row in rows for parts in raw)
-            if self.raw:
-                continue
-            if len(rows) != 1:
+            written += (Triple(*parts, passage_id=corpus.ids[row]) for row in rows for parts in raw)
+            if len(rows) == 1 and not self.raw:
+                kept = clean(raw, title, corpus.contents[rows[0]], self, notes)
+                triples += (Triple(*parts, passage_id=corpus.ids[rows[0]]) for parts in kept)
+            elif not self.raw:
                 notes["dropped: a sentence without one passage of its own"] += len(raw)
-                continue
-            kept = clean(raw, title, corpus.contents[rows[0]], self, notes)
-            triples.extend(Triple(*parts, passage_id=corpus.ids[rows[0]]) for parts in kept)
         if not matched:
             raise DataError(f"{self.path}: none of its titles is in the corpus. Does it belong to this data set?")
         if self.raw:
@@ -217,39 +214,21 @@ class KG2RAGSubgraphs(Cleaning, FileSource):
         found = {cause: count for cause, count in notes.items() if count}
         return Extraction(tuple(triples), notes=found, raw=tuple(written))
 
-    def _sentences(self, places: _Places, notes: Counter[str]) -> Iterator[tuple[str, int, list[TripleTexts]]]:
+    def _sentences(self, titles: Collection[str], notes: Counter[str]) -> Iterator[tuple[str, int, list[TripleTexts]]]:
+        """The sentences of the titles of the corpus: title, number and triples."""
         for number, record in read_jsonl(self.path):
             title = text(record, "title", self.path, number)
-            if title not in places.titles:
+            if title not in titles:
                 notes["titles outside the corpus"] += 1
                 continue
-            sentences = record.get("sentences")
-            if not isinstance(sentences, dict):
+            if not isinstance(sentences := record.get("sentences"), dict):
                 wrong(self.path, number, "sentences", sentences, "an object of sentence numbers")
             for index, raw in sentences.items():
                 if not index.isdecimal():
                     wrong(self.path, number, "sentence index", index, "a number from 0")
-                yield title, int(index), self._triples(raw, record, number)
-
-    def _triples(self, raw: object, record: Record, number: int) -> list[TripleTexts]:
-        if not isinstance(raw, list):
-            wrong(self.path, number, f"sentences of {record['title']!r}", raw, "lists of triples")
-        for parts in raw:
-            if not (isinstance(parts, list) and len(parts) == 3 and all(isinstance(part, str) for part in parts)):
-                wrong(self.path, number, f"triple of {record['title']!r}", parts, "three strings")
-        return [(head, relation, tail) for head, relation, tail in raw]
-
-
-class _Places:
-    """The passages of a title's sentences: its one paragraph, or one passage a sentence."""
-
-    def __init__(self, corpus: Corpus) -> None:
-        self.titles: dict[str, list[tuple[int, int]]] = {}
-        positions = corpus.table["position"].to_pylist()
-        for row, (title, doc_id, position) in enumerate(zip(corpus.titles, corpus.doc_ids, positions, strict=True)):
-            self.titles.setdefault(title or doc_id, []).append((position, row))
-        self.by_sentence = any(position > 0 for places in self.titles.values() for position, _ in places)
-
-    def rows(self, title: str, sentence: int) -> list[int]:
-        """The passages of a sentence; several where paragraphs share a title."""
-        return [row for position, row in self.titles[title] if not self.by_sentence or position == sentence]
+                if not isinstance(raw, list):
+                    wrong(self.path, number, f"sentences of {title!r}", raw, "lists of triples")
+                for parts in raw:
+                    if not (isinstance(parts, list) and [*map(type, parts)] == [str] * 3):
+                        wrong(self.path, number, f"triple of {title!r}", parts, "three strings")
+                yield title, int(index), [(head, relation, tail) for head, relation, tail in raw]

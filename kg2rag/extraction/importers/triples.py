@@ -1,15 +1,14 @@
 """A table of triples (TSV, CSV, Parquet, JSON Lines or a DataFrame) -> triples of the corpus, entities and all.
 
-Columns go by any of the names in `triple_rows.COLUMNS`. An `entities.jsonl` in the same folder is read for types,
-descriptions and aliases; where triples name their ends by entity id, the ends take that entity's name, so that resolved
-spellings meet.
+Columns go by any of the names in `COLUMNS`. An `entities.jsonl` in the same folder is read for types, descriptions and
+aliases; where triples name their ends by entity id, the ends take that entity's name, so that resolved spellings meet.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -18,16 +17,35 @@ import pyarrow as pa
 
 from kg2rag.extraction import Entity, Extraction
 from kg2rag.extraction.columns import TripleColumns
-from kg2rag.extraction.importers.file_source import Row
-from kg2rag.extraction.importers.triple_rows import OUTSIDE, counting_rows
+from kg2rag.extraction.importers import Row
 from kg2rag.text.normalisation import entity_key
-from kg2rag.text.records import DataError, existing, file_fingerprint, read_jsonl, wrong
+from kg2rag.text.parquet import read_parquet
+from kg2rag.text.records import DataError, Record, existing, file_fingerprint, read_delimited, read_jsonl, wrong
 from kg2rag.types import Corpus
 
 if TYPE_CHECKING:
     import pandas as pd
+
+COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "head": ("head", "subject", "subj", "h"),
+    "relation": ("relation", "predicate", "rel", "r"),
+    "tail": ("tail", "object", "obj", "t"),
+    "passage_id": ("passage_id", "chunk_id", "passage", "chunk"),
+    "strength": ("strength", "weight"),
+    "confidence": ("confidence", "llm_confidence"),
+    "head_type": ("head_type", "subject_type", "subj_type"),
+    "tail_type": ("tail_type", "object_type", "obj_type"),
+    "head_id": ("head_id", "subject_id", "subj_id"),
+    "tail_id": ("tail_id", "object_id", "obj_id"),
+    "description": ("description", "relation_description"),
+}
+REQUIRED = ("head", "relation", "tail", "passage_id")
+ONE_LINE = tuple(name for field, names in COLUMNS.items() for name in names if field != "description")
+"""Columns of a CSV whose cells hold no line break."""
+# The greatest value, and the one taken where none is given.
+RANGES = {"strength": (10.0, 5.0), "confidence": (1.0, 1.0)}
+OUTSIDE = "triples of passages outside the corpus"
 NAMES = ("name", "canonical_name")
-IDS = ("id", "entity_id")
 FORMATS = (".tsv", ".csv", ".parquet", ".jsonl")
 
 
@@ -39,7 +57,8 @@ class TriplesFile:
     ----------
     path : a .tsv, .csv, .parquet or .jsonl file. Tables need a header. An empty passage id means that no passage states
         the triple.
-    entities : JSON Lines with name, type, description, aliases; by default `entities.jsonl` in the folder of `path`.
+    entities : JSON Lines with name, and optionally id, type, description and aliases (strings, or objects whose
+        `surface` is one); of two records of one name, the first counts. By default `entities.jsonl` beside `path`.
     partial : count triples of passages that the corpus lacks, instead of raising; one must match even so.
     table : what `from_frame` fills in place of `path`.
     """
@@ -83,7 +102,8 @@ class TriplesFile:
     def extract(self, corpus: Corpus) -> Extraction:
         """The triples whose passages the corpus has, in the file's order, and the entities at their ends.
 
-        `notes` counts triples with a blank part or of confidence 0, and those of other passages.
+        Of several records of one name, the first that has a type describes it, else the last. `notes` counts triples
+        with a blank part or of confidence 0, and those of other passages; their optional fields are not looked at.
 
         Raises
         ------
@@ -99,63 +119,94 @@ class TriplesFile:
         return Extraction(columns, entities=tuple(entities.values()), notes=counted)
 
     def _triples(
-        self, known: frozenset[str], entities: dict[str, Entity], notes: Counter[str]
+        self, known: Collection[str], entities: dict[str, Entity], notes: Counter[str]
     ) -> Iterator[tuple[str, str, str, str, float, float, str]]:
-        """The fields of the triples that count; `entities` gets those at their ends, in the order of appearance.
-
-        Of several records of one name, the first that has a type describes it, else the last.
-        """
-        described = EntityFile(self.entities)
-        for row in counting_rows(self.path or self.table, known, notes, partial=self.partial):
+        """The fields of the triples that count; `entities` gets those at their ends, in the order of appearance."""
+        by_id, by_name = _described(self.entities)
+        for row in self._rows():
+            head, relation, tail, passage = (row.text(part) for part in REQUIRED)
+            if not (head and relation and tail):
+                notes["triples with a blank part"] += 1
+                continue
+            if not (confidence := row.ranged("confidence")):
+                notes["triples of confidence 0"] += 1
+                continue
+            if passage and passage not in known:
+                if not self.partial:
+                    wrong(row.file, row.number, "passage_id", passage, "a passage of the corpus (or partial=True)")
+                notes[OUTSIDE] += 1
+                continue
             ends = []
-            for end in ("head", "tail"):
-                entity = described.entity(row.text(end), row.text(f"{end}_id"))
+            for end, name in (("head", head), ("tail", tail)):
+                entity = by_id.get(row.text(f"{end}_id")) or by_name.get(entity_key(name)) or Entity(name)
                 if type_ := entity.type or row.text(f"{end}_type"):
                     entity = replace(entity, type=type_)
                 if entity.name not in entities or not entities[entity.name].type:
                     entities[entity.name] = entity
                 ends.append(entity.name)
-            weights = row.ranged("strength"), row.ranged("confidence")
-            yield ends[0], row.text("relation"), ends[1], row.text("passage_id"), *weights, row.text("description")
+            yield ends[0], relation, ends[1], passage, row.ranged("strength"), confidence, row.text("description")
+
+    def _rows(self) -> Iterator[TripleRow]:
+        """Every record with its line or number, from 1."""
+        records: Iterable[tuple[int, Record]]
+        if self.path is not None and self.path.suffix == ".jsonl":
+            records = read_jsonl(self.path)
+        elif self.path is not None and self.path.suffix != ".parquet":
+            records = read_delimited(self.path, "\t" if self.path.suffix == ".tsv" else ",", ONE_LINE)
+        else:
+            table = self.table if self.path is None else read_parquet(self.path)
+            assert table is not None
+            batches = (batch.to_pylist() for batch in table.to_batches(10_000))
+            records = enumerate((record for batch in batches for record in batch), start=1)
+        return (TripleRow(self.path or "DataFrame", number, record) for number, record in records)
 
 
-class EntityFile:
-    """The entities of `entities.jsonl`, beside a table of triples: name, and optionally id, type, description, aliases.
+@dataclass(frozen=True)
+class TripleRow(Row):
+    """One record, its fields by our names."""
 
-    Aliases are strings, or objects whose `surface` is one. Where two records have the same name, the first describes
-    it. No file, no entities.
-    """
+    def text(self, name: str) -> str:
+        """A field as a stripped string; "" where it is null, or optional and missing."""
+        if name in REQUIRED and self.record.keys().isdisjoint(COLUMNS[name]):
+            given, allowed = ", ".join(self.record) or "none", ", ".join(COLUMNS[name])
+            raise DataError(
+                f"{self.file}, record {self.number}: no {name}. Columns: {given}; it may be called {allowed}."
+            )
+        return self.string(*COLUMNS[name]).strip()
 
-    def __init__(self, file: Path | None) -> None:
-        self._by_id: dict[str, Entity] = {}
-        self._by_name: dict[str, Entity] = {}
-        for number, record in read_jsonl(file) if file else ():
-            entity = _entity(Row(str(file), number, record))
-            self._by_name.setdefault(entity_key(entity.name), entity)
-            for column in IDS:
-                if isinstance(id_ := record.get(column), str):
-                    self._by_id[id_] = entity
-
-    def entity(self, name: str, id_: str = "") -> Entity:
-        """The entity of that id, else one of that name; else a bare one."""
-        if id_ in self._by_id:
-            return self._by_id[id_]
-        known = self._by_name.get(entity_key(name)) if self._by_name else None
-        return known or Entity(name)
+    def ranged(self, name: str) -> float:
+        """A field as a number in its range; its default where it is null or missing. Confidence may be 0 here."""
+        greatest, default = RANGES[name]
+        value = self.value(COLUMNS[name], object, "a number")
+        if value is None or value == "":
+            return default
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            wrong(self.file, self.number, name, value, "a number")
+        if not (0 < number <= greatest or (name == "confidence" and number == 0)):
+            wrong(self.file, self.number, name, value, f"above 0, at most {greatest:g}")
+        return number
 
 
-def _entity(row: Row) -> Entity:
-    name = row.string(*NAMES)
-    if not name.strip():
-        wrong(row.file, row.number, " or ".join(NAMES), row.value(*NAMES), "a string that is not blank")
-    given = row.value("aliases") or []
-    if not isinstance(given, list):
-        wrong(row.file, row.number, "aliases", given, "a list")
-    aliases: dict[str, None] = {}
-    for item in given:
-        alias = item.get("surface") if isinstance(item, dict) else item
-        if not isinstance(alias, str):
-            wrong(row.file, row.number, "aliases", item, "strings, or objects with a surface")
-        if alias != name:
+def _described(file: Path | None) -> tuple[dict[str, Entity], dict[str, Entity]]:
+    """The entities of a file by id, and by normalised name."""
+    by_id: dict[str, Entity] = {}
+    by_name: dict[str, Entity] = {}
+    for number, record in read_jsonl(file) if file else ():
+        row = Row(str(file), number, record)
+        if not (name := row.string(*NAMES)).strip():
+            wrong(row.file, number, " or ".join(NAMES), row.value(NAMES, str, ""), "a string that is not blank")
+        if not isinstance(given := row.value(("aliases",), object, "a list") or [], list):
+            wrong(row.file, number, "aliases", given, "a list")
+        aliases: dict[str, None] = {}
+        for item in given:
+            alias = item.get("surface") if isinstance(item, dict) else item
+            if not isinstance(alias, str):
+                wrong(row.file, number, "aliases", item, "strings, or objects with a surface")
             aliases[alias] = None
-    return Entity(name.strip(), row.string("type"), row.string("description"), tuple(aliases))
+        others = tuple(alias for alias in aliases if alias != name)
+        entity = Entity(name.strip(), row.string("type"), row.string("description"), others)
+        by_name.setdefault(entity_key(entity.name), entity)
+        by_id |= {id_: entity for id_ in (record.get("id"), record.get("entity_id")) if isinstance(id_, str)}
+    return by_id, by_name

@@ -75,7 +75,7 @@ def test_an_edge_without_a_relation_says_which_attributes_it_has(tmp_path: Path)
 def test_a_node_without_the_name_asked_for_says_which_attributes_it_has(tmp_path: Path) -> None:
     graph = foreign()
     graph.add_node("n2", title="Burbank")
-    with pytest.raises(ValueError, match=r"Node 'n2' has label None; a string is needed\. It has title"):
+    with pytest.raises(ValueError, match=r"Node 'n2' has label None.*It has title"):
         GraphMLFile(written(tmp_path, graph), relation="label", name="label").extract(CORPUS)
 
 
@@ -123,7 +123,6 @@ def test_the_fingerprint_follows_contents_and_attributes(tmp_path: Path) -> None
         ('<node id="a"/>', "<node/>", r"node 1 needs an id of its own; it has None"),
         ('<node id="b"/>', '<node id="a"/>', r"node 2 needs an id of its own; it has 'a'"),
         ("<graphml", "<!DOCTYPE g [<!ENTITY e 'x'>]><graphml", r"document type \(<!DOCTYPE>\)"),
-        ("<edge", "<data>" * 30_000 + "<edge", r"nest deeper than 100 levels"),
     ],
 )
 def test_xml_that_networkx_would_take_and_is_no_graph_is_refused(

@@ -1,0 +1,190 @@
+"""What LightRAG, nano-graphrag and Microsoft GraphRAG built -> triples, mentions and entities of the corpus.
+
+LightRAG [1] writes `graph_chunk_entity_relation.graphml` (its default storage) and `kv_store_text_chunks.json`, by
+which chunks are found among our passages. Fields with several values are joined by "<SEP>". Releases from October 2025
+on keep a bounded number of chunk ids in the graph and all of them in `kv_store_entity_chunks.json` and
+`kv_store_relation_chunks.json`; those are read where they exist. Theirs: an edge has no direction; keywords name
+its subject, the description says what it is. Ours: the keywords are the relation's name, "related to" where there are
+none, as in what nano-graphrag writes in the same files.
+
+Of GraphRAG's tables, entities, relationships and text_units [2] are read, by their names of today (`entities.parquet`)
+or those of releases until 1.2 (`create_final_entities.parquet`), the earliest of which call an entity's title `name`.
+Theirs: a relationship has a description and a weight, but no name. Ours: it is "related to", unless somebody's own
+prompts or scripts brought a column that names it.
+
+[1] Guo et al., "LightRAG: Simple and Fast Retrieval-Augmented Generation", arXiv 2410.05779.
+[2] https://microsoft.github.io/graphrag/index/outputs/
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from kg2rag.extraction import Entity, Extraction
+from kg2rag.extraction.importers import FileSource, Row, unquoted
+from kg2rag.extraction.importers.exported import Relation, extraction_of, match_chunks
+from kg2rag.extraction.importers.networkx_graph import read_graphml
+from kg2rag.text.parquet import read_parquet
+from kg2rag.text.records import DataError, existing, read_json, text, wrong
+from kg2rag.types import Corpus
+
+GRAPH = "graph_chunk_entity_relation.graphml"
+CHUNKS = "kv_store_text_chunks.json"
+ALL_CHUNKS = {"entities": "kv_store_entity_chunks.json", "relations": "kv_store_relation_chunks.json"}
+SEPARATOR = "<SEP>"
+TABLES = ("entities", "relationships", "text_units")
+NAMES = ("relation", "relationship", "relation_type", "relationship_type", "predicate", "type")
+"""Columns that may name a relationship; the first that the table has counts."""
+Number = (int, float)
+
+
+@dataclass(frozen=True)
+class LightRAG(FileSource):
+    """The graph that LightRAG built, with the default storages (files, networkx).
+
+    Parameters
+    ----------
+    path : its working directory, or the GraphML file in it; the chunks' file must be in the same folder.
+    partial : count chunks that the corpus lacks, instead of raising; at least one must match even so.
+    """
+
+    kind: ClassVar[str] = "lightrag-2"
+    by_id: ClassVar[bool] = True
+
+    partial: bool = True
+
+    def __post_init__(self) -> None:
+        given = Path(self.path).expanduser()
+        file = existing(given / GRAPH if given.is_dir() else given, f"LightRAG's working directory, with {GRAPH}")
+        object.__setattr__(self, "path", file)
+        existing(file.with_name(CHUNKS), f"the {CHUNKS} that LightRAG wrote next to the graph")
+
+    def files(self) -> Mapping[str, Path]:
+        """The graph, the chunks and, where a release writes them, all chunk ids of entities and relations."""
+        places = [self.path, *(self.path.with_name(name) for name in (CHUNKS, *ALL_CHUNKS.values()))]
+        return {str(number): file for number, file in enumerate(places) if file.is_file()}
+
+    def extract(self, corpus: Corpus) -> Extraction:
+        """The graph's edges as triples, its nodes as entities with their mentions, in the file's order.
+
+        `notes` counts how chunks were found and what has no passage.
+
+        Raises
+        ------
+        ValueError : no chunk is found in the corpus (or any, unless `partial`), or a malformed file.
+        """
+        notes: Counter[str] = Counter()
+        graph, file = read_graphml(self.path), self.path.with_name(CHUNKS)
+        texts = {id_: text(row.record, "content", file, row.number) for id_, row in _records(file)}
+        chunks = match_chunks(texts, corpus, file, notes, partial=self.partial)
+        named_in, stated_in = (self._all_chunks(kind) for kind in ALL_CHUNKS)
+        entities, names = [], {}
+        for node, data in graph.nodes(data=True):
+            names[node] = unquoted(str(data.get("entity_id", node)))
+            kind, about = (unquoted(str(data.get(field, ""))) for field in ("entity_type", "description"))
+            known = named_in.get(str(node)) or _split(data.get("source_id"))
+            entities.append((Entity(names[node], kind, " ".join(_split(about))), known))
+        relations = []
+        for number, (head, tail, data) in enumerate(graph.edges(data=True), start=1):
+            weight = Row(f"{self.path}, edge {head!r} - {tail!r}", number, data).value(("weight",), Number, "a number")
+            known = stated_in.get(SEPARATOR.join(sorted((str(head), str(tail))))) or _split(data.get("source_id"))
+            name, about = ", ".join(_split(data.get("keywords"))), " ".join(_split(data.get("description")))
+            relations.append(Relation(names[head], name, names[tail], weight, known, about))
+        return extraction_of(entities, relations, chunks, notes)
+
+    def _all_chunks(self, kind: str) -> dict[str, tuple[str, ...]]:
+        """Every chunk of an entity or a relation, by its key, where the release keeps them apart."""
+        file = self.path.with_name(ALL_CHUNKS[kind])
+        return {key: row.strings("chunk_ids") for key, row in (_records(file) if file.is_file() else ())}
+
+
+def _records(file: Path) -> Iterator[tuple[str, Row]]:
+    """The keys and records of one of its key-value files."""
+    contents = read_json(file)
+    if not isinstance(contents, dict):
+        raise DataError(f"{file}: a {type(contents).__name__} at the top; LightRAG writes an object, a record a key.")
+    for number, (key, record) in enumerate(contents.items(), start=1):
+        if not isinstance(record, dict):
+            wrong(file, number, "record", record, "an object")
+        yield key, Row(file, number, record)
+
+
+def _split(value: object) -> tuple[str, ...]:
+    """The values of a joined field, stripped, each once."""
+    parts = (unquoted(part) for part in str(value or "").split(SEPARATOR))
+    return tuple(dict.fromkeys(part for part in parts if part))
+
+
+@dataclass(frozen=True)
+class MicrosoftGraphRAG(FileSource):
+    """The graph that Microsoft GraphRAG indexed.
+
+    Parameters
+    ----------
+    path : its output folder, where entities.parquet, relationships.parquet and text_units.parquet are.
+    partial : count text units that the corpus lacks, instead of raising; at least one must match even so.
+    """
+
+    kind: ClassVar[str] = "msgraphrag-2"
+    by_id: ClassVar[bool] = True
+
+    partial: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", Path(self.path).expanduser())
+        self.files()
+
+    def files(self) -> Mapping[str, Path]:
+        """The three tables; where releases left two of a kind, the one with today's name."""
+        found = {}
+        for table in TABLES:
+            old, new = self.path / f"create_final_{table}.parquet", self.path / f"{table}.parquet"
+            found[table] = old if old.is_file() and not new.is_file() else existing(new, "GraphRAG's output folder")
+        return found
+
+    def extract(self, corpus: Corpus) -> Extraction:
+        """Relationships as triples, entities with their mentions, in the tables' order.
+
+        `notes` counts how text units were found and what has no passage.
+
+        Raises
+        ------
+        ValueError : no text unit is found in the corpus (or any, unless `partial`), a column is missing, or a value is
+            of the wrong type.
+        """
+        notes: Counter[str] = Counter()
+        files = self.files()
+        units = {_text(row, "id"): row.string("text") for row in _rows(files["text_units"], ["id"], ["text"])}
+        chunks = match_chunks(units, corpus, files["text_units"], notes, partial=self.partial)
+        entities = []
+        for row in _rows(files["entities"], ["title"], ["text_unit_ids"]):
+            entity = Entity(_text(row, "title", "name"), _text(row, "type"), _text(row, "description"))
+            entities.append((entity, row.strings("text_unit_ids")))
+        relations = []
+        for row in _rows(files["relationships"], ["source", "target"], ["text_unit_ids"]):
+            weight, known = row.value(("weight",), Number, "a number"), row.strings("text_unit_ids")
+            ends = _text(row, "source"), _text(row, *NAMES), _text(row, "target")
+            relations.append(Relation(*ends, weight, known, _text(row, "description")))
+        return extraction_of(entities, relations, chunks, notes)
+
+
+def _rows(file: Path, filled: list[str], present: list[str]) -> Iterator[Row]:
+    """The rows of a table, of which some columns must be there, and some of these not be blank."""
+    table = read_parquet(file)
+    for name in (*filled, *present):
+        if name not in table.column_names and not (name == "title" and "name" in table.column_names):
+            raise DataError(f"{file}: no column {name!r}. It has {', '.join(table.column_names)}.")
+    for number, record in enumerate(table.to_pylist(), start=1):
+        row = Row(file, number, record)
+        for name in filled:
+            if not _text(row, name, "name" if name == "title" else name):
+                wrong(file, number, name, record.get(name), "a string that is not blank")
+        yield row
+
+
+def _text(row: Row, *names: str) -> str:
+    return unquoted(row.string(*names))
