@@ -53,7 +53,7 @@ from kg2rag.datasets.world.build import World  # noqa: E402
 from kg2rag.datasets.world.build import write as write_world  # noqa: E402
 from kg2rag.evaluation import Comparison  # noqa: E402
 from kg2rag.knowledge import KnowledgeBase  # noqa: E402
-from kg2rag.knowledge.graph.folder import write_graph  # noqa: E402
+from kg2rag.knowledge.graph.files import write_graph  # noqa: E402
 from kg2rag.text.records import DataError  # noqa: E402
 
 RESULTS = ROOT / "eval" / "results" / "torture.csv"

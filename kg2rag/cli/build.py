@@ -51,7 +51,7 @@ def build(
     """
     from kg2rag.extraction.prompted import STYLES, PromptedTriples
     from kg2rag.extraction.sources import SOURCES
-    from kg2rag.knowledge.graph.folder import check_free, write_failures, write_graph
+    from kg2rag.knowledge.graph.files import check_free, write_failures, write_graph
 
     types.check(extractor)
     model = chat.open(f"--extractor {extractor}") if extractor in STYLES else None

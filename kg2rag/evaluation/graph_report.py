@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.knowledge.graph.components import Flags, connected, entity_hops, passage_hops
+from kg2rag.knowledge.graph.paths import Flags, connected, entity_hops, passage_hops
 from kg2rag.knowledge.graph.report import GraphReport
 from kg2rag.retrievers.linking.linkers import ChainLinker, EmbeddingLinker, Linker, NGramLinker
 from kg2rag.types import IntArray, QADataset

@@ -22,7 +22,7 @@ from kg2rag.extraction import Extraction, Extractor
 from kg2rag.extraction.mentions.table import FORMAT, VERSION, MentionTable
 from kg2rag.knowledge.arguments import checked_corpus, checked_embedder, checked_source, checked_store
 from kg2rag.knowledge.changes import check_names, source_after
-from kg2rag.knowledge.graph import KnowledgeGraph, conversion
+from kg2rag.knowledge.graph import KnowledgeGraph, files
 from kg2rag.knowledge.graph.perturbation import shuffled_mentions
 from kg2rag.knowledge.indexes import lexical, trigram
 from kg2rag.knowledge.indexes.approximate import ApproximateIndex, IndexKind
@@ -144,7 +144,7 @@ class KnowledgeBase:
         if isinstance(source, KnowledgeGraph):
             return source
         self.counts["builds"] += 1
-        key = {"corpus": corpus.fingerprint, "source": source.fingerprint, "rules": conversion.VERSION}
+        key = {"corpus": corpus.fingerprint, "source": source.fingerprint, "rules": files.VERSION}
         path = self.store.entry(
             "graph", key, lambda folder: KnowledgeGraph.build(source.extract(corpus), corpus).save(folder)
         )
@@ -185,14 +185,12 @@ class KnowledgeBase:
     def triple_vectors(self) -> DenseIndex:
         """Exact cosine search over the graph's triples, each encoded as "head relation tail"."""
         key = {"triples": self.graph.fingerprint}
-        return self.cached(
-            "triple vectors", lambda: DenseIndex(self._encoded(conversion.triple_texts(self.graph), key))
-        )
+        return self.cached("triple vectors", lambda: DenseIndex(self._encoded(files.triple_texts(self.graph), key)))
 
     @property
     def entity_lexicon(self) -> tuple[Lexicon, list[int]]:
         """Finds the names and aliases of the graph's entities in a text; the list maps a match to its entity."""
-        return self.cached("entity lexicon", lambda: conversion.entity_lexicon(self.graph))
+        return self.cached("entity lexicon", lambda: files.entity_lexicon(self.graph))
 
     def entity_names(self, settings: LexicalSettings) -> LexicalIndex:
         """BM25 over the names of the graph's entities."""

@@ -26,9 +26,8 @@ from typing import Literal
 import numpy as np
 
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.knowledge.graph.components import Components
 from kg2rag.knowledge.graph.neighbourhood import Hops
-from kg2rag.knowledge.graph.paths import TriplePaths
+from kg2rag.knowledge.graph.paths import Components, TriplePaths
 from kg2rag.retrievers.around import LinksEntities, Related, passages_naming, related_entities
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.contract import Retriever, Tuned

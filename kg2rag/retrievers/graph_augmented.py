@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg2rag.knowledge import KnowledgeBase, Neighbour, graph_score
-from kg2rag.knowledge.graph.components import Components
 from kg2rag.knowledge.graph.csr import gather, run_starts
 from kg2rag.knowledge.graph.neighbourhood import Hops, Neighbourhood
-from kg2rag.knowledge.graph.paths import TriplePaths
+from kg2rag.knowledge.graph.paths import Components, TriplePaths
 from kg2rag.retrievers import linking
 from kg2rag.retrievers.around import LinksEntities
 from kg2rag.retrievers.bm25 import BM25

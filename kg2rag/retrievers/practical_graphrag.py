@@ -21,9 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.knowledge.graph.components import Components
 from kg2rag.knowledge.graph.csr import gather
-from kg2rag.knowledge.graph.paths import TriplePaths
+from kg2rag.knowledge.graph.paths import Components, TriplePaths
 from kg2rag.retrievers.around import LinksEntities
 from kg2rag.retrievers.dense import Dense, VectorRetriever, walk_or_dense
 from kg2rag.retrievers.fusion import RRF_CONSTANT, fuse_rankings

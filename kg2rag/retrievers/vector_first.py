@@ -25,9 +25,8 @@ import numpy as np
 
 from kg2rag.compute import counter_of, cut
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.knowledge.graph.components import Components
 from kg2rag.knowledge.graph.neighbourhood import Hops
-from kg2rag.knowledge.graph.paths import TriplePaths
+from kg2rag.knowledge.graph.paths import Components, TriplePaths
 from kg2rag.retrievers import linking
 from kg2rag.retrievers.around import Related, passages_naming, related_entities
 from kg2rag.retrievers.dense import Dense, VectorRetriever

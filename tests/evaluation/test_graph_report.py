@@ -12,7 +12,7 @@ import kg2rag
 from kg2rag.compute import Store
 from kg2rag.extraction import Extraction, Mention
 from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph
-from kg2rag.knowledge.graph.components import connected, entity_hops, passage_hops
+from kg2rag.knowledge.graph.paths import connected, entity_hops, passage_hops
 from kg2rag.types import Corpus, Passage, QADataset, Question, Triple
 
 # Ed -p0- Rome -p1- Bonn -p2- Oslo; p3 names Ed alone, p4 nothing.

@@ -23,7 +23,7 @@ from kg2rag.experiments.sweep import SweepResult
 from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.extraction.importers.triples import TriplesFile
 from kg2rag.knowledge import KnowledgeGraph
-from kg2rag.knowledge.graph.folder import write_graph
+from kg2rag.knowledge.graph.files import write_graph
 from kg2rag.retrievers.adapters import Recorded
 from kg2rag.retrievers.adapters.trec import dump_qrels
 from kg2rag.retrievers.dynamic_hybrid.analysers import LearnedAnalyser

@@ -19,7 +19,7 @@ from kg2rag.extraction.importers.saved import SavedGraph
 from kg2rag.extraction.importers.triples import TriplesFile
 from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph
-from kg2rag.knowledge.graph.folder import write_graph
+from kg2rag.knowledge.graph.files import write_graph
 from kg2rag.text.normalisation import entity_key
 from kg2rag.types import Corpus, Passage, Triple
 

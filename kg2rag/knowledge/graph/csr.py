@@ -1,7 +1,4 @@
-"""Compressed sparse rows: what belongs to row `i` is at `indptr[i]:indptr[i + 1]` of the other arrays.
-
-Everything is vectorised.
-"""
+"""Compressed sparse rows: what belongs to row `i` is at `indptr[i]:indptr[i + 1]` of the other arrays."""
 
 from __future__ import annotations
 
@@ -10,6 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from kg2rag.types import IntArray
 
@@ -75,8 +73,22 @@ def run_starts(*columns: NDArray[np.generic]) -> NDArray[np.bool_]:
     return first
 
 
+class Columns:
+    """Base of a frozen dataclass of arrays, which are made read-only."""
+
+    def __post_init__(self) -> None:
+        for array in vars(self).values():
+            frozen(array)
+
+
+def frozen(array: NDArray[Scalar]) -> NDArray[Scalar]:
+    """The same array, read-only."""
+    array.flags.writeable = False
+    return array
+
+
 @dataclass(frozen=True, eq=False)
-class Incidence:
+class Incidence(Columns):
     """How often the members of one kind meet those of another: entities and passages, either way round.
 
     Attributes
@@ -110,21 +122,8 @@ class Incidence:
 def incidence(
     rows: NDArray[np.integer], others: NDArray[np.integer], counts: NDArray[np.integer], n_rows: int
 ) -> Incidence:
-    """The incidence of pairs, (n,) each; the counts of a repeated pair are added."""
-    order = np.lexsort((others, rows))
-    rows, others, counts = rows[order], others[order], counts[order]
-    first = run_starts(rows, others)
-    starts = np.flatnonzero(first)
-    # reduceat cannot take an empty list of starts.
-    sums = np.add.reduceat(counts, starts) if len(starts) else counts
-    return Incidence(
-        indptr=offsets(rows[first], n_rows),
-        others=frozen(others[first].astype(np.int32)),
-        counts=frozen(sums.astype(np.int32)),
-    )
-
-
-def frozen(array: NDArray[Scalar]) -> NDArray[Scalar]:
-    """The same array, read-only."""
-    array.flags.writeable = False
-    return array
+    """The incidence of pairs, (n,) each; the counts of a repeated pair are added, and pairs of sum 0 left out."""
+    pairs = csr_array((counts, (rows, others)), shape=(n_rows, int(others.max(initial=0)) + 1), dtype=np.int32)
+    pairs.sum_duplicates()
+    pairs.eliminate_zeros()
+    return Incidence(pairs.indptr.astype(np.int64), pairs.indices.astype(np.int32), pairs.data)

@@ -1,33 +1,46 @@
-"""`GraphData`: the triples and mentions of a corpus as arrays, with sizes and lookup.
+"""`KnowledgeGraph`: the triples and mentions of a corpus as arrays, with sizes and lookup.
 
-Functions that derive one graph from another take any `GraphData` and return its type, so that `KnowledgeGraph` can
-import them and offer them as methods.
+Functions that take a graph are its methods too; their modules import it for type checkers alone.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
-from typing import Self, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kg2rag.extraction import Extraction
+from kg2rag.extraction.importers.networkx_graph import extraction_of_networkx
 from kg2rag.knowledge.graph.csr import Codes, Incidence, Offsets, offsets
+from kg2rag.knowledge.graph.editing import induced
+from kg2rag.knowledge.graph.files import read, save, to_networkx
+from kg2rag.knowledge.graph.neighbourhood import ego, neighbourhood, neighbours
+from kg2rag.knowledge.graph.perturbation import perturbed
+from kg2rag.knowledge.graph.report import describe, report
+from kg2rag.knowledge.graph.resolution import resolve
 from kg2rag.knowledge.graph.tables import Adjacency, TripleTable, adjacency, collect
 from kg2rag.text.normalisation import entity_key, normalise
 from kg2rag.types import Corpus, IntArray, Triple
 
-Graph = TypeVar("Graph", bound="GraphData")
+if TYPE_CHECKING:
+    import networkx as nx
+_KINDS = ("entities", "relations", "triples", "mentions", "passages")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GraphData:
-    """The contents of a knowledge graph; immutable, equal where the contents are. See `KnowledgeGraph`.
+class KnowledgeGraph:
+    """Entities, the triples between them and the passages that name them; immutable, equal where the contents are.
+
+    Entities, triples and passages are numbered from 0: an entity by first appearance (its *code*), a triple in the
+    order given, a passage by its row in the corpus. Make one with `build`, `load` or `from_networkx`. No method changes
+    the graph: those that derive a graph return another.
 
     Attributes
     ----------
@@ -39,6 +52,8 @@ class GraphData:
     mentions : entity -> corpus rows, with counts. Every mention and both ends of every triple count one each.
     passage_ids : the corpus's ids, by row; shared, never copied.
     notes : what extraction and building cleaned, merged or dropped, by cause.
+    n_entities, n_relations, n_triples, n_mentions, n_passages : the sizes. Mentions are pairs of an entity and a
+        passage that names it; passages those of the corpus, named or not.
     """
 
     names: tuple[str, ...]
@@ -52,8 +67,30 @@ class GraphData:
     triple_descriptions: tuple[str, ...] = ("",)
     notes: Mapping[str, int] = field(default_factory=dict)
 
+    n_entities: int = field(init=False)
+    n_relations: int = field(init=False)
+    n_triples: int = field(init=False)
+    n_mentions: int = field(init=False)
+    n_passages: int = field(init=False)
+
+    neighbours = neighbours
+    neighbourhood = neighbourhood
+    ego = ego
+    subgraph = induced
+    describe = describe
+    report = report
+    resolve = resolve
+    perturb = perturbed
+    to_networkx = to_networkx
+    save = save
+
+    def __post_init__(self) -> None:
+        counted: tuple[Sized, ...] = (self.names, self.relations, self.triples, self.mentions.others, self.passage_ids)
+        for kind, members in zip(_KINDS, counted, strict=True):
+            object.__setattr__(self, f"n_{kind}", len(members))
+
     @classmethod
-    def build(cls, extraction: Extraction, corpus: Corpus) -> Self:
+    def build(cls, extraction: Extraction, corpus: Corpus) -> KnowledgeGraph:
         """The graph of what an extractor found in a corpus; an empty extraction makes an empty graph.
 
         Exact duplicates (head, relation, tail and passage) become one triple with the greatest strength and
@@ -65,44 +102,41 @@ class GraphData:
         """
         return cls(passage_ids=corpus.ids, **collect(extraction, corpus))
 
-    # Sizes
+    @classmethod
+    def load(cls, directory: Path | str, corpus: Corpus) -> KnowledgeGraph:
+        """Read what `save` wrote, over the corpus that the graph was built on.
 
-    @property
-    def n_entities(self) -> int:
-        """How many entities there are."""
-        return len(self.names)
+        Raises
+        ------
+        FileNotFoundError : the directory lacks one of the files.
+        DataError : a file is damaged or has other columns than `save` writes, names an entity that `entities.parquet`
+            lacks, or a passage that the corpus lacks.
+        """
+        return cls(passage_ids=corpus.ids, **read(Path(directory), corpus))
 
-    @property
-    def n_relations(self) -> int:
-        """How many distinct relations there are."""
-        return len(self.relations)
+    @classmethod
+    def from_networkx(cls, graph: nx.Graph, corpus: Corpus) -> KnowledgeGraph:
+        """A networkx graph as a `KnowledgeGraph`: one that `to_networkx` made comes back equal (see `passages` there).
 
-    @property
-    def n_triples(self) -> int:
-        """How many triples there are."""
-        return len(self.triples)
+        Of any other graph, nodes are names and edges triples, in the graph's own order; `relation` is required, the
+        other attributes are optional. An edge of an undirected graph runs from its first end to its second.
 
-    @property
-    def n_passages(self) -> int:
-        """How many passages the corpus has, named by an entity or not."""
-        return len(self.passage_ids)
+        Raises
+        ------
+        ValueError : a node that is no string, an edge without a relation, a weight out of range, an unknown passage.
+        """
+        return cls.build(extraction_of_networkx(graph), corpus)
 
-    @property
-    def n_mentions(self) -> int:
-        """How many pairs of an entity and a passage that names it there are."""
-        return len(self.mentions.others)
-
-    def _sizes(self) -> dict[str, int]:
-        kinds = ("entities", "relations", "triples", "mentions", "passages")
-        return {kind: getattr(self, f"n_{kind}") for kind in kinds}
+    def _sizes(self) -> list[tuple[str, str]]:
+        return [(kind, f"{getattr(self, f'n_{kind}'):,}") for kind in _KINDS]
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{count:,} {kind}' for kind, count in self._sizes().items())})"
+        return f"KnowledgeGraph({', '.join(f'{count} {kind}' for kind, count in self._sizes())})"
 
     def _repr_html_(self) -> str:
-        rows = "".join(f"<tr><th>{kind}</th><td>{count:,}</td></tr>" for kind, count in self._sizes().items())
-        notes = "".join(f"<tr><th>{escape(cause)}</th><td>{count:,}</td></tr>" for cause, count in self.notes.items())
-        return f"<table><caption>{type(self).__name__}</caption>{rows}{notes}</table>"
+        told = [*self._sizes(), *((escape(cause), f"{count:,}") for cause, count in self.notes.items())]
+        rows = "".join(f"<tr><th>{what}</th><td>{count}</td></tr>" for what, count in told)
+        return f"<table><caption>KnowledgeGraph</caption>{rows}</table>"
 
     # Lookup
 
@@ -138,22 +172,14 @@ class GraphData:
 
     def relations_among(self, wanted: Iterable[str]) -> NDArray[np.bool_]:
         """(n_relations,) which relations are wanted, in any spelling; ValueError for one that the graph lacks."""
-        mask = np.zeros(self.n_relations, dtype=bool)
-        for name in [wanted] if isinstance(wanted, str) else wanted:
-            if (codes := self._relations.get(entity_key(name))) is None:
-                known = sorted(set(self._relations) - {""})
-                more = f" and {len(known) - 10} more" if len(known) > 10 else ""
-                shown = ", ".join(map(repr, known[:10])) or "none at all"
-                raise ValueError(f"The graph has no relation {name!r}. Known: {shown}{more}.")
-            mask[codes] = True
-        return mask
-
-    @cached_property
-    def _relations(self) -> dict[str, list[int]]:
-        codes: dict[str, list[int]] = {}
-        for code, relation in enumerate(self.relations):
-            codes.setdefault(entity_key(relation), []).append(code)
-        return codes
+        keys = [entity_key(relation) for relation in self.relations]
+        names = {entity_key(name): name for name in ([wanted] if isinstance(wanted, str) else wanted)}
+        for name in (name for key, name in names.items() if key not in keys):
+            known = sorted(set(keys) - {""})
+            more = f" and {len(known) - 10} more" if len(known) > 10 else ""
+            shown = ", ".join(map(repr, known[:10])) or "none at all"
+            raise ValueError(f"The graph has no relation {name!r}. Known: {shown}{more}.")
+        return np.array([key in names for key in keys], dtype=bool)
 
     def triple(self, index: int) -> Triple:
         """The triple at `index`, with names in place of codes; its passage is "" where none states it."""
@@ -226,16 +252,15 @@ class GraphData:
         for texts in (self.names, self.types, self.descriptions, self.aliases, self.relations, tuple(self.passage_ids)):
             digest.update(repr(texts).encode())
         table, mentions = self.triples, self.mentions
-        for codes in (table.heads, table.relations, table.tails, table.passages, mentions.others, mentions.counts):
-            digest.update(codes.tobytes())
-        for array in (table.strengths, table.confidences, mentions.indptr):
+        codes = (table.heads, table.relations, table.tails, table.passages, mentions.others, mentions.counts)
+        for array in (*codes, table.strengths, table.confidences, mentions.indptr):
             digest.update(array.tobytes())
         if table.descriptions.any():  # what is kept under a graph without any stays valid
             digest.update(repr([self.triple_descriptions[code] for code in table.descriptions.tolist()]).encode())
         return digest.hexdigest()
 
     def __eq__(self, other: object) -> bool:
-        return self.fingerprint == other.fingerprint if isinstance(other, GraphData) else NotImplemented
+        return self.fingerprint == other.fingerprint if isinstance(other, KnowledgeGraph) else NotImplemented
 
     def __hash__(self) -> int:
         return hash(self.fingerprint)

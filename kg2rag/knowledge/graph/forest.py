@@ -37,18 +37,31 @@ def spanning_trees(heads: NDArray[np.integer], tails: NDArray[np.integer]) -> li
     `heads` and `tails`, (n_edges,), are vertex numbers of any size; edge i is preferred to edge j where i < j. Of
     parallel edges the first is kept; self-loops are dropped.
     """
-    kept = spanning_forest(heads, tails)
-    ends = {edge: (int(heads[edge]), int(tails[edge])) for edge in kept.tolist()}
+    ends = {edge: (int(heads[edge]), int(tails[edge])) for edge in spanning_forest(heads, tails).tolist()}
     incident: dict[int, list[int]] = defaultdict(list)
-    for edge, (head, tail) in ends.items():
+    for edge, (head, tail) in reversed(ends.items()):
         incident[head].append(edge)
         incident[tail].append(edge)
     trees: list[Tree] = []
     walked: set[int] = set()
     for root in ends:
-        if root not in walked:
-            trees.append(_walk(root, ends, incident))
-            walked.update(trees[-1].edges)
+        if root in walked:
+            continue
+        trees.append(Tree([], []))
+        edges, parents = trees[-1]
+        # (edge, the vertices it leads to, place of the edge before it); the top of the stack is walked next.
+        ahead: list[tuple[int, tuple[int, ...], int]] = [(root, ends[root][::-1], -1)]
+        while ahead:
+            edge, beyond, parent = ahead.pop()
+            place = len(edges)
+            edges.append(edge)
+            parents.append(parent)
+            for vertex in beyond:
+                for onward in incident[vertex]:
+                    if onward != edge:
+                        head, tail = ends[onward]
+                        ahead.append((onward, (tail if vertex == head else head,), place))
+        walked.update(edges)
     return trees
 
 
@@ -70,19 +83,3 @@ def spanning_forest(heads: NDArray[np.integer], tails: NDArray[np.integer]) -> I
     chosen = minimum_spanning_tree(matrix).data.astype(np.int64) - 1
     found: IntArray = proper[np.sort(chosen)]
     return found
-
-
-def _walk(root: int, ends: dict[int, tuple[int, int]], incident: dict[int, list[int]]) -> Tree:
-    edges, parents = [root], [-1]
-    head, tail = ends[root]
-    # (edge, the vertex it is left from, place of the edge before it); the top of the stack is walked next.
-    ahead = [(edge, vertex, 0) for vertex in (tail, head) for edge in reversed(incident[vertex]) if edge != root]
-    while ahead:
-        edge, vertex, parent = ahead.pop()
-        edges.append(edge)
-        parents.append(parent)
-        head, tail = ends[edge]
-        beyond = tail if vertex == head else head
-        place = len(edges) - 1
-        ahead.extend((onward, beyond, place) for onward in reversed(incident[beyond]) if onward != edge)
-    return Tree(edges, parents)

@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kg2rag.knowledge.graph.csr import gather, run_starts
-from kg2rag.knowledge.graph.data import Graph, GraphData
 from kg2rag.knowledge.graph.editing import induced
 from kg2rag.types import FloatArray, IntArray, at_least, between, require
 
+if TYPE_CHECKING:
+    from kg2rag.knowledge.graph import KnowledgeGraph
 Hops = Annotated[int, between(1, 3)]
 Strength = Annotated[float, between(0, 10)]
 
@@ -37,8 +38,7 @@ class Neighbour(NamedTuple):
     seed: int
 
 
-@dataclass(frozen=True, eq=False)
-class Layer:
+class Layer(NamedTuple):
     """The entities first reached at one hop, (n,) each, by (-weight, entity).
 
     `parents` are positions in the layer before (for the first hop: in the seeds), `via` the triples last walked,
@@ -54,10 +54,7 @@ class Layer:
 
 @dataclass(frozen=True, eq=False)
 class Neighbourhood:
-    """The entities around some seeds as columns, ordered by (hop, -weight, code); `neighbours` as arrays.
-
-    `seeds` and `layers` are the walk; everything else is derived from it.
-    """
+    """The entities around some seeds as columns, ordered by (hop, -weight, code): `neighbours` as arrays."""
 
     seeds: IntArray
     layers: tuple[Layer, ...]
@@ -79,70 +76,29 @@ class Neighbourhood:
 
     def neighbour(self, at: int) -> Neighbour:
         """The entity at a position of the columns, with its path and the seed it began at."""
-        hop = int(self.hops[at])
-        at -= sum(len(layer.entities) for layer in self.layers[: hop - 1])
-        last, path, seed = self.layers[hop - 1], list[int](), at
+        hop, path = int(self.hops[at]), list[int]()
+        seed = at - sum(len(layer.entities) for layer in self.layers[: hop - 1])
         for layer in reversed(self.layers[:hop]):
             path.insert(0, int(layer.via[seed]))
             seed = int(layer.parents[seed])
-        return Neighbour(int(last.entities[at]), hop, float(last.weights[at]), tuple(path), int(self.seeds[seed]))
+        return Neighbour(int(self.entities[at]), hop, float(self.weights[at]), tuple(path), int(self.seeds[seed]))
 
 
-def _step(
-    graph: GraphData,
-    frontier: Layer,
-    unseen: NDArray[np.bool_],
-    allowed: NDArray[np.bool_] | None,
-    min_weight: float,
-    limit: int | None,
-) -> Layer:
-    adjacency, triples = graph.adjacency, graph.triples
-    slots, parents = gather(adjacency.indptr, frontier.entities)
-    via = adjacency.triples[slots]
-    # min_weight is compared as float32: 0.3 from a file must not fall below the 0.3 of a caller.
-    kept = unseen[adjacency.neighbours[slots]] & (triples.strengths[via] >= np.float32(min_weight))
-    if allowed is not None:
-        kept &= allowed[triples.relations[via]]
-    parents, slots = parents[kept], slots[kept]
-    if limit is not None:
-        strongest = _strongest(parents, adjacency.neighbours[slots], limit)
-        parents, slots = parents[strongest], slots[strongest]
-    reached = adjacency.neighbours[slots].astype(np.int64)
-    via = adjacency.triples[slots]
-    strengths = triples.strengths[via].astype(np.float64)
-    weights = np.minimum(frontier.weights[parents], strengths)
-    sums = frontier.sums[parents] + strengths
-    best = np.lexsort((via, -sums, -weights, reached))
-    best = best[run_starts(reached[best])]
-    best = best[np.lexsort((reached[best], -weights[best]))]
-    return Layer(reached[best], weights[best], sums[best], parents[best], via[best].astype(np.int64))
-
-
-def _strongest(parents: IntArray, reached: NDArray[np.integer], limit: int) -> IntArray:
-    """The first `limit` distinct entities of each parent; its slots come strongest first."""
-    order = np.lexsort((np.arange(len(parents)), reached, parents))
-    kept = np.sort(order[run_starts(parents[order], reached[order])])
-    owners = parents[kept]
-    starts = np.flatnonzero(run_starts(owners))
-    rank = np.arange(len(kept)) - np.repeat(starts, np.diff(np.append(starts, len(kept))))
-    return kept[rank < limit]
-
-
-def neighbours(
-    graph: GraphData,
+def neighbourhood(
+    graph: KnowledgeGraph,
     entities: Iterable[int],
     *,
     hops: int = 1,
     min_weight: float = 0.0,
     relation_types: Iterable[str] | None = None,
     limit: int | None = None,
-) -> list[Neighbour]:
+) -> Neighbourhood:
     """The entities within `hops` triples of the seeds, walked both ways; ordered by (hop, -weight, code).
 
     Every entity comes once, by its smallest hop from any seed, and the seeds themselves do not come. Its path
     lengthens the path of an entity one hop nearer by one triple. Of several, the one of greatest weight (the
     weakest strength on the path) is kept, then the one of the greatest sum of strengths, then the one whose last
-    triple came first.
+    triple came first. A hub's 100 000 neighbours cost little: no object is made for one.
 
     Parameters
     ----------
@@ -157,46 +113,64 @@ def neighbours(
     ------
     IndexError : no such entity. ValueError : an option out of range, or a relation that the graph lacks.
     """
-    around = neighbourhood(
-        graph, entities, hops=hops, min_weight=min_weight, relation_types=relation_types, limit=limit
-    )
-    return [around.neighbour(at) for at in range(len(around.entities))]
-
-
-def neighbourhood(
-    graph: GraphData,
-    entities: Iterable[int],
-    *,
-    hops: int = 1,
-    min_weight: float = 0.0,
-    relation_types: Iterable[str] | None = None,
-    limit: int | None = None,
-) -> Neighbourhood:
-    """What `neighbours` lists, as arrays: no object is made for an entity, so a hub's 100 000 neighbours cost little.
-
-    Parameters and errors are those of `neighbours`.
-    """
     seeds = np.array(list(dict.fromkeys(entities)), dtype=np.int64)
     if ((seeds < 0) | (seeds >= graph.n_entities)).any():
         raise IndexError(f"Entities {seeds.tolist()} are not all codes of a graph of {graph.n_entities} entities.")
-    allowed = None if relation_types is None else graph.relations_among(relation_types)
-    unseen = np.ones(graph.n_entities, dtype=bool)
     require("hops", hops, int, between(1, 3))
     require("min_weight", min_weight, float, between(0, 10))
     require("limit", limit, int | None, at_least(1))
+    # As float32: 0.3 from a file must not fall below the 0.3 of a caller.
+    walked = graph.triples.strengths >= np.float32(min_weight)
+    if relation_types is not None:
+        walked &= graph.relations_among(relation_types)[graph.triples.relations]
+    unseen = np.ones(graph.n_entities, dtype=bool)
     layer = Layer(seeds, np.full(len(seeds), np.inf), np.zeros(len(seeds)), seeds, seeds)
     layers: list[Layer] = []
     for _ in range(hops):
         unseen[layer.entities] = False
-        layer = _step(graph, layer, unseen, allowed, min_weight, limit)
+        layer = _step(graph, layer, unseen, walked, limit)
         layers.append(layer)
     return Neighbourhood(seeds, tuple(layers))
 
 
-def ego(graph: Graph, entity: int, *, hops: int = 1, limit: int | None = None) -> Graph:
+def neighbours(graph: KnowledgeGraph, entities: Iterable[int], **options: Any) -> list[Neighbour]:
+    """The `neighbourhood` of some entities as a list; it has the options and errors of that."""
+    around = neighbourhood(graph, entities, **options)
+    return [around.neighbour(at) for at in range(len(around.entities))]
+
+
+def ego(graph: KnowledgeGraph, entity: int, *, hops: int = 1, limit: int | None = None) -> KnowledgeGraph:
     """The subgraph of an entity and its `neighbours`."""
-    near = neighbours(graph, [entity], hops=hops, limit=limit)
-    return induced(graph, [entity, *(neighbour.entity for neighbour in near)])
+    return induced(graph, [entity, *neighbourhood(graph, [entity], hops=hops, limit=limit).entities.tolist()])
+
+
+def _step(
+    graph: KnowledgeGraph, frontier: Layer, unseen: NDArray[np.bool_], walked: NDArray[np.bool_], limit: int | None
+) -> Layer:
+    adjacency = graph.adjacency
+    slots, parents = gather(adjacency.indptr, frontier.entities)
+    kept = unseen[adjacency.neighbours[slots]] & walked[adjacency.triples[slots]]
+    parents, slots = parents[kept], slots[kept]
+    if limit is not None:
+        strongest = _strongest(parents, adjacency.neighbours[slots], limit)
+        parents, slots = parents[strongest], slots[strongest]
+    reached = adjacency.neighbours[slots].astype(np.int64)
+    via = adjacency.triples[slots].astype(np.int64)
+    strengths = graph.triples.strengths[via].astype(np.float64)
+    weights = np.minimum(frontier.weights[parents], strengths)
+    sums = frontier.sums[parents] + strengths
+    best = np.lexsort((via, -sums, -weights, reached))
+    best = best[run_starts(reached[best])]
+    best = best[np.lexsort((reached[best], -weights[best]))]
+    return Layer(reached[best], weights[best], sums[best], parents[best], via[best])
+
+
+def _strongest(parents: IntArray, reached: NDArray[np.integer], limit: int) -> IntArray:
+    """The first `limit` distinct entities of each parent; its slots come strongest first."""
+    order = np.lexsort((np.arange(len(parents)), reached, parents))
+    kept = np.sort(order[run_starts(parents[order], reached[order])])
+    rank = np.arange(len(kept)) - np.searchsorted(parents[kept], parents[kept])  # parents ascend
+    return kept[rank < limit]
 
 
 def graph_score(strength: ArrayLike, hop: ArrayLike, mentions: ArrayLike) -> FloatArray:
@@ -216,14 +190,10 @@ def graph_score(strength: ArrayLike, hop: ArrayLike, mentions: ArrayLike) -> Flo
     [1.0, 0.5]
     """
     strength, hop, mentions = (np.asarray(values, dtype=np.float64) for values in (strength, hop, mentions))
-    for name, values, low, high in (
-        ("strength", strength, 0, 10),
-        ("hop", hop, 1, np.inf),
-        ("mentions", mentions, 0, np.inf),
-    ):
+    ranges = {"strength": (strength, 0, 10), "hop": (hop, 1, np.inf), "mentions": (mentions, 0, np.inf)}
+    for name, (values, low, high) in ranges.items():
         wrong = ~((values >= low) & (values <= high))
         if wrong.any():
             raise ValueError(f"graph_score: {name} {values[wrong].flat[0]:g} is outside [{low}, {high}].")
     popularity = np.minimum(np.log2(mentions + 1) / 5, 1)
-    score: FloatArray = strength / 10 * 2.0 ** -(hop - 1) * (0.7 + 0.3 * popularity)
-    return np.asarray(score)
+    return np.asarray(strength / 10 * 2.0 ** -(hop - 1) * (0.7 + 0.3 * popularity))

@@ -1,32 +1,37 @@
-"""Passages -> the part of the triple graph around them: the entities within some hops and all triples between those.
+"""Passages or entities -> the part of the triple graph around them, breadth-first, and what of it is connected.
 
-The paths walk over triples that a passage states; a triple without a passage brings nothing to a passage, so it is
-left out. Follows Zhu et al., "Knowledge Graph-Guided RAG", NAACL 2025, Eq. 3 to 5.
+What no walk of so many triples reaches, no strategy that walks can retrieve. `surroundings` walks over triples that a
+passage states; a triple without a passage brings nothing to a passage, so it is left out. It follows Zhu et al.,
+"Knowledge Graph-Guided RAG", NAACL 2025, Eq. 3 to 5.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kg2rag.knowledge.graph.csr import gather
-from kg2rag.knowledge.graph.data import GraphData
 from kg2rag.types import IntArray, Triple
 
+if TYPE_CHECKING:
+    from kg2rag.knowledge.graph import KnowledgeGraph
+Flags = NDArray[np.bool_]
+Codes = NDArray[np.integer]
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class TriplePaths(Mapping[int, tuple[Triple, ...]]):
-    """Corpus row -> the triples that led to it, written out when they are looked up: few of them ever are.
+    """Corpus row -> the triples that led there, whose texts are written when they are read: few of them ever are.
 
     `found` is what led to a row; `triples` gives the codes of the triples behind that, in the order walked. Where it is
     not given, `found` holds the codes themselves.
     """
 
-    graph: GraphData
+    graph: KnowledgeGraph
     found: Mapping[int, Any]
     triples: Callable[[Any], Iterable[int]] = tuple
 
@@ -51,7 +56,7 @@ class Surroundings:
     via : (n_entities,) the triple that reached the entity: at hop 0 one of the first seed that names it.
     """
 
-    graph: GraphData
+    graph: KnowledgeGraph
     triples: IntArray
     hops: IntArray
     via: IntArray
@@ -64,8 +69,7 @@ class Surroundings:
     def path(self, triple: int) -> tuple[int, ...]:
         """The triples from a seed passage's own triple to this one, which comes last."""
         table = self.graph.triples
-        head, tail = int(table.heads[triple]), int(table.tails[triple])
-        entity = head if self.hops[head] <= self.hops[tail] else tail
+        entity = min(int(table.heads[triple]), int(table.tails[triple]), key=lambda end: int(self.hops[end]))
         path = [triple]
         while path[0] != (via := int(self.via[entity])):
             path.insert(0, via)
@@ -75,7 +79,7 @@ class Surroundings:
         return tuple(path)
 
 
-def surroundings(graph: GraphData, rows: IntArray, hops: int, mask: IntArray | None = None) -> Surroundings:
+def surroundings(graph: KnowledgeGraph, rows: IntArray, hops: int, mask: IntArray | None = None) -> Surroundings:
     """Walk breadth-first from every entity of the passages' triples, over those of the passages in `mask`, or all.
 
     The order of `rows`, the seed passages, decides only which path is kept.
@@ -84,34 +88,112 @@ def surroundings(graph: GraphData, rows: IntArray, hops: int, mask: IntArray | N
     usable = table.passages >= 0 if mask is None else np.isin(table.passages, mask)
     own = stated_by(graph, rows)
     own = own[usable[own]]
-    reached = np.full(graph.n_entities, -1, dtype=np.int64)
-    via = np.full(graph.n_entities, -1, dtype=np.int64)
-    frontier = _mark(np.stack([table.heads[own], table.tails[own]], axis=1).ravel(), np.repeat(own, 2), 0, reached, via)
-    for hop in range(1, hops + 1):
-        if not len(frontier):
-            break
-        slots = gather(graph.adjacency.indptr, frontier)[0]
-        slots = slots[usable[graph.adjacency.triples[slots]]]
-        frontier = _mark(graph.adjacency.neighbours[slots], graph.adjacency.triples[slots], hop, reached, via)
+    ends = np.stack([table.heads[own], table.tails[own]], axis=1).ravel()
+    reached, via = _breadth_first(graph, ends, np.repeat(own, 2), hops, usable)
     slots = gather(graph.adjacency.indptr, np.flatnonzero(reached >= 0))[0]
     between = graph.adjacency.triples[slots[reached[graph.adjacency.neighbours[slots]] >= 0]]
     return Surroundings(graph, np.unique(between[usable[between]]).astype(np.int64), reached, via)
 
 
-def stated_by(graph: GraphData, rows: IntArray) -> IntArray:
+def stated_by(graph: KnowledgeGraph, rows: IntArray) -> IntArray:
     """The triples that some passages state, passage by passage in the order given, each passage's ascending."""
     indptr, triples = graph.stated
     found: IntArray = triples[gather(indptr, rows)[0]].astype(np.int64)
     return found
 
 
-def _mark(
-    entities: NDArray[np.integer], triples: NDArray[np.integer], hop: int, reached: IntArray, via: IntArray
-) -> IntArray:
-    """Note the entities not reached before, each by the first triple that names it; return them, ascending."""
-    fresh = np.flatnonzero(reached[entities] < 0)
-    found, first = np.unique(entities[fresh], return_index=True)
-    reached[found] = hop
-    via[found] = triples[fresh[first]]
-    fresh_entities: IntArray = found.astype(np.int64)
-    return fresh_entities
+def _breadth_first(
+    graph: KnowledgeGraph, entities: Codes, triples: Codes, hops: int, usable: Flags
+) -> tuple[IntArray, IntArray]:
+    """(n_entities,) each: the hop of an entity, 0 for those given; and the first triple that reached it; or -1."""
+    reached, via = np.full((2, graph.n_entities), -1, dtype=np.int64)
+    for hop in range(hops + 1):
+        fresh = np.flatnonzero(reached[entities] < 0)
+        found, first = np.unique(entities[fresh], return_index=True)
+        reached[found], via[found] = hop, triples[fresh[first]]
+        if not len(found):
+            break
+        slots = gather(graph.adjacency.indptr, found)[0]
+        slots = slots[usable[graph.adjacency.triples[slots]]]
+        entities, triples = graph.adjacency.neighbours[slots], graph.adjacency.triples[slots]
+    return reached, via
+
+
+def entity_hops(graph: KnowledgeGraph, seeds: Iterable[int], hops: int, allowed: Flags | None = None) -> IntArray:
+    """(n_entities,) the triples between each entity and the nearest seed; -1 where there are more than `hops`.
+
+    Parameters
+    ----------
+    seeds : entity codes, hop 0.
+    allowed : (n_passages,) the passages whose triples may be walked; None for all. Triples that no passage states may
+        always be.
+    """
+    first, stating = np.fromiter(seeds, dtype=np.int64), graph.triples.passages
+    usable = np.ones(graph.n_triples, dtype=bool) if allowed is None else (stating < 0) | allowed[stating]
+    return _breadth_first(graph, first, np.full(len(first), -1), hops, usable)[0]
+
+
+def passage_hops(graph: KnowledgeGraph, entities: IntArray, allowed: Flags | None = None) -> IntArray:
+    """(n_passages,) the least hop among the entities that a passage names; -1 where none was reached, or not allowed.
+
+    `entities` are hops, (n_entities,), as from `entity_hops`.
+    """
+    far = np.iinfo(np.int64).max
+    found = np.full(graph.n_passages, far, dtype=np.int64)
+    hops = entities[graph.mentions.owners]
+    np.minimum.at(found, graph.mentions.others[hops >= 0], hops[hops >= 0])
+    return np.where((found == far) | (False if allowed is None else ~allowed), -1, found)
+
+
+def connected(graph: KnowledgeGraph, groups: Sequence[IntArray], hops: int, allowed: Flags | None = None) -> bool:
+    """Whether passages are connected: each leads to each by steps of at most `hops` triples from entity to entity.
+
+    Parameters
+    ----------
+    groups : the corpus rows of each thing to be joined, one row where it is a passage, several for a document.
+    hops : 0 requires a shared entity, 1 a triple between an entity of the one and an entity of the other.
+    """
+    named = [np.unique(graph.mentioned.of_all(rows)) for rows in groups]
+    reached, waiting = {0}, [0]
+    while waiting:
+        near = entity_hops(graph, named[waiting.pop()].tolist(), hops, allowed) >= 0
+        fresh = [other for other in range(len(groups)) if other not in reached and near[named[other]].any()]
+        reached.update(fresh)
+        waiting += fresh
+    return len(reached) == len(groups)
+
+
+@dataclass(frozen=True, eq=False)
+class Components:
+    """The connected components of an undirected graph whose nodes are named in passages.
+
+    `labels`, (n_nodes,), number the component of each node; `nodes` and `rows`, (n_pairs,), are a node and a passage
+    that names it.
+    """
+
+    labels: IntArray
+    nodes: Codes
+    rows: Codes
+
+    @classmethod
+    def of(cls, ends: tuple[Codes, Codes], n_nodes: int, met: tuple[Codes, Codes]) -> Components:
+        """The components of edges, (n_edges,) each; `met` are nodes and corpus rows, (n_pairs,) each."""
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
+
+        if not n_nodes:  # scipy takes no empty matrix
+            return cls(np.empty(0, dtype=np.int64), *met)
+        edges = coo_array((np.ones(len(ends[0]), dtype=np.int8), ends), shape=(n_nodes, n_nodes))
+        return cls(connected_components(edges, directed=False)[1].astype(np.int64), *met)
+
+    @classmethod
+    def of_graph(cls, graph: KnowledgeGraph) -> Components:
+        """Entities joined by triples, and the passages that name them."""
+        table, mentions = graph.triples, graph.mentions
+        return cls.of((table.heads, table.tails), graph.n_entities, (mentions.owners, mentions.others))
+
+    def rows_with(self, nodes: Iterable[int]) -> IntArray:
+        """The passages of every node connected with one of these, ascending; none for none."""
+        wanted = np.unique(self.labels[np.fromiter(nodes, dtype=np.int64)])
+        found: IntArray = np.unique(self.rows[np.isin(self.labels[self.nodes], wanted)]).astype(np.int64)
+        return found

@@ -1,44 +1,42 @@
 """A knowledge graph and a seed -> a graph that is wrong in a known way: the control of every graph strategy.
 
-`drop` and `add` measure how much an extractor's omissions and inventions cost. `shuffle` is the placebo. A graph can
-help for two reasons: it has information on which passages belong together, or it merely adds candidates to the ranking.
-The placebo adds as many candidates and has no information.
+`drop` and `add` measure how much an extractor's omissions and inventions cost. `shuffle` is the placebo: it adds as
+many candidates to a ranking as the graph, and has no information on which passages belong together. Permuting tails, or
+passages, triple by triple would merge components, and a walk would meet many *more* candidates. So the placebo is the
+same graph under other labels: entities swap their names (with types, descriptions and aliases), passages their places
+in triples and mentions. Everything that can be counted without reading a label (sizes, components, degrees) is equal.
 
-Permuting tails, or passages, triple by triple would break up what belongs together: components would merge into one,
-and a walk would meet many *more* candidates. So the placebo is the same graph under other labels, two relabellings:
-
-- Entities swap their names (with types, descriptions and aliases): a name that a query links leads to another entity's
-  place, and names that were joined no longer are, which matters for strategies that write the names of neighbours.
-- Passages swap their places, in triples and in mentions. Without this, a strategy that walks from the passages of a
-  dense search through their entities to other passages would be given the real graph.
-
-Everything that can be counted without reading a label (sizes, components, degrees, candidates) is equal to the last
-digit. Labels are swapped among nodes of the same type and nearly the same degree, so that each name and each passage
-keeps about its number of triples and mentions (except the few greatest hubs, which have no like), and none keeps its
-place. Where each question searches its own candidates (setting "distractor"), the placebo's links mostly lead out of
-them, so it has fewer candidates than the graph: compare in the pooled setting.
+Labels are swapped among nodes of the same type and nearly the same degree, so that each name and each passage keeps
+about its number of triples and mentions (except the few greatest hubs, which have no like), and none keeps its place.
+Where each question searches its own candidates (setting "distractor"), the placebo's links mostly lead out of them:
+compare in the pooled setting.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kg2rag.extraction.mentions.table import MentionTable
-from kg2rag.knowledge.graph.csr import frozen, incidence
-from kg2rag.knowledge.graph.data import Graph
+from kg2rag.knowledge.graph.csr import incidence
 from kg2rag.knowledge.graph.editing import recounted
 from kg2rag.knowledge.graph.tables import TripleTable
 from kg2rag.types import IntArray, at_least, between, require
 
+if TYPE_CHECKING:
+    from kg2rag.knowledge.graph import KnowledgeGraph
 GROUP = 4  # labels swap within so many nodes of neighbouring degree
 _ROUNDS = 100
 
 
-def perturbed(graph: Graph, *, drop: float = 0.0, add: float = 0.0, shuffle: bool = False, seed: int = 0) -> Graph:
+def perturbed(
+    graph: KnowledgeGraph, *, drop: float = 0.0, add: float = 0.0, shuffle: bool = False, seed: int = 0
+) -> KnowledgeGraph:
     """The graph less some triples, with some random ones, shuffled: in this order.
 
     Parameters
@@ -79,11 +77,11 @@ def perturbed(graph: Graph, *, drop: float = 0.0, add: float = 0.0, shuffle: boo
 
 
 def _random_triples(table: TripleTable, size: int, random: np.random.Generator) -> TripleTable:
-    known = set(zip(*(c.tolist() for c in (table.heads, table.relations, table.tails, table.passages)), strict=True))
-    found: dict[tuple[int, int, int, int], int] = {}  # the triple whose weights it takes
+    parts = (table.heads, table.relations, table.tails, table.passages)
+    known = set(zip(*(part.tolist() for part in parts), strict=True))
+    found: dict[tuple[int, ...], int] = {}  # the triple whose weights it takes
     for _ in range(_ROUNDS):
         draws = random.integers(len(table), size=(5, size))
-        parts = (table.heads, table.relations, table.tails, table.passages)
         rows = zip(*(part[draw].tolist() for part, draw in zip(parts, draws[:4], strict=True)), strict=True)
         for row, weights in zip(rows, draws[4].tolist(), strict=True):
             if row[0] != row[2] and row not in known and len(found) < size:
@@ -95,30 +93,29 @@ def _random_triples(table: TripleTable, size: int, random: np.random.Generator) 
             f"There is no room for {size} random triples: in {_ROUNDS} draws of as many, {len(found)} were new. "
             "Add fewer."
         )
-    codes = np.array(list(found), dtype=np.int32)
-    weights = np.array(list(found.values()))
-    heads, relations, tails, passages = (np.ascontiguousarray(column) for column in codes.T)
+    codes, weights = np.array(list(found), dtype=np.int32), np.array(list(found.values()))
     undescribed = np.zeros(size, dtype=np.int32)  # a description names the ends that it was written about
+    heads, relations, tails, passages = np.ascontiguousarray(codes.T)
     return TripleTable(
         heads, relations, tails, passages, table.strengths[weights], table.confidences[weights], undescribed
     )
 
 
-def _shuffled(graph: Graph, random: np.random.Generator) -> Graph:
+def _shuffled(graph: KnowledgeGraph, random: np.random.Generator) -> KnowledgeGraph:
     table, mentions, size = graph.triples, graph.mentions, graph.n_entities
     out = np.bincount(table.heads, minlength=size)
-    entities = np.arange(size, dtype=np.int64)
-    for members in _by_type(graph):
+    entities = np.arange(size, dtype=np.int32)
+    for members in _by_type(graph.types):
         numbers = [graph.degrees[members], out[members], np.diff(mentions.indptr)[members]]
         entities[members] = members[swapped(numbers, random)]
     stated = np.bincount(table.passages[table.passages >= 0], minlength=graph.n_passages)
-    passages = swapped([np.diff(graph.mentioned.indptr), stated], random)
+    passages = swapped([np.diff(graph.mentioned.indptr), stated], random).astype(np.int32)
     columns = replace(
         table,
-        heads=frozen(entities[table.heads].astype(np.int32)),
-        tails=frozen(entities[table.tails].astype(np.int32)),
-        passages=frozen(np.where(table.passages >= 0, passages[table.passages], -1).astype(np.int32)),
-        descriptions=frozen(np.zeros(len(table), dtype=np.int32)),
+        heads=entities[table.heads],
+        tails=entities[table.tails],
+        passages=np.where(table.passages >= 0, passages[table.passages], -1).astype(np.int32),
+        descriptions=np.zeros(len(table), dtype=np.int32),
     )
     return replace(
         graph,
@@ -129,10 +126,10 @@ def _shuffled(graph: Graph, random: np.random.Generator) -> Graph:
     )
 
 
-def _by_type(graph: Graph) -> list[IntArray]:
+def _by_type(types: Sequence[str]) -> list[IntArray]:
     """The entities of each type, in order of appearance; those that are the only one of theirs together."""
     groups: dict[str, list[int]] = {}
-    for code, type_ in enumerate(graph.types):
+    for code, type_ in enumerate(types):
         groups.setdefault(type_, []).append(code)
     single = [code for group in groups.values() if len(group) == 1 for code in group]
     several = [group for group in groups.values() if len(group) > 1]
@@ -161,10 +158,8 @@ def shuffled_mentions(table: MentionTable, seed: int = 0) -> MentionTable:
 
     Pages swap their titles, so that a title leads to another page. What the passages mention is dealt out again among
     the passages, titles and names separately: every passage mentions as many titles and names as before, in the same
-    sentences, every title and name is mentioned as often.
-
-    A title or name in several sentences of a passage is dealt out as one. Where a passage draws the same one twice, it
-    is exchanged; in a table so small that this cannot be avoided, both mentions stay.
+    sentences, every title and name is mentioned as often. One in several sentences of a passage is dealt out as one.
+    Where a passage draws the same one twice, it is exchanged, unless the table is too small for that.
     """
     dealing, paging = (np.random.default_rng([seed, part]) for part in range(2))
     pairs, owner = np.unique(np.stack([table.row, table.key], axis=1), axis=0, return_inverse=True)
@@ -174,11 +169,15 @@ def shuffled_mentions(table: MentionTable, seed: int = 0) -> MentionTable:
         keys[at] = _dealt(pairs[at, 0], keys[at], dealing)
     key = keys[owner.reshape(-1)].astype(np.int32)
     order = np.lexsort((key, table.sentence, table.row))
-    page_key, page_row = _swapped_pages(table, paging)
+    cycle = paging.permutation(np.unique(table.page_row))
+    taken = np.zeros(int(cycle.max(initial=-1)) + 1, dtype=np.int32)
+    taken[cycle] = np.roll(cycle, 1)
+    page_row = taken[table.page_row]
+    pages = np.lexsort((page_row, table.page_key))
     return replace(
         table,
-        page_key=page_key,
-        page_row=page_row,
+        page_key=table.page_key[pages],
+        page_row=page_row[pages],
         key=key[order],
         row=table.row[order],
         sentence=table.sentence[order],
@@ -198,14 +197,3 @@ def _dealt(rows: NDArray[np.int32], keys: NDArray[np.int32], random: np.random.G
         for one, other in zip(twice.tolist(), others.tolist(), strict=True):
             keys[one], keys[other] = keys[other], keys[one]
     return keys
-
-
-def _swapped_pages(table: MentionTable, random: np.random.Generator) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """The pages of the titles, sorted by key then row, after every page has taken the titles of another."""
-    rows = np.unique(table.page_row)
-    cycle = random.permutation(rows)
-    taken = np.zeros(int(rows.max(initial=-1)) + 1, dtype=np.int32)
-    taken[cycle] = np.roll(cycle, 1)
-    page_row = taken[table.page_row]
-    order = np.lexsort((page_row, table.page_key))
-    return table.page_key[order], page_row[order]

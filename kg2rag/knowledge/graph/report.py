@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kg2rag.knowledge.graph.components import Components
-from kg2rag.knowledge.graph.data import GraphData
+from kg2rag.knowledge.graph.paths import Components
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from kg2rag.knowledge.graph import KnowledgeGraph
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,44 +37,36 @@ class GraphReport:
     notes: dict[str, int]
 
     def __repr__(self) -> str:
-        parts = [self.sizes.to_string(header=False), self.hubs.to_string(index=False)]
-        return "\n\n".join([*parts, self.relations.to_string(index=False), *map(": ".join, self._noted())])
+        shown = [self.sizes.to_string(header=False), *(part.to_string(index=False) for part in self._tables())]
+        return "\n\n".join([*shown, *(f"{cause}: {count:,}" for cause, count in self.notes.items())])
 
     def _repr_html_(self) -> str:
         shown: list[str] = [self.sizes.to_html(header=False, index_names=False)]
-        shown += [part.to_html(index=False, float_format="{:.3f}".format) for part in (self.hubs, self.relations)]
-        noted = "".join(f"<li>{escape(cause)}: {count}</li>" for cause, count in self._noted())
+        shown += [part.to_html(index=False, float_format="{:.3f}".format) for part in self._tables()]
+        noted = "".join(f"<li>{escape(cause)}: {count:,}</li>" for cause, count in self.notes.items())
         return "".join(shown) + (f"<ul>{noted}</ul>" if noted else "")
 
-    def _noted(self) -> list[tuple[str, str]]:
-        return [(cause, f"{count:,}") for cause, count in self.notes.items()]
+    def _tables(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        return self.hubs, self.relations
 
 
-def report(graph: GraphData, *, hubs: int = 10, relations: int = 10) -> GraphReport:
+def report(graph: KnowledgeGraph, *, hubs: int = 10, relations: int = 10) -> GraphReport:
     """Sizes, and so many of the graph's hubs and relations."""
     import pandas as pd
 
     total = max(graph.n_triples, 1)
-    busiest = np.lexsort((np.arange(graph.n_entities), -graph.degrees))[:hubs].tolist()
-    named = np.diff(graph.mentions.indptr)
-    entities = [
-        (graph.names[e], graph.types[e], int(graph.degrees[e]), float(graph.degrees[e] / total), int(named[e]))
-        for e in busiest
-    ]
     counts = np.bincount(graph.triples.relations, minlength=graph.n_relations)
-    frequent = np.lexsort((np.arange(graph.n_relations), -counts))[:relations].tolist()
-    return GraphReport(
-        describe(graph, min(hubs, 5)),
-        pd.DataFrame(entities, columns=["entity", "type", "triples", "share", "passages"]),
-        pd.DataFrame(
-            [(graph.relations[r], int(counts[r]), float(counts[r] / total)) for r in frequent],
-            columns=["relation", "triples", "share"],
-        ),
-        dict(graph.notes),
+    entities = {"entity": graph.names, "type": graph.types, "triples": graph.degrees, "share": graph.degrees / total}
+    entities["passages"] = np.diff(graph.mentions.indptr)
+    used = {"relation": graph.relations, "triples": counts, "share": counts / total}
+    busiest, frequent = (
+        pd.DataFrame(columns).sort_values("triples", ascending=False, kind="stable")[:size].reset_index(drop=True)
+        for columns, size in ((entities, hubs), (used, relations))
     )
+    return GraphReport(describe(graph, min(hubs, 5)), busiest, frequent, dict(graph.notes))
 
 
-def describe(graph: GraphData, hubs: int = 5) -> pd.DataFrame:
+def describe(graph: KnowledgeGraph, hubs: int = 5) -> pd.DataFrame:
     """One row a statistic, column `value`.
 
     Components are over triples alone: an entity that is only mentioned is an orphan, and a component of its own. A

@@ -16,56 +16,45 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Generic
+from html import escape
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from kg2rag.knowledge.graph.data import Graph, GraphData
 from kg2rag.knowledge.graph.editing import merged
-from kg2rag.knowledge.graph.spellings import (
-    acronym,
-    compound_key,
-    frame,
-    initials,
-    near_spellings,
-    plain_key,
-)
+from kg2rag.knowledge.graph.spellings import acronym, compound_key, frame, initials, near_spellings, plain_key
 from kg2rag.text.normalisation import entity_key, normalise, without_brackets
 from kg2rag.types import IntArray
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Pair = tuple[int, int, float]
+    from kg2rag.knowledge.graph import KnowledgeGraph
+Pairs = Iterable[tuple[int, int, float]]
 
 
 class Clusters:
     """Which entities are one by now: each cluster is known by its most mentioned entity, of equal ones the first.
 
-    `fuzzy` is that of `resolve`.
+    `places` are those of the entities by (-mentions, code): of two that are one, the lower keeps its name. `fuzzy` is
+    that of `resolve`.
     """
 
-    def __init__(self, graph: GraphData, fuzzy: float) -> None:
+    def __init__(self, graph: KnowledgeGraph, fuzzy: float) -> None:
         self.graph, self.fuzzy = graph, fuzzy
         self.into: IntArray = np.arange(graph.n_entities, dtype=np.int64)
         self.types = [normalise(type_) for type_ in graph.types]
         self.notes: Counter[str] = Counter()
-        places = np.empty(graph.n_entities, dtype=np.int64)
-        places[np.lexsort((self.into, -graph.mention_counts))] = self.into
-        self._places: list[int] = places.tolist()
+        self.places: list[int] = np.argsort(np.argsort(-graph.mention_counts, kind="stable")).tolist()
 
-    def place(self, entity: int) -> int:
-        """The place of an entity by (-mentions, code), from 0: of two that are one, the lower keeps its name."""
-        return self._places[entity]
-
-    def agree(self, source: int, target: int) -> bool:
-        """Whether the types of two clusters are equal, or one is not known."""
-        return not self.types[source] or not self.types[target] or self.types[source] == self.types[target]
-
-    def join(self, source: int, target: int) -> None:
-        """Let one cluster go into another."""
+    def join(self, source: int, target: int) -> bool:
+        """Let one cluster go into another, unless both have a type and these differ; whether it did."""
+        if self.types[source] and self.types[target] and self.types[source] != self.types[target]:
+            self.notes["merges held back: different types"] += 1
+            return False
         self.into[self.into == source] = target
         self.types[target] = self.types[target] or self.types[source]
+        return True
 
     def names(self) -> Iterator[tuple[int, str]]:
         """Every name of every cluster, with the entity that the cluster is known by."""
@@ -76,7 +65,7 @@ class Clusters:
         groups: defaultdict[str, set[int]] = defaultdict(set)
         for entity, name in self.names():
             groups[key(name)].add(entity)
-        return {key: sorted(group, key=self.place) for key, group in groups.items()}
+        return {key: sorted(group, key=self.places.__getitem__) for key, group in groups.items()}
 
     def passages(self, entities: Iterable[int]) -> dict[int, set[int]]:
         """The corpus rows that name each of these clusters."""
@@ -87,7 +76,7 @@ class Clusters:
         return wanted
 
 
-def _exact(clusters: Clusters) -> list[Pair]:
+def _exact(clusters: Clusters) -> Pairs:
     """Where one cluster alone claims an alias, the cluster of that name is the same.
 
     Not so where the alias is the name without its brackets: "Rebecca (1940 film)" is no other Rebecca.
@@ -99,24 +88,22 @@ def _exact(clusters: Clusters) -> list[Pair]:
             if entity_key(alias) != entity_key(without_brackets(name)):
                 claims[entity_key(alias)][entity] = None
     named = clusters.by(entity_key)
-    return [
-        (owner, other, 1.0) for key, owners in claims.items() if len(owners) == 1 for owner in owners
-        for other in named.get(key, ())
-    ]  # fmt: skip
+    for key, owners in claims.items():
+        if len(owners) == 1:
+            (owner,) = owners
+            yield from ((owner, other, 1.0) for other in named.get(key, ()))
 
 
-def _normalised(clusters: Clusters) -> list[Pair]:
+def _normalised(clusters: Clusters) -> Pairs:
     """Names of one key; each is paired with the foremost of every type, which keeps long lists linear."""
-    pairs = []
     for group in clusters.by(lambda name: compound_key(plain_key(name))).values():
         foremost: dict[str, int] = {}
         for entity in group:
             foremost.setdefault(clusters.types[entity], entity)
-        pairs += [(target, entity, 1.0) for entity in group for target in foremost.values()]
-    return pairs
+        yield from ((target, entity, 1.0) for entity in group for target in foremost.values())
 
 
-def _acronym(clusters: Clusters) -> list[Pair]:
+def _acronym(clusters: Clusters) -> Pairs:
     """An acronym and its long form, where exactly one long form is named in a passage with it.
 
     The score is the share of the acronym's passages that name the long form too.
@@ -125,36 +112,31 @@ def _acronym(clusters: Clusters) -> list[Pair]:
     for entity, name in clusters.names():
         if letters := acronym(name):
             short.setdefault(entity, letters)
-    wanted = set(short.values())
-    long_forms: defaultdict[str, dict[int, None]] = defaultdict(dict)
+    long_forms: dict[str, dict[int, None]] = {letters: {} for letters in short.values()}
     for entity, name in clusters.names():
-        for letters in initials(name):
-            if letters in wanted and entity not in short:
+        for letters in initials(name) if entity not in short else ():
+            if letters in long_forms:
                 long_forms[letters][entity] = None
     rows = clusters.passages([*short, *(entity for forms in long_forms.values() for entity in forms)])
-    pairs = []
     for entity, letters in short.items():
         near = [form for form in long_forms[letters] if rows[form] & rows[entity]]
         if len(near) == 1:
-            pairs.append((near[0], entity, len(rows[near[0]] & rows[entity]) / len(rows[entity])))
-    return pairs
+            yield near[0], entity, len(rows[near[0]] & rows[entity]) / len(rows[entity])
 
 
-def _fuzzy(clusters: Clusters) -> list[Pair]:
+def _fuzzy(clusters: Clusters) -> Pairs:
     """Names that agree in their frame, and nearly so in their letters."""
     # Of the clusters of one key the foremost represents all: the types of the others differ.
     foremost = {key: group[0] for key, group in clusters.by(plain_key).items()}
     frames: defaultdict[str, list[str]] = defaultdict(list)
     for key in foremost:
         frames[frame(key)].append(key)
-    pairs = []
     for keys in frames.values():
-        near = near_spellings(keys, clusters.fuzzy)
-        pairs += [(foremost[keys[left]], foremost[keys[right]], score) for left, right, score in near]
-    return pairs
+        for left, right, score in near_spellings(keys, clusters.fuzzy):
+            yield foremost[keys[left]], foremost[keys[right]], score
 
 
-METHODS: Mapping[str, Callable[[Clusters], list[Pair]]] = {
+METHODS: Mapping[str, Callable[[Clusters], Pairs]] = {
     "exact": _exact,
     "normalised": _normalised,
     "acronym": _acronym,
@@ -162,8 +144,7 @@ METHODS: Mapping[str, Callable[[Clusters], list[Pair]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Merge:
+class Merge(NamedTuple):
     """One entity that became another: codes of the original graph, the method, and how sure it was, in (0, 1]."""
 
     source: int
@@ -173,7 +154,7 @@ class Merge:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Resolution(Generic[Graph]):
+class Resolution:
     """The merges, the graph before them and the graph after.
 
     Attributes
@@ -183,12 +164,12 @@ class Resolution(Generic[Graph]):
     notes : what was not merged, by cause ("merges held back: different types": 3).
     """
 
-    original: Graph
+    original: KnowledgeGraph
     merges: tuple[Merge, ...]
     notes: dict[str, int] = field(default_factory=dict)
 
     @cached_property
-    def graph(self) -> Graph:
+    def graph(self) -> KnowledgeGraph:
         """The graph with these merges made; the original itself where there is none."""
         return merged(self.original, self.into) if self.merges else self.original
 
@@ -201,11 +182,11 @@ class Resolution(Generic[Graph]):
             into[merge.source] = into[merge.target]
         return into
 
-    def undo(self, merges: Iterable[int] | None = None) -> Resolution[Graph]:
+    def undo(self, merges: Iterable[int] | None = None) -> Resolution:
         """The resolution without some of its merges, by their rows in `table`; without all where none are named."""
-        rows = set(range(len(self.merges)) if merges is None else merges)
-        if beyond := [row for row in sorted(rows) if not 0 <= row < len(self.merges)]:
-            raise IndexError(f"There is no merge {beyond[0]}; there are {len(self.merges)}, counted from 0.")
+        rows = set(range(len(self)) if merges is None else merges)
+        if beyond := rows.difference(range(len(self))):
+            raise IndexError(f"There is no merge {min(beyond)}; there are {len(self)}, counted from 0.")
         left = tuple(merge for row, merge in enumerate(self.merges) if row not in rows)
         return Resolution(self.original, left, self.notes)
 
@@ -216,8 +197,8 @@ class Resolution(Generic[Graph]):
 
         names, counts = self.original.names, self.original.mention_counts
         rows = [
-            (names[m.source], names[m.target], m.method, m.score, counts[m.source], counts[m.target])
-            for m in self.merges
+            (names[source], names[target], method, score, counts[source], counts[target])
+            for source, target, method, score in self.merges
         ]
         return pd.DataFrame(rows, columns=["from", "to", "method", "score", "mentions_from", "mentions_to"])
 
@@ -234,13 +215,11 @@ class Resolution(Generic[Graph]):
         return f"Resolution({len(self):,} merges of {self.original.n_entities:,} entities; {made})"
 
     def _repr_html_(self) -> str:
-        from html import escape
-
         html: str = self.table.to_html(index=True, max_rows=20, float_format="{:.3f}".format)
         return f"<p>{escape(repr(self))}</p>{html}"
 
 
-def resolve(graph: Graph, methods: Sequence[str] = tuple(METHODS), *, fuzzy: float = 0.93) -> Resolution[Graph]:
+def resolve(graph: KnowledgeGraph, methods: Sequence[str] = tuple(METHODS), *, fuzzy: float = 0.93) -> Resolution:
     """Find the entities that are one, and merge them.
 
     Parameters
@@ -259,27 +238,20 @@ def resolve(graph: Graph, methods: Sequence[str] = tuple(METHODS), *, fuzzy: flo
     if len(set(methods)) < len(methods):
         raise ValueError(f"A method is given twice in {tuple(methods)}.")
     clusters = Clusters(graph, fuzzy)
-    merges: list[Merge] = []
-    for method in methods:
-        merges += _round(method, clusters, METHODS[method](clusters))
+    merges = [merge for method in methods for merge in _round(method, clusters)]
     return Resolution(graph, tuple(merges), dict(clusters.notes))
 
 
-def _round(method: str, clusters: Clusters, pairs: Sequence[Pair]) -> list[Merge]:
+def _round(method: str, clusters: Clusters) -> Iterator[Merge]:
     """Merge every entity, the most mentioned first, into its best partner that is mentioned more and not merged yet."""
-    partners: dict[int, dict[int, float]] = {}
-    for one, other, score in pairs:
-        target, source = sorted((one, other), key=clusters.place)
+    place = clusters.places.__getitem__
+    partners: defaultdict[int, dict[int, float]] = defaultdict(dict)
+    for one, other, score in METHODS[method](clusters):
+        target, source = sorted((one, other), key=place)
         if target != source:
-            known = partners.setdefault(source, {})
-            known[target] = max(known.get(target, 0.0), score)
-    made = []
-    for source in sorted(partners, key=clusters.place):
-        open_ = {target: score for target, score in partners[source].items() if clusters.into[target] == target}
-        for target in sorted(open_, key=lambda target: (-open_[target], clusters.place(target))):
-            if clusters.agree(source, target):
-                clusters.join(source, target)
-                made.append(Merge(source, target, method, min(open_[target], 1.0)))
+            partners[source][target] = max(partners[source].get(target, 0.0), score)
+    for source in sorted(partners, key=place):
+        for target, score in sorted(partners[source].items(), key=lambda found: (-found[1], place(found[0]))):
+            if clusters.into[target] == target and clusters.join(source, target):
+                yield Merge(source, target, method, min(score, 1.0))
                 break
-            clusters.notes["merges held back: different types"] += 1
-    return made

@@ -18,6 +18,7 @@ _LINK_WORDS = frozenset("a an and at by de di du for in la of on the to und with
 _ABBREVIATED = {"st": "saint", "mt": "mount", "ft": "fort"}  # at the front of a name alone: "5th St" is a street
 _ACRONYM = re.compile(r"(?:[A-Z]\.?){2,6}")
 _ROMAN = re.compile(r"[ivx]+")
+_LETTERS = re.compile(r"(?<!\S)[^\W\d_](?: [^\W\d_])+(?!\S)")  # a run of single letters, which is one word
 _SHORTEST_WORD = 5  # with fewer letters one edit makes another name: Jean and Joan
 _SHORTEST_COMPOUND = 8  # "a part" is not "apart"
 # Words that distinguish two names, however similar the rest is.
@@ -33,7 +34,7 @@ def plain_key(name: str) -> str:
     >>> plain_key("The U.S. Navy"), plain_key("St. Anne & Sons"), plain_key("Bank of the Nation (BON)")
     ('us navy', 'saint anne and sons', 'bank of nation')
     """
-    words = _joined_letters(entity_key(name.replace("&", " and ")).split())
+    words = _LETTERS.sub(lambda run: run.group().replace(" ", ""), entity_key(name.replace("&", " and "))).split()
     if words[0] in _ARTICLES:
         words = words[1:] or words
     words = [word for word in words if word != "the"] or words
@@ -92,20 +93,6 @@ def _fixed(word: str) -> bool:
     return len(word) < _SHORTEST_WORD or not word.isalpha() or word in _TELLING or bool(_ROMAN.fullmatch(word))
 
 
-def _joined_letters(words: list[str]) -> list[str]:
-    """Words in which every run of single letters, digits apart, is one word."""
-    joined: list[str] = []
-    running = False
-    for word in words:
-        single = len(word) == 1 and word.isalpha()
-        if single and running:
-            joined[-1] += word
-        else:
-            joined.append(word)
-        running = single
-    return joined
-
-
 SHORTEST = 8  # letters and spaces; of shorter names an edit more often makes another name than a mistake
 
 
@@ -115,21 +102,16 @@ def near_spellings(strings: Sequence[str], least: float) -> list[tuple[int, int,
     A pair is (left, right, score), `left` < `right`, the score in (0, 1]; pairs ascend. Every string is compared with
     every other: give those of one `frame`.
 
-    Parameters
-    ----------
-    strings : those shorter than `SHORTEST` are in no pair.
-    least : in [0.8, 1].
+    Strings shorter than `SHORTEST` are in no pair; `least` is in [0.8, 1].
     """
     from rapidfuzz import process
     from rapidfuzz.distance import Indel
 
     require("least", least, float, between(0.8, 1))
-    long_ = [i for i, string in enumerate(strings) if len(string) >= SHORTEST]
-    written = [strings[i] for i in long_]
-    found = []
-    for at, one in enumerate(long_):
-        near = process.extract(
-            written[at], written[at + 1 :], scorer=Indel.normalized_similarity, score_cutoff=least, limit=None
-        )
-        found += [(one, long_[at + 1 + place], score) for _, score, place in near]
+    long = {at: string for at, string in enumerate(strings) if len(string) >= SHORTEST}
+    found: list[tuple[int, int, float]] = []
+    for one in list(long):
+        own = long.pop(one)  # those before it are compared
+        near = process.extract(own, long, scorer=Indel.normalized_similarity, score_cutoff=least, limit=None)
+        found += [(one, other, score) for _, score, other in near]
     return sorted(found)

@@ -7,8 +7,8 @@ pair at the threshold does not depend on the block, or on the threads, it was fo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,8 +18,7 @@ BLOCK = 256  # rows compared at once: with all of 100,000, 100 MB of cosines
 SLACK = 1e-4  # how far below the threshold cosines in float32 are still computed again
 
 
-@dataclass(frozen=True, eq=False)
-class Synonyms:
+class Synonyms(NamedTuple):
     """Ordered pairs, (n_pairs,) each, sorted by source, then by falling cosine, then by target."""
 
     sources: IntArray
@@ -28,13 +27,13 @@ class Synonyms:
 
     def save(self, folder: Path) -> None:
         """Write the columns as .npy files."""
-        for name in ("sources", "targets", "cosines"):
-            np.save(folder / f"{name}.npy", getattr(self, name))
+        for name, column in self._asdict().items():
+            np.save(folder / f"{name}.npy", column)
 
     @classmethod
     def load(cls, folder: Path) -> Synonyms:
         """Read what `save` wrote."""
-        return cls(*(np.load(folder / f"{name}.npy") for name in ("sources", "targets", "cosines")))
+        return cls(*(np.load(folder / f"{name}.npy") for name in cls._fields))
 
 
 def synonyms(
@@ -55,30 +54,16 @@ def synonyms(
     sources, targets : rows, ascending, that may start and end a pair; None for all.
     """
     require("threshold", threshold, float, Interval(gt=0, le=1))
-    every = np.arange(len(vectors), dtype=np.int64)
-    starts, ends = (every if rows is None else rows for rows in (sources, targets))
-    empty = np.empty(0, dtype=np.int64)
-    found = [(empty, empty, np.empty(0))]
+    starts, ends = (np.arange(len(vectors)) if rows is None else rows for rows in (sources, targets))
+    found = [Synonyms(starts[:0], ends[:0], np.empty(0))]
     among = np.ascontiguousarray(vectors[ends].T, dtype=np.float32)
     for first in range(0, len(starts) if len(ends) else 0, BLOCK):
         block = starts[first : first + BLOCK]
-        at, near = np.nonzero(vectors[block].astype(np.float32) @ among >= threshold - SLACK)
-        left, right = block[at], ends[near]
-        limits = np.searchsorted(at, np.arange(len(block) + 1))
-        cosines = np.empty(len(left))
-        for row, begin, end in zip(block.tolist(), limits[:-1].tolist(), limits[1:].tolist(), strict=True):
-            others = vectors[right[begin:end]].astype(np.float64)
-            cosines[begin:end] = np.einsum("ij,j->i", others, vectors[row].astype(np.float64))
-        found.append(_first(left, right, cosines, (cosines >= threshold) & (left != right), limit))
+        for row, near in zip(block.tolist(), vectors[block].astype(np.float32) @ among, strict=True):
+            others = ends[near >= threshold - SLACK]
+            others = others[others != row]
+            cosines = np.einsum("ij,j->i", vectors[others].astype(np.float64), vectors[row].astype(np.float64))
+            best = np.lexsort((others, -cosines))
+            best = best[cosines[best] >= threshold][:limit]
+            found.append(Synonyms(np.full(len(best), row), others[best], cosines[best]))
     return Synonyms(*map(np.concatenate, zip(*found, strict=True)))
-
-
-def _first(
-    left: IntArray, right: IntArray, cosines: FloatArray, kept: np.ndarray, limit: int
-) -> tuple[IntArray, IntArray, FloatArray]:
-    """The pairs that are kept, in order, at most `limit` of each source."""
-    order = np.lexsort((right, -cosines, left))
-    order = order[kept[order]]
-    sources = left[order]
-    order = order[np.arange(len(order)) - np.searchsorted(sources, sources) < limit]
-    return left[order], right[order], cosines[order]

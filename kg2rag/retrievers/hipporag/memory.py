@@ -26,9 +26,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kg2rag.knowledge import DenseIndex, KnowledgeBase
-from kg2rag.knowledge.graph.components import Components
 from kg2rag.knowledge.graph.csr import Incidence, incidence
 from kg2rag.knowledge.graph.pagerank import NodeWeights, WalkGraph, walks
+from kg2rag.knowledge.graph.paths import Components
 from kg2rag.knowledge.graph.synonyms import Synonyms, synonyms
 from kg2rag.types import Corpus, FloatArray, IntArray, Step, Triple, step
 

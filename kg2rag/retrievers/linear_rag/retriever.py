@@ -24,7 +24,7 @@ from functools import cached_property
 import numpy as np
 
 from kg2rag.knowledge import DenseIndex, KnowledgeBase
-from kg2rag.knowledge.graph.components import Components
+from kg2rag.knowledge.graph.paths import Components
 from kg2rag.retrievers import linking
 from kg2rag.retrievers.dense import VectorRetriever, walk_or_dense
 from kg2rag.retrievers.linear_rag.graph import Activation, BridgedPaths, name_vectors, sentence_vectors, tri_graph

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.knowledge import KnowledgeGraph
-from kg2rag.knowledge.graph.components import Components
 from kg2rag.knowledge.graph.editing import as_extraction
+from kg2rag.knowledge.graph.paths import Components
 from kg2rag.knowledge.graph.perturbation import swapped
 from kg2rag.types import Corpus, Passage, Triple
 
