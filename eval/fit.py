@@ -24,7 +24,7 @@ import typer
 from numpy.typing import NDArray
 
 from kg2rag.compute import Embedder, SentenceEncoder, write
-from kg2rag.compute.progress import bar as progress_bar
+from kg2rag.compute.parallel import progress_bar
 from kg2rag.datasets import load
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.mention_chains.candidates import START, STEP, Evidence, step_signals

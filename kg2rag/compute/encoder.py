@@ -13,11 +13,12 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from dataclasses import dataclass, field, fields
+from functools import cached_property
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -32,7 +33,7 @@ from kg2rag.compute.models import (
     loading,
     prompts_of,
 )
-from kg2rag.compute.progress import bar as progress_bar
+from kg2rag.compute.parallel import progress_bar
 from kg2rag.compute.store import Store
 from kg2rag.compute.vectors import VectorCache
 from kg2rag.types import IntArray, Matrix, at_least, check, one_of
@@ -57,6 +58,8 @@ TOKENS_OF = 256  # texts whose token vectors are in memory together: 100 MB
 LIBRARIES = ("sentence-transformers", "torch", "transformers")
 _TURNS = threading.Lock()
 """A tokenizer keeps padding and truncation as its state, which a call in another thread would change midway."""
+_IN_USE: WeakValueDictionary[tuple[str | int | None, ...], SentenceTransformer] = WeakValueDictionary()
+"""The models that an encoder has loaded, as long as one has."""
 PROBE = (
     "Who wrote the novel on which the 1940 film directed by Alfred Hitchcock is based?",
     "Rebecca\nRebecca is a 1938 Gothic novel by the English author Daphne du Maurier.",
@@ -104,6 +107,8 @@ class SentenceEncoder:
     # Not in the repr, which a configuration has of it: `describe` says what stands before the texts, and who says so.
     query_prompt: str | None = field(default=None, repr=False)
     passage_prompt: str | None = field(default=None, repr=False)
+    _described: dict[Path, dict[str, Any]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _casts: dict[str, SentenceTransformer] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check(self, dtype=one_of(DTYPES if self.device == CPU else (*DTYPES, HALF)), max_tokens=at_least(1))
@@ -111,33 +116,34 @@ class SentenceEncoder:
 
     def describe(self, store: Store) -> dict[str, Any]:
         """Source and checksum of the weights, the dtype in use and its cosine to float32, prompts, token limit."""
+        if store.root in self._described:
+            return self._described[store.root]
         key = {
             "rules": VERSION,
             "model": self.model,
             "revision": self.revision,
             "dtype": self.dtype,
             "max_tokens": self.max_tokens,
-            "device": ",".join(devices(self.device)),
+            "device": ",".join(self._devices),
             "processor": processor(),
             "prompts": [self.query_prompt, self.passage_prompt, CARDS.get(Path(self.model).name.lower())],
             "offline": self._offline,
             "files": _state(Path(self.model)) if Path(self.model).is_dir() and not self._offline else None,
         }
         path = store.entry("encoder", key, self._write_description, libraries=LIBRARIES)
-        description: dict[str, Any] = json.loads((path / "encoder.json").read_text())
-        return description
+        about: dict[str, Any] = json.loads((path / "encoder.json").read_text())
+        return self._described.setdefault(store.root, about)
 
     def fingerprint(self, store: Store) -> str:
         """A hash of the description."""
-        return _hashed(self.describe(store))
+        return hashlib.sha256(json.dumps(self.describe(store), sort_keys=True).encode()).hexdigest()[:16]
 
     def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
         """(n_texts, dim) float32, rows of norm 1, in the given order; only texts that the store lacks are encoded."""
-        about = self.describe(store)
-        cache, prompt, dtype = self._cache(store, about, role), about["prompts"][role], about["dtype"]
+        cache, dtype = self._cache(store, role), self.describe(store)["dtype"]
         with self._pool(len(texts), dtype) as pool:
             return cache.of(
-                [well_formed(text) for text in texts], lambda shard: self.forward(shard, dtype, prompt, pool)
+                [well_formed(text) for text in texts], lambda shard: self.forward(shard, dtype, cache.prompt, pool)
             )
 
     def encode_tokens(
@@ -152,15 +158,14 @@ class SentenceEncoder:
         ----------
         reduce : called as soon as some texts are encoded, so that the vectors of a corpus are never in memory together.
         """
-        about, given = self.describe(store), [well_formed(text) for text in texts]
-        cache, prompt, dtype = self._cache(store, about, role), about["prompts"][role], about["dtype"]
+        cache, dtype, given = self._cache(store, role), self.describe(store)["dtype"], list(map(well_formed, texts))
         added = [id_ for id_ in self.network.tokenizer.all_special_ids if id_ != self.network.tokenizer.unk_token_id]
         results: dict[int, tuple[IntArray, Reduced]] = {}
         order = sorted(range(len(given)), key=lambda row: (-len(given[row]), row))
         with progress_bar(len(given), "encoding tokens", "text", shown=len(given) > FEW) as bar:
             for start in range(0, len(order), TOKENS_OF):
                 rows = order[start : start + TOKENS_OF]
-                found = self._passes([given[row] for row in rows], dtype, prompt, output_value=None)
+                found = self._passes([given[row] for row in rows], dtype, cache.prompt, output_value=None)
                 for row, one in zip(rows, found, strict=True):
                     tokens = one["input_ids"][one["attention_mask"].bool()].cpu().numpy()
                     vectors = one["token_embeddings"][one["attention_mask"].bool()].float().cpu().numpy()
@@ -184,41 +189,54 @@ class SentenceEncoder:
         with _TURNS, mixed:
             return network.encode(list(texts), prompt=prompt, batch_size=batch, show_progress_bar=False, **options)
 
-    def _cache(self, store: Store, about: dict[str, Any], role: Role) -> VectorCache:
-        return VectorCache(store, _hashed(about), about["dim"], about["prompts"][role])
+    def _cache(self, store: Store, role: Role) -> VectorCache:
+        about = self.describe(store)
+        return VectorCache(store, self.fingerprint(store), about["dim"], about["prompts"][role])
 
     @contextmanager
     def _pool(self, n_texts: int, dtype: str) -> Iterator[Any]:
         """A process on each of several devices for many texts, ended with the block; else None."""
-        targets = devices(self.device)
-        if len(targets) == 1 or n_texts < FEW:
+        if len(self._devices) == 1 or n_texts < FEW:
             yield None
             return
         network = self._cast(dtype)
-        pool = network.start_multi_process_pool(targets)
+        pool = network.start_multi_process_pool(self._devices)
         try:
             yield pool
         finally:
             network.stop_multi_process_pool(pool)
 
-    @property
-    def source(self) -> str:
-        """The source of weights and tokenizer: the folder of the offline package, a local folder or a hub name."""
-        return str(carried_folder()) if self._offline else self.model
-
-    @property
+    @cached_property
     def _offline(self) -> bool:
         return is_carried(self.model, self.revision)
 
     @cached_property
+    def _devices(self) -> list[str]:
+        return devices(self.device)
+
+    @cached_property
     def network(self) -> SentenceTransformer:
-        """The model in float32, loaded on first use."""
-        return _network(self.source, self.revision, devices(self.device)[0], self.max_tokens)
+        """The model in float32, loaded on first use; encoders that differ in prompts or dtype alone share it."""
+        import torch
+        from sentence_transformers import SentenceTransformer
+        from transformers.utils.logging import disable_progress_bar
+
+        settings = (self.model, self.revision, self._devices[0], self.max_tokens)
+        if (loaded := _IN_USE.get(settings)) is not None:
+            return loaded
+        disable_progress_bar()
+        torch.set_num_threads(threads())
+        source = str(carried_folder()) if self._offline else self.model
+        with loading(source) as local:
+            network = SentenceTransformer(source, revision=self.revision, device=settings[2], local_files_only=local)
+        if self.max_tokens is not None:
+            network.max_seq_length = self.max_tokens
+        return _IN_USE.setdefault(settings, network)
 
     @property
     def _mixes(self) -> bool:
         """Whether products alone are in half precision, which is more exact; other processes learn of weights alone."""
-        return devices(self.device) == [CPU]
+        return self._devices == [CPU]
 
     def _cast(self, dtype: str) -> SentenceTransformer:
         """The model, or where its weights are to be in another dtype a copy, which is kept."""
@@ -230,13 +248,9 @@ class SentenceEncoder:
             self._casts[dtype] = deepcopy(self.network).to(getattr(torch, dtype))
         return self._casts[dtype]
 
-    @cached_property
-    def _casts(self) -> dict[str, SentenceTransformer]:
-        return {}
-
     def settled_dtype(self) -> tuple[str, float]:
         """The dtype to use, and the smallest cosine between it and float32 over the probe texts."""
-        on_gpu = devices(self.device)[0].startswith("cuda")
+        on_gpu = self._devices[0].startswith("cuda")
         shown = set(processor().split())
         faster = on_gpu or any(each <= shown for each in FASTER_IN_HALF)
         if self.dtype == "float32" or (self.dtype == "auto" and not faster):
@@ -256,7 +270,7 @@ class SentenceEncoder:
             "weights_sha256": _weights_checksum(network),
             "dim": network.get_embedding_dimension(),
             "max_tokens": network.max_seq_length,
-            "device": ",".join(devices(self.device)),
+            "device": ",".join(self._devices),
             "dtype": dtype,
             "cosine_to_float32": round(cosine, 6),
             "prompts": prompts,
@@ -266,34 +280,14 @@ class SentenceEncoder:
         }
         (folder / "encoder.json").write_text(json.dumps(description, indent=1))
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: self.__dict__[name] for name in self.__dataclass_fields__}
-
-
-def _hashed(description: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(description, sort_keys=True).encode()).hexdigest()[:16]
+    def __reduce__(self) -> tuple[type[SentenceEncoder], tuple[Any, ...]]:
+        return type(self), tuple(getattr(self, each.name) for each in fields(self) if each.init)
 
 
 def unit(vectors: Matrix) -> Matrix:
     """Rows scaled to norm 1; those of zeros stay."""
     found: Matrix = vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), np.float32(1e-12))
     return found
-
-
-@lru_cache(maxsize=1)
-def _network(source: str, revision: str | None, device: str, max_tokens: int | None) -> SentenceTransformer:
-    """Kept for the next encoder that is equal: a worker is sent one with each of its pieces."""
-    import torch
-    from sentence_transformers import SentenceTransformer
-    from transformers.utils.logging import disable_progress_bar
-
-    disable_progress_bar()
-    torch.set_num_threads(threads())
-    with loading(source) as local:
-        network = SentenceTransformer(source, revision=revision, device=device, local_files_only=local)
-    if max_tokens is not None:
-        network.max_seq_length = max_tokens
-    return network
 
 
 def well_formed(text: str) -> str:

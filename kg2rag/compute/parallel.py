@@ -9,20 +9,25 @@ what a piece computes is an entry of the store.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from importlib.util import find_spec
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kg2rag.compute.hardware import threads
-from kg2rag.compute.progress import bar
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
 
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 
 BACKENDS = {"dask": "distributed", "loky": "joblib", "ray": "ray"}
 """Name -> the module it needs."""
+EVERY = 10.0
+"""Seconds between two lines where no bar can be drawn; work that takes less says nothing."""
 _LIMITS = ("KG2RAG_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 _BACKEND: ContextVar[str | None] = ContextVar("backend", default=None)
 
@@ -90,10 +95,23 @@ def map_pieces(
         as_they_come = _BACKEND.get() != "ray"  # whose back end gives all results at the end
         run = joblib.Parallel(return_as="generator" if as_they_come else "list")
         found = run(joblib.delayed(function)(piece) for piece in pieces)
-    with bar(total, progress, "piece", shown=bool(progress)) as shown:
+    with progress_bar(total, progress, "piece", shown=bool(progress)) as shown:
         for result in found:
             shown.update()
             yield result
+
+
+def progress_bar(total: int | None, what: str, unit: str, *, shown: bool = True) -> tqdm[Any]:
+    """A bar of `total` units: on stderr, in a terminal or a notebook; a line now and then where that is a file.
+
+    TQDM_DISABLE=1 hides all.
+    """
+    from tqdm import tqdm
+
+    drawn = sys.stderr.isatty() or "ipykernel" in sys.modules
+    paced = {} if drawn else {"mininterval": EVERY, "maxinterval": EVERY, "delay": EVERY}
+    hidden = not shown or bool(os.environ.get("TQDM_DISABLE"))
+    return tqdm(total=total, desc=what, unit=unit, leave=False, disable=hidden, file=sys.stderr, **paced)
 
 
 def _joblib(stack: ExitStack, jobs: int, backend: str, cluster: str | None) -> int:

@@ -10,7 +10,7 @@ import hashlib
 import sqlite3
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg2rag.compute.files import mapped
-from kg2rag.compute.progress import bar as progress_bar
+from kg2rag.compute.parallel import progress_bar
 from kg2rag.compute.store import HELP, DamagedEntryWarning, Store
 from kg2rag.types import Matrix
 
@@ -54,13 +54,15 @@ class VectorCache:
         for key, vector in found.items():
             vectors[at[key]] = np.frombuffer(vector, dtype=np.float32)
         lacking = sorted((at[key] for key in at.keys() - found.keys()), key=lambda row: (-len(texts[row]), row))
-        with progress_bar(len(lacking), "encoding", "text", shown=len(lacking) > SHARD // 2) as bar:
+        many = len(lacking) > SHARD // 2
+        with progress_bar(len(lacking), "encoding", "text") if many else nullcontext() as bar:
             for start in range(0, len(lacking), SHARD):
                 rows = lacking[start : start + SHARD]
                 shard = [texts[row] for row in rows]
                 vectors[rows] = encode(shard)
                 self.keep(shard, vectors[rows])
-                bar.update(len(rows))
+                if bar:
+                    bar.update(len(rows))
         return vectors[[at[key] for key in keys]]
 
     def keep(self, texts: Sequence[str], vectors: Matrix) -> None:

@@ -16,7 +16,7 @@ from typing import Any, overload
 import pandas as pd
 
 from kg2rag.compute import TokenCounter
-from kg2rag.compute.progress import bar as progress_bar
+from kg2rag.compute.parallel import progress_bar
 from kg2rag.evaluation import provenance
 from kg2rag.evaluation.budgets import depth_curve, depths_below, returned_sizes, token_curve
 from kg2rag.evaluation.comparison import Comparison, Inputs
@@ -48,7 +48,7 @@ class Settings:
     batch_size : queries given to a system at once; changes speed, never a result.
     fresh : run every system anew, in place of what the store has.
     command : what the user typed, for `config.json`.
-    progress : a bar per system and one for the statistics, see `kg2rag.compute.progress`.
+    progress : a bar per system and one for the statistics, see `progress_bar`.
     """
 
     unit: GoldUnit | None = None

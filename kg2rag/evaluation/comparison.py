@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import pandas as pd
 
 from kg2rag import report
-from kg2rag.compute.progress import bar as progress_bar
+from kg2rag.compute.parallel import progress_bar
 from kg2rag.evaluation import diagnosis, storage
 from kg2rag.evaluation.budgets import against_others, larger_sets
 from kg2rag.evaluation.metric_names import Metrics

@@ -25,7 +25,7 @@ import numpy as np
 
 import kg2rag
 from kg2rag.compute import Store
-from kg2rag.compute.progress import bar as progress_bar
+from kg2rag.compute.parallel import progress_bar
 from kg2rag.evaluation import provenance
 from kg2rag.evaluation.inputs import check_rankings
 from kg2rag.evaluation.provenance import files_in, is_file, knowledge_bases

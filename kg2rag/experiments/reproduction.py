@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from kg2rag.compute import SentenceEncoder
-from kg2rag.compute.progress import bar as progress_bar
+from kg2rag.compute.parallel import progress_bar
 from kg2rag.datasets import load
 from kg2rag.experiments.ledger import Ledger, Ours, Published, Sample
 from kg2rag.knowledge import KnowledgeBase

@@ -1,14 +1,16 @@
-"""Pieces of work give the same results whoever runs them."""
+"""Pieces of work give the same results whoever runs them, and a bar shows how far they are."""
 
 from __future__ import annotations
 
+import io
 import os
+import sys
 from collections.abc import Iterator
 from itertools import count
 
 import pytest
 
-from kg2rag.compute import has_workers, map_pieces, threads, workers
+from kg2rag.compute import has_workers, map_pieces, parallel, threads, workers
 from kg2rag.compute.parallel import BACKENDS
 
 PIECES = range(12)
@@ -81,3 +83,38 @@ def test_a_backend_that_is_not_installed_is_said_so(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("kg2rag.compute.parallel.find_spec", lambda _: None)
     with pytest.raises(ValueError, match=r"kg2rag\[scale\]"), workers(2, "dask"):
         pass
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def said(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, steps: int = 3, *, shown: bool = True) -> str:
+    monkeypatch.delenv("TQDM_DISABLE", raising=False)
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)  # another test may have imported it
+    with parallel.progress_bar(steps, "dense", "query", shown=shown) as bar:
+        for _ in range(steps):
+            bar.update()
+    return stream.getvalue()
+
+
+def test_a_terminal_gets_a_bar_that_leaves_no_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = said(monkeypatch, Terminal())
+    assert "dense:   0%|" in drawn
+    assert "\n" not in drawn
+
+
+def test_a_pipe_gets_what_took_long_where_it_is_to_be_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert said(monkeypatch, io.StringIO()) == ""  # done at once
+    monkeypatch.setattr(parallel, "EVERY", 0.0)
+    assert "3/3" in said(monkeypatch, io.StringIO())
+    assert said(monkeypatch, io.StringIO(), shown=False) == said(monkeypatch, Terminal(), shown=False) == ""
+
+
+def test_no_bar_is_drawn_where_the_environment_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    for value, disabled in (("1", True), ("", False)):
+        monkeypatch.setenv("TQDM_DISABLE", value)
+        with parallel.progress_bar(3, "a", "b") as bar:
+            assert bar.disable == disabled

@@ -22,7 +22,7 @@ from pydantic import BaseModel
 from kg2rag.compute.llm.answers import Completion, CompletionError, Failure, Outcome, Usage, read_reply
 from kg2rag.compute.llm.client import AnswerFile, Connection, api_key
 from kg2rag.compute.llm.spending import RateLimit, Spending, Tariff
-from kg2rag.compute.progress import bar as progress_bar
+from kg2rag.compute.parallel import progress_bar
 from kg2rag.compute.store import Store
 from kg2rag.types import Count, Natural, ParameterError, Query, above, check
 

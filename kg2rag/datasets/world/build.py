@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from pydantic import Field, ValidationError
 
 from kg2rag.compute import new_folder, remove_leftovers
-from kg2rag.compute.progress import bar as progress_bar
+from kg2rag.compute.parallel import progress_bar
 from kg2rag.datasets.reading import Fact, Files, Identifier, Record, Text, find_graph_files
 from kg2rag.datasets.spec import DatasetSpec, LoadOptions
 from kg2rag.datasets.world.facts import KINDS, RELATIONS, Names, Relation, notice, one_typo, page
