@@ -11,13 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from kg2rag.datasets import hub
-from kg2rag.datasets.judgements import Collected, Judgement
-from kg2rag.datasets.reading import Files, Identifier, R, Record, Text, find_graph_files, unique
+from kg2rag.datasets.hub import fetch
+from kg2rag.datasets.judgements import Judgement, collect
+from kg2rag.datasets.reading import Files, Identifier, Record, Text, find_graph_files
 from kg2rag.datasets.spec import DatasetSpec, HubCopy, LoadOptions, file_name
 from kg2rag.text.records import DataError
 from kg2rag.text.registry import unknown
-from kg2rag.types import Corpus, QADataset, Question
+from kg2rag.types import QADataset
 
 PREFIX = "beir/"
 HEADER = ("query-id", "corpus-id", "score")
@@ -70,35 +70,30 @@ def spec_of(name: str) -> DatasetSpec:
 
 def load(options: LoadOptions) -> QADataset:
     """Read the folder, or the hub's two repositories of a set: documents and queries, and judgements."""
-    name, read, files = options.spec.name, Collected(options.spec.name), Files()
+    name, read, ours = options.spec.name, Files(), options.path is not None
     if options.path is None:
-        folder, judged, origin = _from_hub(options)
+        files, judged, origin = _from_hub(options)
+        title, graphs = file_name(name), {}
     else:
-        folder, judged, origin = options.path, options.path / "qrels", {}
+        folder, origin = options.path, {}
         if not folder.is_dir():
-            raise FileNotFoundError(
-                f"{folder} is no folder. Give the one that holds corpus.jsonl, queries.jsonl and qrels."
-            )
-    documents = _records(files, folder, "corpus", Document)
-    queries = _records(files, folder, "queries", BeirQuery)
-    if options.path is not None:
-        _require_contents(documents)
-    corpus = Corpus.from_passages(read.passages((row.id, row.title or "", row.text) for row in documents))
-    split, qrels_path = _qrels_path(judged, options.split, name if options.path is None else folder.name)
-    asked, found = {query.id for query in queries}, set(corpus.ids)
-    rows = _judgements(files, qrels_path, None if options.path is None else (asked, found))
-    gold = read.gold(rows, asked, found)
-    questions = tuple(Question(query.id, query.text, gold[query.id]) for query in queries if query.id in gold)
-    read.notes["queries without a relevant document in this split left out"] = len(queries) - len(questions)
-    notes = {what: count for what, count in read.notes.items() if count}
-    source = {**origin, "files": files.checksums, "split": split, "notes": notes}
-    title = file_name(name) if name.startswith(PREFIX) else folder.resolve().name
-    graphs = find_graph_files(folder) if options.path is not None else {}
+            raise FileNotFoundError(f"{folder} is no folder. Give one that holds corpus.jsonl, queries.jsonl, qrels.")
+        name = title = folder.resolve().name
+        files, judged, graphs = (
+            sorted(folder.glob("**/*")),
+            sorted(folder.glob("qrels/*.tsv")),
+            find_graph_files(folder),
+        )
+    split, qrels = _of_split(judged, options.split, name)
+    documents = ((row.id, row.title or "", row.text) for row in read.records(_named(files, "corpus", name), Document))
+    queries = {row.id: row.text for row in read.records(_named(files, "queries", name), BeirQuery)}
+    corpus, questions, notes = collect(name, documents, queries, _judgements(read, qrels), ours=ours)
+    source = {**origin, "files": read.checksums, "split": split, "notes": notes}
     return QADataset(title, corpus, questions, source=source, graph_files=graphs)
 
 
-def _from_hub(options: LoadOptions) -> tuple[Path, Path, Mapping[str, object]]:
-    """The folders of documents and judgements, and where they are from.
+def _from_hub(options: LoadOptions) -> tuple[list[Path], list[Path], Mapping[str, object]]:
+    """The files of documents and queries, those of judgements, and where they are from.
 
     The revision of what was read are the commits of both repositories, joined by a plus: one can ask for it again.
     """
@@ -106,59 +101,40 @@ def _from_hub(options: LoadOptions) -> tuple[Path, Path, Mapping[str, object]]:
     assert copy is not None
     judgements = f"{copy.repo}-qrels"
     asked, _, second = (options.revision or copy.revision).partition("+")
-    folder, commit = hub.files(options.spec, copy.repo, asked, ("corpus*", "queries*"))
-    judged, other = hub.files(options.spec, judgements, second or asked, ("*.tsv",))
-    revision = f"{commit}+{other}" if commit and other else None
-    return folder, judged, {"hub": copy.repo, "judgements": judgements, "revision": revision}
+    files, commit = fetch(options.spec, copy.repo, asked, ("corpus*", "queries*"))
+    judged, other = fetch(options.spec, judgements, second or asked, ("*.tsv",))
+    return files, judged, {"hub": copy.repo, "judgements": judgements, "revision": f"{commit}+{other}"}
 
 
-def _records(files: Files, folder: Path, what: str, model: type[R]) -> list[R]:
-    """The records of `what`: one file of lines, packed or not, or the parts of a Parquet table in its folder."""
-    single = [path for path in (folder / f"{what}.jsonl", folder / f"{what}.jsonl.gz") if path.is_file()]
-    parts = single[:1] or sorted((folder / what).glob("*.parquet"))
+def _named(files: Sequence[Path], what: str, name: str) -> list[Path]:
+    """The file of lines, packed or not, or the parts of a Parquet table."""
+    lines = [path for path in files if path.name in (f"{what}.jsonl", f"{what}.jsonl.gz")]
+    parts = lines[:1] or [path for path in files if path.parent.name == what and path.suffix == ".parquet"]
     if not parts:
         raise FileNotFoundError(
-            f"{folder} holds no BEIR {what}. Looked for: {what}.jsonl, {what}.jsonl.gz, {what}/*.parquet."
+            f"{name} holds no BEIR {what}. Looked for: {what}.jsonl, {what}.jsonl.gz, {what}/*.parquet."
         )
-    return unique([row for part in parts for row in files.records(part, model)], parts[0].name)
+    return parts
 
 
-def _require_contents(documents: Sequence[Document]) -> None:
-    for row in documents:
-        if not row.text.strip() and not (row.title or "").strip():
-            raise DataError(
-                f"corpus.jsonl ({row.id!r}): fields 'title' and 'text' are both empty. Leave the document out."
-            )
-
-
-def _qrels_path(folder: Path, split: str | None, name: str) -> tuple[str, Path]:
+def _of_split(judged: Sequence[Path], split: str | None, name: str) -> tuple[str, Path]:
     """The requested judgements; where none are, "test" or the only split. The hub says "validation" of BEIR's "dev"."""
-    there = {path.stem: path for path in sorted(folder.glob("*.tsv"))}
+    there = {path.stem: path for path in judged}
     if not there:
         raise FileNotFoundError(f"{name} holds no qrels/<split>.tsv.")
-    chosen = split or ("test" if "test" in there else next(iter(there)) if len(there) == 1 else "test")
+    chosen = split or ("test" if "test" in there or len(there) > 1 else next(iter(there)))
     other = {"validation": "dev", "dev": "validation"}.get(chosen, chosen)
     if chosen not in there and other not in there:
         raise ValueError(f"{name} has no split {chosen!r}. It offers: {', '.join(there)}.")
     return chosen, there[chosen if chosen in there else other]
 
 
-def _judgements(files: Files, path: Path, known: tuple[set[str], set[str]] | None) -> Iterator[Judgement]:
-    """The rows of a file of judgements.
-
-    DataError: a grade that is no number, or a query or document that is not in `known`, where that is given.
-    """
-    for number, (query, document, score) in files.table(path, HEADER):
-        where = f"{path.name}, line {number}"
-        if known is not None and query not in known[0]:
-            raise DataError(f"{where}: query-id {query!r} is not in queries.jsonl.")
-        if known is not None and document not in known[1]:
-            raise DataError(f"{where}: corpus-id {document!r} is not in corpus.jsonl.")
+def _judgements(files: Files, path: Path) -> Iterator[Judgement]:
+    for where, (query, document, score) in files.table(path, HEADER):
         try:
-            grade = int(score)
+            yield where, query, document, int(score)
         except ValueError:
             raise DataError(f"{where}: the score must be a whole number, not {score!r}.") from None
-        yield where, query, document, grade
 
 
 DATASET = DatasetSpec(

@@ -10,14 +10,12 @@ from pathlib import Path
 
 from pydantic import Field, StrictInt
 
-from kg2rag.datasets.hub import patterns
 from kg2rag.datasets.reading import Files, Record, Text, locate
 from kg2rag.datasets.spec import DatasetSpec, LoadOptions
 from kg2rag.text.records import DataError, parse_json, quote
 from kg2rag.types import Corpus, Passage, QADataset, Question
 
 MAP = "code_idx_map.txt"
-FILES = {"validation": ("cosqa-retrieval-dev*.json",), "test": ("cosqa-retrieval-test*.json",)}
 
 
 class CosqaRecord(Record):
@@ -32,28 +30,22 @@ class CosqaRecord(Record):
 def load(options: LoadOptions) -> QADataset:
     """Read the map of functions and the questions."""
     files = Files()
-    path = locate(options.path or Path(), patterns(FILES, options), "CoSQA questions")
+    path = locate(options.path or Path(), options.patterns, "CoSQA questions")
     map_path = path.with_name(MAP)
     if not map_path.is_file():
         raise FileNotFoundError(f"{path.parent} lacks {MAP}, the corpus of functions, beside {path.name}.")
     codes = _codes(files.text(map_path))
     corpus = Corpus.from_passages(Passage(str(number), "", code, str(number), 0) for number, code in codes.items())
     records = files.records(path, CosqaRecord)
-    questions = tuple(
-        _question(record, codes, f"{path.name}, record {n} ({record.id!r})") for n, record in enumerate(records, 1)
-    )
+    for at, record in enumerate(records, start=1):
+        if codes.get(record.retrieval_idx) != record.code:
+            lack = "another function" if record.retrieval_idx in codes else "nothing"
+            raise DataError(
+                f"{path.name}, record {at} ({record.id!r}): {MAP} has {lack} under its retrieval_idx "
+                f"{record.retrieval_idx}. Are both files from the same release?"
+            )
+    questions = tuple(Question(record.id, record.doc, {str(record.retrieval_idx): 1}) for record in records)
     return QADataset("cosqa", corpus, questions, source={"files": files.checksums, "notes": {}})
-
-
-def _question(record: CosqaRecord, codes: dict[int, str], where: str) -> Question:
-    number = record.retrieval_idx
-    if number not in codes:
-        raise DataError(f"{where}: retrieval_idx {number} is not in {MAP}.")
-    if codes[number] != record.code:
-        raise DataError(
-            f"{where}: its code is not the one {MAP} has under {number}. Are both files from the same release?"
-        )
-    return Question(record.id, record.doc, {str(number): 1})
 
 
 def _codes(text: str) -> dict[int, str]:
@@ -80,4 +72,5 @@ DATASET = DatasetSpec(
     citation="Huang et al., CoSQA: 20,000+ Web Queries for Code Search and Question Answering, ACL 2021",
     homepage="https://github.com/microsoft/CodeXGLUE",
     splits=("validation", "test"),
+    files={"validation": ("cosqa-retrieval-dev*.json",), "test": ("cosqa-retrieval-test*.json",)},
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
@@ -16,20 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from kg2rag.compute.files import new_folder
-from kg2rag.datasets import hotpotqa, hub, twowiki
-from kg2rag.datasets.registry import load, resolve
+from kg2rag.datasets.hub import fetch_split
+from kg2rag.datasets.reading import Files
+from kg2rag.datasets.registry import DATASETS, load
 from kg2rag.text.records import DataError, reading, sha256
 from kg2rag.text.registry import unknown
 from kg2rag.types import QADataset
 
-Row = Mapping[str, object]
 SOURCE = "source.json"
-OFFICIAL: Mapping[str, tuple[Mapping[str, str], Callable[[Row], Row]]] = {
-    "musique": ({"validation": "musique_ans_v1.0_dev.jsonl", "train": "musique_ans_v1.0_train.jsonl"}, lambda row: row),
-    "hotpotqa": ({"validation": "hotpot_dev_distractor_v1.json", "train": "hotpot_train_v1.1.json"}, hotpotqa.from_hub),
-    "2wikimultihopqa": ({"validation": "dev.json", "train": "train.json"}, twowiki.from_hub),
-}
-"""Set -> its official file by split, and a row of the hub's copy as a record of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,16 +78,32 @@ def get(name: str, folder: str | Path, *, split: str | None = None, revision: st
     DataError : what is there, or what the hub gave, is not what was reported, or has changed since it was got.
     ConnectionError : the hub cannot be reached.
     """
-    part = subsets().get(name)
-    if part is None and name not in OFFICIAL:
-        raise ValueError(unknown("set to get", name, (*OFFICIAL, *subsets())))
+    part, given = subsets().get(name), [one for one, spec in DATASETS.items() if spec.hub and spec.hub.files]
+    if part is None and name not in given:
+        raise ValueError(unknown("set to get", name, (*given, *subsets())))
+    spec = DATASETS[name if part is None else part.dataset]
+    if part is None:
+        split = spec.options(split=split).split or next(iter(spec.files))
+        file = spec.files[split][0]
+    else:
+        split, file = part.split, part.file or ""
     place = Path(folder) / name
     if not place.is_dir():
-        _download(name, part, place, split, revision)
+        if split is None or not file:
+            raise ValueError(f"{name!r} is not given by the hub: put into {place} {part and part.needs}.")
+        paths, origin = fetch_split(spec, split, revision)
+        rows = [row for _, row in Files().rows(*paths)]
+        with new_folder(place) as made:
+            (made / file).write_text(_text(rows if part is None else _chosen(name, part, rows), file), encoding="utf-8")
+            about = {"name": name, **origin, "file": file, "sha256": sha256(made / file), "licence": spec.licence}
+            (made / SOURCE).write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+            if part is not None:
+                require(name, load(part.dataset, path=made, **part.options))
+        return place
     if part is not None:
         require(name, load(part.dataset, path=place, **part.options))
     if part is None or (place / SOURCE).is_file():  # of a part, the files may have been put there by hand
-        _require_record(place, revision, _official(name, split) if part is None else str(part.file))
+        _require_record(place, revision, file)
     return place
 
 
@@ -127,45 +137,15 @@ def require(name: str, data: QADataset) -> None:
         raise DataError(f"{name}: order, texts, gold or answers of the questions are not those that were reported on.")
 
 
-def _download(name: str, part: Subset | None, place: Path, split: str | None, revision: str | None) -> None:
-    """Write the official file and where it is from; nothing is left where the hub's copy is another."""
-    if part is not None and (part.file is None or part.split is None):
-        raise ValueError(f"{name!r} is not given by the hub: put into {place} {part.needs}.")
-    dataset = name if part is None else part.dataset
-    spec, chosen = resolve(dataset), split if part is None else part.split
-    file = _official(name, chosen) if part is None else str(part.file)
-    rows, _, origin = hub.rows(spec, chosen, revision)
-    records = map(OFFICIAL[dataset][1], rows)
-    with new_folder(place) as made:
-        path = made / file
-        path.write_text(_text(records if part is None else _chosen(name, part, records), file), encoding="utf-8")
-        about = {"name": name, **origin, "file": file, "sha256": sha256(path), "licence": spec.licence}
-        (made / SOURCE).write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        if part is not None:
-            require(name, load(dataset, path=made, **part.options))
-
-
-def _chosen(name: str, part: Subset, records: Iterable[Row]) -> list[Row]:
+def _chosen(name: str, part: Subset, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The records of a part, in its order."""
-    wanted = set(part.ids)
-    found = {str(record.get("id", record.get("_id"))): record for record in records}
-    missing = [id_ for id_ in part.ids if id_ not in found]
-    if missing:
-        raise DataError(f"{name}: the hub's copy lacks {len(missing)} of {len(wanted)} questions ({missing[0]!r}).")
+    found = {str(row.get("id", row.get("_id"))): row for row in rows}
+    if missing := [id_ for id_ in part.ids if id_ not in found]:
+        raise DataError(f"{name}: the hub's copy lacks {len(missing)} of {len(part.ids)} questions ({missing[0]!r}).")
     return [found[id_] for id_ in part.ids]
 
 
-def _official(name: str, split: str | None) -> str:
-    """The name of a set's official file."""
-    files = OFFICIAL[name][0]
-    if split is not None and split not in files:
-        raise ValueError(f"Dataset {name!r} has no split {split!r}. It offers: {', '.join(files)}.")
-    return files[split or next(iter(files))]
-
-
-def _text(records: Iterable[Row], file: str) -> str:
+def _text(rows: list[dict[str, Any]], file: str) -> str:
     """JSON as official files have it: a list, or a record a line."""
-    texts = (json.dumps(dict(record), ensure_ascii=False) for record in records)
-    if file.endswith(".jsonl"):
-        return "".join(f"{text}\n" for text in texts)
-    return "[" + ",\n".join(texts) + "]\n"
+    texts = [json.dumps(row, ensure_ascii=False) for row in rows]
+    return "".join(f"{text}\n" for text in texts) if file.endswith(".jsonl") else "[" + ",\n".join(texts) + "]\n"

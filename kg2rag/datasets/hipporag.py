@@ -7,43 +7,21 @@ theirs, which their fields show. Passages keep the corpus file's order, titles a
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from kg2rag.datasets import hotpotqa, musique, twowiki
-from kg2rag.datasets.hub import CORPUS, corpus_beside
-from kg2rag.datasets.pool import Schema, read_corpus
-from kg2rag.datasets.reading import Files, find_graph_files, first_keys, locate
+from kg2rag.datasets.pool import CORPUS, corpus_beside, read_pooled
+from kg2rag.datasets.reading import locate
 from kg2rag.datasets.spec import DatasetSpec, LoadOptions
-from kg2rag.text.records import DataError
 from kg2rag.types import QADataset
 
-# The first whose field a record has; 2WikiMultihopQA is HotpotQA with evidences, so it is tried first.
-SCHEMAS: dict[str, Schema[Any]] = {
-    "paragraphs": musique.SCHEMA,
-    "gold_titles": twowiki.TITLED,
-    "evidences": twowiki.SCHEMA,
-    "context": hotpotqa.SCHEMA,
-}
+# 2WikiMultihopQA is HotpotQA with evidences, so it is tried first.
+SCHEMAS = (musique.SCHEMA, twowiki.TITLED, twowiki.SCHEMA, hotpotqa.SCHEMA)
 
 
 def load(options: LoadOptions) -> QADataset:
     """Read questions and corpus."""
-    files = Files()
-    questions_path, corpus_path = find(options.path or Path())
-    keys = first_keys(files.text(questions_path))
-    schema = next((schema for field, schema in SCHEMAS.items() if field in keys), None)
-    if schema is None:
-        known = ", ".join(SCHEMAS)
-        raise DataError(
-            f"{questions_path.name}: its records have the fields {keys}; one of {known} identifies their schema."
-        )
-    pool = schema.pool()
-    read_corpus(files, corpus_path, pool)
-    questions = schema.questions(files.records(questions_path, schema.record), pool, questions_path.name)
-    source = {"files": files.checksums, "notes": dict(pool.notes)}
-    name = corpus_path.name.removesuffix(CORPUS)
-    graphs = find_graph_files(corpus_path)
-    return QADataset(name, pool.corpus(), tuple(questions), options.setting, source=source, graph_files=graphs)
+    questions, corpus = find(options.path or Path())
+    return read_pooled(options, SCHEMAS, [questions], corpus)
 
 
 def find(path: Path) -> tuple[Path, Path]:

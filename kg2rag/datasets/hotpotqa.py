@@ -12,19 +12,11 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import Field
 
-from kg2rag.datasets import hub
-from kg2rag.datasets.hub import load_pooled
-from kg2rag.datasets.pool import Pool, Schema
+from kg2rag.datasets.pool import Pool, Schema, load_pooled
 from kg2rag.datasets.reading import Fact, Identifier, Record, SentenceName, Text
 from kg2rag.datasets.spec import DatasetSpec, HubCopy, LoadOptions
 from kg2rag.text.records import DataError
 from kg2rag.types import QADataset, Question
-
-FILES = {
-    "validation": ("hotpot_dev_distractor*.json",),
-    "train": ("hotpot_train*.json",),
-    "": ("hotpotqa.json",),
-}
 
 
 class HotpotRecord(Record):
@@ -57,7 +49,14 @@ def question_over_contexts(
     ------
     ValueError : a supporting title is not in the context.
     """
-    paragraphs, complete = _place_context(record, pool, blank)
+    paragraphs: dict[str, str] = {}
+    complete = True
+    for title, raw in record.context:
+        text = (blank.join(sentence.strip() for sentence in raw) if blank else "".join(raw)).strip()
+        paragraph = pool.place(title, text, raw)
+        complete &= paragraph is not None or not text
+        if paragraph is not None and paragraphs.setdefault(title, paragraph) != paragraph:
+            pool.notes["titles with two texts in one context, the first taken"] += 1
     gold, supporting = _judgements(record, pool, paragraphs, where)
     if not gold:
         pool.notes["questions left without gold"] += 1
@@ -85,11 +84,10 @@ def _judgements(
     gold: dict[str, int] = {}
     supporting = []
     for title, index in record.supporting_facts:
-        if title not in titles:
-            raise DataError(f"{where}: supporting_facts names {title!r}, which is not in its context.")
         paragraph = paragraphs.get(title)
-        if paragraph is None and pool.closed_by:
-            raise DataError(f"{where}: supporting_facts names {title!r}, which is not in {pool.closed_by}.")
+        if title not in titles or (paragraph is None and pool.closed_by):
+            lack = pool.closed_by if title in titles else "its context"
+            raise DataError(f"{where}: supporting_facts names {title!r}, which is not in {lack}.")
         if paragraph is None or not pool.has_sentence(paragraph, index):
             pool.notes["supporting sentences that their paragraph does not have"] += 1
         else:
@@ -100,36 +98,12 @@ def _judgements(
     return gold, supporting
 
 
-def _place_context(record: HotpotRecord, pool: Pool, blank: str) -> tuple[dict[str, str], bool]:
-    """Title -> paragraph id, and whether all that have text were found."""
-    paragraphs: dict[str, str] = {}
-    complete = True
-    for title, raw in record.context:
-        text = (blank.join(sentence.strip() for sentence in raw) if blank else "".join(raw)).strip()
-        paragraph = pool.place(title, text, raw)
-        complete &= paragraph is not None or not text
-        if paragraph is None:
-            continue
-        if paragraphs.setdefault(title, paragraph) != paragraph:
-            pool.notes["titles with two texts in one context, the first taken"] += 1
-    return paragraphs, complete
-
-
-SCHEMA = Schema(HotpotRecord, to_question)
-
-
-def from_hub(row: Mapping[str, object]) -> dict[str, object]:
-    """A row of the hub's copy in the official shape: its columns of lists become lists of pairs."""
-    return {
-        **row,
-        "supporting_facts": hub.transpose(row.get("supporting_facts"), ("title", "sent_id")),
-        "context": hub.transpose(row.get("context"), ("title", "sentences")),
-    }
+SCHEMA = Schema("context", HotpotRecord, to_question, counted={"levels": "level"})
 
 
 def load(options: LoadOptions) -> QADataset:
     """Read the official file or the hub's copy."""
-    return load_pooled(options, SCHEMA, FILES, from_hub=from_hub, counted={"levels": "level"})
+    return load_pooled(options, SCHEMA)
 
 
 DATASET = DatasetSpec(
@@ -142,6 +116,15 @@ DATASET = DatasetSpec(
     settings=("distractor", "pooled"),
     passages=("paragraph", "sentence"),
     splits=("validation", "train"),
+    files={
+        "validation": ("hotpot_dev_distractor_v1.json", "hotpot_dev_distractor*.json"),
+        "train": ("hotpot_train_v1.1.json", "hotpot_train*.json"),
+        "": ("hotpotqa.json",),
+    },
     # "fullwiki" differs in its contexts only: an automatic retriever chose them, and they often lack the gold.
-    hub=HubCopy("hotpotqa/hotpot_qa", "distractor", revision="1908d6afbbead072334abe2965f91bd2709910ab"),
+    hub=HubCopy(
+        "hotpotqa/hotpot_qa",
+        {"validation": "distractor/validation-*", "train": "distractor/train-*"},
+        "1908d6afbbead072334abe2965f91bd2709910ab",
+    ),
 )

@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from kg2rag.datasets.judgements import Collected, Judgement
+from kg2rag.datasets.judgements import Judgement, collect
 from kg2rag.datasets.spec import DatasetSpec, LoadOptions, file_name
 from kg2rag.text.records import DataError, quote
 from kg2rag.text.registry import nearest
-from kg2rag.types import Corpus, QADataset, Question
+from kg2rag.types import QADataset
 
 PREFIX = "irds:"
 EXTRA = "pip install 'kg2rag[irds]'"
@@ -43,31 +43,17 @@ def load(options: LoadOptions) -> QADataset:
     where = options.spec.name
     if options.path is not None:
         raise ValueError(f"Dataset {where!r} is read by ir_datasets from its own folder: leave out `path` (--path).")
-    package = _package()
-    dataset = _dataset(package, where.removeprefix(PREFIX))
-    read = Collected(where)
-    with _reading(where):
-        corpus = Corpus.from_passages(read.passages(_documents(dataset, where)))
-        queries = _queries(dataset, where)
-        gold = read.gold(_judgements(dataset, where), queries, set(corpus.ids))
-    questions = tuple(Question(id_, text, gold[id_]) for id_, text in queries.items() if id_ in gold)
-    if not questions:
-        raise DataError(f"{where}: none of its {len(queries)} queries has a relevant document.")
-    read.notes["queries without a relevant document left out"] = len(queries) - len(questions)
-    source = {
-        "irds": where.removeprefix(PREFIX),
-        "ir_datasets": str(package.__version__),
-        "notes": {what: count for what, count in read.notes.items() if count},
-    }
-    return QADataset(file_name(where), corpus, questions, source=source)
-
-
-def _package() -> Any:
+    name = where.removeprefix(PREFIX)
     try:
         import ir_datasets
     except ImportError as error:
         raise ImportError(f"Sets by 'irds:NAME' need the package ir_datasets: {EXTRA}.") from error
-    return ir_datasets
+    dataset = _dataset(ir_datasets, name)
+    with _reading(where):
+        queries, judgements = _queries(dataset, where), _judgements(dataset, where)
+        corpus, questions, notes = collect(where, _documents(dataset, where), queries, judgements, ours=False)
+    source = {"irds": name, "ir_datasets": str(ir_datasets.__version__), "notes": notes}
+    return QADataset(file_name(where), corpus, questions, source=source)
 
 
 def _dataset(package: Any, name: str) -> Any:
@@ -81,8 +67,7 @@ def _dataset(package: Any, name: str) -> Any:
             f"Unknown dataset {PREFIX + name!r}: ir_datasets {package.__version__} has no {name!r} among its "
             f"{len(list(package.registry))} sets.{meant} Its catalogue: https://ir-datasets.com."
         ) from None
-    missing = _missing(dataset)
-    if missing:
+    if missing := _missing(dataset):
         parts = [each for each in package.registry if each.startswith(f"{name}/") and not _missing(package.load(each))]
         named = f" Its parts that have all: {', '.join(PREFIX + each for each in parts)}." if parts else ""
         raise ValueError(f"Dataset {PREFIX + name!r} has no {' and no '.join(missing)} to compare on.{named}")

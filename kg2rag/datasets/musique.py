@@ -10,20 +10,14 @@ from __future__ import annotations
 
 import re
 
-from pydantic import Field, StrictBool, StrictInt
+from pydantic import Field, StrictBool
 
-from kg2rag.datasets.hub import load_pooled
-from kg2rag.datasets.pool import Pool, Schema
+from kg2rag.datasets.pool import Pool, Schema, load_pooled
 from kg2rag.datasets.reading import Identifier, Record, Text
 from kg2rag.datasets.spec import DatasetSpec, HubCopy, LoadOptions
 from kg2rag.text.records import DataError
 from kg2rag.types import QADataset, Question
 
-FILES = {
-    "validation": ("musique_ans_v1.0_dev.jsonl", "musique_full_v1.0_dev.jsonl"),
-    "train": ("musique_ans_v1.0_train.jsonl", "musique_full_v1.0_train.jsonl"),
-    "": ("musique.json", "musique.jsonl"),
-}
 _SHAPE = re.compile(r"((\d)hop\d*)__")
 
 
@@ -35,14 +29,6 @@ class Paragraph(Record):
     is_supporting: StrictBool
 
 
-class SubQuestion(Record):
-    """One single-hop question of the decomposition."""
-
-    question: str
-    answer: str
-    paragraph_support_idx: StrictInt | None = None
-
-
 class MusiqueRecord(Record):
     """One question with its twenty paragraphs."""
 
@@ -52,7 +38,7 @@ class MusiqueRecord(Record):
     answer_aliases: list[str] = Field(default_factory=list)
     answerable: StrictBool = True
     paragraphs: list[Paragraph] = Field(min_length=1)
-    question_decomposition: list[SubQuestion] = Field(default_factory=list)
+    question_decomposition: list[object] = Field(default_factory=list)
 
     @property
     def key(self) -> object:
@@ -65,20 +51,19 @@ def to_question(record: MusiqueRecord, pool: Pool, where: str) -> Question | Non
     if not record.answerable:
         pool.notes["unanswerable questions left out"] += 1
         return None
-    gold: dict[str, int] = {}
     placed: dict[str, None] = {}
+    gold: dict[str, int] = {}
     complete = True
-    for paragraph in record.paragraphs:
-        id_ = pool.place(paragraph.title, paragraph.paragraph_text)
-        if id_ is None:
-            complete &= not paragraph.paragraph_text.strip()
-            if paragraph.is_supporting:
-                lack = f"is not in {pool.closed_by}" if pool.closed_by else "has no text"
-                raise DataError(f"{where}: the supporting paragraph {paragraph.title!r} {lack}.")
-            continue
-        placed[id_] = None
-        if paragraph.is_supporting:
-            gold[id_] = 1
+    for title, text, supports in ((one.title, one.paragraph_text, one.is_supporting) for one in record.paragraphs):
+        id_ = pool.place(title, text)
+        if id_ is not None:
+            placed[id_] = None
+            gold |= {id_: 1} if supports else {}
+        elif supports:
+            lack = f"is not in {pool.closed_by}" if pool.closed_by else "has no text"
+            raise DataError(f"{where}: the supporting paragraph {title!r} {lack}.")
+        else:
+            complete &= not text.strip()
     if not gold:
         raise DataError(f"{where}: no paragraph has is_supporting true; the test split cannot be judged.")
     shape = _SHAPE.match(record.id)
@@ -88,12 +73,12 @@ def to_question(record: MusiqueRecord, pool: Pool, where: str) -> Question | Non
     return Question(record.id, record.question, gold, answers, kind, hops, candidates=candidates)
 
 
-SCHEMA = Schema(MusiqueRecord, to_question, titles_are_documents=True)
+SCHEMA = Schema("paragraphs", MusiqueRecord, to_question, titles_are_documents=True)
 
 
 def load(options: LoadOptions) -> QADataset:
     """Read the official file, with the pooled corpus beside it, or the hub's copy."""
-    return load_pooled(options, SCHEMA, FILES)
+    return load_pooled(options, SCHEMA)
 
 
 DATASET = DatasetSpec(
@@ -105,6 +90,15 @@ DATASET = DatasetSpec(
     homepage="https://github.com/StonyBrookNLP/musique",
     settings=("pooled", "distractor"),
     splits=("validation", "train"),
+    files={
+        "validation": ("musique_ans_v1.0_dev.jsonl", "musique_full_v1.0_dev.jsonl"),
+        "train": ("musique_ans_v1.0_train.jsonl", "musique_full_v1.0_train.jsonl"),
+        "": ("musique.json", "musique.jsonl"),
+    },
     # Re-uploaded by a user of the hub: the authors publish no copy there.
-    hub=HubCopy("dgslibisey/MuSiQue", revision="c8f4f8c9465fb69d31a8eae894c3fd509c4ca321"),
+    hub=HubCopy(
+        "dgslibisey/MuSiQue",
+        {"validation": "musique_ans_v1.0_dev.jsonl", "train": "musique_ans_v1.0_train.jsonl"},
+        "c8f4f8c9465fb69d31a8eae894c3fd509c4ca321",
+    ),
 )

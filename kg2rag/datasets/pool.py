@@ -1,4 +1,4 @@
-"""Paragraphs of many questions -> one corpus that has each once, and the questions that refer to it.
+"""Questions with the paragraphs they were written over -> one corpus that has each once, and the questions about it.
 
 Ids are titles, which is what the public sets' gold names; the second paragraph of a title becomes `Title##1`, and the
 sentences of a paragraph `Title##0`, `Title##1`, … where sentences are the passages. Titles and texts are kept as they
@@ -8,17 +8,18 @@ are, since graph files are matched by them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Generic
+from typing import Any, Generic
 
-from pydantic import TypeAdapter, ValidationError
+from kg2rag.datasets.hub import fetch_split
+from kg2rag.datasets.reading import Files, R, Record, Text, check, checked, find_graph_files, locate
+from kg2rag.datasets.spec import Granularity, LoadOptions
+from kg2rag.text.records import DataError, parse_json
+from kg2rag.types import Corpus, Passage, QADataset, Question
 
-from kg2rag.datasets.reading import Files, R, Record, Text
-from kg2rag.datasets.spec import Granularity
-from kg2rag.text.records import DataError
-from kg2rag.types import Corpus, Passage, Question
+CORPUS = "_corpus.json"
 
 
 class Pool:
@@ -36,10 +37,9 @@ class Pool:
     """
 
     def __init__(self, passages: Granularity = "paragraph", *, titles_are_documents: bool = False) -> None:
-        self.passages = passages
-        self.titles_are_documents = titles_are_documents
+        self.passages, self.titles_are_documents = passages, titles_are_documents
         self.notes: Counter[str] = Counter()
-        self.closed_by = ""
+        self.closed_by = ""  # the corpus file that has all there are, once it was read
         self._paragraphs: dict[str, Passage] = {}
         self._sentences: dict[str, list[str] | None] = {}
         self._exact: dict[str, Sequence[str]] = {}
@@ -68,10 +68,6 @@ class Pool:
             self.notes["paragraphs matched by title, their text differs"] += 1
             return self.titled(title)[0]
         return known
-
-    def close(self, name: str) -> None:
-        """Take no more paragraphs: the corpus is a file of that name, and questions only refer to it."""
-        self.closed_by = name
 
     def titled(self, title: str) -> list[str]:
         """The ids of the paragraphs with that title, in order of appearance."""
@@ -133,53 +129,107 @@ class Pool:
 class Schema(Generic[R]):
     """How one set writes its questions.
 
-    `to_question` places a record's paragraphs in the pool and returns its question, or None where it cannot be judged
-    (which it counts); its last argument names file and record, for errors.
+    Attributes
+    ----------
+    mark : a field that its records have; of several schemas, the first whose mark is there is meant.
+    to_question : places a record's paragraphs in the pool and returns its question, or None where it cannot be judged
+        (which it counts); its last argument names file and record, for errors.
+    names_corpus : True where the records have no paragraphs, only the titles of a corpus file.
+    counted : entry of `QADataset.source` -> the field of the records whose values it counts.
     """
 
+    mark: str
     record: type[R]
     to_question: Callable[[R, Pool, str], Question | None]
     titles_are_documents: bool = False
-
-    def pool(self, passages: Granularity = "paragraph") -> Pool:
-        """An empty pool for records of this schema."""
-        return Pool(passages, titles_are_documents=self.titles_are_documents)
-
-    def questions(self, records: Sequence[R], pool: Pool, where: str) -> list[Question]:
-        """The questions of all records that can be judged."""
-        made = []
-        for number, record in enumerate(records, start=1):
-            question = self.to_question(record, pool, f"{where}, record {number} ({getattr(record, 'id', '')!r})")
-            if question is not None:
-                made.append(question)
-        if not made:
-            raise DataError(f"{where}: none of its {len(records)} records can be judged: {dict(pool.notes)}.")
-        return made
+    names_corpus: bool = False
+    counted: Mapping[str, str] = field(default_factory=dict)
 
 
-class CorpusRecord(Record):
+def load_pooled(options: LoadOptions, *schemas: Schema[Any]) -> QADataset:
+    """Read one set: its file in `path`, with HippoRAG's corpus file where it lies beside it, or the hub's copy."""
+    if options.path is None:
+        paths, origin = fetch_split(options.spec, options.split, options.revision)
+        return read_pooled(options, schemas, paths, None, origin)
+    path = locate(options.path, options.patterns, f"{options.spec.name} questions")
+    return read_pooled(options, schemas, [path], corpus_beside(path, options.spec.name))
+
+
+def read_pooled(
+    options: LoadOptions,
+    schemas: Sequence[Schema[Any]],
+    paths: Sequence[Path],
+    corpus: Path | None,
+    origin: Mapping[str, object] | None = None,
+) -> QADataset:
+    """The set of some files of questions, over a corpus file where there is one; `origin` says where they are from."""
+    read, spec = Files(), options.spec
+    name = spec.name if corpus is None or spec.files else corpus.name.removesuffix(CORPUS)
+    where = ", ".join(path.name for path in paths)
+    rows = list(read.rows(*paths))
+    fields = list(rows[0][1]) if rows and isinstance(rows[0][1], dict) else []
+    schema = next((schema for schema in schemas if schema.mark in fields), None)
+    if schema is None:
+        known = ", ".join(schema.mark for schema in schemas)
+        raise DataError(f"{where}: its records have the fields {fields}; one of {known} identifies their schema.")
+    if schema.names_corpus and corpus is None:
+        raise FileNotFoundError(f"{where} names its gold by title: {name}{CORPUS} must lie beside it.")
+    if schema.names_corpus and options.setting == "distractor":
+        raise ValueError(f"{where} has no paragraphs of each question: only setting 'pooled' is possible.")
+    if corpus is not None and options.passages == "sentence":
+        raise ValueError(
+            f"{where} is read over {corpus.name}, a corpus of paragraphs: passages 'sentence' needs the official file "
+            "in a folder of its own."
+        )
+    pool = Pool(options.passages, titles_are_documents=schema.titles_are_documents)
+    if corpus is not None:
+        _read_corpus(read, corpus, pool)
+    records = checked(rows, schema.record, where)
+    found = (schema.to_question(one, pool, f"{at} ({one.id!r})") for (at, _), one in zip(rows, records, strict=True))
+    questions = tuple(question for question in found if question is not None)
+    if not questions:
+        raise DataError(f"{where}: none of its {len(records)} records can be judged: {dict(pool.notes)}.")
+    counts = {
+        what: dict(sorted(Counter(getattr(one, of) for one in records).items())) for what, of in schema.counted.items()
+    }
+    source = {**(origin or {"files": read.checksums}), **counts, "notes": dict(pool.notes)}
+    graphs = find_graph_files(paths[0]) if origin is None else {}
+    return QADataset(name, pool.corpus(), questions, options.setting, source=source, graph_files=graphs)
+
+
+def corpus_beside(questions: Path, name: str) -> Path | None:
+    """HippoRAG's corpus file of those questions: `<questions>_corpus.json` or `<name>_corpus.json` in their folder."""
+    beside = (questions.with_name(f"{stem}{CORPUS}") for stem in (questions.stem, name))
+    return next((file for file in beside if file.is_file()), None)
+
+
+class TitledText(Record):
     """One passage of a corpus in HippoRAG's layout."""
 
     title: str
     text: Text
 
 
-def read_corpus(files: Files, path: Path, pool: Pool) -> None:
+class TitledSentences(Record):
+    """One passage of HotpotQA's corpus as HippoRAG publishes it."""
+
+    title: str
+    sentences: list[str]
+
+
+def _read_corpus(files: Files, path: Path, pool: Pool) -> None:
     """Fill a pool from HippoRAG's corpus file, in its order, and close it.
 
     A list of `{"title", "text"}`, or, as HippoRAG publishes HotpotQA's, an object from title to sentences.
     """
-    text = files.text(path)
-    if text.lstrip().startswith("{"):
-        try:
-            titles = TypeAdapter(dict[str, list[str]]).validate_json(text)
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            at = f"{path.name}, title {first['loc'][0]!r}" if first["loc"] else path.name
-            raise DataError(f"{at}: {first['msg']}. An object must map each title to a list of sentences.") from None
-        for title, sentences in titles.items():
-            pool.place(title, "".join(sentences).strip(), [sentence.strip() for sentence in sentences])
+    value = parse_json(files.text(path), path.name)
+    if not isinstance(value, dict | list):
+        raise DataError(f"{path.name}: must hold a list of passages, not {type(value).__name__}.")
+    if isinstance(value, dict):
+        rows = [{"title": title, "sentences": sentences} for title, sentences in value.items()]
+        for one in check(rows, TitledSentences, path.name):
+            pool.place(one.title, "".join(one.sentences).strip(), [sentence.strip() for sentence in one.sentences])
     else:
-        for record in files.records(path, CorpusRecord):
+        for record in check(value, TitledText, path.name):
             pool.place(record.title, record.text)
-    pool.close(path.name)
+    pool.closed_by = path.name

@@ -1,30 +1,19 @@
 """Files -> checked records: JSON, JSONL, TSV, Parquet, by `kg2rag.text.records`; what is wrong becomes a `DataError`.
 
-A record's schema is a pydantic model; parsing and checking happen in one pass outside Python, so HotpotQA's 45 MB
-take a second. `Files` remembers the checksum of everything one load has read.
+A record's schema is a pydantic model. `Files` remembers the checksum of everything one load has read.
 """
 
 from __future__ import annotations
 
 import gzip
 import hashlib
-import json
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from pydantic import (
-    AliasChoices,
-    BaseModel,
-    ConfigDict,
-    Field,
-    StrictInt,
-    StringConstraints,
-    TypeAdapter,
-    ValidationError,
-)
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StrictInt, StringConstraints, ValidationError
 
 from kg2rag.text.parquet import read_parquet
 from kg2rag.text.records import DataError, decode, parse_json, quote, sha256
@@ -37,17 +26,13 @@ Identifier = Annotated[Text, Field(validation_alias=AliasChoices("_id", "id"))]
 
 PACKED, LEAST = 100, 1 << 26
 """How many bytes a packed byte may come to, a text's come to ten or so; and what any packed file may, 64 MiB."""
-
-_KINDS = {
-    "list_type": "a list",
-    "tuple_type": "a list",
-    "dict_type": "an object",
-    "model_type": "an object",
-    "string_type": "a string",
-    "int_type": "a whole number",
-    "bool_type": "true or false",
-    "float_type": "a number",
+GRAPHS = {
+    "openie": "openie_results*.json",
+    "subkgs": "*subkgs.jsonl",
+    "triples": "triples*.jsonl",
+    "entities": "entities.jsonl",
 }
+"""Kind of graph file -> how it is named beside a set."""
 
 
 class Record(BaseModel):
@@ -62,7 +47,6 @@ class Record(BaseModel):
 
 
 R = TypeVar("R", bound=Record)
-T = TypeVar("T")
 
 
 class Files:
@@ -82,61 +66,75 @@ class Files:
         self.checksums[path.name] = hashlib.sha256(data).hexdigest()
         return decode(_unpacked(data, path.name) if path.suffix == ".gz" else data, path.name)
 
-    def records(self, path: Path, model: type[R]) -> list[R]:
-        """Every record of a JSON list, of one object a line (by the ending `.jsonl`), or of a Parquet table."""
-        if path.suffix == ".parquet":
-            return self._table_records(path, model)
-        text = self.text(path)
-        if path.name.removesuffix(".gz").endswith(".jsonl"):
-            one, lines = TypeAdapter(model).validate_json, enumerate(text.split("\n"), start=1)
-            rows = [_checked(one, line, path.name, number) for number, line in lines if line.strip()]
-        else:
-            rows = _checked(TypeAdapter(list[model]).validate_json, text, path.name)  # type: ignore[valid-type]
-        if not rows:
-            raise DataError(f"{path.name}: no record in it.")
-        return unique(rows, path.name)
+    def rows(self, *paths: Path) -> Iterator[tuple[str, Any]]:
+        """The records of JSON lists, of an object a line (by the ending `.jsonl`), or of Parquet tables, as they are.
 
-    def _table_records(self, path: Path, model: type[R]) -> list[R]:
-        self.checksums[path.name] = sha256(path)
-        try:
-            rows = read_parquet(path).to_pylist()
-        except DataError as error:
-            raise DataError(f"{path.name}: not a Parquet table: {error}. Is the file complete?") from error
-        if not rows:
-            raise DataError(f"{path.name}: no record in it.")
-        return check(rows, model, path.name)
+        Each comes with what errors call it. A column of records is a list of tuples, whichever way Parquet lays it out.
+        """
+        for path in paths:
+            if path.suffix == ".parquet":
+                self.checksums[path.name] = sha256(path)
+                rows: Iterable[Any] = _table_rows(path)
+            elif path.name.removesuffix(".gz").endswith(".jsonl"):
+                for number, line in enumerate(self.text(path).split("\n"), start=1):
+                    if line.strip():
+                        yield (where := f"{path.name}, line {number}"), parse_json(line, where)
+                continue
+            else:
+                rows = parse_json(self.text(path), path.name)
+                if not isinstance(rows, list):
+                    raise DataError(f"{path.name}: must hold a list of records, not {type(rows).__name__}.")
+            yield from ((f"{path.name}, record {number}", row) for number, row in enumerate(rows, start=1))
 
-    def table(self, path: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
-        """The rows of a tab-separated file with that header: line number from 1, and the cells."""
+    def records(self, path: Path | Sequence[Path], model: type[R]) -> list[R]:
+        """The rows of a file, or of its parts, as records of a model."""
+        paths = [path] if isinstance(path, Path) else path
+        return checked(self.rows(*paths), model, ", ".join(each.name for each in paths))
+
+    def table(self, path: Path, columns: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+        """The rows of a tab-separated file with that header: what errors call them, and the cells."""
         lines = self.text(path).splitlines()
         header = lines[0].split("\t") if lines else []
         if header != list(columns):
             raise DataError(f"{path.name}, line 1: the header must be {' <tab> '.join(columns)}, not {header}.")
         for number, line in enumerate(lines[1:], start=2):
-            cells = line.split("\t")
+            where, cells = f"{path.name}, line {number}", line.split("\t")
             if line.strip() and len(cells) != len(columns):
-                raise DataError(f"{path.name}, line {number}: {len(cells)} cells instead of {len(columns)}: {line!r}.")
+                raise DataError(f"{where}: {len(cells)} cells instead of {len(columns)}: {line!r}.")
             if line.strip():
-                yield number, cells
+                yield where, cells
 
     def lines(self, path: Path) -> list[str]:
         """The lines of a list of ids, stripped, empty ones left out."""
         return [line.strip() for line in self.text(path).splitlines() if line.strip()]
 
 
-def check(rows: Sequence[object], model: type[R], where: str) -> list[R]:
-    """Rows that are Python objects already (from the hub, from a DataFrame) as records."""
-    return unique(_checked(TypeAdapter(list[model]).validate_python, list(rows), where), where)  # type: ignore[valid-type]
+def check(rows: Iterable[object], model: type[R], where: str) -> list[R]:
+    """Rows that are Python objects already, such as those of a DataFrame, as records."""
+    return checked(((f"{where}, record {number}", row) for number, row in enumerate(rows, start=1)), model, where)
 
 
-def unique(rows: list[R], where: str) -> list[R]:
-    """The rows as they are; DataError where two have the same id."""
-    seen: dict[object, int] = {}
-    for number, row in enumerate(rows, start=1):
-        if row.key is not None and seen.setdefault(row.key, number) != number:
-            id_ = getattr(row, "id", None)
-            raise DataError(f"{where}, record {number} ({id_!r}): the id already stands at record {seen[row.key]}.")
-    return rows
+def checked(rows: Iterable[tuple[str, Any]], model: type[R], where: str) -> list[R]:
+    """Rows, each with what errors call it, as records.
+
+    DataError: no row at all, one that does not fit the model, or a second one of the same key.
+    """
+    made: list[R] = []
+    known: set[object] = set()
+    for place, row in rows:
+        id_ = (row.get("_id") or row.get("id")) if isinstance(row, dict) else None
+        called = f"{place} ({quote(id_)})" if id_ else place
+        try:
+            record = model.model_validate(row)
+        except ValidationError as error:
+            raise DataError(f"{called}: {_fault(error)}") from None
+        if record.key is not None and record.key in known:
+            raise DataError(f"{called}: an earlier record has this id. Ids must be unique.")
+        known.add(record.key)
+        made.append(record)
+    if not made:
+        raise DataError(f"{where}: no record in it.")
+    return made
 
 
 def locate(path: Path, patterns: Iterable[str], what: str) -> Path:
@@ -153,61 +151,52 @@ def locate(path: Path, patterns: Iterable[str], what: str) -> Path:
         raise FileNotFoundError(f"{path} holds no {what}. Looked for: {', '.join(wanted)}.")
     if len(found) > 1:
         names = ", ".join(file.name for file in found)
-        raise ValueError(
-            f"{path} holds {len(found)} files of {what}: {names}. Give one of them as the path, or name a split."
-        )
+        raise ValueError(f"{path} holds {len(found)} files of {what}: {names}. Give one as the path, or name a split.")
     return found[0]
 
 
-def first_keys(text: str) -> list[str]:
-    """The field names of the first object in a text of JSON or JSONL; empty where there is none."""
-    start = text.find("{")
+def find_graph_files(path: Path) -> dict[str, Path]:
+    """The graph files in the folder of `path`; where one kind has several, the key includes the file's name."""
+    folder = path if path.is_dir() else path.parent
+    found: dict[str, Path] = {}
+    for kind, pattern in GRAPHS.items():
+        files = sorted(folder.glob(pattern))
+        found |= {kind if len(files) == 1 else f"{kind}:{file.name}": file for file in files}
+    return found
+
+
+def _table_rows(path: Path) -> Iterator[dict[str, Any]]:
     try:
-        first, _ = json.JSONDecoder().raw_decode(text, start) if start >= 0 else ({}, 0)
-    except (ValueError, RecursionError):  # the full reading of the file will say what is wrong, and where
-        return []
-    return list(first)
+        table = read_parquet(path)
+    except DataError as error:
+        raise DataError(f"{path.name}: not a Parquet table: {error}. Is the file complete?") from error
+    for batch in table.to_batches():
+        for row in batch.to_pylist():
+            yield {name: value if isinstance(value, str) else _tuples(value) for name, value in row.items()}
 
 
-def _checked(validate: Callable[[Any], T], raw: Any, where: str, line_number: int | None = None) -> T:
-    try:
-        return validate(raw)
-    except ValidationError as error:
-        raise _complaint(error, where, raw, line_number) from None
+def _tuples(value: Any) -> Any:
+    """`{"title": [a, b], "sent_id": [0, 1]}` -> `[(a, 0), (b, 1)]`; a list of such records likewise; else as it is."""
+    if isinstance(value, dict):
+        lists = [one for one in value.values() if isinstance(one, list)]
+        whole = len(lists) == len(value) and len({len(one) for one in lists}) == 1
+        return list(zip(*lists, strict=True)) if whole else value
+    if isinstance(value, list) and all(isinstance(item, dict) for item in value):
+        return [tuple(item.values()) for item in value]
+    return value
 
 
-def _complaint(error: ValidationError, where: str, raw: Any, line_number: int | None) -> DataError:
-    """The first thing wrong, in our words."""
+def _fault(error: ValidationError) -> str:
+    """The first thing wrong, by its field and value."""
     first = error.errors(include_url=False)[0]
-    line = f", line {line_number}" if line_number else ""
-    if first["type"] == "json_invalid":
-        reason = first["ctx"]["error"]
-        if line_number is not None:
-            reason = reason.replace(" at line 1 column", " at column")
-        return DataError(f"{where}{line}: not valid JSON: {reason}. Is the file complete?")
-    rows = parse_json(raw, where) if isinstance(raw, str) else raw
-    path = list(first["loc"])
-    if line_number is None and not path:
-        return DataError(f"{where}: must hold a list of records, not {_kind(rows)}.")
-    row = rows
-    if line_number is None:
-        number = int(path.pop(0))
-        row, line = rows[number], f", record {number + 1}"
-    id_ = (row.get("_id") or row.get("id")) if isinstance(row, dict) else None
-    name = f" ({quote(id_)})" if id_ else ""
-    return DataError(f"{where}{line}{name}: {_fault(first, path)}")
-
-
-def _fault(first: Any, path: list[int | str]) -> str:
-    field = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
+    field = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]).lstrip(".")
     subject = f"field {field!r}" if field else "the record"
     if first["type"] == "missing":
         return f"{subject} is missing."
     if first["type"] == "string_pattern_mismatch":
         return f"{subject} is empty."
-    if first["type"] in _KINDS:
-        return f"{subject} must be {_KINDS[first['type']]}, not {_kind(first['input'])}: {quote(first['input'])}."
-    return f"{subject}: {first['msg']}; it is {quote(first['input'])}."
+    said = f"{subject}: {first['msg']}".replace(": Input should be", " must be")
+    return f"{said}, not {quote(first['input'])}."
 
 
 def _unpacked(data: bytes, name: str) -> bytes:
@@ -220,27 +209,4 @@ def _unpacked(data: bytes, name: str) -> bytes:
         raise DataError(f"{name}: cannot be unpacked: {error}. Is the file complete?") from None
     if len(found) > most:
         raise DataError(f"{name}: unpacks to more than {most:,} bytes, from {len(data):,}. Unpack it if you trust it.")
-    return found
-
-
-def _kind(value: object) -> str:
-    return "null" if value is None else type(value).__name__
-
-
-PATTERNS = {
-    "openie": "openie_results*.json",
-    "subkgs": "*subkgs.jsonl",
-    "triples": "triples*.jsonl",
-    "entities": "entities.jsonl",
-}
-
-
-def find_graph_files(path: Path) -> dict[str, Path]:
-    """The graph files in the folder of `path`; where one kind has several, the key includes the file's name."""
-    folder = path if path.is_dir() else path.parent
-    found: dict[str, Path] = {}
-    for kind, pattern in PATTERNS.items():
-        files = sorted(folder.glob(pattern))
-        for file in files:
-            found[kind if len(files) == 1 else f"{kind}:{file.name}"] = file
     return found

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, cast
 
@@ -16,16 +16,16 @@ Granularity = Literal["paragraph", "sentence"]
 
 @dataclass(frozen=True, slots=True)
 class HubCopy:
-    """A set's repository on the Hugging Face hub, or a local copy of one.
+    """A set's repository on the Hugging Face hub.
 
     Attributes
     ----------
-    config : the repository's configuration, None for its only one.
+    files : split -> its files in the repository, `*` standing for anything.
     revision : branch, tag or commit read where the caller gives none.
     """
 
     repo: str
-    config: str | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
     revision: str = "main"
 
 
@@ -47,6 +47,7 @@ class DatasetSpec:
     load : reads it; the registry adds loader, options and licence to the `source` of what it returns.
     settings, passages : what may be chosen; the first is the default.
     splits : likewise; None where the files decide, empty where there is nothing to choose.
+    files : split -> names of its files, the official one first; "" -> names of files that belong to no split.
     hub : where `load` reads it without a path; None where it is not read from the hub.
     needs_path : False where the set comes with the package or from the hub.
     """
@@ -61,6 +62,7 @@ class DatasetSpec:
     settings: tuple[Setting, ...] = ("pooled",)
     passages: tuple[Granularity, ...] = ("paragraph",)
     splits: tuple[str, ...] | None = ()
+    files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     hub: HubCopy | None = None
     needs_path: bool = True
 
@@ -115,3 +117,14 @@ class LoadOptions:
     setting: Setting
     passages: Granularity
     revision: str | None
+
+    @property
+    def patterns(self) -> list[str]:
+        """The file names to look for in `path`: those of the split, or all where none is given.
+
+        ValueError: a split of a single file.
+        """
+        if self.path is not None and self.path.is_file() and self.split:
+            raise ValueError(f"{self.path.name} is one file: leave out split {self.split!r}, or give its folder.")
+        splits = [self.split] if self.split else list(self.spec.files)
+        return [name for split in splits for name in self.spec.files.get(split, ())]

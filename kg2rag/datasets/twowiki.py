@@ -7,25 +7,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from pydantic import Field
 
-from pydantic import Field, StrictInt
-
-from kg2rag.datasets import hub
 from kg2rag.datasets.hotpotqa import HotpotRecord, question_over_contexts
-from kg2rag.datasets.hotpotqa import from_hub as hotpot_from_hub
-from kg2rag.datasets.hub import corpus_beside, load_pooled, patterns
-from kg2rag.datasets.pool import Pool, Schema
-from kg2rag.datasets.reading import Fact, Files, Identifier, Record, Text, first_keys, locate
+from kg2rag.datasets.pool import Pool, Schema, load_pooled
+from kg2rag.datasets.reading import Fact, Identifier, Record, SentenceName, Text
 from kg2rag.datasets.spec import DatasetSpec, HubCopy, LoadOptions
 from kg2rag.text.records import DataError
 from kg2rag.types import QADataset, Question
 
-FILES = {
-    "validation": ("dev.json",),
-    "train": ("train.json",),
-    "": ("2wikimultihopqa.json", "questions.jsonl"),
-}
 CITATION = "Ho et al., Constructing A Multi-hop QA Dataset for Comprehensive Evaluation of Reasoning Steps, COLING 2020"
 HOPS = {"bridge_comparison": 4, "comparison": 2, "compositional": 2, "inference": 2}
 
@@ -45,7 +35,7 @@ class TitledRecord(Record):
     type: str = ""
     evidences: list[Fact] = Field(default_factory=list)
     gold_titles: list[Text] = Field(min_length=1)
-    supporting_facts: list[tuple[Text, StrictInt]] | None = None
+    supporting_facts: list[SentenceName] | None = None
     gold_status: str = ""
 
 
@@ -57,13 +47,12 @@ def to_question(record: TwoWikiRecord, pool: Pool, where: str) -> Question | Non
 def to_titled_question(record: TitledRecord, pool: Pool, where: str) -> Question:
     """A record of gold titles as a question; each title must be unique in the corpus."""
     supporting = record.supporting_facts or []
-    named = dict.fromkeys((*record.gold_titles, *(title for title, _ in supporting)))
     ids = {}
-    for title in named:
+    for title in (*record.gold_titles, *(title for title, _ in supporting)):
         found = pool.titled(title)
         if len(found) != 1:
             lack = f"occurs {len(found)} times in" if found else "is not in"
-            raise DataError(f"{where}: the gold title {title!r} {lack} {pool.closed_by or 'the corpus'}.")
+            raise DataError(f"{where}: the gold title {title!r} {lack} {pool.closed_by}.")
         ids[title] = found[0]
     return Question(
         id=record.id,
@@ -77,25 +66,14 @@ def to_titled_question(record: TitledRecord, pool: Pool, where: str) -> Question
     )
 
 
-SCHEMA = Schema(TwoWikiRecord, to_question)
-TITLED = Schema(TitledRecord, to_titled_question)
-
-
-def from_hub(row: Mapping[str, object]) -> dict[str, object]:
-    """A row of the hub's copy in the official shape."""
-    return {**hotpot_from_hub(row), "evidences": hub.transpose(row.get("evidences"), ("fact", "relation", "entity"))}
+SCHEMA = Schema("evidences", TwoWikiRecord, to_question)
+COUNTED = {"gold_status": "gold_status"}
+TITLED = Schema("gold_titles", TitledRecord, to_titled_question, names_corpus=True, counted=COUNTED)
 
 
 def load(options: LoadOptions) -> QADataset:
     """Read the official file, the questions over HippoRAG's corpus, or the hub's copy."""
-    path = None if options.path is None else locate(options.path, patterns(FILES, options), "2wikimultihopqa questions")
-    if path is None or "gold_titles" not in first_keys(Files().text(path)):
-        return load_pooled(options, SCHEMA, FILES, from_hub=from_hub)
-    if options.setting == "distractor":
-        raise ValueError(f"{path.name} has no paragraphs of each question: only setting 'pooled' is possible.")
-    if corpus_beside(path, options.spec.name) is None:
-        raise FileNotFoundError(f"{path.name} names its gold by title: 2wikimultihopqa_corpus.json must lie beside it.")
-    return load_pooled(options, TITLED, FILES, counted={"gold_status": "gold_status"})
+    return load_pooled(options, TITLED, SCHEMA)
 
 
 DATASET = DatasetSpec(
@@ -109,6 +87,15 @@ DATASET = DatasetSpec(
     settings=("pooled", "distractor"),
     passages=("paragraph", "sentence"),
     splits=("validation", "train"),
+    files={
+        "validation": ("dev.json",),
+        "train": ("train.json",),
+        "": ("2wikimultihopqa.json", "questions.jsonl"),
+    },
     # Re-uploaded by a user of the hub: the authors publish no copy there.
-    hub=HubCopy("framolfese/2WikiMultihopQA", revision="fe713bfbd1afbca1a65246741a75890405d56a3a"),
+    hub=HubCopy(
+        "framolfese/2WikiMultihopQA",
+        {"validation": "data/validation-*", "train": "data/train-*"},
+        "fe713bfbd1afbca1a65246741a75890405d56a3a",
+    ),
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kg2rag.datasets import DATASETS, HubCopy
+from kg2rag.datasets import DATASETS
 
 HOTPOT = [
     {
@@ -124,15 +123,35 @@ def as_on_the_hub() -> Callable[[dict[str, Any]], dict[str, Any]]:
 
 
 @pytest.fixture
-def hub_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
-    """Put rows where the hub's copy of a set is looked for: a folder of Parquet, as the hub itself keeps them."""
-    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")
+def hub_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], Path]:
+    """A repository and a commit -> the folder of its files in the cache of the hub's own client; no network."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+
+    def folder(repo: str, commit: str) -> Path:
+        place = tmp_path / "hub" / f"datasets--{repo.replace('/', '--')}"
+        (place / "refs").mkdir(parents=True, exist_ok=True)
+        (place / "refs" / "main").write_text(commit)
+        made = place / "snapshots" / commit
+        made.mkdir(parents=True, exist_ok=True)
+        return made
+
+    return folder
+
+
+@pytest.fixture
+def hub_copy(hub_folder: Callable[[str, str], Path]) -> Callable[..., Path]:
+    """Put rows where the hub's copy of a set is looked for, as the hub keeps them; returns the file."""
 
     def make(name: str, rows: list[dict[str, Any]], split: str = "validation") -> Path:
-        folder = tmp_path / f"copy-{name}"
-        folder.mkdir(exist_ok=True)
-        pq.write_table(pa.Table.from_pylist(rows), folder / f"{split}-00000-of-00001.parquet")
-        monkeypatch.setitem(DATASETS, name, replace(DATASETS[name], hub=HubCopy(str(folder))))
-        return folder
+        copy = DATASETS[name].hub
+        assert copy is not None
+        file = hub_folder(copy.repo, copy.revision) / copy.files[split].replace("*", "00000-of-00001.parquet")
+        file.parent.mkdir(exist_ok=True)
+        if file.suffix == ".parquet":
+            pq.write_table(pa.Table.from_pylist(rows), file)
+        else:
+            file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        return file
 
     return make

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kg2rag import DataError
-from kg2rag.datasets import beir, hub, load
+from kg2rag.datasets import beir, load
 from kg2rag.datasets.reading import Files
 
 FIRST, SECOND, OTHER = "a" * 40, "b" * 40, "c" * 40
@@ -29,33 +29,23 @@ Copy = Callable[..., None]
 
 
 @pytest.fixture
-def cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Copy:
+def cached(hub_folder: Callable[[str, str], Path]) -> Copy:
     """Put both repositories of a set into a hub cache, the newest commit of each being FIRST and SECOND."""
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
-    monkeypatch.setattr(hub, "reachable", lambda: False)
-
-    def folder(repo: str, commit: str) -> Path:
-        place = tmp_path / "hub" / f"datasets--{repo.replace('/', '--')}"
-        (place / "refs").mkdir(parents=True, exist_ok=True)
-        (place / "refs" / "main").write_text(commit)
-        made = place / "snapshots" / commit
-        made.mkdir(parents=True)
-        return made
 
     def put(name: str = "arguana", *, packed: bool = False, documents: Any = DOCUMENTS, qrels: Any = QRELS) -> None:
-        made = folder(f"BeIR/{name}", FIRST)
+        made = hub_folder(f"BeIR/{name}", FIRST)
         for what, rows in {"corpus": documents, "queries": QUERIES}.items():
             if packed:
                 lines = "".join(json.dumps(row) + "\n" for row in rows)
                 (made / f"{what}.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
             else:
-                (made / what).mkdir()
+                (made / what).mkdir(exist_ok=True)
                 for part, rows_of in enumerate((rows[:1], rows[1:])):
                     file = made / what / f"{what}-0000{part}-of-00002.parquet"
                     pq.write_table(
                         pa.Table.from_pylist(rows_of, schema=pa.schema([(name, pa.string()) for name in rows[0]])), file
                     )
-        judged = folder(f"BeIR/{name}-qrels", SECOND)
+        judged = hub_folder(f"BeIR/{name}-qrels", SECOND)
         for file_name, text in qrels.items():
             (judged / file_name).write_text(text)
 
@@ -108,7 +98,7 @@ def test_a_split_is_chosen_and_dev_is_what_the_hub_calls_validation(cached: Copy
     [
         ({"qrels": {"test.tsv": HEADER + "1\t7\t1\n"}}, r"test\.tsv, line 2: '7'.*'1'"),
         ({"qrels": {"test.tsv": HEADER + "1\t0012\t1\n1\t0012\t2\n"}}, "1 and 2"),
-        ({"documents": [*DOCUMENTS, DOCUMENTS[0]]}, r"record 4 \('0012'\).*record 1"),
+        ({"documents": [*DOCUMENTS, DOCUMENTS[0]]}, r"corpus-00001-of-00002\.parquet, record 3 \('0012'\)"),
     ],
 )
 def test_a_wrong_record_is_refused_with_its_place(cached: Copy, change: dict[str, Any], message: str) -> None:

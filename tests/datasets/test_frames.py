@@ -34,7 +34,7 @@ ASKED = pd.DataFrame({"id": ["q"], "text": ["Who?"], "gold": [["p1"]]})
     [
         ({"questions": pd.DataFrame({"id": ["q"], "question": ["Who?"]})}, "custom questions.*'question'.*text, gold"),
         ({"questions": ASKED.drop(columns="text")}, r"custom questions, record 1 \('q'\): field 'text'"),
-        ({"corpus": CORPUS.assign(id=[1, 2])}, r"custom corpus, record 1 \(1\): field 'id'.*int: 1"),
+        ({"corpus": CORPUS.assign(id=[1, 2])}, r"custom corpus, record 1 \(1\): field 'id'.*1"),
         ({"qrels": pd.DataFrame({"query_id": ["r"], "passage_id": ["p1"]})}, "custom qrels, record 1: .*'r'"),
         ({"questions": ASKED.assign(gold=[["p9"]])}, "'p9'"),
     ],

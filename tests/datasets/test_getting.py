@@ -45,9 +45,9 @@ def test_a_reported_part_is_written_in_its_own_order(
 def test_what_lies_there_is_checked_and_not_got_again(
     part: str, musique: list[dict[str, Any]], hub_copy: Copy, tmp_path: Path
 ) -> None:
-    folder = hub_copy("musique", musique)
+    file = hub_copy("musique", musique)
     place = get(part, tmp_path / "sets")
-    (folder / "validation-00000-of-00001.parquet").unlink()
+    file.unlink()
     assert get(part, tmp_path / "sets") == place
     records = json.loads((place / "musique.json").read_text())
     records[0]["answer"] = "another"

@@ -1,12 +1,9 @@
 import json
 import re
-from types import SimpleNamespace
 
 import pytest
 
-from kg2rag.datasets import DATASETS, hotpotqa, hub, load, twowiki
-from kg2rag.datasets.getting import OFFICIAL
-from kg2rag.datasets.reading import check
+from kg2rag.datasets import DATASETS, load
 
 
 def test_hotpotqas_hub_rows_make_the_same_set_as_the_official_file(hotpot, write, hub_copy, tmp_path, as_on_the_hub):
@@ -14,59 +11,41 @@ def test_hotpotqas_hub_rows_make_the_same_set_as_the_official_file(hotpot, write
     from_hub, from_file = load("hotpotqa"), load("hotpotqa", path=write("hotpot.json", hotpot))
     assert from_hub.questions == from_file.questions
     assert from_hub.corpus.fingerprint == from_file.corpus.fingerprint
-    assert (from_hub.source["hub"], from_hub.source["split"], from_hub.source["revision"]) == (
-        "copy-hotpotqa",
-        "validation",
-        None,
-    )
+    assert {name: from_hub.source[name] for name in ("hub", "split", "revision")} == {
+        "hub": "hotpotqa/hotpot_qa",
+        "split": "validation",
+        "revision": DATASETS["hotpotqa"].hub.revision,
+    }
     assert str(tmp_path) not in json.dumps(from_hub.source)
 
 
-def test_evidences_are_triples_whichever_way_the_hub_lays_them_out(hotpot, as_on_the_hub):
-    expected = [("Ed Wood", "director", "Tim Burton")]
+def test_evidences_are_triples_whichever_way_the_hub_lays_them_out(hotpot, hub_copy, as_on_the_hub):
     lists = {"fact": ["Ed Wood"], "relation": ["director"], "entity": ["Tim Burton"]}
     records = [{"fact": "Ed Wood", "relation": "director", "entity": "Tim Burton"}]
-    for evidences in (lists, records, [list(expected[0])]):
-        row = {**as_on_the_hub(hotpot[0]), "evidences": evidences}
-        assert check([twowiki.from_hub(row)], twowiki.TwoWikiRecord, "hub")[0].evidences == expected
+    for evidences in (lists, records, [["Ed Wood", "director", "Tim Burton"]]):
+        hub_copy("2wikimultihopqa", [{**as_on_the_hub(hotpot[0]), "evidences": evidences}])
+        assert load("2wiki").questions[0].triples == (("Ed Wood", "director", "Tim Burton"),)
 
 
-def test_columns_of_unequal_length_are_refused_as_a_wrong_record(hotpot, as_on_the_hub):
+def test_columns_of_unequal_length_are_refused_as_a_wrong_record(hotpot, hub_copy, as_on_the_hub):
     row = as_on_the_hub(hotpot[0])
     row["context"]["title"].pop()
-    with pytest.raises(ValueError, match=r"hub, record 1 \('h1'\): field 'context' must be a list, not dict"):
-        check([hotpotqa.from_hub(row)], hotpotqa.HotpotRecord, "hub")
+    hub_copy("hotpotqa", [row])
+    with pytest.raises(ValueError, match=r"validation.*record 1 \('h1'\): field 'context'"):
+        load("hotpotqa")
 
 
-def test_without_a_network_the_error_names_the_ways_out(monkeypatch, tmp_path):
-    monkeypatch.setattr(hub, "reachable", lambda: False)
-    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path)
+def test_without_a_network_the_error_names_the_ways_out(hub_copy, musique):
     with pytest.raises(ConnectionError, match=r"'dgslibisey/MuSiQue' \(revision '[0-9a-f]{40}'.*--path.*'bundled'"):
         load("musique")
+    hub_copy("musique", musique)
+    with pytest.raises(ConnectionError, match="musique_ans_v1"):
+        load("musique", split="train")
+    with pytest.raises(ConnectionError, match="v2"):
+        load("musique", revision="v2")
 
 
-def test_asking_offline_leaves_the_libraries_as_they_were(monkeypatch):
-    import datasets.config
-
-    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", False)
-    with hub.offline():
-        assert datasets.config.HF_HUB_OFFLINE is True
-    assert datasets.config.HF_HUB_OFFLINE is False
-
-
-def test_the_commit_is_read_from_the_addresses_of_the_files():
-    address = "hf://datasets/a/b@0123456789abcdef0123456789abcdef01234567/x.parquet"
-    table = SimpleNamespace(info=SimpleNamespace(download_checksums={address: {}}))
-    assert hub.commit_of(table) == "0123456789abcdef0123456789abcdef01234567"
-
-
-def test_rows_of_another_commit_than_the_one_asked_for_are_refused():
-    assert hub.required("a/b", "main", "c" * 40) == "c" * 40
-    assert hub.required("a/b", "d" * 40, None) == "d" * 40
-    with pytest.raises(ValueError, match=f"a/b: revision {'d' * 40} was asked for, and the rows are of {'c' * 40}"):
-        hub.required("a/b", "d" * 40, "c" * 40)
-
-
-def test_the_sets_to_get_are_pinned_to_a_commit():
-    for name in OFFICIAL:
-        assert re.fullmatch("[0-9a-f]{40}", DATASETS[name].hub.revision), name
+def test_the_sets_of_the_hub_are_pinned_to_a_commit():
+    pinned = [spec.hub.revision for spec in DATASETS.values() if spec.hub]
+    assert len(pinned) == 3
+    assert all(re.fullmatch("[0-9a-f]{40}", revision) for revision in pinned)

@@ -103,7 +103,7 @@ def test_name_and_version_of_the_package_are_recorded_and_what_was_left_out_is_c
     assert (data.source["irds"], data.source["ir_datasets"]) == ("kg2rag-test/one", ir_datasets.__version__)
     assert data.source["notes"] == {
         "judgements below 1 left out": 2,
-        "queries without a relevant document left out": 1,
+        "queries without a relevant document in this split left out": 1,
     }
 
 

@@ -44,7 +44,7 @@ def test_a_corpus_file_beside_the_questions_gives_the_order(musique, write):
     data = load("musique", path=folder)
     assert [passage.text for passage in data.corpus] == [row["text"] for row in corpus]
     assert data.questions[0].gold == {"X": 1, "Acme": 1}
-    assert list(data.source["files"]) == ["musique_corpus.json", "musique.json"]
+    assert list(data.source["files"]) == ["musique.json", "musique_corpus.json"]
 
 
 def test_gold_that_the_corpus_file_lacks_names_paragraph_and_file(musique, write):
@@ -72,7 +72,7 @@ def test_an_unanswerable_twin_of_the_same_id_is_no_duplicate(musique, write):
     ("field", "value", "named"),
     [
         ("is_supporting", False, "is_supporting"),
-        ("is_supporting", "true", r"field 'paragraphs\[0\]\.is_supporting'.*str"),
+        ("is_supporting", "true", r"field 'paragraphs\[0\]\.is_supporting'.*'true'"),
         ("paragraph_text", " ", "paragraph 'X'"),
     ],
 )
@@ -86,5 +86,5 @@ def test_a_wrong_record_is_named(musique, write, field, value, named):
 def test_a_set_in_which_nothing_can_be_judged_and_one_of_equal_ids_are_refused(musique, write):
     with pytest.raises(ValueError, match="none of its 1 records"):
         load("musique", path=write("musique.json", [{**musique[0], "answerable": False}]))
-    with pytest.raises(ValueError, match=r"record 2 \('2hop__1_2'\).*record 1"):
+    with pytest.raises(ValueError, match=r"record 2 \('2hop__1_2'\)"):
         load("musique", path=write("musique.json", [musique[0], musique[0]]))

@@ -45,7 +45,7 @@ def test_a_paragraph_without_text_is_counted_and_left_out():
 def test_a_closed_pool_takes_no_new_paragraph():
     pool = Pool()
     pool.place("A", "x")
-    pool.close("corpus.json")
+    pool.closed_by = "corpus.json"
     assert pool.place("B", "y") is None
     assert pool.corpus().ids == ["A"]
 
@@ -54,7 +54,7 @@ def test_a_closed_pool_does_not_guess_among_paragraphs_of_one_title():
     pool = Pool()
     pool.place("A", "x")
     pool.place("A", "y")
-    pool.close("corpus.json")
+    pool.closed_by = "corpus.json"
     assert pool.place("A", "z") is None
 
 

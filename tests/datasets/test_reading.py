@@ -1,6 +1,6 @@
 import pytest
 
-from kg2rag.datasets.reading import Files, Identifier, Record, Text, first_keys, locate
+from kg2rag.datasets.reading import Files, Identifier, Record, Text, locate
 
 
 class Row(Record):
@@ -18,18 +18,18 @@ X = {"id": "1", "text": "x"}
 @pytest.mark.parametrize(
     ("name", "content", "named"),
     [
-        ("a.json", '[{"id": "1", "text": "on', r"a\.json: not valid JSON: .* line 1 column \d+"),
-        ("a.jsonl", '{"id": "1", "text": "x"}\n\n{"id": "2", ', r"a\.jsonl, line 3: not valid JSON: .* column \d+"),
+        ("a.json", '[{"id": "1", "text": "on', r"a\.json: not valid JSON at column \d+"),
+        ("a.jsonl", '{"id": "1", "text": "x"}\n\n{"id": "2", ', r"a\.jsonl, line 3: not valid JSON at column \d+"),
         ("a.json", b'[{"id": "1", "text": "Re\xe9"}]', r"a\.json: byte 0xe9 at offset 24"),
         ("a.json", {"data": []}, "a.json.*list.*dict"),
-        ("a.json", [X, 5], r"a\.json, record 2: .*object, not int: 5"),
+        ("a.json", [X, 5], r"a\.json, record 2: .*not 5"),
         ("a.json", [{"id": "1"}], r"record 1 \('1'\): field 'text'"),
-        ("a.json", [{"id": "1", "text": None}], "field 'text'.*null"),
+        ("a.json", [{"id": "1", "text": None}], "field 'text'.*None"),
         ("a.jsonl", [{"id": "1", "text": " \n"}], r"a\.jsonl, line 1 \('1'\): field 'text'"),
-        ("a.json", [X, {"_id": "2", "text": "y"}, X], r"record 3 \('1'\).*record 1"),
+        ("a.json", [X, {"_id": "2", "text": "y"}, X], r"record 3 \('1'\)"),
         ("a.json", [], "a.json"),
         ("a.jsonl", "\n", "a.jsonl"),
-        ("a.json", [{"id": "1", "text": list(range(1, 100))}], r"list: \[1, 2, 3, 4, 5, 6, \.\.\.\]"),
+        ("a.json", [{"id": "1", "text": list(range(1, 100))}], r"not \[1, 2, 3, 4, 5, 6, \.\.\.\]"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_place(write, name, content, named):
@@ -61,9 +61,3 @@ def test_a_file_is_located_by_patterns_or_what_was_looked_for_is_named(write, tm
     write("x2.json", [])
     with pytest.raises(ValueError, match=r"x1\.json, x2\.json"):
         locate(tmp_path, ["x*.json"], "questions")
-
-
-def test_the_first_objects_fields_are_found_in_both_layouts():
-    assert first_keys('[{"a": {"b": 1}, "c": 2}, {"d": 3}]') == ["a", "c"]
-    assert first_keys('{"a": 1}\n{"b": 2}\n') == ["a"]
-    assert first_keys("[]") == first_keys('[{"a": ') == []

@@ -60,7 +60,7 @@ def test_gold_titles_are_looked_up_in_the_corpus_file(folder):
 @pytest.mark.parametrize("corpus", [CORPUS[:2], [*CORPUS, {"title": "Tim Burton", "text": "Another of that name."}]])
 def test_a_gold_title_that_the_corpus_lacks_or_has_twice_is_named(folder, write, corpus):
     write("2wikimultihopqa_corpus.json", corpus)
-    with pytest.raises(ValueError, match=r"record 1 \('t1'\).*'Tim Burton'.*2wikimultihopqa_corpus\.json"):
+    with pytest.raises(ValueError, match=r"line 1 \('t1'\).*'Tim Burton'.*2wikimultihopqa_corpus\.json"):
         load("2wiki", path=folder)
 
 
