@@ -1,17 +1,21 @@
 """Query -> the passages whose vectors lie nearest, by cosine; exactly, if not asked for an approximate index.
 
-Strategies that search a graph from what a query names share `walk_or_dense`; other queries get the dense ranking.
+Strategies that search a graph from what a query names share `WalkOrDense`; other queries get the dense ranking.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from functools import cached_property
+from typing import Any, Generic, TypeVar
+
+import numpy as np
 
 from kg2rag.knowledge import ApproximateIndex, IndexKind, KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
-from kg2rag.types import Notes, Query, Ranking
+from kg2rag.types import FloatArray, IntArray, Notes, Query, Ranking, Triple
 
 COLOUR = "#44546A"  # in plots
 
@@ -59,45 +63,73 @@ class Dense(VectorRetriever):
         """One FAISS call for the batch."""
         if not queries:
             return []
-        kb, ids, notes = self.kb, self.kb.corpus.ids, Notes("cosine", "dense")
+        kb, notes = self.kb, Notes("cosine", "dense")
         found = kb.nearest(self.index).search(kb.encode_queries(queries), k, kb.candidates(queries))
-        return [
-            Ranking.of(query.id, rows, scores, ids, stages=("dense",), score_parts={"cosine": scores}, notes=notes).top(
-                k
-            )
-            for query, (rows, scores) in zip(queries, found, strict=True)
-        ]
+
+        def ranked(query: Query, rows: IntArray, cosines: FloatArray) -> Ranking:
+            parts = {"cosine": cosines}
+            return Ranking.of(query.id, rows, cosines, kb.corpus.ids, stages=("dense",), score_parts=parts, notes=notes)
+
+        return [ranked(query, *hits).top(k) for query, hits in zip(queries, found, strict=True)]
 
 
-def walk_or_dense(
-    kb: KnowledgeBase,
-    queries: Sequence[Query],
-    k: int,
-    *,
-    link: Callable[[Sequence[Query]], Sequence[Start]],
-    walk: Callable[[Sequence[Query], Sequence[Start], int], Sequence[Ranking]],
-    without: str,
-) -> list[Ranking]:
-    """One ranking for each query, in blocks of `BLOCK`.
+class WalkOrDense(VectorRetriever, Generic[Start]):
+    """Searches a graph from what a query is linked to; a query that is linked to nothing gets the dense ranking."""
 
-    Parameters
-    ----------
-    link : queries -> where each starts; false for one that has no start, which then gets the dense ranking.
-    walk : queries, their starts and k -> their rankings; called with one query or more.
-    without : why a query that is not empty has no start; the warning in its ranking's notes.
+    @property
+    @abstractmethod
+    def unlinked(self) -> str:
+        """Why a query that is not empty may be linked to nothing; the warning in its ranking's notes."""
+
+    @abstractmethod
+    def link(self, queries: Sequence[Query]) -> Sequence[Start]:
+        """Where each query starts; false for one that has no start."""
+
+    @abstractmethod
+    def walk(self, queries: Sequence[Query], starts: Sequence[Start], k: int) -> list[Ranking]:
+        """The rankings of one query or more that have a start."""
+
+    def prepare(self, queries: Sequence[Query]) -> None:
+        """Encode the queries and what they are linked by."""
+        self.link(queries)
+        super().prepare(queries)
+
+    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
+        """Linked and walked together, in blocks of `BLOCK`."""
+        rankings: list[Ranking] = []
+        for block in (queries[first : first + BLOCK] for first in range(0, len(queries), BLOCK)):
+            starts = self.link(block)
+            linked = [i for i, start in enumerate(starts) if start]
+            plain = [i for i, start in enumerate(starts) if not start]
+            found = dense_fallback(self.kb, [block[i] for i in plain], k, self.unlinked)
+            if linked:
+                found += self.walk([block[i] for i in linked], [starts[i] for i in linked], k)
+            rankings += (found[at] for at in np.argsort([*plain, *linked]))
+        return rankings
+
+
+@dataclass(frozen=True)
+class LatePaths(Mapping[int, tuple[Triple, ...]]):
+    """Corpus row -> the triples that led to it: `find` says what led to which row, `triples` writes that out.
+
+    Both are called at a look-up alone: few paths ever are looked up.
     """
-    blocks = [queries[first : first + BLOCK] for first in range(0, len(queries), BLOCK)]
-    rankings: list[Ranking] = []
-    for block in blocks:
-        starts = link(block)
-        started = [(i, start) for i, start in enumerate(starts) if start]
-        plain = [i for i, start in enumerate(starts) if not start]
-        found = dict(zip(plain, dense_fallback(kb, [block[i] for i in plain], k, without), strict=True))
-        if started:
-            walked = walk([block[i] for i, _ in started], [start for _, start in started], k)
-            found.update(zip((i for i, _ in started), walked, strict=True))
-        rankings += [found[i] for i in range(len(block))]
-    return rankings
+
+    find: Callable[[], Mapping[int, Any]]
+    triples: Callable[[Any], tuple[Triple, ...]]
+
+    @cached_property
+    def _found(self) -> Mapping[int, Any]:
+        return self.find()
+
+    def __getitem__(self, row: int) -> tuple[Triple, ...]:
+        return self.triples(self._found[row])
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
 
 
 def dense_fallback(kb: KnowledgeBase, queries: Sequence[Query], k: int, without: str) -> list[Ranking]:
@@ -108,3 +140,9 @@ def dense_fallback(kb: KnowledgeBase, queries: Sequence[Query], k: int, without:
         replace(ranking, notes=replace(ranking.notes, warning=reason))
         for ranking, reason in zip(rankings, reasons, strict=True)
     ]
+
+
+def scaled(values: FloatArray, low: float, high: float) -> FloatArray:
+    """Min-max scaled to [0, 1]; all 1 where the values do not differ."""
+    found: FloatArray = np.clip((values - low) / (high - low), 0.0, 1.0) if high > low else np.ones(len(values))
+    return found

@@ -24,7 +24,7 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.csr import gather
 from kg2rag.knowledge.graph.paths import Components, TriplePaths
 from kg2rag.retrievers.around import LinksEntities
-from kg2rag.retrievers.dense import Dense, VectorRetriever, walk_or_dense
+from kg2rag.retrievers.dense import Dense, WalkOrDense
 from kg2rag.retrievers.fusion import RRF_CONSTANT, fuse_rankings
 from kg2rag.retrievers.linking.linkers import Linker, phrases_beside
 from kg2rag.types import (
@@ -65,7 +65,7 @@ class PracticalNotes(Notes):
 
 
 @dataclass(frozen=True)
-class PracticalGraphRAG(LinksEntities, VectorRetriever):
+class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
     """Reciprocal rank fusion of three rankings by cosine with the query: passages, entities and relations.
 
     The passage ranking is dense retrieval. The other two see the subgraph of the query's entities alone: these, the
@@ -103,25 +103,16 @@ class PracticalGraphRAG(LinksEntities, VectorRetriever):
         if not any(getattr(self, name) for name in WEIGHTS):
             raise ParameterError(f"One of {', '.join(WEIGHTS)} must be above 0.")
 
-    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        """Linked and searched together, ranked query by query."""
+    @property
+    def unlinked(self) -> str:
+        """No entity of the query, or of the graph."""
+        return "the query names no entity" if self.kb.graph.n_entities else "the graph has no entity"
 
-        def walk(linked: Sequence[Query], entities: Sequence[list[int]], _: int) -> list[Ranking]:
-            dense = Dense(self.kb).retrieve_batch(linked, self.depth)
-            vectors, masks = self.kb.encode_queries(linked), self.kb.candidates(linked)
-            columns = zip(linked, dense, entities, vectors, masks, strict=True)
-            return [self._fused(*column, k) for column in columns]
-
-        without = "the query names no entity" if self.kb.graph.n_entities else "the graph has no entity"
-        at_most = min(k, self.depth)  # of a dense ranking; three fused ones may have more hits
-        return walk_or_dense(self.kb, queries, at_most, link=self.link, walk=walk, without=without)
-
-    def prepare(self, queries: Sequence[Query]) -> None:
-        """Encode the queries, their phrases, the entities and the triples."""
-        self.link(queries)
-        if self.kb.graph.n_triples:
-            _ = self.kb.triple_vectors
-        super().prepare(queries)
+    def walk(self, queries: Sequence[Query], starts: Sequence[list[int]], k: int) -> list[Ranking]:
+        """Searched together, fused query by query."""
+        dense = Dense(self.kb).retrieve_batch(queries, self.depth)
+        vectors, masks = self.kb.encode_queries(queries), self.kb.candidates(queries)
+        return [self._fused(*column, k) for column in zip(queries, dense, starts, vectors, masks, strict=True)]
 
     def link(self, queries: Sequence[Query]) -> list[list[int]]:
         """The entities of each query: those it spells out, then those its phrases, then itself, are similar to."""

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.csr import gather
 from kg2rag.knowledge.graph.paths import TriplePaths
-from kg2rag.retrievers.contract import Retriever
-from kg2rag.retrievers.dense import walk_or_dense
+from kg2rag.knowledge.indexes.dense import cosines as all_cosines
+from kg2rag.retrievers.dense import WalkOrDense
 from kg2rag.types import Count, FloatArray, IntArray, Notes, Query, Ranking, Share, Trace, number, step, top_with_ties
 
 COLOUR = "#B15928"  # in plots
@@ -37,7 +37,7 @@ class PathNotes(Notes):
 
 
 @dataclass(frozen=True)
-class PathSearch(Retriever):
+class PathSearch(WalkOrDense[bool]):
     """Passages by dense_weight · cosine + (1 - dense_weight) · score of the best chain that uses a triple of theirs.
 
     A single triple is a chain too. A passage without a triple is scored by its cosine alone. Hits carry their chain.
@@ -62,18 +62,15 @@ class PathSearch(Retriever):
     scoring: Literal["mean", "text"] = "mean"
     dense_weight: Share = 0.5
 
-    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        """The chains of a block of queries grow together, so that each length is encoded in one call."""
+    unlinked = "the graph has no triple"
 
-        def comparable(block: Sequence[Query]) -> list[bool]:
-            return [bool(query.text.strip() and self.kb.graph.n_triples) for query in block]
-
-        return walk_or_dense(self.kb, queries, k, link=comparable, walk=self._walk, without="the graph has no triple")
+    def link(self, queries: Sequence[Query]) -> list[bool]:
+        """Whether there is anything to compare."""
+        return [bool(query.text.strip() and self.kb.graph.n_triples) for query in queries]
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Encode the queries, the triples and every chain that the search will look at."""
-        if queries:
-            self.retrieve_batch(queries, 1)
+        self.retrieve_batch(queries, 1)
 
     def search(self, queries: Sequence[Query], similar: FloatArray) -> list[dict[Chain, float]]:
         """The chains of each query, all lengths together, and their scores.
@@ -120,8 +117,7 @@ class PathSearch(Retriever):
         if self.scoring == "text":
             texts = [[self._text(chain) for chain in own] for own in chains]
             encoded = kb.encode_once([text for own in texts for text in own]).astype(np.float64)
-            ends = np.cumsum([len(own) for own in texts])
-            parts = np.split(encoded, ends[:-1])
+            parts = np.split(encoded, np.cumsum(list(map(len, texts)))[:-1])
         else:
             parts = [self._means(own) for own in chains]
         return [np.einsum("ij,j->i", part, vector) for part, vector in zip(parts, vectors, strict=True)]
@@ -139,19 +135,19 @@ class PathSearch(Retriever):
         triples = map(self.kb.graph.triple, chain)
         return ". ".join(f"{triple.head} {triple.relation} {triple.tail}" for triple in triples)
 
-    def _walk(self, queries: Sequence[Query], _: Sequence[bool], k: int) -> list[Ranking]:
-        from kg2rag.knowledge.indexes.dense import cosines as all_cosines
-
+    def walk(self, queries: Sequence[Query], starts: Sequence[bool], k: int) -> list[Ranking]:  # noqa: ARG002
+        """The chains of the queries grow together, so that each length is encoded in one call."""
         similar = self._similar(queries)
-        chains = self.search(queries, similar)
         cosines = all_cosines(self.kb.encode_queries(queries), self.kb.vectors)
-        columns = zip(queries, chains, similar, cosines, self.kb.candidates(queries), strict=True)
-        return [self._ranking(query, k, *column) for query, *column in columns]
+        columns = zip(
+            queries, self.search(queries, similar), similar, cosines, self.kb.candidates(queries), strict=True
+        )
+        return [self._ranking(k, *column) for column in columns]
 
     def _ranking(
         self,
-        query: Query,
         k: int,
+        query: Query,
         chains: dict[Chain, float],
         similar: FloatArray,
         cosines: FloatArray,
@@ -181,8 +177,6 @@ class PathSearch(Retriever):
 
     def _similar(self, queries: Sequence[Query]) -> FloatArray:
         """(n_queries, n_triples) cosines of the queries and the triples; -inf where a candidate does not state it."""
-        from kg2rag.knowledge.indexes.dense import cosines as all_cosines
-
         similar = all_cosines(self.kb.encode_queries(queries), self.kb.triple_vectors.vectors)
         for row, mask in zip(similar, self.kb.candidates(queries), strict=True):
             if mask is not None:
@@ -223,9 +217,7 @@ class PathSearch(Retriever):
 
 def _highest(values: NDArray[np.float64], k: int) -> list[int]:
     """The places of the k highest finite values, highest first, equal ones by place."""
-    if not len(values):
-        return []
-    places = top_with_ties(values, k)
+    places = top_with_ties(values, min(k, len(values))) if len(values) else np.empty(0, dtype=np.int64)
     places = places[np.isfinite(values[places])]
     chosen: list[int] = places[np.lexsort((places, -values[places]))][:k].tolist()
     return chosen

@@ -29,7 +29,7 @@ from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph, LexicalSettings
 from kg2rag.knowledge.indexes.lexical import LexicalIndex
 from kg2rag.retrievers.hipporag.memory import phrase_graph, phrases
 from kg2rag.retrievers.kg2rag.plan import stated_triples
-from kg2rag.retrievers.linear_rag.graph import tri_graph
+from kg2rag.retrievers.linear_rag import tri_graph
 from kg2rag.retrievers.mention_ppr.graph import mention_graph
 from kg2rag.testing import worlds
 from kg2rag.testing.trial import facts
@@ -56,7 +56,7 @@ def of_parts(kb: KnowledgeBase) -> dict[str, Any]:
         "mention graph": [_plain(getattr(walked, one.name)) for one in fields(walked)],
         "tri-graph": [tri_graph(kb).occurrences.others.tolist(), tri_graph(kb).sentence_rows.tolist()],
         "phrases": [table.phrases, table.fact_texts, table.facts.tolist(), table.rows.tolist()],
-        "statements": table.statements.to_pylist(),
+        "statements": table.statements,
         "synonyms": [synonyms.sources.tolist(), synonyms.targets.tolist(), synonyms.cosines.tolist()],
         "lexicon": kb.entity_lexicon[1],
         "stated": stated_triples(kb),

@@ -3,33 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-
-import numpy as np
+from dataclasses import dataclass
 
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.retrievers.dense import BLOCK, Dense, walk_or_dense
+from kg2rag.retrievers.dense import BLOCK, Dense, WalkOrDense
 from kg2rag.types import Query, Ranking
 
 Build = Callable[..., KnowledgeBase]
 PAGES = (("Apple", "red"), ("Pear", "green"))
 
 
-def link(queries: Sequence[Query]) -> list[int | None]:
-    return [int(query.text) if query.text.isdigit() else None for query in queries]
+@dataclass(frozen=True)
+class Rows(WalkOrDense[str]):
+    """A query that is a number has that row as its only hit."""
 
+    kb: KnowledgeBase
+    unlinked = "no number"
 
-def answers(kb: KnowledgeBase, *texts: str) -> list[Ranking]:
-    """Queries that are a number start there: their only hit is that row."""
+    def link(self, queries: Sequence[Query]) -> list[str]:
+        return [query.text if query.text.isdigit() else "" for query in queries]
 
-    def walk(queries: Sequence[Query], starts: Sequence[int], k: int) -> list[Ranking]:
+    def walk(self, queries: Sequence[Query], starts: Sequence[str], k: int) -> list[Ranking]:
         assert 0 < len(queries) <= BLOCK
         return [
-            Ranking.of(query.id, np.array([start]), np.ones(1), kb.corpus.ids).top(k)
+            Ranking.of(query.id, [int(start)], [1.0], self.kb.corpus.ids).top(k)
             for query, start in zip(queries, starts, strict=True)
         ]
 
-    queries = [Query(f"q{i}", text) for i, text in enumerate(texts)]
-    return walk_or_dense(kb, queries, 5, link=link, walk=walk, without="no number")
+
+def answers(kb: KnowledgeBase, *texts: str) -> list[Ranking]:
+    return Rows(kb).retrieve_batch([Query(f"q{i}", text) for i, text in enumerate(texts)], 5)
 
 
 def test_rankings_come_in_the_order_of_the_queries_whether_walked_or_not(kb_of: Build) -> None:

@@ -17,8 +17,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -26,14 +27,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kg2rag.knowledge import DenseIndex, KnowledgeBase
-from kg2rag.knowledge.graph.csr import Incidence, incidence
-from kg2rag.knowledge.graph.pagerank import NodeWeights, WalkGraph, walks
+from kg2rag.knowledge.graph.csr import Incidence, gather, incidence
+from kg2rag.knowledge.graph.pagerank import WalkGraph
 from kg2rag.knowledge.graph.paths import Components
 from kg2rag.knowledge.graph.synonyms import Synonyms, synonyms
 from kg2rag.types import Corpus, FloatArray, IntArray, Step, Triple, step
 
-VERSION = 1  # raise it when the rules change, so that stored tables are rebuilt
+VERSION = 2  # raise it when the rules change, so that stored tables are rebuilt
 
+MAX_STEPS = 3  # edges from a start to the passage; the rank of a passage farther away has other causes
 _PUNCTUATION = re.compile(r"[^A-Za-z0-9 ]")
 
 
@@ -59,8 +61,7 @@ class PhraseTable:
     phrases : sorted. fact_heads, fact_tails : (n_facts,) phrases, in order of first statement.
     fact_relations : (n_facts,) normalised as the phrases are.
     facts, rows : (n_statements,) the fact, and the corpus row; -1 where no passage states it.
-    statements : the triples as spelled, a column each field of `Triple`.
-    n_passages : of the corpus.
+    statements : the triples as spelled. n_passages : of the corpus.
     """
 
     phrases: list[str]
@@ -69,7 +70,7 @@ class PhraseTable:
     fact_relations: list[str]
     facts: IntArray
     rows: IntArray
-    statements: pa.Table
+    statements: list[Triple]
     n_passages: int
 
     @classmethod
@@ -84,7 +85,6 @@ class PhraseTable:
         phrases = sorted({end for head, _, tail in parts for end in (head, tail)})
         code = {phrase: number for number, phrase in enumerate(phrases)}
         facts = {fact: number for number, fact in enumerate(dict.fromkeys(parts))}
-        fields = ("head", "relation", "tail", "passage_id", "strength", "confidence", "description")
         return cls(
             phrases=phrases,
             fact_heads=np.array([code[head] for head, _, _ in facts], dtype=np.int64),
@@ -92,32 +92,7 @@ class PhraseTable:
             fact_relations=[relation for _, relation, _ in facts],
             facts=np.array([facts[fact] for fact in parts], dtype=np.int64),
             rows=np.array([corpus.row(t.passage_id) if t.passage_id else -1 for t in kept], dtype=np.int64),
-            statements=pa.table({field: [getattr(t, field) for t in kept] for field in fields}),
-            n_passages=len(corpus),
-        )
-
-    def save(self, folder: Path) -> None:
-        """Write three Parquet files."""
-        pq.write_table(pa.table({"phrase": pa.array(self.phrases, pa.string())}), folder / "phrases.parquet")
-        facts = {"head": self.fact_heads, "tail": self.fact_tails}
-        relations = pa.array(self.fact_relations, pa.string())
-        pq.write_table(pa.table({**facts, "relation": relations}), folder / "facts.parquet")
-        extended = self.statements.append_column("fact", [self.facts]).append_column("row", [self.rows])
-        pq.write_table(extended, folder / "statements.parquet")
-
-    @classmethod
-    def load(cls, folder: Path, corpus: Corpus) -> PhraseTable:
-        """Read what `save` wrote of the same corpus."""
-        facts = pq.read_table(folder / "facts.parquet")
-        statements = pq.read_table(folder / "statements.parquet")
-        return cls(
-            phrases=pq.read_table(folder / "phrases.parquet")["phrase"].to_pylist(),
-            fact_heads=facts["head"].to_numpy(),
-            fact_tails=facts["tail"].to_numpy(),
-            fact_relations=facts["relation"].to_pylist(),
-            facts=statements["fact"].to_numpy(),
-            rows=statements["row"].to_numpy(),
-            statements=statements.drop_columns(["fact", "row"]),
+            statements=kept,
             n_passages=len(corpus),
         )
 
@@ -130,28 +105,17 @@ class PhraseTable:
         """What is encoded of a fact, in HippoRAG as here: the Python repr of its three parts."""
         return [repr(self.fact(index)) for index in range(len(self.fact_relations))]
 
-    def statement(self, index: int) -> Triple:
-        """The statement at `index`, as spelled."""
-        return Triple(**self.statements.slice(index, 1).to_pylist()[0])
-
     @cached_property
     def passages(self) -> Incidence:
         """Phrase -> the corpus rows whose triples have it as an end."""
-        stated = np.flatnonzero(self.rows >= 0)
-        owners = np.concatenate([self.fact_heads[self.facts[stated]], self.fact_tails[self.facts[stated]]])
-        rows = np.concatenate([self.rows[stated], self.rows[stated]])
-        return incidence(owners, rows, np.ones(len(owners), dtype=np.int64), len(self.phrases))
+        stated = self.by_phrase.others[self.rows[self.by_phrase.others] >= 0]
+        owners = self.by_phrase.owners[self.rows[self.by_phrase.others] >= 0]
+        return incidence(owners, self.rows[stated], np.ones(len(owners), dtype=np.int64), len(self.phrases))
 
     @cached_property
     def specificity(self) -> FloatArray:
         """(n_phrases,) one over the number of passages that have the phrase, its specificity; 1 where none has."""
         return 1.0 / np.maximum(np.diff(self.passages.indptr), 1)
-
-    @cached_property
-    def by_row(self) -> Incidence:
-        """Corpus row -> its statements."""
-        stated = np.flatnonzero(self.rows >= 0)
-        return incidence(self.rows[stated], stated, np.ones(len(stated), dtype=np.int64), self.n_passages)
 
     @cached_property
     def by_phrase(self) -> Incidence:
@@ -203,26 +167,6 @@ class PhraseGraph:
         """The graph without its passages, as the first HippoRAG walks it."""
         return self.walk.induced(np.arange(self.n_phrases, dtype=np.int64))
 
-    def pagerank(
-        self, restarts: FloatArray, masks: Sequence[IntArray | None], damping: float, *, passages: bool = True
-    ) -> FloatArray:
-        """(n_queries, n_nodes) PageRank; of a query with candidates over these and the phrases they state alone.
-
-        Parameters
-        ----------
-        restarts : (n_queries, n_nodes), not scaled; nodes outside a query's are ignored.
-        masks : the corpus rows that each query may reach, ascending; None for all.
-        passages : False walks the phrases alone; passages then have 0.
-        """
-        graph = self.walk if passages else self.phrases_only
-        scopes = [None if mask is None else self.nodes_in(mask, passages=passages) for mask in masks]
-        starts = [NodeWeights.of_dense(restart[: graph.n_nodes]) for restart in restarts]
-        found = walks(graph, starts, damping, scopes=[graph.mask(scope) for scope in scopes])
-        scores = np.zeros(restarts.shape)
-        for score, walk in zip(scores, found, strict=True):
-            score[: graph.n_nodes] = walk.dense(graph.n_nodes)
-        return scores
-
     def nodes_in(self, mask: IntArray, *, passages: bool = True) -> IntArray:
         """The phrases of some passages and, unless `passages` is False, these themselves."""
         phrases = self.table.phrases_in(mask)
@@ -248,21 +192,66 @@ class PhraseGraph:
     def linked(self, phrases: IntArray, mask: IntArray | None, *, passages: bool = True) -> Step:
         """The passages that a walk from these phrases can reach, as the step of a trace.
 
-        `mask`, `passages`: as in `pagerank`.
+        `mask` : the passages that the walk may enter; None for all. `passages` : whether it enters any.
         """
         table = self.table
         why = "no chain of facts, synonyms and passages leads from the linked phrases to it"
         if not len(phrases):
             return step("linked", "entity not linked", "nothing was linked: dense ranking")
         walk = self.walk if passages else self.phrases_only
-        within = np.ones(self.n_nodes, dtype=bool)
+        ends = walk.targets, walk.sources
         if mask is not None:
-            within[:] = False
-            within[self.nodes_in(mask)] = True
-        kept = within[walk.targets] & within[walk.sources]
-        ends = walk.targets[kept], walk.sources[kept]
+            within = np.isin(np.arange(self.n_nodes), self.nodes_in(mask))
+            inside = within[walk.targets] & within[walk.sources]
+            ends = walk.targets[inside], walk.sources[inside]
         joined = Components.of(ends, self.n_nodes, (table.passages.owners, table.passages.others))
         return step("linked", "entity not linked", why, joined.rows_with(phrases))
+
+    def ways(self, starts: IntArray, rows: IntArray, mask: IntArray | None) -> dict[int, list[int]]:
+        """Corpus row -> the nodes on a shortest way there from a start, over the heaviest edge where several are.
+
+        PageRank adds up all walks: a way explains a hit and has no part in its score. One of more than `MAX_STEPS`
+        edges is none. `mask` : as in `linked`.
+        """
+        walk, parents = self.walk, np.full(self.n_nodes, -1, dtype=np.int64)
+        closed = np.zeros(self.n_nodes, dtype=bool)
+        if mask is not None:
+            closed = np.isin(np.arange(self.n_nodes), self.nodes_in(mask), invert=True)
+        parents[starts] = frontier = starts
+        for _ in range(MAX_STEPS):
+            edges = gather(walk.indptr, frontier)[0]
+            edges = edges[(parents[walk.sources[edges]] < 0) & ~closed[walk.sources[edges]]]
+            reached, sources = walk.sources[edges].astype(np.int64), walk.targets[edges]
+            order = np.lexsort((sources, -walk.weights[edges], reached))
+            frontier, first = np.unique(reached[order], return_index=True)
+            parents[frontier] = sources[order][first]
+        found = {}
+        for row in rows[parents[self.n_phrases + rows] >= 0].tolist():
+            way = [self.n_phrases + row]
+            while (before := int(parents[way[-1]])) != way[-1]:
+                way.append(before)
+            found[row] = way[::-1]
+        return found
+
+    def triples(self, way: Sequence[int]) -> tuple[Triple, ...]:
+        """One triple a step; a way through a passage that one triple of it makes is that triple, once."""
+        steps = [self._step(a, b) for a, b in pairwise(way)]
+        return tuple(step for at, step in enumerate(steps) if not at or step != steps[at - 1])
+
+    def _step(self, a: int, b: int) -> Triple:
+        table = self.table
+        phrase, other = (a, b) if a < self.n_phrases else (b, a)
+        stated = table.by_phrase.of(phrase)[0]
+        facts = table.facts[stated]
+        between = (table.fact_heads[facts] == other) | (table.fact_tails[facts] == other)
+        if other >= self.n_phrases:
+            between = table.rows[stated] == other - self.n_phrases
+        if between.any():
+            return table.statements[int(stated[between][0])]
+        ends, others = self.synonyms.sources, self.synonyms.targets
+        pair = np.flatnonzero(((ends == a) & (others == b)) | ((ends == b) & (others == a)))
+        cosine = min(float(self.synonyms.cosines[pair[0]]), 1.0)
+        return Triple(table.phrases[a], "synonym of", table.phrases[b], "", strength=10 * cosine)
 
 
 def phrases(kb: KnowledgeBase) -> PhraseTable:
@@ -286,11 +275,15 @@ def phrase_graph(kb: KnowledgeBase, threshold: float) -> PhraseGraph:
 
 
 def _phrases(kb: KnowledgeBase) -> PhraseTable:
+    """From the triples that the store keeps; extracting them again may take long."""
     key = {"corpus": kb.corpus.fingerprint, "source": kb.source.fingerprint, "rules": VERSION}
-    path = kb.store.entry(
-        "phrases", key, lambda folder: PhraseTable.build(kb.extraction.triples, kb.corpus).save(folder)
-    )
-    return PhraseTable.load(path, kb.corpus)
+
+    def write(folder: Path) -> None:
+        columns = {each.name: [getattr(t, each.name) for t in kb.extraction.triples] for each in fields(Triple)}
+        pq.write_table(pa.table(columns), folder / "triples.parquet")
+
+    path = kb.store.entry("phrases", key, write)
+    return PhraseTable.build((Triple(**row) for row in pq.read_table(path / "triples.parquet").to_pylist()), kb.corpus)
 
 
 def _phrase_graph(kb: KnowledgeBase, threshold: float) -> PhraseGraph:

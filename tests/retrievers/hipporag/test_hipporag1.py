@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.retrievers.hipporag.hipporag1 import HippoRAG
+from kg2rag.retrievers.hipporag.retrievers import HippoRAG
 from kg2rag.types import Query, Triple
 
 Build = Callable[..., KnowledgeBase]

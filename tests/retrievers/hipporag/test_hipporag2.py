@@ -9,7 +9,7 @@ import pytest
 
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.dense import Dense
-from kg2rag.retrievers.hipporag.hipporag2 import HippoRAG2
+from kg2rag.retrievers.hipporag.retrievers import HippoRAG2
 from kg2rag.types import Query, Triple
 
 Build = Callable[..., KnowledgeBase]

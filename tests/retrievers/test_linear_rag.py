@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.dense import Dense
-from kg2rag.retrievers.linear_rag.graph import Activation, sentence_vectors, tri_graph
-from kg2rag.retrievers.linear_rag.retriever import LinearRAG
+from kg2rag.retrievers.linear_rag import Activation, LinearRAG, tri_graph
 from kg2rag.types import Query
 
 Build = Callable[..., KnowledgeBase]
@@ -26,7 +26,7 @@ ASKED = "Who directed Ed Wood?"  # shares three of four words with the nine of "
 def activated(system: LinearRAG, text: str, candidates: tuple[str, ...] | None = None) -> dict[str, Activation]:
     kb, query = system.kb, Query("q", text, candidates)
     vector, mask = kb.encode_queries([query])[0], kb.candidates([query])[0]
-    active = system.activate(system.link([query])[0], vector, sentence_vectors(kb), mask)
+    active = system.activate(system.link([query])[0], vector, mask)
     return {kb.mentions.names[entity]: found for entity, found in active.items()}
 
 
@@ -51,12 +51,9 @@ def test_activation_passes_through_a_sentence_in_proportion_to_its_cosine(kb_of:
     assert active["Tim Burton"].iteration == 2
 
 
-def test_activation_below_the_threshold_passes_nothing_on(kb_of: Build) -> None:
-    assert list(activated(LinearRAG(kb_of(*FILMS), iteration_threshold=0.51), ASKED)) == ["Ed Wood"]
-
-
-def test_a_single_iteration_bridges_nothing(kb_of: Build) -> None:
-    assert list(activated(LinearRAG(kb_of(*FILMS), max_iterations=1), ASKED)) == ["Ed Wood"]
+@pytest.mark.parametrize("limit", [{"iteration_threshold": 0.51}, {"max_iterations": 1}])
+def test_below_the_threshold_or_within_one_iteration_nothing_is_bridged(kb_of: Build, limit: dict[str, Any]) -> None:
+    assert list(activated(LinearRAG(kb_of(*FILMS), **limit), ASKED)) == ["Ed Wood"]
 
 
 CHAIN = (("Ash", "Red Ash Oak."), ("Oak", "Red Oak Elm."), ("Elm", "Red Elm Fir."), ("Fir", "Red tree."))
@@ -125,17 +122,19 @@ def test_a_bridged_page_outranks_one_nearer_to_the_query(kb_of: Build) -> None:
     assert ranking.notes.activated == (("Ed Wood", 1.0, 1), ("Tim Burton", pytest.approx(0.5), 2))
 
 
-def test_a_query_that_names_nothing_gets_the_dense_ranking_and_says_so(kb_of: Build) -> None:
-    kb = kb_of(*FILMS)
-    ranking = LinearRAG(kb).retrieve("a city that films", k=4)
-    assert ranking.passage_ids == Dense(kb).retrieve("a city that films", k=4).passage_ids
-    assert ranking.notes.warning == "the query names no entity: dense ranking"
-
-
-def test_a_corpus_without_any_mention_gets_the_dense_ranking(kb_of: Build) -> None:
-    ranking = LinearRAG(kb_of(("", "red apple"), ("", "blue sky"))).retrieve("Blue Sky", k=2)
-    assert ranking.passage_ids == ["p1", "p0"]
-    assert ranking.notes.warning == "the corpus mentions no entity: dense ranking"
+@pytest.mark.parametrize(
+    ("pages", "text", "why"),
+    [
+        (FILMS, "a city that films", "the query names no entity: dense ranking"),
+        ((("", "red apple"), ("", "blue sky")), "Blue Sky", "the corpus mentions no entity: dense ranking"),
+    ],
+)
+def test_without_an_entity_the_dense_ranking_comes_and_says_why(
+    kb_of: Build, pages: tuple[tuple[str, str], ...], text: str, why: str
+) -> None:
+    kb = kb_of(*pages)
+    ranking = LinearRAG(kb).retrieve(text, k=4)
+    assert (ranking.passage_ids, ranking.notes.warning) == (Dense(kb).retrieve(text, k=4).passage_ids, why)
 
 
 def test_no_sentence_outside_the_candidates_is_followed(kb_of: Build) -> None:
@@ -147,17 +146,7 @@ def test_no_sentence_outside_the_candidates_is_followed(kb_of: Build) -> None:
     assert set(system.retrieve(Query("q", ASKED + " Burbank?", ("p1", "p3")), 4).passage_ids) == {"p1", "p3"}
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"damping": 1.0},
-        {"iteration_threshold": 0.0},
-        {"max_iterations": 0},
-        {"top_k_sentence": 0},
-        {"passage_ratio": -1.0},
-        {"max_names": -1},
-    ],
-)
-def test_impossible_settings_are_refused_when_it_is_made(kb_of: Build, wrong: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match=f"{next(iter(wrong))} must .*{next(iter(wrong.values()))}"):
-        LinearRAG(kb_of(*FILMS), **wrong)  # type: ignore[arg-type]
+@pytest.mark.parametrize(("name", "value"), [("damping", 1.0), ("iteration_threshold", 0.0), ("max_iterations", 0)])
+def test_impossible_settings_are_refused_when_it_is_made(kb_of: Build, name: str, value: float) -> None:
+    with pytest.raises(ValueError, match=f"{name} must .*{value}"):
+        LinearRAG(kb_of(*FILMS), **{name: value})  # type: ignore[arg-type]

@@ -1,0 +1,332 @@
+"""Query -> passages by LinearRAG: entities activated through sentences that fit the query, then PageRank. No LLM.
+
+Theirs [1], and every default as the released code is run (commit 0c7e416c of run.py): the graph of entities, sentences
+and passages without relations, semantic bridging with its threshold, the restart weights, the walk. Ours:
+
+- Entities are those of the mention table, titles and names; the paper runs spaCy's recogniser over corpus and query. A
+  page mentions its title in every sentence and once as a whole, since "title: sentence" is what is encoded; entities
+  are counted by sentence, not by substring. Sentences that mention nothing are left out.
+- A query's names are the entities it spells out, with activation 1, and its other capitalised and quoted phrases, each
+  linked to the entity of the nearest name with their cosine. The paper takes the nearest for all. A linker may take the
+  place of the first; it finds entities of the graph, which are looked up among the mentions by name.
+- An entity keeps the greatest activation that reaches it, and the iteration that brought it. The released code adds up
+  in the restart and keeps the last in the passages' bonus, which depends on the order of a set.
+- Passages that follow each other are not joined. Candidates restrict sentences, entities and the walk.
+
+[1] Zhuang et al., "LinearRAG: Linear Graph Retrieval Augmented Generation on Large-scale Corpora", arXiv 2510.10114.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import NamedTuple
+
+import numpy as np
+
+from kg2rag.extraction.mentions.shards import mention_sentences
+from kg2rag.extraction.mentions.table import MentionTable
+from kg2rag.knowledge import DenseIndex, KnowledgeBase
+from kg2rag.knowledge.graph.csr import Incidence, incidence, ranges
+from kg2rag.knowledge.graph.pagerank import NodeWeights, WalkGraph, walks
+from kg2rag.knowledge.graph.paths import Components
+from kg2rag.knowledge.indexes.dense import cosines as all_cosines
+from kg2rag.retrievers import linking
+from kg2rag.retrievers.dense import LatePaths, WalkOrDense, scaled
+from kg2rag.retrievers.linking.linkers import Linker, phrases_beside
+from kg2rag.text.normalisation import normalise
+from kg2rag.types import (
+    Corpus,
+    Count,
+    Damping,
+    FloatArray,
+    IntArray,
+    Matrix,
+    Natural,
+    Notes,
+    Query,
+    Ranking,
+    Threshold,
+    Trace,
+    Triple,
+    Weight,
+    step,
+    top_with_ties,
+)
+
+COLOUR = "#0072B2"  # in plots
+
+
+@dataclass(frozen=True, eq=False)
+class TriGraph:
+    """Entities are codes of the mention table, sentences rows of `sentence_vectors`, passages rows of the corpus.
+
+    In the walk node i is the passage at row i, node n_passages + e is entity e.
+
+    Attributes
+    ----------
+    sentences : entity -> sentences that mention it; entities : the inverse; sentence_rows : (n_sentences,) passages.
+    occurrences : entity -> passages; a count is one for each sentence that mentions it, and one for a title.
+    """
+
+    sentences: Incidence
+    entities: Incidence
+    sentence_rows: IntArray
+    occurrences: Incidence
+    n_passages: int
+
+    @classmethod
+    def build(cls, table: MentionTable, corpus: Corpus) -> TriGraph:
+        """The graph of a corpus and its mention table."""
+        mentioned, texts = mention_sentences(table, corpus)
+        rows = np.zeros(len(texts), dtype=np.int64)
+        rows[mentioned] = table.row
+        # every sentence of a title's pages mentions the title
+        first, last = (np.searchsorted(rows, table.page_row, side=side) for side in ("left", "right"))
+        own, pages = ranges(first, last)
+        keys, numbers = np.concatenate([table.key, table.page_key[pages]]), np.concatenate([mentioned, own])
+        sentences = incidence(keys, numbers, np.ones(len(keys), dtype=np.int64), len(table.keys))
+        keys, places = np.concatenate([table.key, table.page_key]), np.concatenate([table.row, table.page_row])
+        occurrences = incidence(keys, places, np.ones(len(keys), dtype=np.int64), len(table.keys))
+        return cls(sentences, sentences.transposed(len(texts)), rows, occurrences, len(corpus))
+
+    @cached_property
+    def walk(self) -> WalkGraph:
+        """Passages and entities; an edge weighs the entity's share of all occurrences in the passage [1]."""
+        entities, rows = self.occurrences.owners.astype(np.int64), self.occurrences.others.astype(np.int64)
+        counts = self.occurrences.counts.astype(np.float64)
+        totals = np.bincount(rows, weights=counts, minlength=self.n_passages)
+        n_nodes = self.n_passages + len(self.occurrences.indptr) - 1
+        return WalkGraph.undirected(rows, self.n_passages + entities, counts / totals[rows], n_nodes)
+
+    def entities_in(self, rows: IntArray) -> IntArray:
+        """The entities of some passages, ascending."""
+        found: IntArray = np.unique(self.occurrences.owners[np.isin(self.occurrences.others, rows)]).astype(np.int64)
+        return found
+
+
+def tri_graph(kb: KnowledgeBase) -> TriGraph:
+    """The entities, sentences and passages of a knowledge base; from the corpus alone, whatever the graph."""
+    return kb.cached("tri_graph", lambda: TriGraph.build(kb.mentions, kb.corpus))
+
+
+def sentence_vectors(kb: KnowledgeBase) -> DenseIndex:
+    """Exact cosine search over the sentences that mention something, as `mention_sentences` lists them."""
+    return kb.cached("sentence_vectors", lambda: DenseIndex(kb.encode(mention_sentences(kb.mentions, kb.corpus)[1])))
+
+
+class Activation(NamedTuple):
+    """How an entity was reached: its score, the iteration (from 1), the entity and the sentence before; -1 for none."""
+
+    score: float
+    iteration: int
+    source: int = -1
+    sentence: int = -1
+
+
+@dataclass(frozen=True)
+class ActivationNotes(Notes):
+    """`activated` has each entity's name, activation, and the iteration that brought it."""
+
+    activated: tuple[tuple[str, float, int], ...] | None = None
+
+
+@dataclass(frozen=True)
+class LinearRAG(WalkOrDense[dict[int, float]]):
+    """Semantic bridging from the query's entities, then PageRank over entities and passages.
+
+    Parameters
+    ----------
+    max_iterations : iterations of bridging, the query's own entities being the first.
+    iteration_threshold : least activation, of an entity that is bridged from and of one that is bridged to.
+    top_k_sentence : sentences followed from an entity, those most similar to the query; each is followed once.
+    passage_ratio : weight of the min-max scaled cosine against ln(1 + bonus) in a passage's restart; the bonus is the
+        sum of activation · ln(1 + occurrences) / iteration over the passage's activated entities.
+    passage_node_weight : weight of all passages' restart against the entities' activations.
+    damping : probability of following an edge rather than restarting, in (0, 1).
+    max_names : the first so many phrases that spell no entity are linked by embedding.
+    linker : finds entities in place of those that the query spells out, with its confidence as their activation, as
+        such or by name: `retrievers.linking.LINKERS`. An entity of the graph that the mentions lack is left out.
+    """
+
+    kb: KnowledgeBase = field(repr=False)
+    max_iterations: Count = 3
+    iteration_threshold: Threshold = 0.4
+    top_k_sentence: Count = 3
+    passage_ratio: Weight = 2.0
+    passage_node_weight: Weight = 0.05
+    damping: Damping = 0.5
+    max_names: Natural = 20
+    linker: str | Linker | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self._linker  # refuses a name that is not known before any work
+
+    @cached_property
+    def _linker(self) -> Linker | None:
+        return None if self.linker is None else linking.of(self.linker, self.kb)
+
+    @property
+    def unlinked(self) -> str:
+        """No entity of the query, or of the corpus."""
+        return "the query names no entity" if self.kb.mentions.keys else "the corpus mentions no entity"
+
+    def link(self, queries: Sequence[Query]) -> list[dict[int, float]]:
+        """The entities that each query names and their activations, in (0, 1], in the query's order."""
+        table, kb, graph = self.kb.mentions, self.kb, tri_graph(self.kb)
+        scopes = [None if rows is None else graph.entities_in(rows) for rows in kb.candidates(queries)]
+        named: list[dict[int, float]] = []
+        others: list[tuple[int, str]] = []
+        for i, (query, (spelt, known)) in enumerate(zip(queries, self._spelt(queries), strict=True)):
+            scope = scopes[i]
+            named.append({key: sure for key, sure in spelt.items() if scope is None or key in scope})
+            others += [(i, name) for name in dict.fromkeys(phrases_beside(query.text, known))][: self.max_names]
+        if not others or not table.keys:
+            return named
+        names = kb.cached("name_vectors", lambda: DenseIndex(kb.encode(table.names)))
+        vectors = kb.encode_queries([Query("", name) for _, name in others])
+        nearest = names.search(vectors, 1, [scopes[i] for i, _ in others])
+        for (i, _), (keys, cosines) in zip(others, nearest, strict=True):
+            if len(keys) and cosines[0] > 0:
+                key, cosine = int(keys[0]), min(float(cosines[0]), 1.0)
+                named[i][key] = max(named[i].get(key, 0.0), cosine)
+        return named
+
+    def _spelt(self, queries: Sequence[Query]) -> list[tuple[dict[int, float], list[tuple[int, int]]]]:
+        """Of each query the entities that it names and how sure that is, and where it does."""
+        table = self.kb.mentions
+        if self._linker is None:
+            spans_of = [[span for _, span in table.lexicon.find(query.text, capitals=False)] for query in queries]
+            named = [dict.fromkeys(table.named_in(query.text), 1.0) for query in queries]
+            return list(zip(named, spans_of, strict=True))
+        codes = self.kb.cached("mention codes", lambda: {key: code for code, key in enumerate(table.keys)})
+        found = []
+        for links in self._linker.link_batch(queries):
+            spelt, spans = dict[int, float](), list[tuple[int, int]]()
+            for link in links:
+                written = (self.kb.graph.names[link.entity], *self.kb.graph.aliases[link.entity])
+                code = next((codes[key] for key in map(normalise, written) if key in codes), None)
+                if code is not None:
+                    spelt[code] = link.confidence
+                    spans.append(link.span)
+            found.append((spelt, spans))
+        return found
+
+    def activate(self, seeds: Mapping[int, float], query: Matrix, mask: IntArray | None) -> dict[int, Activation]:
+        """Semantic bridging: entity -> activation · cosine of a sentence -> the entities of that sentence.
+
+        `query`: (dim,). `mask`: the passages whose sentences may be followed; None for all.
+        """
+        graph, sentences = tri_graph(self.kb), sentence_vectors(self.kb)
+        rows, none = graph.sentence_rows, Activation(-1.0, 0)
+        open_ = np.ones(len(rows), dtype=bool) if mask is None else np.isin(rows, mask)
+        active = {entity: Activation(score, 1) for entity, score in seeds.items()}
+        current = list(active)
+        for iteration in range(2, self.max_iterations + 1):
+            reached: dict[int, Activation] = {}
+            for entity in current:
+                score = active[entity].score
+                if score < self.iteration_threshold:
+                    continue
+                near = graph.sentences.of(entity)[0]
+                near = near[open_[near]]
+                fits = sentences.cosines(query, near.astype(np.int64))
+                for at in np.lexsort((near, -fits))[: self.top_k_sentence].tolist():
+                    # float32 cosines of equal texts may exceed 1: the entity would then activate itself, for ever
+                    sentence, passed = int(near[at]), score * min(float(fits[at]), 1.0)
+                    open_[sentence] = False
+                    if passed < self.iteration_threshold:
+                        continue
+                    for other in graph.entities.of(sentence)[0].tolist():
+                        if passed > max(entry.get(other, none).score for entry in (active, reached)):
+                            reached[other] = Activation(passed, iteration, entity, sentence)
+            active.update(reached)
+            current = list(reached)
+        return active
+
+    def walk(self, queries: Sequence[Query], starts: Sequence[Mapping[int, float]], k: int) -> list[Ranking]:
+        """Bridge, then start at the activated entities and, faintly, at every passage; all passages are ranked."""
+        kb, graph, n = self.kb, tri_graph(self.kb), len(self.kb.corpus)
+        vectors, masks = kb.encode_queries(queries), kb.candidates(queries)
+        active = list(map(self.activate, starts, vectors, masks))
+        cosines, bonuses = all_cosines(vectors, kb.vectors), list(map(self._bonus, active))
+        restarts = list(map(self._restart, active, bonuses, cosines, masks))
+        scopes = [None if rows is None else np.concatenate([rows, n + graph.entities_in(rows)]) for rows in masks]
+        begun = list(map(NodeWeights.of_dense, restarts))
+        found, rankings = walks(graph.walk, begun, self.damping, scopes=list(map(graph.walk.mask, scopes))), []
+        for i, (query, mask) in enumerate(zip(queries, masks, strict=True)):
+            walked = found[i].dense(n)
+            parts = {"pagerank": walked, "restart": restarts[i], "cosine": cosines[i], "bonus": bonuses[i]}
+            rows = top_with_ties(walked, k) if mask is None else mask
+            activated = tuple((kb.mentions.names[entity], at.score, at.iteration) for entity, at in active[i].items())
+            rankings.append(
+                Ranking.of(
+                    query.id,
+                    rows,
+                    walked[rows],
+                    kb.corpus.ids,
+                    stages=("pagerank",),
+                    score_parts={name: column[rows] for name, column in parts.items()},
+                    paths=LatePaths(partial(self._bridges, active[i], rows), partial(self._told, active[i])),
+                    notes=ActivationNotes("pagerank", "graph", activated=activated),
+                ).top(k)
+            )
+        return rankings
+
+    def _bonus(self, active: Mapping[int, Activation]) -> FloatArray:
+        """(n_passages,) sum over a passage's activated entities of activation · ln(1 + occurrences) / iteration."""
+        bonus = np.zeros(len(self.kb.corpus))
+        for entity, found in active.items():
+            rows, counts = tri_graph(self.kb).occurrences.of(entity)
+            bonus[rows] += found.score * np.log1p(counts) / found.iteration
+        return bonus
+
+    def _restart(
+        self, active: Mapping[int, Activation], bonus: FloatArray, cosines: FloatArray, mask: IntArray | None
+    ) -> FloatArray:
+        """(n_nodes,) where the walk of a query starts, scaled to sum 1."""
+        restart, n = np.zeros(tri_graph(self.kb).walk.n_nodes), len(self.kb.corpus)
+        rows = np.arange(n) if mask is None else mask
+        near = scaled(cosines[rows], cosines[rows].min(), cosines[rows].max())
+        restart[rows] = self.passage_node_weight * (self.passage_ratio * near + np.log1p(bonus[rows]))
+        for entity, found in active.items():
+            restart[n + entity] = found.score
+        share: FloatArray = restart / restart.sum()
+        return share
+
+    def _bridges(self, active: Mapping[int, Activation], rows: IntArray) -> dict[int, tuple[int, int]]:
+        """Corpus row -> itself and its most activated entity, the first of equals."""
+        bridging: dict[int, tuple[int, int]] = {}
+        for entity in sorted(active, key=lambda entity: -active[entity].score):
+            for row in np.intersect1d(tri_graph(self.kb).occurrences.of(entity)[0], rows).tolist():
+                bridging.setdefault(row, (row, entity))
+        return bridging
+
+    def _told(self, active: Mapping[int, Activation], at: tuple[int, int]) -> tuple[Triple, ...]:
+        """The sentences from an entity of the query to that of a passage, and its mention."""
+        (row, entity), corpus, names = at, self.kb.corpus, self.kb.mentions.names
+        steps = [Triple(corpus.titles[row] or corpus.ids[row], "mentions", names[entity], corpus.ids[row])]
+        while (found := active[entity]).source >= 0:  # activations fall on the way, so it has an end
+            where = corpus.ids[tri_graph(self.kb).sentence_rows[found.sentence]]
+            steps.append(Triple(names[found.source], "in one sentence with", names[entity], where))
+            entity = found.source
+        return tuple(reversed(steps))
+
+    def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
+        """Which passages the query's entities lead to, and which hold an activated one; all are ranked."""
+        kb, met = self.kb, tri_graph(self.kb).occurrences
+        nodes, n = met.owners + len(kb.corpus), len(kb.corpus)
+        joined = Components.of((nodes, met.others), tri_graph(kb).walk.n_nodes, (nodes, met.others))
+        traces, vectors, masks = [], kb.encode_queries(queries), kb.candidates(queries)
+        columns = zip(self.retrieve_batch(queries, k), self.link(queries), vectors, masks, strict=True)
+        for ranking, seeds, vector, mask in columns:
+            named = joined.rows_with(n + entity for entity in seeds)
+            activated = np.flatnonzero(self._bonus(self.activate(seeds, vector, mask)))
+            steps = (
+                step("linked", "entity not linked", "no entity of the query leads to it", named),
+                step("activated", "not expanded", "it holds no entity that the bridging activated", activated),
+            )
+            traces.append(Trace(ranking, steps))
+        return traces

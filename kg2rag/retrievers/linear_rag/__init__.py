@@ -1,1 +1,0 @@
-"""LinearRAG: entities, sentences and passages, bridged and walked; no relations."""
