@@ -17,11 +17,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from kg2rag.compute import Embedder, Role, Store, encoded
+from kg2rag.compute import Embedder, Role, SentenceEncoder, Store, embedder_named, encoded
 from kg2rag.extraction import Extraction, Extractor
 from kg2rag.extraction.mentions.table import FORMAT, VERSION, MentionTable
-from kg2rag.knowledge.arguments import checked_corpus, checked_embedder, checked_source, checked_store
-from kg2rag.knowledge.changes import check_names, source_after
+from kg2rag.knowledge.changes import check_names, source_after, source_of
 from kg2rag.knowledge.graph import KnowledgeGraph, files
 from kg2rag.knowledge.graph.perturbation import shuffled_mentions
 from kg2rag.knowledge.indexes import lexical, trigram
@@ -30,7 +29,7 @@ from kg2rag.knowledge.indexes.dense import DenseIndex
 from kg2rag.knowledge.indexes.lexical import LexicalIndex, LexicalSettings
 from kg2rag.knowledge.indexes.trigram import TrigramIndex
 from kg2rag.text.lexicon import Lexicon
-from kg2rag.types import Corpus, IntArray, Matrix, Passage, Query
+from kg2rag.types import Corpus, IntArray, Matrix, Passage, Query, fits, refused
 
 Built = TypeVar("Built")
 KEPT = 20_000  # vectors of queries, and as many of texts made for them, in memory: 30 MB at 384 numbers each
@@ -68,8 +67,17 @@ class KnowledgeBase:
         ------
         TypeError : an argument of another type. ValueError : an unknown source, or a graph over other passages.
         """
-        corpus = checked_corpus(corpus)
-        return cls(corpus, checked_source(graph, corpus), checked_embedder(embedder), checked_store(store))
+        if not isinstance(corpus, Corpus):
+            passages = "Corpus.from_passages([Passage(id, title, text, doc_id, position), ...])"
+            raise refused("corpus", corpus, f"a Corpus, such as data.corpus of a data set, or {passages}")
+        if embedder is None or isinstance(embedder, str):
+            embedder = SentenceEncoder() if embedder is None else embedder_named(embedder)
+        elif isinstance(embedder, type) or not fits(embedder, Embedder):
+            known = "the name of a sentence-transformers model, 'static:NAME', or such as SentenceEncoder()"
+            raise refused("embedder", embedder, known)
+        if not isinstance(store, Store | None):
+            raise refused("store", store, "a Store, such as Store(folder)")
+        return cls(corpus, source_of(graph, corpus), embedder, store or Store())
 
     def placebo(self, seed: int = 0) -> KnowledgeBase:
         """The same passages under a shuffled graph and shuffled mentions, without information: see `perturb`."""
@@ -93,7 +101,7 @@ class KnowledgeBase:
         ------
         ValueError : an id that the corpus has, or an extraction that names another passage.
         """
-        new = _listed(passages)
+        new = passages if isinstance(passages, Corpus) else list(passages)
         return self._after(self.corpus.with_passages(new), new, extraction)
 
     def remove(self, ids: Iterable[str]) -> KnowledgeBase:
@@ -113,9 +121,8 @@ class KnowledgeBase:
         ------
         KeyError : an id that the corpus lacks. ValueError : an extraction that names another passage.
         """
-        new = _listed(passages)
-        gone = frozenset(passage.id for passage in new)
-        return self._after(self.corpus.replacing(new), new, extraction, gone)
+        new = passages if isinstance(passages, Corpus) else list(passages)
+        return self._after(self.corpus.replacing(new), new, extraction, frozenset(passage.id for passage in new))
 
     def _after(
         self,
@@ -145,10 +152,10 @@ class KnowledgeBase:
             return source
         self.counts["builds"] += 1
         key = {"corpus": corpus.fingerprint, "source": source.fingerprint, "rules": files.VERSION}
-        path = self.store.entry(
-            "graph", key, lambda folder: KnowledgeGraph.build(source.extract(corpus), corpus).save(folder)
+        return KnowledgeGraph.load(
+            self.store.entry("graph", key, lambda at: KnowledgeGraph.build(source.extract(corpus), corpus).save(at)),
+            corpus,
         )
-        return KnowledgeGraph.load(path, corpus)
 
     @cached_property
     def extraction(self) -> Extraction:
@@ -163,78 +170,79 @@ class KnowledgeBase:
         """(n_passages, dim): the contents of every passage, encoded; read-only."""
         return self._encoded(self.corpus.streamed_contents, {"contents": self.corpus.fingerprint})
 
-    @cached_property
+    @property
     def dense(self) -> DenseIndex:
         """Exact cosine search over the passages."""
-        return DenseIndex(self.vectors)
+        return self.nearest("flat")
 
     def nearest(self, index: IndexKind) -> DenseIndex:
         """Cosine search over the passages by an index of that kind: `dense`, or an approximate one."""
         if index == "flat":
-            return self.dense
+            return self.cached("dense", lambda: DenseIndex(self.vectors))
         key = {"corpus": self.corpus.fingerprint, "encoder": self.embedder.fingerprint(self.store)}
         return self.cached(("nearest", index), lambda: ApproximateIndex.stored(self.vectors, self.store, key))
 
     @property
     def entities(self) -> DenseIndex:
         """Exact cosine search over the names of the graph's entities."""
-        names = self.graph.names
-        return self.cached("entities", lambda: DenseIndex(self._encoded(names, {"entities": self.graph.fingerprint})))
+        return self.cached("entities", lambda: self._over("entities", self.graph.names))
 
     @property
     def triple_vectors(self) -> DenseIndex:
         """Exact cosine search over the graph's triples, each encoded as "head relation tail"."""
-        key = {"triples": self.graph.fingerprint}
-        return self.cached("triple vectors", lambda: DenseIndex(self._encoded(files.triple_texts(self.graph), key)))
+        return self.cached("triple vectors", lambda: self._over("triples", files.triple_texts(self.graph)))
+
+    def _over(self, what: str, texts: Sequence[str]) -> DenseIndex:
+        return DenseIndex(self._encoded(texts, {what: self.graph.fingerprint}))
 
     @property
     def entity_lexicon(self) -> tuple[Lexicon, list[int]]:
         """Finds the names and aliases of the graph's entities in a text; the list maps a match to its entity."""
         return self.cached("entity lexicon", lambda: files.entity_lexicon(self.graph))
 
-    def entity_names(self, settings: LexicalSettings) -> LexicalIndex:
-        """BM25 over the names of the graph's entities."""
-        return self._lexical("bm25-entities", {"graph": self.graph.fingerprint}, self.graph.names, settings)
-
-    @cached_property
+    @property
     def mentions(self) -> MentionTable:
         """Which titles and names the passages mention; from the corpus alone, whatever the graph."""
+
+        def find(folder: Path) -> None:
+            # Compiled, and not needed where the table is in the store.
+            from kg2rag.extraction.mentions.finding import find_mentions
+
+            find_mentions(self.corpus, self.store).save(folder)
+
+        key = {"corpus": self.corpus.fingerprint, "rules": VERSION, "format": FORMAT}
         if self.mention_table is not None:
             return self.mention_table
-        self.counts["builds"] += 1
-        key = {"corpus": self.corpus.fingerprint, "rules": VERSION, "format": FORMAT}
-        return MentionTable.load(self.store.entry("mentions", key, self._find_mentions))
+        return self.cached("mentions", lambda: MentionTable.load(self.store.entry("mentions", key, find)))
 
-    def _find_mentions(self, folder: Path) -> None:
-        # Compiled, and not needed where the table is in the store.
-        from kg2rag.extraction.mentions.finding import find_mentions
-
-        find_mentions(self.corpus, self.store).save(folder)
-
-    @cached_property
+    @property
     def trigram(self) -> TrigramIndex:
         """The passages' names and words, found by similar spellings."""
-        self.counts["builds"] += 1
-        key = {"corpus": self.corpus.fingerprint, "rules": trigram.VERSION}
-        contents = self.corpus.streamed_contents
-        return TrigramIndex(self.store.entry("trigram", key, lambda folder: TrigramIndex.write(folder, contents)))
+        texts, key = self.corpus.streamed_contents, {"corpus": self.corpus.fingerprint, "rules": trigram.VERSION}
+        return self.cached(
+            "trigram", lambda: TrigramIndex(self.store.entry("trigram", key, lambda at: TrigramIndex.write(at, texts)))
+        )
 
     def lexical(self, settings: LexicalSettings) -> LexicalIndex:
         """BM25 over the passages, one index for each settings."""
         return self._lexical("bm25", {"corpus": self.corpus.fingerprint}, self.corpus.streamed_contents, settings)
 
+    def entity_names(self, settings: LexicalSettings) -> LexicalIndex:
+        """BM25 over the names of the graph's entities."""
+        return self._lexical("bm25-entities", {"graph": self.graph.fingerprint}, self.graph.names, settings)
+
     def _lexical(
         self, stage: str, source: Mapping[str, str], texts: Sequence[str], settings: LexicalSettings
     ) -> LexicalIndex:
-        def build() -> LexicalIndex:
-            rules, libraries = {"rules": lexical.VERSION}, ("bm25s", "pystemmer")
-            key = {**source, **rules, **dataclasses.asdict(settings)}
-            path = self.store.entry(
-                stage, key, lambda folder: LexicalIndex.write(folder, texts, settings), libraries=libraries
-            )
-            return LexicalIndex(path, settings)
+        def write(folder: Path) -> None:
+            LexicalIndex.write(folder, texts, settings)
 
-        return self.cached((stage, settings), build)
+        key = {**source, "rules": lexical.VERSION, **dataclasses.asdict(settings)}
+        libraries = ("bm25s", "pystemmer")
+        return self.cached(
+            (stage, settings),
+            lambda: LexicalIndex(self.store.entry(stage, key, write, libraries=libraries), settings),
+        )
 
     def cached(self, key: Hashable, build: Callable[[], Built], *, from_graph: bool = False) -> Built:
         """What was built under this key before, or is built now; kept in memory as long as the knowledge base.
@@ -244,34 +252,24 @@ class KnowledgeBase:
 
         `from_graph` : it is made of the graph's triples, whether they are read now or were before it was stored.
         """
-        derived: set[Hashable] = self._memory.setdefault(("from graph",), set())
         if key not in self._memory:
             before = self.counts["graph reads"]
             self.counts["builds"] += 1
-            self._memory[key] = build()
-            if from_graph:
-                self.counts["graph reads"] += 1
-            if self.counts["graph reads"] > before:
-                derived.add(key)
-        elif key in derived:
-            self.counts["graph reads"] += 1
-        built: Built = self._memory[key]
-        return built
+            built = build()
+            self._memory[key] = built, from_graph or self.counts["graph reads"] > before
+        found: tuple[Built, bool] = self._memory[key]
+        self.counts["graph reads"] += found[1]
+        return found[0]
 
     def described(self, *, encoder: bool = True) -> dict[str, Any]:
         """What its parts depend on, as JSON values: passages, the graph's source, and the encoder.
 
-        Parameters
-        ----------
-        encoder : whether to describe its weights, too, for which it may have to be opened.
+        `encoder` : whether to describe its weights, too, for which it may have to be opened.
         """
         about: dict[str, Any] = {"encoder": repr(self.embedder)}
         if encoder:
-            describe = getattr(self.embedder, "describe", None)
-            about |= {
-                "fingerprint": self.embedder.fingerprint(self.store),
-                **(describe(self.store) if describe else {}),
-            }
+            about["fingerprint"] = self.embedder.fingerprint(self.store)
+            about |= getattr(self.embedder, "describe", lambda _: {})(self.store)
         return {
             "corpus": self.corpus.fingerprint,
             "passages": len(self.corpus),
@@ -337,7 +335,3 @@ class KnowledgeBase:
         # Indexes and vectors are left out: another process opens them from the store.
         state = {name: self.__dict__[name] for name in ("corpus", "source", "embedder", "store", "mention_table")}
         return {**state, "_memory": {}}
-
-
-def _listed(passages: Iterable[Passage]) -> Corpus | list[Passage]:
-    return passages if isinstance(passages, Corpus) else list(passages)

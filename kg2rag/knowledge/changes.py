@@ -1,13 +1,10 @@
-"""Passages added, removed or replaced -> where the graph over the corpus that results comes from.
+"""A graph source as it is given, or after passages were added, removed or replaced -> where the graph comes from.
 
-The knowledge base over it builds its indexes on first use, with the code that builds them from scratch, so they equal a
-build from scratch to the last bit. What takes hours is not repeated, because the store keys it by what it depends on:
-vectors by text, a language model's answers by prompt. A given graph is edited (`kg2rag.knowledge.graph.editing`).
-
-The rest is rebuilt, because a change of one passage can affect all of it: a new title counts in every passage and
-displaces shorter names in their texts; idf and the mean length enter every weight that bm25s keeps; keys of trigrams
-and phrases are numbered in sorted order; synonyms are about every pair of phrases. It needs no network and, except for
-synonyms (100,000 phrases take a minute of one processor), time linear in the corpus; see `eval/bench/incremental.py`.
+The knowledge base over a changed corpus builds its indexes with the code that builds them from scratch, so they equal
+such a build to the last bit. What takes hours is not repeated, because the store keys it by what it depends on: vectors
+by text, a language model's answers by prompt. A given graph is edited (`kg2rag.knowledge.graph.editing`). The rest is
+rebuilt, because one passage can affect all of it: a title counts in every passage, idf in every weight of bm25s.
+That takes time linear in the corpus, except for synonyms (a minute for 100,000 phrases): `eval/bench/incremental.py`.
 """
 
 from __future__ import annotations
@@ -18,11 +15,31 @@ from typing import Any
 
 from kg2rag.extraction import Extraction, Extractor
 from kg2rag.extraction.combined import CombinedExtractor, GivenExtraction, joined, without
+from kg2rag.extraction.sources import SOURCES
 from kg2rag.knowledge.graph import KnowledgeGraph
 from kg2rag.knowledge.graph.editing import edited
-from kg2rag.types import Corpus
+from kg2rag.types import Corpus, refused
 
 Source = Extractor | KnowledgeGraph
+
+
+def source_of(graph: object, corpus: Corpus) -> Source:
+    """A graph over the corpus, or an extractor, given itself or by name."""
+    if isinstance(graph, str):
+        return SOURCES.build(graph)
+    if isinstance(graph, KnowledgeGraph):
+        if list(graph.passage_ids) == corpus.ids:
+            return graph
+        raise ValueError(
+            f"The graph was built over {graph.n_passages} passages that are not the corpus's {len(corpus)}. Build "
+            "it over this corpus, or give the knowledge base the corpus that it was built on."
+        )
+    # Not isinstance(graph, Extractor): that may compute the fingerprint, which reads whole files.
+    if not isinstance(graph, type) and hasattr(type(graph), "extract"):
+        source: Extractor = graph  # type: ignore[assignment]
+        return source
+    known = "the name of a graph source such as 'mentions' or 'triples(FILE)', KnowledgeGraph.build(extraction, corpus)"
+    raise refused("graph", graph, f"{known} or KnowledgeGraph.from_networkx(graph, corpus), or an extractor")
 
 
 def check_names(extraction: Extraction, ids: Collection[str]) -> None:

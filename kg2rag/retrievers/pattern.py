@@ -197,7 +197,7 @@ class Pattern(Retriever):
         order = np.lexsort((of, -values))
         rows, first = np.unique(rows[order], return_index=True)
         of, values = of[order][first], values[order][first]
-        rarity = float(np.log1p(self.kb.trigram.n_rows / frequency))
+        rarity = float(np.log1p(len(self.kb.corpus) / frequency))
         return _Found(part, written, rarity, rows, terms[of], values, similarities[of])
 
     def _ranking(
@@ -210,7 +210,7 @@ class Pattern(Retriever):
         left_out: int,
     ) -> Ranking:
         """The passages that matched anything; their part "term 2" is how strongly the second term matched."""
-        scores, ids = np.zeros(self.kb.trigram.n_rows), self.kb.corpus.ids
+        scores, ids = np.zeros(len(self.kb.corpus)), self.kb.corpus.ids
         for each in found:
             scores[each.rows] += each.rarity * each.strengths
         rows = top_with_ties(scores, k) if mask is None else mask

@@ -6,17 +6,15 @@ ECIR 2020, for the variants. [3] Lù, "BM25S", 2024.
 
 from __future__ import annotations
 
-import json
 import re
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kg2rag.text.normalisation import split
 from kg2rag.types import FloatArray, at_least, between, check, one_of
@@ -79,26 +77,35 @@ class LexicalIndex:
         import bm25s
 
         self.settings = settings
-        empty = folder / _NO_TERMS
-        self._index = None if empty.is_file() else bm25s.BM25.load(folder, mmap=True, show_progress=False)
-        if self._index is not None:  # as plain arrays over the same files: every slice of a memmap makes another one
-            self._index.scores = {
-                name: np.asarray(part) if isinstance(part, np.memmap) else part
-                for name, part in self._index.scores.items()
-            }
-        self._n_rows: int = json.loads(empty.read_text()) if self._index is None else self._index.scores["num_docs"]
+        self._index: Any = None
+        if (empty := folder / _NO_TERMS).is_file():
+            self._n_rows = int(empty.read_text())
+            return
+        self._index = bm25s.BM25.load(folder, mmap=True, show_progress=False)
+        self._n_rows = self._index.scores["num_docs"]
+        for name, part in self._index.scores.items():
+            if isinstance(part, np.memmap):  # every slice of one makes another
+                self._index.scores[name] = np.asarray(part)
 
     @staticmethod
     def write(folder: Path, contents: Iterable[str], settings: LexicalSettings) -> None:
         """Index `contents`, one text a row, into `folder`; each text is read once, and only its terms' codes kept."""
         import bm25s
 
-        terms = _CodedTerms.of(contents, settings)
-        if not terms.vocab:
-            (folder / _NO_TERMS).write_text(json.dumps(len(terms.ids)))
+        vocabulary: dict[str, int] = {}
+        known: dict[str, list[int]] = {}  # word as written -> the codes of its terms
+        rows: list[array[int]] = []  # lists of numbers would take ten times the memory
+        for text in contents:
+            rows.append(array("i"))
+            for word in _WORD.findall(text):
+                if word not in known:
+                    known[word] = [vocabulary.setdefault(term, len(vocabulary)) for term in settings.terms(word)]
+                rows[-1].extend(known[word])
+        if not vocabulary:
+            (folder / _NO_TERMS).write_text(str(len(rows)))
             return
         index = bm25s.BM25(k1=settings.k1, b=settings.b, method=settings.variant)
-        index.index(terms, show_progress=False)
+        index.index((rows, vocabulary), show_progress=False)
         index.save(folder, show_progress=False)
 
     def scores(self, query: str) -> FloatArray:
@@ -113,53 +120,6 @@ class LexicalIndex:
             scores[scores <= absent[ids].sum().astype(scores.dtype)] = 0
         found: FloatArray = scores.astype(np.float64)
         return found
-
-
-class _Codes(dict[str, list[int]]):
-    """Word as written -> the codes of its terms; each word is looked at once."""
-
-    def __init__(self, settings: LexicalSettings) -> None:
-        super().__init__()
-        self.terms: dict[str, int] = {}
-        self._settings = settings
-
-    def __missing__(self, word: str) -> list[int]:
-        codes = [self.terms.setdefault(term, len(self.terms)) for term in self._settings.terms(word)]
-        self[word] = codes
-        return codes
-
-
-class _Rows(Sequence[list[int]]):
-    """The codes of each row, out of one array: a list of lists of numbers takes ten times the memory."""
-
-    def __init__(self, codes: NDArray[np.int32], ends: NDArray[np.int64]) -> None:
-        self.codes, self.ends = codes, ends
-
-    def __len__(self) -> int:
-        return len(self.ends) - 1
-
-    def __getitem__(self, row: int) -> list[int]:  # type: ignore[override]  # bm25s reads whole rows
-        codes: list[int] = self.codes[self.ends[row] : self.ends[row + 1]].tolist()
-        return codes
-
-    def __iter__(self) -> Iterator[list[int]]:
-        return (self[row] for row in range(len(self)))
-
-
-class _CodedTerms(NamedTuple):
-    """What `bm25s.BM25.index` takes: the codes of the terms of each text, and term -> code in order of appearance."""
-
-    ids: _Rows
-    vocab: dict[str, int]
-
-    @classmethod
-    def of(cls, contents: Iterable[str], settings: LexicalSettings) -> _CodedTerms:
-        known, codes, ends = _Codes(settings), array("i"), array("q", [0])
-        for text in contents:
-            for word in _WORD.findall(text):
-                codes.extend(known[word])
-            ends.append(len(codes))
-        return cls(_Rows(np.array(codes, dtype=np.int32), np.array(ends, dtype=np.int64)), known.terms)
 
 
 @cache

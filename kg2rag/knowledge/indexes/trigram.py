@@ -13,14 +13,15 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from pyarrow import feather
 
 from kg2rag.compute.files import mapped
-from kg2rag.knowledge.graph.csr import gather, offsets, run_starts
+from kg2rag.knowledge.graph.csr import gather, incidence, offsets
 from kg2rag.text.normalisation import LONGEST, definitions, key, surfaces, variants
 from kg2rag.types import FloatArray, IntArray
 
@@ -30,7 +31,6 @@ SHARED = 3
 SHORT = 5
 """Keys up to this length may share no trigram with their own misspelling (json, josn): all of like length are tried."""
 _START, _END = "\x02", "\x03"
-_ARRAYS = ("key_ptr", "key_df", "posting_ptr", "rows", "defines", "codes", "code_ptr", "code_keys", "by_length")
 
 
 class Similar(NamedTuple):
@@ -50,49 +50,59 @@ class TrigramIndex:
 
     Attributes
     ----------
-    n_rows : passages indexed.
     keys : distinct keys, sorted.
     terms : distinct terms, by key and then by code point; those of key i are terms[key_ptr[i] : key_ptr[i + 1]].
     """
 
     def __init__(self, folder: Path) -> None:
-        arrays = {name: mapped(folder / f"{name}.npy") for name in _ARRAYS}
-        self.key_ptr, self.key_df, self.posting_ptr = arrays["key_ptr"], arrays["key_df"], arrays["posting_ptr"]
-        self.rows, self.defines = arrays["rows"], arrays["defines"]
-        self._codes, self._code_ptr, self._code_keys = arrays["codes"], arrays["code_ptr"], arrays["code_keys"]
-        self._by_length = arrays["by_length"]
-        self.n_rows = int(np.load(folder / "n_rows.npy"))
-        self.keys, self.terms = _open(folder / "keys.arrow"), _open(folder / "terms.arrow")
+        def opened(name: str) -> NDArray[Any]:
+            return mapped(folder / f"{name}.npy")
+
+        self.key_ptr, self.key_df, self.posting_ptr = map(opened, ("key_ptr", "key_df", "posting_ptr"))
+        self.rows, self.defines = map(opened, ("rows", "defines"))
+        self._codes, self._code_ptr, self._code_keys = map(opened, ("codes", "code_ptr", "code_keys"))
+        self.keys, self.terms = (
+            feather.read_table(folder / f"{name}.arrow", memory_map=True)["text"].combine_chunks()
+            for name in ("keys", "terms")
+        )
 
     @staticmethod
     def write(folder: Path, contents: Sequence[str]) -> None:
         """Index `contents`, one text a row, into `folder`; keys of one letter or more than `LONGEST` are left out."""
-        terms, postings = _postings(contents)
-        ordered = sorted(range(len(terms)), key=lambda term: (key(terms[term]), terms[term]))
+        seen: dict[str, int] = {}
+        postings = array("i")  # of every passage that holds a term: the term, the row, whether it is defined there
+        for row, text in enumerate(contents):
+            defined = frozenset(definitions(text))
+            for name in {name: None for surface, _ in surfaces(text) for name in variants(surface)}:
+                if 1 < len(key(name)) <= LONGEST:
+                    postings.extend((seen.setdefault(name, len(seen)), row, name in defined))
+        terms = sorted(seen, key=lambda name: (key(name), name))
         place = np.empty(len(terms), dtype=np.int32)
-        place[ordered] = np.arange(len(terms), dtype=np.int32)
-        term, row, defines = postings
-        order = np.lexsort((row, place[term]))
-        term, row, defines = place[term][order], row[order], defines[order]
-        keys = [key(terms[i]) for i in ordered]
-        new = np.array([i == 0 or keys[i] != keys[i - 1] for i in range(len(keys))], dtype=bool)
-        starts = np.flatnonzero(new)
-        distinct = [keys[i] for i in starts.tolist()]
-        key_of = np.cumsum(new) - 1
-        pairs = np.unique(key_of[term] * np.int64(len(contents)) + row)
-        arrays = {
-            "key_ptr": np.append(starts, len(keys)),
-            "key_df": np.bincount(pairs // max(len(contents), 1), minlength=len(distinct)),
-            "posting_ptr": offsets(term, len(keys)),
-            "rows": row,
-            "defines": defines,
-            "n_rows": np.array(len(contents)),
-            **_trigram_arrays(distinct),
+        place[[seen[name] for name in terms]] = np.arange(len(terms), dtype=np.int32)
+        term, rows, defines = np.array(postings, dtype=np.int32).reshape(-1, 3).T
+        term = place[term]
+        order = np.lexsort((rows, term))
+        keys = {name: number for number, name in enumerate(dict.fromkeys(map(key, terms)))}
+        key_of = np.array([keys[key(name)] for name in terms], dtype=np.int64)
+        codes, owners = _codes(list(keys))
+        codes, number = np.unique(codes, return_inverse=True)
+        holding = incidence(number, owners, np.ones(len(owners), dtype=np.int32), len(codes))
+        held = incidence(key_of[term], rows, np.ones(len(rows), dtype=np.int32), len(keys))
+        arrays: dict[str, NDArray[Any]] = {
+            "key_ptr": offsets(key_of, len(keys)),
+            "key_df": held.indptr[1:] - held.indptr[:-1],
+            "posting_ptr": offsets(term, len(terms)),
+            "rows": rows[order],
+            "defines": defines[order].astype(bool),
+            "codes": codes,
+            "code_ptr": holding.indptr,
+            "code_keys": holding.others,
         }
         for name, values in arrays.items():
             np.save(folder / f"{name}.npy", values)
-        _save(folder / "keys.arrow", distinct)
-        _save(folder / "terms.arrow", [terms[i] for i in ordered])
+        for name, texts in {"keys": list(keys), "terms": terms}.items():
+            table = pa.table({"text": pa.array(texts, pa.large_string())})
+            feather.write_feather(table, folder / f"{name}.arrow", compression="uncompressed")
 
     def find(self, wanted: str) -> int | None:
         """The code of a key, or None where no passage holds it."""
@@ -151,74 +161,35 @@ class TrigramIndex:
 
     def _candidates(self, wanted: str, min_similarity: float) -> IntArray:
         """Codes of keys that share enough trigrams with the requested one; ascending."""
-        length = len(wanted)
-        codes = np.unique(_codes([wanted])[0])
-        at = np.minimum(np.searchsorted(self._codes, codes), max(len(self._codes) - 1, 0))
-        known = at[self._codes[at] == codes] if len(self._codes) else at[:0]
-        lists = [self._code_keys[self._code_ptr[i] : self._code_ptr[i + 1]] for i in known.tolist()]
-        shared, counts = np.unique(np.concatenate([*lists, np.empty(0, np.int32)]), return_counts=True)
+        length, codes = len(wanted), np.unique(_codes([wanted])[0])
+        n_codes = len(codes)
+        at = np.searchsorted(self._codes, codes)
+        at, codes = at[at < len(self._codes)], codes[at < len(self._codes)]
+        known = at[self._codes[at] == codes]
+        shared, counts = np.unique(self._code_keys[gather(self._code_ptr, known)[0]], return_counts=True)
         # An edit changes three trigrams at most, so keys below the bound are not similar enough: nothing is lost.
         edits = int((1 - min_similarity) * length / min_similarity + 1e-9)
-        bound = len(codes) - 3 * edits
+        bound = n_codes - 3 * edits
         # A key that contains the requested one shares all its trigrams but the two padded ones.
-        needed = max(min(SHARED, max(length - SHORT, 1)), min(bound, len(codes) - 2))
+        needed = max(min(SHARED, max(length - SHORT, 1)), min(bound, n_codes - 2))
         found = shared[counts >= needed].astype(np.int64)
-        if length > SHORT:
-            return found
-        ends = self._length_ends
-        return np.union1d(found, self._by_length[ends[max(length - 1, 1) - 1] : ends[length + 1]].astype(np.int64))
+        return found if length > SHORT else np.union1d(found, np.flatnonzero(np.abs(self._lengths - length) <= 1))
 
     @cached_property
-    def _length_ends(self) -> IntArray:
-        """(LONGEST + 1,) how many keys have at most that many characters."""
+    def _lengths(self) -> IntArray:
+        """(n_keys,) the characters of each key."""
         import pyarrow.compute as pc
 
-        lengths = pc.utf8_length(self.keys).to_numpy(zero_copy_only=False)
-        ends: IntArray = np.cumsum(np.bincount(lengths, minlength=LONGEST + 1))
-        return ends
-
-
-def _postings(
-    contents: Sequence[str],
-) -> tuple[list[str], tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]]:
-    """Terms in order of appearance, and (term, row, defines) of every passage that holds one."""
-    codes: dict[str, int] = {}
-    term, row, defines = array("i"), array("i"), array("b")
-    for number, text in enumerate(contents):
-        defined = frozenset(definitions(text))
-        found = {name: None for surface, _ in surfaces(text) for name in variants(surface)}
-        for name in found:
-            if 1 < len(key(name)) <= LONGEST:
-                term.append(codes.setdefault(name, len(codes)))
-                row.append(number)
-                defines.append(name in defined)
-    defined_here: NDArray[np.bool_] = np.array(defines, dtype=bool)
-    return list(codes), (np.array(term, np.int32), np.array(row, np.int32), defined_here)
-
-
-def _trigram_arrays(keys: Sequence[str]) -> dict[str, NDArray[np.generic]]:
-    """Trigram -> keys as CSR arrays, and the keys by length."""
-    codes, owners = _codes(keys)
-    order = np.lexsort((owners, codes))
-    codes, owners = codes[order], owners[order]
-    fresh = run_starts(codes, owners)
-    distinct, starts = np.unique(codes[fresh], return_index=True)
-    lengths = np.array([len(name) for name in keys], dtype=np.int32)
-    return {
-        "codes": distinct,
-        "code_ptr": np.append(starts, int(fresh.sum())),
-        "code_keys": owners[fresh].astype(np.int32),
-        "by_length": np.argsort(lengths, kind="stable").astype(np.int32),
-    }
+        lengths: IntArray = pc.utf8_length(self.keys).to_numpy(zero_copy_only=False)
+        return lengths
 
 
 def _codes(keys: Sequence[str]) -> tuple[NDArray[np.uint64], IntArray]:
     """Every trigram of the padded keys as three code points of 21 bits in one number, and the key it is of."""
     padded = [f"{_START}{name}{_END}" for name in keys]
-    lengths = np.array([len(name) for name in padded], dtype=np.int64)
     # A query can contain lone surrogates: they have code points, but no place in UTF-32.
     points = np.frombuffer("".join(padded).encode("utf-32-le", "surrogatepass"), dtype=np.uint32).astype(np.uint64)
-    owner = np.repeat(np.arange(len(padded)), lengths)
+    owner = np.repeat(np.arange(len(padded)), list(map(len, padded)))
     whole = np.flatnonzero(owner[:-2] == owner[2:]) if len(owner) > 2 else np.empty(0, np.int64)
     shift = np.uint64(21)
     return ((points[whole] << shift | points[whole + 1]) << shift) | points[whole + 2], owner[whole]
@@ -235,14 +206,3 @@ def _fits(term: str, pieces: Sequence[str]) -> bool:
             return False
         at += len(piece)
     return True
-
-
-def _save(path: Path, texts: Sequence[str]) -> None:
-    table = pa.table({"text": pa.array(texts, pa.large_string())})
-    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
-        writer.write_table(table)
-
-
-def _open(path: Path) -> pa.Array:
-    with pa.memory_map(str(path)) as source:
-        return pa.ipc.open_file(source).read_all()["text"].combine_chunks()
