@@ -44,13 +44,13 @@ from .retrievers.expansion_queries import ExpansionQueries as ExpansionQueries
 from .retrievers.fusion import Fusion as Fusion
 from .retrievers.fusion import fuse as fuse
 from .retrievers.graph_augmented import GraphAugment as GraphAugment
-from .retrievers.hipporag.hipporag1 import HippoRAG as HippoRAG
-from .retrievers.hipporag.hipporag2 import HippoRAG2 as HippoRAG2
+from .retrievers.hipporag.retrievers import HippoRAG as HippoRAG
+from .retrievers.hipporag.retrievers import HippoRAG2 as HippoRAG2
 from .retrievers.kg2rag.expand import Expand as Expand
 from .retrievers.kg2rag.official import KG2RAGOfficial as KG2RAGOfficial
 from .retrievers.kg2rag.organise import Organise as Organise
 from .retrievers.kg2rag.plan import Switches as Switches
-from .retrievers.linear_rag.retriever import LinearRAG as LinearRAG
+from .retrievers.linear_rag import LinearRAG as LinearRAG
 from .retrievers.linking.llm import LLMLinker as LLMLinker
 from .retrievers.mention_chains.retriever import MentionChains as MentionChains
 from .retrievers.mention_ppr.retriever import MentionPPR as MentionPPR
