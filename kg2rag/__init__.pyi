@@ -49,7 +49,6 @@ from .retrievers.hipporag.retrievers import HippoRAG2 as HippoRAG2
 from .retrievers.kg2rag.expand import Expand as Expand
 from .retrievers.kg2rag.official import KG2RAGOfficial as KG2RAGOfficial
 from .retrievers.kg2rag.organise import Organise as Organise
-from .retrievers.kg2rag.plan import Switches as Switches
 from .retrievers.linear_rag import LinearRAG as LinearRAG
 from .retrievers.linking.llm import LLMLinker as LLMLinker
 from .retrievers.mention_chains.retriever import MentionChains as MentionChains

@@ -80,7 +80,7 @@ def test_the_scores_follow_from_the_runs_and_the_gold(name: str, shared_data: Pa
     once = set(per_query["system"]) - set(config["seeds"])  # type: ignore[call-overload]
     for system, rows in per_query[per_query["system"].isin(once)].groupby("system", sort=False):
         (file,) = (RESULTS / name / "runs").glob(f"{system}.trec.*")
-        run = Recorded.from_trec(file, data.corpus)
+        run = Recorded.of(file, data.corpus)
         answered = frozenset(query.id for query in data.queries) - set(run.run)
         run = Recorded(data.corpus, run.run, str(system), answered)
         metrics = [column for column in rows.columns if column not in ABOUT]

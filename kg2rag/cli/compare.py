@@ -137,7 +137,7 @@ def on_one(
         name = name_of(file)
         if name in systems:
             raise ValueError(f"--runs {file}: {name!r} is the name of another system. Rename the file.")
-        systems[name] = Recorded.from_trec(file, questions.corpus, queries=[one.id for one in questions.questions])
+        systems[name] = Recorded.of(file, questions.corpus, queries=[one.id for one in questions.questions])
     announce(folder, replaced=other_comparison(folder, questions.name, list(systems)))
     with by.open():
         result = asked.run(folder, systems, questions, counter_of(kb.embedder))

@@ -187,7 +187,7 @@ FORMATS: Mapping[str, Format] = {
     "store": Format(seeds.store, _store, exact=True),
     "run": Format(
         lambda: {"run.trec": gzip.decompress(seeds.comparison()["runs/dense.trec.gz"])},
-        lambda folder: Recorded.from_trec(folder / "run.trec", CORPUS).run,
+        lambda folder: Recorded.of(folder / "run.trec", CORPUS).run,
     ),
     "qrels": Format(seeds.qrels, lambda folder: trec.load_qrels(folder / "qrels.trec")),
     "analyser": Format(seeds.analyser, _analyser),

@@ -23,8 +23,7 @@ from released_kg2rag import Chunk, Released, answer
 from kg2rag.compute import Embedder, Role, SentenceEncoder, Store
 from kg2rag.datasets import load
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.retrievers.kg2rag.official import KG2RAGOfficial
-from kg2rag.retrievers.kg2rag.plan import QueryPlan
+from kg2rag.retrievers.kg2rag.official import KG2RAGOfficial, QueryPlan
 from kg2rag.retrievers.kg2rag.released import iteration_trees
 from kg2rag.types import FloatArray, Matrix, QADataset, Ranking
 

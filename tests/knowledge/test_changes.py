@@ -28,7 +28,7 @@ from kg2rag.extraction.prompted import PromptedTriples
 from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph, LexicalSettings
 from kg2rag.knowledge.indexes.lexical import LexicalIndex
 from kg2rag.retrievers.hipporag.memory import phrase_graph, phrases
-from kg2rag.retrievers.kg2rag.plan import stated_triples
+from kg2rag.retrievers.kg2rag.released import stated_triples
 from kg2rag.retrievers.linear_rag import tri_graph
 from kg2rag.retrievers.mention_ppr.graph import mention_graph
 from kg2rag.testing import worlds

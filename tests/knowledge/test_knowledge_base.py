@@ -15,7 +15,7 @@ import pytest
 from kg2rag.compute import SentenceEncoder, Store
 from kg2rag.extraction import Extraction, Mention
 from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph, LexicalSettings
-from kg2rag.retrievers.kg2rag.plan import dense_over, stated_triples
+from kg2rag.retrievers.kg2rag.released import dense_over, stated_triples
 from kg2rag.types import Corpus, Matrix, Passage, QADataset, Query, Question, Triple
 
 PASSAGES = [

@@ -1,18 +1,12 @@
-"""Rankings of another program, or a function -> a system, so that any run can be compared in the same table.
-
-`ScoreFunction` is the quickest way to try an idea: a function of a question and a passage.
-
-Anything with `retrieve_batch` is a system already and stays as it is; so does what is none of these, for the caller to
-refuse.
-"""
+"""Rankings of another program, or a function -> a system, so that any run can be compared in the same table."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -21,19 +15,16 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.adapters import trec
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.text.records import reading
-from kg2rag.types import Corpus, Notes, Passage, QADataset, Query, Ranking, called, top_with_ties
-
-if TYPE_CHECKING:
-    import ranx
+from kg2rag.types import Corpus, IntArray, Notes, Passage, QADataset, Query, Ranking, called, top_with_ties
 
 FIELDS = ("query_id", "passage_id", "score")
-Found = Iterable[str | tuple[str, float]]
+Found = Iterable[str | tuple[str, float]] | Mapping[str, float]
 """Passage ids, best first, or (passage id, score)."""
 
 
 @dataclass(frozen=True)
 class Recorded(Retriever):
-    """The rankings of a run, by query id; make one with `from_trec`, `from_ranx` or `from_frame`.
+    """The rankings of a run, by query id; `of` makes one of a file, a ranx run, a frame or a mapping.
 
     The order is the run's own. Where its scores do not fall from rank to rank (some systems rank by other numbers than
     they print), or are equal, the hits get 1/rank as score, so that the order survives. A query without hits must
@@ -55,68 +46,55 @@ class Recorded(Retriever):
     def __post_init__(self) -> None:
         known = set(self.corpus.ids)
         for query, hits in self.run.items():
-            ids = [id_ for id_, _ in hits]
-            unknown = [id_ for id_ in ids if id_ not in known]
-            if unknown:
+            ids = pd.Series([id_ for id_, _ in hits], dtype=object)
+            if len(unknown := ids[~ids.isin(known)]):
                 raise ValueError(
-                    f"run {self.name!r}, query {query!r}: passage {unknown[0]!r} is not in the corpus "
+                    f"run {self.name!r}, query {query!r}: passage {unknown.iloc[0]!r} is not in the corpus "
                     f"({len(unknown)} of {len(ids)} are not). Was the run made over another corpus?"
                 )
-            if len(set(ids)) < len(ids):
-                twice = next(id_ for at, id_ in enumerate(ids) if id_ in ids[:at])
-                raise ValueError(f"run {self.name!r}, query {query!r}: passage {twice!r} is ranked twice.")
+            if len(twice := ids[ids.duplicated()]):
+                raise ValueError(f"run {self.name!r}, query {query!r}: passage {twice.iloc[0]!r} is ranked twice.")
 
     @classmethod
-    def from_trec(
-        cls, path: Path | str, corpus: Corpus, empty: frozenset[str] = frozenset(), queries: Iterable[str] = ()
-    ) -> Recorded:
-        """A TREC run file; the system is called as the file.
+    def of(cls, given: Any, corpus: Corpus, name: str = "", queries: Iterable[str] = ()) -> Recorded:
+        """A run over a corpus.
 
-        Such a file has no line for a query that was answered with nothing. Of the ids in `queries` those without a line
-        count as that, and the system's remark says how many they are. ValueError: none of them has a line.
+        Parameters
+        ----------
+        given : the path of a TREC run file; a `ranx.Run`, whose equal scores are ordered by corpus position, since ranx
+            keeps no order of them; a frame with query_id, passage_id and score, one row a hit, the rows of a query best
+            first; or a mapping from query id to passage id to score, or to passage ids, best first. Ids may be numbers.
+        name : a file or a ranx run has one of its own.
+        queries : ids; those without a line in the run count as answered with nothing, and the remark says how many.
+
+        Raises ValueError: a run of other passages, or of none of the queries; TypeError: a mapping of something else.
         """
-        path = Path(path)
-        with reading(path, "Is it a run over this corpus?", ValueError):
-            return cls(corpus, trec.load(path), trec.name_of(path), empty).answering(queries)
-
-    def answering(self, queries: Iterable[str]) -> Recorded:
-        """The run with those of the queries that it lacks as answered with nothing.
-
-        ValueError: it has none of them.
-        """
-        asked = frozenset(queries)
-        if asked and asked.isdisjoint(self.run):
+        if isinstance(given, Path | str):
+            path = Path(given)
+            with reading(path, "Is it a run over this corpus?", ValueError):
+                return cls.of(trec.load(path), corpus, name or trec.name_of(path), queries)
+        if _is_ranx(given):
+            name, runs = name or given.name, given.to_dict().items()
+            given = {query: dict(sorted(hits.items(), key=lambda hit: corpus.row(hit[0]))) for query, hits in runs}
+        elif isinstance(given, pd.DataFrame):
+            if lacking := [column for column in FIELDS if column not in given.columns]:
+                raise ValueError(f"run {name!r} lacks the column {lacking[0]!r}. Needed: {', '.join(FIELDS)}.")
+            queried = given.groupby(given["query_id"].astype(str), sort=False)
+            given = {query: list(zip(own["passage_id"], own["score"], strict=True)) for query, own in queried}
+        run = {str(query): _hits(of, query) for query, of in given.items()}
+        name, asked = name or "run", frozenset(queries)
+        if asked and asked.isdisjoint(run):
             raise ValueError(
-                f"run {self.name!r} has no line for any of the {len(asked)} questions; its queries are called "
-                f"{next(iter(self.run), 'nothing')!r} and the like, theirs {min(asked)!r}."
+                f"run {name!r} has no line for any of the {len(asked)} questions; its queries are called "
+                f"{next(iter(run), 'nothing')!r} and the like, theirs {min(asked)!r}."
             )
-        return replace(self, empty=self.empty | (asked - set(self.run)))
+        return cls(corpus, run, name, asked - set(run))
 
     @property
     def remark(self) -> str:
         """What the table should say of it."""
         count = len(self.empty - set(self.run))
         return f"{count:,} questions have no line in the run and count as answered with nothing" if count else ""
-
-    @classmethod
-    def from_ranx(cls, run: ranx.Run, corpus: Corpus, name: str = "") -> Recorded:
-        """A ranx run: ordered by falling score; equal scores by corpus position, since ranx keeps no order of them."""
-        ordered = {
-            query: sorted(hits.items(), key=lambda hit: (-hit[1], corpus.row(hit[0])))
-            for query, hits in run.to_dict().items()
-        }
-        return cls(corpus, ordered, name or run.name or "run")
-
-    @classmethod
-    def from_frame(cls, frame: pd.DataFrame, corpus: Corpus, name: str = "run") -> Recorded:
-        """Columns query_id, passage_id, score, one row a hit, the rows of a query best first."""
-        lacking = [column for column in FIELDS if column not in frame.columns]
-        if lacking:
-            raise ValueError(f"run {name!r} lacks the column {lacking[0]!r}. Needed: {', '.join(FIELDS)}.")
-        run: dict[str, list[tuple[str, float]]] = {}
-        for query, id_, score in frame[list(FIELDS)].itertuples(index=False):
-            run.setdefault(str(query), []).append((str(id_), float(score)))
-        return cls(corpus, run, name)
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """What was recorded, at most `k` hits. ValueError: the run lacks a query; `k` is below 1."""
@@ -146,11 +124,7 @@ class Answering(Retriever):
     """A function (text of the question, k) -> passage ids, best first, or pairs of id and score, as a system.
 
     Without scores, or where these do not fall, a hit's score is 1/rank. What the function raises is raised on.
-
-    Raises
-    ------
-    TypeError : the function returns something else.
-    ValueError : an id that the corpus lacks, or one twice.
+    TypeError: it returns something else. ValueError: an id that the corpus lacks, or one twice.
     """
 
     corpus: Corpus = field(repr=False)
@@ -164,8 +138,8 @@ class Answering(Retriever):
         """
         if limited := [query.id for query in queries if query.candidates is not None]:
             raise ValueError(f"{self.name} knows no candidates, which query {limited[0]!r} has. Use setting='pooled'.")
-        run = {query.id: _hits(self.function(query.text, k), f"{self.name}({query.text!r}, {k})") for query in queries}
-        return Recorded(self.corpus, run, self.name).retrieve_batch(queries, k)
+        run = {query.id: self.function(query.text, k) for query in queries}
+        return Recorded.of(run, self.corpus, self.name).retrieve_batch(queries, k)
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Nothing: what the function builds is its own matter."""
@@ -175,20 +149,16 @@ class Answering(Retriever):
 class ScoreFunction(Retriever):
     """Every passage by a function's score, highest first; equal scores by corpus position.
 
-    One call a question and passage: right for trying out, slow for a large corpus. For a strategy that stays, see
-    docs/add_a_strategy.md.
-
-    Parameters
-    ----------
-    score : (text of the question, passage) -> a finite number.
-    name : the stage of its hits.
+    The quickest way to try an idea: one call a question and passage, so slow for a large corpus. For a strategy that
+    stays, see docs/add_a_strategy.md. `score`: (text of the question, passage) -> a finite number; `name`: the stage
+    of its hits.
 
     Examples
     --------
     >>> from kg2rag import Corpus, Passage
     >>> corpus = Corpus.from_passages([Passage("p1", "Ada", "Notes", "p1", 0), Passage("p2", "Bob", "Bells", "p2", 0)])
     >>> titled = ScoreFunction(KnowledgeBase.build(corpus), lambda text, passage: float(passage.title in text))
-    >>> titled.retrieve("Did Bob build it?", k=1).passage_ids
+    >>> titled.retrieve("Who is Bob?", 1).passage_ids
     ['p2']
     """
 
@@ -197,17 +167,14 @@ class ScoreFunction(Retriever):
     name: str = "scored"
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        """Score every passage, or every candidate, of each query.
-
-        ValueError: a score is not finite, or `k` is below 1.
-        """
+        """Score every passage, or every candidate. ValueError: a score is not finite, or `k` is below 1."""
         passages = list(self.kb.corpus)
         return [
             self._ranking(query, np.arange(len(passages)) if rows is None else rows, passages, k)
             for query, rows in zip(queries, self.kb.candidates(queries), strict=True)
         ]
 
-    def _ranking(self, query: Query, rows: np.ndarray, passages: Sequence[Passage], k: int) -> Ranking:
+    def _ranking(self, query: Query, rows: IntArray, passages: Sequence[Passage], k: int) -> Ranking:
         scores = np.array([self.score(query.text, passages[row]) for row in rows.tolist()], dtype=np.float64)
         kept = top_with_ties(np.nan_to_num(scores, nan=np.inf), k)  # NaN must reach `Ranking.of`, which refuses it
         return Ranking.of(
@@ -222,34 +189,29 @@ class ScoreFunction(Retriever):
 
 
 def as_system(name: str, given: Any, data: QADataset) -> Any:
-    """A system of that name; questions that a run does not have count as answered with nothing.
+    """A function as `Answering`, a run as `Recorded.of` takes it: a system of that name.
 
-    `given` : a function, see `Answering`; a `ranx.Run`; a frame with query_id, passage_id and score; a mapping from
-    question id to passage id to score, or to passage ids, best first. Ids may be numbers.
-
-    Raises ValueError: a run of other passages, or of none of the questions; TypeError: a mapping of something else.
+    Questions that a run does not have count as answered with nothing. A system stays as it is, and so does what is none
+    of these, for the caller to refuse.
     """
     if hasattr(given, "retrieve_batch") or isinstance(given, type | str | list | tuple):
         return given
-    asked, ranx = [question.id for question in data.questions], sys.modules.get("ranx")
-    if ranx is not None and isinstance(given, ranx.Run):
-        return Recorded.from_ranx(given, data.corpus, name).answering(asked)
-    if isinstance(given, pd.DataFrame):
-        return Recorded.from_frame(given, data.corpus, name).answering(asked)
-    if isinstance(given, Mapping):
-        return Recorded(data.corpus, {str(id_): _recorded(id_, of) for id_, of in given.items()}, name).answering(asked)
+    if _is_ranx(given) or isinstance(given, pd.DataFrame | Mapping):
+        return Recorded.of(given, data.corpus, name, [question.id for question in data.questions])
     return Answering(data.corpus, given, name) if callable(given) else given
 
 
-def _recorded(query: object, of: Any) -> list[tuple[str, float]]:
-    if isinstance(of, Mapping):
-        return sorted(((str(id_), float(score)) for id_, score in of.items()), key=lambda hit: -hit[1])
-    return _hits(of, f"the ranking of query {query!r}")
+def _is_ranx(given: object) -> bool:
+    ranx = sys.modules.get("ranx")
+    return ranx is not None and isinstance(given, ranx.Run)
 
 
-def _hits(found: Any, what: str) -> list[tuple[str, float]]:
-    """Ids and scores; 1/rank for ids alone."""
-    if isinstance(found, str | bytes | Mapping) or not isinstance(found, Iterable):
+def _hits(found: Any, query: object) -> list[tuple[str, float]]:
+    """Ids and scores, best first; 1/rank for ids alone."""
+    if isinstance(found, Mapping):
+        return sorted(((str(id_), float(score)) for id_, score in found.items()), key=lambda hit: -hit[1])
+    what = f"the ranking of {query!r}"
+    if isinstance(found, str | bytes) or not isinstance(found, Iterable):
         raise TypeError(f"{what} is {called(found)}; passage ids are wanted, best first, or pairs of id and score.")
     hits: list[tuple[str, float]] = []
     for place, hit in enumerate(found, start=1):

@@ -16,7 +16,7 @@ import gzip
 import lzma
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote, unquote
 
@@ -62,26 +62,22 @@ def load(path: Path) -> dict[str, list[tuple[str, float]]]:
     DataError: a line without six fields or with a rank or score that is no number; the message names it.
     """
     run: dict[str, list[tuple[int, str, float]]] = {}
-    for number, fields in _fields(path, "query Q0 passage rank score system"):
+    for where, (query, _, id_, rank, score, _) in _fields(path, "query Q0 passage rank score system"):
         try:
-            hit = (int(fields[3]), _decoded(fields[2], path, number), float(fields[4]))
-        except DataError:
-            raise
+            hit = (int(rank), id_, float(score))
         except ValueError as error:
-            raise DataError(
-                f"{path}, line {number}: rank {quoted(fields[3])} or score {quoted(fields[4])} is no number."
-            ) from error
-        run.setdefault(_decoded(fields[0], path, number), []).append(hit)
+            raise DataError(f"{where}: rank {quoted(rank)} or score {quoted(score)} is no number.") from error
+        run.setdefault(query, []).append(hit)
     return {query: [(id_, score) for _, id_, score in sorted(hits)] for query, hits in run.items()}
 
 
-def as_rankings(run: dict[str, list[tuple[str, float]]], query_ids: Iterable[str]) -> list[Ranking]:
+def as_rankings(run: Mapping[str, Sequence[tuple[str, float]]], query_ids: Iterable[str]) -> list[Ranking]:
     """Rankings of a loaded run, one a query, empty where the file has no line. Their rows count the run's own ids."""
     ids = list(dict.fromkeys(id_ for hits in run.values() for id_, _ in hits))
     row = {id_: i for i, id_ in enumerate(ids)}
     rankings = []
     for query_id in query_ids:
-        hits = run.get(query_id, [])
+        hits = run.get(query_id, ())
         rows = np.array([row[id_] for id_, _ in hits], dtype=np.int64)
         rankings.append(Ranking(query_id, rows, np.array([score for _, score in hits], dtype=np.float64), ids))
     return rankings
@@ -89,11 +85,8 @@ def as_rankings(run: dict[str, list[tuple[str, float]]], query_ids: Iterable[str
 
 def dump_qrels(gold: Mapping[str, Mapping[str, int]]) -> str:
     """The text of a qrels file, `query_id 0 passage_id grade`; `QADataset.qrels` is such a mapping."""
-    return "".join(
-        f"{_encode(query)} 0 {_encode(id_)} {grade}\n"
-        for query, judged in gold.items()
-        for id_, grade in judged.items()
-    )
+    judged = ((query, id_, grade) for query, own in gold.items() for id_, grade in own.items())
+    return "".join(f"{_encode(query)} 0 {_encode(id_)} {grade}\n" for query, id_, grade in judged)
 
 
 def load_qrels(path: Path) -> dict[str, dict[str, int]]:
@@ -101,52 +94,44 @@ def load_qrels(path: Path) -> dict[str, dict[str, int]]:
 
     DataError: a line without four fields, a grade that is no whole number, or a passage judged twice.
     """
-    gold: dict[str, dict[str, int]] = {}
-    for number, fields in _fields(path, "query 0 passage grade"):
-        query, id_ = (_decoded(fields[at], path, number) for at in (0, 2))
-        if not re.fullmatch(r"-?\d{1,9}", fields[3]):
-            raise DataError(
-                f"{path}, line {number}: grade {quoted(fields[3])} is no whole number of nine digits at most."
-            )
-        judged = gold.setdefault(query, {})
-        if id_ in judged:
-            raise DataError(f"{path}, line {number}: query {query!r} and passage {id_!r} are judged twice.")
-        judged[id_] = int(fields[3])
-    relevant = {query: {id_: grade for id_, grade in judged.items() if grade > 0} for query, judged in gold.items()}
-    return {query: judged for query, judged in relevant.items() if judged}
+    gold: dict[tuple[str, str], int] = {}
+    for where, (query, _, id_, grade) in _fields(path, "query 0 passage grade"):
+        if not re.fullmatch(r"-?\d{1,9}", grade):
+            raise DataError(f"{where}: grade {quoted(grade)} is no whole number of nine digits at most.")
+        if (query, id_) in gold:
+            raise DataError(f"{where}: query {query!r} and passage {id_!r} are judged twice.")
+        gold[query, id_] = int(grade)
+    relevant: dict[str, dict[str, int]] = {}
+    for (query, id_), value in gold.items():
+        if value > 0:
+            relevant.setdefault(query, {})[id_] = value
+    return relevant
 
 
-def _fields(path: Path, names: str) -> Iterator[tuple[int, list[str]]]:
-    """The number and the fields of each line that is not blank."""
-    wanted = len(names.split())
-    for number, line in enumerate(_text(path).split("\n"), 1):
-        fields = [] if line.startswith("#") else line.split()
-        if fields and len(fields) != wanted:
-            raise DataError(f"{path}, line {number}: {len(fields)} fields instead of {wanted} ({names}).")
-        if fields:
-            yield number, fields
-
-
-def _text(path: Path) -> str:
-    content = path.read_bytes()
+def _fields(path: Path, names: str) -> Iterator[tuple[str, list[str]]]:
+    """The file with the number of each line that is not blank, and its fields, names decoded."""
+    content, wanted = path.read_bytes(), names.split()
     try:
         content = _OPEN.get(path.suffix, bytes)(content)
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise DataError(f"{path} is no whole {path.suffix} file: {error}.") from error
-    return decode(content, path)
+    for number, line in enumerate(decode(content, path).split("\n"), 1):
+        fields, where = [] if line.startswith("#") else line.split(), f"{path}, line {number}"
+        if fields and len(fields) != len(wanted):
+            raise DataError(f"{where}: {len(fields)} fields instead of {len(wanted)} ({names}).")
+        for at in (0, 2) if fields else ():
+            try:
+                fields[at] = unquote(fields[at], errors="strict")
+            except UnicodeDecodeError:
+                raise DataError(f"{where}: {quoted(fields[at])} is no UTF-8. Write a per cent sign as %25.") from None
+        if fields:
+            yield where, fields
 
 
 def name_of(path: Path) -> str:
     """The system that a run file is called after: `runs/dense.trec.xz` -> "dense"."""
     plain = path.with_suffix("") if path.suffix in _OPEN else path
     return plain.stem
-
-
-def _decoded(name: str, path: Path, number: int) -> str:
-    try:
-        return unquote(name, errors="strict")
-    except UnicodeDecodeError:
-        raise DataError(f"{path}, line {number}: {quoted(name)} is no UTF-8. Write a per cent sign as %25.") from None
 
 
 def _encode(name: str) -> str:

@@ -1,8 +1,8 @@
 """Query -> Ranking as the released KG2RAG would choose it, with every departure from the paper as a switch.
 
 Follows the code of Zhu et al., "Knowledge Graph-Guided RAG", NAACL 2025, at commit 7d626c77, written anew. Theirs:
-the steps and the defaults of `Switches`. Ours: insertion order where theirs is that of a hash; 1 / place as score, for
-the code orders and does not score. A sentence without text is none of our passages, and theirs has it as "title: ".
+the steps and the defaults of the switches. Ours: insertion order where theirs is that of a hash; 1 / place as score,
+for the code orders and does not score. A sentence without text is none of our passages, and theirs has it as "title: ".
 
 Theirs are the published sub-graphs as the LLM wrote them, preambles and blank parts included, for their trees follow
 from these letters. The source `subkgs` keeps them beside the triples of the graph, and a HotpotQA
@@ -11,22 +11,60 @@ corpus of sentences keeps the blanks around each, which are in the strings.
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, get_type_hints
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow.compute as pc
 
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.retrievers.kg2rag.plan import Planned, QueryPlan, Switches, joined_texts
+from kg2rag.knowledge.graph.paths import surroundings
+from kg2rag.retrievers.contract import Retriever
+from kg2rag.retrievers.kg2rag.organise import TreeChoice, taken
+from kg2rag.retrievers.kg2rag.released import (
+    QuestionText,
+    TitlePool,
+    TitleWalk,
+    dense_over,
+    depth_first_trees,
+    iteration_trees,
+    joined_texts,
+    mentioned_names,
+    pool_of,
+    tree_text,
+)
 from kg2rag.retrievers.rerankers import DEFAULT_RERANKER, named
 from kg2rag.retrievers.rerankers.scoring import BiEncoder, Reranker, score_batches
-from kg2rag.types import Count, FloatArray, Notes, Query, Ranking, Trace, Triple, checked, step
+from kg2rag.types import Count, FloatArray, IntArray, Matrix, Notes, Query, Ranking, Trace, Triple, step
 
 COLOUR = "#E69F00"  # in plots
-RELEASED = Switches()
+TREES = {"iteration": iteration_trees, "depth_first": depth_first_trees}
+
+
+class QueryPlan(NamedTuple):
+    """What is known of a query before the reranker scores.
+
+    `nodes`: corpus row -> score, the `n_seeds` seeds first, then appended passages, each by score. `facts`, `rows`: the
+    triples of the graph and the passage of each. `trees`: the facts of each; `texts`: what the reranker reads of it.
+    """
+
+    nodes: dict[int, float]
+    n_seeds: int
+    facts: list[Triple]
+    rows: list[int]
+    trees: list[list[int]]
+    texts: list[str]
+    mentioned: list[str]
+
+
+class Selection(NamedTuple):
+    """The rows chosen, in order; what chose them, where a tree did; and what deviated."""
+
+    rows: list[int]
+    chosen_by: dict[int, TreeChoice]
+    note: str
 
 
 @dataclass(frozen=True)
@@ -39,8 +77,12 @@ class OfficialNotes(Notes):
     mentioned: tuple[str, ...] = ()
 
 
+def _switch(code: object, paper: object) -> Any:
+    return field(default=code, metadata={"paper": paper})
+
+
 @dataclass(frozen=True)
-class KG2RAGOfficial(Planned):
+class KG2RAGOfficial(Retriever):
     """KG2RAG as released: title expansion, spanning trees, rerank, and its own way of choosing passages.
 
     Over its authors' sub-graphs (`subkgs(FILE)`), with `mode="hotpotqa"` and a corpus of sentences, it is their code up
@@ -50,76 +92,215 @@ class KG2RAGOfficial(Planned):
     score by which the code lists passages, `tree` (rank of the tree that chose it, from 1) and `reranker` (the tree's
     score), the last two only where a tree chose it.
 
+    From `triples` on the parameters are the departures from the paper. The defaults are the code's; `PAPER` has the
+    paper's, or our reading where it is silent [ours], and with these it equals `Expand >> Organise`. What cannot affect
+    a ranking (dead code, a reranker loaded anew for every question, errors turned into empty answers) has no switch.
+
     Parameters
     ----------
-    switches : the departures from the paper.
     mode : "musique", passages are paragraphs, and tree strings hold triples beside the text; "hotpotqa", passages are
         sentences, grouped by title in sentence order, and strings are text alone.
     seeds, context : passages sought by similarity, and returned at most; 10 and 10 in the code.
     hops : of graph expansion; the code has no such parameter.
-    reranker : None for `BiEncoder(kb)`; theirs is BAAI/bge-reranker-large.
+    reranker : an object or a name, "bi-encoder" or a cross-encoder's; theirs is BAAI/bge-reranker-large.
     max_characters : longer tree strings are cut, for rerankers read their beginning; None for all of it.
     organisation : False returns all seeds and appended passages in the order listed, the paper's ablation.
+    triples : "raw", letter for letter as the source's file has them; "clean", as the graph has them.
+    expansion : "titles", follow triple ends that are exactly a passage's title and take all passages of that title;
+        "graph", breadth-first over the triples; "none".
+    expanded_score : an expanded passage weighs a "smoothed" mean of seed scores, or its own "cosine".
+    all_seed_titles : titles of seeds bring their other passages too, not only the best and the repeated ones [ours].
+    titles_without_triples : a title of which no passage has a triple may be reached [ours].
+    entities : two ends are one vertex where their "spelling" is equal, or where they are one entity of the "graph".
+    query_edges : all entities that the question seems to mention are joined by edges of weight 0.
+    short_spans_match : a name that loses all of its character n-grams counts as mentioned; only with `query_edges`.
+    self_loops : an entity of its own with a self-loop is a tree.
+    edge_order : edges of a tree in the "iteration" order of its vertices, or "depth_first" from the heaviest.
+    rerank_on : the reranker reads the passages' "text", or the "triplets".
+    repeat_passages : that text has a passage as often as it owns edges of the tree.
+    overflow : at a tree that does not fit, "stop"; "cut" it [ours]; or "skip" it.
+    refill : with fewer than half of the places taken, add passages at the positions that the reranker's order of the
+        *other* passages names ("misaligned"), or those passages ("aligned"). "unlinked": whenever places are free, the
+        passages that own no triple, by cosine [ours]. "none".
+    order : passages by "similarity", seeds before expanded ones; or as the "trees" gave them.
+    group_titles : the passages of one title are grouped, as in the prompt of the code.
+    separator : stands between title and text in what is encoded and reranked; the paper's is every other system's.
     """
 
     kb: KnowledgeBase = field(repr=False)
-    switches: Switches = RELEASED
     mode: Literal["hotpotqa", "musique"] = "musique"
     seeds: Count = 10
     context: Count = 10
     hops: Count = 1
-    reranker: Reranker | None = None
+    reranker: str | Reranker = DEFAULT_RERANKER
     max_characters: Count | None = 8000
     organisation: bool = True
+    triples: Literal["raw", "clean"] = _switch("raw", "clean")
+    expansion: Literal["titles", "graph", "none"] = _switch("titles", "graph")
+    expanded_score: Literal["smoothed", "cosine"] = _switch("smoothed", "cosine")
+    all_seed_titles: bool = _switch(False, True)
+    titles_without_triples: bool = _switch(False, True)
+    entities: Literal["spelling", "graph"] = _switch("spelling", "graph")
+    query_edges: bool = _switch(True, False)
+    short_spans_match: bool = _switch(True, False)
+    self_loops: bool = _switch(True, False)
+    edge_order: Literal["iteration", "depth_first"] = _switch("iteration", "depth_first")
+    rerank_on: Literal["text", "triplets"] = _switch("text", "triplets")
+    repeat_passages: bool = _switch(True, False)
+    overflow: Literal["stop", "cut", "skip"] = _switch("stop", "cut")
+    refill: Literal["misaligned", "aligned", "unlinked", "none"] = _switch("misaligned", "unlinked")
+    order: Literal["similarity", "trees"] = _switch("similarity", "trees")
+    group_titles: bool = _switch(True, False)
+    separator: str = _switch(": ", "\n")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self.scorer
+
+    @cached_property
+    def scorer(self) -> Reranker:
+        """The reranker itself."""
+        return named(self.reranker, self.kb) if isinstance(self.reranker, str) else self.reranker
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """All trees of the batch are scored in one call; then the passages that some queries still lack."""
         if not queries:
             return []
         plans = self.plan(queries)
-        if not self.organisation:
-            listed = [Selection(list(plan.nodes), {}, "not organised") for plan in plans]
-            return [self._ranking(*parts, k) for parts in zip(queries, plans, listed, strict=True)]
-        pairs = [[(query.text, text) for text in plan.texts] for query, plan in zip(queries, plans, strict=True)]
-        scores, texts = score_batches(self._scorer, pairs), joined_texts(self.kb, self.switches.separator)
-        chosen = select(queries, plans, scores, self._scorer, texts, self.switches, self.context)
+        if self.organisation:
+            pairs = [[(query.text, text) for text in plan.texts] for query, plan in zip(queries, plans, strict=True)]
+            chosen = self.select(queries, plans, score_batches(self.scorer, pairs))
+        else:
+            chosen = [Selection(list(plan.nodes), {}, "not organised") for plan in plans]
         return [self._ranking(*parts, k) for parts in zip(queries, plans, chosen, strict=True)]
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Encode the queries and, where a bi-encoder will read them, the tree strings."""
         if queries:
             self.kb.encode_queries(queries)
-            self.retrieve_batch(queries if isinstance(self._scorer, BiEncoder) else queries[:1], 1)
+            self.retrieve_batch(queries if isinstance(self.scorer, BiEncoder) else queries[:1], 1)
 
     @property
     def remark(self) -> str:
         """What of its input is not what the released code reads, for tables; empty where nothing is, or by choice."""
-        if self.switches.triples == "clean":
+        sentences = pc.any(pc.greater(self.kb.corpus.table["position"], 0)).as_py()
+        if self.triples == "clean" or (self.kb.extraction.raw is not None and sentences and self.mode == "hotpotqa"):
             return ""
-        if self.kb.extraction.raw is None:
-            # Not its repr, which may name folders.
+        if self.kb.extraction.raw is None:  # the source's class alone: its repr may name folders
             source = type(self.kb.source).__name__
             return f"triples are those of {source}, not the sub-graphs that the released KG2RAG reads"
-        if not pc.any(pc.greater(self.kb.corpus.table["position"], 0)).as_py():
-            return "raw sub-graphs, as released, but over paragraphs, where the released KG2RAG has sentences"
-        if self.mode != "hotpotqa":
-            return "raw sub-graphs, as released, but mode='musique', where the released KG2RAG has mode='hotpotqa'"
-        return ""
+        ours, theirs = ("mode='musique'", "mode='hotpotqa'") if sentences else ("over paragraphs", "sentences")
+        return f"raw sub-graphs, as released, but {ours}, where the released KG2RAG has {theirs}"
 
-    @property
-    def _scorer(self) -> Reranker:
-        return self.reranker if self.reranker is not None else BiEncoder(self.kb)
+    def plan(self, queries: Sequence[Query]) -> list[QueryPlan]:
+        """Everything up to the reranker: seeds, appended passages, graph, trees and their strings."""
+        vectors, masks = self.kb.encode_queries(queries), self.kb.candidates(queries)
+        found = dense_over(self.kb, self.separator).search(vectors, self.seeds, masks)
+        return [self._plan(*parts) for parts in zip(queries, vectors, masks, found, strict=True)]
+
+    def _plan(
+        self, query: Query, vector: Matrix, mask: IntArray | None, found: tuple[IntArray, FloatArray]
+    ) -> QueryPlan:
+        seeds = dict(zip(*(each.tolist() for each in found), strict=True))
+        pool = pool_of(self.kb, query.candidates, self.triples)
+        appended, facts = self._expanded(seeds, pool, vector, mask)
+        nodes = {**seeds, **dict(sorted(appended.items(), key=lambda node: -node[1]))}
+        if facts is None:
+            facts = [triple for row in nodes for triple in pool.stated[row]]
+        # By passage in the order of the nodes; where order is by similarity alone, equal scores by corpus position.
+        depth_first = self.edge_order == "depth_first"
+        listed = sorted(nodes, key=lambda row: (-nodes[row], row)) if depth_first else nodes
+        place = {self.kb.corpus.ids[row]: i for i, row in enumerate(listed)}
+        facts = sorted(facts, key=lambda fact: place[fact.passage_id])
+        mentioned: list[str] = []
+        if self.query_edges:
+            question = QuestionText(query.text, short_spans_match=self.short_spans_match)
+            # The released code asks for the titles of these passages, not for all that the question may be about.
+            own = dict.fromkeys(pool.titles[row] for row in nodes)
+            mentioned = mentioned_names(question, [title for title in own if question.mentions(title)], facts)
+        rows = [self.kb.corpus.row(fact.passage_id) for fact in facts]
+        edges = [(self._vertex(fact.head.strip()), self._vertex(fact.tail.strip())) for fact in facts]
+        names, weights = list(dict.fromkeys(map(self._vertex, mentioned))), np.array([nodes[row] for row in rows])
+        trees = TREES[self.edge_order](edges, weights, names, self_loops=self.self_loops)
+        texts = [self._string(tree, facts, rows, pool) for tree in trees]
+        return QueryPlan(nodes, len(seeds), facts, rows, trees, texts, mentioned)
+
+    def _expanded(
+        self, seeds: dict[int, float], pool: TitlePool, vector: Matrix, mask: IntArray | None
+    ) -> tuple[dict[int, float], list[Triple] | None]:
+        """The appended passages with their scores, and the triples among all if not simply theirs."""
+        graph, walk = self.kb.graph, TitleWalk(list(seeds.items()), pool)
+        brought, facts = dict[int, str](), None
+        if self.expansion == "titles":
+            without, every = self.titles_without_triples, self.all_seed_titles
+            brought = dict(walk.appended(without_triples=without, all_own=every))
+        elif self.expansion == "graph":
+            around = surroundings(graph, np.array(list(seeds), dtype=np.int64), self.hops, mask)
+            facts = [graph.triple(index) for index in around.triples.tolist()]
+            reached = np.unique(graph.triples.passages[around.triples]).tolist()
+            brought = {row: pool.titles[row] for row in reached if row not in seeds}
+        if self.expanded_score == "smoothed":
+            return {row: walk.score(title) for row, title in brought.items()}, facts
+        fresh = np.array(list(brought), dtype=np.int64)
+        cosines = dense_over(self.kb, self.separator).cosines(vector, fresh)
+        return dict(zip(brought, cosines.tolist(), strict=True)), facts
+
+    def _vertex(self, name: str) -> str:
+        code = self.kb.graph.find(name) if self.entities == "graph" else None
+        return name if code is None else self.kb.graph.names[code]
+
+    def _string(self, tree: list[int], facts: list[Triple], rows: list[int], pool: TitlePool) -> str:
+        if self.rerank_on == "triplets":
+            written = [f"<{facts[i].head}, {facts[i].relation}, {facts[i].tail}>" for i in tree]
+            return " ".join(written)[: self.max_characters]
+        owners = [rows[i] for i in tree]
+        owners = owners if self.repeat_passages else list(dict.fromkeys(owners))
+        texts = joined_texts(self.kb, self.separator)
+        return tree_text(owners, texts, pool.stated, facts=self.mode == "musique", limit=self.max_characters)
+
+    def select(
+        self, queries: Sequence[Query], plans: Sequence[QueryPlan], scores: Sequence[FloatArray]
+    ) -> list[Selection]:
+        """The passages of each query, at most `context`, by the scores of its trees."""
+        trees = [[[(i, plan.rows[i]) for i in tree] for tree in plan.trees] for plan in plans]
+        chosen = [taken(*each, self.context, self.overflow) for each in zip(trees, scores, strict=True)]
+        lacking = [self._lacking(*each) for each in zip(plans, chosen, strict=True)]
+        texts = joined_texts(self.kb, self.separator)
+        pairs = [[(query.text, texts[row]) for row in rows] for query, rows in zip(queries, lacking, strict=True)]
+        again = [np.argsort(-found, kind="stable")[: self.context] for found in score_batches(self.scorer, pairs)]
+        return [self._completed(*each) for each in zip(plans, chosen, lacking, again, strict=True)]
+
+    def _lacking(self, plan: QueryPlan, chosen: Mapping[int, object]) -> list[int]:
+        """The passages that are reranked one by one: all where there is no tree, the rest where trees gave too few."""
+        too_few = len(chosen) < self.context // 2 and self.refill in ("misaligned", "aligned")
+        wanted = too_few if plan.trees else self.refill != "unlinked"
+        return [row for row in plan.nodes if row not in chosen] if wanted else []
+
+    def _completed(
+        self, plan: QueryPlan, chosen: dict[int, TreeChoice], lacking: list[int], best: IntArray
+    ) -> Selection:
+        nodes, by_cosine = list(plan.nodes), self.refill == "unlinked"
+        if not plan.trees and not by_cosine:
+            note = "no triple among the passages: ordered by the reranker"
+            return Selection([lacking[at] for at in best.tolist()], {}, note)
+        # The released code looks the positions of the rest up in the list of all.
+        source = nodes if self.refill == "misaligned" else lacking
+        fill = [source[at] for at in best.tolist()]
+        if by_cosine:  # passages that own no triple between two entities
+            linking = {row for row, fact in zip(plan.rows, plan.facts, strict=True) if fact.head != fact.tail}
+            fill = sorted(plan.nodes.keys() - linking, key=lambda row: (-plan.nodes[row], row))
+        rows = list(dict.fromkeys([*chosen, *fill]))[: self.context]
+        if self.order == "similarity":
+            rows = [row for row in nodes if row in rows]
+        note = "the trees did not fill the context: the reranker added the others" if lacking else ""
+        return Selection(rows, chosen, note if plan.trees else "no triple among the passages: ordered by similarity")
 
     def _ranking(self, query: Query, plan: QueryPlan, selection: Selection, k: int) -> Ranking:
-        rows = self._grouped(selection.rows) if self.switches.group_titles else selection.rows
-        seeds = set(list(plan.nodes)[: plan.n_seeds])
-        paths: dict[int, tuple[Triple, ...]] = {}
-        chosen = set(rows)
-        for tree in plan.trees:
-            for i in tree:
-                if (row := plan.rows[i]) in chosen:
-                    paths[row] = (*paths.get(row, ()), plan.facts[i])
-        by = selection.chosen_by
+        rows, by, seeds = self._grouped(selection.rows), selection.chosen_by, list(plan.nodes)[: plan.n_seeds]
+        paths: dict[int, tuple[Triple, ...]] = dict.fromkeys(rows, ())
+        for i in (fact for tree in plan.trees for fact in tree):
+            if plan.rows[i] in paths:
+                paths[plan.rows[i]] += (plan.facts[i],)
         places = np.arange(1, len(rows) + 1, dtype=np.float64)
         return Ranking.of(
             query.id,
@@ -131,8 +312,8 @@ class KG2RAGOfficial(Planned):
             score_parts={
                 "place": places,
                 "node": np.array([plan.nodes[row] for row in rows]),
-                "tree": np.array([by[row][0] if row in by else np.nan for row in rows]),
-                "reranker": np.array([by[row][1] if row in by else np.nan for row in rows]),
+                "tree": np.array([by[row].rank if row in by else np.nan for row in rows]),
+                "reranker": np.array([by[row].score if row in by else np.nan for row in rows]),
             },
             paths=paths,
             notes=OfficialNotes(
@@ -141,30 +322,29 @@ class KG2RAGOfficial(Planned):
                 warning=selection.note,
                 expanded=len(plan.nodes) - plan.n_seeds,
                 trees=len(plan.trees),
-                from_trees=len(selection.chosen_by),
+                from_trees=len(by),
                 mentioned=tuple(plan.mentioned),
             ),
         ).top(k)
 
-    def _grouped(self, rows: Sequence[int]) -> list[int]:
+    def _grouped(self, rows: list[int]) -> list[int]:
         """By title in order of first appearance; sentences of one title by their number."""
-        corpus = self.kb.corpus
-        groups: dict[str, list[int]] = {}
+        if not self.group_titles:
+            return rows
+        corpus, first = self.kb.corpus, dict[str, int]()
         for row in rows:
-            groups.setdefault(corpus.titles[row], []).append(row)
-        if self.mode == "hotpotqa":
-            groups = {title: sorted(group, key=lambda row: corpus[row].position) for title, group in groups.items()}
-        return [row for group in groups.values() for row in group]
+            first.setdefault(corpus.titles[row], len(first))
+        sentences = self.mode == "hotpotqa"
+        return sorted(rows, key=lambda row: (first[corpus.titles[row]], corpus[row].position if sentences else 0))
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
         """Which passages were seeds or appended, which of them a tree holds, and which were chosen."""
-        away = f"none of the {self.seeds} seeds, and no title that was followed brought it"
-        if self.switches.expansion != "titles":
-            away = f"none of the {self.seeds} seeds, and no triple within hops = {self.hops} brought it"
+        led = "title that was followed" if self.expansion == "titles" else f"triple within hops = {self.hops}"
+        away = f"none of the {self.seeds} seeds, and no {led} brought it"
         treeless = "in no spanning tree, and no free place was filled with it"
         passed_over = f"its tree is none of those that filled the {self.context} places"
-        traces = []
-        for plan, ranking in zip(self.plan(queries), self.retrieve_batch(queries, self.context), strict=True):
+        traces, rankings = [], self.retrieve_batch(queries, self.context)
+        for plan, ranking in zip(self.plan(queries), rankings, strict=True):
             in_trees = [plan.rows[fact] for tree in plan.trees for fact in tree]
             steps = (
                 step("seeded or appended", "not expanded", away, list(plan.nodes), ranking.rows),
@@ -175,125 +355,7 @@ class KG2RAGOfficial(Planned):
         return traces
 
 
-NO_TREES = "no triple among the passages: ordered by the reranker"
-NO_TREES_FILLED = "no triple among the passages: ordered by similarity"
-
-
-class Selection(NamedTuple):
-    """The rows chosen, in order; by which tree (its rank from 1, its score) where by one; and what deviated."""
-
-    rows: list[int]
-    chosen_by: dict[int, tuple[int, float]]
-    note: str
-
-
-def select(
-    queries: Sequence[Query],
-    plans: Sequence[QueryPlan],
-    scores: Sequence[FloatArray],
-    reranker: Reranker,
-    texts: Sequence[str],
-    switches: Switches,
-    context: int,
-) -> list[Selection]:
-    """The passages of each query, at most `context`.
-
-    `scores`: of each plan's trees. `texts`: of every passage of the corpus, as the reranker reads it.
-    """
-    chosen = [from_trees(plan, found, switches, context) for plan, found in zip(plans, scores, strict=True)]
-    remaining = [_to_rerank(plan, by, switches, context) for plan, by in zip(plans, chosen, strict=True)]
-    pairs = [[(query.text, texts[row]) for row in rows] for query, rows in zip(queries, remaining, strict=True)]
-    again = score_batches(reranker, pairs)
-    return [
-        _completed(plan, by, rows, found, switches, context)
-        for plan, by, rows, found in zip(plans, chosen, remaining, again, strict=True)
-    ]
-
-
-def from_trees(plan: QueryPlan, scores: FloatArray, switches: Switches, context: int) -> dict[int, tuple[int, float]]:
-    """Corpus row -> rank and score of the tree that chose it, in the order chosen."""
-    chosen: dict[int, tuple[int, float]] = {}
-    for place, tree in enumerate(np.argsort(-scores, kind="stable").tolist(), start=1):
-        fresh = list(dict.fromkeys(row for i in plan.trees[tree] if (row := plan.rows[i]) not in chosen))
-        free = context - len(chosen)
-        if len(fresh) > free and switches.overflow == "stop":
-            break
-        if len(fresh) > free and switches.overflow == "skip":
-            continue
-        chosen.update((row, (place, float(scores[tree]))) for row in fresh[:free])
-    return chosen
-
-
-def _to_rerank(plan: QueryPlan, chosen: dict[int, tuple[int, float]], switches: Switches, context: int) -> list[int]:
-    """The passages that are reranked one by one: all where there is no tree, the rest where trees gave too few."""
-    if not plan.trees:
-        return [] if switches.refill == "unlinked" else list(plan.nodes)
-    if switches.refill in ("misaligned", "aligned") and len(chosen) < context // 2:
-        return [row for row in plan.nodes if row not in chosen]
-    return []
-
-
-def _completed(
-    plan: QueryPlan,
-    chosen: dict[int, tuple[int, float]],
-    remaining: list[int],
-    scores: FloatArray,
-    switches: Switches,
-    context: int,
-) -> Selection:
-    best = np.argsort(-scores, kind="stable").tolist()[:context]
-    if not plan.trees and switches.refill != "unlinked":
-        return Selection([remaining[at] for at in best], {}, NO_TREES)
-    nodes = list(plan.nodes)
-    rows = list(chosen)
-    # The released code looks the positions of the rest up in the list of all.
-    source = nodes if switches.refill == "misaligned" else remaining
-    for at in best:
-        if len(rows) < context and source[at] not in rows:
-            rows.append(source[at])
-    if switches.refill == "unlinked":
-        rows += _unlinked(plan, rows)[: context - len(rows)]
-    if switches.order == "similarity":
-        rows = [row for row in nodes if row in rows]
-    note = "" if plan.trees else NO_TREES_FILLED
-    if remaining:
-        note = "the trees did not fill the context: the reranker added the others"
-    return Selection(rows, chosen, note)
-
-
-def _unlinked(plan: QueryPlan, rows: Sequence[int]) -> list[int]:
-    """The passages that own no triple between two entities, by score, then corpus position."""
-    linking = {row for row, fact in zip(plan.rows, plan.facts, strict=True) if fact.head != fact.tail}
-    free = [row for row in plan.nodes if row not in linking and row not in rows]
-    return sorted(free, key=lambda row: (-plan.nodes[row], row))
-
-
-def with_switches(build: Any) -> Any:
-    """List every field of `Switches` in a builder's signature, which the catalogue and sweeps read."""
-    signature, hints = inspect.signature(build), get_type_hints(Switches)
-    own = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
-    switches = [
-        each.replace(kind=each.KEYWORD_ONLY, annotation=hints[each.name])
-        for each in inspect.signature(Switches).parameters.values()
-    ]
-    vars(build)["__signature__"] = signature.replace(parameters=[*own, *switches])
-    build.__annotations__ = {**build.__annotations__, **hints}
-    return build
-
-
-@checked
-@with_switches
-def kg2rag_official(
-    kb: KnowledgeBase,
-    *,
-    mode: Literal["hotpotqa", "musique"] = "musique",
-    seeds: int = 10,
-    context: int = 10,
-    hops: int = 1,
-    reranker: str = DEFAULT_RERANKER,
-    organisation: bool = True,
-    **switches: Any,
-) -> KG2RAGOfficial:
-    """KG2RAG as released; every switch of `Switches` is a parameter, so that "paper versus code" is one sweep."""
-    chosen = Switches(**switches)
-    return KG2RAGOfficial(kb, chosen, mode, seeds, context, hops, named(reranker, kb), organisation=organisation)
+PAPER: Mapping[str, Any] = {
+    each.name: each.metadata["paper"] for each in fields(KG2RAGOfficial) if "paper" in each.metadata
+}
+"""The value of every switch by the paper."""

@@ -10,7 +10,7 @@ passage, then the earlier triple, comes first; trees of equal score are ordered 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -29,12 +29,36 @@ from kg2rag.types import Count, FloatArray, IntArray, Matrix, Notes, Query, Rank
 COLOUR = "#E69F00"  # in plots
 
 
+Overflow = Literal["cut", "skip", "stop"]
+Fill = Literal["none", "unlinked", "all"]
+Arrangement = Literal["depth_first", "similarity"]
+
+
 class TreeChoice(NamedTuple):
-    """A passage that a tree gave: the tree's number and rank (from 1), and the position of the passage's first edge."""
+    """What gave a passage: a tree, its rank (from 1) and score; and the position of the passage's first edge in it."""
 
     tree: int
     rank: int
+    score: float
     position: int
+
+
+def taken(
+    trees: Sequence[Iterable[tuple[int, int]]], scores: FloatArray, context: int, overflow: Overflow
+) -> dict[int, TreeChoice]:
+    """Corpus row -> what gave it, best tree first, in the order in which a tree lists (position, row); Eq. 8."""
+    chosen: dict[int, TreeChoice] = {}
+    for place, tree in enumerate(np.argsort(-scores, kind="stable").tolist(), start=1):
+        fresh: dict[int, TreeChoice] = {}
+        for position, row in trees[tree]:
+            if row not in chosen:
+                fresh.setdefault(row, TreeChoice(tree, place, float(scores[tree]), position))
+        free = context - len(chosen)
+        if len(fresh) > free and overflow == "stop":
+            break
+        if len(fresh) <= free or overflow == "cut":
+            chosen.update(list(fresh.items())[:free])
+    return chosen
 
 
 class Forest(NamedTuple):
@@ -81,19 +105,9 @@ def forest_of(kb: KnowledgeBase, ranking: Ranking, vector: Matrix, max_character
 
 
 def _represent(kb: KnowledgeBase, tree: Tree, edges: IntArray, max_characters: int) -> str:
-    written, length = [], 0
-    for edge in tree.edges:
-        triple = kb.graph.triple(int(edges[edge]))
-        written.append(f"<{triple.head}, {triple.relation}, {triple.tail}>")
-        length += len(written[-1]) + 1
-        if length > max_characters:
-            break
-    return " ".join(written)[:max_characters]
-
-
-Overflow = Literal["cut", "skip", "stop"]
-Fill = Literal["none", "unlinked", "all"]
-Arrangement = Literal["depth_first", "similarity"]
+    # At least eight characters a triple: no more are written than can be kept.
+    triples = (kb.graph.triple(int(edges[edge])) for edge in tree.edges[: max_characters // 8 + 1])
+    return " ".join(f"<{one.head}, {one.relation}, {one.tail}>" for one in triples)[:max_characters]
 
 
 @dataclass(frozen=True)
@@ -165,30 +179,20 @@ class Organise(RerankingStage):
                 "place": places,
                 "cosine": np.array([cosine[row] for row in rows]),
                 "tree": np.array([*(choice.rank for choice in chosen.values()), *blank]),
-                "reranker": np.array([*(scores[choice.tree] for choice in chosen.values()), *blank]),
+                "reranker": np.array([*(choice.score for choice in chosen.values()), *blank]),
             },
             paths=TriplePaths(self.kb.graph, chosen, forest.path),
             notes=TreeNotes(warning="" if forest.trees else treeless, trees=len(forest.trees), filled=len(filled)),
         )
 
     def _choose(self, forest: Forest, scores: FloatArray) -> dict[int, TreeChoice]:
-        """Corpus row -> what chose it, in the order chosen (Eq. 8)."""
-        chosen: dict[int, TreeChoice] = {}
-        for rank, tree in enumerate(np.argsort(-scores, kind="stable").tolist(), start=1):
-            edges = list(enumerate(forest.trees[tree].edges))
+        listed = []
+        for tree in forest.trees:
+            edges = list(enumerate(tree.edges))
             if self.arrangement == "similarity":  # edges are numbered from the heaviest
                 edges.sort(key=lambda placed: placed[1])
-            fresh: dict[int, TreeChoice] = {}
-            for position, edge in edges:
-                if (row := int(forest.rows[edge])) not in chosen:
-                    fresh.setdefault(row, TreeChoice(tree, rank, position))
-            free = self.context - len(chosen)
-            if len(fresh) > free and self.overflow == "skip":
-                continue
-            if len(fresh) > free and self.overflow == "stop":
-                break
-            chosen.update(list(fresh.items())[:free])
-        return chosen
+            listed.append([(position, int(forest.rows[edge])) for position, edge in edges])
+        return taken(listed, scores, self.context, self.overflow)
 
     def _filling(self, ranking: Ranking, forest: Forest, chosen: dict[int, TreeChoice]) -> list[int]:
         """The rows that take the free places."""

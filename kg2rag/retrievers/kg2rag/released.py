@@ -1,4 +1,4 @@
-"""What the released KG2RAG does with titles, trees and strings, as functions of plain values.
+"""What the released KG2RAG reads, and what it does with titles, trees and strings.
 
 A name is *mentioned* by shared character n-grams, which is generous: they run over the name without its blanks, so
 across words, and a name shorter than one n-gram once its punctuation is gone counts as mentioned by every question. Its
@@ -12,20 +12,20 @@ the released code has where no hash interferes. Facts are numbered in the order 
 from __future__ import annotations
 
 import string
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 
 import numpy as np
 
-from kg2rag.knowledge.graph.forest import spanning_forest, spanning_trees
-from kg2rag.types import FloatArray, IntArray, Triple
+from kg2rag.knowledge import DenseIndex, KnowledgeBase
+from kg2rag.knowledge.graph.forest import spanning_trees
+from kg2rag.types import FloatArray, Triple
 
 GRAM = 3  # characters of an n-gram
 SMOOTHING = 0.01
 THRESHOLD = 0.90
-QUERY_EDGE = -1
+QUERY_WEIGHT = -1e-300  # of an edge between mentioned names: 0 in the released code, which meets facts of 0 before
 Edge = tuple[str, str]
 
 
@@ -49,11 +49,9 @@ class QuestionText:
         True
         """
         n = min(len(self._grams) - 1, len(name))
-        if n == 0:
-            return False
-        own = grams(name, n)
+        own = grams(name, n) if n else frozenset()
         if not own:
-            return self.short_spans_match
+            return n > 0 and self.short_spans_match
         return (len(own & self._grams[n]) + SMOOTHING) / (len(own) + SMOOTHING) >= THRESHOLD
 
 
@@ -71,21 +69,6 @@ def mentioned_names(question: QuestionText, titles: Sequence[str], triples: Sequ
         if triple.relation in relations and (triple.head in found or triple.tail in found):
             found.update(dict.fromkeys((triple.head, triple.tail)))
     return list(found)
-
-
-class Tally(defaultdict[str, list[float]]):
-    """Title -> the scores that came to it: one for each seed, and one for each mention."""
-
-    def __init__(self) -> None:
-        super().__init__(list)
-
-    def mean(self, title: str) -> float:
-        """Of a title that came up."""
-        return sum(self[title]) / len(self[title])
-
-    def smoothed(self, title: str, average: float) -> float:
-        """The mean with `average` counted in once; `average` itself for a title that never came up."""
-        return (sum(self.get(title, ())) + average) / (len(self.get(title, ())) + 1)
 
 
 @dataclass(frozen=True)
@@ -107,124 +90,190 @@ class TitlePool:
                     yield end
 
 
-def by_titles(
-    seeds: Sequence[tuple[int, float]], pool: TitlePool, *, without_triples: bool = False, all_own: bool = False
-) -> list[tuple[int, str]]:
-    """The passages to append and the title that brought each, in the order in which the titles came up.
+def pool_of(kb: KnowledgeBase, candidates: Sequence[str] | None, triples: str) -> TitlePool:
+    """The pool of a question's candidates, in their order, or of the whole corpus."""
+
+    def pool(rows: Iterable[int]) -> TitlePool:
+        rows_of: dict[str, list[int]] = {}
+        for row in rows:
+            rows_of.setdefault(kb.corpus.titles[row], []).append(row)
+        return TitlePool(rows_of, kb.corpus.titles, stated_triples(kb, triples))
+
+    if candidates is not None:
+        return pool(map(kb.corpus.row, dict.fromkeys(candidates)))
+    return kb.cached(("title_pool", triples), lambda: pool(range(len(kb.corpus))))
+
+
+def stated_triples(kb: KnowledgeBase, triples: str = "raw") -> list[list[Triple]]:
+    """(n_passages,) the triples that each passage states, in the source's own spelling and order.
+
+    Where `triples` is "raw", letter for letter those of the source's file, if it cleans them for the graph.
+    ValueError: raw triples are wanted of a source that has cleaned ones alone.
+    """
+
+    def stated() -> list[list[Triple]]:
+        given, notes = kb.extraction, kb.extraction.notes
+        cleaned = [cause for cause in notes if "cleaned: " in cause]
+        if triples == "raw" and given.raw is None and cleaned:
+            raise ValueError(
+                f"{kb.source!r} holds triples that were cleaned ({cleaned[0]}: {notes[cleaned[0]]:,}, ...), and not "
+                "the raw ones, which the released KG2RAG works on. Build the knowledge base over the file itself "
+                "(subkgs(FILE), or subkgs(FILE, raw=true)), or ask for the clean triples: triples='clean'."
+            )
+        found: list[list[Triple]] = [[] for _ in kb.corpus.ids]
+        for triple in given.triples if triples == "clean" or given.raw is None else given.raw:
+            if triple.passage_id:
+                found[kb.corpus.row(triple.passage_id)].append(triple)
+        return found
+
+    return kb.cached(("stated_triples", triples), stated)
+
+
+def dense_over(kb: KnowledgeBase, separator: str) -> DenseIndex:
+    """`kb.dense` with other characters than a line break between the title and the text that are encoded.
+
+    Blanks at the ends of a text, which tokenizers of encoders drop, are not encoded, so that its vector is shared.
+    """
+    if separator == "\n":
+        return kb.dense
+    return kb.cached(("dense", separator), lambda: DenseIndex(kb.encode(kb.corpus.joined(separator))))
+
+
+def joined_texts(kb: KnowledgeBase, separator: str) -> list[str]:
+    """Title and text of every passage, as the reranker reads them: with all blanks that the source has."""
+    return kb.cached(("joined", separator), lambda: kb.corpus.joined(separator, exact=True))
+
+
+class TitleWalk:
+    """From seeds to the titles that their triples name, and to those that the passages of all these name.
 
     Parameters
     ----------
     seeds : (row, score), best first.
-    without_triples : whether a title may be reached of which no passage has a triple.
-    all_own : whether every title of a seed brings its other passages, not only the best and the repeated ones.
+
+    Attributes
+    ----------
+    heard : title -> the scores that came to it: of each seed of that title, and with each mention.
     """
-    seeded = {row for row, _ in seeds}
-    return [
-        (row, title)
-        for title in _related(seeds, pool, all_own=all_own)
-        if without_triples or any(pool.stated[row] for row in pool.rows_of[title])
-        for row in pool.rows_of[title]
-        if row not in seeded
-    ]
+
+    def __init__(self, seeds: Sequence[tuple[int, float]], pool: TitlePool) -> None:
+        self.pool, self._seeds = pool, dict(seeds)
+        self._average = sum(self._seeds.values()) / max(len(seeds), 1)
+        own: dict[str, list[float]] = {}
+        for row, score in seeds:
+            own.setdefault(pool.titles[row], []).append(score)
+        self._own = {title: _mean(scores) for title, scores in own.items()}
+        named = [(title, score) for row, score in seeds for title in pool.named(row) if title not in own]
+        near = dict.fromkeys([*(title for title, _ in named), *own])
+        self.heard = own
+        self._hear(named)
+        further = [
+            (title, _mean(self.heard[source]))
+            for source in near
+            for row in pool.rows_of[source]
+            if row not in self._seeds
+            for title in pool.named(row)
+            if title not in near
+        ]
+        self._hear(further)
+        self._reached = {**near, **dict(further)}
+
+    def _hear(self, named: Sequence[tuple[str, float]]) -> None:
+        for title, score in named:
+            self.heard.setdefault(title, []).append(score)
+
+    def score(self, title: str) -> float:
+        """The mean of what came to a title, with the mean of all seeds counted in once."""
+        heard = self.heard.get(title, ())
+        return (sum(heard) + self._average) / (len(heard) + 1)
+
+    def appended(self, *, without_triples: bool = False, all_own: bool = False) -> list[tuple[int, str]]:
+        """The passages to append and the title that brought each, in the order in which the titles came up.
+
+        `without_triples`: whether a title may be reached of which no passage has a triple. `all_own`: whether every
+        title of a seed brings its other passages, not only the two best and those repeated in the first half.
+        """
+        pool, listed = self.pool, [self.pool.titles[row] for row in self._seeds]
+        brings = {title for rank, title in enumerate(listed[: len(listed) // 2]) if title in listed[:rank]}
+        brings.update(sorted(self._own, key=lambda title: -self._own[title])[:2])
+        return [
+            (row, title)
+            for title in self._reached
+            if all_own or title in brings or title not in self._own
+            if without_triples or any(pool.stated[row] for row in pool.rows_of[title])
+            for row in pool.rows_of[title]
+            if row not in self._seeds
+        ]
 
 
-def tally(seeds: Sequence[tuple[int, float]], pool: TitlePool) -> Tally:
-    """The scores of the titles of the seeds, of the titles that their triples name, and of those one title further."""
-    scores = Tally()
-    own = {pool.titles[row] for row, _ in seeds}
-    for row, score in seeds:
-        scores[pool.titles[row]].append(score)
-    for row, score in seeds:
-        for title in pool.named(row):
-            if title not in own:
-                scores[title].append(score)
-    near = _near(seeds, pool)
-    for title, source in _further(seeds, pool, near):
-        scores[title].append(scores.mean(source))
-    return scores
-
-
-def _near(seeds: Sequence[tuple[int, float]], pool: TitlePool) -> dict[str, None]:
-    """The titles that seeds' triples name, then the seeds' own."""
-    own = dict.fromkeys(pool.titles[row] for row, _ in seeds)
-    named = dict.fromkeys(title for row, _ in seeds for title in pool.named(row) if title not in own)
-    return {**named, **own}
-
-
-def _further(
-    seeds: Sequence[tuple[int, float]], pool: TitlePool, near: Mapping[str, None]
-) -> Iterator[tuple[str, str]]:
-    """(title, the near title whose other passages name it), as often as they do."""
-    seeded = {row for row, _ in seeds}
-    for source in near:
-        for row in pool.rows_of.get(source, ()):
-            if row not in seeded:
-                yield from ((title, source) for title in pool.named(row) if title not in near)
-
-
-def _related(seeds: Sequence[tuple[int, float]], pool: TitlePool, *, all_own: bool) -> dict[str, None]:
-    """The titles whose passages are taken: all that were reached, but of the seeds' own only the outstanding ones."""
-    near = _near(seeds, pool)
-    related = {**near, **dict.fromkeys(title for title, _ in _further(seeds, pool, near))}
-    if all_own:
-        return related
-    own = [pool.titles[row] for row, _ in seeds]
-    repeated = {title for rank, title in enumerate(own[: len(own) // 2]) if title in own[:rank]}
-    means = Tally()
-    for row, score in seeds:
-        means[pool.titles[row]].append(score)
-    outstanding = repeated.union(sorted(means, key=lambda title: -means.mean(title))[:2])
-    return {title: None for title in related if title in outstanding or title not in means}
+def _mean(scores: Sequence[float]) -> float:
+    return sum(scores) / len(scores)
 
 
 def iteration_trees(
     edges: Sequence[Edge], weights: FloatArray, mentioned: Sequence[str], *, self_loops: bool
 ) -> list[list[int]]:
-    """The facts of each component's maximum spanning tree, the component of most vertices first.
+    """The facts of each component's maximum spanning tree as networkx iterates them, the largest component first.
 
     `edges`, `weights`: (n_facts,) the two vertices and the weight of each fact. `mentioned`: vertices that edges of
-    weight 0 join, pair by pair; they may be new. Such an edge is in no list, so a list may be empty.
+    weight 0 join, pair by pair; they may be new. Such an edge is in no list, so a list may be empty. `self_loops`:
+    whether a vertex without another edge is the tree of its heaviest self-loop.
     """
-    if not edges and len(mentioned) < 2:
-        return []
-    place = {vertex: i for i, vertex in enumerate(dict.fromkeys(v for edge in edges for v in edge))}
-    joined = list(mentioned) if len(mentioned) > 1 else []
-    for vertex in joined:
-        place.setdefault(vertex, len(place))
-    first: dict[Edge, int] = {}
-    for i, edge in enumerate(edges):
-        first.setdefault(_key(edge, place), i)
+    import networkx as nx
 
-    def met(i: int) -> tuple[int, int, int]:
-        """When networkx meets an edge: at its first vertex, after the older pairs there, after older parallels."""
-        key = _key(edges[i], place)
-        return place[key[0]], first[key], i
-
-    order = sorted(range(len(edges)), key=lambda i: (-weights[i], *met(i)))
-    facts, ends, codes = _with_query_edges(order, edges, weights, joined)
-    kept = [facts[at] for at in spanning_forest(ends[:, 0], ends[:, 1]).tolist() if facts[at] != QUERY_EDGE]
-    members = dict(zip(place, _components(ends)[[codes[vertex] for vertex in place]].tolist(), strict=True))
-    position = {i: at for at, i in enumerate(kept)}
-    trees: dict[int, list[int]] = {root: [] for root in members.values()}
-    for i in sorted(kept, key=lambda i: (met(i)[0], position[i])):
-        trees[members[edges[i][0]]].append(i)
-    sizes = Counter(members.values())
-    if self_loops:
-        for root in trees:
-            if sizes[root] == 1:
-                trees[root] = [next(i for i in order if members[edges[i][0]] == root)]
-    largest = sorted(trees, key=lambda root: -sizes[root])
-    return [trees[root] for root in largest if self_loops or sizes[root] > 1]
+    graph = nx.MultiGraph()
+    for fact, (edge, weight) in enumerate(zip(edges, weights.tolist(), strict=True)):
+        graph.add_edge(*edge, weight=weight, fact=fact)
+    graph.add_edges_from(_query_edges(edges, weights, mentioned), weight=QUERY_WEIGHT)
+    components = sorted(nx.connected_components(graph), key=len, reverse=True)
+    trees: dict[str, list[int]] = {}
+    for component in components:
+        shared: list[int] = []
+        trees.update(dict.fromkeys(component, shared))
+    for vertex, _, fact in nx.maximum_spanning_tree(graph).edges(data="fact"):
+        if fact is not None:
+            trees[vertex].append(fact)
+    found = []
+    for vertex, *others in components:
+        if not others:
+            trees[vertex].append(max(graph[vertex][vertex].values(), key=lambda loop: loop["weight"])["fact"])
+        if others or self_loops:
+            found.append(trees[vertex])
+    return found
 
 
-def depth_first_trees(edges: Sequence[Edge], weights: FloatArray, mentioned: Sequence[str]) -> list[list[int]]:
-    """The facts of each maximum spanning tree as a walk from its heaviest; equal weights by fact number."""
-    order = np.lexsort((np.arange(len(edges)), -weights)).tolist()
-    facts, ends, _ = _with_query_edges(order, edges, weights, mentioned)
-    return [
-        [facts[edge] for edge in tree.edges if facts[edge] != QUERY_EDGE]
+def depth_first_trees(
+    edges: Sequence[Edge], weights: FloatArray, mentioned: Sequence[str], *, self_loops: bool
+) -> list[list[int]]:
+    """As `iteration_trees`, each tree as a walk from its heaviest fact, that with the heaviest first.
+
+    Equal weights are ordered by fact number; the trees of self-loops come last.
+    """
+    between = _query_edges(edges, weights, mentioned)
+    joined, weighed = [*edges, *between], [*weights.tolist(), *[QUERY_WEIGHT] * len(between)]
+    order = sorted(range(len(joined)), key=lambda i: -weighed[i])
+    codes = {vertex: code for code, vertex in enumerate(dict.fromkeys(v for edge in joined for v in edge))}
+    ends = np.array([[codes[v] for v in joined[i]] for i in order], dtype=np.int64).reshape(-1, 2)
+    walks = [
+        [order[edge] for edge in tree.edges if order[edge] < len(edges)]
         for tree in spanning_trees(ends[:, 0], ends[:, 1])
     ]
+    if self_loops:
+        linked = {v for edge in joined if edge[0] != edge[1] for v in edge}
+        loops: dict[str, int] = {}
+        for i in order:
+            if i < len(edges) and edges[i][0] not in linked:
+                loops.setdefault(edges[i][0], i)
+        walks += [[i] for i in loops.values()]
+    return walks
+
+
+def _query_edges(edges: Sequence[Edge], weights: FloatArray, mentioned: Sequence[str]) -> list[Edge]:
+    """The edges between mentioned names."""
+    if (weights >= 0).all():  # every fact is preferred to these, so that a chain of them joins as much as all pairs
+        return list(pairwise(mentioned))
+    linked = set(map(frozenset, edges))  # a pair that a fact links has no other edge
+    return [pair for pair in combinations(mentioned, 2) if frozenset(pair) not in linked]
 
 
 def tree_text(
@@ -238,40 +287,10 @@ def tree_text(
     text, relational = "", ""
     for row in rows:
         text += texts[row]
-        if facts and stated[row]:
-            relational += ", ".join(
-                f"{triple.head} has/is {triple.relation} {triple.tail}" for triple in stated[row][:3]
-            )
-        if facts and relational:
-            text += f" Relational facts: {relational}."
+        if facts:
+            told = [f"{triple.head} has/is {triple.relation} {triple.tail}" for triple in stated[row][:3]]
+            relational += ", ".join(told)
+            text += f" Relational facts: {relational}." if relational else ""
         if limit is not None and len(text) > limit:
             return text[:limit]
     return text
-
-
-def _key(edge: Edge, place: Mapping[str, int]) -> Edge:
-    return edge if place[edge[0]] <= place[edge[1]] else (edge[1], edge[0])
-
-
-def _with_query_edges(
-    order: Sequence[int], edges: Sequence[Edge], weights: FloatArray, mentioned: Sequence[str]
-) -> tuple[list[int], IntArray, dict[str, int]]:
-    """The facts, heaviest first, with the edges of weight 0 between mentioned names; the ends of each; their codes."""
-    facts, ordered, between = list(order), [edges[i] for i in order], list(pairwise(mentioned))
-    cut = int(np.count_nonzero(weights >= 0))  # these come before
-    if cut < len(facts):  # a pair that a fact links has no other edge, which matters if the fact weighs less than 0
-        linked = set(map(frozenset, edges))
-        between = [pair for pair in combinations(mentioned, 2) if frozenset(pair) not in linked]
-    facts[cut:cut], ordered[cut:cut] = [QUERY_EDGE] * len(between), between
-    codes = {vertex: i for i, vertex in enumerate(dict.fromkeys(v for edge in ordered for v in edge))}
-    return facts, np.array([(codes[u], codes[v]) for u, v in ordered], dtype=np.int64).reshape(-1, 2), codes
-
-
-def _components(ends: IntArray) -> IntArray:
-    """(n_vertices,) the component of each vertex."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    n = int(ends.max(initial=-1)) + 1
-    found: IntArray = connected_components(coo_array((np.ones(len(ends)), ends.T), shape=(n, n)), directed=False)[1]
-    return found

@@ -1,65 +1,26 @@
-"""Runs of other systems in our table: order kept, strangers named, round trips exact."""
+"""Runs of other systems in our table: order kept, strangers named, round trips exact; and scores of one's own."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
 import pytest
+import ranx
 
 import kg2rag
-from kg2rag import Corpus, Passage, Query, Ranking
+from kg2rag import Corpus, KnowledgeBase, Passage, Query, Ranking, ScoreFunction
 from kg2rag.retrievers.adapters import Recorded, trec
+from kg2rag.testing.rankings import worked_out
 
-CORPUS = Corpus.from_passages(Passage(id_, "", f"text of {id_}", id_, 0) for id_ in ("a", "b", "c"))
+CORPUS = Corpus.from_passages(Passage(id_, "", text, id_, 0) for id_, text in (("a", "xx"), ("b", "xxx"), ("c", "yy")))
 RUN = {"q1": [("c", 3.0), ("a", 1.0)], "q2": [("b", 0.5), ("a", 0.5)]}
+BOTH = [Query("q1", "?"), Query("q2", "?")]
 
 
-def ids(system: Recorded, query: str, k: int = 10) -> list[str]:
-    return system.retrieve(Query(query, "?"), k).passage_ids
-
-
-def test_the_order_is_the_runs_own() -> None:
-    system = Recorded(CORPUS, RUN)
-    assert ids(system, "q1") == ["c", "a"]
-    assert ids(system, "q2") == ["b", "a"]  # equal scores: the run's order, not the corpus's
-
-
-def test_scores_that_do_not_fall_become_one_over_the_rank() -> None:
-    assert Recorded(CORPUS, RUN).retrieve(Query("q2", "?"), 5).scores.tolist() == [1.0, 0.5]
-    assert Recorded(CORPUS, RUN).retrieve(Query("q1", "?"), 5).scores.tolist() == [3.0, 1.0]
-
-
-def test_fewer_hits_are_a_prefix_of_more() -> None:
-    assert ids(Recorded(CORPUS, RUN), "q1", 1) == ["c"]
-
-
-def test_a_query_that_the_run_lacks_is_an_error_and_no_empty_ranking() -> None:
-    with pytest.raises(ValueError, match=r"run 'run' lacks 1 of 2 queries \(first: 'q3'\)"):
-        Recorded(CORPUS, RUN).retrieve_batch([Query("q1", "?"), Query("q3", "?")], 5)
-
-
-def test_a_query_that_was_answered_with_nothing_may_say_so() -> None:
-    assert ids(Recorded(CORPUS, RUN, empty=frozenset({"q3"})), "q3") == []
-
-
-def test_passages_of_another_corpus_are_named() -> None:
-    with pytest.raises(ValueError, match=r"query 'q1': passage 'x' is not in the corpus \(1 of 2 are not\)"):
-        Recorded(CORPUS, {"q1": [("a", 1.0), ("x", 0.5)]})
-
-
-def test_a_passage_that_stands_twice_is_named() -> None:
-    with pytest.raises(ValueError, match="passage 'a' is ranked twice"):
-        Recorded(CORPUS, {"q1": [("a", 1.0), ("a", 0.5)]})
-
-
-def test_a_run_file_comes_back_as_the_system_that_wrote_it(tmp_path: Path) -> None:
-    rankings = Recorded(CORPUS, RUN).retrieve_batch([Query("q1", "?"), Query("q2", "?")], 5)
-    (tmp_path / "theirs.trec").write_text(trec.dump(rankings, "theirs"))
-    system = Recorded.from_trec(tmp_path / "theirs.trec", CORPUS)
-    assert system.name == "theirs"
-    assert [ids(system, query) for query in ("q1", "q2")] == [["c", "a"], ["b", "a"]]
+def ids(system: Recorded, k: int = 10) -> list[list[str]]:
+    return [ranking.passage_ids for ranking in system.retrieve_batch(BOTH, k)]
 
 
 def frame_of(rankings: Sequence[Ranking]) -> pd.DataFrame:
@@ -67,37 +28,63 @@ def frame_of(rankings: Sequence[Ranking]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["query_id", "passage_id", "score"])
 
 
-def test_a_frame_and_a_ranx_run_round_trip() -> None:
-    import ranx
-
-    rankings = Recorded(CORPUS, RUN).retrieve_batch([Query("q1", "?"), Query("q2", "?")], 5)
-    theirs = {one.query_id: dict(zip(one.passage_ids, one.scores.tolist(), strict=True)) for one in rankings}
-    for system in (
-        Recorded.from_frame(frame_of(rankings), CORPUS),
-        Recorded.from_ranx(ranx.Run(theirs, name="theirs"), CORPUS),
-    ):
-        assert [ids(system, query) for query in ("q1", "q2")] == [["c", "a"], ["b", "a"]]
+def test_the_order_is_the_runs_own_and_scores_that_do_not_fall_become_one_over_the_rank() -> None:
+    assert ids(Recorded(CORPUS, RUN)) == [["c", "a"], ["b", "a"]]  # equal scores: not the corpus's order
+    assert ids(Recorded(CORPUS, RUN), 1) == [["c"], ["b"]]
+    scores = [ranking.scores.tolist() for ranking in Recorded(CORPUS, RUN).retrieve_batch(BOTH, 5)]
+    assert scores == [[3.0, 1.0], [1.0, 0.5]]
 
 
-def test_a_frame_without_a_column_names_it() -> None:
-    with pytest.raises(ValueError, match="lacks the column 'score'"):
-        Recorded.from_frame(pd.DataFrame({"query_id": ["q1"], "passage_id": ["a"]}), CORPUS)
+def test_a_query_that_the_run_lacks_is_an_error_unless_it_was_answered_with_nothing() -> None:
+    with pytest.raises(ValueError, match=r"'run' lacks 1 of 2 .*'q3'"):
+        Recorded(CORPUS, RUN).retrieve_batch([BOTH[0], Query("q3", "?")], 5)
+    assert len(Recorded(CORPUS, RUN, empty=frozenset({"q3"})).retrieve(Query("q3", "?"))) == 0
+    named = Recorded.of(RUN, CORPUS, queries=["q1", "q3"])
+    assert (named.empty, named.remark[:2]) == ({"q3"}, "1 ")
+    with pytest.raises(ValueError, match=r"'q1' .*'other'"):
+        Recorded.of(RUN, CORPUS, queries=["other"])
 
 
-def test_a_recorded_run_stands_beside_ours_with_the_same_scores(bundled: kg2rag.QADataset) -> None:
-    kb = kg2rag.KnowledgeBase.build(bundled.corpus)
-    bm25 = kg2rag.BM25(kb)
-    run = frame_of(bm25.retrieve_batch(bundled.queries, 100))
-    recorded = Recorded.from_frame(run, bundled.corpus, "again")
+@pytest.mark.parametrize(
+    ("hits", "message"), [([("a", 1.0), ("x", 0.5)], "'x' .*1 of 2"), ([("a", 1.0), ("a", 0.5)], "'a' is ranked twice")]
+)
+def test_a_passage_of_another_corpus_or_one_twice_is_named(hits: list[tuple[str, float]], message: str) -> None:
+    with pytest.raises(ValueError, match=f"query 'q1': passage {message}"):
+        Recorded(CORPUS, {"q1": hits})
+
+
+def test_every_form_of_a_run_comes_back_as_the_system_that_wrote_it(tmp_path: Path) -> None:
+    rankings = Recorded(CORPUS, RUN).retrieve_batch(BOTH, 5)
+    (tmp_path / "theirs.trec").write_text(trec.dump(rankings, "theirs"))
+    scores: Mapping[str, dict[str, float]] = {
+        one.query_id: dict(zip(one.passage_ids, one.scores.tolist(), strict=True)) for one in rankings
+    }
+    given = (tmp_path / "theirs.trec", ranx.Run(scores, name="theirs"), frame_of(rankings), scores)
+    systems = [Recorded.of(one, CORPUS) for one in given]
+    assert [system.name for system in systems] == ["theirs", "theirs", "run", "run"]
+    assert [ids(system) for system in systems] == [[["c", "a"], ["b", "a"]]] * 4
+    with pytest.raises(ValueError, match="'score'"):
+        Recorded.of(frame_of(rankings).drop(columns="score"), CORPUS)
+
+
+def test_a_recorded_run_stands_beside_ours_with_the_same_scores(bundled: kg2rag.QADataset, tmp_path: Path) -> None:
+    bm25 = kg2rag.BM25(KnowledgeBase.build(bundled.corpus))
+    recorded = Recorded.of(frame_of(bm25.retrieve_batch(bundled.queries, 100)), bundled.corpus)
     result = kg2rag.compare({"bm25": bm25, "again": recorded}, bundled, metrics=["recall@5", "mrr@10"])
-    assert (
-        result.to_frame()
-        .loc["again", ["recall@5", "mrr@10"]]
-        .equals(result.to_frame().loc["bm25", ["recall@5", "mrr@10"]])
-    )
-
-
-def test_a_saved_comparison_holds_the_gold_that_judges_it_again(bundled: kg2rag.QADataset, tmp_path: Path) -> None:
-    bm25 = kg2rag.BM25(kg2rag.KnowledgeBase.build(bundled.corpus))
-    kg2rag.compare({"bm25": bm25}, bundled, metrics=["recall@5"]).save(tmp_path)
+    table = result.to_frame()[["recall@5", "mrr@10"]]
+    assert table.loc["again"].equals(table.loc["bm25"])
+    result.save(tmp_path)  # with the gold that judges it again
     assert trec.load_qrels(tmp_path / "qrels.trec") == {id_: dict(gold) for id_, gold in bundled.qrels.items()}
+
+
+def test_a_score_of_ones_own_orders_all_passages_or_the_candidates_ties_by_the_corpus() -> None:
+    kb = KnowledgeBase.build(CORPUS)
+    longest = ScoreFunction(kb, lambda _, passage: len(passage.text), name="longest")
+    ranking = longest.retrieve("q", 3)
+    assert (ranking.passage_ids, longest.retrieve("q", 2).passage_ids) == (["b", "a", "c"], ["b", "a"])
+    assert longest.retrieve(Query("q", "q", ("c", "a")), 3).passage_ids == ["a", "c"]
+    assert [worked_out(ranking, hit) for hit in ranking] == ranking.scores.tolist() == [3, 2, 2]
+    assert ranking.hit(1).stage == "longest"
+    assert ScoreFunction(kb, lambda text, passage: float(text in passage.text)).retrieve("y", 1).passage_ids == ["c"]
+    with pytest.raises(ValueError, match="'b' is not finite"):
+        ScoreFunction(kb, lambda _, passage: float("nan") if passage.id == "b" else 1.0).retrieve("q", 1)

@@ -6,7 +6,7 @@ import pytest
 
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.dense import Dense
-from kg2rag.retrievers.kg2rag.official import kg2rag_official
+from kg2rag.retrievers.kg2rag.official import KG2RAGOfficial
 from kg2rag.retrievers.kg2rag.organise import kg2rag
 from kg2rag.types import Query
 
@@ -20,7 +20,7 @@ def ids(system: object, k: int = 1000) -> list[str]:
 def test_without_expansion_every_passage_is_a_seed(kb: KnowledgeBase) -> None:
     seeds = set(ids(Dense(kb), 10))
     assert set(ids(kg2rag(kb, expansion=False))) <= seeds
-    assert set(ids(kg2rag_official(kb, expansion="none", separator="\n"))) <= seeds
+    assert set(ids(KG2RAGOfficial(kb, expansion="none", separator="\n"))) <= seeds
 
 
 def test_without_organisation_nothing_that_was_expanded_is_dropped(kb: KnowledgeBase) -> None:
@@ -35,8 +35,8 @@ def test_without_organisation_paper_mode_is_ordered_by_similarity(kb: KnowledgeB
 
 
 def test_without_organisation_the_released_code_lists_seeds_and_what_they_brought(kb: KnowledgeBase) -> None:
-    ranking = kg2rag_official(kb, organisation=False, group_titles=False).retrieve_batch([QUERY], 1000)[0]
-    assert set(ids(kg2rag_official(kb))) <= set(ranking.passage_ids)
+    ranking = KG2RAGOfficial(kb, organisation=False, group_titles=False).retrieve_batch([QUERY], 1000)[0]
+    assert set(ids(KG2RAGOfficial(kb))) <= set(ranking.passage_ids)
     assert ranking.notes.warning == "not organised"
 
 

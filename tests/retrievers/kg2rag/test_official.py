@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
-from typing import get_args, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import networkx as nx
 import numpy as np
@@ -22,25 +20,19 @@ from kg2rag.extraction.combined import GivenExtraction
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.kg2rag.expand import Expand, ExpandNotes
-from kg2rag.retrievers.kg2rag.official import KG2RAGOfficial, kg2rag_official, select
+from kg2rag.retrievers.kg2rag.official import PAPER, KG2RAGOfficial, QueryPlan
 from kg2rag.retrievers.kg2rag.organise import Organise
-from kg2rag.retrievers.kg2rag.plan import QueryPlan, Switches
 from kg2rag.retrievers.kg2rag.released import (
     QuestionText,
     TitlePool,
-    by_titles,
+    TitleWalk,
     depth_first_trees,
     iteration_trees,
     mentioned_names,
-    tally,
     tree_text,
 )
 from kg2rag.testing import worlds
 from kg2rag.types import Corpus, FloatArray, Passage, Query, Triple
-
-RELEASED = Switches()
-NAMES = [each.name for each in fields(Switches)]
-TRIPLES = get_type_hints(Switches)["triples"]
 
 
 def pool(titles: Sequence[str], facts: Mapping[int, Sequence[tuple[str, str]]]) -> TitlePool:
@@ -55,79 +47,76 @@ def pool(titles: Sequence[str], facts: Mapping[int, Sequence[tuple[str, str]]]) 
 # Title expansion
 
 
-def test_an_end_that_is_a_title_brings_that_titles_passages() -> None:
-    pages = pool(["A", "B", "B", "C"], {0: [("x", "B")], 1: [("y", "z")]})
-    assert by_titles([(0, 0.8)], pages) == [(1, "B"), (2, "B")]
+def appended(seeds: Sequence[tuple[int, float]], pages: TitlePool, **how: bool) -> list[tuple[int, str]]:
+    return TitleWalk(seeds, pages).appended(**how)
 
 
-def test_a_title_is_matched_letter_for_letter() -> None:
-    assert by_titles([(0, 0.8)], pool(["A", "Bee"], {0: [("bee", "Bee ")], 1: [("y", "z")]})) == []
+@pytest.mark.parametrize(
+    ("titles", "facts", "expected"),
+    [
+        ("A B B C", {0: [("x", "B")], 1: [("y", "z")]}, [(1, "B"), (2, "B")]),  # all passages of the title
+        ("A Bee", {0: [("bee", "Bee ")], 1: [("y", "z")]}, []),  # letter for letter
+        ("A B C D", {0: [("x", "B")], 1: [("x", "C")], 2: [("x", "D")], 3: [("y", "z")]}, [(1, "B"), (2, "C")]),
+        ("A B", {0: [("x", "B")]}, []),  # a title without any triple
+    ],
+)
+def test_an_end_that_is_a_title_brings_that_titles_passages_and_those_of_one_step_more(
+    titles: str, facts: Mapping[int, Sequence[tuple[str, str]]], expected: list[tuple[int, str]]
+) -> None:
+    assert appended([(0, 0.8)], pool(titles.split(), facts)) == expected
 
 
-def test_a_title_two_steps_away_is_reached_and_one_three_steps_away_is_not() -> None:
-    pages = pool(["A", "B", "C", "D"], {0: [("x", "B")], 1: [("x", "C")], 2: [("x", "D")], 3: [("y", "z")]})
-    assert by_titles([(0, 0.8)], pages) == [(1, "B"), (2, "C")]
-
-
-def test_a_title_without_any_triple_is_reached_only_by_the_switch() -> None:
-    pages = pool(["A", "B"], {0: [("x", "B")]})
-    assert by_titles([(0, 0.8)], pages) == []
-    assert by_titles([(0, 0.8)], pages, without_triples=True) == [(1, "B")]
+def test_a_title_without_any_triple_is_reached_by_the_switch() -> None:
+    assert appended([(0, 0.8)], pool(["A", "B"], {0: [("x", "B")]}), without_triples=True) == [(1, "B")]
 
 
 def test_other_passages_of_a_seeds_title_come_only_where_it_is_among_the_best_two_or_repeated_early() -> None:
     titles = ["A", "B", "C", "D", "D", "E", "A", "B", "C", "D"]
     pages = pool(titles, {row: [("y", "z")] for row in range(10)})
     seeds = [(0, 0.9), (1, 0.8), (2, 0.7), (3, 0.6), (4, 0.5), (5, 0.1)]
-    assert by_titles(seeds, pages) == [(6, "A"), (7, "B")]
-    assert by_titles(seeds, pages, all_own=True) == [(6, "A"), (7, "B"), (8, "C"), (9, "D")]
+    assert appended(seeds, pages) == [(6, "A"), (7, "B")]
+    assert appended(seeds, pages, all_own=True) == [(6, "A"), (7, "B"), (8, "C"), (9, "D")]
     repeated = [(3, 0.9), (4, 0.1), (0, 0.8), (1, 0.7), (2, 0.6), (5, 0.5)]  # D's mean, 0.5, is not among the best
-    assert (9, "D") in by_titles(repeated, pages)
+    assert (9, "D") in appended(repeated, pages)
 
 
 def test_a_titles_score_is_the_smoothed_mean_of_what_led_there() -> None:
-    pages = pool(["A", "B", "C", "D"], {0: [("B", "B")], 1: [("x", "C")]})
-    seeds = [(0, 0.8), (3, 0.2)]
-    scores = tally(seeds, pages)
-    assert scores.smoothed("B", 0.5) == pytest.approx((0.8 + 0.8 + 0.5) / 3)
-    assert scores.smoothed("C", 0.5) == pytest.approx((1.6 / 2 + 0.5) / 2)
-    assert scores.smoothed("unheard", 0.5) == 0.5
+    walk = TitleWalk([(0, 0.8), (3, 0.2)], pool(["A", "B", "C", "D"], {0: [("B", "B")], 1: [("x", "C")]}))
+    scores = [(0.8 + 0.8 + 0.5) / 3, (1.6 / 2 + 0.5) / 2, 0.5]
+    assert [walk.score(title) for title in ("B", "C", "unheard")] == pytest.approx(scores)
 
 
 # Mentions
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"),
+    ("name", "short", "expected"),
     [
-        ("Ed Wood", True),  # edw dwo woo ood
-        ("Ed Woods", False),  # 4 of 5
-        ("edwood", True),  # n-grams run across blanks
-        ("A 7", False),  # "a7" is shorter than 3: no n-gram
-        ("", False),
+        ("Ed Wood", False, True),  # edw dwo woo ood
+        ("Ed Woods", False, False),  # 4 of 5
+        ("edwood", False, True),  # n-grams run across blanks
+        ("A 7", False, False),  # "a7" is shorter than 3: no n-gram
+        ("", False, False),
+        *((name, True, True) for name in ("A 7", "-", "? ! .")),  # as released
     ],
 )
-def test_a_name_is_mentioned_by_nine_tenths_of_its_n_grams(name: str, expected: bool) -> None:
-    assert QuestionText("Who directed Ed Wood ?", short_spans_match=False).mentions(name) is expected
+def test_a_name_is_mentioned_by_nine_tenths_of_its_n_grams(name: str, short: bool, expected: bool) -> None:
+    assert QuestionText("Who directed Ed Wood ?", short_spans_match=short).mentions(name) is expected
 
 
-@pytest.mark.parametrize("name", ["A 7", "-", "? ! ."])
-def test_a_name_without_n_grams_is_mentioned_by_every_question_as_released(name: str) -> None:
-    assert QuestionText("Who directed Ed Wood ?").mentions(name)
-
-
-def test_a_mentioned_relation_carries_a_mention_over_and_on_within_one_pass() -> None:
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        ([("alpha", "directed", "Mr X"), ("Mr X", "directed", "Mr Y")], ["alpha", "Mr X", "Mr Y"]),  # in one pass
+        ([("Mr X", "directed", "Mr Y"), ("alpha", "directed", "Mr X")], ["alpha", "Mr X"]),
+        ([("alpha", "directed", " X")], ["alpha", " X"]),  # what follows is looked up with its blanks
+        ([("alpha", "directed ", "Mr X")], ["alpha"]),
+        ([(" alpha", "directed", "Mr X")], ["alpha"]),
+    ],
+)
+def test_a_mentioned_relation_carries_a_mention_over(facts: list[tuple[str, str, str]], expected: list[str]) -> None:
     read = QuestionText("who directed alpha")
-    forward = [Triple("alpha", "directed", "Mr X", ""), Triple("Mr X", "directed", "Mr Y", "")]
-    assert mentioned_names(read, (), forward) == ["alpha", "Mr X", "Mr Y"]
-    assert mentioned_names(read, (), forward[::-1]) == ["alpha", "Mr X"]
-
-
-def test_what_follows_from_a_mention_is_looked_up_with_its_blanks() -> None:
-    read = QuestionText("who directed alpha")
-    assert mentioned_names(read, (), [Triple("alpha", "directed", " X", "")]) == ["alpha", " X"]
-    assert mentioned_names(read, (), [Triple("alpha", "directed ", "Mr X", "")]) == ["alpha"]
-    assert mentioned_names(read, (), [Triple(" alpha", "directed", "Mr X", "")]) == ["alpha"]
+    assert mentioned_names(read, (), [Triple(*fact, "") for fact in facts]) == expected
 
 
 # Trees and strings
@@ -158,33 +147,26 @@ def by_networkx(edges: Sequence[tuple[str, str]], weights: FloatArray) -> list[l
     return trees
 
 
-def test_mentioned_names_join_components_and_are_in_no_list() -> None:
-    edges, weights = [("a", "b"), ("c", "d"), ("e", "f")], np.array([0.9, 0.8, 0.7])
-    assert iteration_trees(edges, weights, ["a", "c", "T"], self_loops=True) == [[0, 1], [2]]
-    assert depth_first_trees(edges, weights, ["a", "c"]) == [[0, 1], [2]]
-
-
-def test_names_that_only_the_question_joins_are_an_empty_tree() -> None:
-    assert iteration_trees([("a", "b")], np.array([0.9]), ["T", "U", "V"], self_loops=True) == [[], [0]]
-
-
-def test_an_edge_of_the_question_beats_a_fact_of_negative_weight() -> None:
-    edges = [("a", "b"), ("c", "d"), ("b", "d")]
-    weights = np.array([0.5, 0.4, -0.1])
-    assert iteration_trees(edges, weights, [], self_loops=True) == [[0, 2, 1]]
-    assert iteration_trees(edges, weights, ["a", "c"], self_loops=True) == [[0, 1]]
-
-
-def test_names_that_a_fact_of_negative_weight_links_have_no_other_edge() -> None:
-    edges, weights = [("a", "b"), ("c", "d")], np.array([-0.1, 0.5])
-    assert iteration_trees(edges, weights, ["a", "b"], self_loops=True) == [[0], [1]]
-    assert iteration_trees(edges, weights, ["a", "b", "c"], self_loops=True) == [[1]]  # a-c and b-c are lighter
-
-
-def test_a_vertex_of_its_own_is_its_heaviest_self_loop() -> None:
-    edges, weights = [("a", "a"), ("a", "a"), ("b", "c")], np.array([0.1, 0.9, 0.5])
-    assert iteration_trees(edges, weights, (), self_loops=True) == [[2], [1]]
-    assert iteration_trees(edges, weights, (), self_loops=False) == [[2]]
+@pytest.mark.parametrize(
+    ("facts", "weights", "mentioned", "trees"),
+    [
+        ("ab cd ef", [0.9, 0.8, 0.7], "acT", [[0, 1], [2]]),  # names join components and are in no list
+        ("ab", [0.9], "TUV", [[], [0]]),  # an empty tree of names that only the question joins
+        ("ab cd bd", [0.5, 0.4, -0.1], "", [[0, 2, 1]]),
+        ("ab cd bd", [0.5, 0.4, -0.1], "ac", [[0, 1]]),  # an edge of the question beats a negative fact
+        ("ab cd", [-0.1, 0.5], "ab", [[0], [1]]),  # but for names that a fact links
+        ("ab cd", [-0.1, 0.5], "abc", [[1]]),
+        ("ab bc", [0.0, 0.0], "abc", [[0, 1]]),  # and no fact of 0
+        ("aa aa bc", [0.1, 0.9, 0.5], "", [[2], [1]]),  # a vertex of its own is its heaviest self-loop
+    ],
+)
+def test_trees_and_the_edges_of_the_question(
+    facts: str, weights: list[float], mentioned: str, trees: list[list[int]]
+) -> None:
+    edges, names = [(fact[0], fact[1]) for fact in facts.split()], list(mentioned)
+    assert iteration_trees(edges, np.array(weights), names, self_loops=True) == trees
+    walks = depth_first_trees(edges, np.array(weights), names, self_loops=True)
+    assert sorted(map(sorted, walks)) == sorted(map(sorted, trees))
 
 
 def test_a_string_repeats_passages_and_tells_all_triples_so_far_after_each() -> None:
@@ -218,36 +200,35 @@ def chosen(
     nodes = {i: 1 - i / 10 for i in range(n)}
     plan = QueryPlan(nodes, n, facts, list(range(n)), [list(tree) for tree in trees], [""] * len(trees), [])
     table = Table({str(i): float(i) for i in range(n)})
-    switch = dataclasses.replace(RELEASED, **switches)  # type: ignore[arg-type]
-    texts = [str(i) for i in range(n)]
-    return select([Query("q", "q")], [plan], [np.array(scores)], table, texts, switch, context)[0].rows
+    corpus = Corpus.from_passages(Passage(f"p{i}", "", str(i), f"p{i}", 0) for i in range(n))
+    kb = KnowledgeBase.build(corpus, embedder=WordEmbedder())
+    system = KG2RAGOfficial(kb, context=context, reranker=table, separator="", **switches)  # type: ignore[arg-type]
+    return system.select([Query("q", "q")], [plan], [np.array(scores)])[0].rows
 
 
-def test_chosen_passages_are_listed_by_similarity_whatever_the_trees_say() -> None:
-    assert chosen([[0, 1], [3, 2]], [0.1, 0.9]) == [0, 1, 2, 3]
-    assert chosen([[0, 1], [3, 2]], [0.1, 0.9], order="trees") == [3, 2, 0, 1]
+TREES, SCORES = [[0, 1, 2], [3, 4], [5]], [0.9, 0.8, 0.7]
 
 
-def test_the_first_tree_that_does_not_fit_ends_the_choice() -> None:
-    trees, scores = [[0, 1, 2], [3, 4], [5]], [0.9, 0.8, 0.7]
-    assert chosen(trees, scores) == [0, 1, 2]
-    assert chosen(trees, scores, overflow="skip") == [0, 1, 2, 5]
-    assert chosen(trees, scores, overflow="cut") == [0, 1, 2, 3]
-
-
-def test_too_few_passages_are_refilled_at_positions_of_the_wrong_list() -> None:
-    # The rest is 1 2 3 4 5, best last: positions 4, 3, 2, 1, 0 of it; the code reads them off 0 1 2 3 4 5.
-    assert chosen([[0]], [0.9], order="trees") == [0, 4, 3, 2]
-    assert chosen([[0]], [0.9], order="trees", refill="aligned") == [0, 5, 4, 3]
-    assert chosen([[0]], [0.9], order="trees", refill="none") == [0]
-
-
-def test_half_of_the_places_is_enough() -> None:
-    assert chosen([[0, 1]], [0.9]) == [0, 1]
-
-
-def test_without_trees_the_reranker_decides() -> None:
-    assert chosen([], []) == [5, 4, 3, 2]
+@pytest.mark.parametrize(
+    ("trees", "scores", "switches", "expected"),
+    [
+        ([[0, 1], [3, 2]], [0.1, 0.9], {}, [0, 1, 2, 3]),  # listed by similarity, whatever the trees say
+        ([[0, 1], [3, 2]], [0.1, 0.9], {"order": "trees"}, [3, 2, 0, 1]),
+        (TREES, SCORES, {}, [0, 1, 2]),  # the first that does not fit ends the choice
+        (TREES, SCORES, {"overflow": "skip"}, [0, 1, 2, 5]),
+        (TREES, SCORES, {"overflow": "cut"}, [0, 1, 2, 3]),
+        # The rest is 1 2 3 4 5, best last: positions 4, 3, 2, 1, 0 of it; the code reads them off 0 1 2 3 4 5.
+        ([[0]], [0.9], {"order": "trees"}, [0, 4, 3, 2]),
+        ([[0]], [0.9], {"order": "trees", "refill": "aligned"}, [0, 5, 4, 3]),
+        ([[0]], [0.9], {"order": "trees", "refill": "none"}, [0]),
+        ([[0, 1]], [0.9], {}, [0, 1]),  # half of the places is enough
+        ([], [], {}, [5, 4, 3, 2]),  # without trees the reranker decides
+    ],
+)
+def test_which_passages_are_chosen(
+    trees: list[list[int]], scores: list[float], switches: dict[str, str], expected: list[int]
+) -> None:
+    assert chosen(trees, scores, **switches) == expected
 
 
 # The whole
@@ -262,7 +243,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
 
 @pytest.mark.parametrize("hops", [1, 2])
 def test_with_the_papers_switches_it_is_the_papers_pipeline(world: KnowledgeBase, hops: int) -> None:
-    official = KG2RAGOfficial(world, Switches.paper(), hops=hops)
+    official = KG2RAGOfficial(world, hops=hops, **PAPER)
     paper = Dense(world) >> Expand(world, hops=hops) >> Organise(world)
     queries = worlds.queries()
     ours, theirs = official.retrieve_batch(queries, 10), paper.retrieve_batch(queries, 10)
@@ -270,39 +251,27 @@ def test_with_the_papers_switches_it_is_the_papers_pipeline(world: KnowledgeBase
     assert any(ranking.notes.find(ExpandNotes).expanded for ranking in theirs)
 
 
-def test_every_switch_alone_gives_a_valid_answer_to_every_query(world: KnowledgeBase) -> None:
-    queries = worlds.queries()
-    for name in NAMES:
-        default, paper = getattr(RELEASED, name), getattr(Switches.paper(), name)
-        for value in get_args(get_type_hints(Switches)[name]) or (default, paper):
-            switches = dataclasses.replace(RELEASED, **{name: value})
-            for ranking in KG2RAGOfficial(world, switches).retrieve_batch(queries, 10):
-                assert len(ranking) <= 10
-
-
-def test_the_paper_sets_every_switch_otherwise_than_the_released_code() -> None:
-    assert all(getattr(RELEASED, name) != getattr(Switches.paper(), name) for name in NAMES)
-
-
-def test_the_catalogue_offers_every_switch(world: KnowledgeBase) -> None:
-    assert kg2rag_official(world).switches == RELEASED
-    paper = {name: getattr(Switches.paper(), name) for name in NAMES}
-    assert kg2rag_official(world, **paper).switches == Switches.paper()
+@pytest.mark.parametrize("name", PAPER)
+def test_every_switch_alone_gives_a_valid_answer_to_every_query(world: KnowledgeBase, name: str) -> None:
+    released = getattr(KG2RAGOfficial(world), name)
+    assert released != PAPER[name]
+    for value in get_args(get_type_hints(KG2RAGOfficial)[name]) or (released, PAPER[name]):
+        given: dict[str, Any] = {name: value}
+        assert all(len(one) <= 10 for one in KG2RAGOfficial(world, **given).retrieve_batch(worlds.queries(), 10))
 
 
 def test_titles_stand_together_and_sentences_in_their_order(kb_of: Callable[..., KnowledgeBase]) -> None:
     facts = tuple(Triple(f"h{i}", "r", f"t{i}", f"p{i}") for i in range(3))
     kb = kb_of(("A", "red"), ("B", "red green"), ("A", "red green blue yellow"), facts=facts)
-    plain = Switches(query_edges=False, group_titles=False)
-    assert KG2RAGOfficial(kb, plain).retrieve("red", 3).passage_ids == ["p0", "p1", "p2"]
-    grouped = dataclasses.replace(plain, group_titles=True)
-    assert KG2RAGOfficial(kb, grouped).retrieve("red", 3).passage_ids == ["p0", "p2", "p1"]
+    plain = KG2RAGOfficial(kb, query_edges=False, group_titles=False)
+    assert plain.retrieve("red", 3).passage_ids == ["p0", "p1", "p2"]
+    assert KG2RAGOfficial(kb, query_edges=False).retrieve("red", 3).passage_ids == ["p0", "p2", "p1"]
 
 
 def test_a_hit_tells_its_node_score_its_tree_and_its_facts(kb_of: Callable[..., KnowledgeBase]) -> None:
     facts = (Triple("x", "r", "B", "p0"), Triple("y", "r", "z", "p1"))
     kb = kb_of(("A", "red"), ("B", "blue"), facts=facts)
-    found = KG2RAGOfficial(kb, Switches(separator="\n"), seeds=1).retrieve("red", 2)
+    found = KG2RAGOfficial(kb, separator="\n", seeds=1).retrieve("red", 2)
     first, second = found
     assert (first.stage, second.stage) == ("seed", "expand")
     assert (first.path, second.path) == ((facts[0],), (facts[1],))
@@ -332,7 +301,7 @@ def subgraphs(tmp_path: Path, sentences: Corpus) -> KnowledgeBase:
 
 
 def test_the_released_code_works_on_the_files_letters_and_a_switch_cleans_them(subgraphs: KnowledgeBase) -> None:
-    raw, clean = (KG2RAGOfficial(subgraphs, Switches(triples=triples), seeds=1) for triples in get_args(TRIPLES))
+    raw, clean = (KG2RAGOfficial(subgraphs, seeds=1, triples=which) for which in ("raw", "clean"))
     (plan,) = raw.plan([Query("q", "red")])
     assert list(plan.nodes) == [0, 1]  # "Big Fish>" is no title, so that the other sentence of the seed is all
     assert [(fact.head, fact.tail) for fact in plan.facts] == [("<Ed Wood", "Big Fish>")]
@@ -362,7 +331,7 @@ def test_triples_that_were_cleaned_for_good_are_refused_unless_asked_for(sentenc
     kb = KnowledgeBase.build(sentences, source, embedder=WordEmbedder(), store=Store(tmp_path))
     with pytest.raises(ValueError, match="cleaned: head after a '<': 7"):
         KG2RAGOfficial(kb).retrieve("red", 3)
-    assert KG2RAGOfficial(kb, Switches(triples="clean")).retrieve("red", 3).passage_ids
+    assert KG2RAGOfficial(kb, triples="clean").retrieve("red", 3).passage_ids
 
 
 def test_it_says_what_its_input_has_that_the_released_codes_has_not(
@@ -371,18 +340,15 @@ def test_it_says_what_its_input_has_that_the_released_codes_has_not(
     assert KG2RAGOfficial(subgraphs, mode="hotpotqa").remark == ""
     assert "mode='musique'" in KG2RAGOfficial(subgraphs).remark
     assert "those of KnowledgeGraph, not the sub-graphs" in KG2RAGOfficial(world).remark
-    assert KG2RAGOfficial(world, Switches.paper()).remark == ""
+    assert KG2RAGOfficial(world, **PAPER).remark == ""
     paragraphs = Corpus.from_passages([Passage("p", *PAGES[0], "p", 0)])
     kb = KnowledgeBase.build(paragraphs, subgraphs.source, embedder=WordEmbedder(), store=Store(tmp_path))
     assert "over paragraphs" in KG2RAGOfficial(kb).remark
 
 
-@pytest.mark.parametrize("wrong", [{"mode": "nq"}, {"context": 0}, {"seeds": 0}, {"max_characters": 0}])
+@pytest.mark.parametrize(
+    "wrong", [{"mode": "nq"}, {"context": 0}, {"seeds": 0}, {"max_characters": 0}, {"overflow": "burst"}]
+)
 def test_parameters_out_of_range_are_refused(world: KnowledgeBase, wrong: dict[str, object]) -> None:
-    with pytest.raises(ValueError, match="must be"):
+    with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be"):
         KG2RAGOfficial(world, **wrong)  # type: ignore[arg-type]
-
-
-def test_an_unknown_value_of_a_switch_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(ValueError, match="overflow must be"):
-        Switches(overflow="burst")  # type: ignore[arg-type]

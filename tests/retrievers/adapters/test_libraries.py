@@ -1,0 +1,103 @@
+"""Retrievers of LangChain and LlamaIndex and ours, both ways, with the real packages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import pytest
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+from llama_index.core.retrievers import BaseRetriever as LlamaRetriever
+from llama_index.core.schema import NodeWithScore, TextNode
+
+import kg2rag
+from kg2rag import Query
+from kg2rag.retrievers.adapters.libraries import as_langchain, as_llamaindex, from_langchain, from_llamaindex
+
+
+class LangChainTexts(BaseRetriever):
+    """Always the same texts."""
+
+    texts: list[str]
+
+    def _get_relevant_documents(self, query: str, **_: Any) -> list[Document]:  # noqa: ARG002
+        return [Document(page_content=text) for text in self.texts]
+
+
+class LlamaIndexTexts(LlamaRetriever):
+    """Always the same texts."""
+
+    def __init__(self, texts: list[str]) -> None:
+        super().__init__()
+        self.texts = texts
+
+    def _retrieve(self, query_bundle: Any) -> list[NodeWithScore]:  # noqa: ARG002
+        return [NodeWithScore(node=TextNode(text=text), score=1.0) for text in self.texts]
+
+
+class Library(NamedTuple):
+    """How a library is entered and left, and what it shows of a hit: id, text, title, score."""
+
+    theirs: Callable[..., Any]
+    ours: Callable[..., Any]
+    always: Callable[[list[str]], Any]
+    found: Callable[[Any, str], list[tuple[str, str, str, float]]]
+
+
+LIBRARIES = {
+    "LangChain": Library(
+        as_langchain,
+        from_langchain,
+        lambda texts: LangChainTexts(texts=texts),
+        lambda one, text: [
+            (hit.id, hit.page_content, hit.metadata["title"], hit.metadata["score"]) for hit in one.invoke(text)
+        ],
+    ),
+    "LlamaIndex": Library(
+        as_llamaindex,
+        from_llamaindex,
+        LlamaIndexTexts,
+        lambda one, text: [
+            (hit.node.node_id, hit.node.get_content(), hit.node.metadata["title"], hit.score)
+            for hit in one.retrieve(text)
+        ],
+    ),
+}
+
+
+@pytest.fixture(params=LIBRARIES.values(), ids=LIBRARIES)
+def library(request: pytest.FixtureRequest) -> Library:
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def bm25(bundled: kg2rag.QADataset) -> kg2rag.BM25:
+    return kg2rag.BM25(kg2rag.KnowledgeBase.build(bundled.corpus))
+
+
+def test_a_library_gets_our_hits_in_our_order(library: Library, bm25: kg2rag.BM25, bundled: kg2rag.QADataset) -> None:
+    found = library.found(library.theirs(bm25, bundled.corpus, k=3), "Who began FastAPI?")
+    hits = list(bm25.retrieve("Who began FastAPI?", 3))
+    passages = [bundled.corpus[bundled.corpus.row(hit.passage_id)] for hit in hits]
+    assert found == [(one.id, one.text, one.title, hit.score) for one, hit in zip(passages, hits, strict=True)]
+    with pytest.raises(ValueError, match="k must be"):
+        library.theirs(bm25, bundled.corpus, k=0)
+
+
+def test_there_and_back_is_the_same_ranking(library: Library, bm25: kg2rag.BM25, bundled: kg2rag.QADataset) -> None:
+    system = library.ours(library.theirs(bm25, bundled.corpus, k=5), bundled.corpus)
+    ours, theirs = (one.retrieve_batch(bundled.queries[:5], 5) for one in (bm25, system))
+    assert [ranking.passage_ids for ranking in theirs] == [ranking.passage_ids for ranking in ours]
+
+
+def test_hits_without_our_ids_are_found_by_their_text_and_strangers_are_errors(
+    library: Library, bundled: kg2rag.QADataset
+) -> None:
+    passage, corpus = bundled.corpus[7], bundled.corpus
+    theirs = library.ours(library.always([passage.text, passage.text]), corpus)
+    assert theirs.retrieve("anything", 5).passage_ids == [passage.id]
+    with pytest.raises(ValueError, match=r"something else.* no passage of the corpus"):
+        library.ours(library.always(["something else"]), corpus).retrieve("anything", 5)
+    with pytest.raises(ValueError, match="candidates"):
+        theirs.retrieve_batch([Query("q", "?", (corpus.ids[0],))], 5)
