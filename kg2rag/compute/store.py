@@ -4,7 +4,8 @@ An entry is written whole (see `compute.files`) with a manifest of sizes and che
 first opens the entry; a large file whose size and time of modification are the manifest's is not read for that, so that
 gigabytes open as fast as kilobytes (`Store.verify` reads every byte). A damaged entry is reported and rebuilt, never
 used. While one process builds an entry, others wait for it. Contents are Parquet, Arrow, `.npy` and JSON; nothing is
-ever unpickled. The time of a manifest is that of the entry's last use.
+ever unpickled. The time of a manifest is that of the entry's last use. Beside the entries are `KeyedFile`s, each of
+which keeps something of many texts.
 """
 
 from __future__ import annotations
@@ -12,22 +13,24 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
-import math
 import os
 import re
+import sqlite3
 import time
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock
+from pydantic import BaseModel, FiniteFloat
 
 from kg2rag.compute.files import new_folder, remove_folder, remove_leftovers
-from kg2rag.text.records import read_json, sha256
+from kg2rag.text.records import sha256
 
 MANIFEST = "manifest.json"
 _CHECKOUT = Path(__file__).resolve().parents[2]
@@ -36,10 +39,12 @@ LARGE = 8 << 20
 file system's clock, so no later change has the same time."""
 HELP = "Free space, allow writing, or name another folder by KG2RAG_STORE"
 _NAME = re.compile(r"[0-9a-f]{32}")
+_ASKED = 10_000  # keys in one statement
+_SECONDS = 60  # of waiting for another process that writes
 
 
 class DamagedEntryWarning(UserWarning):
-    """A store entry did not match its manifest and was rebuilt."""
+    """A part of the store was damaged and is made again."""
 
 
 def default_root() -> Path:
@@ -61,7 +66,10 @@ def version(library: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry in the list of `Store.entries`; `created` and `used` in seconds, 0 for one that is damaged."""
+    """One entry in the list of `Store.entries`, or one `KeyedFile`, which has no key.
+
+    `created` and `used` are in seconds, 0 for one that is damaged.
+    """
 
     path: Path
     stage: str
@@ -104,7 +112,11 @@ class Store:
             locks = self.root / ".locks"
             locks.mkdir(parents=True, exist_ok=True)
             with FileLock(locks / f"{path.name}.lock"):
-                if not (path.is_dir() and self._sound(path, "rebuilding it")):
+                damage = self._damage(path) if path.is_dir() else "it is missing"
+                if damage and path.is_dir():
+                    warnings.warn(f"{path}: {damage}; rebuilding it.", DamagedEntryWarning, stacklevel=2)
+                    remove_folder(path)
+                if damage:
                     self._build(path, full_key, build)
         except OSError as error:
             if not self._concerns(error):
@@ -126,8 +138,9 @@ class Store:
     def _build(self, path: Path, key: Mapping[str, object], build: Callable[[Path], None]) -> None:
         with new_folder(path) as partial:
             build(partial)
-            files = {str(file.relative_to(partial)): _state(file) for file in _files(partial)}
-            manifest = {"stage": path.parent.name, "key": key, "created": time.time(), "files": files}
+            noted = {str(file.relative_to(partial)): _File.of(file) for file in _files(partial)}
+            manifest = {"stage": path.parent.name, "key": key, "created": time.time()}
+            manifest["files"] = {name: file.model_dump() for name, file in noted.items()}
             (partial / MANIFEST).write_text(json.dumps(manifest, indent=1, ensure_ascii=False), encoding="utf-8")
         self.verified.add(path)
 
@@ -136,13 +149,6 @@ class Store:
         if error.filename is None:  # numpy gives no number where a file is cut short
             return type(error) is OSError and error.errno in (None, errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
         return str(error.filename).startswith(str(self.root))
-
-    def _sound(self, path: Path, then: str) -> bool:
-        """Whether an entry is intact; a damaged one is reported and deleted."""
-        if (damage := self._damage(path)) is not None:
-            warnings.warn(f"{path}: {damage}; {then}.", DamagedEntryWarning, stacklevel=3)
-            remove_folder(path)
-        return damage is None
 
     def _damage(self, path: Path, *, thorough: bool = False) -> str | None:
         """What is wrong with an entry, or None; it is read once, and in use from then on.
@@ -155,52 +161,56 @@ class Store:
             with suppress(OSError):  # a store that may only be read is not pruned
                 os.utime(path / MANIFEST)
         try:
-            files = _read_manifest(path)[2]
+            files = _Manifest.read(path).files
         except (OSError, ValueError) as error:
             return f"its manifest cannot be read ({error})"
-        for name, (size, checksum, modified) in files.items():
+        for name, noted in files.items():
             file = path / name
             if not file.is_file():
                 return f"{name} is missing"
             found = file.stat()
-            if found.st_size != size:
-                return f"{name} has {found.st_size} bytes instead of {size}"
-            unread = size >= LARGE and found.st_mtime_ns == modified and not thorough
-            if not unread and sha256(file) != checksum:
+            if found.st_size != noted.size:
+                return f"{name} has {found.st_size} bytes instead of {noted.size}"
+            unread = noted.size >= LARGE and found.st_mtime_ns == noted.modified_ns and not thorough
+            if not unread and sha256(file) != noted.sha256:
                 return f"{name} does not match its checksum"
         self.verified.add(path)
         return None
 
-    def existing(self, stage: str, known: Collection[Path] = ()) -> list[Path]:
-        """The intact entries of a stage but the known ones, by name; damaged ones are reported and deleted."""
-        folder = self.root / stage
-        paths = [path for path in sorted(folder.glob("[!.]*")) if path not in known and (path / MANIFEST).is_file()]
-        return [path for path in paths if self._sound(path, "its contents will be rebuilt")]
-
     def entries(self) -> Iterator[Entry]:
-        """Every finished entry and every one without a manifest, by stage and name."""
-        found = (path for path in sorted(self.root.glob("*/[!.]*")) if _NAME.fullmatch(path.name) and path.is_dir())
-        for path in found:
+        """Every finished entry, every one without a manifest and every keyed file, by stage and name."""
+        for path in sorted(self.root.glob("*/[!.]*")):
+            if not (_NAME.fullmatch(path.name) and path.is_dir()):
+                continue
             size = 0
             for file in path.rglob("*"):
                 with suppress(OSError):
                     size += file.stat().st_size if file.is_file() else 0
             try:
-                key, created, _ = _read_manifest(path)
+                manifest = _Manifest.read(path)
+                key, created = manifest.key, manifest.created
                 used = max(created, (path / MANIFEST).stat().st_mtime)
             except (OSError, ValueError):  # `verify` reports the reason; `prune` treats it as the oldest
                 key, created, used = {}, 0.0, 0.0
             if path.is_dir():  # else another process has deleted it by now
                 yield Entry(path, path.parent.name, size, created, used, key)
+        for path in sorted(self.root.rglob("*.sqlite")):
+            with suppress(FileNotFoundError):
+                found, stage = path.stat(), path.stem if path.parent == self.root else path.parent.name
+                yield Entry(path, stage, found.st_size, found.st_ctime, found.st_mtime, {})
 
     def remove(self, path: Path) -> None:
-        """Delete an entry, if it is there."""
+        """Delete an entry or a keyed file, if it is there."""
         self.verified.discard(path)
-        remove_folder(path)
+        if path.is_file():
+            path.unlink(missing_ok=True)
+        else:
+            remove_folder(path)
 
     def verify(self) -> dict[Path, str]:
         """Damaged entries and what is wrong with them; reads every byte of the store."""
-        found = ((entry.path, self._damage(entry.path, thorough=True)) for entry in self.entries())
+        paths = (entry.path for entry in self.entries())
+        found = ((path, _torn(path) if path.is_file() else self._damage(path, thorough=True)) for path in paths)
         return {path: damage for path, damage in found if damage is not None}
 
     def prune(self, older_than_days: float = 0.0) -> tuple[int, int]:
@@ -227,28 +237,89 @@ def entry_name(key: Mapping[str, object]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def _state(file: Path) -> dict[str, int | str]:
+class _File(BaseModel):
     """What the manifest notes of a file."""
-    status = file.stat()
-    return {"size": status.st_size, "sha256": sha256(file), "modified_ns": status.st_mtime_ns}
+
+    size: int
+    sha256: str
+    modified_ns: int | None = None
+
+    @classmethod
+    def of(cls, file: Path) -> _File:
+        status = file.stat()
+        return cls(size=status.st_size, sha256=sha256(file), modified_ns=status.st_mtime_ns)
 
 
-def _read_manifest(path: Path) -> tuple[dict[str, object], float, dict[str, tuple[int, str, object]]]:
-    """The key of an entry, when it was made, and its files: name -> (bytes, sha256, time of modification or None).
+class _Manifest(BaseModel):
+    stage: str
+    key: dict[str, Any]
+    created: FiniteFloat
+    files: dict[str, _File]
 
-    ValueError if the manifest is malformed or its key is not that of the directory.
+    @classmethod
+    def read(cls, path: Path) -> _Manifest:
+        """That of an entry; ValueError where it is malformed or its key is not that of the directory."""
+        found = cls.model_validate_json((path / MANIFEST).read_bytes())
+        if entry_name(found.key) != path.name:
+            raise ValueError("its key is not the one that names the entry")
+        return found
+
+
+class DamagedFileError(OSError):
+    """A keyed file is no sound SQLite file."""
+
+
+@dataclass(frozen=True)
+class KeyedFile:
+    """Keys and their values in one SQLite file, the first value of a key stays; safe in threads and processes.
+
+    `table`, `key` and `value` are their names in the file.
     """
-    record = read_json(path / MANIFEST)
+
+    path: Path
+    table: str
+    key: str
+    value: str
+
+    def find(self, keys: Sequence[Any]) -> dict[Any, Any]:
+        """The values of those keys that the file has; DamagedFileError where it cannot be read."""
+        found: dict[Any, Any] = {}
+        if not self.path.is_file():
+            return found
+        with suppress(OSError):  # of a file that may only be read
+            os.utime(self.path)
+        with self._opened() as file:
+            for start in range(0, len(keys), _ASKED):
+                asked = keys[start : start + _ASKED]
+                wanted = f"WHERE {self.key} IN ({','.join('?' * len(asked))})"
+                found.update(file.execute(f"SELECT {self.key}, {self.value} FROM {self.table} {wanted}", asked))  # noqa: S608
+        return found
+
+    def keep(self, rows: Iterable[tuple[Any, Any]]) -> None:
+        """Keep values under their keys; OSError where the disk is full, or the file cannot be written."""
+        with self._opened() as file:
+            file.executemany(f"INSERT OR IGNORE INTO {self.table} VALUES (?, ?)", rows)  # noqa: S608
+
+    @contextmanager
+    def _opened(self) -> Iterator[sqlite3.Connection]:
+        """The file; its changes are written at the end of the block."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with closing(sqlite3.connect(self.path, timeout=_SECONDS)) as file, file:
+                file.execute("PRAGMA page_size = 16384")  # of a new file; a vector fills most of a smaller one
+                file.execute(f"CREATE TABLE IF NOT EXISTS {self.table} ({self.key} UNIQUE, {self.value})")
+                yield file
+        except sqlite3.OperationalError as error:
+            raise OSError(errno.EIO, f"The store cannot be used: {error}. {HELP}", str(self.path)) from error
+        except sqlite3.DatabaseError as error:
+            raise DamagedFileError(errno.EIO, f"It is damaged: {error}", str(self.path)) from error
+
+
+def _torn(path: Path) -> str | None:
+    """What is wrong with a SQLite file."""
     try:
-        files = {
-            name: (int(file["size"]), str(file["sha256"]), file.get("modified_ns"))
-            for name, file in record["files"].items()
-        }
-        key, created = dict(record["key"]), float(record["created"])
-    except (AttributeError, KeyError, OverflowError, TypeError) as error:
-        raise ValueError(f"{type(error).__name__}: {error}") from error
-    if not math.isfinite(created):
-        raise ValueError(f"it was created at {created}")
-    if entry_name(key) != path.name:
-        raise ValueError("its key is not the one that names the entry")
-    return key, created, files
+        with closing(sqlite3.connect(path, timeout=_SECONDS)) as file:
+            (said,) = file.execute("PRAGMA integrity_check(1)").fetchone()
+    except sqlite3.DatabaseError as error:
+        said = str(error)
+    return None if said == "ok" else said

@@ -5,12 +5,10 @@ The array is mapped into memory, in the order of the texts; the file answers for
 
 from __future__ import annotations
 
-import errno
 import hashlib
-import sqlite3
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +17,7 @@ from numpy.typing import NDArray
 
 from kg2rag.compute.files import mapped
 from kg2rag.compute.parallel import progress_bar
-from kg2rag.compute.store import HELP, DamagedEntryWarning, Store
+from kg2rag.compute.store import DamagedEntryWarning, DamagedFileError, KeyedFile, Store
 from kg2rag.types import Matrix
 
 if TYPE_CHECKING:
@@ -27,10 +25,8 @@ if TYPE_CHECKING:
 
 FOLDER = "vectors"
 SHARD = 2048  # texts that are stored together: an interruption costs at most as many
-ASKED = 10_000  # keys in one statement
 LARGE = 20_000  # texts; the vectors of fewer are looked up within a second
 BLOCK = 65_536  # texts encoded at once into an array
-SECONDS = 60  # of waiting for another process that writes
 FILE = "vectors.npy"
 
 
@@ -44,7 +40,8 @@ class VectorCache:
     """
 
     def __init__(self, store: Store, encoder: str, dim: int, prompt: str = "") -> None:
-        self.path, self.dim, self.prompt = store.root / FOLDER / f"{encoder}.sqlite", dim, prompt
+        self.file = KeyedFile(store.root / FOLDER / f"{encoder}.sqlite", "vectors", "key", "vector")
+        self.dim, self.prompt = dim, prompt
 
     def of(self, texts: Sequence[str], encode: Callable[[list[str]], Matrix]) -> Matrix:
         """(n_texts, dim) in the given order; `encode` is asked for those that the file lacks, the longest first."""
@@ -68,45 +65,19 @@ class VectorCache:
     def keep(self, texts: Sequence[str], vectors: Matrix) -> None:
         """Store the vectors of texts, (n_texts, dim), but those that the file has."""
         rows = zip(map(self._key, texts), map(bytes, np.ascontiguousarray(vectors, dtype=np.float32)), strict=True)
-        with self._open() as file:
-            file.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?)", rows)
+        self.file.keep(rows)
 
     def _key(self, text: str) -> bytes:
         return hashlib.blake2b(f"{self.prompt}\0{text}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
     def _read(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
         """The vectors of some keys; a damaged file has none, and is begun anew."""
-        found: dict[bytes, bytes] = {}
-        if not self.path.is_file():
-            return found
         try:
-            with self._open() as file:
-                for start in range(0, len(keys), ASKED):
-                    asked = keys[start : start + ASKED]
-                    sought = f"SELECT key, vector FROM vectors WHERE key IN ({','.join('?' * len(asked))})"  # noqa: S608
-                    found.update(file.execute(sought, asked))
-        except sqlite3.DatabaseError as error:
-            warnings.warn(f"{self.path}: {error}; its vectors are computed again.", DamagedEntryWarning, stacklevel=4)
-            self.path.unlink(missing_ok=True)
+            return self.file.find(keys)
+        except DamagedFileError as error:
+            warnings.warn(f"{error}; its vectors are computed again.", DamagedEntryWarning, stacklevel=4)
+            self.file.path.unlink(missing_ok=True)
             return {}
-        return found
-
-    @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
-        """The file; its changes are written at the end of the block.
-
-        Raises
-        ------
-        OSError : the disk is full, or the file cannot be written. DatabaseError : it is damaged.
-        """
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with closing(sqlite3.connect(self.path, timeout=SECONDS)) as file, file:
-                file.execute("PRAGMA page_size = 16384")  # of a new file; a vector fills most of a smaller one
-                file.execute("CREATE TABLE IF NOT EXISTS vectors (key BLOB UNIQUE, vector BLOB)")
-                yield file
-        except sqlite3.OperationalError as error:
-            raise OSError(errno.EIO, f"The store cannot be used: {error}. {HELP}", str(self.path)) from error
 
 
 def encoded(embedder: Embedder, texts: Sequence[str], store: Store, key: Mapping[str, object]) -> Matrix:

@@ -434,7 +434,7 @@ def test_an_interrupt_leaves_the_queue_unasked(ask_model, monkeypatch):
 
     with serving() as server:
         server.holds = lambda _: True
-        monkeypatch.setattr("kg2rag.compute.llm.model.as_completed", interrupted)
+        monkeypatch.setattr("kg2rag.compute.llm.as_completed", interrupted)
         with pytest.raises(KeyboardInterrupt):
             ask_model(server, concurrency=2).complete_many([f"p{i}" for i in range(50)])
         assert server.requests.total() == 2

@@ -13,7 +13,7 @@ from llm_server import MORE_FAULTS, ChatServer, first, serving
 
 from kg2rag.compute import ChatModel, Completion, Failure, Store
 from kg2rag.compute.llm import Spending
-from kg2rag.compute.llm.spending import RateLimit
+from kg2rag.compute.llm.client import RateLimit
 
 PRICES = {"prompt_price": 1e6, "completion_price": 1e6}  # one a token
 ANSWER = 10  # tokens, as the server counts them: 7 and 3
@@ -146,7 +146,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr("kg2rag.compute.llm.spending.time", made)
+    monkeypatch.setattr("kg2rag.compute.llm.client.time", made)
     return made
 
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from kg2rag.compute import Store
 from kg2rag.compute import store as stores
 from kg2rag.compute.files import _MACHINE
-from kg2rag.compute.store import MANIFEST, DamagedEntryWarning, default_root
+from kg2rag.compute.store import MANIFEST, DamagedEntryWarning, DamagedFileError, KeyedFile, default_root
 
 KEY = {"rows": 3, "name": "Zoë"}
 DEAD = 2**22 + 1  # above Linux's largest process id
@@ -193,17 +193,17 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "truncated": (lambda path: os.truncate(path / "a.bin", 9_999), "a.bin has 9999 bytes instead of 10000"),
     "emptied": (lambda path: (path / "deep" / "b.bin").write_bytes(b""), "b.bin has 0 bytes instead of 10"),
     "file missing": (lambda path: (path / "deep" / "b.bin").unlink(), "b.bin is missing"),
-    "manifest missing": (lambda path: (path / MANIFEST).unlink(), "its manifest cannot be read"),
-    "manifest cut": (lambda path: os.truncate(path / MANIFEST, 50), "its manifest cannot be read"),
-    "manifest is no object": (lambda path: (path / MANIFEST).write_text("[]"), "its manifest cannot be read"),
-    "manifest is no text": (lambda path: (path / MANIFEST).write_bytes(b"\xff\xfe{"), "its manifest cannot be read"),
-    "manifest without files": (lambda path: (path / MANIFEST).write_text("{}"), "its manifest cannot be read"),
-    "manifest lacks a checksum": (spoil_checksum_name, "its manifest cannot be read"),
-    "manifest of infinite size": (lambda path: spoil_number(path, "size", "1e345"), "its manifest cannot be read"),
-    "manifest of 5,000 digits": (lambda path: spoil_number(path, "size", "9" * 5000), "its manifest cannot be read"),
-    "manifest of infinite age": (lambda path: spoil_number(path, "created", "1e345"), "it was created at inf"),
-    "manifest of no age": (lambda path: spoil_number(path, "created", "NaN"), "it was created at nan"),
-    "manifest nests": (lambda path: spoil_number(path, "size", "[" * 30_000 + "]" * 30_000), "nest deeper"),
+    "manifest missing": (lambda path: (path / MANIFEST).unlink(), "manifest"),
+    "manifest cut": (lambda path: os.truncate(path / MANIFEST, 50), "manifest"),
+    "manifest is no object": (lambda path: (path / MANIFEST).write_text("[]"), "manifest"),
+    "manifest is no text": (lambda path: (path / MANIFEST).write_bytes(b"\xff\xfe{"), "manifest"),
+    "manifest without files": (lambda path: (path / MANIFEST).write_text("{}"), "manifest"),
+    "manifest lacks a checksum": (spoil_checksum_name, "sha256"),
+    "manifest of infinite size": (lambda path: spoil_number(path, "size", "1e345"), "size"),
+    "manifest of 5,000 digits": (lambda path: spoil_number(path, "size", "9" * 5000), "manifest"),
+    "manifest of infinite age": (lambda path: spoil_number(path, "created", "1e345"), "created"),
+    "manifest of no age": (lambda path: spoil_number(path, "created", "NaN"), "created"),
+    "manifest nests": (lambda path: spoil_number(path, "size", "[" * 30_000 + "]" * 30_000), "manifest"),
     "manifest of another key": (spoil_key, "its key is not the one that names the entry"),
 }
 
@@ -234,15 +234,6 @@ def test_verify_lists_damage_and_mends_nothing(store: Store, build: Counted, dam
     assert complaint in damaged[1]
     assert sound.is_dir()
     assert list(store.verify()) == [path]
-
-
-def test_existing_reports_and_deletes_the_damaged_entries_of_a_stage(store: Store, build: Counted) -> None:
-    paths = [store.entry("thing", {"rows": rows}, build) for rows in range(3)]
-    store.entry("other", KEY, build)
-    flip(paths[1])
-    with pytest.warns(DamagedEntryWarning, match=paths[1].name):
-        assert again(store).existing("thing") == sorted([paths[0], paths[2]])
-    assert not paths[1].exists()
 
 
 def test_an_exception_in_a_build_leaves_no_entry(store: Store, build: Counted) -> None:
@@ -336,7 +327,6 @@ def test_an_empty_store_has_no_entries(store: Store) -> None:
     assert list(store.entries()) == []
     assert store.verify() == {}
     assert store.prune() == (0, 0)
-    assert store.existing("thing") == []
 
 
 def test_another_version_of_a_library_is_another_entry(
@@ -408,3 +398,18 @@ def test_listing_a_store_survives_what_is_deleted_meanwhile(store: Store, build:
     for path in store.root.glob("thing/*"):
         shutil.rmtree(path)
     assert list(listing) == []
+
+
+def test_a_keyed_file_is_listed_verified_and_pruned_like_an_entry(store: Store) -> None:
+    kept = KeyedFile(store.root / "vectors" / "one.sqlite", "vectors", "key", "vector")
+    kept.keep([(b"a", b"1"), (b"a", b"2")])
+    assert kept.find([b"a", b"b"]) == {b"a": b"1"}
+    (entry,) = store.entries()
+    assert (entry.path, entry.stage, entry.size) == (kept.path, "vectors", kept.path.stat().st_size)
+    assert (store.verify(), store.prune(older_than_days=1)) == ({}, (0, 0))
+    kept.path.write_bytes(b"no database" * 1000)
+    assert list(store.verify()) == [kept.path]
+    with pytest.raises(DamagedFileError, match=r"one\.sqlite"):
+        kept.find([b"a"])
+    assert store.prune()[0] == 1
+    assert not kept.path.exists()

@@ -114,9 +114,9 @@ def test_threads_share_the_vectors(cache: VectorCache) -> None:
 
 def test_a_damaged_file_is_named_and_made_again(cache: VectorCache) -> None:
     cache.of(TEXTS, Encoder())
-    cache.path.write_bytes(b"no database" * 1000)
+    cache.file.path.write_bytes(b"no database" * 1000)
     encoder = Encoder()
-    with pytest.warns(DamagedEntryWarning, match=cache.path.name):
+    with pytest.warns(DamagedEntryWarning, match=cache.file.path.name):
         assert np.array_equal(cache.of(TEXTS, encoder), expected(TEXTS))
     assert len(encoder.texts) == len(TEXTS)
     assert np.array_equal(cache.of(TEXTS, encoder), expected(TEXTS))
@@ -125,8 +125,8 @@ def test_a_damaged_file_is_named_and_made_again(cache: VectorCache) -> None:
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_store_that_cannot_be_written_is_named(cache: VectorCache) -> None:
-    cache.path.parent.mkdir()
-    cache.path.parent.chmod(0o500)
+    cache.file.path.parent.mkdir()
+    cache.file.path.parent.chmod(0o500)
     with pytest.raises(OSError, match="KG2RAG_STORE"):
         cache.of(TEXTS, Encoder())
 
@@ -136,10 +136,10 @@ def test_a_full_disk_is_an_error_of_the_store(cache: VectorCache, monkeypatch: p
         def executemany(self, *_: object) -> sqlite3.Cursor:
             raise sqlite3.OperationalError("database or disk is full")
 
-    monkeypatch.setattr(vectors.sqlite3, "connect", lambda path, timeout: Full(path, timeout))
+    monkeypatch.setattr(sqlite3, "connect", lambda path, timeout: Full(path, timeout))
     with pytest.raises(OSError, match="disk is full") as raised:
         cache.of(TEXTS, Encoder())
-    assert raised.value.filename == str(cache.path)
+    assert raised.value.filename == str(cache.file.path)
 
 
 class Counting:

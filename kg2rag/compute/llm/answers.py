@@ -6,7 +6,7 @@ Small models wrap JSON in fences and prose, and leave trailing commas: json-repa
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
@@ -136,19 +136,16 @@ def json_in(text: str) -> Any:
     {'answer': 'Paris', 'sure': True}
     """
     try:
-        return json.loads(text)
-    except RecursionError:
-        raise ValueError("its JSON is nested too deeply") from None
-    except ValueError:
-        pass
-    unclosed = text.count("{") - text.count("}")
-    within = unclosed == 1 and text.rstrip("` \n,")[-1:] not in ('"', "'", "]", "}")
-    if text.count("[") > text.count("]") or unclosed > 1 or within:
-        raise ValueError("its JSON is cut off")
-    import json_repair
+        try:
+            return json.loads(text)
+        except ValueError:
+            unclosed = text.count("{") - text.count("}")
+            within = unclosed == 1 and text.rstrip("` \n,")[-1:] not in ('"', "'", "]", "}")
+            if text.count("[") > text.count("]") or unclosed > 1 or within:
+                raise ValueError("its JSON is cut off") from None
+            import json_repair
 
-    try:
-        value = json_repair.loads(text)
+            value = json_repair.loads(text)
     except RecursionError:
         raise ValueError("its JSON is nested too deeply") from None
     if not isinstance(value, dict | list):
@@ -199,15 +196,16 @@ class Usage:
     ) -> Usage:
         """The sum over outcomes; prices are per million tokens."""
         every = list(outcomes)
-        fresh = [outcome for outcome in every if not outcome.cached]
+        fresh, prices = [one for one in every if not one.cached], (prompt_price, completion_price)
+        prompt, completion = _tokens(every)
         return cls(
             calls=len(every),
             cached=len(every) - len(fresh),
-            failed=sum(isinstance(outcome, Failure) for outcome in every),
-            prompt_tokens=_total([outcome.prompt_tokens for outcome in every]),
-            completion_tokens=_total([outcome.completion_tokens for outcome in every]),
-            cost=_cost(every, prompt_price, completion_price),
-            new_cost=_cost(fresh, prompt_price, completion_price),
+            failed=sum(isinstance(one, Failure) for one in every),
+            prompt_tokens=prompt,
+            completion_tokens=completion,
+            cost=cost_of((prompt, completion), prices),
+            new_cost=cost_of(_tokens(fresh), prices),
         )
 
     def __str__(self) -> str:
@@ -216,14 +214,18 @@ class Usage:
         return f"{self.calls} calls ({self.cached} cached, {self.failed} failed), {tokens} tokens{cost}"
 
 
-def _total(counts: list[int | None]) -> int | None:
-    known = [count for count in counts if count is not None]
-    return sum(known) if len(known) == len(counts) else None
+Pair = tuple[int | None, int | None]  # of prompts and of completions; None where that is not known
 
 
-def _cost(outcomes: list[Outcome], prompt_price: float | None, completion_price: float | None) -> float | None:
-    prompt = _total([outcome.prompt_tokens for outcome in outcomes])
-    completion = _total([outcome.completion_tokens for outcome in outcomes])
-    if prompt is None or completion is None or prompt_price is None or completion_price is None:
-        return None
-    return (prompt * prompt_price + completion * completion_price) / 1e6
+def _tokens(outcomes: Sequence[Outcome]) -> Pair:
+    def total(counts: list[int | None]) -> int | None:
+        known = [count for count in counts if count is not None]
+        return sum(known) if len(known) == len(counts) else None
+
+    return total([one.prompt_tokens for one in outcomes]), total([one.completion_tokens for one in outcomes])
+
+
+def cost_of(tokens: Pair, prices: tuple[float | None, float | None]) -> float | None:
+    """The cost of tokens at prices per million; None where a number or a price is not known."""
+    known = [n * price for n, price in zip(tokens, prices, strict=True) if n is not None and price is not None]
+    return sum(known) / 1e6 if len(known) == len(prices) else None

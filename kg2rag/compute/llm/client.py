@@ -1,23 +1,26 @@
-"""One request body -> one `Reply`, over the openai client, and the file that keeps it.
+"""One request body -> one `Reply`, over the openai client, within limits of requests, money and pace.
 
 Retries, back-off and `Retry-After` are those of the client. It does not retry a successful answer that is no chat
 completion (a proxy's page, no choices): such an answer is given the status of a bad gateway.
+
+A request is reserved at the most that it can cost before it is sent, and settled at what its answer says. So the limits
+hold whatever happens in between, and however many requests are on their way.
 """
 
 from __future__ import annotations
 
+import json
 import os
-import sqlite3
 import threading
-from contextlib import closing
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
-from kg2rag.compute.llm.answers import CompletionError, Failure, Kind, Reply
-from kg2rag.compute.llm.spending import RateLimit, SpendingLimitError, Tariff
+from kg2rag.compute.llm.answers import CompletionError, Failure, Kind, Reply, cost_of
+from kg2rag.types import Count, above, check
 
 if TYPE_CHECKING:
     import openai
@@ -29,34 +32,107 @@ _KINDS: dict[int, Kind] = {401: "access", 403: "access", 404: "access", 408: "ti
 _LOCAL = ("localhost", "127.0.0.1", "::1", "0.0.0.0")  # noqa: S104 - nothing is bound
 
 
-class AnswerFile:
-    """The answers of models in one SQLite file: sha256 of a request -> its reply; safe in threads and processes."""
+class SpendingLimitError(RuntimeError):
+    """One more request could go beyond a limit; `sent` were sent for the same prompt before."""
 
-    def __init__(self, root: Path) -> None:
-        self.path = root / "answers.sqlite"
+    sent = 0
+
+
+class RateLimit:
+    """A clock that lets `per_minute` callers through each minute, one every 60 / `per_minute` seconds."""
+
+    def __init__(self, per_minute: float) -> None:
+        self.interval = 60.0 / per_minute
+        self._next = 0.0
         self._lock = threading.Lock()
 
-    def find(self, key: str) -> Reply | None:
-        """The reply that is kept; None if there is none."""
-        if not self.path.is_file():
-            return None
-        with self._lock, closing(self._open()) as opened:
-            row = opened.execute("SELECT reply FROM answers WHERE request = ?", (key,)).fetchone()
-        return None if row is None else Reply.model_validate_json(row[0])
+    def wait(self) -> None:
+        """Block until the caller's turn; turns follow the order of the calls, retries included."""
+        with self._lock:
+            turn = max(self._next, time.monotonic())
+            self._next = turn + self.interval
+        time.sleep(max(0.0, turn - time.monotonic()))
 
-    def keep(self, key: str, reply: Reply) -> None:
-        """Keep a reply; the first one of a request stays."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self._lock, closing(self._open()) as opened, opened:
-            opened.execute("INSERT OR IGNORE INTO answers VALUES (?, ?)", (key, reply.model_dump_json()))
 
-    def _open(self) -> sqlite3.Connection:
-        try:
-            opened = sqlite3.connect(self.path, timeout=60)
-            opened.execute("CREATE TABLE IF NOT EXISTS answers (request TEXT PRIMARY KEY, reply TEXT NOT NULL)")
-        except sqlite3.DatabaseError as error:
-            raise OSError(f"The answers of language models in {self.path} cannot be read: {error}.") from error
-        return opened
+@dataclass(eq=False)
+class Spending:
+    """What a process may spend on language models; shared by all models that are given it.
+
+    Parameters
+    ----------
+    max_calls : requests sent, retries included.
+    max_cost : in the currency of the models' prices. A request without an answer, such as one that timed out, counts at
+        the most that it can have cost: an endpoint may charge for it. One that was refused (HTTP 4xx and 5xx) is free.
+
+    Attributes
+    ----------
+    calls, cost : so far, requests on their way not included in the cost.
+    """
+
+    max_calls: Count | None = None
+    max_cost: float | None = None
+    calls: int = field(default=0, init=False)
+    cost: float = field(default=0.0, init=False)
+
+    def __post_init__(self) -> None:
+        check(self, max_cost=above(0))
+        self._reserved: dict[int, float] = {}  # thread -> the most that its request can cost
+        self._settled = threading.Condition()
+
+    def reserve(self, most: float) -> None:
+        """Take part of what is left for a request of this thread; waits while requests on their way may leave enough.
+
+        Raises
+        ------
+        SpendingLimitError : it could go beyond a limit; nothing is taken.
+        """
+        self.settle(None)  # an attempt before this one that had no answer
+        with self._settled:
+            while True:
+                if self.max_calls is not None and self.calls >= self.max_calls:
+                    raise SpendingLimitError(f"the limit of {self.max_calls:,} calls is reached")
+                if self.max_cost is None or self.cost + sum(self._reserved.values()) + most <= self.max_cost:
+                    break
+                if not self._reserved:
+                    raise SpendingLimitError(
+                        f"a call of up to {most:.6g} could go beyond the cost limit of {self.max_cost:g}: "
+                        f"{self.cost:.6g} is spent"
+                    )
+                self._settled.wait()
+            self.calls += 1
+            self._reserved[threading.get_ident()] = most
+
+    def settle(self, cost: float | None) -> None:
+        """What the request of this thread has cost; None where nobody knows: the most that it can have been."""
+        with self._settled:
+            most = self._reserved.pop(threading.get_ident(), 0.0)
+            self.cost += most if cost is None else cost
+            self._settled.notify_all()
+
+    def __getstate__(self) -> NoReturn:
+        raise TypeError("Spending limits hold within one process: models that have them cannot be sent to another.")
+
+
+@dataclass(frozen=True)
+class Tariff:
+    """Spending at a model's prices of a million prompt and completion tokens; unknown ones without a limit of cost."""
+
+    spending: Spending
+    prices: tuple[float | None, float | None]
+
+    def __post_init__(self) -> None:
+        if self.spending.max_cost is not None and None in self.prices:
+            raise ValueError("A limit of cost needs both prices of the model: prompt_price and completion_price.")
+
+    def most(self, body: bytes) -> float:
+        """The most that a request can cost: a token has at least a byte, and the answer `max_tokens` at most."""
+        if self.spending.max_cost is None:
+            return 0.0
+        asked = json.loads(body)
+        limits = [asked[name] for name in ("max_tokens", "max_completion_tokens") if name in asked]
+        if not limits:
+            raise ValueError("A limit of cost needs max_tokens: without it, an answer may cost anything.")
+        return cost_of((len(body), max(limits) * asked.get("n", 1)), self.prices) or 0.0
 
 
 class _Message(BaseModel):
@@ -76,7 +152,7 @@ class _Tokens(BaseModel):
 
 class _Answer(BaseModel):
     choices: list[_Choice] = Field(min_length=1)
-    usage: _Tokens | None = None
+    usage: Annotated[_Tokens, BeforeValidator(lambda given: given or {})] = _Tokens()
     model: str | None = None
 
 
@@ -144,25 +220,25 @@ class Connection:
         paid: float | None = 0.0
         if response.is_success:
             try:
-                tokens = _Answer.model_validate_json(response.content).usage or _Tokens()
+                used = _Answer.model_validate_json(response.content).usage
             except ValidationError:
                 response.extensions[_DAMAGE] = True
                 response.status_code, paid = 502, None
             else:
-                tariff = self.tariff
-                paid = None if tariff is None else tariff.paid(tokens.prompt_tokens, tokens.completion_tokens)
+                tokens = (used.prompt_tokens, used.completion_tokens)
+                paid = None if self.tariff is None else cost_of(tokens, self.tariff.prices)
         if self.tariff is not None:
             self.tariff.spending.settle(paid)
 
     def _reply(self, content: bytes, attempts: int) -> Reply:
         answer = _Answer.model_validate_json(content)
-        choice, usage = answer.choices[0], answer.usage or _Tokens()
+        choice = answer.choices[0]
         return Reply(
             text=self._hidden(choice.message.content or ""),
             finish_reason=choice.finish_reason,
             refusal=choice.message.refusal and self._hidden(choice.message.refusal),
-            prompt_tokens=usage.prompt_tokens,
-            completion_tokens=usage.completion_tokens,
+            prompt_tokens=answer.usage.prompt_tokens,
+            completion_tokens=answer.usage.completion_tokens,
             served_model=answer.model,
             attempts=attempts,
         )
