@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from extraction_world import corpus, reply, triples
 from hypothesis import given
@@ -17,9 +18,10 @@ from llm_server import ChatServer, Fault, last_message, never, serving
 from pydantic import ValidationError
 
 from kg2rag.compute import ChatModel, Store
-from kg2rag.extraction import Extractor, Mention
+from kg2rag.extraction import Entity, Extractor, Mention
 from kg2rag.extraction.prompted import STYLES, ExtractionError, PromptedTriples, PromptStep, PromptStyle
-from kg2rag.extraction.prompted.answers import Entities, Facts, Stated, clean_facts, clean_names
+from kg2rag.extraction.prompted.answers import Said, clean_entities, clean_triples
+from kg2rag.extraction.prompted.schema import Entities, Facts, GraphSchema, Stated
 from kg2rag.types import Corpus, Passage, Triple
 
 
@@ -87,7 +89,7 @@ def test_kg2rag_asks_about_each_sentence_with_its_title(server, extractor):
 def test_the_worked_examples_are_right_answers_in_the_form_asked_for(style):
     for step in style.steps:
         for question, answer in step.examples:
-            parsed = step.schema.model_validate_json(answer)
+            parsed = step.form.model_validate_json(answer)
             if isinstance(parsed, Stated):
                 relations = [(one.source, one.relation, one.target) for one in parsed.relations]
                 assert {end for h, _, t in relations for end in (h, t)} <= {one.name for one in parsed.entities}
@@ -175,7 +177,7 @@ def test_an_endpoint_without_sampling_parameters_can_be_asked_again(extractor):
 
 def test_failures_come_as_a_table(extractor):
     with serve(lambda *_: "prose") as server:
-        frame = extractor(server).run(corpus(2)).failed_frame()
+        frame = pd.DataFrame(extractor(server).run(corpus(2)).failures)
     assert [*frame.columns] == ["passage_id", "call", "kind", "reason", "attempts", "tries"]
     assert frame["passage_id"].tolist() == ["p0", "p1"]
 
@@ -224,8 +226,7 @@ def test_stored_answers_measure_the_lengths_of_those_to_come(server, extractor):
 def test_without_prices_the_planned_cost_is_unknown(server, extractor):
     plan = extractor(server).plan(corpus(1), counter=Words())
     assert plan.cost is None
-    assert "cost unknown (no prices given)" in str(plan)
-    assert "cost unknown" in plan._repr_html_()
+    assert "cost unknown (no prices given)" in repr(plan)
 
 
 # Answers
@@ -274,8 +275,12 @@ def test_the_schema_that_is_sent_asks_for_lists_of_three_strings():
 # Cleaning
 
 
-def test_what_is_dropped_is_counted_by_cause():
+def cleaned(raw: list[tuple[str, ...]], longest: int = 10) -> tuple[list[Triple], dict[str, int]]:
     notes: Counter[str] = Counter()
+    return clean_triples(map(Said, raw), GraphSchema(), "p", longest, notes), +notes
+
+
+def test_what_is_dropped_is_counted_by_cause():
     raw = [
         ("a", "r", "b"),
         ("a", "r", "b"),
@@ -285,8 +290,9 @@ def test_what_is_dropped_is_counted_by_cause():
         ("x" * 11, "r", "b"),
         (' "q" ', "r", "b\nc"),
     ]
-    assert clean_facts(raw, 10, notes) == [("a", "r", "b"), ("q", "r", "b c")]
-    assert {cause: n for cause, n in notes.items() if n} == {
+    kept, notes = cleaned(raw)
+    assert kept == [Triple("a", "r", "b", "p"), Triple("q", "r", "b c", "p")]
+    assert notes == {
         "dropped: triples that a passage has already": 1,
         "dropped: triples from an entity to itself": 1,
         "dropped: triples with a blank part": 1,
@@ -296,20 +302,20 @@ def test_what_is_dropped_is_counted_by_cause():
 
 
 def test_two_entities_of_signs_alone_are_not_one():
-    assert clean_facts([("C", "r", "++"), ("++", "r", "--")], 10, Counter()) == [("C", "r", "++"), ("++", "r", "--")]
+    assert len(cleaned([("C", "r", "++"), ("++", "r", "--")])[0]) == 2
 
 
 @given(st.lists(st.lists(st.text(max_size=6), max_size=4).map(tuple)))
-def test_every_triple_is_kept_or_counted_and_what_is_kept_makes_a_triple(raw):
-    notes: Counter[str] = Counter()
-    kept = clean_facts(raw, 5, notes)
-    assert len(kept) + notes.total() == len(raw)
-    assert all(Triple(*fact, passage_id="p") and all(part == part.strip() for part in fact) for fact in kept)
+def test_every_triple_is_kept_or_counted_and_what_is_kept_has_no_space_around(raw):
+    kept, notes = cleaned(raw, 5)
+    assert len(kept) + sum(notes.values()) == len(raw)
+    assert all(part == part.strip() for one in kept for part in (one.head, one.relation, one.tail))
 
 
 def test_names_are_kept_once_without_their_quotes():
     notes: Counter[str] = Counter()
-    assert clean_names(["“Ann”", "Ann", " ", "x" * 9], 8, notes) == ["Ann"]
+    given_ = map(Entity, ["“Ann”", "Ann", " ", "x" * 9])
+    assert clean_entities(given_, GraphSchema(), 8, notes, str) == [Entity("Ann")]
     assert notes == {"dropped: entities that are blank": 1, "dropped: entities longer than 8 characters": 1}
 
 
@@ -347,7 +353,7 @@ def test_a_style_of_ones_own_is_asked_as_it_says(server, extractor):
 
 
 def test_a_style_whose_last_step_names_no_triples_is_refused():
-    with pytest.raises(ValueError, match=r"ask for Entities\. Allowed: Facts, Entities then Facts, or Stated"):
+    with pytest.raises(ValueError, match=r"ask for Entities\. Allowed: Facts, Entities then Facts, or a GraphSchema"):
         PromptStyle("own", "passage", STYLES["openie"].steps[:1])
 
 

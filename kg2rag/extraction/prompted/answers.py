@@ -1,125 +1,213 @@
-"""What a model writes about a text -> names and facts fit for a graph: the schemas of the answers, and their cleaning.
+"""Prompts -> answers over several tries -> names and facts fit for a graph, and every failure named.
 
-The JSON schema that is sent is strict, and has triples as lists of three: as objects they take half as many tokens
-again (2.9 instead of 1.9 a token of text, over GPT-3.5's triples of 1,890 MuSiQue passages). Slightly more is read
-than was requested: forms that small models fall into and that have one reading. A triple that is not three
-parts becomes `()`, to be dropped and counted; anything else that does not fit fails the whole answer.
-
-Of a text in the style "typed", entities have a type and a description, relations a weight. The schema of the answer has
-the types of a `GraphSchema` as enumerations, and what is read is cleaned against them.
+A try is one answer of the model. Faults of the connection are no tries: they are retried by the connection, and never
+stored. An unusable answer is stored, since it was paid for; the next try is sent differently (`ChatModel.again`). The
+store alone records the tries, so any run finds the same answers, wherever an earlier one was stopped.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from functools import cache
-from typing import Annotated, Any
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema, create_model, model_validator
+from pydantic import BaseModel, ConfigDict
 
-from kg2rag.extraction import Entity, TripleTexts
-from kg2rag.extraction.prompted.schema import GraphSchema
+from kg2rag.compute import ChatModel, CompletionError, Failure, Usage
+from kg2rag.compute.llm import Outcome
+from kg2rag.extraction import Entity, Extraction
+from kg2rag.extraction.prompted.schema import FIELDS, GREATEST, LEAST, UNSTATED, GraphSchema
+from kg2rag.extraction.prompted.style import Messages
 from kg2rag.text.normalisation import entity_key
-from kg2rag.types import Triple
-
-RawTriple = tuple[str, ...]
-"""Head, relation, tail; or nothing, where the model wrote no three parts."""
-
-_SYNONYMS: Mapping[str, int] = {"head": 0, "subject": 0, "relation": 1, "predicate": 1, "tail": 2, "object": 2}
+from kg2rag.types import Corpus, Triple, at_least, require
 
 
-def written(value: object) -> object:
-    """A part as text: a year may come as a number, a missing tail as null."""
-    if value is None:
-        return ""
-    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+class Settled(NamedTuple):
+    """The outcome of a prompt; `tries` answers were needed, and `wasted` are those before it, paid for and unusable."""
+
+    outcome: Outcome
+    tries: int = 1
+    wasted: tuple[Failure, ...] = ()
 
 
-def _parts(value: object) -> object:
-    if isinstance(value, dict):
-        places = {_SYNONYMS.get(key, -1): part for key, part in value.items()}
-        value = [places[place] for place in range(3)] if set(places) == {0, 1, 2} and len(value) == 3 else []
-    if not isinstance(value, list):
-        return value  # no list: the answer does not fit
-    return tuple(map(written, value)) if len(value) == 3 else ()
+def unusable(outcome: Outcome | None) -> bool:
+    """Whether the model answered otherwise than requested; other failures brought no answer at all."""
+    return isinstance(outcome, Failure) and outcome.kind == "output"
 
 
-def _name(value: object) -> object:
-    if isinstance(value, dict) and isinstance(value.get("name"), str):
-        return value["name"]  # {"name": …, "type": …}
-    return written(value)
+def settle(
+    model: ChatModel, prompts: Sequence[Messages], schema: type[BaseModel], *, retry_failed: bool, progress: str
+) -> list[Settled]:
+    """Send what was never answered; with `retry_failed`, send once more what has only unusable answers."""
+    settled = [Settled(outcome) for outcome in model.complete_many(prompts, schema, progress=progress)]
+    open_ = [at for at, one in enumerate(settled) if unusable(one.outcome)]
+    while open_:
+        again = replace(model, again=settled[open_[0]].tries)
+        stored = {at: again.stored(prompts[at], schema) for at in open_}
+        fresh = [at for at in open_ if stored[at] is None] if retry_failed else []
+        bought = again.complete_many([prompts[at] for at in fresh], schema, progress=f"{progress}, asking again")
+        found = {at: outcome for at, outcome in stored.items() if outcome is not None}
+        for at, outcome in (*found.items(), *zip(fresh, bought, strict=True)):
+            before = settled[at]
+            assert isinstance(before.outcome, Failure)  # else it would not have been sent again
+            settled[at] = Settled(outcome, before.tries + 1, (*before.wasted, before.outcome))
+        open_ = [at for at, outcome in found.items() if unusable(outcome)]
+    return settled
 
 
-_TRIPLE = {"type": "array", "items": {"type": "string"}, "minItems": 3, "maxItems": 3}
-Name = Annotated[str, BeforeValidator(_name), WithJsonSchema({"type": "string"})]
-Triplet = Annotated[RawTriple, BeforeValidator(_parts), WithJsonSchema(_TRIPLE)]
+def latest(model: ChatModel, prompt: Messages, schema: type[BaseModel]) -> Outcome | None:
+    """What `settle` would find for a prompt without sending it: an answer, the last unusable one, or None."""
+    outcome, tries = model.stored(prompt, schema), 1
+    while unusable(outcome) and (following := replace(model, again=tries).stored(prompt, schema)) is not None:
+        outcome, tries = following, tries + 1
+    return outcome
 
 
-class _Answer(BaseModel):
-    """An object with one list; the list alone is taken for it."""
+@dataclass(frozen=True, slots=True)
+class FailedCall:
+    """A call without a usable answer.
 
-    model_config = ConfigDict(extra="ignore", json_schema_extra={"additionalProperties": False})
+    Attributes
+    ----------
+    call : the step, and the sentence where the excerpt is one ("triples, sentence 3").
+    kind, reason, attempts : as `kg2rag.compute.llm.Failure` has them; attempts are requests sent for the last try.
+    tries : answers requested so far; another `retry_failed` requests the next, where `kind` is "output".
+    """
 
-    @model_validator(mode="before")
-    @classmethod
-    def _bare_list(cls, value: Any) -> Any:
-        (field,) = cls.model_fields
-        return {field: value} if isinstance(value, list) else value
+    passage_id: str
+    call: str
+    kind: str
+    reason: str
+    attempts: int
+    tries: int
 
-
-# Names and docstrings of these two are part of the schema that is sent, and so of the keys of stored answers.
-
-
-class Entities(_Answer):
-    """The names that stand in a text."""
-
-    entities: list[Name]
-
-
-class Facts(_Answer):
-    """The facts that a text states."""
-
-    triples: list[Triplet]
+    def __str__(self) -> str:
+        return f"{self.passage_id!r}, {self.call}: {self.kind}: {self.reason}"
 
 
-QUOTES = "\"'“”‘’`"
+@dataclass(frozen=True, eq=False)
+class ExtractionRun:
+    """The outcome of `PromptedTriples.run`.
+
+    Attributes
+    ----------
+    extraction : of the usable answers; its notes count the failed passages.
+    failures : the calls without a usable answer, in the order of the passages; `pd.DataFrame(failures)` is a table.
+    usage : calls, tokens and cost, those of unusable answers included.
+    """
+
+    extraction: Extraction
+    failures: tuple[FailedCall, ...]
+    usage: Usage
+
+    @property
+    def failed_passages(self) -> list[str]:
+        """The passages with a failed call, each once, in the corpus's order."""
+        return list(dict.fromkeys(failure.passage_id for failure in self.failures))
+
+    def __repr__(self) -> str:
+        kinds = Counter(one.kind for one in self.failures)
+        failed = "".join(f", failed calls, {kind}: {count}" for kind, count in kinds.items())
+        numbers = f"triples: {len(self.extraction.triples)}, failed passages: {len(self.failed_passages)}{failed}"
+        return f"ExtractionRun({numbers}, usage: {self.usage})"
 
 
-def clean_names(names: Iterable[str], longest: int, notes: Counter[str]) -> list[str]:
-    """Names without surrounding quotes and space, each once; blank ones and those above `longest` characters drop."""
-    kept: dict[str, None] = {}
-    for name in map(tidy, names):
+class ExtractionError(RuntimeError):
+    """Some passages have no triples because a call failed; `run` holds what came of the others."""
+
+    def __init__(self, run: ExtractionRun) -> None:
+        super().__init__(run)
+        self.run = run
+
+    def __str__(self) -> str:
+        return (
+            f"{len(self.run.failed_passages)} passages failed; the first: {self.run.failures[0]}. All usable answers "
+            "are kept: run(corpus, retry_failed=True) asks for the rest, and its result has the triples of the others."
+        )
+
+
+class Said(NamedTuple):
+    """A relation as a model states it; `parts` are head, relation and tail, or nothing where it wrote no three."""
+
+    parts: tuple[str, ...]
+    strength: float = UNSTATED
+    confidence: float = 1.0
+    description: str = ""
+
+
+_QUOTES = "\"'“”‘’`"
+
+
+def tidy(text: str) -> str:
+    """One line, without the quotes around it; quotes that belong to the text ("5 o'clock") stay."""
+    line = " ".join(text.split())
+    while len(line) > 1 and line[0] in _QUOTES and line[-1] in _QUOTES:
+        line = line[1:-1].strip()
+    return "" if line in _QUOTES else line
+
+
+def clean_entities(
+    given: Iterable[Entity], types: GraphSchema, longest: int, notes: Counter[str], key: Callable[[str], str]
+) -> list[Entity]:
+    """The entities without surrounding quotes and space, each once by the `key` of its name.
+
+    Blank names and those above `longest` characters drop. Types are in the schema's spelling; one outside a closed
+    schema becomes none.
+    """
+    known = {entity_key(name): name for name in types.entity_types}
+    kept: dict[str, Entity] = {}
+    for one in given:
+        name, kind = tidy(one.name), tidy(one.type)
         if not name:
             notes["dropped: entities that are blank"] += 1
-        elif len(name) > longest:
+            continue
+        if len(name) > longest:
             notes[f"dropped: entities longer than {longest} characters"] += 1
-        else:
-            kept[name] = None
-    return list(kept)
+            continue
+        if known and kind and entity_key(kind) not in known:
+            notes["entities of a type outside the schema, kept without one"] += 1
+        found = Entity(name, known.get(entity_key(kind), "") if known else kind, tidy(one.description))
+        first = kept.setdefault(key(name), found)
+        kept[key(name)] = replace(
+            first, type=first.type or found.type, description=first.description or found.description
+        )
+    return list(kept.values())
 
 
-def clean_facts(given: Iterable[RawTriple], longest: int, notes: Counter[str]) -> list[TripleTexts]:
-    """Facts of three parts, each once, in the order given.
+def clean_triples(
+    given: Iterable[Said], types: GraphSchema, passage_id: str, longest: int, notes: Counter[str]
+) -> list[Triple]:
+    """The relations as triples of a passage, each once, with the greatest strength and confidence it was given.
 
-    A fact whose two ends are one entity (equal when normalised) means nothing in a graph, and a part of more than
-    `longest` characters is a sentence, not a name: both drop.
+    What a graph cannot have drops, by cause; a strength is brought into [1, 10], a confidence to at most 1.
     """
-    kept: dict[TripleTexts, None] = {}
-    for parts in given:
-        tidied = tuple(map(tidy, parts))
-        if (cause := fault(tidied, longest)) is not None:
+    known = {entity_key(name): name for name in types.relation_types}
+    kept: dict[tuple[str, ...], Triple] = {}
+    for one in given:
+        parts = tuple(map(tidy, one.parts))
+        if cause := _fault(parts, one.confidence, known, longest):
             notes[f"dropped: {cause}"] += 1
             continue
-        head, relation, tail = tidied
-        notes["dropped: triples that a passage has already"] += (head, relation, tail) in kept
-        kept[head, relation, tail] = None
-    return list(kept)
+        head, relation, tail = parts
+        weights = min(max(one.strength, LEAST), GREATEST), min(one.confidence, 1.0)
+        notes["strengths and confidences out of range, brought into it"] += weights != (one.strength, one.confidence)
+        notes["dropped: triples that a passage has already"] += parts in kept
+        found = Triple(
+            head, known.get(entity_key(relation), relation), tail, passage_id, *weights, tidy(one.description)
+        )
+        first = kept.setdefault(parts, found)
+        kept[parts] = replace(
+            first,
+            strength=max(first.strength, found.strength),
+            confidence=max(first.confidence, found.confidence),
+            description=first.description or found.description,
+        )
+    return list(kept.values())
 
 
-def fault(parts: RawTriple, longest: int) -> str | None:
-    """Why a graph cannot have a triple of these parts, as notes call it; None where it can."""
+def _fault(parts: tuple[str, ...], confidence: float, known: dict[str, str], longest: int) -> str | None:
+    """Why a graph cannot have a triple, as notes call it: a part of more than `longest` characters is a sentence."""
     if len(parts) != 3:
         return "triples without exactly three parts"
     if not all(parts):
@@ -128,178 +216,61 @@ def fault(parts: RawTriple, longest: int) -> str | None:
         return f"triples with a part longer than {longest} characters"
     if entity_key(parts[0]) == entity_key(parts[2]):
         return "triples from an entity to itself"
-    return None
+    if known and entity_key(parts[1]) not in known:
+        return "triples of a relation outside the schema"
+    return None if confidence > 0 else "triples of confidence 0"
 
 
-def tidy(text: str) -> str:
-    """One line, without the quotes around it; quotes that belong to the text ("5 o'clock") stay."""
-    line = " ".join(text.split())
-    while len(line) > 1 and line[0] in QUOTES and line[-1] in QUOTES:
-        line = line[1:-1].strip()
-    return "" if line in QUOTES else line
+class TypesSeen(BaseModel):
+    """The types of entities and relations that a text is about."""
+
+    model_config = ConfigDict(extra="ignore", json_schema_extra={"additionalProperties": False})
+
+    entity_types: list[str]
+    relation_types: list[str]
 
 
-LEAST, GREATEST, UNSTATED = 1.0, 10.0, 5.0  # of a strength
-SYNONYMS: Mapping[str, str] = {
-    "head": "source",
-    "subject": "source",
-    "predicate": "relation",
-    "tail": "target",
-    "object": "target",
-}
+INFER = """\
+Design the schema of a knowledge graph for a collection of texts of which you see one. List the types of the entities \
+that it names (singular common nouns, such as person, organisation, place) and the types of the relations between them \
+(short verb phrases in the third person, such as works for, located in). Prefer general types that other texts of the \
+collection will share; list none twice. Answer with a JSON object: \
+{"entity_types": ["…", …], "relation_types": ["…", …]}."""
 
 
-def _strict(schema: dict[str, Any]) -> None:
-    """Every field is required, and no other allowed."""
-    schema |= {"required": list(schema["properties"]), "additionalProperties": False}
-    for part in schema["properties"].values():
-        part.pop("default", None)
+def infer_schema(
+    model: ChatModel, corpus: Corpus, *, passages: int = 20, most: int = 20, retry_failed: bool = False
+) -> GraphSchema:
+    """Types that a model names for some passages, the most frequent first, ties in the order of the passages.
 
+    Parameters
+    ----------
+    passages : how many are read, evenly spaced over the corpus; a call each.
+    most : types kept of each kind.
 
-def _as_entity(value: object) -> object:
-    return {"name": value} if isinstance(value, str) else value
-
-
-def _as_relation(value: object) -> object:
-    if isinstance(value, list):
-        return dict(zip(("source", "relation", "target"), value, strict=False)) if len(value) == 3 else {}
-    if isinstance(value, dict):
-        return {
-            name: part for key, part in value.items() if (name := SYNONYMS.get(key, key)) == key or name not in value
-        }
-    return value
-
-
-def _text(*known: str) -> Any:
-    """A string, one of the known where there are any."""
-    return Annotated[
-        str, BeforeValidator(written), WithJsonSchema({"type": "string", **({"enum": list(known)} if known else {})})
-    ]
-
-
-def _number(default: float, low: float, high: float) -> Any:
-    asked = WithJsonSchema({"type": "number", "minimum": low, "maximum": high})
-    return Annotated[float, BeforeValidator(lambda value: default if value in (None, "") else value), asked]
-
-
-class Stated(BaseModel):
-    """The entities that a text names, and how they are related."""
-
-    model_config = ConfigDict(extra="ignore", json_schema_extra=_strict)
-
-    entities: list[Any]
-    relations: list[Any]
-
-
-@cache
-def stated(schema: GraphSchema) -> type[Stated]:
-    """The form of an answer under a schema."""
-    config = ConfigDict(extra="ignore", json_schema_extra=_strict)
-    entity = create_model(
-        "NamedEntity",
-        __config__=config,
-        name=(_text(), ""),
-        type=(_text(*schema.entity_types), ""),
-        description=(_text(), ""),
-    )
-    relation = create_model(
-        "StatedRelation",
-        __config__=config,
-        source=(_text(), ""),
-        relation=(_text(*schema.relation_types), ""),
-        target=(_text(), ""),
-        description=(_text(), ""),
-        strength=(_number(UNSTATED, LEAST, GREATEST), UNSTATED),
-        confidence=(_number(1.0, 0, 1), 1.0),
-    )
-    return create_model(
-        "Stated",
-        __base__=Stated,
-        __doc__=Stated.__doc__,
-        entities=(list[Annotated[entity, BeforeValidator(_as_entity)]], ...),  # type: ignore[valid-type]
-        relations=(list[Annotated[relation, BeforeValidator(_as_relation)]], ...),  # type: ignore[valid-type]
-    )
-
-
-def clean_entities(answer: Stated, schema: GraphSchema, longest: int, notes: Counter[str]) -> list[Entity]:
-    """The entities, each once, their types in the schema's spelling; a type outside a closed schema becomes none."""
-    types = {entity_key(name): name for name in schema.entity_types}
-    kept: dict[str, Entity] = {}
-    for one in answer.entities:
-        name, kind = tidy(one.name), tidy(one.type)
-        if not name:
-            notes["dropped: entities that are blank"] += 1
-            continue
-        if len(name) > longest:
-            notes[f"dropped: entities longer than {longest} characters"] += 1
-            continue
-        if types and kind and entity_key(kind) not in types:
-            notes["entities of a type outside the schema, kept without one"] += 1
-        known = types.get(entity_key(kind), "") if types else kind
-        found = Entity(name, known, tidy(one.description))
-        key = entity_key(name)
-        kept[key] = _both(kept[key], found) if key in kept else found
-    return list(kept.values())
-
-
-def _both(one: Entity, other: Entity) -> Entity:
-    return replace(one, type=one.type or other.type, description=one.description or other.description)
-
-
-def clean_relations(
-    answer: Stated, schema: GraphSchema, passage_id: str, longest: int, notes: Counter[str]
-) -> list[Triple]:
-    """The relations as triples of a passage, each once, with the greatest strength and confidence it was given.
-
-    Dropped, by cause: what `fault` finds, a relation outside a closed schema, one of confidence 0 or below. A strength
-    is brought into [1, 10], a confidence to at most 1.
+    Raises
+    ------
+    CompletionError : a call failed; it names the passage. ValueError : no passage brought a type.
     """
-    types = {entity_key(name): name for name in schema.relation_types}
-    kept: dict[tuple[str, str, str], Triple] = {}
-    for one in answer.relations:
-        parts = tuple(map(tidy, (one.source, one.relation, one.target)))
-        cause = fault(parts, longest)
-        if not cause and types and entity_key(parts[1]) not in types:
-            cause = "triples of a relation outside the schema"
-        if not cause and not one.confidence > 0:
-            cause = "triples of confidence 0"
-        if cause:
-            notes[f"dropped: {cause}"] += 1
-            continue
-        strength, confidence = min(max(one.strength, LEAST), GREATEST), min(one.confidence, 1.0)
-        notes["strengths and confidences out of range, brought into it"] += (strength, confidence) != (
-            one.strength,
-            one.confidence,
-        )
-        head, relation, tail = parts
-        relation = types.get(entity_key(relation), relation)
-        found = Triple(head, relation, tail, passage_id, strength, confidence, tidy(one.description))
-        key = head, relation, tail
-        notes["dropped: triples that a passage has already"] += key in kept
-        kept[key] = _stronger(kept[key], found) if key in kept else found
-    return list(kept.values())
-
-
-def _stronger(one: Triple, other: Triple) -> Triple:
-    return replace(
-        one,
-        strength=max(one.strength, other.strength),
-        confidence=max(one.confidence, other.confidence),
-        description=one.description or other.description,
-    )
-
-
-def clause(schema: GraphSchema) -> str:
-    """The part of the instruction that says which types there are."""
-    kinds = (("type of an entity", schema.entity_types), ("relation", schema.relation_types))
-    said = []
-    for kind, types in kinds:
-        listed = "; ".join(f"{name} ({about})" if about else name for name, about in types.items())
-        said += [f"The {kind} is one of these, and what fits none is left out: {listed}."] if types else []
-    return " ".join(said)
-
-
-def typical(records: Iterable[Entity]) -> str:
-    """The type that most of the records of one entity give it, the first of equally frequent ones; "" for none."""
-    found = Counter(one.type for one in records if one.type)
-    return found.most_common(1)[0][0] if found else ""
+    require("passages", passages, int, at_least(1))
+    require("most", most, int, at_least(1))
+    count = min(passages, len(corpus))
+    rows = [at * len(corpus) // count for at in range(count)]
+    told = {"role": "system", "content": INFER}
+    prompts = [[told, {"role": "user", "content": corpus[row].contents}] for row in rows]
+    settled = settle(model, prompts, TypesSeen, retry_failed=retry_failed, progress="types")
+    seen: dict[str, Counter[str]] = {name: Counter() for name in FIELDS}
+    spelled: dict[tuple[str, str], str] = {}
+    for row, (outcome, *_) in zip(rows, settled, strict=True):
+        if isinstance(outcome, Failure):
+            reason = f"the types of passage {corpus.ids[row]!r}: {outcome.reason}"
+            raise CompletionError(replace(outcome, reason=reason))
+        for name in FIELDS:
+            names = [" ".join(each.split()) for each in getattr(outcome.parsed, name) if each.strip()]
+            seen[name].update(dict.fromkeys(map(entity_key, names), 1))
+            for each in names:
+                spelled.setdefault((name, entity_key(each)), each)
+    if not any(seen.values()):
+        raise ValueError(f"The model named no type for any of {count} passages. Give a schema, or build without one.")
+    kept = {name: {spelled[name, key]: "" for key, _ in seen[name].most_common(most)} for name in FIELDS}
+    return GraphSchema(**kept)

@@ -7,14 +7,12 @@ fewer than `ENOUGH`.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from kg2rag.compute import ChatModel, Completion, TokenCounter
-from kg2rag.extraction.prompted.answers import Entities, clean_names
-from kg2rag.extraction.prompted.outcome import latest, unusable
+from kg2rag.extraction.prompted.answers import latest, unusable
 from kg2rag.extraction.prompted.style import Excerpt, Messages, PromptStep
 
 if TYPE_CHECKING:
@@ -48,9 +46,12 @@ class StepPlan:
     measured: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ExtractionPlan:
-    """What `PromptedTriples.run` would do; prices are per million tokens."""
+    """What `PromptedTriples.run` would do; prices are per million tokens.
+
+    `to_ask` are the calls that the run would send, faults and retries aside; tokens are of these, estimated.
+    """
 
     passages: int
     style: str
@@ -59,20 +60,13 @@ class ExtractionPlan:
     prompt_price: float | None = None
     completion_price: float | None = None
 
-    @property
-    def to_ask(self) -> int:
-        """Calls that the run would send, faults and retries aside."""
-        return sum(step.to_ask for step in self.steps)
+    to_ask: int = field(init=False)
+    prompt_tokens: int = field(init=False)
+    completion_tokens: int = field(init=False)
 
-    @property
-    def prompt_tokens(self) -> int:
-        """Of the calls to ask, estimated."""
-        return sum(step.prompt_tokens for step in self.steps)
-
-    @property
-    def completion_tokens(self) -> int:
-        """Of the calls to ask, estimated."""
-        return sum(step.completion_tokens for step in self.steps)
+    def __post_init__(self) -> None:
+        for name in ("to_ask", "prompt_tokens", "completion_tokens"):
+            object.__setattr__(self, name, sum(getattr(step, name) for step in self.steps))
 
     @property
     def cost(self) -> float | None:
@@ -85,28 +79,20 @@ class ExtractionPlan:
         """One row a step."""
         import pandas as pd
 
-        return pd.DataFrame([asdict(step) for step in self.steps], columns=list(StepPlan.__dataclass_fields__))
+        return pd.DataFrame(self.steps)
 
-    def _sentence(self) -> str:
+    def __repr__(self) -> str:
         cost = "unknown (no prices given)" if self.cost is None else f"about {self.cost:.2f}"
         return (
             f"{self.passages:,} passages, style {self.style}, model {self.model}: {self.to_ask:,} calls to ask, about "
-            f"{self.prompt_tokens:,} + {self.completion_tokens:,} tokens, cost {cost}."
+            f"{self.prompt_tokens:,} + {self.completion_tokens:,} tokens, cost {cost}.\n"
+            f"{self.to_frame().to_string(index=False)}"
         )
-
-    def __str__(self) -> str:
-        return f"{self._sentence()}\n{self.to_frame().to_string(index=False)}"
-
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        table: str = self.to_frame().to_html(index=False)
-        return f"<p>{escape(self._sentence())}</p>{table}"
 
 
 @dataclass
 class Progress:
-    """The state of the excerpts of a corpus before a step; `look` returns the state after it.
+    """The state of the excerpts of a corpus before a step.
 
     Of `known` excerpts the earlier steps are answered, with these entities; of `coming` ones they are still to be sent,
     with the estimated tokens of their entities; of `blocked` ones the earlier step has an unusable answer.
@@ -118,67 +104,48 @@ class Progress:
 
 
 def look(
-    step: PromptStep, progress: Progress, model: ChatModel, counter: TokenCounter, *, longest: int, retry_failed: bool
-) -> tuple[StepPlan, Progress]:
-    """The plan of a step, and the state of the excerpts after it; `longest` is that of `clean_names`."""
-    prompts = {excerpt: step.messages(excerpt, names) for excerpt, names in progress.known.items()}
-    outcomes = {excerpt: latest(model, prompt, step.schema) for excerpt, prompt in prompts.items()}
+    step: PromptStep, before: Progress, model: ChatModel, counter: TokenCounter, *, retry_failed: bool
+) -> tuple[StepPlan, dict[Excerpt, Completion[Any]], Progress]:
+    """The plan of a step, the answers that the store has, and the excerpts that the next step has to wait for."""
+    prompts = {excerpt: step.messages(excerpt, names) for excerpt, names in before.known.items()}
+    outcomes = {excerpt: latest(model, prompt, step.form) for excerpt, prompt in prompts.items()}
     answers = {excerpt: outcome for excerpt, outcome in outcomes.items() if isinstance(outcome, Completion)}
-    unasked = [excerpt for excerpt in outcomes if excerpt not in answers]
-    asked = [excerpt for excerpt in unasked if retry_failed or not unusable(outcomes[excerpt])]
-    bad = len(unasked) - len(asked)
+    failed = {excerpt for excerpt, outcome in outcomes.items() if unusable(outcome) and not retry_failed}
+    waiting = [excerpt for excerpt in outcomes if excerpt not in answers and excerpt not in failed] + [*before.coming]
 
-    tokens = _Tokens(step, model, counter)
-    every = [*progress.known, *progress.coming]
-    texts = dict(zip(every, counter.count([excerpt.text for excerpt in every]), strict=True))
-    sent = tokens.of_prompts(prompts)
-    growth, scale = _measured(answers, texts, sent)
-    growth_taken = step.growth if growth is None else growth
-    bare = tokens.of_prompts({excerpt: step.messages(excerpt) for excerpt in progress.coming})
-    waiting = {excerpt: bare[excerpt] + more for excerpt, more in progress.coming.items()}
-    plan = StepPlan(
-        step=step.name,
-        calls=len(progress.known) + len(progress.coming) + progress.blocked,
-        stored=len(answers),
-        unusable=bad + progress.blocked,
-        to_ask=len(asked) + len(waiting),
-        prompt_tokens=round(scale * (sum(sent[excerpt] for excerpt in asked) + sum(waiting.values()))),
-        completion_tokens=round(growth_taken * sum(texts[excerpt] for excerpt in [*asked, *waiting])),
-        measured=growth is not None,
-    )
-    named: dict[Excerpt, Sequence[str]] = {
-        excerpt: clean_names(answer.parsed.entities, longest, Counter()) if isinstance(answer.parsed, Entities) else ()
-        for excerpt, answer in answers.items()
-    }
-    ahead = {excerpt: growth_taken * texts[excerpt] for excerpt in [*asked, *waiting]}
-    return plan, Progress(named, ahead, progress.blocked + bad)
-
-
-def _measured(
-    answers: Mapping[Excerpt, Completion[Entities]], texts: Mapping[Excerpt, int], sent: Mapping[Excerpt, int]
-) -> tuple[float | None, float]:
-    """Completion tokens by token of text, and the endpoint's prompt tokens by one of ours; None and 1 if not known."""
+    prompts |= {excerpt: step.messages(excerpt) for excerpt in before.coming}
+    texts = dict(zip(prompts, counter.count([excerpt.text for excerpt in prompts]), strict=True))
+    sent = {excerpt: n + before.coming.get(excerpt, 0) for excerpt, n in _sent(step, prompts, model, counter).items()}
     counted = [
         (excerpt, answer.prompt_tokens, answer.completion_tokens)
         for excerpt, answer in answers.items()
         if answer.prompt_tokens is not None and answer.completion_tokens is not None
     ]
-    if len(counted) < ENOUGH:
-        return None, 1.0
-    growth = sum(completion for _, _, completion in counted) / max(1, sum(texts[excerpt] for excerpt, _, _ in counted))
-    return growth, sum(prompt for _, prompt, _ in counted) / sum(sent[excerpt] for excerpt, _, _ in counted)
+    growth, scale = step.growth, 1.0
+    if measured := len(counted) >= ENOUGH:
+        growth = sum(tokens for _, _, tokens in counted) / max(1, sum(texts[excerpt] for excerpt, _, _ in counted))
+        scale = sum(tokens for _, tokens, _ in counted) / sum(sent[excerpt] for excerpt, _, _ in counted)
+    coming = {excerpt: growth * texts[excerpt] for excerpt in waiting}
+    plan = StepPlan(
+        step=step.name,
+        calls=len(prompts) + before.blocked,
+        stored=len(answers),
+        unusable=len(failed) + before.blocked,
+        to_ask=len(waiting),
+        prompt_tokens=round(scale * sum(sent[excerpt] for excerpt in waiting)),
+        completion_tokens=round(sum(coming.values())),
+        measured=measured,
+    )
+    return plan, answers, Progress({}, coming, before.blocked + len(failed))
 
 
-class _Tokens:
-    """Counts of texts and prompts; what all prompts of a step share is counted once."""
-
-    def __init__(self, step: PromptStep, model: ChatModel, counter: TokenCounter) -> None:
-        self.counter = counter
-        shared = step.messages(Excerpt(0, "", ""))[:-1]
-        # What the model adds: a message with the schema, where the endpoint does not take it as a parameter.
-        added = model.request(shared, step.schema)["messages"]
-        self._shared = sum(counter.count([message["content"] for message in added])) + PER_MESSAGE * (len(added) + 1)
-
-    def of_prompts(self, prompts: Mapping[Excerpt, Messages]) -> dict[Excerpt, int]:
-        questions = self.counter.count([prompt[-1]["content"] for prompt in prompts.values()])
-        return {excerpt: self._shared + count for excerpt, count in zip(prompts, questions, strict=True)}
+def _sent(
+    step: PromptStep, prompts: Mapping[Excerpt, Messages], model: ChatModel, counter: TokenCounter
+) -> dict[Excerpt, int]:
+    """Tokens of each prompt; what all prompts of a step share is counted once."""
+    shared = step.messages(Excerpt(0, "", ""))[:-1]
+    # What the model adds: a message with the schema, where the endpoint does not take it as a parameter.
+    added = model.request(shared, step.form)["messages"]
+    tokens = sum(counter.count([message["content"] for message in added])) + PER_MESSAGE * (len(added) + 1)
+    questions = counter.count([prompt[-1]["content"] for prompt in prompts.values()])
+    return {excerpt: tokens + count for excerpt, count in zip(prompts, questions, strict=True)}

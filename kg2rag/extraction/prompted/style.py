@@ -10,12 +10,13 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from kg2rag.extraction.prompted.answers import Entities, Facts, Stated, clause, stated
-from kg2rag.extraction.prompted.schema import GraphSchema
+from pydantic import BaseModel
+
+from kg2rag.extraction.prompted.schema import Entities, Facts, GraphSchema, stated
 from kg2rag.types import Corpus
 
 Messages = list[dict[str, str]]
@@ -42,7 +43,8 @@ class PromptStep:
     question : the last message, with {title}, {text} and, after a step that names entities, {entities}: the
         JSON list of them.
     examples : pairs of a question and its right answer, which go before the question as a conversation.
-    schema : what the answer must fit.
+    schema : what the answer must fit; a `GraphSchema` asks for entities and relations of its types, descriptions,
+        strengths and confidences.
     growth : tokens of an answer by token of the excerpt's text, for the plan.
     """
 
@@ -50,8 +52,13 @@ class PromptStep:
     instruction: str
     question: str
     examples: tuple[tuple[str, str], ...]
-    schema: type[Entities] | type[Facts] | type[Stated]
+    schema: type[BaseModel] | GraphSchema
     growth: float
+
+    @property
+    def form(self) -> type[BaseModel]:
+        """The model of an answer."""
+        return stated(self.schema) if isinstance(self.schema, GraphSchema) else self.schema
 
     def messages(self, excerpt: Excerpt, entities: Sequence[str] = ()) -> Messages:
         """The messages about an excerpt; all but the last are the same for every excerpt."""
@@ -71,31 +78,28 @@ class PromptStyle:
     ----------
     name : as the command line and the graph's notes call it.
     per : what one call is about. Sentences are those of `Corpus.sentences`.
-    steps : one step for `Facts`; before it there may be one for `Entities`, which the second then uses. Or one for what
-        `typed.stated` makes of a schema: see `typed`.
-    types : the schema of a style of the latter kind, which cleaning needs.
+    steps : one step for `Facts`; before it there may be one for `Entities`, which the second then uses. Or one with a
+        `GraphSchema`: see `typed`.
     """
 
     name: str
     per: Literal["passage", "sentence"]
     steps: tuple[PromptStep, ...]
-    types: GraphSchema = field(default_factory=GraphSchema)
 
     def __repr__(self) -> str:
         return f"PromptStyle({self.name!r}, by {self.per}, {self.fingerprint[:8]})"  # the texts would fill a page
 
     def __post_init__(self) -> None:
-        schemas = tuple(step.schema for step in self.steps)
-        if schemas not in ((Facts,), (Entities, Facts)) and not self.is_typed:
-            given = ", ".join(schema.__name__ for schema in schemas) or "none"
-            raise ValueError(
-                f"Style {self.name!r}: its steps ask for {given}. Allowed: Facts, Entities then Facts, or Stated."
-            )
+        forms = [GraphSchema if isinstance(step.schema, GraphSchema) else step.schema for step in self.steps]
+        if forms not in ([Facts], [Entities, Facts], [GraphSchema]):
+            given = ", ".join(form.__name__ for form in forms) or "none"
+            allowed = "Facts, Entities then Facts, or a GraphSchema"
+            raise ValueError(f"Style {self.name!r}: its steps ask for {given}. Allowed: {allowed}.")
 
     @property
-    def is_typed(self) -> bool:
-        """Whether its one step asks for types, descriptions, strengths and confidences."""
-        return len(self.steps) == 1 and issubclass(self.steps[0].schema, Stated)
+    def types(self) -> GraphSchema | None:
+        """The schema, where its one step asks for types, descriptions, strengths and confidences."""
+        return schema if isinstance(schema := self.steps[0].schema, GraphSchema) else None
 
     def typed(self, types: GraphSchema) -> PromptStyle:
         """The style under a schema, which is added to its instruction.
@@ -106,30 +110,18 @@ class PromptStyle:
         ------
         ValueError : the style asks for no types.
         """
-        if not self.is_typed:
+        if self.types is None:
             raise ValueError(f"Style {self.name!r} asks for no types, so it takes no schema. Use 'typed'.")
         if not types:
             return self
         (step,) = self.steps
-        instruction = f"{step.instruction}\n{clause(types)}"
-        return replace(
-            self, steps=(replace(step, instruction=instruction, examples=(), schema=stated(types)),), types=types
-        )
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # The form of an answer under a schema is a class that only exists here.
-        if not self.is_typed:
-            return PromptStyle, (self.name, self.per, self.steps)
-        (step,) = self.steps
-        given = {each.name: getattr(step, each.name) for each in fields(step) if each.name != "schema"}
-        return _typed_style, (self.name, self.per, given, self.types)
+        instruction = f"{step.instruction}\n{types.clause()}"
+        return replace(self, steps=(replace(step, instruction=instruction, examples=(), schema=types),))
 
     @property
     def fingerprint(self) -> str:
         """sha256 over `per`, texts and schemas."""
-        steps = [
-            (step.instruction, step.question, step.examples, step.schema.model_json_schema()) for step in self.steps
-        ]
+        steps = [(step.instruction, step.question, step.examples, step.form.model_json_schema()) for step in self.steps]
         return hashlib.sha256(json.dumps([self.per, steps], sort_keys=True).encode()).hexdigest()
 
     def excerpts(self, corpus: Corpus, limit: int | None = None) -> Iterator[Excerpt]:
@@ -144,24 +136,14 @@ class PromptStyle:
                     yield Excerpt(row, passage.title, sentence.strip(), number)
 
 
-def _typed_style(
-    name: str, per: Literal["passage", "sentence"], step: dict[str, Any], types: GraphSchema
-) -> PromptStyle:
-    return PromptStyle(name, per, (PromptStep(**step, schema=stated(types)),), types)
-
-
 def _step(examples: list[list[str]], schema: str, **given: Any) -> PromptStep:
-    schemas: dict[str, type[Entities] | type[Facts] | type[Stated]] = {
-        "Entities": Entities,
-        "Facts": Facts,
-        "Stated": stated(GraphSchema()),
-    }
-    pairs = tuple((question, answer) for question, answer in examples)
-    return PromptStep(examples=pairs, schema=schemas[schema], **given)
+    schemas: dict[str, type[BaseModel] | GraphSchema] = {"Entities": Entities, "Facts": Facts, "Stated": GraphSchema()}
+    return PromptStep(
+        examples=tuple((asked, answered) for asked, answered in examples), schema=schemas[schema], **given
+    )
 
 
-_PROMPTS = tomllib.loads(Path(__file__).with_name("prompts.toml").read_text(encoding="utf-8"))
 STYLES: Mapping[str, PromptStyle] = {
     name: PromptStyle(name, style["per"], tuple(_step(**step) for step in style["steps"]))
-    for name, style in _PROMPTS.items()
+    for name, style in tomllib.loads(Path(__file__).with_name("prompts.toml").read_text(encoding="utf-8")).items()
 }
