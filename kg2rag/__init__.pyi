@@ -7,7 +7,10 @@ from .answers.scores import score_answers as score_answers
 from .compute.encoder import SentenceEncoder as SentenceEncoder
 from .compute.llm import ChatModel as ChatModel
 from .compute.store import Store as Store
+from .datasets import from_folder as from_folder
+from .datasets import from_frame as from_frame
 from .datasets import from_frames as from_frames
+from .datasets import from_texts as from_texts
 from .datasets import load as load
 from .datasets.world import World as World
 from .evaluation.comparing import compare as compare

@@ -47,9 +47,14 @@ class DataOptions:
     """The options that name a question set."""
 
     dataset: Annotated[
-        str, typer.Argument(help="Name of the set; `kg2rag datasets list` names them.", autocompletion=known_sets)
+        str,
+        typer.Argument(
+            help="Name of the set, which `kg2rag datasets list` names, or a folder of documents.",
+            autocompletion=known_sets,
+        ),
     ]
     path: Annotated[Path | None, typer.Option(help="File or folder of the set; the hub's copy otherwise.")] = None
+    questions: Annotated[Path | None, typer.Option(help="A .jsonl or .csv of questions about your documents.")] = None
     split: Annotated[str | None, typer.Option(help="Split of the set; its default otherwise.")] = None
     setting: Annotated[
         Literal["pooled", "distractor"] | None, typer.Option(help="Search all passages, or each its own.")
@@ -59,10 +64,13 @@ class DataOptions:
 
     def load(self, limit: int | None = None, seed: int = 0) -> QADataset:
         """Load the set, or a draw of its questions."""
-        from kg2rag.datasets import load
+        from kg2rag.datasets import Documents, load
 
         options = {name: value for name, value in vars(self).items() if name != "dataset"}
-        return load(self.dataset, **options, limit=limit, seed=seed)
+        data = load(self.dataset, **options, limit=limit, seed=seed)
+        if isinstance(data, Documents):
+            typer.echo(repr(data), err=True)
+        return data
 
     def several(self, further: Sequence[str]) -> dict[str, DataOptions]:
         """Name -> the options of this set and of further ones, of which `path` holds a folder by name each."""
@@ -78,7 +86,8 @@ class DataOptions:
         """The name of the set as it names files: `irds:beir/scifact/test` has signs that no file name should have."""
         from kg2rag.datasets import file_name
 
-        return file_name(self.dataset)
+        place = Path(self.dataset).expanduser()
+        return file_name(place.resolve().stem if self.path is None and place.exists() else self.dataset)
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Public question sets, generated ones and your own -> `QADataset`; one file a set, `load` for all of them."""
 
+from kg2rag.datasets.documents import Documents, from_folder, from_frame, from_texts
 from kg2rag.datasets.frames import from_frames
 from kg2rag.datasets.getting import get, subsets
 from kg2rag.datasets.lint import Finding, info, lint
@@ -9,13 +10,17 @@ from kg2rag.datasets.spec import DatasetSpec, HubCopy, LoadOptions, file_name
 __all__ = [
     "DATASETS",
     "DatasetSpec",
+    "Documents",
     "Finding",
     "HubCopy",
     "LoadOptions",
     "describe",
     "families",
     "file_name",
+    "from_folder",
+    "from_frame",
     "from_frames",
+    "from_texts",
     "get",
     "info",
     "lint",

@@ -1,30 +1,36 @@
-"""Your own DataFrames -> QADataset, for data without a loader."""
+"""Your own DataFrames or lists -> QADataset, in whatever shape you have them."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import Field, StrictInt
 
 from kg2rag.datasets.reading import Record, Text, check
-from kg2rag.text.records import DataError, reading
-from kg2rag.types import Corpus, Passage, QADataset, Question
+from kg2rag.text.records import DataError
+from kg2rag.types import Corpus, GoldUnit, QADataset, Question, corpus_of
+from kg2rag.types.shapes import identifier, records
 
-if TYPE_CHECKING:
-    import pandas as pd
-
+JUDGED = ("query_id", "passage_id")
 Grade = Annotated[StrictInt, Field(ge=1)]
 
 
-class FramePassage(Record):
-    """One row of the corpus."""
-
-    id: Text
-    text: Text
-    title: str = ""
-    doc_id: str = ""
-    position: Annotated[StrictInt, Field(ge=0)] = 0
+QUESTION: Mapping[str, tuple[str, ...]] = {
+    "id": ("id", "_id", "qid", "query_id", "question_id"),
+    "text": ("text", "question", "query"),
+    "gold": ("gold", "gold_ids", "relevant", "passage_id", "doc_id"),
+    "answers": ("answers", "answer"),
+    **{name: (name,) for name in ("type", "hops", "triples")},
+}
+JUDGEMENT: Mapping[str, tuple[str, ...]] = {
+    "id": (),
+    "query_id": QUESTION["id"],
+    "passage_id": ("passage_id", "doc_id", "docid", "document"),
+    "grade": ("grade", "relevance", "rel", "score"),
+}
+"""Field -> what a column of it may be called; of several, the first counts."""
 
 
 class FrameQuestion(Record):
@@ -47,45 +53,59 @@ class Judgement(Record):
     grade: Grade = 1
 
 
-def from_frames(
-    corpus: pd.DataFrame, questions: pd.DataFrame, qrels: pd.DataFrame | None = None, name: str = "custom"
-) -> QADataset:
-    """A data set from your own tables.
+def from_frames(corpus: Any, questions: Any, qrels: Any | None = None, name: str = "custom") -> QADataset:
+    """A data set from your own tables: DataFrames, or lists of dicts.
 
     Parameters
     ----------
-    corpus : columns `id` and `text`, and where known `title`, `doc_id` (default: the id), `position` (from 0).
-    questions : columns `id` and `text`, and where known `answers` (a string or a list), `type`, `hops`, `triples` (list
-        of (head, relation, tail)), and, without `qrels`, `gold`: a list of passage ids, or a mapping from id to grade.
+    corpus : column `text`, and where known `id`, `title`, `doc_id` (default: the id), `position` (from 0); every other
+        column is kept as metadata. What a column may be called instead: `kg2rag.types.shapes.PASSAGE`. Ids are of any
+        type, and where there is none the index. A `Corpus`, such as that of `from_folder`, is taken as it is.
+    questions : `text` or `question`, and where known `id`, `answers` (a string or a list), `type`, `hops`, `triples`
+        (list of (head, relation, tail)), and, without `qrels`, `gold`: the id of a passage, a list of them, or a
+        mapping from id to grade. Ids of documents serve where all gold is such. Other columns are left out, and counted
+        in `source["notes"]`.
     qrels : columns `query_id`, `passage_id`, and `grade` (1 or more; default 1); one row a judgement.
     name : how results call it.
 
     Raises
     ------
-    ValueError : a column that is missing or unknown, a wrong type, a duplicate id, gold that the corpus lacks.
+    ValueError : a column that is missing, a wrong type, a duplicate id, gold that the corpus lacks.
 
     Examples
     --------
-    >>> import pandas as pd
-    >>> corpus = pd.DataFrame({"id": ["p1", "p2"], "text": ["Ada wrote notes.", "Charles built engines."]})
-    >>> questions = pd.DataFrame({"id": ["q1"], "text": ["Who wrote notes?"], "gold": [["p1"]]})
-    >>> from_frames(corpus, questions)
+    >>> corpus = [{"id": 1, "text": "Ada wrote notes."}, {"id": 2, "text": "Charles built engines."}]
+    >>> from_frames(corpus, [{"question": "Who wrote notes?", "gold": 1}])
     QADataset('custom', 1 questions, Corpus(2 passages, 2 documents), pooled)
     """
-    passages = check(_rows(corpus, FramePassage, f"{name} corpus"), FramePassage, f"{name} corpus")
+    table = corpus_of(corpus, f"{name} corpus")
+    asked = records(questions, f"{name} questions", QUESTION)
     rows = check(
-        [_tidy(row) for row in _rows(questions, FrameQuestion, f"{name} questions")], FrameQuestion, f"{name} questions"
+        [_tidy(row, f"{name} questions", number) for number, row in enumerate(asked, start=1)],
+        FrameQuestion,
+        f"{name} questions",
     )
     gold = {question.id: dict(question.gold) for question in rows}
     if qrels is not None:
-        _add_judgements(gold, check(_rows(qrels, Judgement, f"{name} qrels"), Judgement, f"{name} qrels"), name)
-    with reading(f"{name} corpus", "Give at least one passage.", ValueError):
-        table = Corpus.from_passages(Passage(p.id, p.title, p.text, p.doc_id or p.id, p.position) for p in passages)
+        judged = [
+            {**row, **{field: identifier(row[field], f"{name} qrels", at) for field in JUDGED if field in row}}
+            for at, row in enumerate(records(qrels, f"{name} qrels", JUDGEMENT), start=1)
+        ]
+        _add_judgements(gold, check(judged, Judgement, f"{name} qrels"), name)
     made = tuple(
         Question(q.id, q.text, gold[q.id], tuple(q.answers), q.type, q.hops, triples=tuple(q.triples)) for q in rows
     )
+    unread = Counter(field for row in asked for field in row if field not in QUESTION)
+    notes = {f"values of the questions' column {field!r} left out": count for field, count in unread.items()}
     # A frame has no file; the corpus's fingerprint says which data a result is about.
-    return QADataset(name, table, made, source={"loader": "from_frames", "corpus": table.fingerprint, "notes": {}})
+    source = {"loader": "from_frames", "corpus": table.fingerprint, "notes": notes}
+    return QADataset(name, table, made, unit=_unit(gold, table), source=source)
+
+
+def _unit(gold: Mapping[str, Mapping[str, int]], corpus: Corpus) -> GoldUnit:
+    """What gold names: passages, unless all of it names documents and some no passage."""
+    named, documents = {id_ for grades in gold.values() for id_ in grades}, set(corpus.doc_ids)
+    return "document" if not named <= set(corpus.ids) and named <= documents else "passage"
 
 
 def _add_judgements(gold: dict[str, dict[str, int]], judgements: Sequence[Judgement], name: str) -> None:
@@ -98,36 +118,17 @@ def _add_judgements(gold: dict[str, dict[str, int]], judgements: Sequence[Judgem
         gold[row.query_id][row.passage_id] = row.grade
 
 
-def _rows(frame: pd.DataFrame, model: type[Record], where: str) -> list[dict[str, Any]]:
-    """The rows with their missing values left out, so that the defaults hold."""
-    unknown = [str(column) for column in frame.columns if column not in model.model_fields]
-    if unknown:
-        raise DataError(f"{where}: unknown column {unknown[0]!r}. Known: {', '.join(model.model_fields)}.")
-    import pandas as pd
-
-    # A round trip through Python objects: pandas keeps whole numbers as numpy's, and as floats beside a missing value.
-    return [
-        {
-            str(key): _plain(value)
-            for key, value in row.items()
-            if not (pd.api.types.is_scalar(value) and pd.isna(value))
-        }
-        for row in frame.to_dict("records")
-    ]
-
-
-def _plain(value: Any) -> Any:
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _tidy(row: dict[str, Any]) -> dict[str, Any]:
-    """A lone answer as a list of one, a list of gold ids as grades of 1."""
+def _tidy(row: dict[str, Any], where: str, number: int) -> dict[str, Any]:
+    """A lone answer as a list of one, gold as grades by id, ids as texts."""
     answers, gold = row.get("answers"), row.get("gold")
     if isinstance(answers, str):
         row["answers"] = [answers]
-    listed = gold if isinstance(gold, Collection) and not isinstance(gold, (str, Mapping)) else None
-    if listed is not None and all(isinstance(id_, str | int | float) for id_ in listed):  # else the schema refuses it
-        row["gold"] = dict.fromkeys(listed, 1)
-    return row
+    if gold is not None:
+        graded = gold if isinstance(gold, Mapping) else dict.fromkeys(_listed(gold), 1)
+        row["gold"] = {identifier(id_, where, number): grade for id_, grade in graded.items()}
+    return {**row, "id": identifier(row.get("id"), where, number)}
+
+
+def _listed(gold: object) -> list[Any]:
+    many = isinstance(gold, Collection) and not isinstance(gold, str)
+    return [str(one) if isinstance(one, dict | list) else one for one in gold] if many else [gold]  # type: ignore[attr-defined]

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kg2rag.datasets import beir, bundled, cosqa, hipporag, hotpotqa, irds, musique, twowiki, twowiki_kg, world
+from kg2rag.datasets.documents import ENDINGS, from_folder
 from kg2rag.datasets.spec import DatasetSpec
 from kg2rag.text.records import reading
 from kg2rag.text.registry import Registry, nearest, unknown
@@ -38,6 +39,7 @@ def load(
     name: str,
     *,
     path: str | Path | None = None,
+    questions: str | Path | None = None,
     split: str | None = None,
     setting: str | None = None,
     passages: str | None = None,
@@ -45,12 +47,15 @@ def load(
     seed: int = 0,
     revision: str | None = None,
 ) -> QADataset:
-    """Load a set by name, from files, from the hub or from the package.
+    """Load a set by name, from files, from the hub or from the package; or your own documents by their path.
 
     Parameters
     ----------
     name : one of `names()`, an alias, either with a size after it ("musique-100"), a set of BEIR on the hub
-        ("beir/scifact"), or one that the package ir_datasets knows ("irds:beir/scifact/test", "irds:vaswani").
+        ("beir/scifact"), or one that the package ir_datasets knows ("irds:beir/scifact/test", "irds:vaswani"); or a
+        folder or file of documents ("wiki/", "docs.jsonl"), see `from_folder`, which takes none of the options below
+        but `questions` and `limit`.
+    questions : a .jsonl or .csv file with questions about your documents and their gold, see `Documents`.
     path : a folder or a file of the set; None reads the hub's copy (or, for "bundled", the package's own files).
     split : "validation", "train", …; None takes the set's default, or the only file in the folder.
     setting : "pooled", every question searches the whole corpus, or "distractor", each searches its own paragraphs.
@@ -74,6 +79,15 @@ def load(
     ...
     ValueError: Dataset 'musique' has no setting 'open'. It offers: pooled, distractor.
     """
+    if _is_path(name) and path is None:
+        of_sets = {"split": split, "setting": setting, "passages": passages, "revision": revision}
+        if given := [option for option, value in of_sets.items() if value is not None]:
+            raise ValueError(f"{name} is read as documents, which have no {given[0]}. Leave the option out.")
+        documents = from_folder(name, leave_out=questions)
+        asked = documents if questions is None else documents.with_questions(questions)
+        return asked if limit is None or not asked.questions else asked.sample(limit, seed)
+    if questions is not None:
+        raise ValueError(f"{name!r} has questions of its own; {questions} goes with a folder of documents.")
     spec = resolve(name)
     if path is None and name not in (spec.name, *spec.aliases):
         # Without its folder, "musique-100" would silently become all of MuSiQue.
@@ -91,6 +105,12 @@ def load(
     source = {"loader": spec.name, **chosen, **data.source, "licence": spec.licence}
     data = replace(data, source=source)
     return data if limit is None else data.sample(limit, seed)
+
+
+def _is_path(name: str) -> bool:
+    """Whether documents are meant: a file by its ending, or a folder that no set is called after."""
+    known = (*FAMILIES, *_registry().names())
+    return Path(name).suffix.lower() in ENDINGS or (Path(name).expanduser().is_dir() and not name.startswith(known))
 
 
 def names() -> tuple[str, ...]:

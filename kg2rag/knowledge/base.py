@@ -29,7 +29,7 @@ from kg2rag.knowledge.indexes.dense import DenseIndex
 from kg2rag.knowledge.indexes.lexical import LexicalIndex, LexicalSettings
 from kg2rag.knowledge.indexes.trigram import TrigramIndex
 from kg2rag.text.lexicon import Lexicon
-from kg2rag.types import Corpus, IntArray, Matrix, Passage, Query, fits, refused
+from kg2rag.types import Corpus, IntArray, Matrix, Passage, QADataset, Query, corpus_of, fits, refused
 
 Built = TypeVar("Built")
 KEPT = 20_000  # vectors of queries, and as many of texts made for them, in memory: 30 MB at 384 numbers each
@@ -49,7 +49,7 @@ class KnowledgeBase:
     @classmethod
     def build(
         cls,
-        corpus: Corpus,
+        corpus: Any,
         graph: str | Extractor | KnowledgeGraph = "mentions",
         *,
         embedder: Embedder | str | None = None,
@@ -59,6 +59,8 @@ class KnowledgeBase:
 
         Parameters
         ----------
+        corpus : a `Corpus`, a data set, or passages as you have them: texts, dicts, {id: text}, a DataFrame, see
+            `kg2rag.types.shapes`. Nothing is split; `kg2rag.from_texts` does that.
         graph : a graph, an extractor, or a source by name, such as "mentions" (no LLM), "openie(FILE)" or
             "mentions+triples(FILE)"; `kg2rag.extraction.sources` knows them all.
         embedder : an embedder or the name of a sentence-transformers model; all-MiniLM-L6-v2 where not given.
@@ -67,9 +69,7 @@ class KnowledgeBase:
         ------
         TypeError : an argument of another type. ValueError : an unknown source, or a graph over other passages.
         """
-        if not isinstance(corpus, Corpus):
-            passages = "Corpus.from_passages([Passage(id, title, text, doc_id, position), ...])"
-            raise refused("corpus", corpus, f"a Corpus, such as data.corpus of a data set, or {passages}")
+        corpus = corpus.corpus if isinstance(corpus, QADataset) else corpus_of(corpus)
         if embedder is None or isinstance(embedder, str):
             embedder = SentenceEncoder() if embedder is None else embedder_named(embedder)
         elif isinstance(embedder, type) or not fits(embedder, Embedder):

@@ -51,6 +51,7 @@ from .rankings import canonical_order as canonical_order
 from .rankings import rescored as rescored
 from .rankings import top_with_ties as top_with_ties
 from .rankings import widened as widened
+from .shapes import corpus_of as corpus_of
 from .trace import LOST_AT as LOST_AT
 from .trace import LostAt as LostAt
 from .trace import Step as Step

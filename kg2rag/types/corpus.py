@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol, overload
+from typing import TYPE_CHECKING, Protocol, overload
 
 import numpy as np
 import pyarrow as pa
@@ -19,19 +20,22 @@ from kg2rag.text.normalisation import split_sentences
 from kg2rag.text.records import DataError
 from kg2rag.types.passages import IntArray, Passage, PassageIds
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 _TEXTS = dict.fromkeys(("id", "title", "text", "doc_id"), pa.string())
 SCHEMA = pa.schema({**_TEXTS, "position": pa.int32(), "sentences": pa.list_(pa.string())})
 _PASSAGE = SCHEMA.names[:-1]
-_EXACT = pa.field("exact", pa.string())
+_EXACT, _METADATA = pa.field("exact", pa.string()), pa.field("metadata", pa.string())
 
 
 class Corpus(Sequence[Passage]):
     """The passages of a dataset, in a fixed order; a passage's *row* is its place in that order, from 0.
 
-    `table` has the columns of `SCHEMA`; `sentences` is null where the source has no sentence split. Where a passage's
-    text has blanks at its ends in the source, a further column `exact` has it with them. TypeError where it is no Arrow
-    table; DataError, which names it, for a column that is missing, no passage, one without id, document or
-    text, or a repeated id.
+    `table` has the columns of `SCHEMA`; `sentences` is null where the source has no sentence split. Two more may be
+    there: `exact`, the text with the blanks at its ends that it has in the source, and `metadata`, as JSON objects.
+    TypeError where it is no Arrow table; DataError, which names it, for a column that is missing, no passage, one
+    without id, document or text, or a repeated id.
     """
 
     def __init__(self, table: pa.Table) -> None:
@@ -42,8 +46,8 @@ class Corpus(Sequence[Passage]):
             )
         if missing := [name for name in SCHEMA.names if name not in table.column_names]:
             raise DataError(f"The table has no column {missing[0]!r}. A corpus needs: {', '.join(SCHEMA.names)}.")
-        exact = "exact" in table.column_names and table["exact"].null_count < len(table)
-        schema = SCHEMA.append(_EXACT) if exact else SCHEMA
+        optional = [one for one in (_EXACT, _METADATA) if one.name in table.column_names]
+        schema = pa.schema([*SCHEMA, *(one for one in optional if table[one.name].null_count < len(table))])
         self.table = table.select(schema.names).cast(schema).combine_chunks()
         if not len(self.table):
             raise DataError("A corpus needs at least one passage; this one is empty.")
@@ -80,7 +84,9 @@ class Corpus(Sequence[Passage]):
                 raise TypeError(f"A corpus is made of Passage objects, not of {each!r:.60}. Give id, title, text, ...")
         columns = [[getattr(passage, name) for passage in passages] for name in _PASSAGE]
         none = [None] * len(passages)
-        return cls(pa.table([*columns, sentences or none, exact or none], schema=SCHEMA.append(_EXACT)))
+        extra = [json.dumps(p.metadata, ensure_ascii=False, default=str) if p.metadata else None for p in passages]
+        schema = pa.schema([*SCHEMA, _EXACT, _METADATA])
+        return cls(pa.table([*columns, sentences or none, exact or none, extra], schema=schema))
 
     @classmethod
     def open(cls, path: Path) -> Corpus:
@@ -97,11 +103,17 @@ class Corpus(Sequence[Passage]):
         return len(self.ids)
 
     def __getitem__(self, row: int) -> Passage:  # type: ignore[override]
-        return Passage(**self.table.select(_PASSAGE).slice(range(len(self))[row], 1).to_pylist()[0])
+        return next(self._passages(self.table.slice(range(len(self))[row], 1)))
 
     def __iter__(self) -> Iterator[Passage]:
-        for batch in self.table.select(_PASSAGE).to_batches(max_chunksize=AT_ONCE):
-            yield from (Passage(**record) for record in batch.to_pylist())
+        return self._passages(self.table)
+
+    @staticmethod
+    def _passages(table: pa.Table) -> Iterator[Passage]:
+        names = [name for name in (*_PASSAGE, "metadata") if name in table.column_names]
+        for batch in table.select(names).to_batches(max_chunksize=AT_ONCE):
+            for record in batch.to_pylist():
+                yield Passage(**{**record, "metadata": json.loads(record.get("metadata") or "{}")})
 
     def __contains__(self, id_: object) -> bool:
         return id_ in self._row_of
@@ -131,6 +143,26 @@ class Corpus(Sequence[Passage]):
     def doc_ids(self) -> list[str]:
         """The document of every passage, by row."""
         return list(self.table["doc_id"].to_pylist())
+
+    @cached_property
+    def metadata(self) -> pd.DataFrame:
+        """What else is known of the passages: one row each, by id, a column for each name."""
+        import pandas as pd
+
+        texts = self.table["metadata"].to_pylist() if "metadata" in self.table.column_names else [None] * len(self)
+        return pd.DataFrame([json.loads(text or "{}") for text in texts], index=list(self.ids))
+
+    def where(self, **wanted: object) -> tuple[str, ...]:
+        """The ids of the passages whose metadata have these values, or one of a list: the candidates of a query.
+
+        KeyError for a name that no passage has.
+        """
+        known, kept = self.metadata, np.ones(len(self), dtype=bool)
+        for name, value in wanted.items():
+            if name not in known:
+                raise KeyError(f"No passage has metadata {name!r}. They have: {', '.join(map(str, known)) or 'none'}.")
+            kept &= known[name].isin(value if isinstance(value, list | tuple | set) else [value]).to_numpy()
+        return tuple(self.ids[row] for row in np.flatnonzero(kept).tolist())
 
     @cached_property
     def contents(self) -> list[str]:

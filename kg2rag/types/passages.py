@@ -12,16 +12,25 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """One retrievable unit of text (a paper's *chunk*).
+    """One retrievable unit of text (a paper's *chunk*): `Passage(id, text)`, or `Passage(id, title, text)`.
 
-    `doc_id` names the document it belongs to, `position` its place in that document, from 0.
+    `doc_id` names the document it belongs to, the passage itself where not given; `position` its place there, from 0.
+    `metadata` holds whatever else is known of it, such as its file and headings, as JSON values; it is not searched.
     """
 
     id: str
-    title: str
-    text: str
-    doc_id: str
-    position: int
+    title: str = ""
+    text: str = None  # type: ignore[assignment]  # of two arguments, the second is the text
+    doc_id: str = ""
+    position: int = 0
+    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        if self.text is None:
+            object.__setattr__(self, "text", self.title)
+            object.__setattr__(self, "title", "")
+        if self.doc_id == "":
+            object.__setattr__(self, "doc_id", self.id)
 
     @property
     def contents(self) -> str:
@@ -120,6 +129,11 @@ class Hit:
     def text(self) -> str:
         """The passage's text; see `passage`."""
         return self.passage.text
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """What else is known of the passage, such as its file and headings; see `passage`."""
+        return self.passage.metadata
 
     @property
     def path_text(self) -> str:

@@ -83,7 +83,7 @@ class QADataset:
                 raise DataError(f"{self._where(question)}: another question has this id. Ids must be unique.")
             seen.add(question.id)
             self._check(question, known, passages)
-        if not self.questions:
+        if not self.questions and type(self) is QADataset:  # documents alone are read without
             raise DataError(f"{self.name}: no question.")
 
     def _where(self, question: Question) -> str:
@@ -173,3 +173,5 @@ def require_dataset(data: object) -> None:
             f"data must be a QADataset, questions with their gold and corpus, not {called(data)}. "
             "Make one with kg2rag.load or kg2rag.from_frames."
         )
+    if not data.questions:
+        raise TypeError(f"{data.name} has documents, and no questions with gold: {data.name}.with_questions(FILE).")

@@ -32,9 +32,10 @@ ASKED = pd.DataFrame({"id": ["q"], "text": ["Who?"], "gold": [["p1"]]})
 @pytest.mark.parametrize(
     ("frames", "named"),
     [
-        ({"questions": pd.DataFrame({"id": ["q"], "question": ["Who?"]})}, "custom questions.*'question'.*text, gold"),
+        ({"questions": pd.DataFrame({"id": ["q"], "question": ["Who?"]})}, "'q': no gold"),
         ({"questions": ASKED.drop(columns="text")}, r"custom questions, record 1 \('q'\): field 'text'"),
-        ({"corpus": CORPUS.assign(id=[1, 2])}, r"custom corpus, record 1 \(1\): field 'id'.*1"),
+        ({"corpus": CORPUS.assign(id=[1, None])}, r"custom corpus, record 2: its id is None"),
+        ({"corpus": CORPUS.assign(text=[1, 2])}, r"custom corpus, record 1: text is 1"),
         ({"qrels": pd.DataFrame({"query_id": ["r"], "passage_id": ["p1"]})}, "custom qrels, record 1: .*'r'"),
         ({"questions": ASKED.assign(gold=[["p9"]])}, "'p9'"),
     ],
@@ -42,3 +43,34 @@ ASKED = pd.DataFrame({"id": ["q"], "text": ["Who?"], "gold": [["p1"]]})
 def test_a_wrong_frame_is_named(frames, named):
     with pytest.raises(ValueError, match=named):
         from_frames(**{"corpus": CORPUS, "questions": ASKED} | frames)
+
+
+@pytest.mark.parametrize(
+    ("corpus", "questions", "gold"),
+    [
+        (["Ada wrote.", "Charles built."], [{"question": "Who wrote?", "gold": 0}], "0"),
+        ({"a": "Ada wrote.", 7: "Charles built."}, [{"query": "Who built?", "gold": 7, "answer": "Charles"}], "7"),
+        (CORPUS.assign(id=[1.0, 2.0]), pd.DataFrame({"question": ["Who?"], "gold": ["1"], "level": ["easy"]}), "1"),
+        (CORPUS.set_index("id"), pd.DataFrame({"qid": [4], "question": ["Who?"], "gold": [["p2"]]}), "p2"),
+        ([{"_id": "x", "contents": "Ada wrote.", "url": "http://x"}], [{"text": "Who?", "gold": {"x": 2}}], "x"),
+    ],
+)
+def test_passages_and_questions_are_taken_in_the_shape_that_people_have(corpus, questions, gold):
+    data = from_frames(corpus, questions)
+    assert list(data.questions[0].gold) == [gold]
+    assert data.corpus[data.corpus.row(gold)].text in ("Ada wrote.", "Charles built.")
+
+
+def test_other_columns_are_metadata_that_a_filter_uses_and_other_fields_of_questions_are_counted():
+    data = from_frames(CORPUS.assign(lang=["en", "fr"]), ASKED.assign(level="easy"))
+    assert data.corpus[1].metadata == {"lang": "fr"}
+    assert data.corpus.where(lang="fr") == ("p2",)
+    assert data.corpus.where(lang=["en", "fr"]) == ("p1", "p2")
+    with pytest.raises(KeyError, match=r"year.*lang"):
+        data.corpus.where(year=2020)
+    assert data.source["notes"] == {"values of the questions' column 'level' left out": 1}
+
+
+def test_gold_may_name_documents():
+    corpus = [{"id": at, "doc_id": "d", "text": text} for at, text in enumerate(["Ada wrote.", "Charles built."])]
+    assert from_frames(corpus, [{"question": "Who?", "gold": "d"}]).unit == "document"

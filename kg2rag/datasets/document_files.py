@@ -1,0 +1,169 @@
+"""A file -> its title and blocks: headings, prose and code, in the order of the page; one function a kind of file."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+PROSE, CODE = "prose", "code"
+_HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_LEFT_OUT = "script style nav header footer aside form noscript template svg math button img".split()
+_LEFT_OUT_BY_CLASS = ".headerlink, .sphinxsidebar, .toc, [role=navigation], [aria-hidden=true]"
+_BLOCKS = "p div section article main ul ol li dl dt dd table tr blockquote pre figure figcaption details hr br".split()
+_BLOCKS += list(_HEADINGS)
+_FRONT = re.compile(r"\A---[ \t]*\n(.*?)\n---[ \t]*\n", re.DOTALL)
+_TITLE = re.compile(r"(?m)^title:[ \t]*[\"']?(.+?)[\"']?[ \t]*$")
+_ENDS = re.compile(r"[.!?:;][\"”’)]?$")
+_BULLET = re.compile(r"[•◦▪–*-]\s|\d+[.)]\s")
+
+
+class Block(NamedTuple):
+    """A paragraph, a list item, a row of a table, a listing; or a heading, whose level counts from 1."""
+
+    text: str
+    level: int = 0
+    kind: str = PROSE
+
+
+Contents = tuple[str, list[Block]]
+"""The title that the file gives itself, "" for none, and its blocks."""
+
+
+def paragraphs(text: str) -> Iterator[Block]:
+    """The paragraphs of a plain text, which blank lines divide."""
+    return (Block(one.strip()) for one in re.split(r"\n\s*\n", text) if one.strip())
+
+
+def plain_text(file: Path) -> Contents:
+    """A text file."""
+    return "", list(paragraphs(decoded(file.read_bytes())))
+
+
+def markdown(file: Path) -> Contents:
+    """CommonMark with tables, its front matter's title, and whatever HTML is in it."""
+    from markdown_it import MarkdownIt
+
+    text = decoded(file.read_bytes())
+    front = _FRONT.match(text)
+    title = _TITLE.search(front[1]) if front else None
+    made = MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(text[front.end() if front else 0 :])
+    return "", [*([Block(title[1], 1)] if title else []), *html_blocks(made)]
+
+
+def html(file: Path) -> Contents:
+    """A page without its navigation, scripts and forms: `main` or `article` where it has one."""
+    page = _parsed(file.read_bytes())
+    title = page.title.get_text(" ", strip=True) if page.title else ""
+    return title, list(html_blocks(page))
+
+
+def docx(file: Path) -> Contents:
+    """A Word document; its styles say what is a heading."""
+    import mammoth
+
+    with file.open("rb") as stream:
+        return "", list(html_blocks(mammoth.convert_to_html(stream).value))
+
+
+def pdf(file: Path) -> Contents:
+    """The text of a PDF: lines joined to paragraphs, repeated first and last lines of pages left out.
+
+    Headings are the lines that its outline names. Its own title is not read: in most files it is another's.
+    """
+    import pypdfium2
+
+    with pypdfium2.PdfDocument(file) as document:
+        outline = {_key(one.get_title()): one.level + 1 for one in document.get_toc()}
+        pages = [_page_lines(page) for page in document]
+    edges = Counter(_key(line) for lines in pages for line in {*lines[:1], *lines[-1:]})
+    often = {key for key, count in edges.items() if count > max(2, len(pages) // 3)}
+    blocks, open_ = list[Block](), ""
+    for lines in pages:
+        kept = [line for at, line in enumerate(lines) if not (at in (0, len(lines) - 1) and _key(line) in often)]
+        width = sorted(map(len, kept))[len(kept) * 3 // 4] if kept else 0
+        for line in kept:
+            level = outline.get(_key(line), 0)
+            if open_ and (level or not line or _BULLET.match(line)):
+                blocks.append(Block(open_))
+                open_ = ""
+            if level:
+                blocks.append(Block(line, level))
+                continue
+            open_ = f"{open_} {line}".strip()
+            if _ENDS.search(line) and len(line) < 0.8 * width:  # the last line of a paragraph
+                blocks.append(Block(open_))
+                open_ = ""
+    return "", [*blocks, Block(open_)] if open_ else blocks
+
+
+READERS: Mapping[str, Callable[[Path], Contents]] = {
+    ".md": markdown,
+    ".txt": plain_text,
+    ".html": html,
+    ".htm": html,
+    ".pdf": pdf,
+    ".docx": docx,
+}
+"""Ending of a file's name -> its reader."""
+
+
+def html_blocks(page: Any) -> Iterator[Block]:
+    """The blocks of a page, or of a text with HTML: links by their words, images and navigation left out."""
+    tree = _parsed(page) if isinstance(page, str) else page
+    for one in [*tree(_LEFT_OUT), *tree.select(_LEFT_OUT_BY_CLASS)]:
+        one.decompose()
+    return _walked(tree.find("main") or tree.find(attrs={"role": "main"}) or tree.find("article") or tree.body or tree)
+
+
+def _walked(node: Any) -> Iterator[Block]:
+    inline = list[str]()
+    for child in (*node.children, None):
+        if child is None or (getattr(child, "name", None) and (child.name in _BLOCKS or child.find(_BLOCKS))):
+            if text := " ".join("".join(inline).split()):
+                yield Block(text)
+            inline = []
+            yield from () if child is None else _blocks_of(child)
+        elif child.name or type(child).__name__ == "NavigableString":  # its subclasses are comments and doctypes
+            inline.append(child.get_text())
+
+
+def _blocks_of(tag: Any) -> Iterator[Block]:
+    if tag.name in _HEADINGS:
+        text, level, kind = " ".join(tag.get_text().split()).strip("¶# "), _HEADINGS[tag.name], PROSE
+    elif tag.name == "pre":
+        text, level, kind = tag.get_text().strip("\n"), 0, CODE
+    elif tag.name == "tr":
+        cells = (" ".join(cell.get_text(" ").split()) for cell in tag(["td", "th"]))
+        text, level, kind = " | ".join(cells).strip(" |"), 0, PROSE
+    else:
+        yield from _walked(tag)
+        return
+    if text.strip():
+        yield Block(text, level, kind)
+
+
+def _parsed(page: str | bytes) -> Any:
+    from bs4 import BeautifulSoup
+
+    return BeautifulSoup(page, "lxml")
+
+
+def _page_lines(page: Any) -> list[str]:
+    text = page.get_textpage().get_text_bounded()
+    return re.sub(r"[\x02\ufffe\xad]\s*", "", text).replace("\r", "").split("\n")
+
+
+def _key(line: str) -> str:
+    """A line by its letters: numbers differ from page to page, blanks from outline to text."""
+    return "".join(filter(str.isalpha, line.casefold()))
+
+
+def decoded(data: bytes) -> str:
+    """A text as UTF-8, else, as no bytes are wrong there, as Windows-1252."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode("cp1252", "replace")

@@ -1,0 +1,347 @@
+"""Your own documents, in a folder, a list or a table -> `Documents`: passages of the encoder's length, and a report.
+
+Files are read by markdown-it-py, Beautiful Soup, mammoth (.docx) and pypdfium2 (.pdf); blocks longer than a passage are
+divided by semchunk. A passage is a stretch of one section; its text begins with the section's headings, and its
+metadata has the `file` and the `headings`; `doc_id` and `position` tell its neighbours. Names are looked for in prose
+alone: in what a passage says without code, addresses and headings that several documents have.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kg2rag.compute import EncoderTokens, Store
+from kg2rag.compute.parallel import progress_bar
+from kg2rag.datasets.document_files import PROSE, READERS, Block, paragraphs
+from kg2rag.datasets.frames import from_frames
+from kg2rag.text.normalisation import split_sentences
+from kg2rag.text.records import DataError, read_delimited, read_jsonl, reading, sha256
+from kg2rag.types import Corpus, Passage, QADataset, corpus_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+VERSION = 1  # of how files become passages: raise it, and they are read again
+TOKENS = 200
+"""Of a passage without its title: all-MiniLM-L6-v2 reads 256, and a title and headings take some thirty."""
+TABLES: Mapping[str, Callable[[Path], Iterable[Mapping[str, Any]]]] = {
+    ".jsonl": lambda file: (row for _, row in read_jsonl(file)),
+    ".csv": lambda file: (row for _, row in read_delimited(file, ",")),
+}
+ENDINGS = (*READERS, *TABLES)
+ALIKE = 0.8
+"""Share of their runs of five words, of all that either has, from which two passages are near-duplicates."""
+_GENERIC = re.compile(r"(?i)(readme|index|main|home|default)")
+_ADDRESS = re.compile(r"(?:https?://|www\.)\S+|\S+@\S+\.\w+")
+
+
+@dataclass(frozen=True, eq=False)
+class Documents(QADataset):
+    """Documents, and questions about them where there are any.
+
+    Attributes
+    ----------
+    report : one row a file or record: document, status ("read" or "skipped"), reason, passages, divided (blocks that
+        were longer than a passage).
+    """
+
+    report: pd.DataFrame = field(kw_only=True, repr=False)
+
+    def with_questions(self, questions: Any) -> QADataset:
+        """The documents as a data set: a DataFrame, a list of dicts, or a .jsonl or .csv file, as `from_frames` has it.
+
+        Gold names passages, or documents: the files' paths in the folder.
+        """
+        rows = read_table(Path(questions)) if isinstance(questions, str | Path) else questions
+        made = from_frames(self.corpus, rows, name=self.name)
+        return replace(made, source={**self.source, "questions": made.source["notes"]})
+
+    @cached_property
+    def near_duplicates(self) -> pd.DataFrame:
+        """Passages that say nearly the same: passage, of (the earlier one), similarity (see `ALIKE`)."""
+        import pandas as pd
+
+        return pd.DataFrame(_near_duplicates(self.corpus), columns=["passage", "of", "similarity"])
+
+    def __repr__(self) -> str:
+        skipped = Counter(self.report.loc[self.report["status"] == "skipped", "reason"])
+        more = [f"{count:,} skipped: {reason}" for reason, count in skipped.most_common(5)]
+        divided, alike = int(self.report["divided"].sum()), len(self.near_duplicates)
+        said = [f"{divided:,} blocks longer than a passage, divided"] * bool(divided)
+        said += [f"{alike:,} passages nearly the same as another"] * bool(alike)
+        return "\n  ".join([f"Documents({self.name!r}, {self.corpus!r})", *more, *said])
+
+
+class _Read(NamedTuple):
+    """What became of a document."""
+
+    passages: list[dict[str, Any]]
+    divided: int = 0
+    reason: str = ""
+
+
+def from_folder(
+    path: str | Path,
+    *,
+    tokens: int = TOKENS,
+    name: str | None = None,
+    store: Store | None = None,
+    leave_out: str | Path | None = None,
+) -> Documents:
+    """The documents of a folder and those below it, or of one file.
+
+    .md, .txt, .html, .pdf and .docx are documents; every line of a .jsonl and row of a .csv is one. What is in the
+    store is not read again: so an interrupted reading goes on, and a changed file is read alone.
+
+    Parameters
+    ----------
+    tokens : of a passage, without title and headings; less than the encoder reads.
+    name : how results call it; the folder's name where not given.
+    leave_out : a file that is no document, such as the one with the questions.
+
+    Raises
+    ------
+    FileNotFoundError : no such folder. ImportError : the extra `documents` is not installed. ValueError : no text in
+    any file; a file that cannot be read is skipped, and `report` says why.
+
+    Examples
+    --------
+    >>> from_folder("wiki/")  # doctest: +SKIP
+    Documents('wiki', Corpus(9,870 passages, 2,014 documents))
+      3 skipped: no text in it: of a scan, recognise the text first
+    """
+    root = Path(path).expanduser()
+    if root.suffix.lower() in TABLES and not root.is_dir():
+        return from_texts(read_table(root), tokens=tokens, name=name or root.stem)
+    if not root.exists():
+        raise FileNotFoundError(f"{root} does not exist. Give a folder of documents: {', '.join(ENDINGS)}.")
+    found = [root] if root.is_file() else sorted(file for file in root.rglob("*") if file.is_file())
+    base, store = root if root.is_dir() else root.parent, store or Store()
+    hidden = {file for file in found if any(part.startswith(".") for part in file.relative_to(base).parts)}
+    other = leave_out and Path(leave_out).expanduser().resolve()
+    files = [file for file in found if file not in hidden and file.resolve() != other]
+    split, read, seen = _Splitter(tokens), dict[str, _Read](), dict[str, str]()
+    with progress_bar(len(files), "reading documents", "file") as bar:
+        for file in files:
+            place = file.relative_to(base).as_posix()
+            same = seen.setdefault(sha256(file), place)
+            if file.suffix.lower() not in ENDINGS:
+                read[place] = _Read([], reason=f"files {file.suffix or 'without an ending'} are not read")
+            elif same != place:
+                read[place] = _Read([], reason="the same as another file")
+            else:
+                read[place] = _stored(file, place, base.resolve().name, split, store)
+            bar.update()
+    return _documents(name or root.resolve().stem, read, {"loader": "from_folder", "tokens": tokens})
+
+
+def from_texts(texts: Any, *, tokens: int = TOKENS, name: str = "texts") -> Documents:
+    """Documents given as texts, in any shape of `kg2rag.types.shapes`: a list, {id: text}, dicts, a DataFrame.
+
+    A text longer than `tokens` is divided at paragraphs and sentences.
+
+    >>> from_texts(["Ada wrote notes.", "Charles built engines."])
+    Documents('texts', Corpus(2 passages, 2 documents))
+    """
+    given, split, read = corpus_of(texts, name), _Splitter(tokens), dict[str, _Read]()
+    for one in given:
+        read[one.id] = split.document(one.id, one.title, list(paragraphs(one.text)), one.metadata)
+    return _documents(name, read, {"loader": "from_texts", "tokens": tokens})
+
+
+def from_frame(frame: pd.DataFrame, *, tokens: int = TOKENS, name: str = "frame") -> Documents:
+    """Documents given as a DataFrame: a column `text`, perhaps `id` and `title`; all others are kept as metadata."""
+    return from_texts(frame, tokens=tokens, name=name)
+
+
+def read_table(file: Path) -> list[Mapping[str, Any]]:
+    """The records of a .jsonl or .csv file; in a .csv, a cell that is a JSON list or object is one."""
+    if file.suffix.lower() not in TABLES:
+        raise DataError(f"{file}: a table is read from {' or '.join(TABLES)}.")
+    if not file.is_file():
+        raise FileNotFoundError(f"{file} does not exist. Give a file {' or '.join(TABLES)}.")
+    rows = [
+        {name: value for name, value in row.items() if value not in ("", None)}
+        for row in TABLES[file.suffix.lower()](file)
+    ]
+    return [{name: _cell(value) for name, value in row.items()} for row in rows]
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, str) and value[:1] in "[{":
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    return value
+
+
+def _stored(file: Path, place: str, folder: str, split: _Splitter, store: Store) -> _Read:
+    """A file's passages, from the store where it has them; a reason in place of them where it cannot be read."""
+    key = {"rules": VERSION, "file": sha256(file), "place": place, "folder": folder, "tokens": split.tokens}
+
+    def read(entry: Path) -> None:
+        with reading(file, "Is it whole, and of the kind that its name says?"):
+            found = _read(file, place, folder, split)
+        (entry / "passages.json").write_text(json.dumps(found, ensure_ascii=False), encoding="utf-8")
+
+    try:
+        path = store.entry("documents", key, read)
+    except DataError as error:
+        return _Read([], reason=str(error).removeprefix(f"{file}: "))
+    return _Read(*json.loads((path / "passages.json").read_text(encoding="utf-8")))
+
+
+def _read(file: Path, place: str, folder: str, split: _Splitter) -> _Read:
+    ending = file.suffix.lower()
+    if ending in TABLES:
+        rows = corpus_of(read_table(file), place)
+        made = [
+            split.document(f"{place}#{p.id}", p.title, list(paragraphs(p.text)), {"file": place, **p.metadata})
+            for p in rows
+        ]
+        return _Read([one for each in made for one in each.passages], sum(each.divided for each in made))
+    title, blocks = READERS[ending](file)
+    if not any(block.text.strip() for block in blocks):
+        return _Read([], reason="no text in it" + (": of a scan, recognise the text first" if ending == ".pdf" else ""))
+    title, blocks = _titled(title, blocks)
+    if not title:
+        own = file.parent.name or folder if _GENERIC.fullmatch(file.stem) else file.stem
+        title = re.sub(r"[\s_-]+", " ", folder if place == file.name and _GENERIC.fullmatch(file.stem) else own).strip()
+    return split.document(place, title, blocks, {"file": place})
+
+
+def _titled(title: str, blocks: list[Block]) -> tuple[str, list[Block]]:
+    """The title, and the blocks without the heading that it is: the first block, or the only one of level 1."""
+    tops = [at for at, block in enumerate(blocks) if block.level == 1]
+    at = 0 if blocks[0].level else tops[0] if len(tops) == 1 else None
+    if at is None:
+        return title, blocks
+    again = at + 1 < len(blocks) and blocks[at + 1].level and blocks[at + 1].text == blocks[at].text
+    return blocks[at].text, [*blocks[:at], *blocks[at + 2 if again else at + 1 :]]
+
+
+class _Splitter:
+    """Blocks -> passages."""
+
+    def __init__(self, tokens: int) -> None:
+        if isinstance(tokens, bool) or not isinstance(tokens, int) or tokens < 16:
+            raise ValueError(f"tokens must be a whole number from 16, not {tokens!r}.")
+        self.tokens, self._count = tokens, EncoderTokens().count
+
+    def size(self, text: str) -> int:
+        return self._count([text])[0]
+
+    @cached_property
+    def _chunks(self) -> Callable[[str], list[str]]:
+        from semchunk import chunkerify
+
+        made: Callable[[str], list[str]] = chunkerify(self.size, self.tokens)
+        return made
+
+    def document(self, id_: str, title: str, blocks: Sequence[Block], metadata: Mapping[str, Any]) -> _Read:
+        """A document's passages, as `Passage`s are made of them, and their prose."""
+        made, divided = list[dict[str, Any]](), 0
+        for headings, section in _sections(blocks):
+            parts = list[tuple[Block, int]]()
+            for block, size in zip(section, self._count([block.text for block in section]), strict=True):
+                if size <= self.tokens:
+                    parts.append((block, size))
+                    continue
+                divided += 1
+                parts += [(block._replace(text=text), self.size(text)) for text in self._chunks(block.text)]
+            for packed in _packed(parts, self.tokens):
+                body = "\n\n".join(block.text for block in packed)
+                prose = [_ADDRESS.sub(" ", block.text) for block in packed if block.kind == PROSE]
+                made.append(
+                    {
+                        "title": title[:200],
+                        "text": f"{' > '.join(headings)}\n{body}" if headings else body,
+                        "metadata": {**metadata, **({"headings": headings} if headings else {})},
+                        "sentences": [sentence for text in prose for sentence in split_sentences(text)],
+                    }
+                )
+        ids = [id_] if len(made) == 1 else [f"{id_}#{number}" for number in range(len(made))]
+        places = ({"id": own, "doc_id": id_, "position": at} for at, own in enumerate(ids))
+        return _Read([{**place, **one} for place, one in zip(places, made, strict=True)], divided)
+
+
+def _sections(blocks: Sequence[Block]) -> Iterator[tuple[list[str], list[Block]]]:
+    """The blocks under each heading, with the headings above them."""
+    path, section = list[Block](), list[Block]()
+    for block in (*blocks, Block("", 1)):
+        if not block.level:
+            section.append(block)
+            continue
+        if section:
+            yield [heading.text[:100] for heading in path], section
+        path, section = [*(one for one in path if one.level < block.level), block], []
+
+
+def _packed(parts: Sequence[tuple[Block, int]], tokens: int) -> Iterator[list[Block]]:
+    """Neighbouring blocks together, as many as a passage holds."""
+    packed, size = list[Block](), 0
+    for block, own in parts:
+        if packed and size + own > tokens:
+            yield packed
+            packed, size = [], 0
+        packed.append(block)
+        size += own
+    if packed:
+        yield packed
+
+
+def _documents(name: str, read: Mapping[str, _Read], source: Mapping[str, object]) -> Documents:
+    import pandas as pd
+
+    rows = [one for each in read.values() for one in each.passages]
+    report = pd.DataFrame(
+        [
+            (place, "skipped" if one.reason else "read", one.reason, len(one.passages), one.divided)
+            for place, one in read.items()
+        ],
+        columns=["document", "status", "reason", "passages", "divided"],
+    )
+    if not rows:
+        reasons = "; ".join(f"{count} × {reason}" for reason, count in Counter(report["reason"]).most_common(3))
+        raise DataError(f"{name}: no text in {len(report)} files ({reasons or 'none'}). Read are {', '.join(ENDINGS)}.")
+    spread = Counter(
+        heading
+        for one in {(row["doc_id"], h) for row in rows for h in row["metadata"].get("headings", ())}
+        for heading in one[1:]
+    )
+    for row in rows:
+        own = [heading for heading in row["metadata"].get("headings", ()) if spread[heading] == 1]
+        row["sentences"] = [*own, *row["sentences"]] or [""]
+    passages = (Passage(**{key: row[key] for key in row if key != "sentences"}) for row in rows)
+    corpus = Corpus.from_passages(passages, [row["sentences"] for row in rows])
+    notes = {reason: int(count) for reason, count in Counter(report["reason"]).items() if reason}
+    source = {**source, "corpus": corpus.fingerprint, "notes": notes}
+    return Documents(name, corpus, (), source=source, report=report)
+
+
+def _near_duplicates(corpus: Corpus) -> list[tuple[str, str, float]]:
+    """(passage, earlier passage, Jaccard similarity of their runs of five words); runs that are everywhere left out."""
+    import numpy as np
+    from scipy.sparse import csc_matrix, triu
+    from sklearn.feature_extraction.text import HashingVectorizer
+
+    runs = HashingVectorizer(ngram_range=(5, 5), binary=True, norm=None, alternate_sign=False, n_features=1 << 24)
+    found = csc_matrix(runs.transform(corpus.table["text"].to_pylist()), dtype=np.float32)
+    sizes, frequency = np.asarray(found.sum(axis=1)).ravel(), np.diff(found.indptr)
+    shared = found[:, np.flatnonzero((frequency > 1) & (frequency <= 50))].tocsr()
+    pairs = triu(shared @ shared.T, k=1).tocoo()
+    similarity = pairs.data / (sizes[pairs.row] + sizes[pairs.col] - pairs.data)
+    kept = np.flatnonzero(similarity >= ALIKE)
+    later = {int(pairs.col[at]): at for at in kept[::-1].tolist()}  # each once, with the first that it is like
+    return [
+        (corpus.ids[row], corpus.ids[pairs.row[at]], round(float(similarity[at]), 3))
+        for row, at in sorted(later.items())
+    ]
