@@ -43,7 +43,7 @@ def test_the_table_follows_from_the_scores_of_the_questions(name: str) -> None:
     metrics = [column for column in per_query.columns if column not in ABOUT]
     runs = RESULTS / name / "per_seed.csv"
     per_seed = pd.read_csv(runs) if runs.is_file() else None
-    table = score_table(per_query, metrics, str(config["baseline"]), 0, per_seed)
+    table = score_table(per_query, metrics, str(config["baseline"]), per_seed=per_seed)
     made = StringIO(table.to_csv(index=False, float_format="%.6f"))
     found, kept = (pd.read_csv(source, dtype=str) for source in (made, RESULTS / name / "scores.csv"))
     # Scores of several seeds are kept to six decimals, so their deviation may differ in the sixth.

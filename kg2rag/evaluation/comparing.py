@@ -21,13 +21,13 @@ from kg2rag.evaluation import provenance
 from kg2rag.evaluation.budgets import depth_curve, depths_below, returned_sizes, token_curve
 from kg2rag.evaluation.comparison import Comparison, Inputs
 from kg2rag.evaluation.comparisons import Comparisons
+from kg2rag.evaluation.identity import parameters, remark, tuning
 from kg2rag.evaluation.inputs import Graphs, Sets, SystemsOfSets, given_systems, named_sets, systems_of
 from kg2rag.evaluation.metric_names import DEFAULT_METRICS, Metric, Metrics, own_functions, parse_metrics
 from kg2rag.evaluation.metrics import PassageTokens, checked_scores
-from kg2rag.evaluation.per_query import per_query_table
+from kg2rag.evaluation.per_query import graph_use, per_query_table
 from kg2rag.evaluation.runs import Run, run
-from kg2rag.evaluation.said import graph_use
-from kg2rag.evaluation.score_table import FAMILIES, Family, score_table
+from kg2rag.evaluation.score_table import FAMILIES, Family, Significance, score_table
 from kg2rag.evaluation.storage import require_place
 from kg2rag.types import GoldUnit, QADataset, Ranking, at_least, one_of, require, require_dataset, require_k
 
@@ -39,11 +39,7 @@ class Settings:
     Parameters
     ----------
     unit : judge "passage"s or "document"s; the data set's own unit where not given.
-    family : of tests that Holm's correction runs over: the systems within each "metric", or "all" metrics together,
-        for a claim that rests on several.
-    clustered : resample questions that share gold together, for they are not independent: wider intervals, and
-        tests that take a shared passage for one piece of evidence.
-    seed : of the bootstrap, and of tests that must draw.
+    seed, family, clustered : how systems are tested; see `score_table.Significance`.
     counter : counts tokens; `kg2rag.compute.tokens.counter_of(kb.embedder)`, or the default encoder's where not given.
     batch_size : queries given to a system at once; changes speed, never a result.
     fresh : run every system anew, in place of what the store has.
@@ -153,7 +149,6 @@ def compare(
     asked = partial(run, data=data, k=k, batch_size=by.batch_size, fresh=by.fresh, progress=by.progress)
     runs = {name: [asked(one, name=name) for one in alike] for name, alike in given.items()}
     tokens = PassageTokens(data.corpus, by.counter)
-    rankings = {name: [one.rankings for one in alike] for name, alike in runs.items()}
     config = {
         **_config(given, runs, data, by),
         "metrics": [metric.name for metric in parsed],
@@ -162,11 +157,9 @@ def compare(
         "baseline": baseline,
         "tokens": repr(tokens.counter),
     }
+    rankings = {name: [one.rankings for one in alike] for name, alike in runs.items()}
     result = Comparison(
         rankings={name: alike[0] for name, alike in rankings.items()},
-        ms_per_query={name: math.nan if ms is None else ms for name, ms in config["ms_per_query"].items()},
-        build_seconds=config["build_seconds"],
-        baseline=baseline,
         **_tables(rankings, data, _Judging(parsed, k, tokens, baseline, by)),
         inputs=Inputs({name: alike[0] for name, alike in given.items()}, data),
         config={**config, "fingerprint": provenance.fingerprint(config)},
@@ -207,17 +200,23 @@ def _tables(runs: Mapping[str, Sequence[Sequence[Ranking]]], data: QADataset, by
     settings, k, tokens = by.settings, by.k, by.tokens
     unit, names = settings.unit or data.unit, [metric.name for metric in by.metrics]
     of_curve = [Metric.parse(f"recall@{depth}") for depth in depths_below(k) if f"recall@{depth}" not in names]
-    metrics = [*by.metrics, *of_curve]
     together = {name: [ranking for one in alike for ranking in one] for name, alike in runs.items()}
     read = sorted({metric.k or k for metric in by.metrics if metric.tokens is None})
     scored = {}
     with progress_bar(len(runs) + 2, "scores, intervals, tests", "step", shown=settings.progress) as bar:
         for name, alike in runs.items():
+            metrics = [*by.metrics, *of_curve]
             scored[name] = [checked_scores(one, data, metrics, unit=unit, tokens=tokens) for one in alike]
             bar.update()
         frames = {name: sum(alike[1:], start=alike[0]) / len(alike) for name, alike in scored.items()}
         per_query = per_query_table(frames, data, names, {name: alike[0] for name, alike in runs.items()})
-        per_seed = _per_seed(scored, names)
+        rows = [  # of every single run of the systems with several seeds
+            {"system": name, "run": number, **frame[names].mean().to_dict()}
+            for name, alike in scored.items()
+            if len(alike) > 1
+            for number, frame in enumerate(alike, start=1)
+        ]
+        per_seed = pd.DataFrame(rows) if rows else None
         tables = {
             "per_query": per_query,
             "per_seed": per_seed,
@@ -226,57 +225,33 @@ def _tables(runs: Mapping[str, Sequence[Sequence[Ranking]]], data: QADataset, by
             "sizes": returned_sizes(together, tokens, read),
         }
         bar.update()
-        tables["scores"] = score_table(
-            per_query,
-            names,
-            by.baseline,
-            settings.seed,
-            per_seed,
-            family=settings.family,
-            clustered=settings.clustered,
-        )
+        how = Significance(settings.seed, settings.family, settings.clustered)
+        tables["scores"] = score_table(per_query, names, by.baseline, how, per_seed)
         bar.update()
     return tables
-
-
-def _per_seed(scored: Mapping[str, Sequence[pd.DataFrame]], metrics: Sequence[str]) -> pd.DataFrame | None:
-    """The means of every single run of the systems with several seeds: system, run (from 1), then the metrics."""
-    rows = [
-        {"system": name, "run": number, **frame[list(metrics)].mean().to_dict()}
-        for name, alike in scored.items()
-        if len(alike) > 1
-        for number, frame in enumerate(alike, start=1)
-    ]
-    return pd.DataFrame(rows) if rows else None
 
 
 def _config(
     systems: Mapping[str, Sequence[Any]], runs: Mapping[str, Sequence[Run]], data: QADataset, by: Settings
 ) -> dict[str, Any]:
     """What the numbers depend on, as JSON values; times and places come from the runs, so they are those of then."""
-    first = {name: alike[0] for name, alike in systems.items()}
-    about = {name: provenance.parameters(system) for name, system in first.items()}
+    first, of_first = ({name: alike[0] for name, alike in some.items()} for some in (systems, runs))
     ms = {name: sum(one.ms_per_query for one in alike) / len(alike) for name, alike in runs.items()}
     build = {name: sum(one.build_seconds for one in alike) for name, alike in runs.items()}
-    not_kept = {name: alike[0].not_kept for name, alike in runs.items() if alike[0].not_kept}
+    remarks, tuned = ({name: of(one) for name, one in first.items()} for of in (remark, tuning))
+    spent = sum(build.values()) + sum(one * len(data) / 1000 for one in ms.values() if not math.isnan(one))
     return {
         "data": provenance.data(data, by.unit),
         "systems": {name: repr(system) for name, system in first.items()},
-        "parameters": about,
-        "tuning": provenance.tuning(about),
+        "parameters": {name: parameters(system) for name, system in first.items()},
+        "tuning": {name: rows for name, rows in tuned.items() if rows},
         "seeds": {name: list(map(repr, alike)) for name, alike in systems.items() if len(alike) > 1},
-        "remarks": provenance.remarks(first),
-        "graph_use": graph_use({name: alike[0].rankings for name, alike in runs.items()}),
+        "remarks": {name: text for name, text in remarks.items() if text},
+        "graph_use": graph_use({name: one.rankings for name, one in of_first.items()}),
         "ms_per_query": {name: None if math.isnan(one) else round(one, 3) for name, one in ms.items()},
         "build_seconds": {name: round(one, 3) for name, one in build.items()},
-        "seconds": round(
-            sum(build.values()) + sum(ms[name] * len(data) / 1000 for name in ms if ms[name] == ms[name]), 3
-        ),
-        "not_kept": not_kept,
-        **provenance.of_runs({name: alike[0].about for name, alike in runs.items()}, first),
-        "seed": by.seed,
-        "family": by.family,
-        "clustered": by.clustered,
-        "batch_size": by.batch_size,
-        "command": by.command,
+        "seconds": round(spent, 3),
+        "not_cached": {name: one.not_cached for name, one in of_first.items() if one.not_cached},
+        **provenance.of_runs({name: one.about for name, one in of_first.items()}, first),
+        **{name: getattr(by, name) for name in ("seed", "family", "clustered", "batch_size", "command")},
     }

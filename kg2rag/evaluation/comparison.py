@@ -5,8 +5,9 @@ Presentation is in `kg2rag.report`, the files in `storage.py`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -17,8 +18,15 @@ from kg2rag.compute.parallel import progress_bar
 from kg2rag.evaluation import diagnosis, storage
 from kg2rag.evaluation.budgets import against_others, larger_sets
 from kg2rag.evaluation.metric_names import Metrics
-from kg2rag.evaluation.per_query import ABOUT, GROUPS, Group, grouped_means, largest_differences, says_anything
-from kg2rag.evaluation.said import rates
+from kg2rag.evaluation.per_query import (
+    ABOUT,
+    GROUPS,
+    Group,
+    grouped_means,
+    largest_differences,
+    note_rates,
+    says_anything,
+)
 from kg2rag.evaluation.score_table import SUFFIX, against_placebo, non_inferiority, pair_table
 from kg2rag.report import plots
 from kg2rag.text.records import reading
@@ -50,11 +58,9 @@ class Comparison(report.Tabular):
     ----------
     rankings : system -> its rankings, in the order of the questions; of the first seed, where it ran under several.
     per_query : one row per system and question: query_id, system, type, hops, gold (how many), cluster (questions that
-        share gold), question, said (see `said_by`), one column per metric; means over seeds, where there are several.
+        share gold), question, notes (see `notes_json`), one column per metric; means over several seeds.
     scores : one row per system and metric: mean, interval, tests against the baseline; see `score_table`.
     curve : mean recall by depth (index `k`), one column per system.
-    ms_per_query : system -> milliseconds of a warm system; NaN where it was not measured, see `runs.Run`.
-    build_seconds : system -> what its indexes, graphs and vectors took before, as far as they were not there already.
     config : all that the numbers depend on, as JSON values.
     token_curve : mean recall by tokens returned (index `tokens`), one column per system; see `budgets.token_curve`.
     sizes : one row per system and depth that a metric reads: system, k, hits, tokens (means).
@@ -68,10 +74,7 @@ class Comparison(report.Tabular):
     curve: pd.DataFrame
     token_curve: pd.DataFrame
     sizes: pd.DataFrame
-    ms_per_query: Mapping[str, float]
-    build_seconds: Mapping[str, float]
-    baseline: str
-    config: Mapping[str, Any] = field(default_factory=dict)
+    config: Mapping[str, Any]
     per_seed: pd.DataFrame | None = None
     inputs: Inputs | None = None
 
@@ -86,6 +89,21 @@ class Comparison(report.Tabular):
         return [column for column in self.per_query.columns if column not in ABOUT]
 
     @property
+    def baseline(self) -> str:
+        """The system that the others are tested against."""
+        return str(self.config["baseline"])
+
+    @property
+    def ms_per_query(self) -> dict[str, float]:
+        """System -> milliseconds of a warm system; NaN where it was not measured, see `runs.Run`."""
+        return {name: math.nan if ms is None else ms for name, ms in self.config["ms_per_query"].items()}
+
+    @property
+    def build_seconds(self) -> Mapping[str, float]:
+        """System -> what its indexes, graphs and vectors took before, as far as they were not there already."""
+        return dict(self.config.get("build_seconds", {}))
+
+    @property
     def larger_sets(self) -> dict[str, str]:
         """System -> in words, how much more it returns than the others; only those that return over 10 % more."""
         return larger_sets(self.sizes)
@@ -93,14 +111,8 @@ class Comparison(report.Tabular):
     @property
     def sheet(self) -> report.Sheet:
         """The content of the printed tables."""
-        return report.Sheet(
-            self.scores,
-            self.ms_per_query,
-            self.baseline,
-            self.config,
-            self.larger_sets,
-            build_seconds=self.build_seconds,
-        )
+        own = (self.scores, self.ms_per_query, self.baseline, self.config, self.larger_sets)
+        return report.Sheet(*own, build_seconds=self.build_seconds)
 
     def __repr__(self) -> str:
         means = self.to_frame().round(4).to_string()
@@ -145,7 +157,7 @@ class Comparison(report.Tabular):
             groups=groups,
             pairs=self.pairs() if 1 < len(self.systems) <= PAIRS_IN_REPORT else None,
             placebos=self.against_placebo() if self._has_placebos else None,
-            said=self.said(),
+            notes=self.notes(),
             further=further,
         )
 
@@ -169,9 +181,9 @@ class Comparison(report.Tabular):
             raise ValueError(unknown("kind of plot", kind, drawn))
         return drawn[kind]()
 
-    def said(self) -> pd.DataFrame:
-        """How often each system said what about the questions, such as why it left the graph out; see `rates`."""
-        return rates(self.per_query)
+    def notes(self) -> pd.DataFrame:
+        """How often each system made which note on a question, such as why it left the graph out; see `note_rates`."""
+        return note_rates(self.per_query)
 
     def pairs(self, metric: str | None = None) -> pd.DataFrame:
         """Every pair of systems tested in one metric, the first or the one named; see `pair_table`.

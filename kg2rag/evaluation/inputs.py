@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import numpy as np
@@ -263,3 +264,13 @@ def _check_candidates(where: str, ranking: Ranking, query: Query) -> None:
             f"{where}: {strangers[0]!r} is not among its {len(query.candidates)} candidates (setting 'distractor'). A "
             "system must honour Query.candidates."
         )
+
+
+@contextmanager
+def noted(where: str) -> Iterator[None]:
+    """Whatever is raised inside is raised on, with a note that says where it happened."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(where)
+        raise

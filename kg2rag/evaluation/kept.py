@@ -13,7 +13,6 @@ from typing import Any
 
 import pandas as pd
 
-from kg2rag.retrievers.adapters import trec
 from kg2rag.text.records import DataError, read_json
 
 PER_QUERY = "per_query.csv.xz"
@@ -47,9 +46,3 @@ def per_query(directory: Path) -> pd.DataFrame:
     place = list(frame.columns).index("cluster") + 1 if "cluster" in frame else len(frame.columns)
     frame.insert(place, "question", "")
     return frame
-
-
-def rankings(directory: Path, systems: Mapping[str, Any], queries: list[str]) -> dict[str, list[Any]]:
-    """System -> its first hits for each question."""
-    runs = {name: trec.load(directory / "runs" / f"{name}.trec.xz") for name in systems}
-    return {name: trec.as_rankings(run, queries) for name, run in runs.items()}

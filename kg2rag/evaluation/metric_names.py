@@ -5,16 +5,12 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from numbers import Real
-
-import numpy as np
 
 from kg2rag.text.registry import Registry, nearest
-from kg2rag.types import FloatArray, Ranking, called
+from kg2rag.types import Ranking, called
 
 MetricFunction = Callable[[Ranking, Mapping[str, int]], float]
 """(ranking, gold id -> grade) -> score; the ids of both name what is judged, passages or documents."""
@@ -32,8 +28,6 @@ SUPPORT = ("support_f1", "support_precision", "support_recall")
 """HotpotQA's supporting-sentence metrics, with or without `@k`, where k counts passages."""
 FUNCTIONS: Registry[MetricFunction] = Registry("metric", {}, group="kg2rag.metrics")
 """Functions of metrics that ranx lacks, "name": "package.module:function"."""
-REPEATED = 10
-"""So many questions are scored twice, to detect a metric that draws random numbers or remembers its calls."""
 _COLUMN = re.compile(r"[A-Za-z][A-Za-z0-9_.@+-]*")
 _RESERVED = "query_id system type hops gold cluster question ms_per_query".split()  # columns of result tables
 
@@ -160,35 +154,3 @@ def _close(name: str) -> str:
     base, at, depth = name.partition("@")
     found = nearest(base, (*CUT, *WHOLE, *SUPPORT))
     return "" if found is None else f" Did you mean {found + at + depth!r}?"
-
-
-def function_scores(metric: Metric, rankings: Sequence[Ranking], gold: Sequence[Mapping[str, int]]) -> FloatArray:
-    """(n_queries,) what a metric's function returns for each ranking, empty ones included.
-
-    Raises TypeError: it returned no number; ValueError: NaN or infinite, or another number for the same question.
-    """
-    function = metric.function
-    assert function is not None
-    scores = np.empty(len(rankings))
-    for place, (ranking, wanted) in enumerate(zip(rankings, gold, strict=True)):
-        scores[place] = value = _score(metric.name, function, ranking, wanted)
-        if place < REPEATED and (again := _score(metric.name, function, ranking, wanted)) != value:
-            raise ValueError(
-                f"Metric {metric.name!r}, query {ranking.query_id!r}: {value!r}, then {again!r}. A metric must give "
-                "the same score for the same ranking: fix its seed, keep no state."
-            )
-    return scores
-
-
-def _score(name: str, function: MetricFunction, ranking: Ranking, gold: Mapping[str, int]) -> float:
-    where = f"Metric {name!r}, query {ranking.query_id!r}"
-    try:
-        found: object = function(ranking, dict(gold))  # a copy: what it changes is its own
-    except Exception as error:  # whatever a metric raises is raised on, with where it happened
-        error.add_note(f"{where} failed.")
-        raise
-    if not isinstance(found, Real | np.bool_):
-        raise TypeError(f"{where}: a metric returns a number, not {found!r} ({type(found).__name__}).")
-    if not math.isfinite(found):
-        raise ValueError(f"{where}: the score is {found!r}. Return a finite number; 0 where nothing was found.")
-    return float(found)

@@ -9,8 +9,10 @@ functions of the user's own.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from numbers import Real
 from threading import Lock
 from typing import Any
 
@@ -20,10 +22,12 @@ import pandas as pd
 from kg2rag.compute import EncoderTokens, TokenCounter
 from kg2rag.compute.hardware import has_threads
 from kg2rag.evaluation.gold import judged_hits, supporting_sentences
-from kg2rag.evaluation.inputs import check_rankings
-from kg2rag.evaluation.metric_names import SUPPORT, Metric, Metrics, function_scores, parse_metrics
+from kg2rag.evaluation.inputs import check_rankings, noted
+from kg2rag.evaluation.metric_names import SUPPORT, Metric, MetricFunction, Metrics, parse_metrics
 from kg2rag.types import Corpus, FloatArray, GoldUnit, IntArray, QADataset, Ranking
 
+REPEATED = 10
+"""So many questions are scored twice, to detect a metric that draws random numbers or remembers its calls."""
 _IMPORT = Lock()
 
 
@@ -125,6 +129,35 @@ def checked_scores(
                 columns[metric.name] = (found == 1).astype(float) if metric.base == "all_recall" else found
     index = pd.Index([question.id for question in data.questions], name="query_id", dtype=object)
     return pd.DataFrame({metric.name: columns[metric.name] for metric in metrics}, index=index)
+
+
+def function_scores(metric: Metric, rankings: Sequence[Ranking], gold: Sequence[Mapping[str, int]]) -> FloatArray:
+    """(n_queries,) what a metric's function returns for each ranking, empty ones included.
+
+    Raises TypeError: it returned no number; ValueError: NaN or infinite, or another number for the same question.
+    """
+    function = metric.function
+    assert function is not None
+    scores = np.empty(len(rankings))
+    for place, (ranking, wanted) in enumerate(zip(rankings, gold, strict=True)):
+        scores[place] = value = _score(metric.name, function, ranking, wanted)
+        if place < REPEATED and (again := _score(metric.name, function, ranking, wanted)) != value:
+            raise ValueError(
+                f"Metric {metric.name!r}, query {ranking.query_id!r}: {value!r}, then {again!r}. A metric must give "
+                "the same score for the same ranking: fix its seed, keep no state."
+            )
+    return scores
+
+
+def _score(name: str, function: MetricFunction, ranking: Ranking, gold: Mapping[str, int]) -> float:
+    where = f"Metric {name!r}, query {ranking.query_id!r}"
+    with noted(f"{where} failed."):
+        found: object = function(ranking, dict(gold))  # a copy: what it changes is its own
+    if not isinstance(found, Real | np.bool_):
+        raise TypeError(f"{where}: a metric returns a number, not {found!r} ({type(found).__name__}).")
+    if not math.isfinite(found):
+        raise ValueError(f"{where}: the score is {found!r}. Return a finite number; 0 where nothing was found.")
+    return float(found)
 
 
 def score(

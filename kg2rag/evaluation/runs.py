@@ -9,38 +9,52 @@ one more system, another metric or more questions runs only what is new.
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
 import math
-import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, fields, is_dataclass
-from functools import cache
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+import pyarrow as pa
 
-import kg2rag
 from kg2rag.compute import Store
 from kg2rag.compute.parallel import progress_bar
 from kg2rag.evaluation import provenance
-from kg2rag.evaluation.inputs import check_rankings
-from kg2rag.evaluation.provenance import files_in, is_file, knowledge_bases
-from kg2rag.evaluation.stored_rankings import read_rankings, write_rankings
+from kg2rag.evaluation.identity import NoKeyError, code_version, identity, knowledge_bases
+from kg2rag.evaluation.inputs import check_rankings, noted
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.text.records import read_json, sha256
-from kg2rag.types import Corpus, QADataset, Query, Ranking
+from kg2rag.text.parquet import as_parquet, read_parquet
+from kg2rag.text.records import read_json
+from kg2rag.types import FloatArray, Notes, QADataset, Query, Ranking, Triple
 
 BLOCK = 100
 """Questions of an entry of the store: so many are lost, at most, where a run is killed."""
 STAGE, RANKINGS, ABOUT = "runs", "rankings.parquet", "about.json"
-ROOMS = ("types", "text", "compute", "extraction", "knowledge", "retrievers")
-"""The rooms whose code a ranking depends on."""
 LIBRARIES = ("bm25s", "faiss-cpu", "numpy", "scipy")
 """Libraries that compute scores; those of an encoder are part of its fingerprint."""
+WITH_PATHS = 20
+"""Hits of a ranking whose paths are kept: a path is often worked out only where it is shown."""
+_TRIPLE = pa.struct(
+    [(name, pa.string()) for name in ("head", "relation", "tail", "passage_id", "description")]
+    + [(name, pa.float64()) for name in ("strength", "confidence")]
+)
+_NAMES = tuple(_TRIPLE.names)  # arrow works the names out at every look
+SCHEMA = pa.schema(
+    [
+        ("query_id", pa.string()),
+        ("rows", pa.list_(pa.int64())),
+        ("scores", pa.list_(pa.float64())),
+        ("stages", pa.list_(pa.string())),
+        ("stage_codes", pa.list_(pa.int8())),
+        ("parts", pa.list_(pa.struct([("name", pa.string()), ("values", pa.list_(pa.float64()))]))),
+        ("paths", pa.list_(pa.struct([("row", pa.int64()), ("triples", pa.list_(_TRIPLE))]))),
+        ("notes", pa.string()),
+    ]
+)
+"""One row a question."""
 
 
 class System(Protocol):
@@ -51,10 +65,6 @@ class System(Protocol):
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """One ranking of at most `k` hits a query, in the order of the queries."""
-
-
-class NoKeyError(TypeError):
-    """Something in a system does not say what it computes, so that its runs cannot be kept."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,14 +78,14 @@ class Run:
         where something was still built while the clock ran.
     build_seconds : what was spent before that: on indexes, graphs, vectors, and a batch to warm up.
     about : what the run depends on and when it was made, as JSON values: see `provenance.of_run`.
-    not_kept : why it is not in the store; "" where it is.
+    not_cached : why it is not in the store; "" where it is.
     """
 
     rankings: Sequence[Ranking]
     ms_per_query: float
     build_seconds: float
     about: Mapping[str, Any]
-    not_kept: str = ""
+    not_cached: str = ""
 
 
 def run(
@@ -104,35 +114,32 @@ def run(
     ValueError : a ranking that cannot be judged.
     Exception : what the system raises, with a note that names it and the first query of the batch.
     """
-    kbs = list({id(kb): kb for kb in knowledge_bases(system)}.values())
-    kept, not_kept = _place(system, kbs, k, store)
+    kbs = knowledge_bases(system)
+    cache, not_cached = _cache(system, kbs, k, store)
     queries, worker = data.queries, _Worker(name, system, data, k, kbs, min(batch_size, BLOCK))
     blocks = [queries[start : start + BLOCK] for start in range(0, len(queries), BLOCK)]
-    found = [None if kept is None or fresh else kept.find(block) for block in blocks]
-    missing = [query for block, entry in zip(blocks, found, strict=True) if entry is None for query in block]
+    entries = [None if cache is None or fresh else cache.find(block) for block in blocks]
+    missing = [query for block, entry in zip(blocks, entries, strict=True) if entry is None for query in block]
     rankings, abouts = list[Ranking](), list[dict[str, Any]]()
     with progress_bar(len(queries), name, "query", shown=progress) as bar:
-        for block, entry in zip(blocks, found, strict=True):
+        for block, entry in zip(blocks, entries, strict=True):
             if entry is None:
                 worker.prepare(missing)
                 own, about = worker.block(block)
-                entry = None if kept is None else kept.keep(block, own, about, fresh=fresh)
+                entry = None if cache is None else cache.write(block, own, about, fresh=fresh)
             if entry is not None:  # also what was run now: the same however often it is asked for
                 own, about = read_rankings(entry / RANKINGS, data.corpus.ids), read_json(entry / ABOUT)
             rankings += own
             abouts.append(about)
             bar.update(len(block))
-    ms = _milliseconds(abouts, len(queries)) if getattr(system, "timed", True) else math.nan
+    seconds = [about["seconds"] for about in abouts]
+    unknown = None in seconds or not getattr(system, "timed", True)
     spent = sum(about["build_seconds"] for about in abouts)
-    return Run(rankings, ms, spent, provenance.of_blocks(abouts), not_kept)
+    ms = math.nan if unknown else 1000 * sum(seconds) / len(queries)
+    return Run(rankings, ms, spent, provenance.of_blocks(abouts), not_cached)
 
 
-def _milliseconds(blocks: Sequence[Mapping[str, Any]], queries: int) -> float:
-    seconds = [block["seconds"] for block in blocks]
-    return math.nan if None in seconds else 1000 * sum(seconds) / queries
-
-
-def _place(system: object, kbs: Sequence[KnowledgeBase], k: int, store: Store | None) -> tuple[_Place | None, str]:
+def _cache(system: object, kbs: Sequence[KnowledgeBase], k: int, store: Store | None) -> tuple[_Cache | None, str]:
     """Where the blocks of a system's run are kept, or None and why they are not."""
     store = store or (kbs[0].store if kbs else None)
     if not getattr(system, "timed", True):
@@ -140,13 +147,13 @@ def _place(system: object, kbs: Sequence[KnowledgeBase], k: int, store: Store | 
     if store is None:
         return None, "it has no knowledge base, so no store"
     try:
-        return _Place(store, {"system": identity(system), "code": code_version(), "k": k}, kbs), ""
+        return _Cache(store, {"system": identity(system), "code": code_version(), "k": k}, kbs), ""
     except NoKeyError as error:
         return None, str(error)
 
 
 @dataclass(frozen=True)
-class _Place:
+class _Cache:
     """The entries of one system's run."""
 
     store: Store
@@ -164,25 +171,21 @@ class _Place:
         self.store.remove(entry)
         return None
 
-    def keep(self, queries: Sequence[Query], rankings: Sequence[Ranking], about: object, *, fresh: bool) -> Path:
+    def write(self, queries: Sequence[Query], rankings: Sequence[Ranking], about: object, *, fresh: bool) -> Path:
         """Write the entry of a block; `fresh`: in place of one that is there."""
         key = self._key(queries)
         if fresh:
             self.store.remove(self.store.place(STAGE, key, libraries=LIBRARIES))
 
-        def write(folder: Path) -> None:
+        def fill(folder: Path) -> None:
             write_rankings(folder / RANKINGS, rankings)
             (folder / ABOUT).write_text(json.dumps(about, ensure_ascii=False), encoding="utf-8")
 
-        return self.store.entry(STAGE, key, write, libraries=LIBRARIES)
+        return self.store.entry(STAGE, key, fill, libraries=LIBRARIES)
 
     def _key(self, queries: Sequence[Query]) -> dict[str, object]:
-        return {**self.key, "questions": _questions(queries)}
-
-
-def _questions(queries: Sequence[Query]) -> str:
-    told = [(query.id, query.text, query.candidates) for query in queries]
-    return hashlib.sha256(repr(told).encode("utf-8", "surrogatepass")).hexdigest()
+        asked = repr([(query.id, query.text, query.candidates) for query in queries])
+        return {**self.key, "questions": hashlib.sha256(asked.encode("utf-8", "surrogatepass")).hexdigest()}
 
 
 @dataclass
@@ -207,7 +210,7 @@ class _Worker:
             return
         self.prepared, self.environment, before = True, provenance.environment(), time.perf_counter()
         if prepare := getattr(self.system, "prepare", None):
-            with _said(f"System {self.name!r} failed as it was prepared: indexes, vectors, a first question."):
+            with noted(f"System {self.name!r} failed as it was prepared: indexes, vectors, a first question."):
                 prepare(queries)
         if self.kbs:
             self.retrieve(queries[: self.batch_size])
@@ -218,12 +221,12 @@ class _Worker:
         for start in range(0, len(queries), self.batch_size):
             batch = queries[start : start + self.batch_size]
             first = f"the batch that begins with query {batch[0].id!r}: {batch[0].text!r}"
-            with _said(f"System {self.name!r} failed in {first}"):
+            with noted(f"System {self.name!r} failed in {first}"):
                 rankings += self.system.retrieve_batch(batch, self.k)
         return rankings
 
     def block(self, queries: Sequence[Query]) -> tuple[list[Ranking], dict[str, Any]]:
-        """The rankings of a block, checked, and what is said of them.
+        """The rankings of a block, checked, and what it depends on.
 
         Where a knowledge base built anything while the clock ran, the block is run once more; and where it still
         does, there is no time to report.
@@ -244,82 +247,49 @@ class _Worker:
         return rankings, {"started": started, **times, **about, "environment": self.environment}
 
 
-@contextmanager
-def _said(where: str) -> Iterator[None]:
-    try:
-        yield
-    except Exception as error:  # whatever a system raises is raised on, with where it happened
-        error.add_note(where)
-        raise
+def write_rankings(file: Path, rankings: Sequence[Ranking]) -> None:
+    """Write rankings; the same bytes for the same rankings."""
+    table = pa.Table.from_pylist([_row(one) for one in rankings], schema=SCHEMA)
+    file.write_bytes(as_parquet(table))
 
 
-def identity(value: object) -> Any:
-    """All that the rankings of a system depend on but the code of this package, as JSON values.
-
-    Files count by their content, knowledge bases by corpus, graph and encoder, other people's classes by the file
-    that defines them.
-
-    Raises NoKeyError: something that does not say what it computes, such as a function.
-
-    >>> identity((1, "a", None))
-    [1, 'a', None]
-    """
-    if value is None or isinstance(value, bool | int | float):
-        return value
-    if isinstance(value, str | Path):
-        return _text_or_files(value)
-    if isinstance(value, KnowledgeBase):
-        return [value.corpus.fingerprint, value.source.fingerprint, value.mention_table is not None, _encoder(value)]
-    if isinstance(value, Corpus):
-        return value.fingerprint
-    if isinstance(value, np.ndarray | np.generic):
-        return [str(value.dtype), value.shape, hashlib.sha256(value.tobytes()).hexdigest()]
-    if isinstance(value, Mapping):
-        return {str(key): identity(one) for key, one in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [identity(one) for one in (sorted(value, key=repr) if isinstance(value, set | frozenset) else value)]
-    if is_dataclass(value) and not isinstance(value, type):
-        own = {one.name: identity(getattr(value, one.name)) for one in fields(value) if not one.name.startswith("_")}
-        return {"class": _class(type(value)), **own}
-    raise NoKeyError(f"{value!r} does not say what it computes")
+def _row(ranking: Ranking) -> dict[str, Any]:
+    paths = ((row, ranking.paths.get(row, ())) for row in ranking.rows[:WITH_PATHS].tolist())
+    return {
+        "query_id": ranking.query_id,
+        "rows": ranking.rows,
+        "scores": ranking.scores,
+        "stages": ranking.stages,
+        "stage_codes": ranking.stage_codes,
+        "parts": [{"name": name, "values": values} for name, values in ranking.score_parts.items()],
+        "paths": [
+            {"row": row, "triples": [{name: getattr(triple, name) for name in _NAMES} for triple in path]}
+            for row, path in paths
+            if path
+        ],
+        "notes": json.dumps(ranking.notes.to_json(), ensure_ascii=False),
+    }
 
 
-def _encoder(kb: KnowledgeBase) -> str:
-    if " object at 0x" in repr(kb.embedder):
-        raise NoKeyError(f"its encoder {kb.embedder!r} has no repr that names it")
-    return repr(kb.embedder)
+def read_rankings(file: Path, ids: Sequence[str]) -> list[Ranking]:
+    """The rankings of a file; `ids` are those of the corpus whose rows they count."""
+    return [_ranking(row, ids) for row in read_parquet(file).to_pylist()]
 
 
-def _class(kind: type) -> list[str]:
-    """The name of a class, and the content of the files that define it and its bases, of other packages than ours."""
-    named = [f"{kind.__module__}.{kind.__qualname__}"]
-    for base in kind.__mro__:
-        if base.__module__.partition(".")[0] not in ("kg2rag", "builtins", "abc", "typing"):
-            try:
-                file = inspect.getsourcefile(base)
-            except TypeError:  # defined in a cell of a notebook, or by hand
-                file = None
-            if file is None or not Path(file).is_file():
-                raise NoKeyError(f"its class {base.__qualname__} is defined in no file")
-            named.append(sha256(Path(file)))
-    return named
+def _ranking(row: Mapping[str, Any], ids: Sequence[str]) -> Ranking:
+    codes = row["stage_codes"]
+    return Ranking(
+        row["query_id"],
+        np.array(row["rows"], dtype=np.int64),
+        _floats(row["scores"]),
+        ids,
+        stages=tuple(row["stages"]),
+        stage_codes=None if codes is None else np.array(codes, dtype=np.int8),
+        score_parts={part["name"]: _floats(part["values"]) for part in row["parts"]},
+        paths={one["row"]: tuple(Triple(**triple) for triple in one["triples"]) for one in row["paths"]},
+        notes=Notes.from_json(json.loads(row["notes"])),
+    )
 
 
-def _text_or_files(value: str | Path) -> Any:
-    if is_file(value):
-        return {"sha256": sha256(Path(value))}
-    if os.sep in str(value) and Path(value).is_dir():  # as that of a model: too large to be read for this
-        states = ((file.name, file.stat()) for file in sorted(Path(value).iterdir()))
-        return [[name, state.st_size, state.st_mtime_ns] for name, state in states]
-    return [value, *(sha256(Path(file)) for file in files_in(str(value)))] if files_in(str(value)) else str(value)
-
-
-@cache
-def code_version() -> str:
-    """A checksum of the files that a ranking depends on, code and data: this package's, from `retrievers` downward."""
-    root, digest = Path(kg2rag.__file__).parent, hashlib.sha256()
-    for room in ROOMS:
-        for file in sorted((root / room).rglob("*")):
-            if file.is_file() and file.parent.name != "__pycache__":
-                digest.update(str(file.relative_to(root)).encode() + b"\0" + file.read_bytes())
-    return digest.hexdigest()
+def _floats(values: Sequence[float]) -> FloatArray:
+    return np.array(values, dtype=np.float64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations, product
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,7 @@ from kg2rag.evaluation.statistics import (
     detectable_difference,
     holm,
     interval_of_mean,
+    interval_of_sum,
     p_values,
     t_test,
 )
@@ -34,80 +35,113 @@ SUFFIX = "-shuffled"
 """What the name of a graph's placebo adds to that of the graph."""
 
 
+class Significance(NamedTuple):
+    """How systems are tested.
+
+    seed : of the bootstrap, and of tests that must draw.
+    family : of tests that Holm's correction runs over: the systems within each "metric", or "all" metrics together, for
+        a claim that rests on several.
+    clustered : questions that share gold are resampled together, for they are not independent: wider intervals, and
+        tests that take a shared passage for one piece of evidence.
+    """
+
+    seed: int = 0
+    family: Family = "metric"
+    clustered: bool = False
+
+
+DEFAULT = Significance()
+
+
 def score_table(
-    per_query: pd.DataFrame,
+    per_query: pd.DataFrame | Mapping[str, pd.DataFrame],
     metrics: Sequence[str],
     baseline: str,
-    seed: int,
+    how: Significance = DEFAULT,
     per_seed: pd.DataFrame | None = None,
-    *,
-    family: Family = "metric",
-    clustered: bool = False,
 ) -> pd.DataFrame:
     """One row per system and metric.
 
-    Columns system, metric, mean, ci_low, ci_high (95 %, see `interval_of_mean`); then against the baseline, where
-    its own row is blank (NaN): p_holm (randomisation), wins, ties, losses, p_t_holm (paired t-test), effect_size
-    (Cohen's d_z), detectable (the smallest difference seen with 80 % power); then p_best, for the best of a metric
-    alone and among up to `MANY` systems (see `p_of_best`), and seed_sd, the standard deviation of the mean between
-    seeds (see `replicates`).
+    Parameters
+    ----------
+    per_query : as `Comparison` has it; or set -> that, of the same systems, for the macro-average, which counts every
+        set alike. Its test swaps the two systems on each question of each set, and a question weighs as much as its set
+        has few of them; p_t_holm, effect_size, detectable and seed_sd are of one set, and blank.
 
-    Holm's correction runs over all systems but the baseline, within a metric or, with `family="all"`, over all metrics
-    together: for a claim that rests on several. With `clustered`, questions that share gold are resampled together.
+    Returns
+    -------
+    Columns system, metric, mean, ci_low, ci_high (95 %, see `interval_of_mean`); then against the baseline, where its
+    own row is blank (NaN): p_holm (randomisation), wins, ties, losses, p_t_holm (paired t-test), effect_size (Cohen's
+    d_z), detectable (the smallest difference seen with 80 % power); then p_best, for the best of a metric alone and
+    among up to `MANY` systems (see `p_of_best`), and seed_sd, the standard deviation of the mean between seeds.
     """
-    systems = list(dict.fromkeys(per_query["system"]))
-    values = {
-        name: per_query.loc[per_query["system"] == name, list(metrics)].to_numpy(dtype=np.float64) for name in systems
-    }
-    groups = per_query.loc[per_query["system"] == systems[0], "cluster"].to_numpy() if clustered else None
-    table = np.stack(list(values.values()), axis=1)  # (n_queries, n_systems, n_metrics)
-    ends = [
-        interval_of_mean(table[:, :, at], bounds=bounds(m), groups=groups, seed=seed) for at, m in enumerate(metrics)
-    ]
-    low, high = np.stack(ends, axis=-1)
-    frame = pd.DataFrame(product(systems, metrics), columns=["system", "metric"])
-    frame = frame.assign(mean=table.mean(axis=0).ravel(), ci_low=low.ravel(), ci_high=high.ravel())
-    tests, best = tested(values, metrics, baseline, seed, groups, family)
-    differences = {name: values[name] - values[baseline] for name in systems if name != baseline}
-    if differences:
-        every = np.concatenate(list(differences.values()), axis=1)
-        p_t, tests["effect_size"] = t_test(every, groups)
-        tests["p_t_holm"] = corrected_by_family(p_t, len(metrics) if family == "metric" else 1)
-        tests["detectable"] = detectable_difference(every, len(every[0]) // (len(metrics) if family == "metric" else 1))
-    frame = frame.merge(tests, on=["system", "metric"], how="left", sort=False).reindex(columns=COLUMNS)
+    frames = [per_query] if isinstance(per_query, pd.DataFrame) else list(per_query.values())
+    systems = list(dict.fromkeys(frames[0]["system"]))
+    tables = [_by_system(frame, systems, metrics) for frame in frames]
+    groups = _clusters(frames, systems[0]) if how.clustered else [None] * len(frames)
+    ends = [_macro([one[:, :, at] for one in tables], bounds(m), how.seed, groups) for at, m in enumerate(metrics)]
+    mean, low, high = (np.stack(part, axis=1).ravel() for part in zip(*ends, strict=True))
+    table = pd.DataFrame(product(systems, metrics), columns=["system", "metric"])
+    table = table.assign(mean=mean, ci_low=low, ci_high=high)
+
+    # Weighed so that the plain mean of all questions is the macro-average.
+    share = sum(one.shape[1] for one in tables) / len(tables)
+    values = dict(zip(systems, np.concatenate([one * (share / one.shape[1]) for one in tables], axis=1), strict=True))
+    together = np.concatenate(groups) if how.clustered else None  # type: ignore[arg-type]
+    others = [name for name in systems if name != baseline]
+    tests = pd.DataFrame(product(others, metrics), columns=["system", "metric"])
+    best: list[tuple[str, float]] = []
+    if others:
+        against = np.concatenate([values[name] - values[baseline] for name in others], axis=1)
+        families = len(metrics) if how.family == "metric" else 1
+        each = against.shape[1] // families
+        pairs = list(combinations(systems, 2)) if len(systems) <= MANY else [(baseline, name) for name in others]
+        every = np.concatenate([values[a] - values[b] for a, b in pairs], axis=1)
+        p = p_values(every, how.seed, groups=together, tests=each).reshape(len(pairs), len(metrics))
+        tests["p_holm"] = corrected(p[[baseline in pair for pair in pairs]].ravel(), families)
+        tests[list(COUNTS)] = win_tie_loss(against)
+        best = p_of_best(values, pairs, p) if len(systems) <= MANY else []
+        if len(tables) == 1:
+            p_t, tests["effect_size"] = t_test(against, together)
+            tests["p_t_holm"] = corrected(p_t, families)
+            tests["detectable"] = detectable_difference(against, each)
+    table = table.merge(tests, on=["system", "metric"], how="left", sort=False).reindex(columns=COLUMNS)
     for metric, (name, p_best) in zip(metrics, best, strict=False):
-        frame.loc[(frame["system"] == name) & (frame["metric"] == metric), "p_best"] = p_best
-    frame["seed_sd"] = _spread(frame, per_seed)
-    return frame.astype(dict.fromkeys(COUNTS, "Int64") | dict.fromkeys(("p_holm", *TESTS), float))
+        table.loc[(table["system"] == name) & (table["metric"] == metric), "p_best"] = p_best
+    table["seed_sd"] = _spread(table, per_seed)
+    return table.astype(dict.fromkeys(COUNTS, "Int64") | dict.fromkeys(("p_holm", *TESTS), float))
 
 
-def tested(
-    values: Mapping[str, FloatArray],
-    metrics: Sequence[str],
-    baseline: str,
+def _by_system(frame: pd.DataFrame, systems: Sequence[str], metrics: Sequence[str]) -> FloatArray:
+    """(n_systems, n_questions, n_metrics)."""
+    grouped = frame.groupby("system", sort=False)
+    return np.stack([grouped.get_group(name)[list(metrics)].to_numpy(dtype=np.float64) for name in systems])
+
+
+def _clusters(frames: Sequence[pd.DataFrame], system: str) -> list[IntArray]:
+    """Labels of the questions that share gold, set by set; those of two sets are never the same."""
+    found, first = [], 0
+    for frame in frames:
+        labels = frame.loc[frame["system"] == system, "cluster"].to_numpy(dtype=np.int64)
+        found.append(labels + first)
+        first += int(labels.max(initial=-1)) + 1
+    return found
+
+
+def _macro(
+    scores: Sequence[FloatArray],
+    limits: tuple[float, float] | None,
     seed: int,
-    groups: IntArray | None,
-    family: Family,
-) -> tuple[pd.DataFrame, list[tuple[str, float]]]:
-    """Every system against the baseline, and the best system of each metric with its p-value, none of many systems.
-
-    `values` : system -> (n_queries, n_metrics).
-    Returns columns system, metric, p_holm, wins, ties, losses.
-    """
-    others = [name for name in values if name != baseline]
-    everyone = 1 < len(values) <= MANY
-    pairs = list(combinations(values, 2)) if everyone else [(baseline, name) for name in others]
-    frame = pd.DataFrame(product(others, metrics), columns=["system", "metric"])
-    if not pairs:
-        return frame.reindex(columns=["system", "metric", "p_holm", *COUNTS]), []
-    tests = len(others) * (len(metrics) if family == "all" else 1)
-    every = np.concatenate([values[a] - values[b] for a, b in pairs], axis=1)
-    p = p_values(every, seed, groups=groups, tests=tests).reshape(len(pairs), len(metrics))
-    against = p[[baseline in pair for pair in pairs]].ravel()
-    frame["p_holm"] = corrected_by_family(against, len(metrics) if family == "metric" else 1)
-    counts = [win_tie_loss(values[n][:, at], values[baseline][:, at]) for n in others for at in range(len(metrics))]
-    frame[list(COUNTS)] = counts
-    return frame, p_of_best(values, pairs, p) if everyone else []
+    groups: Sequence[IntArray | None],
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Mean over sets and its interval, of (n_systems, n_questions) each: (n_systems,) each."""
+    pairs = zip(scores, groups, strict=True)
+    ends = [interval_of_mean(one.T, bounds=limits, groups=labels, seed=seed) for one, labels in pairs]
+    if len(scores) == 1:
+        return scores[0].mean(axis=1), *ends[0]
+    means, weights = np.stack([one.mean(axis=1) for one in scores]), np.full(len(scores), 1 / len(scores))
+    low, high = (np.stack(side) for side in zip(*ends, strict=True))
+    return weights @ means, *interval_of_sum(means, low, high, weights)
 
 
 def p_of_best(scores: Mapping[str, FloatArray], pairs: list[tuple[str, str]], p: FloatArray) -> list[tuple[str, float]]:
@@ -131,21 +165,18 @@ def p_of_best(scores: Mapping[str, FloatArray], pairs: list[tuple[str, str]], p:
     return [(name, float(holm(p[:, at])[[name in pair for pair in pairs]].max())) for at, name in enumerate(best)]
 
 
-def win_tie_loss(a: FloatArray, b: FloatArray) -> tuple[int, int, int]:
-    """On how many queries `a` is above, equal to (within `EQUAL`) and below `b`; (n_queries,) each."""
-    difference = a - b
-    wins, losses = int((difference > EQUAL).sum()), int((difference < -EQUAL).sum())
-    return wins, len(difference) - wins - losses, losses
+def win_tie_loss(differences: FloatArray) -> IntArray:
+    """On how many queries (n_queries, n_columns) differences are above, equal to (within `EQUAL`) and below 0.
+
+    Returns (n_columns, 3).
+    """
+    signs = (differences > EQUAL, np.abs(differences) <= EQUAL, differences < -EQUAL)
+    return np.stack([sign.sum(axis=0) for sign in signs], axis=1)
 
 
-def corrected(p: FloatArray) -> FloatArray:
-    """Holm's correction, blank where there are no p-values."""
-    return p if np.isnan(p).any() else holm(p)
-
-
-def corrected_by_family(p: FloatArray, families: int) -> FloatArray:
-    """Holm's correction of p-values in the order (system, metric): as many families as metrics, or one over all."""
-    return np.stack([corrected(family) for family in p.reshape(-1, families).T], axis=1).ravel()
+def corrected(p: FloatArray, families: int = 1) -> FloatArray:
+    """Holm's correction, blank where there are no p-values; of rows of one p-value for each of several families."""
+    return np.stack([one if np.isnan(one).any() else holm(one) for one in p.reshape(-1, families).T], axis=1).ravel()
 
 
 def pair_table(scores: Mapping[str, FloatArray], seed: int = 0, *, groups: IntArray | None = None) -> pd.DataFrame:
@@ -174,7 +205,7 @@ def pair_table(scores: Mapping[str, FloatArray], seed: int = 0, *, groups: IntAr
     frame = pd.DataFrame({"a": first, "b": second, "difference": differences.mean(axis=0), "p": p, "p_holm": holm(p)})
     frame = frame.assign(p_t=p_t, p_t_holm=corrected(p_t), effect_size=effect)
     frame["detectable"] = detectable_difference(differences, len(pairs))
-    frame[list(COUNTS)] = [win_tie_loss(scores[a], scores[b]) for a, b in pairs]
+    frame[list(COUNTS)] = win_tie_loss(differences)
     return frame[names]
 
 
@@ -236,7 +267,7 @@ def against_placebo(
 
     Questions and shufflings are both samples: other ones would have given another gain. Its variance is that of the
     gain over questions plus that of the mean over shufflings, each over their number, and t has Satterthwaite's degrees
-    of freedom. Testing over questions alone would take three shufflings for all there are [Clark, "The
+    of freedom. Significance over questions alone would take three shufflings for all there are [Clark, "The
     Language-as-Fixed-Effect Fallacy", J. Verbal Learning and Verbal Behavior 12 (1973); Satterthwaite, "An Approximate
     Distribution of Estimates of Variance Components", Biometrics Bulletin 2 (1946)].
 

@@ -1,8 +1,7 @@
 """A comparison <-> a folder of plain files: tables as csv, scores as Parquet, runs as compressed TREC, page, JSON.
 
 Each file is replaced atomically, config.json last: where config.json exists, everything is there. It has the checksums
-of the files and its own, so that what was damaged, or is of another comparison, is never read. Until then
-unfinished.json lists the runs that an interrupted save may have left, so that the next one removes them.
+of the files and its own, so that what was damaged, or is of another comparison, is never read.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -33,7 +32,6 @@ _NO_TABLES = {
     "sizes": pd.DataFrame({"system": [], "k": [], "hits": [], "tokens": []}),
 }
 """What a kept comparison may lack."""
-_UNFINISHED = "unfinished.json"
 COMPARED_SETS = "sets.json"
 """Names the folders of the comparisons on several sets, in the folder that holds them and their summary."""
 FILES, CHECKSUM = "files", "sha256"
@@ -83,13 +81,12 @@ def save(values: Mapping[str, Any], directory: Path, *, page: str | None, data: 
     about[FILES] = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
     config = json.dumps({**about, CHECKSUM: checksum_of(about)}, indent=1, ensure_ascii=False)
     write(directory / "config.json", (config + "\n").encode())
-    (directory / _UNFINISHED).unlink()
 
 
 def without_texts(values: Mapping[str, Any]) -> dict[str, Any]:
     """The attributes of a comparison as they are kept beside the code: no texts, and hits as far as metrics read."""
     depth = int(values["sizes"]["k"].max()) if len(values["sizes"]) else 1
-    per_query = values["per_query"].assign(question="").drop(columns="said", errors="ignore")
+    per_query = values["per_query"].assign(question="").drop(columns="notes", errors="ignore")
     rankings = {name: [ranking.top(depth) for ranking in run] for name, run in values["rankings"].items()}
     return {**values, "per_query": per_query, "rankings": rankings}
 
@@ -118,16 +115,13 @@ def load(directory: Path) -> dict[str, Any]:
     config = configuration(directory)
     if kept.is_kept(directory):
         per_query = kept.per_query(directory)
-        queries = list(dict.fromkeys(per_query["query_id"]))
-        rankings = kept.rankings(directory, config["systems"], queries)
     else:
-        per_query = pd.read_parquet(directory / "per_query.parquet")
-        queries = list(dict.fromkeys(per_query["query_id"]))
-        runs = {name: trec.load(directory / "runs" / f"{name}.trec.gz") for name in config["systems"]}
-        rankings = {name: trec.as_rankings(run, queries) for name, run in runs.items()}
+        per_query = pd.read_parquet(directory / "per_query.parquet").rename(columns={"said": "notes"})  # as once named
+    queries, suffix = list(dict.fromkeys(per_query["query_id"])), "xz" if kept.is_kept(directory) else "gz"
+    runs = {name: trec.load(directory / "runs" / f"{name}.trec.{suffix}") for name in config["systems"]}
     present = {name: index for name, index in _TABLES.items() if (directory / f"{name}.csv").is_file()}
     return {
-        "rankings": rankings,
+        "rankings": {name: trec.as_rankings(run, queries) for name, run in runs.items()},
         "per_query": per_query,
         # Blank is the one missing value: a system may be called "NA" or "nan".
         "scores": frame_of_csv(
@@ -138,9 +132,6 @@ def load(directory: Path) -> dict[str, Any]:
                 na_values={name: [""] for name in ("p_holm", *COUNTS, *TESTS)},
             )
         ),
-        "ms_per_query": {name: float("nan") if ms is None else ms for name, ms in config["ms_per_query"].items()},
-        "build_seconds": config.get("build_seconds", {}),
-        "baseline": config["baseline"],
         "config": config,
         **_NO_TABLES,
         **{name: _table(directory / f"{name}.csv", index) for name, index in present.items()},
@@ -152,30 +143,23 @@ def configuration(directory: Path) -> Mapping[str, Any]:
 
     DataError names a file that is not; a kept comparison has no checksums, and only its configuration is looked at.
     """
-    return kept.configuration(directory) if kept.is_kept(directory) else _checked(directory)
-
-
-def _checked(directory: Path) -> dict[str, Any]:
-    """The configuration, where it and all files are as they were saved; DataError names the first that is not."""
+    if kept.is_kept(directory):
+        return kept.configuration(directory)
     path = directory / "config.json"
-    config = read_json(path)
+    config, again = read_json(path), "Run the comparison again."
     if not isinstance(config, dict):
         raise DataError(f"{path}: no configuration of a comparison. Was another file put there?")
     checksum = config.pop(CHECKSUM, None)
     if checksum is None:
-        raise DataError(
-            f"{path} has no checksum: an older version wrote it, or another program. Run the comparison again."
-        )
+        raise DataError(f"{path} has no checksum: an older version wrote it, or another program. {again}")
     if checksum != checksum_of(config):
-        raise DataError(f"{path} is not as it was saved: its checksum is another. Run the comparison again.")
+        raise DataError(f"{path} is not as it was saved: its checksum is another. {again}")
     for name, saved in config.pop(FILES).items():
         file = directory / name
         if not file.is_file():
-            raise DataError(f"{file} is missing. Run the comparison again.")
+            raise DataError(f"{file} is missing. {again}")
         if sha256(file) != saved:
-            raise DataError(
-                f"{file} is not as it was saved: it is damaged, or of another comparison. Run the comparison again."
-            )
+            raise DataError(f"{file} is not as it was saved: it is damaged, or of another comparison. {again}")
     return config
 
 
@@ -190,24 +174,16 @@ def _table(path: Path, index: str | None) -> pd.DataFrame:
     return frame_of_csv(pd.read_csv(path, index_col=index, keep_default_na=False, na_values=blank))
 
 
-def _remove_former(directory: Path, systems: Iterable[str]) -> None:
+def _remove_former(directory: Path, systems: Collection[str]) -> None:
     """Remove what an earlier comparison in this directory wrote, finished or not, and this one will not overwrite."""
     remove_leftovers(directory)
     remove_leftovers(directory / "runs")
-    config, unfinished = directory / "config.json", directory / _UNFINISHED
-    former: set[str] = set()
-    if config.is_file():
-        former |= set(json.loads(config.read_text(encoding="utf-8")).get("systems", {}))
-    if unfinished.is_file():
-        former |= set(json.loads(unfinished.read_text(encoding="utf-8")))
-    write(unfinished, json.dumps(sorted(former | set(systems))).encode())
-    if not former:
+    if not (directory / "scores.csv").is_file():  # the first file that is written
         return
-    config.unlink(missing_ok=True)
-    for name in sorted(former - set(systems)):
-        (directory / "runs" / f"{Path(name).name}.trec.gz").unlink(missing_ok=True)
-    for name in ("qrels.trec", "report.html", *(f"{table}.csv" for table in _TABLES)):
-        (directory / name).unlink(missing_ok=True)
+    of_data = ("config.json", "qrels.trec", "report.html", *(f"{table}.csv" for table in _TABLES))
+    runs = (f for f in (directory / "runs").glob("*.trec.gz") if f.name.removesuffix(".trec.gz") not in systems)
+    for file in (*(directory / name for name in of_data), *runs):
+        file.unlink(missing_ok=True)
 
 
 def _csv(frame: pd.DataFrame, *, index: bool) -> bytes:

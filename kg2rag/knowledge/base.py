@@ -261,23 +261,6 @@ class KnowledgeBase:
         self.counts["graph reads"] += found[1]
         return found[0]
 
-    def described(self, *, encoder: bool = True) -> dict[str, Any]:
-        """What its parts depend on, as JSON values: passages, the graph's source, and the encoder.
-
-        `encoder` : whether to describe its weights, too, for which it may have to be opened.
-        """
-        about: dict[str, Any] = {"encoder": repr(self.embedder)}
-        if encoder:
-            about["fingerprint"] = self.embedder.fingerprint(self.store)
-            about |= getattr(self.embedder, "describe", lambda _: {})(self.store)
-        return {
-            "corpus": self.corpus.fingerprint,
-            "passages": len(self.corpus),
-            "shuffled": self.mention_table is not None,
-            "graph": {"source": repr(self.source), "fingerprint": self.source.fingerprint},
-            "encoder": about,
-        }
-
     @property
     def graph_sizes(self) -> dict[str, int] | None:
         """Entities and triples of the graph where it was opened; None where nothing has read it."""

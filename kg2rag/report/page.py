@@ -58,7 +58,7 @@ def page(
     groups: Mapping[str, pd.DataFrame] | None = None,
     pairs: pd.DataFrame | None = None,
     placebos: pd.DataFrame | None = None,
-    said: pd.DataFrame | None = None,
+    notes: pd.DataFrame | None = None,
     second: Sheet | None = None,
     further: Sequence[HtmlPage] = (),
 ) -> str:
@@ -71,7 +71,7 @@ def page(
     groups : "type", "hops" or "gold" -> index (group, system), column n, then means by metric.
     pairs : every pair of systems in the first metric, as `Comparison.pairs` has them.
     placebos : graphs against their shufflings in the first metric, as `Comparison.against_placebo` has them.
-    said : what systems said about the questions, as `Comparison.said` has it.
+    notes : what systems noted on the questions, as `Comparison.notes` has it.
     second : the macro-averages in every metric, of comparisons on several sets.
     further : views that are shown below, such as waterfalls.
     """
@@ -86,7 +86,7 @@ def page(
         groups={name: _breakdown(sheet, frame) for name, frame in (groups or {}).items()},
         pairs=[] if pairs is None else list(pair_rows(sheet, pairs, sheet.metrics[0])),
         placebos=[] if placebos is None else list(placebo_rows(sheet, placebos, sheet.metrics[0])),
-        said=[] if said is None else [_told(row) for row in said.to_dict("records")],
+        noted=[] if notes is None else [_told(row) for row in notes.to_dict("records")],
         second=None if second is None else _table(second),
         further=[one.body() for one in further],
         config_text=json.dumps(dict(config), indent=2, ensure_ascii=False, default=str),

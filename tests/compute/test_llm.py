@@ -203,7 +203,7 @@ def test_a_server_that_is_not_there_is_a_failure(ask_model):
     assert (failure.kind, failure.attempts) == ("connection", 2)
 
 
-def test_a_failure_is_not_kept_so_that_the_next_run_tries_again(ask_model):
+def test_a_failure_is_not_cached_so_that_the_next_run_tries_again(ask_model):
     with serving(fault=first("500")) as server:
         model = ask_model(server, retries=0)
         assert isinstance(model.complete_many(["p"])[0], Failure)

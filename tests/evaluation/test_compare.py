@@ -170,7 +170,6 @@ def test_a_save_that_was_interrupted_leaves_no_stale_runs(result, systems, data,
     monkeypatch.undo()
     compare({"dense": systems["dense"]}, data, metrics=METRICS).save(tmp_path)
     assert [path.name for path in (tmp_path / "runs").iterdir()] == ["dense.trec.gz"]
-    assert not (tmp_path / "unfinished.json").exists()
 
 
 def test_a_failing_system_raises_its_own_error_and_says_where(data):

@@ -9,7 +9,7 @@ import pytest
 
 import kg2rag
 from kg2rag import BM25, ConfidenceGated, Dense, ExpansionQueries, KnowledgeBase, MentionPPR
-from kg2rag.evaluation.said import graph_use
+from kg2rag.evaluation.per_query import graph_use
 from kg2rag.retrievers.fusion import fuse_rankings
 from kg2rag.retrievers.systems import build
 from kg2rag.types import Notes, Ranking

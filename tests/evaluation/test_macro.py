@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kg2rag.evaluation.comparisons import macro_table
+from kg2rag.evaluation.score_table import Significance, score_table
 from kg2rag.evaluation.statistics import interval_of_mean, interval_of_sum
 
 
@@ -27,7 +27,7 @@ def row(table: pd.DataFrame, system: str) -> pd.Series:
 
 def test_every_set_counts_alike_however_many_questions_it_has() -> None:
     sets = {"small": scored(base=[0.0], ours=[1.0]), "large": scored(base=[1.0] * 3, ours=[0.0, 0.0, 0.75])}
-    table = macro_table(sets, ["recall@5"], "base")
+    table = score_table(sets, ["recall@5"], "base")
     assert row(table, "ours")["mean"] == pytest.approx((1 + 0.25) / 2)
     assert row(table, "base")["mean"] == pytest.approx((0 + 1) / 2)
     assert list(row(table, "ours")[["wins", "ties", "losses"]]) == [1, 0, 3]
@@ -39,7 +39,7 @@ def test_losses_on_a_small_set_weigh_as_much_as_gains_on_a_large_one() -> None:
     # difference is (-1 + 1) / 2 = 0, which every one of the 16 ways to swap reaches. Pooled, 5 of the 16 have a sum of
     # 2 or more: two-sided .625.
     sets = {"small": scored(base=[1.0], ours=[0.0]), "large": scored(base=[0.0] * 3, ours=[1.0] * 3)}
-    table = macro_table(sets, ["recall@5"], "base")
+    table = score_table(sets, ["recall@5"], "base")
     assert row(table, "ours")["p_holm"] == 1
 
 
@@ -55,13 +55,13 @@ def test_p_is_that_of_every_way_to_swap_within_the_sets() -> None:
     signs = np.array(list(product((1, -1), repeat=sum(sizes))))
     null, observed = signs @ weighed, weighed.sum()
     slow = min(1, 2 * min((null >= observed - 1e-9).mean(), (null <= observed + 1e-9).mean()))
-    assert row(macro_table(sets, ["recall@5"], "base"), "ours")["p_holm"] == pytest.approx(slow)
+    assert row(score_table(sets, ["recall@5"], "base"), "ours")["p_holm"] == pytest.approx(slow)
 
 
 def test_p_values_are_corrected_over_the_systems() -> None:
     # Each of the two wins all of three questions: 2 of 8 ways to swap, .25; Holm over two doubles it.
     wins = scored(base=[0.0, 0.0], first=[1.0, 1.0], second=[1.0, 1.0])
-    table = macro_table({"a": wins, "b": scored(base=[0.0], first=[1.0], second=[1.0])}, ["recall@5"], "base")
+    table = score_table({"a": wins, "b": scored(base=[0.0], first=[1.0], second=[1.0])}, ["recall@5"], "base")
     assert row(table, "first")["p_holm"] == row(table, "second")["p_holm"] == pytest.approx(0.5)
 
 
@@ -69,7 +69,7 @@ def test_questions_that_share_gold_are_swapped_together_but_never_those_of_two_s
     # Two questions of one cluster in each set: 2 labels in all, 4 ways to swap, and both signs of all: .5. If the
     # clusters 0 of the two sets were one, there would be 2 ways, and p = 1.
     one = scored(base=[0.0, 0.0], ours=[1.0, 1.0]).assign(cluster=0)
-    table = macro_table({"a": one, "b": one}, ["recall@5"], "base", clustered=True)
+    table = score_table({"a": one, "b": one}, ["recall@5"], "base", Significance(clustered=True))
     assert row(table, "ours")["p_holm"] == pytest.approx(0.5)
 
 
@@ -85,7 +85,7 @@ def test_the_interval_of_a_macro_average_is_that_of_resampling_within_each_set()
     random = np.random.default_rng(5)
     scores = [random.beta(2, 8, 300), random.beta(8, 2, 150)]
     sets = {str(i): scored(base=list(one)) for i, one in enumerate(scores)}
-    found = row(macro_table(sets, ["recall@5"], "base"), "base")
+    found = row(score_table(sets, ["recall@5"], "base"), "base")
     drawn = [random.choice(one, (4000, len(one))).mean(axis=1) for one in scores]
     low, high = np.quantile(np.mean(drawn, axis=0), [0.025, 0.975])
     assert found["ci_low"] == pytest.approx(low, abs=0.001)

@@ -12,6 +12,7 @@ import pytest
 from kg2rag import BM25, Dense, ExpansionQueries, KnowledgeBase, MentionPPR, QADataset, compare, load
 from kg2rag.compute import Store
 from kg2rag.evaluation import provenance
+from kg2rag.evaluation.identity import parameters
 from kg2rag.extraction.combined import CombinedExtractor
 from kg2rag.extraction.importers.triples import TriplesFile
 from kg2rag.extraction.mentions.extractor import Mentions
@@ -84,7 +85,10 @@ def test_a_system_that_reads_nothing_of_a_graph_is_named_with_it(
     file.write_text(json.dumps({"head": "a", "relation": "r", "tail": "b", "passage_id": kb.corpus.ids[0]}) + "\n")
     own = replace(kb, source=CombinedExtractor((TriplesFile(file), Mentions())), _memory={})
     assert config(BM25(own))["graph_unread"] == {"s0": ["CombinedExtractor(TriplesFile(triples.jsonl), Mentions)"]}
-    assert config(ExpansionQueries(own))["graph_unread"] == {}
+    read = config(ExpansionQueries(own))
+    assert read["graph_unread"] == {}
+    assert "TriplesFile(path='triples.jsonl'" in read["knowledge"][0]["graph"]["source"] == read["graphs"][0]["source"]
+    assert str(tmp_path) not in json.dumps(read)
     assert config(BM25(kb))["graph_unread"] == {}  # the default graph: nobody chose it
 
 
@@ -92,11 +96,11 @@ def test_files_and_what_a_repr_hides_come_with_a_checksum(kb: KnowledgeBase, dat
     file, sums = tmp_path / "links.json", set()
     for entity in ("Auth Service", "API Gateway"):
         file.write_text(json.dumps({"q001": [entity]}), encoding="utf-8")
-        (checksum,) = provenance.parameters({"linker": f"ngram+gold({file})"})["linker"]["sha256"]
+        (checksum,) = parameters({"linker": f"ngram+gold({file})"})["linker"]["sha256"]
         sums.add(checksum)
     ids = data.corpus.ids
     for row in (0, 1):
-        recorded = provenance.parameters(Recorded(data.corpus, {"q001": [(ids[row], 1.0)]}, "theirs"))
+        recorded = parameters(Recorded(data.corpus, {"q001": [(ids[row], 1.0)]}, "theirs"))
         sums.add(recorded["run"]["sha256"])
     assert len(sums) == 4
 

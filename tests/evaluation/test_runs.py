@@ -10,9 +10,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from kg2rag import BM25, Dense, KnowledgeBase
+from kg2rag import BM25, Dense, KnowledgeBase, SentenceEncoder
+from kg2rag.evaluation import identity as identities
 from kg2rag.evaluation import runs
-from kg2rag.evaluation.runs import NoKeyError, identity, run
+from kg2rag.evaluation.identity import NoKeyError, identity
+from kg2rag.evaluation.runs import run
 from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.types import Notes, QADataset, Query, Question, Ranking, Triple
@@ -169,11 +171,20 @@ def test_what_does_not_say_what_it_computes_is_run_each_time_and_says_why(little
     data = questions(little, 3)
     for _ in range(2):
         CALLS.clear()
-        assert "does not say what it computes" in run(Closed(little, by=lambda row: row), data, 5).not_kept
+        assert "does not say what it computes" in run(Closed(little, by=lambda row: row), data, 5).not_cached
         assert CALLS
-    assert "no knowledge base" in run(fixed(q0="p0"), data, 5).not_kept
+    assert "no knowledge base" in run(fixed(q0="p0"), data, 5).not_cached
     with pytest.raises(NoKeyError):
         identity(object())
+
+
+def test_encoders_that_differ_in_their_prompts_alone_have_runs_of_their_own(little):
+    def over(prompt: str) -> KnowledgeBase:
+        return replace(little, embedder=SentenceEncoder(query_prompt=prompt), _memory={})
+
+    first, second = identity(Dense(over("query: "))), identity(Dense(over("find: ")))
+    assert repr(over("query: ").embedder) == repr(over("find: ").embedder)
+    assert first != second
 
 
 def test_every_system_of_the_catalogue_has_an_identity(kb):
@@ -219,13 +230,13 @@ def test_an_encoder_with_other_vectors_makes_another_run(little, monkeypatch):
 
 @pytest.mark.parametrize("name", ["dense.py", "prompt.txt", "token_basis.npy"])
 def test_a_run_depends_on_code_and_on_the_data_that_lie_with_it(name, tmp_path, monkeypatch):
-    monkeypatch.setattr(runs.kg2rag, "__file__", str(tmp_path / "__init__.py"))
+    monkeypatch.setattr(identities.kg2rag, "__file__", str(tmp_path / "__init__.py"))
     file = tmp_path / "retrievers" / name
     file.parent.mkdir()
     file.write_text("before")
-    before = runs.code_version.__wrapped__()
+    before = identities.code_version.__wrapped__()
     (tmp_path / "report").mkdir()
     (tmp_path / "report" / name).write_text("shown alone")
-    assert runs.code_version.__wrapped__() == before
+    assert identities.code_version.__wrapped__() == before
     file.write_text("after")
-    assert runs.code_version.__wrapped__() != before
+    assert identities.code_version.__wrapped__() != before

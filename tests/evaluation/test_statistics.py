@@ -112,7 +112,7 @@ def test_holm_by_hand():
 
 
 def test_wins_ties_and_losses_ignore_rounding():
-    assert win_tie_loss(np.array([1, 0.3, 0, 0.1 + 0.2]), np.array([0, 0.5, 0, 0.3])) == (1, 2, 1)
+    assert win_tie_loss(np.array([[1], [-0.2], [0], [0.1 + 0.2 - 0.3]])).tolist() == [[1, 2, 1]]
 
 
 def test_students_sleep_data_and_the_films_of_lakens():

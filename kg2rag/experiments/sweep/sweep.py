@@ -20,6 +20,7 @@ import pandas as pd
 
 from kg2rag.compute import DEFAULT_MODEL, Embedder, Store, embedder_named, has_workers, map_pieces, workers
 from kg2rag.evaluation import provenance
+from kg2rag.evaluation.identity import tuning, without_folders
 from kg2rag.evaluation.metric_names import Metric, Metrics, parse_metrics
 from kg2rag.experiments.sweep import space
 from kg2rag.experiments.sweep.results import SweepResult
@@ -266,7 +267,6 @@ class Sweep:
         built = {
             name: catalogue.build(name, self._smallest, **next(space.each_value_once(own))) for name, own in self.spaces
         }
-        parameters = {name: provenance.parameters(system) for name, system in built.items()}
         return {
             "name": self.name,
             "search": self.search,
@@ -274,10 +274,11 @@ class Sweep:
             "split": vars(self.split),
             "data": {name: [provenance.data(one) for one in sets] for name, sets in self.datasets.items()},
             "graphs": {
-                label: {"source": repr(one), "fingerprint": one.fingerprint} for label, one in self.sources.items()
+                label: {"source": without_folders(one), "fingerprint": one.fingerprint}
+                for label, one in self.sources.items()
             },
-            "encoders": {label: repr(one) for label, one in self.embedders.items()},
-            "tuning": provenance.tuning(parameters),
+            "encoders": {label: without_folders(one) for label, one in self.embedders.items()},
+            "tuning": {name: rows for name, system in built.items() if (rows := tuning(system))},
             **provenance.environment(),
         }
 

@@ -1,4 +1,4 @@
-"""What rankings say about their queries: kept by question, counted by system."""
+"""Notes of rankings on their queries: a column by question, counted by system."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import pytest
 
 from kg2rag.evaluation import compare
 from kg2rag.evaluation.comparison import Comparison
-from kg2rag.evaluation.said import rates, said_by
+from kg2rag.evaluation.per_query import note_rates, notes_json
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.types import Corpus, Notes, Passage, QADataset, Query, Question, Ranking
 
-SAID = (
+NOTES = (
     {"expansion_skipped": "confidence below 0.3", "confidence": 0.2, "entities": (), "weights": {"dense": 0.5}},
     {"expansion_skipped": "", "confidence": 0.6, "entities": ("Ed", "Tim"), "weights": {"dense": 0.7}},
     {"expansion_skipped": "", "confidence": 0.7, "entities": ("Ed",)},
@@ -26,10 +26,10 @@ DATA = QADataset("few", CORPUS, tuple(Question(f"q{at}", f"Which {at}?", {"p0": 
 
 
 class Talker(Retriever):
-    """Says what `SAID` holds, question by question."""
+    """Says what `NOTES` holds, question by question."""
 
     def retrieve_batch(self, queries: list[Query], k: int) -> list[Ranking]:
-        notes = [Notes("score", "text", other=SAID[int(query.id[1])]) for query in queries]
+        notes = [Notes("score", "text", other=NOTES[int(query.id[1])]) for query in queries]
         return [
             Ranking.of(query.id, np.arange(2), np.array([1.0, 0.5]), CORPUS.ids, stages=("text",), notes=note).top(k)
             for query, note in zip(queries, notes, strict=True)
@@ -42,7 +42,7 @@ def compared() -> Comparison:
 
 
 def test_each_question_s_own_is_a_column_beside_its_text(compared: Comparison) -> None:
-    told = [json.loads(text) for text in compared.per_query["said"]]
+    told = [json.loads(text) for text in compared.per_query["notes"]]
     assert told[0] == {
         "expansion_skipped": "confidence below 0.3",
         "confidence": 0.2,
@@ -54,7 +54,7 @@ def test_each_question_s_own_is_a_column_beside_its_text(compared: Comparison) -
 
 
 def test_rates_are_shares_of_texts_and_lists_and_means_of_numbers(compared: Comparison) -> None:
-    found = {(row.what, row.value): (row.share, row.mean) for row in compared.said().itertuples()}
+    found = {(row.what, row.value): (row.share, row.mean) for row in compared.notes().itertuples()}
     assert found["confidence", ""] == (1.0, pytest.approx(0.5))
     assert found["entities", "not empty"] == (pytest.approx(2 / 3), 1.0)
     assert found["weights.dense", ""] == (pytest.approx(2 / 3), pytest.approx(0.6))
@@ -66,25 +66,24 @@ def test_rates_are_shares_of_texts_and_lists_and_means_of_numbers(compared: Comp
 def test_the_report_has_the_rates_and_a_loaded_comparison_too(compared: Comparison, tmp_path: Path) -> None:
     compared.save(tmp_path)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "What systems said about the questions" in page
+    assert "What systems noted on the questions" in page
     assert '<td class="left">confidence below 0.3</td><td>33.3%</td>' in page
-    pd.testing.assert_frame_equal(Comparison.load(tmp_path).said(), compared.said())
+    pd.testing.assert_frame_equal(Comparison.load(tmp_path).notes(), compared.notes())
 
 
 def test_a_table_without_the_column_has_no_rates() -> None:
-    assert rates(pd.DataFrame({"system": ["a"], "recall@1": [1.0]})).empty
+    assert note_rates(pd.DataFrame({"system": ["a"], "recall@1": [1.0]})).empty
 
 
 def test_long_lists_are_counted_and_numbers_of_arrays_are_numbers() -> None:
     metadata = {"triples": tuple(range(50)), "tokens": np.int64(7), "depth": np.float32(0.5), "path": Path("x")}
     one = Ranking.of("q", np.arange(1), np.array([1.0]), ["p"], stages=("text",), notes=Notes(other=metadata))
-    assert json.loads(said_by(one)) == {
+    assert json.loads(notes_json(one)) == {
         "triples": {"count": 50, "first": [*range(20)]},
         "tokens": 7,
         "depth": 0.5,
         "path": "x",
     }
-    (row,) = [
-        r for r in rates(pd.DataFrame({"system": ["a"], "said": [said_by(one)]})).itertuples() if r.what == "triples"
-    ]
+    table = pd.DataFrame({"system": ["a"], "notes": [notes_json(one)]})
+    (row,) = [row for row in note_rates(table).itertuples() if row.what == "triples"]
     assert (row.value, row.share, row.mean) == ("not empty", 1.0, 50.0)

@@ -1,0 +1,215 @@
+"""A system -> what its rankings depend on, as JSON values: the key of the run cache, and parameters to record."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import kg2rag
+from kg2rag.extraction.mentions.extractor import Mentions
+from kg2rag.knowledge import KnowledgeBase
+from kg2rag.text.records import sha256
+from kg2rag.types import Corpus
+
+ROOMS = ("types", "text", "compute", "extraction", "knowledge", "retrievers")
+"""The rooms whose code a ranking depends on."""
+
+
+class NoKeyError(TypeError):
+    """Something in a system does not say what it computes, so that its runs cannot be kept."""
+
+
+def parts(value: object) -> Iterator[object]:
+    """A value and all that it is made of, depth first; a knowledge base and a corpus are not taken apart."""
+    yield value
+    inside: Any = ()
+    if _is_made_of_fields(value) and not isinstance(value, KnowledgeBase | Corpus):
+        inside = [getattr(value, one.name) for one in fields(value)]  # type: ignore[arg-type]
+    elif isinstance(value, Mapping):
+        inside = value.values()
+    elif isinstance(value, list | tuple):
+        inside = value
+    for one in inside:
+        yield from parts(one)
+
+
+def _is_made_of_fields(value: object) -> bool:
+    return is_dataclass(value) and not isinstance(value, type)
+
+
+def knowledge_bases(system: object) -> list[KnowledgeBase]:
+    """The knowledge bases of a system and of the systems in it, each once."""
+    return list({id(one): one for one in parts(system) if isinstance(one, KnowledgeBase)}.values())
+
+
+def remark(system: object) -> str:
+    """What a system, and the retrievers that it is made of, say of their rankings; "" for nothing."""
+    of = (one for one in parts(system) if one is system or hasattr(one, "retrieve_batch"))
+    return " ".join(dict.fromkeys(str(one.remark) for one in of if getattr(one, "remark", "")))  # type: ignore[attr-defined]
+
+
+def tuning(system: object) -> list[dict[str, Any]]:
+    """What was fitted or chosen by looking at questions, in a system and those in it: `TUNING` of their modules."""
+    modules = dict.fromkeys(type(one).__module__ for one in parts(system) if _is_made_of_fields(one))
+    rows = (row for name in modules for row in getattr(sys.modules.get(name), "TUNING", ()))
+    return [{**row._asdict(), "sets": list(row.sets), "training": list(row.training)} for row in rows]
+
+
+def chosen_graphs(system: object) -> list[str]:
+    """The graphs of a system's knowledge bases that somebody chose, by class and files; not the default one."""
+    own = Mentions().fingerprint
+    graphs = [kb.source for kb in knowledge_bases(system) if kb.source.fingerprint != own]
+    return list(dict.fromkeys(map(_class_and_files, graphs)))
+
+
+def _class_and_files(source: object) -> str:
+    inside = [getattr(source, one.name) for one in fields(source)] if _is_made_of_fields(source) else []  # type: ignore[arg-type]
+    flat = [part for one in inside for part in (one if isinstance(one, list | tuple) else [one])]
+    shown = [one.name if isinstance(one, Path) else _class_and_files(one) for one in flat if _is_named(one)]
+    return type(source).__name__ + (f"({', '.join(shown)})" if shown else "")
+
+
+def _is_named(part: object) -> bool:
+    return isinstance(part, Path) or is_dataclass(part)
+
+
+def without_folders(value: object) -> str:
+    """The `repr` of a source or an encoder, its files and folders by their last names: the same on every machine."""
+    if isinstance(value, Path) or (isinstance(value, str) and Path(value).is_absolute()):
+        return repr(Path(value).name)
+    if isinstance(value, list | tuple):
+        return f"({', '.join(map(without_folders, value))})"
+    if _is_made_of_fields(value) and type(value).__dataclass_params__.repr:  # type: ignore[attr-defined]
+        shown = [f"{one.name}={without_folders(getattr(value, one.name))}" for one in fields(value) if one.repr]  # type: ignore[arg-type]
+        return f"{type(value).__name__}({', '.join(shown)})"
+    return repr(value)
+
+
+def parameters(value: object) -> Any:
+    """A system's class and parameters, those of the systems in it included; what is no JSON value as its `repr`.
+
+    A parameter that is the path of a file, or holds one, comes with the file's checksum. Of what a `repr` hides, as a
+    recorded run or a prompt, there is a checksum alone. Knowledge bases are left out.
+
+    >>> parameters((1, "a", None))
+    [1, 'a', None]
+    """
+    if is_dataclass(value) and not isinstance(value, type):
+        kind = type(value)
+        own = [(one, getattr(value, one.name)) for one in fields(value) if not one.name.startswith("_")]
+        own = [(one, part) for one, part in own if not isinstance(part, KnowledgeBase)]
+        shown = {one.name: parameters(part) for one, part in own if one.repr}
+        sums = {one.name: {"sha256": _checksum(part)} for one, part in own if not one.repr and _checksum(part)}
+        return {"class": f"{kind.__module__}.{kind.__qualname__}", **shown, **sums}
+    if isinstance(value, Mapping):
+        return {str(key): parameters(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [parameters(one) for one in value]
+    if isinstance(value, set | frozenset):
+        return sorted(map(str, value))
+    if isinstance(value, str | Path) and _is_file(value):
+        return {"file": str(value), "sha256": sha256(Path(value))}
+    if isinstance(value, str) and (files := _files_in(value)):
+        return {"value": value, "sha256": [sha256(Path(file)) for file in files]}
+    return value if value is None or isinstance(value, bool | int | float | str) else repr(value)
+
+
+def _files_in(value: str) -> list[str]:
+    """The files that a parameter such as "ngram+gold(FILE)" names."""
+    return [part for part in re.split(r"[:+=(),]", value)[1:] if _is_file(part)]
+
+
+def _is_file(value: str | Path) -> bool:
+    try:
+        return Path(value).is_file()
+    except (OSError, ValueError):  # a name that no file can have
+        return False
+
+
+def _checksum(value: object) -> str | None:
+    """Of a text, a mapping or an array; None for an object that does not say what it holds."""
+    if isinstance(value, np.ndarray):
+        return hashlib.sha256(value.tobytes()).hexdigest()
+    if isinstance(value, str | Mapping):
+        return hashlib.sha256(repr(value).encode("utf-8", "surrogatepass")).hexdigest()
+    return None
+
+
+def identity(value: object) -> Any:
+    """All that the rankings of a system depend on but the code of this package, as JSON values.
+
+    Files count by their content, knowledge bases by corpus, graph and encoder, other people's classes by the file
+    that defines them.
+
+    Raises NoKeyError: something that does not say what it computes, such as a function.
+
+    >>> identity((1, "a", None))
+    [1, 'a', None]
+    """
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, str | Path):
+        return _text_or_files(value)
+    if isinstance(value, KnowledgeBase):
+        encoder = value.embedder
+        if not is_dataclass(encoder) and " object at 0x" in repr(encoder):
+            raise NoKeyError(f"its encoder {encoder!r} has no repr that names it")
+        named = identity(encoder) if is_dataclass(encoder) else repr(encoder)  # a repr need not show its prompts
+        return [value.corpus.fingerprint, value.source.fingerprint, value.mention_table is not None, named]
+    if isinstance(value, Corpus):
+        return value.fingerprint
+    if isinstance(value, np.ndarray | np.generic):
+        return [str(value.dtype), value.shape, hashlib.sha256(value.tobytes()).hexdigest()]
+    if isinstance(value, Mapping):
+        return {str(key): identity(one) for key, one in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [identity(one) for one in (sorted(value, key=repr) if isinstance(value, set | frozenset) else value)]
+    if is_dataclass(value) and not isinstance(value, type):
+        own = {one.name: identity(getattr(value, one.name)) for one in fields(value) if not one.name.startswith("_")}
+        return {"class": _class(type(value)), **own}
+    raise NoKeyError(f"{value!r} does not say what it computes")
+
+
+def _class(kind: type) -> list[str]:
+    """The name of a class, and the content of the files that define it and its bases, of other packages than ours."""
+    named = [f"{kind.__module__}.{kind.__qualname__}"]
+    for base in kind.__mro__:
+        if base.__module__.partition(".")[0] not in ("kg2rag", "builtins", "abc", "typing"):
+            try:
+                file = inspect.getsourcefile(base)
+            except TypeError:  # defined in a cell of a notebook, or by hand
+                file = None
+            if file is None or not Path(file).is_file():
+                raise NoKeyError(f"its class {base.__qualname__} is defined in no file")
+            named.append(sha256(Path(file)))
+    return named
+
+
+def _text_or_files(value: str | Path) -> Any:
+    if _is_file(value):
+        return {"sha256": sha256(Path(value))}
+    if os.sep in str(value) and Path(value).is_dir():  # as that of a model: too large to be read for this
+        states = ((file.name, file.stat()) for file in sorted(Path(value).iterdir()))
+        return [[name, state.st_size, state.st_mtime_ns] for name, state in states]
+    return [value, *(sha256(Path(file)) for file in _files_in(str(value)))] if _files_in(str(value)) else str(value)
+
+
+@cache
+def code_version() -> str:
+    """A checksum of the files that a ranking depends on, code and data: this package's, from `retrievers` downward."""
+    root, digest = Path(kg2rag.__file__).parent, hashlib.sha256()
+    for room in ROOMS:
+        for file in sorted((root / room).rglob("*")):
+            if file.is_file() and file.parent.name != "__pycache__":
+                digest.update(str(file.relative_to(root)).encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()
