@@ -45,26 +45,22 @@ class AnswerComparison:
     @property
     def table(self) -> pd.DataFrame:
         """One row a system: em, f1, each with the ends of its 95 % interval, questions, failed, tokens of a context."""
-        rows: dict[str, dict[str, object]] = {}
-        common = self.common
+        common, rows = self.common, {}
         for name, report in self.reports.items():
             scores = report.on(common).scores.set_index("metric")
-            row: dict[str, object] = {}
-            for metric in SHOWN:
-                row |= {metric: scores.loc[metric, "mean"]}
-                row |= {f"{metric}_{end}": scores.loc[metric, f"ci_{end}"] for end in ("low", "high")}
+            of = {"": "mean", "_low": "ci_low", "_high": "ci_high"}
+            row = {f"{metric}{end}": scores.loc[metric, column] for metric in SHOWN for end, column in of.items()}
             tokens = float(np.mean([context.tokens for context in self.contexts[name]]))
-            rows[name] = row | {"questions": len(common), "failed": report.n_failed, "tokens": tokens}
+            rows[name] = {**row, "questions": len(common), "failed": len(report.failed), "tokens": tokens}
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("system")
 
     def to_frame(self) -> pd.DataFrame:
         """One row a system and question: the answer or why there is none, its scores, the tokens of the context."""
-        frames = []
-        for name, report in self.reports.items():
-            tokens = [context.tokens for context in self.contexts[name]]
-            frames.append(report.per_question.assign(tokens=tokens).assign(system=name))
-        frame = pd.concat(frames, ignore_index=True)
-        return frame[["system", *(column for column in frame.columns if column != "system")]]
+        frames = {
+            name: report.per_question.assign(tokens=[context.tokens for context in self.contexts[name]])
+            for name, report in self.reports.items()
+        }
+        return pd.concat(frames, names=["system"]).reset_index("system").reset_index(drop=True)
 
     def save(self, folder: Path) -> None:
         """Write `answers.csv` (the table), `answers.parquet` (every answer) and `contexts.parquet` (what was read)."""

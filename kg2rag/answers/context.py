@@ -2,84 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from functools import cached_property
 
-from kg2rag.answers.graph_block import Dropped, GraphLines, Line, Section, one_line, shared, titled
+from kg2rag.answers.graph_block import Dropped, graph_block, one_line, titled
 from kg2rag.compute import TokenCounter, counter_of
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers import linking
 from kg2rag.text.normalisation import normalise
 from kg2rag.types import Hit, Query, Ranking, Triple, at_least, check, require
 
-Written = TypeVar("Written")
-
-
-class BudgetedText:
-    """A text that grows by whole pieces; made by `fit`, which keeps the budget.
-
-    The cost of a piece is that of it and its separator alone. For WordPiece, which never joins across white space,
-    that is exact; other tokenizers may differ at the seams, so `recount` counts the whole text with every piece.
-    """
-
-    def __init__(self, budget: int, counter: TokenCounter, *, recount: bool) -> None:
-        self.budget = budget
-        self.counter = counter
-        self.recount = recount
-        self.text = ""
-        self.tokens = 0
-        self.dropped: list[Dropped] = []
-
-    def add(self, piece: str, separator: str = "\n") -> bool:
-        """Append a piece if it fits; the separator goes before it unless it is the first."""
-        addition = f"{separator}{piece}" if self.text else piece
-        text = self.text + addition
-        tokens = self.counter.count([text])[0] if self.recount else self.tokens + self.counter.count([addition])[0]
-        if tokens > self.budget:
-            return False
-        self.text, self.tokens = text, tokens
-        return True
-
-    def add_section(self, heading: str, pieces: Sequence[str], separator: str, before: str) -> None:
-        """Append a heading with the pieces below it that fit; the others are noted as dropped.
-
-        Parameters
-        ----------
-        separator : between the heading and its pieces; `before` : above the heading, unless it is the first.
-
-        A heading is never written without a piece, unless it was given none.
-        """
-        if not pieces and not self.add(heading, before):
-            self.drop(heading)
-        started = False
-        for piece in pieces:
-            added = self.add(piece, separator) if started else self.add(f"{heading}{separator}{piece}", before)
-            started = started or added
-            if not added:
-                self.drop(piece)
-
-    def drop(self, what: str, why: str = "budget") -> None:
-        """Note what is left out."""
-        self.dropped.append(Dropped(what, why))
-
-
-def fit(budget: int, counter: TokenCounter, write: Callable[[BudgetedText], Written]) -> tuple[BudgetedText, Written]:
-    """The text that `write` fills, with what `write` returns; its `tokens` are counted over the whole text at the end.
-
-    Where the pieces cost more together than alone, `write` runs again and the whole text is counted with every piece.
-    """
-    text = BudgetedText(budget, counter, recount=False)
-    written = write(text)
-    text.tokens = counter.count([text.text])[0]
-    if text.tokens > budget:
-        text = BudgetedText(budget, counter, recount=True)
-        written = write(text)
-    return text, written
-
-
-HEADER = "## Knowledge Graph Context"
 BETWEEN = "\n\n---\n\n"
+AFTER_BLOCK = "\n\n"
+TOKENS = 4500
+"""The designs' budgets of both parts, 500 and 4000."""
+SHARE = 9
+"""The graph block may take one part in so many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,21 +85,11 @@ class ContextFormatter:
         `entities` : names (or aliases) or codes, the most important first; no entity gives an empty context.
         Raises KeyError: a name that the graph lacks.
         """
-        codes, graph = self._codes(entities), self.kb.graph
+        codes = self._codes(entities)
         if not codes:
             return FormattedContext("", 0)
-        lines = GraphLines(graph, self.kb.corpus, tuple(codes), self.max_related)
-        about = [lines.about(code) for code in codes]
-        facts, fewer = lines.relationships()
-        cut = [f"{n} weaker relations of {graph.names[code]}" for code, (_, n) in zip(codes, about, strict=True) if n]
-        cut += [f"{fewer} weaker relationships"] if fewer else []
-        sections = [section for section, _ in about]
-        if facts:
-            sections.append(Section("### Relevant Relationships", [Line("", facts, "\n")], yields=True))
-        top = f"{HEADER}\nQuery entities: [{', '.join(one_line(graph.names[code]) for code in codes)}]"
-        text, tokens, dropped = shared(top, sections, self.graph_tokens, self._counter)
-        limited = tuple(Dropped(what, "limit") for what in cut) if text else ()
-        return FormattedContext(text, tokens, dropped=dropped + limited)
+        text, tokens, dropped = graph_block(self.kb, codes, self.max_related, self.graph_tokens, self._counter)
+        return FormattedContext(text, tokens, dropped=dropped)
 
     def passages(self, ranking: Ranking, entities: Sequence[str | int] = ()) -> FormattedContext:
         """The passages of a ranking, best first, each with its key, score, source and, from the graph, its path.
@@ -170,33 +99,34 @@ class ContextFormatter:
 
         `entities` : described above the passages, where relationships are included.
         """
-        codes = self._codes(entities) if self.include_relationships else []
-        filled, citations = fit(
-            self.passage_tokens, self._counter, lambda text: self._write_passages(text, ranking, codes)
-        )
-        return FormattedContext(filled.text, filled.tokens, citations, tuple(filled.dropped))
+        return self._below("", ranking, self._codes(entities) if self.include_relationships else [])
 
-    @property
-    def _counter(self) -> TokenCounter:
-        return self.counter or counter_of(self.kb.embedder)
-
-    def _write_passages(self, text: BudgetedText, ranking: Ranking, codes: Sequence[int]) -> tuple[Citation, ...]:
-        if codes:
-            text.add_section("## Related Entities", [self._described(code) for code in codes], "\n\n", "")
-        citations: list[Citation] = []
+    def _below(self, above: str, ranking: Ranking, codes: Sequence[int] = ()) -> FormattedContext:
+        """The passages below a text that is within the budget already."""
+        pieces = _Pieces(self.passage_tokens, self._counter, above)
+        head = "## Related Entities\n\n"
+        for code in codes:
+            described = self._described(code)
+            if pieces.add(f"{head}{described}", described, "\n\n"):
+                head = ""
         keys: dict[str, str] = {}
         for hit in ranking:
             passage = self.kb.corpus[self.kb.corpus.row(hit.passage_id)]
-            key = f"[{len(citations) + 1}]"
+            key = f"[{len(keys) + 1}]"
             sameness = normalise(passage.contents) or passage.contents
             if sameness in keys:
-                text.drop(hit.passage_id, f"repeats {keys[sameness]}")
-            elif text.add(f"{self._head(key, hit)}\n{passage.contents.strip()}", BETWEEN):
-                citations.append(Citation(key, hit.passage_id, passage.title, hit.score, hit.stage, hit.path))
+                pieces.dropped.append(Dropped(hit.passage_id, f"repeats {keys[sameness]}"))
+                continue
+            citation = Citation(key, hit.passage_id, passage.title, hit.score, hit.stage, hit.path)
+            text = f"{self._head(key, hit)}\n{passage.contents.strip()}"
+            before = AFTER_BLOCK if above and not keys else BETWEEN
+            if pieces.add(text, hit.passage_id, before, citation):
                 keys[sameness] = key
-            else:
-                text.drop(hit.passage_id)
-        return tuple(citations)
+        return pieces.written()
+
+    @cached_property
+    def _counter(self) -> TokenCounter:
+        return self.counter or counter_of(self.kb.embedder)
 
     def _codes(self, entities: Sequence[str | int]) -> list[int]:
         graph = self.kb.graph
@@ -214,11 +144,36 @@ class ContextFormatter:
         return f"{key} [Score: {hit.score:.2f}]{source}" + (f"\nPath: {path}" if path else "")
 
 
-TOKENS = 4500
-"""The designs' budgets of both parts, 500 and 4000."""
-SHARE = 9
-"""The graph block may take one part in so many."""
-AFTER_BLOCK = "\n\n"
+class _Pieces:
+    """The pieces of a text that fit a budget.
+
+    A piece costs what it and the separator before it cost alone. For WordPiece, which never joins across white space,
+    that is exact; where the whole costs more than its pieces, the last ones go.
+    """
+
+    def __init__(self, budget: int, counter: TokenCounter, above: str) -> None:
+        self.budget, self.counter = budget, counter
+        self.tokens = counter.count([above])[0]
+        self.kept: list[tuple[str, str, Citation | None]] = [(above, "", None)]
+        self.dropped: list[Dropped] = []
+
+    def add(self, piece: str, what: str, before: str, citation: Citation | None = None) -> bool:
+        """Append a piece with its separator, which the first has not, if it fits."""
+        text = f"{before}{piece}" if self.kept[-1][0] else piece
+        tokens = self.tokens + self.counter.count([text])[0]
+        if fits := tokens <= self.budget:
+            self.tokens = tokens
+            self.kept.append((text, what, citation))
+        else:
+            self.dropped.append(Dropped(what, "budget"))
+        return fits
+
+    def written(self) -> FormattedContext:
+        """The text with its tokens, counted over the whole."""
+        while (tokens := self.counter.count([text := "".join(piece for piece, _, _ in self.kept)])[0]) > self.budget:
+            self.dropped.append(Dropped(self.kept.pop()[1], "budget"))
+        citations = tuple(citation for _, _, citation in self.kept if citation is not None)
+        return FormattedContext(text, tokens, citations, tuple(self.dropped))
 
 
 def assemble(
@@ -251,11 +206,14 @@ def assemble(
         raise ValueError(f"graph_tokens is {share}, which is more than the {tokens} tokens of the whole context.")
     if len(queries) != len(rankings):
         raise ValueError(f"{len(queries)} queries, but {len(rankings)} rankings. Give one ranking a query.")
-    count = counter or counter_of(kb.embedder)
     entities = _entities(kb, queries, rankings, linker) if share else [()] * len(queries)
-    return [
-        _assembled(kb, ranking, named, tokens, share, count) for ranking, named in zip(rankings, entities, strict=True)
-    ]
+    writer = ContextFormatter(kb, graph_tokens=share, passage_tokens=tokens, counter=counter)
+    contexts = []
+    for ranking, named in zip(rankings, entities, strict=True):
+        block = writer.graph(named)
+        whole = writer._below(block.text, ranking)
+        contexts.append(replace(whole, dropped=(*block.dropped, *whole.dropped)))
+    return contexts
 
 
 def _entities(
@@ -272,19 +230,3 @@ def _entities(
         for at, links in zip(others, finder.link_batch([queries[at] for at in others]), strict=True):
             named[at] = tuple(link.entity for link in links)
     return [named.get(at, ()) for at in range(len(queries))]
-
-
-def _assembled(
-    kb: KnowledgeBase, ranking: Ranking, entities: Sequence[str | int], tokens: int, share: int, counter: TokenCounter
-) -> FormattedContext:
-    block = ContextFormatter(kb, graph_tokens=share, counter=counter).graph(entities)
-    taken = counter.count([f"{block.text}{AFTER_BLOCK}"])[0] if block.text else 0
-    left = max(0, tokens - taken)
-    while True:
-        passages = ContextFormatter(kb, passage_tokens=left, counter=counter).passages(ranking)
-        text = AFTER_BLOCK.join(part for part in (block.text, passages.text) if part)
-        spent = counter.count([text])[0]
-        if spent <= tokens or not left:
-            break
-        left = max(0, left - (spent - tokens))  # parts may cost more together than alone
-    return replace(passages, text=text, tokens=spent, dropped=(*block.dropped, *passages.dropped))

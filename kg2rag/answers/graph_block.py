@@ -1,15 +1,10 @@
 """Entities of a graph -> their block of a context: sections of short lines, strongest first, within a budget of tokens.
 
-Items are added one by one, always to the section that has spent least so far, so that no hub crowds out another section
-and what one section does not need goes to the others. The whole text is counted with every item: the budget holds for
-any tokenizer. A relation that is read from tail to head has another name (depends_on -> depended_on_by): tables for
-irregular ones (`inverses.toml`), a rule for third-person verbs, and "inverse of …" for the rest. The names are ours;
-the design has the one example above.
-
 The structured block of the graph-augmented design. Inferred from its example: an inverse relation has no weight where
 the other section gives it; a weight is written where the source states one (5 means none); "Relevant Relationships" are
 the facts that the graph describes, or for which the corpus has a sentence that names both ends, shown because the line
-would otherwise repeat "Related".
+would otherwise repeat "Related". Ours: how a small budget is shared (`shared`), and the names of relations that are
+read from tail to head, of which the design has one example (depends_on -> depended_on_by).
 """
 
 from __future__ import annotations
@@ -17,15 +12,18 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
 from kg2rag.compute import TokenCounter
-from kg2rag.knowledge import KnowledgeGraph
+from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph
 from kg2rag.text.normalisation import normalise
-from kg2rag.types import Corpus
+
+HEADER = "## Knowledge Graph Context"
+UNSTATED = 5.0
+"""The strength of a triple whose source states none."""
 
 
 class Dropped(NamedTuple):
@@ -53,94 +51,21 @@ class Line:
 
 @dataclass(frozen=True)
 class Section:
-    """A heading and the lines below it; the heading is written with the first item, or alone where there is none.
+    """A heading and the lines below it; the heading is written with the first item.
 
     `yields` : an item waits until the stronger ones of the other sections are written, and goes with them.
     """
 
     heading: str
-    lines: Sequence[Line] = ()
+    lines: Sequence[Line]
     yields: bool = False
 
 
-@dataclass
-class _Filling:
-    """A section as far as it is written: the items of each line, those left, and what they have cost."""
-
-    section: Section
-    written: list[int]
-    left: list[int]
-    started: bool = False
-    spent: int = 0
-
-    @property
-    def text(self) -> str:
-        lines = [
-            f"{line.label}{line.separator.join(item.text for item in line.items[:written])}"
-            for line, written in zip(self.section.lines, self.written, strict=True)
-            if written
-        ]
-        return "\n".join([self.section.heading, *lines]) if self.started else ""
-
-    def next(self) -> int | None:
-        """The line that takes the next item, the one with the fewest; None where no item is left."""
-        open_ = [at for at, left in enumerate(self.left) if left]
-        return min(open_, key=lambda at: self.written[at], default=None)
-
-    def item(self, at: int) -> Item:
-        """The next item of a line."""
-        return self.section.lines[at].items[self.written[at]]
-
-    def close(self, at: int) -> list[Dropped]:
-        """Leave out the items of a line that are not written."""
-        line, self.left[at] = self.section.lines[at], 0
-        return [Dropped(f"{line.label}{item.text}", "budget") for item in line.items[self.written[at] :]]
-
-
-@dataclass
-class _Page:
-    top: str
-    fillings: Sequence[_Filling]
-    budget: int
-    counter: TokenCounter
-    tokens: int
-    missed: float = 0.0
-    dropped: list[Dropped] = field(default_factory=list)
-
-    @property
-    def text(self) -> str:
-        return "\n\n".join([self.top, *(text for filling in self.fillings if (text := filling.text))])
-
-    def fill(self) -> None:
-        """Add items until none is left."""
-        for filling in self.fillings:
-            if not filling.section.lines and not self._add(filling, None):
-                self.dropped.append(Dropped(filling.section.heading, "budget"))
-        while open_ := [(filling, at) for filling in self.fillings if (at := filling.next()) is not None]:
-            strongest = max((f.item(at).strength for f, at in open_ if not f.section.yields), default=0.0)
-            ready = [(f, at) for f, at in open_ if not f.section.yields or f.item(at).strength >= strongest]
-            filling, at = min(ready, key=lambda each: each[0].spent)
-            strength = filling.item(at).strength
-            weaker = filling.section.yields and strength < self.missed
-            if weaker or not self._add(filling, at):
-                self.dropped += filling.close(at)
-                if not filling.section.yields and strength < inf:
-                    self.missed = max(self.missed, strength)
-
-    def _add(self, filling: _Filling, at: int | None) -> bool:
-        """Write the next item of a line, or the heading alone, where that fits."""
-        before = filling.started, list(filling.written), list(filling.left)
-        filling.started = True
-        if at is not None:
-            filling.written[at] += 1
-            filling.left[at] -= 1
-        tokens = self.counter.count([self.text])[0]
-        if tokens > self.budget:
-            filling.started, filling.written, filling.left = before
-            return False
-        filling.spent += tokens - self.tokens
-        self.tokens = tokens
-        return True
+class _Turn(NamedTuple):
+    section: int
+    line: int
+    number: int
+    item: Item
 
 
 def shared(
@@ -148,15 +73,56 @@ def shared(
 ) -> tuple[str, int, tuple[Dropped, ...]]:
     """The text that fits, its tokens, and what was left out; nothing fits where `top`, its first lines, does not.
 
-    Each section takes the first item of every line, then the second of every line that has one, and so on.
+    The lines of all sections take turns: their first items, then the second of each that has one, and so on, so that no
+    hub crowds out another section and what one does not need goes to the others. The whole text is counted with every
+    item: the budget holds for any tokenizer.
     """
-    tokens = counter.count([top])[0]
-    if tokens > budget:
+    written = [[0] * len(section.lines) for section in sections]
+    if (tokens := counter.count([top])[0]) > budget:
         return "", 0, (Dropped(top, "budget"),)
-    fillings = [_Filling(each, [0] * len(each.lines), [len(line.items) for line in each.lines]) for each in sections]
-    page = _Page(top, fillings, budget, counter, tokens)
-    page.fill()
-    return page.text, page.tokens, tuple(page.dropped)
+    dropped, missed = [], 0.0
+    for at, of, number, item in _turns(sections):
+        section, line = sections[at], sections[at].lines[of]
+        if written[at][of] == number and not (section.yields and item.strength < missed):
+            written[at][of] += 1
+            if (spent := counter.count([_text(top, sections, written)])[0]) <= budget:
+                tokens = spent
+                continue
+            written[at][of] -= 1
+        dropped.append(Dropped(f"{line.label}{item.text}" or section.heading, "budget"))
+        if not section.yields and item.strength < inf:
+            missed = max(missed, item.strength)
+    return _text(top, sections, written), tokens, tuple(dropped)
+
+
+def _turns(sections: Sequence[Section]) -> list[_Turn]:
+    turns = [
+        _Turn(at, of, number, item)
+        for at, section in enumerate(sections)
+        for of, line in enumerate(section.lines)
+        for number, item in enumerate(line.items)
+    ]
+    relations = [turn for turn in turns if not sections[turn.section].yields and turn.item.strength < inf]
+
+    def when(turn: _Turn) -> tuple[int, bool]:
+        yields = sections[turn.section].yields
+        stronger = [one.number for one in relations if yields and one.item.strength > turn.item.strength]
+        return max([turn.number, *stronger]), yields
+
+    return sorted(turns, key=when)
+
+
+def _text(top: str, sections: Sequence[Section], written: Sequence[Sequence[int]]) -> str:
+    parts = [top]
+    for section, counts in zip(sections, written, strict=True):
+        lines = [
+            f"{line.label}{line.separator.join(item.text for item in line.items[:count])}"
+            for line, count in zip(section.lines, counts, strict=True)
+            if count
+        ]
+        if lines:
+            parts.append("\n".join([section.heading, *filter(None, lines)]))
+    return "\n\n".join(parts)
 
 
 _TABLES = tomllib.loads(Path(__file__).with_name("inverses.toml").read_text(encoding="utf-8"))
@@ -165,10 +131,14 @@ _INVERSES: dict[str, str] = {relation: relation for relation in _TABLES["symmetr
 for _one, _other in _TABLES["pairs"]:
     _INVERSES.setdefault(_one, _other)
     _INVERSES.setdefault(_other, _one)
+_PARTICIPLES = ((r"ies$", "ied"), (r"(sh|ch|ss|x|zz)es$", r"\1ed"), (r"es$", "ed"), (r"s$", "ed"))
+"""Endings of regular verbs: carries -> carried, publishes -> published, uses -> used, owns -> owned."""
 
 
 def inverse(relation: str) -> str:
     """The relation's name from the other end, in the spelling of the given one (case, underscores or spaces).
+
+    By a table of irregular ones (`inverses.toml`), a rule for third-person verbs, and "inverse of …" for the rest.
 
     >>> [inverse(name) for name in ("depends_on", "HOSTS", "is located in")]
     ['depended_on_by', 'HOSTED_BY', 'inverse of is located in']
@@ -184,90 +154,81 @@ def inverse(relation: str) -> str:
 def _passive(words: list[str]) -> str | None:
     """["depends", "on"] -> "depended_on_by"; None where the words are no third-person verb with a preposition."""
     verb, *rest = words
-    if len(rest) > 1 or (rest and rest[0] not in _TABLES["prepositions"]):
-        return None
     if not (verb.isalpha() and re.fullmatch("..+[^s]s", verb)) or verb in _TABLES["no_verbs"]:
         return None
-    return "_".join([_TABLES["participles"].get(verb) or _participle(verb), *rest, "by"])
+    if len(rest) > 1 or not set(rest) <= set(_TABLES["prepositions"]):
+        return None
+    regular = next(re.sub(end, made, verb) for end, made in _PARTICIPLES if re.search(end, verb))
+    return "_".join([_TABLES["participles"].get(verb, regular), *rest, "by"])
 
 
-def _participle(verb: str) -> str:
-    """Of a regular verb: carries -> carried, publishes -> published, uses -> used, owns -> owned."""
-    if verb.endswith("ies"):
-        return f"{verb[:-3]}ied"
-    if re.search(r"(sh|ch|ss|x|zz)es$", verb):
-        return f"{verb[:-2]}ed"
-    return f"{verb[:-1]}d" if verb.endswith("es") else f"{verb[:-1]}ed"
+def graph_block(
+    kb: KnowledgeBase, entities: Sequence[int], limit: int, budget: int, counter: TokenCounter
+) -> tuple[str, int, tuple[Dropped, ...]]:
+    """The block of some entities, the most important first: its text, its tokens, and what was left out.
 
-
-UNSTATED = 5.0  # the strength of a triple whose source states none
-
-
-@dataclass(frozen=True)
-class GraphLines:
-    """The lines of one block.
-
-    `entities` are those with a section of their own, `limit` bounds the relations of each and the facts in all.
+    `limit` : of the relations of each entity, and of the facts in all.
     """
+    graph, sections, cut = kb.graph, [], []
+    for entity in entities:
+        related, description = list(_related(graph, entity, entities)), one_line(graph.descriptions[entity])
+        lines = [Line("Related: ", related[:limit])] if related else []
+        lines += [Line("Description: ", [Item(description)])] if description else []
+        sections.append(Section(titled(graph, entity, "### {}"), lines or [Line("", [Item("")])]))
+        if len(related) > limit:
+            cut.append(Dropped(f"{len(related) - limit} weaker relations of {graph.names[entity]}", "limit"))
+    if facts := _facts(kb, entities):
+        sections.append(Section("### Relevant Relationships", [Line("", facts[:limit], "\n")], yields=True))
+    if len(facts) > limit:
+        cut.append(Dropped(f"{len(facts) - limit} weaker relationships", "limit"))
+    top = f"{HEADER}\nQuery entities: [{', '.join(one_line(graph.names[entity]) for entity in entities)}]"
+    text, tokens, dropped = shared(top, sections, budget, counter)
+    return text, tokens, (*dropped, *cut) if text else dropped
 
-    graph: KnowledgeGraph
-    corpus: Corpus
-    entities: tuple[int, ...]
-    limit: int
 
-    def about(self, entity: int) -> tuple[Section, int]:
-        """An entity's section, its relations strongest first, and how many of them the limit cuts off."""
-        related = list(self._related(entity))
-        lines = [Line("Related: ", related[: self.limit])] if related else []
-        if description := one_line(self.graph.descriptions[entity]):
-            lines.append(Line("Description: ", [Item(description)]))
-        return Section(titled(self.graph, entity, "### {}"), lines), max(len(related) - self.limit, 0)
-
-    def relationships(self) -> tuple[list[Item], int]:
-        """The facts at the entities that are described or stated, strongest first; and how many the limit cuts off."""
-        graph = self.graph
-        indices = {int(index) for entity in self.entities for index in graph.triples_of(entity)}
-        strongest = sorted(indices, key=lambda index: (-float(graph.triples.strengths[index]), index))
-        lines: dict[tuple[str, str, str], Item] = {}
-        for index in strongest:
-            triple = graph.triple(index)
-            fact = triple.head, triple.relation, triple.tail
-            described = one_line(triple.description).removesuffix(".")
-            if fact in lines or not (evidence := described or self._evidence(index)):
-                continue
-            ends = f"{one_line(triple.head)} -> {one_line(triple.tail)}"
-            line = f'- {ends}: "{one_line(triple.relation)}" -- {evidence} (strength: {triple.strength:g})'
-            lines[fact] = Item(line, triple.strength)
-        return list(lines.values())[: self.limit], max(len(lines) - self.limit, 0)
-
-    def _related(self, entity: int) -> Iterator[Item]:
-        """Each neighbour and relation, as in `OAuth Provider (depends_on, weight: 8)`; strongest first."""
-        graph, near = self.graph, self.graph.adjacency
-        seen: set[tuple[int, str]] = set()
-        for slot in range(int(near.indptr[entity]), int(near.indptr[entity + 1])):
-            other, index = int(near.neighbours[slot]), int(near.triples[slot])
-            relation = one_line(graph.relations[graph.triples.relations[index]])
-            backward = not near.along[slot]
-            relation = inverse(relation) if backward else relation
-            if (other, relation) in seen:
-                continue
+def _related(graph: KnowledgeGraph, entity: int, entities: Sequence[int]) -> Iterator[Item]:
+    """Each neighbour and relation, as in `OAuth Provider (depends_on, weight: 8)`; strongest first."""
+    near = graph.adjacency
+    seen: set[tuple[int, str]] = set()
+    for slot in range(int(near.indptr[entity]), int(near.indptr[entity + 1])):
+        other, index, backward = int(near.neighbours[slot]), int(near.triples[slot]), not near.along[slot]
+        relation = one_line(graph.relations[graph.triples.relations[index]])
+        relation = inverse(relation) if backward else relation
+        if (other, relation) not in seen:
             seen.add((other, relation))
             strength = graph.triple(index).strength
-            unweighted = strength == UNSTATED or (backward and other in self.entities)
+            unweighted = strength == UNSTATED or (backward and other in entities)
             weight = "" if unweighted else f", weight: {strength:g}"
             yield Item(f"{one_line(graph.names[other])} ({relation}{weight})", strength)
 
-    def _evidence(self, index: int) -> str:
-        """The first sentence of the stating passage that names both ends, without its full stop; "" for none."""
-        row, table = int(self.graph.triples.passages[index]), self.graph.triples
-        if row < 0:
-            return ""
-        ends = [f" {normalise(self.graph.names[code])} " for code in (table.heads[index], table.tails[index])]
-        for sentence in self.corpus.sentences(row):
-            words = f" {normalise(sentence)} "
-            if all(end in words for end in ends):
-                return one_line(sentence).removesuffix(".")
+
+def _facts(kb: KnowledgeBase, entities: Sequence[int]) -> list[Item]:
+    """The facts at the entities that the graph describes or the corpus states, strongest first."""
+    graph = kb.graph
+    indices = {int(index) for entity in entities for index in graph.triples_of(entity)}
+    facts: dict[tuple[str, str, str], Item] = {}
+    for index in sorted(indices, key=lambda index: (-float(graph.triples.strengths[index]), index)):
+        triple = graph.triple(index)
+        fact = triple.head, triple.relation, triple.tail
+        evidence = one_line(triple.description).removesuffix(".") or _evidence(kb, index)
+        if evidence and fact not in facts:
+            ends = f"{one_line(triple.head)} -> {one_line(triple.tail)}"
+            line = f'- {ends}: "{one_line(triple.relation)}" -- {evidence} (strength: {triple.strength:g})'
+            facts[fact] = Item(line, triple.strength)
+    return list(facts.values())
+
+
+def _evidence(kb: KnowledgeBase, index: int) -> str:
+    """The first sentence of the stating passage that names both ends, without its full stop; "" for none."""
+    table, names = kb.graph.triples, kb.graph.names
+    if (row := int(table.passages[index])) < 0:
         return ""
+    ends = [f" {normalise(names[code])} " for code in (table.heads[index], table.tails[index])]
+    for sentence in kb.corpus.sentences(row):
+        words = f" {normalise(sentence)} "
+        if all(end in words for end in ends):
+            return one_line(sentence).removesuffix(".")
+    return ""
 
 
 def titled(graph: KnowledgeGraph, entity: int, name: str) -> str:

@@ -11,13 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from string import Formatter
-from typing import TYPE_CHECKING
 
 from kg2rag.compute import ChatModel, Completion, Failure, Usage
 from kg2rag.types import Query
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _LABEL = "answer:"
 _FIELDS = {"question", "context"}
@@ -102,18 +98,6 @@ class Answers:
     def __repr__(self) -> str:
         usage = "" if self.usage is None else f"; {self.usage}"
         return f"Answers({len(self.texts)} answered, {len(self.failed)} failed{usage})"
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row a question: query_id, answer or failure (the other is blank), tokens, attempts, cached."""
-        import pandas as pd
-
-        counts = ("prompt_tokens", "completion_tokens", "attempts", "cached")
-        texts, failed = self.texts, {id_: str(failure) for id_, failure in self.failed.items()}
-        rows = [
-            (id_, texts.get(id_), failed.get(id_), *(getattr(outcome, name) for name in counts))
-            for id_, outcome in self.outcomes.items()
-        ]
-        return pd.DataFrame(rows, columns=["query_id", "answer", "failure", *counts])
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from llm_server import ChatServer, at_random, first, serving
 
-from kg2rag.answers.reader import REASONED, SHORT, Answer, Answers, Reader, ReaderPrompt
-from kg2rag.compute import ChatModel, Failure, Store, Usage
+from kg2rag.answers.reader import REASONED, SHORT, Reader, ReaderPrompt
+from kg2rag.compute import ChatModel, Store, Usage
 from kg2rag.types import Query
 
 ROME = Query("q1", "What is the capital of Italy?")
@@ -108,21 +108,13 @@ def test_an_empty_output_is_a_failure(reader):
         assert list(reader(server).read([ROME], [""]).failed) == ["q1"]
 
 
-def test_the_frame_leaves_blank_what_is_not_there():
-    outcomes = {"q1": Answer("Rome", 7, 3, attempts=1), "q2": Failure("timeout", "no answer within 1 seconds", 3)}
-    frame = Answers(outcomes).to_frame()
-    assert frame["answer"].isna().tolist() == [False, True]
-    assert frame["failure"].dropna().tolist() == ["timeout: no answer within 1 seconds (3 attempts)"]
-
-
-def test_every_question_needs_a_context():
-    with pytest.raises(ValueError, match="2 questions, but 1 contexts"):
-        Reader(ChatModel("http://host/v1", "tiny")).read([ROME, PARIS], [""])
-
-
-def test_a_question_id_that_stands_twice_is_refused():
-    with pytest.raises(ValueError, match="'q1' is given twice"):
-        Reader(ChatModel("http://host/v1", "tiny")).read([ROME, ROME], ["", ""])
+@pytest.mark.parametrize(
+    ("questions", "contexts", "says"),
+    [([ROME, PARIS], [""], "2 questions, but 1 contexts"), ([ROME, ROME], ["", ""], "'q1' is given twice")],
+)
+def test_every_question_stands_once_and_has_a_context(questions, contexts, says):
+    with pytest.raises(ValueError, match=says):
+        Reader(ChatModel("http://host/v1", "tiny")).read(questions, contexts)
 
 
 @pytest.mark.parametrize("template", ["{question}", "{question} {context} {x}", "{question} {context} {", "{}"])
