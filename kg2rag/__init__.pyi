@@ -16,11 +16,11 @@ from .datasets.world import World as World
 from .evaluation.comparing import compare as compare
 from .evaluation.comparison import Comparison as Comparison
 from .evaluation.comparisons import Comparisons as Comparisons
-from .evaluation.diagnosis import Waterfall as Waterfall
-from .evaluation.diagnosis import oracle_ladder as oracle_ladder
-from .evaluation.diagnosis import waterfall as waterfall
 from .evaluation.graph_report import graph_report as graph_report
 from .evaluation.inputs import replicates as replicates
+from .evaluation.ladder import oracle_ladder as oracle_ladder
+from .evaluation.waterfall import Waterfall as Waterfall
+from .evaluation.waterfall import waterfall as waterfall
 from .experiments.ledger import Ledger as Ledger
 from .experiments.reproduction import reproduce as reproduce
 from .experiments.sweep import Sweep as Sweep

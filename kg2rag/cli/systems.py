@@ -77,7 +77,8 @@ def diagnose(
     With --ladder also what a perfect step would gain: gold seeds, gold entities, a gold reranking.
     """
     from kg2rag.answers.context import ContextFormatter
-    from kg2rag.evaluation.diagnosis import OracleLadder, Waterfall, oracle_ladder, waterfall
+    from kg2rag.evaluation.ladder import OracleLadder, oracle_ladder
+    from kg2rag.evaluation.waterfall import Waterfall, waterfall
     from kg2rag.text.cells import console as console_of
 
     questions = data.load(limit, seed)

@@ -15,8 +15,10 @@ import pandas as pd
 
 from kg2rag import report
 from kg2rag.compute.parallel import progress_bar
-from kg2rag.evaluation import diagnosis, storage
+from kg2rag.evaluation import storage
 from kg2rag.evaluation.budgets import against_others, larger_sets
+from kg2rag.evaluation.identity import knowledge_bases
+from kg2rag.evaluation.ladder import OracleLadder, oracle_ladder
 from kg2rag.evaluation.metric_names import Metrics
 from kg2rag.evaluation.per_query import (
     ABOUT,
@@ -28,6 +30,7 @@ from kg2rag.evaluation.per_query import (
     says_anything,
 )
 from kg2rag.evaluation.score_table import SUFFIX, against_placebo, non_inferiority, pair_table
+from kg2rag.evaluation.waterfall import Waterfall, waterfall
 from kg2rag.report import plots
 from kg2rag.text.records import reading
 from kg2rag.text.registry import unknown
@@ -36,7 +39,7 @@ from kg2rag.types import FloatArray, IntArray, Ranking
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from kg2rag.evaluation.diagnosis.fates import Formatter
+    from kg2rag.evaluation.waterfall import Formatter
     from kg2rag.types import QADataset
 
 PAIRS_IN_REPORT = 10
@@ -240,31 +243,21 @@ class Comparison(report.Tabular):
             raise ValueError(f"System {system!r} is the baseline itself. Name one of: {others or 'none'}.")
         return largest_differences(self.per_query, self._metric(metric), self.baseline, limit, system)
 
-    def waterfall(self, system: str, k: int = 5, formatter: Formatter | None = None) -> diagnosis.Waterfall:
+    def waterfall(self, system: str, k: int = 5, formatter: Formatter | None = None) -> Waterfall:
         """For each gold passage the step of the system that lost it; see `kg2rag.waterfall`.
 
         Raises ValueError: an unknown system, a loaded comparison, or a system that now returns other passages.
         """
         retriever, data = self._inputs_of(system)
-        return diagnosis.waterfall(system, retriever, data, k=k, formatter=formatter, run=self.rankings[system])
+        return waterfall(system, retriever, data, k=k, formatter=formatter, run=self.rankings[system])
 
-    def oracle_ladder(self, system: str, metrics: Metrics = ("recall@5", "all_recall@5")) -> diagnosis.OracleLadder:
+    def oracle_ladder(self, system: str, metrics: Metrics = ("recall@5", "all_recall@5")) -> OracleLadder:
         """What a system would score with gold seeds, gold entities, a gold reranking; see `kg2rag.oracle_ladder`."""
         retriever, data = self._inputs_of(system)
-        kb = diagnosis.knowledge_base_of(retriever, system)
-        return diagnosis.oracle_ladder(kb, data, retriever, name=system, metrics=metrics)
-
-    def compare_queries(
-        self, a: str, b: str, metric: str | None = None, limit: int = 10, data: QADataset | None = None
-    ) -> diagnosis.QueryComparison:
-        """The questions on which two systems differ most, each explained; `data` where the comparison was loaded."""
-        if a == b:
-            raise ValueError(f"System {a!r} cannot differ from itself. Name two of: {', '.join(self.systems)}.")
-        rankings = {name: self.rankings[_known("system", name, self.systems)] for name in (a, b)}
-        data = self._inputs_of(a)[1] if data is None else data
-        metric = self._metric(metric)
-        scale = self.sheet.scale(metric)
-        return diagnosis.compare_queries(rankings, self.per_query, data, metric=metric, limit=limit, scale=scale)
+        kbs = knowledge_bases(retriever)
+        if not kbs:
+            raise ValueError(f"System {system!r} has no KnowledgeBase. Call kg2rag.oracle_ladder(kb, data, system).")
+        return oracle_ladder(kbs[0], data, retriever, name=system, metrics=metrics)
 
     @property
     def _has_placebos(self) -> bool:
@@ -279,7 +272,7 @@ class Comparison(report.Tabular):
         if self.inputs is None:
             raise ValueError(
                 f"The rankings of {system!r} were loaded from files, without the system: kg2rag.waterfall and "
-                "kg2rag.oracle_ladder take a system and the data, compare_queries the data alone: data=kg2rag.load(…)."
+                "kg2rag.oracle_ladder take a system and the data."
             )
         return self.inputs.systems[system], self.inputs.data
 

@@ -15,8 +15,8 @@ import kg2rag
 from kg2rag.answers.context import ContextFormatter
 from kg2rag.compute import Store
 from kg2rag.evaluation import Comparison, compare
-from kg2rag.evaluation.diagnosis import Waterfall, oracle_ladder, waterfall
-from kg2rag.evaluation.diagnosis.ladder import seeded_with_gold
+from kg2rag.evaluation.ladder import OracleSeeded, oracle_ladder
+from kg2rag.evaluation.waterfall import Waterfall, waterfall
 from kg2rag.extraction import Extraction
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
@@ -136,11 +136,11 @@ def test_a_page_escapes_every_text_and_loads_nothing() -> None:
     data = QADataset(EVIL, corpus, questions)
     systems = {name: Told(corpus.ids, rows, (0, 2)) for name, rows in (("a", (0, 2)), ("b", (2,)))}
     result = compare(systems, data, metrics=["recall@1"], k=10, progress=False)
-    for page in (result.waterfall("a").to_html(), result.compare_queries("a", "b").to_html()):
-        assert "<script" not in page
-        assert "<b>bold" not in page
-        assert "&lt;script&gt;" in page
-        assert not re.search(r"(src|href)=\"http", page)
+    page = result.waterfall("a").to_html()
+    assert "<script" not in page
+    assert "<b>bold" not in page
+    assert "&lt;script&gt;" in page
+    assert not re.search(r"(src|href)=\"http", page)
 
 
 def test_the_page_holds_every_gold_passage_behind_its_loss(data: QADataset, told: Told) -> None:
@@ -178,10 +178,10 @@ def asked(kb: KnowledgeBase, *gold: str, triples: tuple[tuple[str, str, str], ..
 def test_gold_seeds_seek_each_gold_passage_from_the_others(chain: KnowledgeBase) -> None:
     # One seed: p1 leads to p0, cosine 0.8, and p0 to p1, 0.1; p2, dense's second, is reached from neither.
     system = Dense(chain) >> Expand(chain, seeds=1)
-    ranking = seeded_with_gold(system, {"q": ["p0", "p1"]}).retrieve(Query("q", "Who?"), 10)
+    ranking = OracleSeeded(system, {"q": ["p0", "p1"]}).retrieve(Query("q", "Who?"), 10)
     assert ranking.passage_ids == ["p0", "p1"]
     assert ranking.scores.tolist() == pytest.approx([0.8, 0.1])
-    plain = seeded_with_gold(system, {"q": ["p0"]}).retrieve(Query("q", "Who?"), 10)
+    plain = OracleSeeded(system, {"q": ["p0"]}).retrieve(Query("q", "Who?"), 10)
     assert plain.notes.warning == "one gold passage: as it is"
 
 
@@ -208,46 +208,6 @@ def test_a_comparison_gives_the_ladder_of_its_system(chain: KnowledgeBase) -> No
     assert ladder.system == "expand"
     assert ladder.frame["recall@2"].tolist()[0] == 0.5
     assert "expand: what a perfect stage" in ladder.to_html()
-
-
-@pytest.fixture
-def pair(data: QADataset, told: Told) -> Comparison:
-    # recall@1: a finds p0 of q1 (1/2); b finds p4 of q3 (1/3); neither finds p2 of q2.
-    systems = {"a": told, "b": replace(told, rows=(4, 2, 0))}
-    return compare(systems, data, metrics=["recall@1"], k=10, progress=False)
-
-
-def test_queries_are_compared_where_they_differ_most_first(pair: Comparison) -> None:
-    found = pair.compare_queries("a", "b")
-    assert found.frame["query_id"].tolist() == ["q1", "q3"]
-    assert found.frame["difference"].tolist() == pytest.approx([1 / 2, -1 / 3])
-    assert len(pair.compare_queries("a", "b", limit=1)) == 1
-
-
-def test_gold_is_marked_in_the_explanations(pair: Comparison) -> None:
-    first = pair.compare_queries("a", "b").explanations["q1"][0]
-    assert [("gold" in first.texts[id_]) for id_ in ("p0", "p2", "p4")] == [True, False, False]
-
-
-def test_two_names_of_one_system_and_unknown_names_are_refused(pair: Comparison) -> None:
-    with pytest.raises(ValueError, match="'a' cannot differ from itself"):
-        pair.compare_queries("a", "a")
-    with pytest.raises(ValueError, match=r"Unknown system 'c'\. This comparison has: a, b"):
-        pair.compare_queries("a", "c")
-
-
-def test_a_loaded_comparison_compares_queries_with_the_data_given(
-    pair: Comparison, data: QADataset, tmp_path: Path
-) -> None:
-    pair.save(tmp_path)
-    loaded = Comparison.load(tmp_path)
-    again = loaded.compare_queries("a", "b", data=data)
-    assert again.frame["query_id"].tolist() == ["q1", "q3"]
-    # A loaded run numbers its own passages: what is shown must be found by id.
-    held = pair.compare_queries("a", "b")
-    assert again.explanations["q1"][0].texts == held.explanations["q1"][0].texts
-    with pytest.raises(ValueError, match="loaded from files"):
-        loaded.compare_queries("a", "b")
 
 
 @pytest.mark.realdata

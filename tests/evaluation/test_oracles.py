@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from kg2rag import systems
-from kg2rag.evaluation.diagnosis.ladder import gold_entities, gold_rerank, seeded_with_gold
+from kg2rag.evaluation.ladder import OracleGoldEntities, OracleGoldFirst, OracleSeeded
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
@@ -26,7 +26,7 @@ FILMS = (
 def test_gold_rerank_puts_gold_first_and_keeps_the_order_otherwise(kb_of: Build) -> None:
     kb = kb_of(*FRUIT)
     assert Dense(kb).retrieve("red apple").passage_ids == ["p0", "p2", "p1", "p3"]
-    ranking = gold_rerank(Dense(kb), {"q": ["p3", "p1"]}, depth=4).retrieve("red apple")
+    ranking = (Dense(kb) >> OracleGoldFirst({"q": ["p3", "p1"]}, 4)).retrieve("red apple")
     assert ranking.passage_ids == ["p1", "p3", "p0", "p2"]
     assert ranking.scores.tolist() == [1, 1 / 2, 1 / 3, 1 / 4]
     assert ranking.hit(1).score_parts == pytest.approx({"cosine": 0.5, "place": 1.0, "retriever": 0.5, "gold": 1.0})
@@ -34,7 +34,7 @@ def test_gold_rerank_puts_gold_first_and_keeps_the_order_otherwise(kb_of: Build)
 
 
 def test_gold_rerank_finds_nothing_beyond_its_depth(kb_of: Build) -> None:
-    ranking = gold_rerank(Dense(kb_of(*FRUIT)), {"q": {"p3": 1}}, depth=2).retrieve("red apple")
+    ranking = (Dense(kb_of(*FRUIT)) >> OracleGoldFirst({"q": {"p3": 1}}, 2)).retrieve("red apple")
     assert ranking.passage_ids == ["p0", "p2"]
     assert ranking.notes.gold_found == 0
 
@@ -49,7 +49,7 @@ LINKED = (
 
 def test_gold_seeds_find_each_gold_passage_from_the_others(kb_of: Build) -> None:
     system = MentionPPR(kb_of(*LINKED), dense_weight=0.0)  # the query names Paris alone, which only Rome mentions
-    found = seeded_with_gold(system, {"q": ["p0", "p1"]}).retrieve("Paris")
+    found = OracleSeeded(system, {"q": ["p0", "p1"]}).retrieve("Paris")
     scores = dict(zip(found.passage_ids, found.scores, strict=True))
     assert scores["p0"] == pytest.approx(scores["p1"])  # two passages and one link, walked either way
     assert scores["p0"] > 0
@@ -58,19 +58,19 @@ def test_gold_seeds_find_each_gold_passage_from_the_others(kb_of: Build) -> None
 
 def test_a_query_of_one_gold_passage_gets_the_ranking_of_the_system(kb_of: Build) -> None:
     system = MentionPPR(kb_of(*FILMS))
-    found = seeded_with_gold(system, {"q": ["p0"]}).retrieve("city of California")
+    found = OracleSeeded(system, {"q": ["p0"]}).retrieve("city of California")
     assert found.passage_ids == system.retrieve("city of California").passage_ids
     assert (found.notes.oracle, found.notes.warnings[0]) == ("gold seeds", "one gold passage: as it is")
 
 
 def test_gold_seeds_keep_to_the_candidates(kb_of: Build) -> None:
-    system = seeded_with_gold(MentionPPR(kb_of(*FILMS)), {"q": ["p0", "p1"]})
+    system = OracleSeeded(MentionPPR(kb_of(*FILMS)), {"q": ["p0", "p1"]})
     assert set(system.retrieve(Query("q", "x", ("p0", "p1", "p3"))).passage_ids) == {"p0", "p1", "p3"}
 
 
 def test_gold_seeds_answer_a_batch_as_its_queries_one_by_one(kb_of: Build) -> None:
     gold = {"a": ["p0", "p1"], "b": ["p0"], "c": ["p0", "p1", "p3"]}
-    system = seeded_with_gold(MentionPPR(kb_of(*FILMS)), gold)
+    system = OracleSeeded(MentionPPR(kb_of(*FILMS)), gold)
     queries = [Query(id_, "Ed Wood") for id_ in "abc"]
     batch = system.retrieve_batch(queries, 4)
     for query, found in zip(queries, batch, strict=True):
@@ -82,33 +82,34 @@ FACTS = (Triple("Ed Wood", "by", "Tim Burton", "p0"), Triple("Tim Burton", "from
 
 
 def test_gold_entities_walks_from_the_right_entities_whatever_the_query_says(kb_of: Build) -> None:
-    ranking = gold_entities(kb_of(*FILMS, facts=FACTS), {"q": ["Burbank", "Xanadu"]}).retrieve("Paris")
+    ranking = OracleGoldEntities(kb_of(*FILMS, facts=FACTS), {"q": ["Burbank", "Xanadu"]}).retrieve("Paris")
     assert ranking.passage_ids == ["p1", "p0"]
     assert (ranking.notes.oracle, ranking.notes.not_in_the_graph) == ("gold entities", ("Xanadu",))
 
 
 def test_gold_entities_that_the_graph_lacks_leave_the_dense_ranking_and_say_so(kb_of: Build) -> None:
-    ranking = gold_entities(kb_of(*FILMS, facts=FACTS), {"q": ["Xanadu"]}).retrieve("city of California")
+    ranking = OracleGoldEntities(kb_of(*FILMS, facts=FACTS), {"q": ["Xanadu"]}).retrieve("city of California")
     assert ranking.passage_ids[0] == "p3"
     assert ranking.notes.warnings[0] == "no gold entity is in the graph: dense ranking"
-    empty = gold_entities(kb_of(*FILMS), {"q": ["Burbank"]}).retrieve("city of California")
+    empty = OracleGoldEntities(kb_of(*FILMS), {"q": ["Burbank"]}).retrieve("city of California")
     assert empty.notes.not_in_the_graph == ("Burbank",)
 
 
 def test_gold_entities_keeps_to_the_candidates(kb_of: Build) -> None:
-    system = gold_entities(kb_of(*FILMS, facts=FACTS), {"q": ["Burbank"]})
+    system = OracleGoldEntities(kb_of(*FILMS, facts=FACTS), {"q": ["Burbank"]})
     assert system.retrieve(Query("q", "x", ("p0", "p3"))).passage_ids == ["p0"]
 
 
 def test_a_query_without_gold_is_an_error_that_names_it(kb_of: Build) -> None:
     kb = kb_of(*FILMS, facts=FACTS)
-    for system in (seeded_with_gold(MentionPPR(kb), {}), gold_entities(kb, {}), gold_rerank(Dense(kb), {})):
+    for system in (OracleSeeded(MentionPPR(kb), {}), OracleGoldEntities(kb, {}), Dense(kb) >> OracleGoldFirst({})):
         with pytest.raises(KeyError, match="q9"):
             system.retrieve(Query("q9", "x"))
 
 
 def test_no_oracle_is_a_system_and_its_repr_says_what_it_is(kb_of: Build) -> None:
     kb = kb_of(*FILMS)
-    built = (seeded_with_gold(MentionPPR(kb), {"q": ["p0"]}), gold_entities(kb, {"q": []}), gold_rerank(Dense(kb), {}))
+    gold = {"q": ["p0"]}
+    built = (OracleSeeded(MentionPPR(kb), gold), OracleGoldEntities(kb, gold), Dense(kb) >> OracleGoldFirst(gold))
     assert all("Oracle" in repr(oracle) and "p0" not in repr(oracle) for oracle in built)
     assert not [name for name in systems.names() if "gold" in name or "oracle" in name]

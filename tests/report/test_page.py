@@ -226,7 +226,7 @@ def test_hostile_texts_run_nothing_and_ask_for_nothing(
     result = compared(data)
     explained = explain({"right": Walking(data.corpus, 0, paths=True)}, data, data.queries[0].id, k=3)
     fallen = result.waterfall("right")
-    shown = (result, explained, fallen, result.compare_queries("right", "wrong"), result.browse())
+    shown = (result, explained, fallen, result.browse())
     fragments = "".join([*(one._repr_html_() for one in shown), network(server.attacks())])
     pages = (explained.to_html(), fallen.to_html(), f"<!doctype html><meta charset=utf-8><body>{fragments}")
     for page in pages:

@@ -4,9 +4,9 @@ Each rung is a ceiling, by an oracle: it is given the gold, so it is no system, 
 have `OracleNotes`. A rung that does not apply to a system, or whose gold the questions lack, is blank and says why.
 The definitions are ours.
 
-- `seeded_with_gold`: a search from seeds, started at gold passages.
-- `gold_entities`: a walk over the triple graph that starts at the entities the question needs: perfect linking.
-- `gold_rerank`: gold first among a system's first hits: what any reranker of that depth could reach.
+- gold seeds: a search from seeds, started at gold passages.
+- gold entities: a walk over the triple graph that starts at the entities the question needs: perfect linking.
+- gold rerank: gold first among a system's first hits: what any reranker of that depth could reach.
 """
 
 from __future__ import annotations
@@ -136,9 +136,11 @@ def oracle_ladder(
     rows = []
     rungs = {  # what is run, and what it is or why nothing is
         "as it is": (system, ""),
-        "gold seeds": _seeded(system, data.qrels),
+        "gold seeds": (OracleSeeded(system, data.qrels), "each gold passage sought with the other ones among the seeds")
+        if _from_seeds(system) is not None
+        else (None, "this system does not expand from seed passages"),
         "gold entities": _linked(kb, data),
-        "gold rerank": (gold_rerank(system, data.qrels, depth), f"gold first among its first {depth} hits"),
+        "gold rerank": (system >> OracleGoldFirst(data.qrels, depth), f"gold first among its first {depth} hits"),
     }
     for rung, (run, note) in rungs.items():
         scores = dict.fromkeys(names, float("nan"))
@@ -149,33 +151,17 @@ def oracle_ladder(
     return OracleLadder(called, pd.DataFrame(rows), data.name)
 
 
-def _seeded(system: Retriever, gold: Gold) -> tuple[Retriever | None, str]:
-    if _from_seeds(system) is None:
-        return None, "this system does not expand from seed passages"
-    return seeded_with_gold(system, gold), "each gold passage sought with the other ones among the seeds"
-
-
 def _linked(kb: KnowledgeBase, data: QADataset) -> tuple[Retriever | None, str]:
     lacking = sum(1 for question in data.questions if not question.triples)
     if lacking:
         return None, f"{lacking} of {len(data)} questions have no gold triples"
-    entities = {
-        question.id: tuple(dict.fromkeys(end for head, _, tail in question.triples for end in (head, tail)))
-        for question in data.questions
-    }
-    answers = {question.id: {normalise(answer) for answer in question.answers} for question in data.questions}
-    kept = {id_: [name for name in names if normalise(name) not in answers[id_]] for id_, names in entities.items()}
-    return gold_entities(kb, kept), "PageRank over the graph from the ends of the gold triples, less the answer"
-
-
-def knowledge_base_of(system: object, name: str) -> KnowledgeBase:
-    """The knowledge base of the first retriever in a pipeline or fusion; ValueError where there is none."""
-    while not isinstance(kb := getattr(system, "kb", None), KnowledgeBase):
-        members = getattr(system, "retrievers", None)
-        system = members[0] if members else getattr(system, "retriever", None)
-        if system is None:
-            raise ValueError(f"System {name!r} has no KnowledgeBase. Call kg2rag.oracle_ladder(kb, data, system).")
-    return kb
+    entities: dict[str, list[str]] = {}
+    for question in data.questions:
+        answers = {normalise(answer) for answer in question.answers}
+        ends = [end for head, _, tail in question.triples for end in (head, tail)]
+        entities[question.id] = [end for end in ends if normalise(end) not in answers]
+    found = OracleGoldEntities(kb, entities)
+    return found, "PageRank over the graph from the ends of the gold triples, less the answer"
 
 
 @dataclass(frozen=True)
@@ -187,30 +173,14 @@ class OracleNotes(Notes):
     not_in_the_graph: tuple[str, ...] | None = None
 
 
-def as_tuples(gold: Gold) -> dict[str, tuple[str, ...]]:
-    """Query id -> its gold, each once."""
-    return {query: tuple(dict.fromkeys(ids)) for query, ids in gold.items()}
-
-
-def gold_entities(kb: KnowledgeBase, entities: Gold) -> OracleGoldEntities:
-    """The ceiling of linking: PageRank over the triple graph and its mentions from the right entities.
-
-    `entities` : query id -> names, such as the ends of its gold triples, less the answer; the notes list those that
-    the graph lacks.
-    """
-    return OracleGoldEntities(kb, as_tuples(entities))
-
-
-def gold_rerank(system: Retriever, gold: Gold, depth: int = 100) -> Pipeline:
-    """The ceiling of reranking the first `depth` hits of a system; `gold` is query id -> gold passage ids."""
-    return system >> OracleGoldFirst(as_tuples(gold), depth)
-
-
 @dataclass(frozen=True)
 class OracleGoldFirst(Stage):
-    """A ranking's first `depth` hits, gold ones first, otherwise in their order; the score is 1 / rank."""
+    """The ceiling of reranking: a ranking's first `depth` hits, gold ones first, otherwise in their order.
 
-    gold: Mapping[str, tuple[str, ...]] = field(repr=False, hash=False)
+    `gold` : query id -> its gold passages. The score is 1 / rank.
+    """
+
+    gold: Gold = field(repr=False, hash=False)
     depth: int = 100
 
     def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
@@ -235,10 +205,14 @@ class OracleGoldFirst(Stage):
 
 @dataclass(frozen=True)
 class OracleGoldEntities(Retriever):
-    """PageRank over entities and passages from a query's gold entities, in equal parts."""
+    """The ceiling of linking: PageRank over entities and passages from a query's gold entities, in equal parts.
+
+    `entities` : query id -> names, such as the ends of its gold triples, less the answer; the notes list those that
+    the graph lacks.
+    """
 
     kb: KnowledgeBase = field(repr=False)
-    entities: Mapping[str, tuple[str, ...]] = field(repr=False, hash=False)
+    entities: Gold = field(repr=False, hash=False)
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """One walk per query; where the graph has none of the entities, the dense ranking, as its notes say."""
@@ -269,28 +243,25 @@ class OracleGoldEntities(Retriever):
         return WalkGraph.undirected(sources, targets, np.ones(len(sources)), graph.n_entities + graph.n_passages)
 
 
-def marked(ranking: Ranking, said: OracleNotes) -> Ranking:
+def marked(ranking: Ranking, notes: OracleNotes) -> Ranking:
     """The ranking with an oracle's notes."""
     own = ranking.notes
-    return replace(ranking, notes=replace(said, formula=own.formula, source=own.source, inputs=(own,)))
+    return replace(ranking, notes=replace(notes, formula=own.formula, source=own.source, inputs=(own,)))
 
 
-def gold_of(gold: Mapping[str, tuple[str, ...]], query: Query) -> tuple[str, ...]:
-    """The gold of a query; KeyError names one that was not given."""
+def gold_of(gold: Gold, query: Query) -> tuple[str, ...]:
+    """The gold of a query, each once; KeyError names a query whose gold was not given."""
     try:
-        return gold[query.id]
+        return tuple(dict.fromkeys(gold[query.id]))
     except KeyError:
         raise KeyError(f"An oracle needs the gold of query {query.id!r}; it was given that of {len(gold)}.") from None
 
 
-def seeded_with_gold(system: Retriever, gold: Gold) -> OracleSeeded:
-    """The ceiling of seeding, for a pipeline whose first stage expands seeds, or a system with `from_seeds`."""
-    return OracleSeeded(system, as_tuples(gold))
-
-
 @dataclass(frozen=True)
 class OracleSeeded(Retriever):
-    """A system run once for each gold passage, its seeds the *other* gold passages and those of its own.
+    """The ceiling of seeding: a system run for each gold passage, from the *other* gold passages and its own seeds.
+
+    The system is a pipeline whose first stage expands seeds, or has `from_seeds`.
 
     A search that starts at all of the gold would return it. So a gold passage scores what the run without it as a seed
     gives it (the system's own seeds may include it), every other passage the mean of the runs. A query with a single
@@ -298,7 +269,7 @@ class OracleSeeded(Retriever):
     """
 
     system: Retriever
-    gold: Mapping[str, tuple[str, ...]] = field(repr=False, hash=False)
+    gold: Gold = field(repr=False, hash=False)
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """One run for each query and gold passage, all in one batch."""
