@@ -17,7 +17,7 @@ import numpy as np
 from kg2rag.compute.encoder import Role, SentenceEncoder, unit, well_formed
 from kg2rag.compute.models import loading
 from kg2rag.compute.store import Store
-from kg2rag.types import Matrix, ParameterError, check
+from kg2rag.types import Matrix, ParameterError, component
 
 if TYPE_CHECKING:
     from model2vec import StaticModel
@@ -27,7 +27,7 @@ FILES = ["*.json", "*.safetensors", "README.md"]
 EXAMPLE = f"{PREFIX}minishlab/potion-base-8M"
 
 
-@dataclass(frozen=True)
+@component
 class StaticEncoder:
     """A model2vec model as an `Embedder`; a text without any known token has zeros.
 
@@ -37,9 +37,6 @@ class StaticEncoder:
     """
 
     model: str
-
-    def __post_init__(self) -> None:
-        check(self)
 
     @cached_property
     def table(self) -> StaticModel:

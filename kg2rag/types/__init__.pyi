@@ -29,6 +29,7 @@ from .parameters import between as between
 from .parameters import called as called
 from .parameters import check as check
 from .parameters import checked as checked
+from .parameters import component as component
 from .parameters import fits as fits
 from .parameters import one_of as one_of
 from .parameters import refused as refused

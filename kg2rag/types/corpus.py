@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 import pyarrow as pa
@@ -179,10 +179,10 @@ class Corpus(Sequence[Passage]):
 
         `exact`: the text with the blanks at its ends that it has in the source.
         """
-        texts = self.table["text"].to_pylist()
-        if exact and "exact" in self.table.column_names:
-            texts = pc.coalesce(self.table["exact"], self.table["text"]).to_pylist()
-        return [f"{title}{separator}{text}" if title else text for title, text in zip(self.titles, texts, strict=True)]
+        table = self.table
+        if exact and "exact" in table.column_names:
+            table = table.set_column(2, "text", pc.coalesce(table["exact"], table["text"]))
+        return _joined(table, separator)
 
     def sentences(self, row: int) -> list[str]:
         """The sentences of a passage: the split of the source if it has one, else ours."""
@@ -194,7 +194,8 @@ class Corpus(Sequence[Passage]):
         """sha256 over all columns, `exact` where there is one: equal corpora have equal fingerprints."""
         digest = hashlib.sha256()
         for name in self.table.column_names:
-            add_column(digest, self.table[name].chunks)
+            for part in _written(self.table[name]):
+                digest.update(part)
         return digest.hexdigest()
 
     def with_passages(self, passages: Iterable[Passage]) -> Corpus:
@@ -202,74 +203,52 @@ class Corpus(Sequence[Passage]):
 
         ValueError for an id that is in the corpus already, or is given twice.
         """
-        added = _own_corpus(self, passages)
-        if added is None:
+        if not len(added := self._own(passages)):
             return self
-        if known := [id_ for id_ in added.ids if id_ in self._row_of]:
+        if known := [id_ for id_ in added["id"].to_pylist() if id_ in self._row_of]:
             raise ValueError(
                 f"Passage {known[0]!r} cannot be added: the corpus has one of that id ({len(known)} of {len(added)} "
                 "given). Give it another id, or replace the passage that has this one."
             )
-        return type(self)(pa.concat_tables([self.table, added.table], promote_options="default"))
+        return type(self)(pa.concat_tables([self.table, added], promote_options="default"))
 
     def without(self, ids: Iterable[str]) -> Corpus:
         """The corpus without the named passages; KeyError for an id that it lacks, ValueError if none would be left."""
-        gone = _known(self, ids, "removed")
-        if not gone:
-            return self
-        kept = np.setdiff1d(np.arange(len(self)), self.rows(gone))
-        if not len(kept):
+        if isinstance(ids, str):
+            raise TypeError(f"Ids are given as a list, such as [{ids!r}], not as the string {ids!r}.")
+        gone = self.rows(ids)
+        if len(gone) == len(self):
             raise ValueError(f"Removing all {len(self)} passages would leave an empty corpus. Keep at least one.")
-        return type(self)(self.table.take(kept))
+        return type(self)(self.table.take(np.setdiff1d(np.arange(len(self)), gone))) if len(gone) else self
 
     def replacing(self, passages: Iterable[Passage]) -> Corpus:
         """The corpus in which each given passage replaces the one of its id; sentences as in `with_passages`.
 
         KeyError for an id that the corpus lacks, ValueError for one that is given twice.
         """
-        changed = _own_corpus(self, passages)
-        if changed is None:
+        if not len(changed := self._own(passages)):
             return self
         order = np.arange(len(self))
-        order[[self.row(id_) for id_ in _known(self, changed.ids, "replaced")]] = len(self) + np.arange(len(changed))
-        return type(self)(pa.concat_tables([self.table, changed.table], promote_options="default").take(order))
+        order[[self.row(id_) for id_ in changed["id"].to_pylist()]] = len(self) + np.arange(len(changed))
+        return type(self)(pa.concat_tables([self.table, changed], promote_options="default").take(order))
+
+    def _own(self, passages: Iterable[Passage]) -> pa.Table:
+        """The table of other passages, all different."""
+        if not isinstance(passages, Corpus):
+            passages = list(passages)
+            if not passages:
+                return self.table.slice(0, 0)
+            passages = type(self).from_passages(passages)
+        return passages.table
 
     def __reduce__(self) -> tuple[type[Corpus], tuple[pa.Table]]:
         return Corpus, (self.table,)
-
-
-def _own_corpus(corpus: Corpus, passages: Iterable[Passage]) -> Corpus | None:
-    """The passages as a corpus; None if there are none."""
-    if isinstance(passages, type(corpus)):
-        return passages
-    given = list(passages)
-    return type(corpus).from_passages(given) if given else None
-
-
-def _known(corpus: Corpus, ids: Iterable[str], what: str) -> list[str]:
-    """The ids, each once; KeyError for one that the corpus lacks."""
-    if isinstance(ids, str):
-        raise TypeError(f"Ids are given as a list, such as [{ids!r}], not as the string {ids!r}.")
-    wanted = list(dict.fromkeys(ids))
-    if unknown := [id_ for id_ in wanted if id_ not in corpus._row_of]:
-        raise KeyError(
-            f"Passage {unknown[0]!r} cannot be {what}: the corpus lacks it ({len(unknown)} of {len(wanted)} given). "
-            f"It has {len(corpus)} passages, such as {corpus.ids[0]!r}."
-        )
-    return wanted
 
 
 INK = r"[^\t-\r\x1c-\x20\x{85}\p{Z}]"
 """A character that `str.strip` leaves."""
 AT_ONCE = 10_000
 """Passages of which objects or texts are made together."""
-
-
-class Digest(Protocol):
-    """A hash of `hashlib`."""
-
-    def update(self, data: bytes | memoryview, /) -> None:
-        """Add bytes."""
 
 
 class Contents(Sequence[str]):
@@ -288,44 +267,35 @@ class Contents(Sequence[str]):
     def __getitem__(self, index: int | slice) -> str | list[str]:
         rows = range(len(self))[index]
         if isinstance(rows, int):
-            return self._made(rows, 1)[0]
-        if rows.step != 1:
-            return [self[row] for row in rows]
-        return self._made(rows.start, len(rows))
+            return _joined(self.table.slice(rows, 1), "\n")[0]
+        part = self.table.slice(rows.start, len(rows)) if rows.step == 1 else self.table.take(np.array(rows, np.int64))
+        return _joined(part, "\n")
 
     def __iter__(self) -> Iterator[str]:
         for start in range(0, len(self), AT_ONCE):
-            yield from self._made(start, AT_ONCE)
-
-    def _made(self, start: int, length: int) -> list[str]:
-        rows = self.table.slice(start, length)
-        pairs = zip(rows["title"].to_pylist(), rows["text"].to_pylist(), strict=True)
-        return [f"{title}\n{text}" if title else text for title, text in pairs]
+            yield from self[start : start + AT_ONCE]
 
 
-def add_column(digest: Digest, chunks: Sequence[pa.Array]) -> None:
-    """Add a column: what is null, the lengths of its values, then their bytes; in whatever chunks it is."""
-    if pa.types.is_list(chunks[0].type):
-        for chunk in chunks:
-            digest.update(_little(pc.fill_null(pc.list_value_length(chunk), -1)))
-        add_column(digest, [pc.list_flatten(chunk) for chunk in chunks])
-        return
-    if pa.types.is_string(chunks[0].type):
-        for chunk in chunks:
-            digest.update(_little(pc.fill_null(pc.binary_length(chunk), -1)))
-        for chunk in chunks:
-            values = pc.fill_null(chunk, "")
-            _, offsets, data = values.buffers()
-            if len(values) and data is not None:
-                ends = np.frombuffer(offsets, np.int32)[values.offset : values.offset + len(values) + 1]
-                digest.update(memoryview(data)[ends[0] : ends[-1]])
-        return
-    for chunk in chunks:
-        digest.update(pc.is_null(chunk).to_numpy(zero_copy_only=False).tobytes())
-    for chunk in chunks:
-        digest.update(_little(pc.fill_null(chunk, 0)))
+def _joined(table: pa.Table, separator: str) -> list[str]:
+    """Title, separator and text of each row; only the text where there is no title."""
+    pairs = zip(table["title"].to_pylist(), table["text"].to_pylist(), strict=True)
+    return [f"{title}{separator}{text}" if title else text for title, text in pairs]
 
 
-def _little(numbers: pa.Array) -> bytes:
-    found: bytes = numbers.to_numpy(zero_copy_only=False).astype("<i4").tobytes()
+def _written(column: pa.ChunkedArray) -> Iterator[bytes]:
+    """A column: what is null, the lengths of its values, then their bytes; in whatever chunks it is."""
+    if pa.types.is_list(column.type):
+        yield _little(pc.fill_null(pc.list_value_length(column), -1))
+        yield from _written(pc.list_flatten(column))
+    elif pa.types.is_string(column.type):
+        yield _little(pc.fill_null(pc.binary_length(column), -1))
+        for start in range(0, len(column), AT_ONCE):
+            yield "".join(filter(None, column.slice(start, AT_ONCE).to_pylist())).encode()
+    else:
+        yield pc.is_null(column).to_numpy().tobytes()
+        yield _little(pc.fill_null(column, 0))
+
+
+def _little(numbers: pa.ChunkedArray) -> bytes:
+    found: bytes = numbers.to_numpy().astype("<i4").tobytes()
     return found

@@ -7,30 +7,19 @@ records; nothing is recomputed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from kg2rag.types.notes import Notes, for_stage, sources
-from kg2rag.types.passages import FloatArray, Hit, Triple
+from kg2rag.text.registry import split
+from kg2rag.types.notes import for_stage, sources
+from kg2rag.types.passages import Hit, Triple
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
 
-
-class _Ranked(Protocol):
-    """What an explanation reads of a `Ranking`, which imports this module."""
-
-    @property
-    def stages(self) -> Sequence[str]: ...
-    @property
-    def notes(self) -> Notes: ...
-    @property
-    def score_parts(self) -> Mapping[str, FloatArray]: ...
-    @property
-    def passage_ids(self) -> list[str]: ...
-    def top(self, k: int) -> Iterable[Hit]: ...
+    from kg2rag.types.rankings import Ranking
 
 
 GOLD = "◆ gold"
@@ -66,7 +55,7 @@ class Explanation:
     gold : gold id -> the passages that count as it (itself, or those of a document); empty where unknown.
     """
 
-    ranking: _Ranked
+    ranking: Ranking
     limit: int = 10
     texts: Mapping[str, str] = field(default_factory=dict)
     title: str = ""
@@ -84,14 +73,14 @@ class Explanation:
         """The formula with this hit's numbers: "0.7 · 0.91 (hybrid) + 0.3 · 0.5 (graph)"."""
         terms = self._terms(hit)
         if terms is None:
-            return ", ".join(f"{name} {number(value)}" for name, value in hit.score_parts.items())
+            return readable(hit.score_parts) if hit.score_parts else ""
         told = {name: f"{number(value)} ({name})" for name, value in hit.score_parts.items()}
         return " + ".join("".join(told[one] if at % 2 else one for at, one in enumerate(term)) for term in terms)
 
     def besides(self, hit: Hit) -> dict[str, float]:
         """The hit's score parts that its formula does not name."""
         terms = self._terms(hit)
-        named = set(hit.score_parts) if terms is None else {name for term in terms for name in term[1::2]}
+        named = {name for term in terms for name in term[1::2]} if terms is not None else hit.score_parts
         return {name: value for name, value in hit.score_parts.items() if name not in named}
 
     def _terms(self, hit: Hit) -> list[list[str]] | None:
@@ -179,23 +168,23 @@ class Explanation:
         return captured.get()
 
 
-def stage_label(ranking: _Ranked, stage: str) -> str:
+def stage_label(ranking: Ranking, stage: str) -> str:
     """A stage and, if it has another name, where its hits were searched: "seed, from dense"."""
     source = sources(ranking)[stage]
     return stage if source == stage else f"{stage}, from {source}"
 
 
-def terms_of(ranking: _Ranked, stage: str) -> list[list[str]] | None:
+def terms_of(ranking: Ranking, stage: str) -> list[list[str]] | None:
     """The terms of a stage's formula, each as text, part, text, part, …, text; None where there is no formula."""
     formula = for_stage(ranking.notes.formula, stage)
     if not formula:
         return None
     names = sorted(ranking.score_parts, key=len, reverse=True)  # the longer of two that begin alike
     named = re.compile("(" + ("|".join(rf"(?<![\w.]){re.escape(name)}(?!\w)" for name in names) or "(?!)") + ")")
-    return [named.split(term) for term in _terms(formula)]
+    return [named.split(term) for term in split(formula, "+")]
 
 
-def notes_of(ranking: _Ranked) -> dict[str, str]:
+def notes_of(ranking: Ranking) -> dict[str, str]:
     """What the strategy records about the query as a whole, as text."""
     return {name: readable(value) for name, value in ranking.notes.said().items()}
 
@@ -223,18 +212,6 @@ def side_by_side(explanations: Mapping[str, Explanation]) -> Any:
     table = Table(*explanations, show_lines=False, expand=True)
     table.add_row(*explanations.values())
     return table
-
-
-def _terms(formula: str) -> list[str]:
-    """The terms of a sum; a + within parentheses separates none."""
-    terms, depth = [""], 0
-    for character in formula:
-        depth += (character == "(") - (character == ")")
-        if character == "+" and not depth:
-            terms.append("")
-        else:
-            terms[-1] += character
-    return [term.strip() for term in terms]
 
 
 def number(value: float) -> str:

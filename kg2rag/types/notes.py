@@ -25,9 +25,12 @@ that no term names (the restart weights of a PageRank, say) are shown beside the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields, is_dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
+
+if TYPE_CHECKING:
+    from kg2rag.types.rankings import Ranking
 
 PerStage = str | Mapping[str, str]  # one text for all hits, or stage -> text
 Kind = TypeVar("Kind", bound="Notes")
@@ -169,14 +172,7 @@ def _tuples(value: object) -> object:
     return tuple(map(_tuples, value)) if isinstance(value, list | tuple) else value
 
 
-class _Described(Protocol):
-    @property
-    def stages(self) -> Sequence[str]: ...
-    @property
-    def notes(self) -> Notes: ...
-
-
-def sources(ranking: _Described) -> dict[str, str]:
+def sources(ranking: Ranking) -> dict[str, str]:
     """Stage -> where its hits were searched; the stage's own name where the ranking does not record it."""
     return {stage: for_stage(ranking.notes.source, stage) or stage for stage in ranking.stages}
 

@@ -1,30 +1,23 @@
 """A component's parameters -> an error at construction that names the parameter, its value and what is allowed.
 
-`check(self)` has pydantic compare every field of a dataclass with its annotation and with the range that this may hold:
+A `component` is a frozen dataclass of which pydantic compares every field with its annotation, ranges included:
 
->>> from dataclasses import dataclass
->>> @dataclass(frozen=True)
+>>> @component
 ... class Walk:
 ...     damping: Damping = 0.5
 ...     depth: Count = 100
-...
-...     def __post_init__(self) -> None:
-...         check(self)
 >>> Walk(damping=1.5)
 Traceback (most recent call last):
     ...
 kg2rag.text.registry.ParameterError: damping must be less than 1, not 1.5.
->>> Walk(depth=2.5)
-Traceback (most recent call last):
-    ...
-kg2rag.text.registry.ParameterError: depth must be a valid integer, not 2.5.
 
-Retrievers and stages call `check(self)` by themselves. A range that depends on other fields is given by name, as in
-`check(self, step=between(1, self.window))`. Objects are compared by class, never looked into.
+Objects are compared by class, never looked into. A range that depends on other fields is checked where these are known,
+by `check(self, step=between(1, self.window))` in `__post_init__`. Retrievers and stages are checked without asking.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import sys
 import types
@@ -32,7 +25,18 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from functools import cache, partial, wraps
 from inspect import unwrap
-from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    TypeVar,
+    Union,
+    cast,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import numpy as np
 from annotated_types import Ge, Gt, Interval, Le, Lt
@@ -52,6 +56,7 @@ Threshold = Annotated[float, Interval(gt=0, le=1)]
 Damping = Annotated[float, Interval(gt=0, lt=1)]
 Cosine = Annotated[float, Interval(ge=-1, le=1)]
 Builder = TypeVar("Builder", bound=Callable[..., Any])
+Made = TypeVar("Made")
 _STRICT = ConfigDict(strict=True, allow_inf_nan=False)
 
 
@@ -70,9 +75,23 @@ def check(component: Any, /, **rules: Any) -> None:
 
     ParameterError for a value of another type, a number that is not finite, or one that breaks its rule.
     """
-    for name, annotation in _annotated(component.__class__).items():
+    for name, annotation in annotations_of(component.__class__, ranges=True).items():
         if name in getattr(component, "__dataclass_fields__", {}):
             require(name, getattr(component, name), annotation, rules.get(name))
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(dataclasses.field,))
+def component(cls: type[Made]) -> type[Made]:
+    """A frozen dataclass whose parameters are checked when it is made; see `check`."""
+    own = cls.__dict__.get("__post_init__")
+
+    def checked_init(self: Made) -> None:
+        check(self)
+        if own is not None:
+            own(self)
+
+    cls.__post_init__ = checked_init  # type: ignore[attr-defined]
+    return dataclasses.dataclass(frozen=True)(cls)
 
 
 def checked(builder: Builder) -> Builder:
@@ -80,10 +99,9 @@ def checked(builder: Builder) -> Builder:
 
     @wraps(builder)
     def call(*context: Any, **given: Any) -> Any:
-        annotated = _annotated(builder)
-        for name, value in given.items():
-            if name in annotated:
-                require(name, value, annotated[name])
+        annotated = annotations_of(builder, ranges=True)
+        for name in given.keys() & annotated:
+            require(name, given[name], annotated[name])
         return builder(*context, **given)
 
     return cast(Builder, call)
@@ -121,26 +139,20 @@ def called(given: object) -> str:
 
 
 @cache
-def annotations_of(owner: Any) -> dict[str, Any]:
-    """The evaluated types of a class's fields or a function's parameters, without their ranges."""
-    return _hints(unwrap(owner), with_ranges=False)  # a wrapped class has its names in its own module
+def annotations_of(owner: Any, *, ranges: bool = False) -> dict[str, Any]:
+    """The evaluated types of a class's fields or a function's parameters, with their ranges if asked.
 
-
-@cache
-def _annotated(owner: Any) -> dict[str, Any]:
-    return _hints(owner, with_ranges=True)
-
-
-def _hints(owner: Any, *, with_ranges: bool) -> dict[str, Any]:
-    """The types of a class or a function; without those whose names a module imports for type checkers alone."""
+    Those whose names a module imports for type checkers alone are left out.
+    """
+    owner = unwrap(owner)  # a wrapped class has its names in its own module
     try:
-        return get_type_hints(owner, include_extras=with_ranges)
+        return get_type_hints(owner, include_extras=ranges)
     except NameError:
         found: dict[str, Any] = {}
         for name, annotation in inspect.get_annotations(owner).items():
             alone = types.SimpleNamespace(__annotations__={name: annotation})
             with suppress(NameError):
-                found |= get_type_hints(alone, vars(sys.modules[owner.__module__]), include_extras=with_ranges)
+                found |= get_type_hints(alone, vars(sys.modules[owner.__module__]), include_extras=ranges)
         return found
 
 

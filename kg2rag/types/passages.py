@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import ChainMap
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from kg2rag.types.corpus import Corpus
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,15 +90,6 @@ class Triple:
         return f"{self.head} -[{self.relation}]-> {self.tail}"
 
 
-class Passages(Protocol):
-    """What a hit reads of a `Corpus`."""
-
-    def row(self, id_: str) -> int:
-        """The row of a passage id."""
-
-    def __getitem__(self, row: int) -> Passage: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Hit:
     """One passage of a ranking.
@@ -108,7 +103,7 @@ class Hit:
     stage: str
     path: tuple[Triple, ...] = ()
     score_parts: Mapping[str, float] = field(default_factory=dict)
-    corpus: Passages | None = field(default=None, repr=False, compare=False)
+    corpus: Corpus | None = field(default=None, repr=False, compare=False)
 
     @property
     def passage(self) -> Passage:
@@ -144,7 +139,7 @@ class Hit:
 class PassageIds(list[str]):
     """The ids of a corpus by row, which know their corpus; a copy, or what is pickled, is a plain list."""
 
-    def __init__(self, ids: Iterable[str], corpus: Passages) -> None:
+    def __init__(self, ids: Iterable[str], corpus: Corpus) -> None:
         super().__init__(ids)
         self.corpus = corpus
 
@@ -158,27 +153,16 @@ Paths = Mapping[int, tuple[Triple, ...]]
 
 def first_of(*paths: Paths) -> Paths:
     """A view of several mappings; a row that more than one has is looked up in the first of these."""
-    kept = tuple(each for each in paths if not (isinstance(each, dict) and not each))
-    return kept[0] if len(kept) == 1 else _FirstOf(kept)
+    kept: list[Any] = [each for each in paths if not (isinstance(each, dict) and not each)]
+    return kept[0] if len(kept) == 1 else _FirstOf(*kept)
 
 
-@dataclass(frozen=True)
-class _FirstOf(Mapping[int, tuple[Triple, ...]]):
-    members: tuple[Paths, ...]
-
-    def __getitem__(self, row: int) -> tuple[Triple, ...]:
-        for member in self.members:
-            try:
-                return member[row]
-            except KeyError:
-                continue
-        raise KeyError(row)
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(dict.fromkeys(row for member in self.members for row in member))
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
+class _FirstOf(ChainMap[int, tuple[Triple, ...]]):
+    def get(self, key: int, default: Any = None) -> Any:
+        try:  # `ChainMap` looks up twice, and a path may have to be worked out
+            return self[key]
+        except KeyError:
+            return default
 
 
 FloatArray = NDArray[np.float64]

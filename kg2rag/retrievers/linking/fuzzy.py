@@ -15,7 +15,7 @@ from kg2rag.knowledge import KnowledgeBase, TrigramIndex
 from kg2rag.retrievers.linking.linkers import Link, is_specific
 from kg2rag.text.lexicon import FUNCTION_WORDS
 from kg2rag.text.normalisation import LONGEST, key, surfaces
-from kg2rag.types import Count, Query, Threshold, check
+from kg2rag.types import Count, Query, Threshold, component
 
 NEAREST = 20
 """Names like a stretch that are looked at, by edit distance, before swaps count as one edit."""
@@ -30,7 +30,7 @@ class _Stretch(NamedTuple):
     known: bool
 
 
-@dataclass(frozen=True)
+@component
 class FuzzyLinker:
     """Stretches of adjacent words against names and aliases; the most similar first, and no two links overlap.
 
@@ -48,9 +48,6 @@ class FuzzyLinker:
     limit: Count = 5
     words: Count = 6
     max_passages: Count | None = None
-
-    def __post_init__(self) -> None:
-        check(self)
 
     def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
         """Each query by itself."""

@@ -26,7 +26,7 @@ from kg2rag.knowledge import KnowledgeBase, LexicalSettings
 from kg2rag.text.lexicon import FUNCTION_WORDS
 from kg2rag.text.normalisation import normalise
 from kg2rag.text.records import DataError, quote, read_json
-from kg2rag.types import Cosine, Count, LinkedEntity, Query, check, one_of, top_with_ties
+from kg2rag.types import Cosine, Count, LinkedEntity, Query, component, one_of, top_with_ties
 
 _WORDS = re.compile(r"\w+")
 _NAME_WORD = re.compile(r"\w[\w'’\-]*[+#]*")  # C++ and C# are no C
@@ -60,7 +60,7 @@ class Linker(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@component
 class NGramLinker:
     """Word sequences of the query that are an entity's name or alias; the longest at each place.
 
@@ -73,9 +73,6 @@ class NGramLinker:
     kb: KnowledgeBase = field(repr=False)
     limit: Count = 5
     max_passages: Count | None = None
-
-    def __post_init__(self) -> None:
-        check(self)
 
     def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
         """Exact up to case, accents and punctuation, so every confidence is 1."""
@@ -91,7 +88,7 @@ class NGramLinker:
         return [Link(entity, span, "n-gram", 1.0) for entity, span in longest[: self.limit]]
 
 
-@dataclass(frozen=True)
+@component
 class PhraseLinker:
     """Capitalised and quoted phrases of the query, looked up in a full-text index of the entities' names.
 
@@ -109,9 +106,6 @@ class PhraseLinker:
     max_phrases: Count = 20
     words: Annotated[str, one_of(WORDS)] = "all"
     max_passages: Count | None = None
-
-    def __post_init__(self) -> None:
-        check(self)
 
     def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
         """BM25 of each phrase over the names; exact names first."""
@@ -160,7 +154,7 @@ class PhraseLinker:
         return held
 
 
-@dataclass(frozen=True)
+@component
 class EmbeddingLinker:
     """The query's vector against the vectors of the entities' names.
 
@@ -175,9 +169,6 @@ class EmbeddingLinker:
     min_cosine: Cosine = 0.75
     limit: Count = 3
     max_passages: Count | None = None
-
-    def __post_init__(self) -> None:
-        check(self)
 
     def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
         """One search for the batch."""
@@ -194,14 +185,11 @@ class EmbeddingLinker:
         ]
 
 
-@dataclass(frozen=True)
+@component
 class ChainLinker:
     """Linkers tried in order; the first that links anything decides, query by query."""
 
     linkers: tuple[Linker, ...]
-
-    def __post_init__(self) -> None:
-        check(self)
 
     def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
         """The links of the first linker that has any."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from kg2rag.compute.encoder import well_formed
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.types import Count, FloatArray, IntArray, Query, check
+from kg2rag.types import Count, FloatArray, IntArray, Query, component
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder as Network
@@ -90,7 +90,7 @@ class BiEncoder:
         ]
 
 
-@dataclass(frozen=True)
+@component
 class CrossEncoder:
     """A sentence-transformers cross-encoder.
 
@@ -109,9 +109,6 @@ class CrossEncoder:
     max_tokens: Count | None = None
     device: str = "cpu"
     batch_size: Count = 1
-
-    def __post_init__(self) -> None:
-        check(self)
 
     def scores(self, pairs: Sequence[tuple[str, str]]) -> FloatArray:
         """The model's output, through its own activation; equal pairs are scored once.
