@@ -11,7 +11,7 @@ from kg2rag.compute import TokenCounter, counter_of
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers import linking
 from kg2rag.text.normalisation import normalise
-from kg2rag.types import Hit, Query, Ranking, Triple, at_least, check, require
+from kg2rag.types import Count, Hit, Natural, Query, Ranking, Triple, at_least, component, require
 
 BETWEEN = "\n\n---\n\n"
 AFTER_BLOCK = "\n\n"
@@ -50,7 +50,7 @@ class FormattedContext:
     dropped: tuple[Dropped, ...] = ()
 
 
-@dataclass(frozen=True)
+@component
 class ContextFormatter:
     """Writes the graph block and the passages of a context, each within its own budget.
 
@@ -65,15 +65,12 @@ class ContextFormatter:
     """
 
     kb: KnowledgeBase = field(repr=False)
-    graph_tokens: int = 500
-    passage_tokens: int = 4000
-    max_related: int = 10
+    graph_tokens: Natural = 500
+    passage_tokens: Natural = 4000
+    max_related: Count = 10
     include_relationships: bool = True
     include_sources: bool = True
     counter: TokenCounter | None = None
-
-    def __post_init__(self) -> None:
-        check(self, graph_tokens=at_least(0), passage_tokens=at_least(0), max_related=at_least(1))
 
     def graph(self, entities: Sequence[str | int]) -> FormattedContext:
         """The structured block: the entities, what they are and are related to, and the facts that sentences state.

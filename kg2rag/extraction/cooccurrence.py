@@ -18,15 +18,14 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from math import log
-from typing import Literal
+from typing import Annotated, Literal
 
 from kg2rag.extraction import Extraction
 from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.text.normalisation import normalise, without_brackets
-from kg2rag.types import Corpus, Triple, at_least, check
+from kg2rag.types import Corpus, Count, Triple, at_least, component
 
 VERSION = 2  # raise it when the rules change, so that stored graphs are rebuilt
 
@@ -35,7 +34,7 @@ Window = Literal["sentence", "passage"]
 Pair = tuple[str, str]
 
 
-@dataclass(frozen=True)
+@component
 class Cooccurrence:
     """Entities in one window, joined by "co-occurs with"; one triple for each passage with such a window.
 
@@ -49,11 +48,8 @@ class Cooccurrence:
     """
 
     window: Window = "sentence"
-    max_degree: int = 50
-    max_entities: int = 20
-
-    def __post_init__(self) -> None:
-        check(self, max_degree=at_least(1), max_entities=at_least(2))
+    max_degree: Count = 50
+    max_entities: Annotated[int, at_least(2)] = 20
 
     @property
     def fingerprint(self) -> str:

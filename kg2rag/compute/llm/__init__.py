@@ -13,9 +13,9 @@ import os
 import weakref
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel
@@ -24,7 +24,7 @@ from kg2rag.compute.llm.answers import Completion, CompletionError, Failure, Out
 from kg2rag.compute.llm.client import Connection, RateLimit, Spending, Tariff, api_key
 from kg2rag.compute.parallel import progress_bar
 from kg2rag.compute.store import KeyedFile, Store
-from kg2rag.types import Count, Natural, ParameterError, Query, above, check
+from kg2rag.types import Count, Natural, ParameterError, Query, above, component
 
 Schema = TypeVar("Schema", bound=BaseModel)
 Prompt = str | Sequence[Mapping[str, str]]
@@ -36,7 +36,7 @@ KEY = "OPENAI_API_KEY"
 __all__ = ["ChatModel", "Completion", "CompletionError", "Failure", "Outcome", "Spending", "Usage", "quoted"]
 
 
-@dataclass(frozen=True)
+@component
 class ChatModel:
     """A model behind an OpenAI-compatible endpoint.
 
@@ -72,9 +72,9 @@ class ChatModel:
     structured: Structured = "json_schema"
     extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
     concurrency: Count = field(default=8, repr=False)
-    rpm: float | None = field(default=None, repr=False)
+    rpm: Annotated[float, above(0)] | None = field(default=None, repr=False)
     retries: Natural = field(default=5, repr=False)
-    timeout: float = field(default=60.0, repr=False)
+    timeout: Annotated[float, above(0)] = field(default=60.0, repr=False)
     spending: Spending | None = field(default=None, repr=False, compare=False)
     prompt_price: float | None = field(default=None, repr=False)
     completion_price: float | None = field(default=None, repr=False)
@@ -89,7 +89,6 @@ class ChatModel:
             )
         if url.scheme not in ("http", "https") or not url.hostname:
             raise ValueError(f"base_url {self.base_url!r} is no address. Give one such as http://localhost:8000/v1.")
-        check(self, timeout=above(0), rpm=above(0))
         if self._tariff is not None:
             self._tariff.most(json.dumps(self.request("")).encode())  # ValueError where a limit of cost cannot be kept
 

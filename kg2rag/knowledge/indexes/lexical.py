@@ -9,15 +9,14 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from kg2rag.text.normalisation import split
-from kg2rag.types import FloatArray, at_least, between, check, one_of
+from kg2rag.types import FloatArray, Share, Weight, component, one_of
 
 VERSION = 2
 """Part of the index's key in the store: raise it where the terms of a text, or what is stored of them, change."""
@@ -27,7 +26,7 @@ _WORD = re.compile(r"\w+", re.UNICODE)
 _NO_TERMS = "no_terms.json"  # the number of rows of a corpus without a single term, which bm25s refuses
 
 
-@dataclass(frozen=True)
+@component
 class LexicalSettings:
     """How text becomes terms, and terms become scores.
 
@@ -40,14 +39,11 @@ class LexicalSettings:
     stop_words : whether bm25s's English stop words are left out.
     """
 
-    k1: float = 0.9
-    b: float = 0.4
-    variant: str = "lucene"
-    stemmer: str = "snowball"
+    k1: Weight = 0.9
+    b: Share = 0.4
+    variant: Annotated[str, one_of(VARIANTS)] = "lucene"
+    stemmer: Annotated[str, one_of(STEMMERS)] = "snowball"
     stop_words: bool = True
-
-    def __post_init__(self) -> None:
-        check(self, k1=at_least(0), b=between(0, 1), variant=one_of(VARIANTS), stemmer=one_of(STEMMERS))
 
     def terms(self, text: str) -> list[str]:
         """The terms of a text, in order; numbers and single letters are terms too, and the parts of an identifier."""

@@ -8,7 +8,7 @@ corpus all has is spelt as somebody meant it, and links to a name that differs i
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from kg2rag.knowledge import KnowledgeBase, TrigramIndex
