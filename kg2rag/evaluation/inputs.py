@@ -42,16 +42,17 @@ def check_systems(systems: Mapping[str, Any]) -> dict[str, list[Any]]:
     if not systems:
         raise ValueError("No system to compare. Pass at least one, such as {'bm25': BM25(kb)}.")
     _require_names("System", list(systems))
-    return {name: _repeated(name, given) for name, given in systems.items()}
+    return {name: _same_system(name, given) for name, given in systems.items()}
 
 
 def given_systems(systems: Mapping[str, Any], graphs: Graphs | None, data: QADataset) -> dict[str, list[Any]]:
     """Name -> systems as `check_systems`; functions, runs and, over `graphs`, strategies are made systems first."""
-    if not isinstance(systems, Mapping):
-        return check_systems(systems)
-    if graphs is not None:
-        return check_systems(over_graphs(systems, graphs))
-    return check_systems({name: as_system(name, given, data) for name, given in systems.items()})
+    if isinstance(systems, Mapping):
+        if graphs is not None:
+            systems = over_graphs(systems, graphs)
+        else:
+            systems = {name: as_system(name, given, data) for name, given in systems.items()}
+    return check_systems(systems)
 
 
 def _require_names(what: str, names: Sequence[object]) -> None:
@@ -62,22 +63,20 @@ def _require_names(what: str, names: Sequence[object]) -> None:
             raise ValueError(
                 f"{what} name {name!r} cannot name a file. Use a letter or digit, then letters, digits and '._+-'."
             )
-        if name.lower() in lower:
-            raise ValueError(
-                f"{what} names {lower[name.lower()]!r} and {name!r} differ at most in case; files may not."
-            )
-        lower[name.lower()] = name
+        if (other := lower.setdefault(name.lower(), name)) is not name:
+            raise ValueError(f"{what} names {other!r} and {name!r} differ at most in case; files may not.")
 
 
-def _repeated(name: str, given: Any) -> list[Any]:
+def _same_system(name: str, given: Any) -> list[Any]:
+    """A system, or one under several seeds, as a list."""
     alike = list(given) if isinstance(given, list | tuple) else [given]
     if not alike:
         raise ValueError(f"System {name!r} is an empty list. Pass a system, or one for every seed.")
     for system in alike:
         if isinstance(system, type) and hasattr(system, "retrieve_batch"):
+            kind = system.__name__
             raise TypeError(
-                f"System {name!r} is the class {system.__name__}. Pass {system.__name__}(kb), or graphs={{…}} "
-                "to make one over each."
+                f"System {name!r} is the class {kind}. Pass {kind}(kb), or graphs={{…}} to make one over each."
             )
         if not callable(getattr(system, "retrieve_batch", None)):
             raise TypeError(
@@ -98,8 +97,7 @@ def replicates(system: T, seeds: int | Iterable[int]) -> list[T]:
     ValueError : fewer than two seeds, or one given twice.
     """
     chosen = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
-    names = [field.name for field in dataclasses.fields(system)] if dataclasses.is_dataclass(system) else []
-    if "seed" not in names:
+    if not dataclasses.is_dataclass(system) or "seed" not in {field.name for field in dataclasses.fields(system)}:
         raise TypeError(
             f"{system!r} has no field 'seed', so seeds change nothing in it. Pass a list of systems that differ by "
             "what is random in them."
@@ -174,14 +172,11 @@ def named_sets(given: object) -> dict[str, QADataset]:
 
 
 def require_one_setting(settings: Mapping[str, str]) -> None:
-    """Raise ValueError where sets are searched in different settings: a mean over both is a mean of nothing.
-
-    `settings` : set -> its setting.
-    """
+    """Raise ValueError where sets are searched in different settings (set -> setting): their mean says nothing."""
     if len(set(settings.values())) > 1:
-        told = ", ".join(f"{name} ({setting})" for name, setting in settings.items())
+        listed = ", ".join(f"{name} ({setting})" for name, setting in settings.items())
         raise ValueError(
-            f"No macro-average over different settings: {told}. Load them in one, such as setting='pooled' "
+            f"No macro-average over different settings: {listed}. Load them in one, such as setting='pooled' "
             "(--setting pooled), or compare on each alone."
         )
 
@@ -202,8 +197,8 @@ def systems_of(systems: object, name: str, data: QADataset, sets: Sequence[str])
         )
     if set(systems) != set(sets):
         raise ValueError(f"Systems are given for {', '.join(systems)}; the sets are {', '.join(sets)}.")
-    found: Systems = systems[name]
-    return found
+    own: Systems = systems[name]
+    return own
 
 
 def check_rankings(
@@ -228,42 +223,40 @@ def check_rankings(
             raise TypeError(f"{run} contains {called(ranking)} where a Ranking is needed; see Ranking.of.")
     asked = data.queries if queries is None else queries
     wanted, given = [one.id for one in asked], [ranking.query_id for ranking in rankings]
+    present = set(given)
+    if lacking := [id_ for id_ in wanted if id_ not in present]:
+        raise ValueError(
+            f"{run} lacks {len(lacking)} of {len(wanted)} queries (first: {lacking[0]!r}). "
+            "Every query needs a ranking, if an empty one."
+        )
     if given != wanted:
-        lacking = [id_ for id_ in wanted if id_ not in set(given)]
-        if lacking:
-            raise ValueError(
-                f"{run} lacks {len(lacking)} of {len(wanted)} queries (first: {lacking[0]!r}). "
-                "Every query needs a ranking, if an empty one."
-            )
         raise ValueError(f"{run} has {len(given)} rankings for {len(wanted)} queries, or not in their order.")
     for ranking, query in zip(rankings, asked, strict=True):
-        _check_hits(f"{run}, query {ranking.query_id!r}", ranking, data, k)
-        _check_candidates(f"{run}, query {ranking.query_id!r}", ranking, query)
+        if wrong := _wrong(ranking, query, data, k):
+            raise ValueError(f"{run}, query {ranking.query_id!r}: {wrong}")
 
 
-def _check_hits(where: str, ranking: Ranking, data: QADataset, k: int | None) -> None:
-    rows, ids = ranking.rows, data.corpus.ids
+def _wrong(ranking: Ranking, query: Query, data: QADataset, k: int | None) -> str:
+    """What forbids to judge a ranking; "" where nothing does."""
+    rows, ids, build = ranking.rows, data.corpus.ids, "Build rankings with Ranking.of."
     if k is not None and len(rows) > k:
-        raise ValueError(f"{where}: {len(rows)} hits where at most {k} were requested.")
+        return f"{len(rows)} hits where at most {k} were requested."
     if len(rows) and not (rows.min() >= 0 and rows.max() < len(ids)):
-        raise ValueError(f"{where}: a hit at row {rows.max()}, but the corpus has {len(ids)} passages.")
+        return f"a hit at row {rows.max()}, but the corpus has {len(ids)} passages."
     if ranking.ids is not ids and ranking.passage_ids != [ids[row] for row in rows.tolist()]:
-        raise ValueError(
-            f"{where}: its passage ids are not those of {data.name}'s corpus. Was it built on another corpus?"
-        )
+        return f"its passage ids are not those of {data.name}'s corpus. Was it built on another corpus?"
     if len(np.unique(rows)) != len(rows):
-        raise ValueError(f"{where}: a passage is ranked twice. Build rankings with Ranking.of.")
+        return f"a passage is ranked twice. {build}"
     rises = np.diff(ranking.scores) > EQUAL * np.abs(ranking.scores[:-1])
     if rises.any() or not np.isfinite(ranking.scores).all():
-        raise ValueError(f"{where}: scores must be finite and must not rise. Build rankings with Ranking.of.")
-
-
-def _check_candidates(where: str, ranking: Ranking, query: Query) -> None:
-    if query.candidates is not None and (strangers := sorted(set(ranking.passage_ids) - set(query.candidates))):
-        raise ValueError(
-            f"{where}: {strangers[0]!r} is not among its {len(query.candidates)} candidates (setting 'distractor'). A "
-            "system must honour Query.candidates."
+        return f"scores must be finite and must not rise. {build}"
+    allowed = query.candidates
+    if allowed is not None and (strangers := sorted(set(ranking.passage_ids) - set(allowed))):
+        return (
+            f"{strangers[0]!r} is not among its {len(allowed)} candidates (setting 'distractor'). A system must honour "
+            "Query.candidates."
         )
+    return ""
 
 
 @contextmanager

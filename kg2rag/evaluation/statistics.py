@@ -175,20 +175,7 @@ def interval_of_sum(
     return total - np.sqrt((downwards**2).sum(axis=0)), total + np.sqrt((upwards**2).sum(axis=0))
 
 
-def paired_test(a: ArrayLike, b: ArrayLike, seed: int = 0, *, groups: ArrayLike | None = None) -> FloatArray:
-    """Two-sided p-values of "a and b have the same mean", paired by query; see `p_values`.
-
-    `a`, `b` : (n_queries,) or (n_queries, n_columns).
-    """
-    first, one = columns(a)
-    second, _ = columns(b)
-    if first.shape != second.shape:
-        raise ValueError(f"a and b must have the same shape, not {np.shape(a)} and {np.shape(b)}. Are they of one run?")
-    p = p_values((first - second).T, seed, groups=groups)
-    return p[0] if one else p
-
-
-def p_values(differences: FloatArray, seed: int = 0, *, groups: ArrayLike | None = None, tests: int = 1) -> FloatArray:
+def p_values(differences: ArrayLike, seed: int = 0, *, groups: ArrayLike | None = None, tests: int = 1) -> FloatArray:
     """The paired randomisation test: two-sided p-values of "the mean difference is 0".
 
     The two systems are swapped on each query at random, which flips the sign of the difference; p is the chance of a
@@ -198,23 +185,24 @@ def p_values(differences: FloatArray, seed: int = 0, *, groups: ArrayLike | None
 
     Parameters
     ----------
-    differences : (n_queries, n_columns).
+    differences : (n_queries,) or (n_queries, n_columns), of two systems' scores.
     seed : of the swaps, where they are drawn.
     groups : (n_queries,) labels; queries of one label are swapped together, for they are not independent.
     tests : in the family; so many more swaps are drawn that its smallest p can be below .001 after correction.
 
     Returns
     -------
-    (n_columns,); 1.0 where all differences are 0.
+    () or (n_columns,); 1.0 where all differences are 0.
     """
-    table, _ = by_group(columns(differences)[0], groups)
+    table, one = columns(differences)
+    table, _ = by_group(table, groups)
     table = np.where(np.abs(table) <= EQUAL, 0.0, table)
     exact = [_exact(row) for row in table]
     left = [at for at, p in enumerate(exact) if p is None]
     p = np.array([np.nan if one is None else one for one in exact])
     if left:
         p[left] = _resampled(table[left], max(RESAMPLES, 4_000 * tests), seed)
-    return p
+    return p[0] if one else p
 
 
 def in_units(values: FloatArray) -> IntArray | None:

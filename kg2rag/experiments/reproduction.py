@@ -23,22 +23,23 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pandas as pd
+from rich.console import Group
 
 from kg2rag.compute import SentenceEncoder
 from kg2rag.compute.parallel import progress_bar
 from kg2rag.datasets import load
+from kg2rag.evaluation import evaluate
+from kg2rag.evaluation.runs import run
 from kg2rag.experiments.ledger import Ledger, Ours, Published, Sample
 from kg2rag.knowledge import KnowledgeBase
+from kg2rag.report import text_table
 from kg2rag.report.markup import pipe_table
 from kg2rag.retrievers.systems import build
 from kg2rag.types import Corpus, QADataset
-
-if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions, RenderResult
 
 SIZE = "passages"
 """The metric that counts hits."""
@@ -52,7 +53,6 @@ TEXTS = ("baseline", "source", "system", "why", "command")
 SHOWN = tuple("ledger published set metric theirs ours difference tolerance verdict system why".split())
 NUMBERS = ("theirs", "ours", "difference", "tolerance", "numbers", "their gain", "our gain", "effect ratio", "tau")
 SIGNED = ("difference", "their gain", "our gain")
-STYLES = {"ok": "green", "same": "green", "close": "yellow", "off": "bold red", "differs": "bold red"}
 NOTE = (
     "Tolerance: 1.96 standard errors of the difference of the means, from our standard deviation s between questions "
     "and the numbers of questions, n ours and N theirs: s · sqrt((N - n) / (N · n)) where ours are a subset of theirs, "
@@ -155,14 +155,11 @@ class Reproduction:
 
     def sections(self) -> Iterator[tuple[str, pd.DataFrame]]:
         """Title and texts of each table that is not empty."""
-        counted = {
-            group: ", ".join(f"{name} {count}" for name, count in part.items())
-            for group, part in self.summary().items()
-        }
+        counts = {of: ", ".join(f"{name} {n}" for name, n in part.items()) for of, part in self.summary().items()}
         unjudged = self.of("sensitivity", "not comparable")[list(SHOWN)].drop(columns="tolerance")
         for title, table, decimals in (
-            (f"Against published numbers ({counted['published']})", self.of(*PUBLISHED)[list(SHOWN)], 1),
-            (f"Our runs of released code ({counted['released']})", self.of(*RELEASED)[list(SHOWN)], 2),
+            (f"Against published numbers ({counts['published']})", self.of(*PUBLISHED)[list(SHOWN)], 1),
+            (f"Our runs of released code ({counts['released']})", self.of(*RELEASED)[list(SHOWN)], 2),
             ("Without a verdict", unjudged, 1),
             (f"Not run ({len(self.of('not run'))})", self.needs(), 1),
             ("Whole tables: gains over the baseline, and the order of the systems", self.gains(), 1),
@@ -174,26 +171,13 @@ class Reproduction:
         """The tables of `sections`, each under its title."""
         lines: list[str] = []
         for title, table in self.sections():
-            lines += [
-                f"## {title}",
-                "",
-                *pipe_table([str(name) for name in table], table.to_numpy().tolist(), NUMBERS),
-                "",
-            ]
+            lines += [f"## {title}", "", *pipe_table(list(table.columns), table.to_numpy().tolist(), NUMBERS), ""]
         return "\n".join([*lines, NOTE, ""])
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        from rich import box
-        from rich.table import Table
-
-        for title, part in self.sections():
-            table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-            for name in part:
-                table.add_column(str(name), justify="right" if name in NUMBERS else "left", overflow="fold")
-            for row in part.to_dict("records"):
-                table.add_row(*map(str, row.values()), style=STYLES.get(str(row.get("verdict"))))
-            yield table
-        yield NOTE
+    def __rich__(self) -> Group:
+        left = [name for name in (*COLUMNS, "system", "needs", "ledgers") if name not in NUMBERS]
+        tables = (text_table(title, part.columns, part.to_numpy().tolist(), left) for title, part in self.sections())
+        return Group(*tables, NOTE)
 
     def __repr__(self) -> str:
         return f"Reproduction of {len(self.frame)} numbers: {self.summary()}"
@@ -212,19 +196,6 @@ def texts(column: pd.Series, decimals: int) -> list[str]:
     sign = "+" if name in SIGNED else ""
     rounded = (round(value, digits) + 0.0 for value in column)  # adding 0 leaves no -0.0
     return ["" if value != value else f"{value:{sign}.{digits}f}" for value in rounded]
-
-
-@dataclass(frozen=True)
-class _Measured:
-    """A metric over the questions of a run: its mean, the standard deviation between questions, and their number."""
-
-    mean: float
-    sd: float
-    questions: int
-
-
-_Found = Mapping[str, Mapping[str, _Measured]]
-"""Run -> our metric -> what was measured."""
 
 
 def reproduce(ledgers: Sequence[Ledger], data: Path | str, *, only: str = "", progress: bool = True) -> Reproduction:
@@ -252,15 +223,15 @@ def reproduce(ledgers: Sequence[Ledger], data: Path | str, *, only: str = "", pr
         known = ", ".join(sorted({f"{ledger.name}/{row.system}" for ledger in ledgers for row in ledger.published}))
         raise ValueError(f"No row of the ledgers contains {only!r}. There are: {known}.")
     runs = [ours for _, row, name in wanted for ours in row.runs(name) if (root / ours.folder).is_dir()]
-    found = _run_all(runs, root, progress=progress)
-    rows = [line for ledger, row, name in wanted for line in _rows(ledger, row, name, found)]
+    scores = _scores(runs, root, progress=progress)
+    rows = [line for ledger, row, name in wanted for line in _rows(ledger, row, name, scores)]
     frame = pd.DataFrame(rows, columns=list(COLUMNS))
     filled = frame[list(TEXTS)].fillna("")
     questions = frame["questions"].astype("Int64")
     return Reproduction(frame.assign(primary=frame["primary"].eq(True), questions=questions, **filled))
 
 
-def _rows(ledger: Ledger, row: Published, name: str, found: _Found) -> Iterator[dict[str, object]]:
+def _rows(ledger: Ledger, row: Published, name: str, scores: Mapping[str, pd.DataFrame]) -> Iterator[dict[str, object]]:
     """The lines of a published row on one set: one a metric and run, or one a metric that nothing measures."""
     runs = row.runs(name)
     only = f"{ledger.name}/{row.system}/{name}"
@@ -275,48 +246,45 @@ def _rows(ledger: Ledger, row: Published, name: str, found: _Found) -> Iterator[
             yield {**line, "verdict": "not run", "why": f"needs {'; '.join(filter(None, needed))}"}
         for ours in measuring:
             ran = {**line, "system": ours.name, "primary": ours.primary, "command": command}
-            one = found.get(_key(ours), {}).get(ours.metrics[metric])
-            if one is None:
-                yield {**ran, "verdict": "not run", "why": f"needs the folder {ours.folder}"}
+            if _key(ours) in scores:
+                yield {**ran, **_compared(ledger, ours, metric, theirs, scores[_key(ours)])}
             else:
-                yield {**ran, **_compared(ledger, ours, metric, theirs, one)}
+                yield {**ran, "verdict": "not run", "why": f"needs the folder {ours.folder}"}
 
 
-def _compared(ledger: Ledger, ours: Ours, metric: str, theirs: float, one: _Measured) -> dict[str, object]:
+def _compared(ledger: Ledger, ours: Ours, metric: str, theirs: float, scores: pd.DataFrame) -> dict[str, object]:
     """Our number, its difference and the verdict, with what the verdict rests on."""
-    scale = 1.0 if ours.metrics[metric] == SIZE else ledger.scale
-    value, sd = one.mean * scale, one.sd * scale
-    line = {"ours": value, "difference": value - theirs, "sd": sd, "questions": one.questions, "why": ours.note}
+    own = scores[ours.metrics[metric]] * (1.0 if ours.metrics[metric] == SIZE else ledger.scale)
+    value, sd, n = float(own.mean()), float(own.std()), len(own)
+    line = {"ours": value, "difference": value - theirs, "sd": sd, "questions": n, "why": ours.note}
     if not ours.primary:
         return {**line, "verdict": "sensitivity"}
     if not ours.comparable:
         return {**line, "verdict": "not comparable"}
-    published = ledger.sets[ours.set].questions
-    rounding = half_unit(theirs, ledger.decimals)
+    published, allowed = ledger.sets[ours.set].questions, half_unit(theirs, ledger.decimals)
     if ledger.against == "released":
-        if published not in (None, one.questions):
-            raise ValueError(
-                f"{ledger.name}: {ours.name!r} ran {one.questions} questions, the released code {published}."
-            )
-        return {**line, "tolerance": rounding, "verdict": sameness(value - theirs, rounding)}
+        if published not in (None, n):
+            raise ValueError(f"{ledger.name}: {ours.name!r} ran {n} questions, the released code {published}.")
+        return {**line, "tolerance": allowed, "verdict": sameness(value - theirs, allowed)}
     assert published is not None  # the ledger has checked both
     assert ours.sample is not None
-    allowed = tolerance(sd, one.questions, published, ours.sample, rounding)
+    allowed = tolerance(sd, n, published, ours.sample, allowed)
     return {**line, "tolerance": allowed, "verdict": verdict(value - theirs, allowed)}
 
 
-def _run_all(runs: Sequence[Ours], root: Path, *, progress: bool) -> _Found:
-    """What every distinct run measures."""
-    found: dict[str, dict[str, _Measured]] = {}
-    shared: dict[tuple[object, ...], list[Ours]] = {}
-    for ours in runs:
-        shared.setdefault(_base(ours), []).append(ours)
+def _scores(runs: Sequence[Ours], root: Path, *, progress: bool) -> dict[str, pd.DataFrame]:
+    """What every distinct run measures: its key -> a row a question, a column a metric; runs come from the store."""
+    found: dict[str, pd.DataFrame] = {}
     with progress_bar(len(runs), "reproducing", "run", shown=progress) as bar:
-        for group in shared.values():
-            data, kb = _open(group[0], root)
-            for ours in group:
+        for _, group in groupby(sorted(runs, key=_base), key=_base):
+            same = list(group)
+            data, kb = _open(same[0], root)
+            for ours in same:
                 if _key(ours) not in found:
-                    found[_key(ours)] = _measure(ours, data, kb)
+                    system = build(ours.system, kb, **ours.parameters)
+                    rankings = run(system, data, ours.k, name=ours.name, progress=False).rankings
+                    scores = evaluate(rankings, data, sorted(set(ours.metrics.values()) - {SIZE}), name=ours.name)
+                    found[_key(ours)] = scores.assign(**{SIZE: [len(ranking) for ranking in rankings]})
                 bar.update()
     return found
 
@@ -332,22 +300,9 @@ def _open(ours: Ours, root: Path) -> tuple[QADataset, KnowledgeBase]:
     return data, KnowledgeBase.build(data.corpus, graph, embedder=SentenceEncoder(dtype=ours.dtype))
 
 
-def _measure(ours: Ours, data: QADataset, kb: KnowledgeBase) -> dict[str, _Measured]:
-    from kg2rag.evaluation import evaluate
-
-    rankings = build(ours.system, kb, **ours.parameters).retrieve_batch(data.queries, ours.k)
-    wanted = sorted(set(ours.metrics.values()) - {SIZE})
-    scores = evaluate(rankings, data, wanted, name=ours.system)
-    scores[SIZE] = [len(ranking) for ranking in rankings]
-    return {
-        str(metric): _Measured(float(column.mean()), float(column.std()), len(column))
-        for metric, column in scores.items()
-    }
-
-
-def _base(ours: Ours) -> tuple[object, ...]:
+def _base(ours: Ours) -> str:
     """What runs must share to share a knowledge base."""
-    return (ours.data, ours.folder, ours.split, ours.setting, ours.passages, ours.titles, ours.graph, ours.dtype)
+    return repr((ours.data, ours.folder, ours.split, ours.setting, ours.passages, ours.titles, ours.graph, ours.dtype))
 
 
 def _key(ours: Ours) -> str:

@@ -10,12 +10,15 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from kg2rag.evaluation.metric_names import bounds
-from kg2rag.evaluation.statistics import holm, interval_of_mean, paired_test
+from kg2rag.evaluation.statistics import holm, interval_of_mean, p_values
 from kg2rag.experiments.sweep.results import HEADER, SweepResult
 from kg2rag.report import plots
 from kg2rag.report.html import render
@@ -23,11 +26,6 @@ from kg2rag.report.plots import GREY, INK, PALETTE, marks
 from kg2rag.report.plots.style import WIDTH, bare
 from kg2rag.retrievers.systems import parameters
 from kg2rag.types import FloatArray
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 
 def effects(result: SweepResult, system: str) -> pd.DataFrame:
@@ -39,8 +37,6 @@ def effects(result: SweepResult, system: str) -> pd.DataFrame:
     mean with its 95 % interval over questions (low, high), p_holm of the parameter's best against its worst value
     (paired randomisation test, corrected over the parameters), and `says`: "no difference" where that is .05 or more.
     """
-    import pandas as pd
-
     frame, dev, own = _of(result, system), result.questions["dev"], bounds(result.objective)
     groups: dict[str, tuple[list[str], list[int], FloatArray]] = {}
     for parameter in [*result.parameters.columns, "setting", "graph", "encoder"]:
@@ -51,7 +47,7 @@ def effects(result: SweepResult, system: str) -> pd.DataFrame:
             groups[parameter] = order, list(map(len, places)), np.array([dev[rows].mean(axis=0) for rows in places])
     means = {name: scores.mean(axis=1) for name, (_, _, scores) in groups.items()}
     ends = [(scores[means[name].argmax()], scores[means[name].argmin()]) for name, (_, _, scores) in groups.items()]
-    tested: Sequence[float] | FloatArray = holm([float(paired_test(*pair)) for pair in ends]) if ends else []
+    tested: Sequence[float] | FloatArray = holm([float(p_values(best - worst)) for best, worst in ends]) if ends else []
     p_holm = dict(zip(groups, tested, strict=True))
     rows = []
     for name in sorted(groups, key=lambda name: means[name].min() - means[name].max()):
@@ -68,8 +64,6 @@ def main_effects(result: SweepResult, system: str) -> Figure:
 
     Numbers are joined; between other values there is nothing, and each has its own bar.
     """
-    from matplotlib.figure import Figure
-
     table, scale = effects(result, system), 100.0
     names = list(dict.fromkeys(table["parameter"]))
     across = min(3, max(len(names), 1))
@@ -100,8 +94,6 @@ def heat_map(result: SweepResult, system: str, pair: tuple[str, str] | None = No
 
     A blank cell is a combination that the sweep does not have.
     """
-    from matplotlib.figure import Figure
-
     ranked = list(dict.fromkeys(effects(result, system)["parameter"]))
     if pair is None and len(ranked) < 2:
         return None
@@ -152,8 +144,6 @@ def front(costs: Sequence[float], gains: Sequence[float]) -> list[int]:
 
 def pareto(result: SweepResult) -> Figure:
     """Dev score against milliseconds a query; the front is joined, systems are colours."""
-    from matplotlib.figure import Figure
-
     frame = result.to_frame()
     gains, costs = (
         100 * frame[f"dev {result.objective}"].to_numpy(dtype=float),

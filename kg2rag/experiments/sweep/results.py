@@ -11,22 +11,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 
 from kg2rag.compute import write
 from kg2rag.evaluation.metric_names import bounds
-from kg2rag.evaluation.statistics import holm, interval_of_mean, interval_of_sum, paired_test
+from kg2rag.evaluation.statistics import holm, interval_of_mean, interval_of_sum, p_values
 from kg2rag.report.markup import pipe_table, plain
+from kg2rag.retrievers.systems import parameters
 from kg2rag.text.parquet import as_parquet, read_parquet
 from kg2rag.text.records import DataError, parse_json, read_json
 from kg2rag.text.registry import unknown
 from kg2rag.types import FloatArray
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
 
 RESULTS, ABOUT = "results.parquet", "sweep.json"
 KEY = ("number", "system", "setting", "graph", "encoder", "parameters")
@@ -62,15 +61,12 @@ class SweepResult:
         config, table = read_json(out / ABOUT), read_parquet(out / RESULTS)
         if not (isinstance(config, dict) and config.get("objective") in table.column_names):
             raise DataError(f"{out / ABOUT}: its objective is none of the columns of {RESULTS}.")
-        frame = table.to_pandas().astype({"hops": "Int64"}, errors="ignore")
-        if wrong := _wrong(table, frame, config["objective"]):
+        if wrong := _wrong(table, config["objective"]):
             raise DataError(f"{out / RESULTS}: {wrong}. Run the sweep again, or restore what it wrote.")
-        return cls(frame, config["objective"], config)
+        return cls(table.to_pandas().astype({"hops": "Int64"}), config["objective"], config)
 
     def save(self, out: str | Path) -> Path:
         """Write the results and the report into a folder; the path of its page."""
-        import pyarrow as pa
-
         from kg2rag.experiments.sweep.figures import to_html
 
         out = Path(out)
@@ -112,8 +108,6 @@ class SweepResult:
     @cached_property
     def parameters(self) -> pd.DataFrame:
         """By number of configuration, the parameters that the sweep sets; blank where a system lacks one."""
-        import pandas as pd
-
         first = self.scored.drop_duplicates("number").set_index("number")
         return pd.DataFrame([json.loads(text) for text in first["parameters"]], index=first.index, dtype=object)
 
@@ -122,8 +116,6 @@ class SweepResult:
 
         Index `number`, in the order of the sweep.
         """
-        import pandas as pd
-
         about = self.scored.drop_duplicates("number").set_index("number")
         means = self.scored.groupby(["split", "number"])[self.metrics].mean()
         scores = {f"{split} {metric}": means.loc[split][metric] for metric in self.metrics for split in PARTS}
@@ -157,8 +149,6 @@ class SweepResult:
         default_dev, default_test, p, the paired randomisation test of the two on the test questions, and p_holm, that
         corrected for the groups of the table.
         """
-        import pandas as pd
-
         rows = []
         for group, part in self.to_frame().groupby(list(by), sort=False):
             number = int(str(part[f"dev {self.objective}"].round(12).idxmax()))
@@ -184,7 +174,7 @@ class SweepResult:
         if default is None:
             return found | {"default_dev": np.nan, "default_test": np.nan, "p": np.nan}
         dev, test = (self.questions[split][self.numbers.index(default)] for split in PARTS)
-        p = float(paired_test(self.questions["test"][at], test, seed))
+        p = float(p_values(self.questions["test"][at] - test, seed))
         return found | {"default_dev": dev.mean(), "default_test": test.mean(), "p": p}
 
     def against(self, number: int, metric: str | None = None, *, seed: int = 0) -> pd.DataFrame:
@@ -208,22 +198,18 @@ class SweepResult:
         ------
         ValueError : no finished configuration has the number, or there is no such metric.
         """
-        import pandas as pd
-
         metric = metric or self.objective
         if metric not in self.metrics:
             raise ValueError(unknown("metric", metric, self.metrics))
         if number not in self.numbers:
             raise ValueError(f"No finished configuration has the number {number}. There are {self.numbers}.")
         itself, scores = self.numbers.index(number), self._wide(self.scored, metric)
-        differences = scores - scores[itself]
-        own = bounds(metric)
+        differences, own = scores - scores[itself], bounds(metric)
         widest = None if own is None else (own[0] - own[1], own[1] - own[0])
         low, high = interval_of_mean(differences.T, bounds=widest, seed=seed)
         low[itself] = high[itself] = 0.0
-        p_holm = np.full(len(scores), np.nan)
-        others = np.arange(len(scores)) != itself
-        p_holm[others] = holm([float(paired_test(row, scores[itself], seed)) for row in scores[others]])
+        p_holm, others = np.full(len(scores), np.nan), np.arange(len(scores)) != itself
+        p_holm[others] = holm([float(p_values(row, seed)) for row in differences[others]])
         return pd.DataFrame(
             {
                 "number": self.numbers,
@@ -253,8 +239,6 @@ class SweepResult:
 
     def default(self, group: pd.DataFrame) -> int | None:
         """The configuration of a group whose parameters are all the catalogue's defaults, or None."""
-        from kg2rag.retrievers.systems import parameters
-
         for number, system in group["system"].items():
             defaults, row = parameters(str(system)), int(str(number))
             if all(defaults.get(name) == value for name, value in self._given(row).items()):
@@ -298,8 +282,8 @@ class SweepResult:
     @property
     def headline(self) -> str:
         """How many configurations there are, and how many failed."""
-        failed = len(self.failed)
-        return f"{len(self.numbers):,} configurations" + (f", {failed} more failed." if failed else ".")
+        failed = f", {len(self.failed)} more failed" if len(self.failed) else ""
+        return f"{len(self.numbers):,} configurations{failed}."
 
     def to_markdown(self) -> str:
         """The report as Markdown: the chosen configurations, what failed, the best on dev, what parameters do."""
@@ -319,9 +303,8 @@ class SweepResult:
             if len(table):
                 points = {name: (100 * table[name]).round(1) for name in ("mean", "low", "high")}
                 shown = table.assign(**points).drop(columns="p_holm").astype(str)
-                rows = shown.to_numpy().tolist()
                 title = f"## What the parameters of {system} do on dev"
-                lines += ["", title, "", *pipe_table(list(shown.columns), rows)]
+                lines += ["", title, "", *pipe_table(list(shown.columns), shown.to_numpy().tolist())]
         return "\n".join([*lines, ""])
 
     def __repr__(self) -> str:
@@ -337,18 +320,17 @@ def blank(value: object) -> bool:
     return isinstance(value, float) and np.isnan(value)
 
 
-def _wrong(table: pa.Table, frame: pd.DataFrame, objective: str) -> str:
+def _wrong(table: pa.Table, objective: str) -> str:
     """What of a table is not as a sweep writes it; "" where nothing is."""
-    import pyarrow as pa
-
+    if missing := [name for name in COLUMNS if name not in table.column_names]:
+        return f"no column {missing[0]!r}"
     kinds = {"number": pa.types.is_integer, "hops": pa.types.is_integer, "ms_per_query": pa.types.is_floating}
-    for name in dict.fromkeys([*COLUMNS, *table.column_names]):
-        if name not in table.column_names:
-            return f"no column {name!r}"
-        texts = pa.types.is_string if name in COLUMNS else pa.types.is_floating
-        kind = table[name].type
-        if not (kinds.get(name, texts)(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind)):
+    for name, kind in zip(table.column_names, table.schema.types, strict=True):
+        text = name in COLUMNS and (pa.types.is_string(kind) or pa.types.is_large_string(kind))
+        wanted = kinds[name](kind) if name in kinds else text or (name not in COLUMNS and pa.types.is_floating(kind))
+        if not (wanted or pa.types.is_null(kind)):
             return f"column {name!r} is of type {kind}"
+    frame = table.to_pandas()
     if frame[list(KEY)].isna().any(axis=None) or not len(frame):
         return f"a blank in {', '.join(KEY)}, or no row"
     for text in frame["parameters"].unique():

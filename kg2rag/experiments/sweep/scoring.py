@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -29,6 +29,13 @@ def whole(key: str, value: object, least: int) -> None:
     """Refuse what is no whole number, or below the least one."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ValueError(f"{key} = {value!r}: expected a whole number, at least {least}.")
+
+
+def known_keys(where: str, given: Mapping[str, object], known: Sequence[str]) -> None:
+    """Refuse a key that is none of those known; `where` stands before it."""
+    for key in given:
+        if key not in known:
+            raise ValueError(f"Unknown key {where}{key}. Known: {', '.join(sorted(known))}.")
 
 
 @dataclass(frozen=True)
@@ -57,6 +64,14 @@ class Split:
         if not (share or isinstance(self.dev, str)):
             raise ValueError(f"split.dev = {self.dev!r}: expected a share between 0 and 1.")
         whole("split.seed", self.seed, 0)
+
+    @classmethod
+    def read(cls, given: object) -> Split:
+        """The split of a table with dev, seed and test."""
+        if not isinstance(given, Mapping):
+            raise ValueError(f"split = {given!r}: expected a table with dev, seed, test.")
+        known_keys("split.", given, ("dev", "seed", "test"))
+        return cls(**given)
 
     def labels(self, data: Sequence[QADataset]) -> list[list[str]]:
         """For each question of each data set, "dev" or "test". ValueError: one of the two would be empty."""
@@ -126,12 +141,8 @@ class Scorer:
     def _open(self, place: tuple[str, str, str]) -> Bench:
         if place not in self.opened:
             setting, graph, encoder = place
-            data, source, embedder = (
-                self.sweep.datasets[setting],
-                self.sweep.sources[graph],
-                self.sweep.embedders[encoder],
-            )
-            store = self.sweep.store or Store()
-            kbs = [KnowledgeBase.build(one.corpus, source, embedder=embedder, store=store) for one in data]
-            self.opened = {place: list(zip(data, kbs, self.sweep.labels(data), strict=True))}
+            sweep, data = self.sweep, self.sweep.datasets[setting]
+            given: dict[str, Any] = {"embedder": sweep.embedders[encoder], "store": sweep.store or Store()}
+            kbs = [KnowledgeBase.build(one.corpus, sweep.sources[graph], **given) for one in data]
+            self.opened = {place: list(zip(data, kbs, sweep.labels(data), strict=True))}
         return self.opened[place]

@@ -16,7 +16,6 @@ import numpy as np
 
 DIGITS = 6  # significant; a drawn number is compared by its printed form
 MOST_VALUES = 10_000  # of a range in a grid
-_RANGE_KEYS = ("high", "log", "low", "step")
 
 
 @dataclass(frozen=True)
@@ -90,19 +89,17 @@ def read(given: object) -> Space:
     """
     if isinstance(given, Mapping):
         return _range(given)
-    if not isinstance(given, list | tuple):
-        return Choice((given,))
-    if not given:
+    values = tuple(given) if isinstance(given, list | tuple) else (given,)
+    if not values:
         raise ValueError("an empty list leaves nothing to run")
-    for i, value in enumerate(given):
-        if any(value == other and type(value) is type(other) for other in given[:i]):
+    for i, value in enumerate(values):
+        if any(value == other and type(value) is type(other) for other in values[:i]):
             raise ValueError(f"{value!r} is repeated")
-    return Choice(tuple(given))
+    return Choice(values)
 
 
 def _range(given: Mapping[str, object]) -> Range:
-    unknown = [key for key in given if key not in _RANGE_KEYS]
-    if unknown or "low" not in given or "high" not in given:
+    if set(given) - {"high", "log", "low", "step"} or not {"low", "high"} <= set(given):
         raise ValueError(f"{dict(given)!r} is no range. A range has low and high, and may have step or log = true")
     if not isinstance(given.get("log", False), bool):
         raise ValueError(f"log must be true or false, not {given['log']!r}")

@@ -31,13 +31,10 @@ from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.extraction.sources import SOURCES, takes_file
 from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph
 from kg2rag.retrievers import systems as catalogue
-from kg2rag.text.records import DataError, read_toml
 from kg2rag.types import Corpus, Passage, QADataset
 
 GraphSource = str | Extractor | KnowledgeGraph
 LARGEST = 8  # configurations that a worker is sent at once
-KEYS = ("encoders", "graphs", "k", "metrics", "name", "objective", "samples", "search", "seed", "split", "systems")
-DATA_KEYS = ("limit", "name", "passages", "revision", "setting")
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +90,7 @@ class Sweep:
         if self.objective is not None and self.objective not in names:
             raise ValueError(f"objective = {self.objective!r} is none of the metrics: {', '.join(names)}.")
         if not isinstance(self.split, Split):
-            object.__setattr__(self, "split", _split(self.split))
+            object.__setattr__(self, "split", Split.read(self.split))
         for system, spaces in self.spaces:
             for settings in space.each_value_once(spaces):
                 self._tried(system, settings)
@@ -287,62 +284,6 @@ def _pieces(wanted: Sequence[Configuration], size: int) -> Iterator[list[Configu
     for _, group in groupby(wanted, key=lambda one: one.place):
         same = list(group)
         yield from (same[start : start + size] for start in range(0, len(same), size))
-
-
-def read_sweep(file: str | Path, *, path: str | Path | None = None, store: Store | None = None) -> Sweep:
-    """The sweep of a TOML file; errors name the file, the key, the value and what is allowed.
-
-    Parameters
-    ----------
-    path : file or folder of the data; no sweep file contains it, because those are shared and data are not.
-    """
-    file = Path(file)
-    if not file.is_file():
-        raise FileNotFoundError(f"{file} does not exist or is no file.")
-    given = read_toml(file)
-    try:
-        return Sweep(**_options(given), path=path, store=store, name=str(given.get("name", file.stem)))
-    except ValueError as error:
-        raise DataError(f"{file}: {error}") from error
-
-
-def _options(given: Mapping[str, object]) -> dict[str, Any]:
-    _known("", given, (*KEYS, "data"))
-    for key in ("data", "systems"):
-        if key not in given:
-            raise ValueError(f"The key {key!r} is missing.")
-    about = given["data"]
-    if isinstance(about, str):
-        about = {"name": about}
-    if not isinstance(about, Mapping) or "name" not in about:
-        raise ValueError(f"data = {about!r}: expected the name of a set, or a table with {', '.join(DATA_KEYS)}.")
-    _known("data.", about, DATA_KEYS)  # a path is given on the command line (--path)
-    if not _texts(given.get("metrics", [])):
-        raise ValueError(f'metrics = {given["metrics"]!r}: expected a list of names, such as ["recall@5"].')
-    for key in ("graphs", "encoders"):
-        value = given.get(key, "")
-        named = isinstance(value, Mapping) and all(isinstance(one, str) for one in value.values())
-        if not (isinstance(value, str) or named or _texts(value)):
-            raise ValueError(f"{key} = {value!r}: expected a name, a list of names, or a table label = name.")
-    rest = {key: value for key, value in given.items() if key not in ("data", "name")}
-    return {**rest, **{key: value for key, value in about.items() if key != "name"}, "data": about["name"]}
-
-
-def _split(given: object) -> Split:
-    if not isinstance(given, Mapping):
-        raise ValueError(f"split = {given!r}: expected a table with dev, seed, test.")
-    _known("split.", given, ("dev", "seed", "test"))
-    return Split(**given)
-
-
-def _known(where: str, given: Mapping[str, object], known: Sequence[str]) -> None:
-    for key in given:
-        if key not in known:
-            raise ValueError(f"Unknown key {where}{key}. Known: {', '.join(sorted(known))}.")
-
-
-def _texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
 def _by_label(given: Any, label: str) -> Mapping[str, Any]:
