@@ -5,6 +5,8 @@ from .answers.context import FormattedContext as FormattedContext
 from .answers.reader import Reader as Reader
 from .answers.scores import score_answers as score_answers
 from .compute.encoder import SentenceEncoder as SentenceEncoder
+from .compute.given_encoder import EndpointEncoder as EndpointEncoder
+from .compute.given_encoder import GivenEncoder as GivenEncoder
 from .compute.llm import ChatModel as ChatModel
 from .compute.store import Store as Store
 from .datasets import from_folder as from_folder

@@ -7,6 +7,10 @@ from .files import new_file as new_file
 from .files import new_folder as new_folder
 from .files import remove_leftovers as remove_leftovers
 from .files import write as write
+from .given_encoder import EndpointEncoder as EndpointEncoder
+from .given_encoder import GivenEncoder as GivenEncoder
+from .given_encoder import GivenVectors as GivenVectors
+from .given_encoder import embedder_of as embedder_of
 from .hardware import processor as processor
 from .hardware import threads as threads
 from .llm import ChatModel as ChatModel

@@ -267,7 +267,7 @@ class SentenceEncoder:
             "model": self.model,
             "revision": self.revision,
             "source": f"package {OFFLINE_PACKAGE}" if self._offline else "hub or local folder",
-            "weights_sha256": _weights_checksum(network),
+            "weights_sha256": weights_checksum(network),
             "dim": network.get_embedding_dimension(),
             "max_tokens": network.max_seq_length,
             "device": ",".join(self._devices),
@@ -301,7 +301,8 @@ def _state(folder: Path) -> list[tuple[str, int, int]]:
     return [(str(file.relative_to(folder)), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
 
 
-def _weights_checksum(network: SentenceTransformer) -> str:
+def weights_checksum(network: Any) -> str:
+    """The checksum of a torch module's weights, in float32."""
     digest = hashlib.sha256()
     for name, tensor in sorted(network.state_dict().items()):
         digest.update(name.encode())

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kg2rag.compute.encoder import Role, SentenceEncoder, unit, well_formed
+from kg2rag.compute.encoder import Embedder, Role, SentenceEncoder, unit, well_formed
 from kg2rag.compute.models import loading
 from kg2rag.compute.store import Store
 from kg2rag.types import Matrix, ParameterError, component
@@ -21,7 +21,7 @@ from kg2rag.types import Matrix, ParameterError, component
 if TYPE_CHECKING:
     from model2vec import StaticModel
 
-PREFIX = "static:"
+PREFIX, ENDPOINT = "static:", "endpoint:"
 FILES = ["*.json", "*.safetensors", "README.md"]
 EXAMPLE = f"{PREFIX}minishlab/potion-base-8M"
 
@@ -81,12 +81,17 @@ def embedder_named(
     device: str = "cpu",
     query_prompt: str | None = None,
     passage_prompt: str | None = None,
-) -> SentenceEncoder | StaticEncoder:
-    """The encoder of a name: a sentence-transformers model, or "static:MODEL" for a model of model2vec.
+) -> Embedder:
+    """The encoder of a name: a sentence-transformers model, "static:MODEL" of model2vec, "endpoint:MODEL@BASE_URL".
 
     The options are those of `SentenceEncoder`; None leaves each as it is there.
     ParameterError: no model after "static:", or a dtype, device or prompt for static vectors, which have none.
     """
+    if name.startswith(ENDPOINT):
+        from kg2rag.compute.given_encoder import EndpointEncoder
+
+        given = {"query_prompt": query_prompt, "passage_prompt": passage_prompt}
+        return EndpointEncoder.named(name.removeprefix(ENDPOINT), **{k: v for k, v in given.items() if v is not None})
     if not name.startswith(PREFIX):
         made = partial(SentenceEncoder, name, device=device, query_prompt=query_prompt, passage_prompt=passage_prompt)
         return made() if dtype is None else made(dtype=dtype)

@@ -62,6 +62,12 @@ class VectorCache:
                     bar.update(len(rows))
         return vectors[[at[key] for key in keys]]
 
+    def lacking(self, texts: Sequence[str]) -> list[str]:
+        """The texts, each once, that the file has no vector of."""
+        keys = {self._key(text): text for text in texts}
+        found = self._read(list(keys))
+        return [text for key, text in keys.items() if key not in found]
+
     def keep(self, texts: Sequence[str], vectors: Matrix) -> None:
         """Store the vectors of texts, (n_texts, dim), but those that the file has."""
         rows = zip(map(self._key, texts), map(bytes, np.ascontiguousarray(vectors, dtype=np.float32)), strict=True)

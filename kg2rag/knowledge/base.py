@@ -17,9 +17,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from kg2rag.compute import Embedder, Role, SentenceEncoder, Store, embedder_named, encoded
+from kg2rag.compute import Embedder, Role, Store, embedder_of, encoded
 from kg2rag.extraction import Extraction, Extractor
 from kg2rag.extraction.mentions.table import FORMAT, VERSION, MentionTable
+from kg2rag.knowledge.announcement import announce
 from kg2rag.knowledge.changes import check_names, source_after, source_of
 from kg2rag.knowledge.graph import KnowledgeGraph, files
 from kg2rag.knowledge.graph.perturbation import shuffled_mentions
@@ -29,7 +30,7 @@ from kg2rag.knowledge.indexes.dense import DenseIndex
 from kg2rag.knowledge.indexes.lexical import LexicalIndex, LexicalSettings
 from kg2rag.knowledge.indexes.trigram import TrigramIndex
 from kg2rag.text.lexicon import Lexicon
-from kg2rag.types import Corpus, IntArray, Matrix, Passage, QADataset, Query, corpus_of, fits, refused
+from kg2rag.types import Corpus, IntArray, Matrix, Passage, QADataset, Query, corpus_of, refused
 
 Built = TypeVar("Built")
 KEPT = 20_000  # vectors of queries, and as many of texts made for them, in memory: 30 MB at 384 numbers each
@@ -52,10 +53,10 @@ class KnowledgeBase:
         corpus: Any,
         graph: str | Extractor | KnowledgeGraph = "mentions",
         *,
-        embedder: Embedder | str | None = None,
+        embedder: Any = None,
         store: Store | None = None,
     ) -> KnowledgeBase:
-        """A knowledge base over `corpus`; nothing is computed yet.
+        """A knowledge base over `corpus`; nothing is computed yet, but where that will take long, how long is said.
 
         Parameters
         ----------
@@ -63,21 +64,19 @@ class KnowledgeBase:
             `kg2rag.types.shapes`. Nothing is split; `kg2rag.from_texts` does that.
         graph : a graph, an extractor, or a source by name, such as "mentions" (no LLM), "openie(FILE)" or
             "mentions+triples(FILE)"; `kg2rag.extraction.sources` knows them all.
-        embedder : an embedder or the name of a sentence-transformers model; all-MiniLM-L6-v2 where not given.
+        embedder : the name of a sentence-transformers model (all-MiniLM-L6-v2 where not given), or what you have: a
+            SentenceTransformer, a function, vectors as (ids, matrix), see `kg2rag.compute.given_encoder`.
 
         Raises
         ------
         TypeError : an argument of another type. ValueError : an unknown source, or a graph over other passages.
         """
         corpus = corpus.corpus if isinstance(corpus, QADataset) else corpus_of(corpus)
-        if embedder is None or isinstance(embedder, str):
-            embedder = SentenceEncoder() if embedder is None else embedder_named(embedder)
-        elif isinstance(embedder, type) or not fits(embedder, Embedder):
-            known = "the name of a sentence-transformers model, 'static:NAME', or such as SentenceEncoder()"
-            raise refused("embedder", embedder, known)
         if not isinstance(store, Store | None):
             raise refused("store", store, "a Store, such as Store(folder)")
-        return cls(corpus, source_of(graph, corpus), embedder, store or Store())
+        encoder, store = embedder_of(embedder, corpus), store or Store()
+        announce(corpus, encoder, store)
+        return cls(corpus, source_of(graph, corpus), encoder, store)
 
     def placebo(self, seed: int = 0) -> KnowledgeBase:
         """The same passages under a shuffled graph and shuffled mentions, without information: see `perturb`."""

@@ -184,7 +184,7 @@ def _compared(annotation: Any) -> Any:
     if annotation in (int, float, bool, str, None, type(None)):
         return annotation
     kind = origin or annotation
-    if isinstance(annotation, TypeVar) or not inspect.isclass(kind):
+    if annotation is Any or isinstance(annotation, TypeVar) or not inspect.isclass(kind):
         return Any
     return Annotated[Any, AfterValidator(partial(_of_class, kind))]
 

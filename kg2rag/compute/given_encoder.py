@@ -1,0 +1,236 @@
+"""What a user has -> an `Embedder`: a function, a model, a matrix of vectors, or an endpoint that is paid by token."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kg2rag.compute.encoder import PROBE, Embedder, Role, SentenceEncoder, unit, weights_checksum, well_formed
+from kg2rag.compute.static_encoder import embedder_named
+from kg2rag.compute.store import Store
+from kg2rag.compute.vectors import VectorCache
+from kg2rag.types import Corpus, Matrix, ParameterError, check, fits, refused
+
+LONG = " ".join(f"word {number}" for number in range(3000))
+"""A probe that shows where an encoder cuts its texts."""
+WANTED = (
+    "the name of a sentence-transformers model, 'static:NAME', 'endpoint:MODEL@BASE_URL', a function list[str] -> "
+    "array, an object with encode such as a SentenceTransformer, or (ids, matrix, what encodes questions)"
+)
+
+
+def embedder_of(given: object, corpus: Corpus) -> Embedder:
+    """An embedder of what the user has, see `WANTED`; the default one for None. ParameterError for anything else."""
+    if given is None or isinstance(given, str):
+        return SentenceEncoder() if given is None else embedder_named(given)
+    if isinstance(given, Mapping):
+        return GivenVectors.of(list(given), np.stack([np.asarray(one) for one in given.values()]), corpus)
+    if isinstance(given, tuple) and len(given) in (2, 3):
+        return GivenVectors.of(list(given[0]), given[1], corpus, *(embedder_of(one, corpus) for one in given[2:]))
+    if not isinstance(given, type) and fits(given, Embedder):
+        return given  # type: ignore[return-value]
+    if isinstance(given, type) or not (callable(given) or hasattr(given, "encode")):
+        raise refused("embedder", given, WANTED)
+    return GivenEncoder(given)
+
+
+@dataclass(frozen=True)
+class GivenEncoder:
+    """A function from texts to vectors, or an object with `encode`, as an `Embedder`; the store keeps its vectors.
+
+    Parameters
+    ----------
+    encoder : a function list[str] -> (n_texts, dim), or an object that has it as `encode`; where it has `encode_query`
+        and `encode_document` as well, as a SentenceTransformer does, these.
+    name : says which vectors the store has of it, together with the weights where it has any (`state_dict`), else with
+        the vectors of a few probe texts. Give another name where neither tells two encoders apart.
+    query_prompt, passage_prompt : what stands before each query and each passage.
+    """
+
+    encoder: Any = field(repr=False)
+    name: str = ""
+    query_prompt: str = ""
+    passage_prompt: str = ""
+
+    def __post_init__(self) -> None:
+        named = self.encoder if hasattr(self.encoder, "__qualname__") else type(self.encoder)
+        object.__setattr__(self, "name", self.name or f"{named.__module__}.{named.__qualname__}")
+        check(self)
+
+    def fingerprint(self, store: Store) -> str:  # noqa: ARG002
+        """A hash of the name, the prompts, and the weights or the probes' vectors."""
+        return self._known[0]
+
+    def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
+        """(n_texts, dim) rows of norm 1; only texts that the store lacks are encoded."""
+        prompt = self.query_prompt if role == "query" else self.passage_prompt
+        method = self._method(role)
+        cache = VectorCache(store, self._known[0], self._known[1], f"{getattr(method, '__name__', '')}\0{prompt}")
+        return cache.of(list(map(well_formed, texts)), lambda shard: self._vectors(method, [prompt + t for t in shard]))
+
+    def _method(self, role: Role) -> Callable[[list[str]], Any]:
+        own = getattr(self.encoder, "encode_query" if role == "query" else "encode_document", None)
+        found: Callable[[list[str]], Any] = own or getattr(self.encoder, "encode", None) or self.encoder
+        return found
+
+    def _vectors(self, method: Callable[[list[str]], Any], texts: list[str]) -> Matrix:
+        found = method(texts)
+        found = found.detach().float().cpu().numpy() if hasattr(found, "detach") else found
+        return checked_vectors(found, len(texts), self.name)
+
+    @cached_property
+    def _known(self) -> tuple[str, int]:
+        """The fingerprint and the number of dimensions."""
+        probed = self._vectors(self._method("passage"), [*PROBE, LONG])
+        weights = weights_checksum(self.encoder) if hasattr(self.encoder, "state_dict") else probed.round(3).tolist()
+        limit = str(getattr(self.encoder, "max_seq_length", ""))
+        about = [self.name, self.query_prompt, self.passage_prompt, limit, weights]
+        return hashlib.sha256(json.dumps(about).encode()).hexdigest()[:16], probed.shape[1]
+
+
+@dataclass(frozen=True, eq=False)
+class GivenVectors:
+    """Vectors that were computed elsewhere, by text, as an `Embedder`; `other` encodes the texts that have none."""
+
+    rows: Mapping[str, int] = field(repr=False)
+    matrix: Matrix = field(repr=False)
+    other: Embedder | None = None
+
+    @classmethod
+    def of(cls, ids: Sequence[object], matrix: Any, corpus: Corpus, other: Embedder | None = None) -> GivenVectors:
+        """Vectors (n, dim) of passages, given by their ids, and of other texts, such as questions, by the texts."""
+        found = checked_vectors(matrix, len(ids), "the matrix")
+        names, known = [str(one) for one in ids], frozenset(corpus.ids)
+        if known.isdisjoint(names):
+            raise ParameterError(f"None of the {len(ids)} ids, such as {names[:1]}, is one of the corpus's.")
+        rows = {corpus.contents[corpus.row(one)] if one in known else one: at for at, one in enumerate(names)}
+        return cls(rows, found, other)
+
+    def fingerprint(self, store: Store) -> str:
+        """A hash of the texts, the matrix and the other embedder."""
+        digest = hashlib.sha256(json.dumps([*self.rows]).encode() + np.ascontiguousarray(self.matrix).tobytes())
+        digest.update(self.other.fingerprint(store).encode() if self.other else b"")
+        return digest.hexdigest()[:16]
+
+    def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
+        """(n_texts, dim); ValueError for a text without a vector where nothing else encodes it."""
+        found = np.empty((len(texts), self.matrix.shape[1]), dtype=np.float32)
+        places = np.fromiter((self.rows.get(text, -1) for text in texts), dtype=np.int64, count=len(texts))
+        lacking = np.flatnonzero(places < 0)
+        found[places >= 0] = self.matrix[places[places >= 0]]
+        if len(lacking) and self.other is None:
+            raise ValueError(
+                f"No vector is given for {texts[lacking[0]]!r:.80} ({len(lacking):,} of {len(texts):,} texts). "
+                "Add it by its text, or say what encodes other texts: embedder=(ids, matrix, function or model name)."
+            )
+        if len(lacking) and self.other is not None:
+            vectors = self.other.encode([texts[at] for at in lacking.tolist()], store, role)
+            if vectors.shape[1] != found.shape[1]:
+                raise ValueError(
+                    f"The matrix has {found.shape[1]} columns, vectors of {self.other!r} {vectors.shape[1]}."
+                )
+            found[lacking] = vectors
+        return found
+
+
+@dataclass(frozen=True)
+class EndpointEncoder:
+    """An OpenAI-compatible endpoint as an `Embedder`; the store keeps every vector, so that it is paid once.
+
+    Parameters
+    ----------
+    base_url, model : such as "https://api.openai.com/v1" and "text-embedding-3-small"; a key comes from `api_key_env`.
+    dimensions : asked for, where the model offers several; its own number otherwise.
+    price : of a million tokens, for `plan`.
+    batch : texts of one request.
+    """
+
+    base_url: str
+    model: str
+    api_key_env: str | None = None
+    dimensions: int | None = None
+    query_prompt: str = ""
+    passage_prompt: str = ""
+    price: float | None = field(default=None, repr=False)
+    batch: int = field(default=128, repr=False)
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    @classmethod
+    def named(cls, name: str, **prompts: Any) -> EndpointEncoder:
+        """The endpoint of "MODEL@BASE_URL"; its key comes from `$OPENAI_API_KEY`, where that is set."""
+        from kg2rag.compute.llm import KEY
+
+        model, _, base_url = name.rpartition("@")
+        if not (model and base_url):
+            raise ParameterError(f"'endpoint:{name}' needs a model and an address: endpoint:MODEL@BASE_URL.")
+        return cls(base_url, model, KEY if os.environ.get(KEY) else None, **prompts)
+
+    def fingerprint(self, store: Store) -> str:  # noqa: ARG002
+        """A hash of address, model, dimensions and prompts: an endpoint shows no weights."""
+        about = [self.base_url, self.model, self.dimensions, self.query_prompt, self.passage_prompt]
+        return hashlib.sha256(json.dumps(about).encode()).hexdigest()[:16]
+
+    def encode(self, texts: Sequence[str], store: Store, role: Role = "passage") -> Matrix:
+        """(n_texts, dim) rows of norm 1; only texts that the store lacks are sent."""
+        prompt = self.query_prompt if role == "query" else self.passage_prompt
+        about = {"endpoint": self.fingerprint(store)}
+        path = store.entry("encoder", about, self._write_dim)
+        cache = VectorCache(store, self.fingerprint(store), int((path / "dim").read_text()), prompt)
+        return cache.of(list(map(well_formed, texts)), lambda shard: self._ask([prompt + text for text in shard]))
+
+    def plan(self, texts: Sequence[str], store: Store | None = None) -> dict[str, float | int | None]:
+        """What encoding passages would send and cost: texts, lacking, tokens (a quarter of the characters), cost."""
+        cache = VectorCache(store or Store(), self.fingerprint(store or Store()), 0, self.passage_prompt)
+        lacking = cache.lacking(list(map(well_formed, texts)))
+        tokens = sum(len(self.passage_prompt + text) for text in lacking) // 4
+        cost = None if self.price is None else round(tokens * self.price / 1e6, 6)
+        return {"texts": len(texts), "lacking": len(lacking), "tokens": tokens, "cost": cost}
+
+    def _write_dim(self, folder: Path) -> None:
+        (folder / "dim").write_text(str(self._ask(["dimensions"]).shape[1]))
+
+    def _ask(self, texts: list[str]) -> Matrix:
+        asked = {"model": self.model, **({"dimensions": self.dimensions} if self.dimensions else {})}
+        found = list[list[float]]()
+        for start in range(0, len(texts), self.batch):
+            shard = texts[start : start + self.batch]
+            reply = self._client.embeddings.create(input=shard, encoding_format="float", **asked)
+            found += [one.embedding for one in sorted(reply.data, key=lambda one: one.index)]
+        return checked_vectors(found, len(texts), f"{self.model} at {self.base_url}")
+
+    @cached_property
+    def _client(self) -> Any:
+        from kg2rag.compute.llm.client import api_key
+
+        try:
+            import openai
+        except ImportError as error:
+            raise ImportError("An endpoint needs the openai client: pip install 'kg2rag[llm]'.") from error
+        return openai.OpenAI(base_url=self.base_url, api_key=api_key(self.api_key_env, self.base_url), max_retries=5)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: self.__dict__[name] for name in self.__dataclass_fields__}
+
+
+def checked_vectors(found: Any, n_texts: int, name: str) -> Matrix:
+    """Vectors as unit rows; ValueError where there are not as many as texts, or a number is not finite."""
+    vectors = np.asarray(found, dtype=np.float32)
+    if vectors.ndim != 2 or len(vectors) != n_texts:
+        raise ValueError(
+            f"{name}: vectors of shape {vectors.shape} for {n_texts} texts; needed: ({n_texts}, dimensions)."
+        )
+    if not np.isfinite(vectors).all():
+        raise ValueError(
+            f"{name}: the vector of text {int(np.argmin(np.isfinite(vectors).all(axis=1)))} is not finite."
+        )
+    return unit(vectors)

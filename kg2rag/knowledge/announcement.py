@@ -1,0 +1,53 @@
+"""A corpus and its encoder -> how long encoding it will take, said before it begins."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from kg2rag.compute import Embedder, EndpointEncoder, Store, counter_of
+from kg2rag.compute.models import ModelNotFoundError
+from kg2rag.compute.parallel import EVERY
+from kg2rag.types import Corpus
+
+LEAST, SAMPLE = 1000, 32
+"""Passages from which it is worth measuring, and those that are encoded for it, which the store then has."""
+
+
+def announce(corpus: Corpus, embedder: Embedder, store: Store) -> None:
+    """Say on stderr how many passages there are, and about how long it takes to encode those that the store lacks.
+
+    Silent where it takes less than ten seconds, or the model cannot be had, which whoever needs it will say.
+    """
+    if len(corpus) < LEAST:
+        return
+    size = f"{len(set(corpus.doc_ids)):,} documents, {len(corpus):,} passages"
+    if isinstance(embedder, EndpointEncoder):
+        plan = embedder.plan(corpus.contents, store)
+        if plan["lacking"]:
+            said = f"{plan['lacking']:,} to send to {embedder.model}, about {plan['tokens']:,} tokens"
+            print(f"{size}: {said}", file=sys.stderr)  # noqa: T201
+        return
+    rows = range(0, len(corpus), len(corpus) // SAMPLE)
+    sample = [corpus[row].contents for row in rows]
+    try:
+        embedder.encode(sample[:1], store)  # which loads the model
+        start = time.perf_counter()
+        embedder.encode(sample[1:], store)
+    except (ModelNotFoundError, ValueError):
+        return
+    seconds = (time.perf_counter() - start) / (len(sample) - 1) * len(corpus)
+    if seconds < EVERY:
+        return
+    long = (
+        sum(count > limit for count in counter_of(embedder).count(sample)) if (limit := _limit(embedder, store)) else 0
+    )
+    more = f"; of {len(sample)} passages looked at, {long} are cut at {limit} tokens" if long else ""
+    spent = f"{seconds / 60:.0f} minutes" if seconds >= 90 else f"{seconds:.0f} seconds"
+    print(f"{size}: about {spent} to encode them{more}", file=sys.stderr)  # noqa: T201
+
+
+def _limit(embedder: Embedder, store: Store) -> int:
+    """The tokens of a text that a sentence encoder reads; 0 where it does not say."""
+    describe = getattr(embedder, "describe", None)
+    return int(describe(store).get("max_tokens") or 0) if describe else 0

