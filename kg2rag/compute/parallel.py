@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from importlib.util import find_spec
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 
-BACKENDS = {"dask": "distributed", "loky": "joblib", "ray": "ray"}
+BACKENDS = {"dask": "distributed", "loky": "joblib"}
 """Name -> the module it needs."""
 EVERY = 10.0
 """Seconds between two lines where no bar can be drawn; work that takes less says nothing."""
@@ -40,10 +40,10 @@ def workers(jobs: int = 0, backend: str = "loky", cluster: str | None = None) ->
     ----------
     jobs : processes, or pieces at a time on a cluster; 0 for one a processor, or all that the cluster has. 1 with
         loky: everything in this process.
-    backend : "loky" (processes on this machine), "dask" or "ray": a local one is started, and ended on leaving, where
+    backend : "loky" (processes on this machine), or "dask": a local one is started, and ended on leaving, where
         `cluster` names none.
-    cluster : address of one that is running, such as "tcp://10.0.0.1:8786" (Dask), or "10.0.0.1:6379" or "auto" (Ray).
-        Its workers need this version of kg2rag, and the same files under the same paths where pieces read any.
+    cluster : address of a Dask scheduler that is running, such as "tcp://10.0.0.1:8786". Its workers need this version
+        of kg2rag, and the same files under the same paths where pieces read any.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def workers(jobs: int = 0, backend: str = "loky", cluster: str | None = None) ->
     if find_spec(BACKENDS[backend]) is None:
         raise ValueError(f"Backend {backend!r} needs {BACKENDS[backend]!r}: pip install kg2rag[scale].")
     if cluster is not None and backend == "loky":
-        raise ValueError(f"Backend 'loky' runs on this machine alone, not on cluster {cluster!r}: give dask or ray.")
+        raise ValueError(f"Backend 'loky' runs on this machine alone, not on cluster {cluster!r}: give dask.")
     if jobs < 0:
         raise ValueError(f"jobs must be at least 0 (all processors), not {jobs}.")
     alone = backend == "loky" and (jobs or threads()) == 1
@@ -92,9 +92,7 @@ def map_pieces(
     else:
         import joblib
 
-        as_they_come = _BACKEND.get() != "ray"  # whose back end gives all results at the end
-        run = joblib.Parallel(return_as="generator" if as_they_come else "list")
-        found = run(joblib.delayed(function)(piece) for piece in pieces)
+        found = joblib.Parallel(return_as="generator")(joblib.delayed(function)(piece) for piece in pieces)
     with progress_bar(total, progress, "piece", shown=bool(progress)) as shown:
         for result in found:
             shown.update()
@@ -120,62 +118,30 @@ def _joblib(stack: ExitStack, jobs: int, backend: str, cluster: str | None) -> i
 
     slots = jobs or threads()
     if cluster is None:
-        stack.enter_context(_share_of_threads(slots))
+        # New processes learn their share of the threads from the environment; this one has read it already.
+        stack.callback(_set, {name: os.environ.get(name) for name in _LIMITS})
+        _set(dict.fromkeys(_LIMITS, str(max(1, threads() // slots))))
     options: dict[str, Any] = {}
     if backend == "loky":
-        stack.callback(_end_loky)
-    elif backend == "dask":
-        slots, options["client"] = _dask(stack, jobs, cluster)
+        from joblib.externals.loky import get_reusable_executor
+
+        stack.callback(lambda: get_reusable_executor().shutdown(wait=True, kill_workers=True))
     else:
-        slots = _ray(stack, jobs, cluster)
+        from distributed import Client, LocalCluster
+
+        address: Any = cluster
+        if cluster is None:
+            local = {"threads_per_worker": 1, "dashboard_address": None, "memory_limit": None, "silence_logs": 50}
+            address = stack.enter_context(LocalCluster(slots, host="127.0.0.1", **local))
+        options["client"] = stack.enter_context(Client(address, set_as_default=False))
+        there = sum(options["client"].ncores().values())
+        slots = min(jobs or there, there)
     stack.enter_context(joblib.parallel_config(backend, n_jobs=slots, **options))
     return slots
 
 
-@contextmanager
-def _share_of_threads(jobs: int) -> Iterator[None]:
-    """New processes learn their share of the threads from the environment; this one has read it already."""
-    share = str(max(1, threads() // jobs))
-    before = {name: os.environ.get(name) for name in _LIMITS}
-    os.environ.update(dict.fromkeys(_LIMITS, share))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name)
-            if value is not None:
-                os.environ[name] = value
-
-
-def _end_loky() -> None:
-    from joblib.externals.loky import get_reusable_executor
-
-    get_reusable_executor().shutdown(wait=True, kill_workers=True)
-
-
-def _dask(stack: ExitStack, jobs: int, cluster: str | None) -> tuple[int, Any]:
-    """The pieces at a time, and the client."""
-    from distributed import Client, LocalCluster
-
-    address: Any = cluster
-    if cluster is None:
-        options = {"threads_per_worker": 1, "dashboard_address": None, "memory_limit": None, "silence_logs": 50}
-        address = stack.enter_context(LocalCluster(jobs or threads(), host="127.0.0.1", **options))
-    client = stack.enter_context(Client(address, set_as_default=False))
-    slots = sum(client.ncores().values())
-    return min(jobs or slots, slots), client
-
-
-def _ray(stack: ExitStack, jobs: int, cluster: str | None) -> int:
-    """The pieces at a time."""
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent anywhere
-    import ray
-    from ray.util.joblib import register_ray
-
-    register_ray()
-    if not ray.is_initialized():
-        local = {"num_cpus": jobs or threads(), "include_dashboard": False} if cluster is None else {}
-        ray.init(address=cluster or "local", log_to_driver=False, configure_logging=False, **local)
-        stack.callback(ray.shutdown)
-    slots = int(ray.cluster_resources()["CPU"])
-    return min(jobs or slots, slots)
+def _set(variables: Mapping[str, str | None]) -> None:
+    for name, value in variables.items():
+        os.environ.pop(name, None)
+        if value is not None:
+            os.environ[name] = value

@@ -26,7 +26,6 @@ SOURCES: Registry[Extractor] = Registry(
     },
     group="kg2rag.graphs",
     joined=CombinedExtractor,
-    renamed={"subkgs-raw": "subkgs(FILE, raw=true)"},
 )
 
 

@@ -102,7 +102,6 @@ SYSTEMS: Registry[Retriever] = Registry(
     },
     group="kg2rag.systems",
     context=1,
-    renamed={"linear": "linearrag", "path": "proprag", "practical": "practical_graphrag"},
 )
 CORE = ("bm25", "dense", "hybrid", "expansion_queries", "graph_augmented", "mention_ppr", "mention_chains")
 """The systems that a first comparison shows; they need no more than the passages' vectors and a graph."""

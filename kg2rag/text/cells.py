@@ -50,11 +50,11 @@ def frame_of_csv(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _mapped(frame: pd.DataFrame, change: Callable[[Any], Any]) -> pd.DataFrame:
     texts = {name: frame[name].map(change) for name in frame.columns if frame[name].dtype.kind == "O"}
-    frame = frame.assign(**texts) if texts else frame
-    frame = (
-        frame.rename(columns=change, index=change) if frame.index.dtype.kind == "O" else frame.rename(columns=change)
+    frame = frame.assign(**texts).rename(columns=change)
+    frame.index = (frame.index.map(change) if frame.index.dtype.kind == "O" else frame.index).rename(
+        change(frame.index.name)
     )
-    return frame.rename_axis(index=change(frame.index.name)) if frame.index.name else frame
+    return frame
 
 
 INSTEAD = "\N{REPLACEMENT CHARACTER}"

@@ -24,6 +24,7 @@ _STRAY = "Is a quotation mark in a name? Write it twice, within a quoted cell, o
 
 DEPTH = 100
 """Levels of lists and objects in a JSON value, at most; no format that is read here has more than ten."""
+_DEEP = f"lists and objects nest deeper than {DEPTH} levels. No format that is read here does."
 # Possessive, and the closing quote optional: linear in any text, one that is cut off within a string included.
 _NO_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[^\[\]{}"]++', re.DOTALL)
 _PAIR = re.compile(r"\[\]|\{\}")
@@ -38,18 +39,14 @@ def reading(where: Path | str, advice: str, kinds: type[Exception] = Exception) 
     """Whatever goes wrong while a file or folder is read, as a DataError that names it; advice for errors not of ours.
 
     For what other code parses, or our own programs wrote: there a KeyError means a damaged file. A ValueError of ours
-    that names the file already is left as it is, and so is one of ours for a file that is missing.
-
-    Parameters
-    ----------
-    kinds : the exceptions that are meant.
+    that names the file already is left as it is, and so is one of ours for a file that is missing. `kinds` are the
+    exceptions that are meant.
     """
     try:
         yield
-    except MemoryError:
-        raise
     except kinds as error:
-        if isinstance(error, FileNotFoundError) and error.errno is None:  # worded by us
+        missing = isinstance(error, FileNotFoundError) and error.errno is None  # worded by us
+        if missing or isinstance(error, MemoryError):
             raise
         ours = isinstance(error, DataError) or type(error) is ValueError
         if ours and (str(where) in str(error) or (Path(where).is_file() and Path(where).name in str(error))):
@@ -97,25 +94,20 @@ def parse_json(text: str, where: object, *, pairs: Callable[[list[tuple[str, Any
     `pairs` is called with the (key, value) pairs of every object, instead of making a dict of them.
     """
     if too_deep(text):
-        raise DataError(
-            f"{where}: lists and objects nest deeper than {DEPTH} levels. No format that is read here does."
-        )
+        raise DataError(f"{where}: {_DEEP}")
     try:
         value = json.loads(text, object_pairs_hook=pairs)
         if "\\u" in text:
             json.dumps(value, ensure_ascii=False).encode()
+        return value
     except json.JSONDecodeError as error:
         line = f"line {error.lineno}, " if "\n" in text else ""
-        raise DataError(
-            f"{where}: not valid JSON at {line}column {error.colno} ({error.msg}). Is the file complete?"
-        ) from None
+        what = f"not valid JSON at {line}column {error.colno} ({error.msg}). Is the file complete?"
     except UnicodeEncodeError as error:
-        raise DataError(
-            f"{where}: {error.object[error.start]!r} is half of a surrogate pair. Write the whole pair."
-        ) from None
+        what = f"{error.object[error.start]!r} is half of a surrogate pair. Write the whole pair."
     except ValueError:  # an integer of more than 4,300 digits
-        raise DataError(f"{where}: a number has too many digits. Write it in quotes.") from None
-    return value
+        what = "a number has too many digits. Write it in quotes."
+    raise DataError(f"{where}: {what}")
 
 
 def too_deep(text: str) -> bool:
@@ -137,7 +129,7 @@ def check_depth(file: Path) -> None:
             if not line.lstrip().startswith((b"{", b"\xef\xbb\xbf{")) and line.strip():  # `null` crashes it
                 raise DataError(f"{file}, line {number}: no JSON object where one is needed.")
             if line.count(b"[") + line.count(b"{") > DEPTH and too_deep(line.decode("utf-8", "replace")):
-                raise DataError(f"{file}, line {number}: lists and objects nest deeper than {DEPTH} levels.")
+                raise DataError(f"{file}, line {number}: {_DEEP}")
 
 
 def read_json(file: Path) -> Any:
@@ -150,12 +142,8 @@ def read_toml(file: Path) -> dict[str, Any]:
     text = decode(file.read_bytes(), file)
     try:
         return tomllib.loads(text)
-    except RecursionError:
-        raise DataError(f"{file}: lists and tables nest too deeply. No format that is read here does.") from None
-    except tomllib.TOMLDecodeError as error:
-        raise DataError(f"{file}: not a TOML file: {error}.") from None
-    except ValueError as error:  # a number of too many digits, a date that there is not
-        raise DataError(f"{file}: a value that TOML does not have ({error}).") from None
+    except (RecursionError, ValueError) as error:  # of syntax, a number of too many digits, a date that there is not
+        raise DataError(f"{file}: not a TOML file ({error}).") from None
 
 
 def read_jsonl(file: Path) -> Iterator[tuple[int, Record]]:
@@ -183,20 +171,18 @@ def read_delimited(file: Path, delimiter: str, one_line: Collection[str] = ()) -
         header = next(rows, None)
         if header is None:
             raise DataError(f"{file} is empty. Its first line must name the columns.")
-        start = rows.line_num + 1
+        before = rows.line_num
         for row in rows:
-            if row and len(row) != len(header):
+            lines, before = f"lines {before + 1} to {rows.line_num}", rows.line_num
+            if not row:
+                continue
+            if len(row) != len(header):
                 wrong(file, rows.line_num, "row", row, f"{len(header)} cells, as the header has")
-            record = dict(zip(header, row, strict=False))
+            record = dict(zip(header, row, strict=True))
             for name in one_line:
                 if "\n" in record.get(name, ""):
-                    raise DataError(
-                        f"{file}, lines {start} to {rows.line_num}: {name} is {quote(record[name])}, of several lines. "
-                        + _STRAY
-                    )
-            if row:
-                yield rows.line_num, record
-            start = rows.line_num + 1
+                    raise DataError(f"{file}, {lines}: {name} is {quote(record[name])}, of several lines. {_STRAY}")
+            yield rows.line_num, record
     except csv.Error as error:
         raise DataError(f"{file}, line {rows.line_num}: no row of a CSV file ({error}). {_STRAY}") from None
 

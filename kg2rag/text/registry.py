@@ -134,7 +134,6 @@ class Registry(Generic[Thing]):
     group : the entry points by which other packages add names.
     context : how many of a builder's first parameters the program gives, not the user: a knowledge base, say.
     joined : what makes one component of several joined by `+`; None where that has no meaning.
-    renamed : former name -> what to write now.
     """
 
     def __init__(
@@ -145,12 +144,10 @@ class Registry(Generic[Thing]):
         group: str,
         context: int = 0,
         joined: Callable[[tuple[Thing, ...]], Thing] | None = None,
-        renamed: Mapping[str, str] | None = None,
     ) -> None:
         self.kind, self.group, self.context, self.joined = kind, group, context, joined
-        self.renamed = renamed or {}
-        self.entries: dict[str, Any] = {usage.partition("(")[0]: entry for usage, entry in entries.items()}
         self._usages = {usage.partition("(")[0]: usage for usage in entries}
+        self.entries: dict[str, Any] = dict(zip(self._usages, entries.values(), strict=True))
 
     def __contains__(self, name: object) -> bool:
         return name in self.names()
@@ -188,16 +185,16 @@ class Registry(Generic[Thing]):
             return _imported(self._called(name), name)
         points = list(entry_points(group=self.group, name=name))
         if not points:
-            raise ParameterError(self._unknown(name))
+            raise ParameterError(unknown(self.kind, name, self.usages()))
+        packages = " and by ".join(point.dist.name if point.dist else "an unnamed package" for point in points)
         if len(points) > 1:
-            packages = " and by ".join(map(_package, points))
             raise ParameterError(f"{self._called(name)} is registered by {packages}: uninstall one.")
         try:
             return points[0].load()
         except Exception as error:
             raise RuntimeError(
-                f"{self._called(name)} of the package {_package(points[0])} cannot be imported from "
-                f"{points[0].value}: {type(error).__name__}: {error}"
+                f"{self._called(name)} of the package {packages} cannot be imported from {points[0].value}: "
+                f"{type(error).__name__}: {error}"
             ) from error
 
     def parameters(self, name: str, *, modules: bool = False) -> dict[str, object]:
@@ -230,46 +227,30 @@ class Registry(Generic[Thing]):
         return self.joined(built)
 
     def _one(self, spec: Spec, context: Sequence[object], settings: Mapping[str, object], modules: bool) -> Thing:
-        builder = self.entry(spec.name, modules=modules)
+        builder, called = self.entry(spec.name, modules=modules), self._called(spec.name)
         known = self.parameters(spec.name, modules=modules)
         try:
             hints = get_type_hints(builder)
         except NameError:  # of a name that the module imports for type checkers alone
             hints = {}
-        given: dict[str, object] = {}
-        for key, value in spec.parameters.items():
-            name = key or next(iter(known), "")
-            if not name:
-                raise ParameterError(f"{self._called(spec.name)} takes no parameter, not {value!r}.")
-            given[name] = _read(value, hints.get(name))
-        for name in (*given, *settings):
-            self._require_known(spec.name, name, known)
-        if twice := [name for name in settings if name in given]:
-            raise ParameterError(f"{self._called(spec.name)}: {twice[0]} is given twice.")
-        given |= settings
-        if lacking := [
-            name for name, default in known.items() if default is inspect.Parameter.empty and name not in given
-        ]:
-            raise ParameterError(f"{self._called(spec.name)} needs {lacking[0]}: write {self._usages.get(spec.name)}.")
+        if "" in spec.parameters and not known:
+            raise ParameterError(f"{called} takes no parameter, not {spec.parameters['']!r}.")
+        written = {name or next(iter(known)): value for name, value in spec.parameters.items()}
+        for name in (*written, *settings):
+            if name not in known:
+                raise ParameterError(f"{called}: " + unknown("parameter", name, known))
+        if twice := [name for name in settings if name in written]:
+            raise ParameterError(f"{called}: {twice[0]} is given twice.")
+        given = {**{name: _read(value, hints.get(name)) for name, value in written.items()}, **settings}
+        if lacking := [name for name in known if known[name] is inspect.Parameter.empty and name not in given]:
+            raise ParameterError(f"{called} needs {lacking[0]}: write {self._usages.get(spec.name)}.")
         try:
             return cast(Thing, builder(*context, **given))
         except ParameterError as error:
-            raise ParameterError(f"{self._called(spec.name)}: {error}") from None
-
-    def _require_known(self, component: str, name: str, known: Iterable[str]) -> None:
-        if name not in known:
-            raise ParameterError(f"{self._called(component)}: " + unknown("parameter", name, known))
+            raise ParameterError(f"{called}: {error}") from None
 
     def _called(self, name: str) -> str:
         return f"{self.kind[0].upper()}{self.kind[1:]} {name!r}"
-
-    def _unknown(self, name: str) -> str:
-        kind, colon, argument = name.partition(":")
-        if kind in self.renamed:
-            return f"{self._called(name)} is now written {self.renamed[kind]}."
-        if colon and kind in self:
-            return f"{self._called(name)} is now written {kind}({argument.replace(';', ', ')})."
-        return unknown(self.kind, name, self.usages())
 
 
 def _read(text: str, hint: Any) -> object:
@@ -281,21 +262,14 @@ def _read(text: str, hint: Any) -> object:
 
 
 def _imported(called: str, place: str) -> Any:
-    here = str(Path.cwd())
-    added = here not in sys.path
-    if added:
-        sys.path.insert(0, here)
+    """What a module of the directory one is in, or of any package, has."""
+    before, module = list(sys.path), place.partition(":")[0]
+    sys.path.insert(0, str(Path.cwd()))
     try:
         return EntryPoint(place, place, called).load()
     except (AttributeError, ModuleNotFoundError) as error:
-        module = place.partition(":")[0]
-        if isinstance(error, ModuleNotFoundError) and not (module + ".").startswith(f"{error.name}."):
+        if isinstance(error, ModuleNotFoundError) and not f"{module}.".startswith(f"{error.name}."):
             raise  # a module that is there imports one that is not
         raise ParameterError(f"{called} cannot be found: {error}. Write package.module:Name.") from error
     finally:
-        if added:
-            sys.path.remove(here)
-
-
-def _package(point: EntryPoint) -> str:
-    return point.dist.name if point.dist is not None else "an unnamed package"
+        sys.path[:] = before

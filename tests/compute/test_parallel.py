@@ -15,10 +15,9 @@ from kg2rag.compute.parallel import BACKENDS
 
 PIECES = range(12)
 SQUARES = [piece * piece for piece in PIECES]
-ENGINES = [pytest.param(name, marks=[pytest.mark.slow] * (name == "ray"), id=name) for name in BACKENDS]
 
 
-@pytest.fixture(scope="module", params=ENGINES)
+@pytest.fixture(scope="module", params=BACKENDS)
 def backend(request: pytest.FixtureRequest) -> Iterator[str]:
     """Two workers of each engine in turn."""
     with workers(2, request.param) as slots:

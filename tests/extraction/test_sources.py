@@ -67,9 +67,6 @@ def test_a_kind_and_a_folder_make_its_importer(
         ("triples", "TriplesFile needs a path"),
         ("openie", r"openie\(FILE\)"),
         ("lightrag", r"lightrag\(FOLDER\)"),
-        ("openie:x.json", r"openie\(x\.json\)"),
-        ("mentions+triples:x.tsv", r"triples\(x\.tsv\)"),
-        ("subkgs-raw:x.jsonl", r"subkgs\(FILE, raw=true\)"),
         ("code(x.py)", "no parameter"),
     ],
 )

@@ -15,16 +15,6 @@ from kg2rag.retrievers.vector_first import VectorFirst
 from kg2rag.testing import worlds
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [("linear", "linearrag"), ("path", "proprag"), ("practical", "practical_graphrag")],
-)
-def test_a_former_name_is_refused_with_the_new_one(kb: KnowledgeBase, old: str, new: str) -> None:
-    assert new in systems.names()
-    with pytest.raises(ValueError, match=new):
-        systems.build(old, kb)
-
-
 def test_every_system_is_drawn_in_a_colour_of_its_own_file() -> None:
     assert all((systems.colour(name) or "").startswith("#") for name in systems.SYSTEMS.names())
     assert systems.colour("mine") is None

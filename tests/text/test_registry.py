@@ -37,7 +37,6 @@ READERS: Registry[object] = Registry(
     group=GROUP,
     context=1,
     joined=tuple,
-    renamed={"lines": "read(FILE, words=1)"},
 )
 
 
@@ -102,8 +101,6 @@ def test_names_joined_by_a_plus_are_one_component() -> None:
     ("text", "named"),
     [
         ("reed(x)", "Did you mean 'read'"),
-        ("lines:x", r"read\(FILE, words=1\)"),
-        ("read:a;words=2", r"read\(a, words=2\)"),
         ("read", r"read\(FILE\)"),
         ("read(a, wordz=1)", "Did you mean 'words'"),
         ("read(a, words=0)", "Reader 'read': words must be"),
