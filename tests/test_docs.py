@@ -114,4 +114,4 @@ def test_the_linker_is_known_by_its_line(tmp_path: Path, monkeypatch: pytest.Mon
     [[link]] = linking.of("initials", kb).link_batch([Query("1", text)])
     assert text[slice(*link.span)] == f"{first[0]}. {second}"
     assert kb.graph.names[link.entity].split()[1] == second
-    assert systems.build("vector_first", kb, fallback="initials") is not None
+    assert systems.build("vector_first", kb, linker="ngram+initials") is not None

@@ -33,17 +33,7 @@ from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.contract import Retriever, Tuned
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.linking.linkers import Link, Linker, linked_entities
-from kg2rag.types import (
-    Count,
-    FloatArray,
-    IntArray,
-    Notes,
-    Query,
-    Ranking,
-    Share,
-    Trace,
-    step,
-)
+from kg2rag.types import Count, FloatArray, IntArray, Notes, Query, Ranking, Share, Trace, step
 
 COLOUR = "#009E73"  # in plots
 TUNING = (
@@ -141,31 +131,19 @@ class ConfidenceGated(LinksEntities, Retriever):
         fresh = np.array(list(reached), dtype=np.int64)
         strength = np.array([near.strength for near in reached.values()])
         passage = self._passage_scores(query, fresh)
-        graph, blank = self.kb.graph, np.full(len(rows), np.nan)
-        return Ranking.of(
-            query.id,
-            np.concatenate([rows, fresh]),
-            np.concatenate([scores, passage * strength * sure]),
-            self.kb.corpus.ids,
-            stages=(text, "graph"),
-            stage_codes=np.repeat([0, 1], [len(rows), len(fresh)]),
-            score_parts={
-                part: np.concatenate([found, np.full(len(fresh), np.nan)]),
-                "passage": np.concatenate([blank, passage]),
-                "strength": np.concatenate([blank, strength]),
-                "confidence": np.concatenate([blank, np.full(len(fresh), sure)]),
-            },
-            paths=TriplePaths(graph, reached, attrgetter("path")),
-            notes=GateNotes(
-                {text: formula, "graph": "passage · strength · confidence"},
-                {text: source, "graph": "graph"},
-                warning=skipped,
-                entities=linked_entities(self.kb, links),
-                vector_results=len(rows),
-                graph_results=len(fresh),
-                confidence=sure,
-            ),
-        ).top(k)
+        parts = {"passage": passage, "strength": strength, "confidence": np.full(len(fresh), sure)}
+        notes = GateNotes(
+            {text: formula, "graph": "passage · strength · confidence"},
+            {text: source, "graph": "graph"},
+            warning=skipped,
+            entities=linked_entities(self.kb, links),
+            vector_results=len(rows),
+            graph_results=len(fresh),
+            confidence=sure,
+        )
+        groups = {text: (rows, scores, {part: found}), "graph": (fresh, passage * strength * sure, parts)}
+        paths = TriplePaths(self.kb.graph, reached, attrgetter("path"))
+        return Ranking.joined(query.id, groups, self.kb.corpus.ids, paths, notes).top(k)
 
     def _skipped(self, sure: float, links: Sequence[Link]) -> str:
         """Why the graph is not used, or ""."""

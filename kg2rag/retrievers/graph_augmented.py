@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kg2rag.knowledge import KnowledgeBase, Neighbour, graph_score
+from kg2rag.knowledge import KnowledgeBase, graph_score
 from kg2rag.knowledge.graph.csr import gather, run_starts
 from kg2rag.knowledge.graph.neighbourhood import Hops, Neighbourhood
 from kg2rag.knowledge.graph.paths import Components, TriplePaths
@@ -35,6 +34,7 @@ from kg2rag.types import (
     ParameterError,
     Query,
     Ranking,
+    Share,
     Trace,
     Weight,
     checked,
@@ -44,7 +44,6 @@ from kg2rag.types import (
     sources,
     step,
     top_with_ties,
-    widened,
 )
 
 COLOUR = "#009E73"  # in plots
@@ -58,56 +57,41 @@ TUNING = (
 )
 
 MENTIONS = ("passage", "corpus")
+ABOUT = ("strength", "hop", "mentions")  # of the entity that leads to a passage
 TIE = 1e-4  # of the cosine: it orders passages of equal graph score, and is above the rounding of scores
+TINY = 0.1
 ROUNDING = 1e-5  # by so much may a cosine of unit vectors in single precision be above 1
 
 
 @dataclass(frozen=True, eq=False)
 class Reached:
-    """The passages that name an entity around those of a query; a passage comes once for each such entity.
+    """The passages that name an entity around those of a query, each by the one that gives it its best score.
 
-    `rows`, `scores` (graph scores), `mentions` (as the score counts them) and `near` are (n,); `near` indexes the
-    entities of all `around`, one after another.
+    Of equal scores the first entity counts. `rows` ascend; `scores` (graph scores), `strength`, `hop`, `mentions` (as
+    the score counts them) and `near`, which indexes the entities of all `around`, are (n,) too.
     """
 
     around: tuple[Neighbourhood, ...]
     rows: IntArray
     scores: FloatArray
+    strength: FloatArray
+    hop: IntArray
     mentions: IntArray
     near: IntArray
 
-    @cached_property
-    def best(self) -> IntArray:
-        """Where each passage has its best score, at the first of equal ones; by corpus row."""
-        by_row = np.lexsort((-self.scores, self.rows))  # stable: equal scores stay in order
-        return by_row[run_starts(self.rows[by_row])]
+    def column(self, values: NDArray[np.number], rows: IntArray, absent: float) -> FloatArray:
+        """Of some passages the value in a column; `absent` where one is not reached."""
+        found, met = np.full(len(rows), absent), np.isin(rows, self.rows)
+        found[met] = values[np.searchsorted(self.rows, rows[met])]
+        return found
 
-    def scores_of(self, rows: IntArray) -> FloatArray:
-        """The best score of each of these passages, 0 where it is not reached."""
-        at, met = self._places(rows)
-        scores = np.zeros(len(rows))
-        scores[met] = self.scores[at[met]]
-        return scores
-
-    def sources(self, rows: IntArray) -> dict[int, tuple[Neighbour, int]]:
-        """Corpus row -> the entity that gives it its best score, the first of equal ones, and its mentions."""
-        at, met = self._places(rows)
-        return {int(self.rows[i]): (self._neighbour(int(self.near[i])), int(self.mentions[i])) for i in at[met]}
-
-    def _places(self, rows: IntArray) -> tuple[IntArray, NDArray[np.bool_]]:
-        """For each passage its place in `best`, and whether it has one."""
-        reached = self.rows[self.best]
-        if not len(reached):
-            return np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows), dtype=bool)
-        at = np.minimum(np.searchsorted(reached, rows), len(reached) - 1)
-        return self.best[at], reached[at] == rows
-
-    def _neighbour(self, at: int) -> Neighbour:
+    def path(self, at: int) -> tuple[int, ...]:
+        """The triples that led to the entity of that number."""
         for around in self.around:
             if at < len(around.entities):
                 break
             at -= len(around.entities)
-        return around.neighbour(at)
+        return around.neighbour(at).path
 
 
 @dataclass(frozen=True)
@@ -122,8 +106,9 @@ class GraphAugmentNotes(Notes):
 class GraphAugment(LinksEntities, Stage):
     """combined = alpha · score + beta · graph score, of scores in [0, 1].
 
-    Scores outside [-1, 1], such as BM25's, and those of a rank fusion, which are tiny, are min-max scaled within the
-    hits read, and the notes say so: the graph would weigh nothing beside the former, and everything beside the latter.
+    Scores outside [-1, 1], such as BM25's, and those of which the best is below 0.1, such as those of a rank fusion or
+    of PageRank, are min-max scaled within the hits read, and the notes say so: the graph would weigh nothing beside the
+    former, and everything beside the latter.
 
     Parameters
     ----------
@@ -131,7 +116,6 @@ class GraphAugment(LinksEntities, Stage):
     max_chunks : passages that only the graph found, at most.
     alpha : weight of the text score, 0.7 in the design.
     beta : weight of the graph score, 0.3 in the design.
-    relation_types : follow these relations alone; case and punctuation do not matter. None follows all.
     mentions : of a related entity that the graph score counts: in the "passage" it scores, or in the whole "corpus".
     use_graph : False returns the ranking as it came.
     depth : hits read; all of them are kept.
@@ -143,16 +127,12 @@ class GraphAugment(LinksEntities, Stage):
     max_chunks: Natural = 4
     alpha: Weight = 0.7
     beta: Weight = 0.3
-    relation_types: Sequence[str] | None = None
     mentions: Annotated[str, one_of(MENTIONS)] = "passage"
     use_graph: bool = True
     depth: Count = 10
     linker: str | Linker = linking.DESIGN
 
     def __post_init__(self) -> None:
-        if self.relation_types is not None:
-            given = (self.relation_types,) if isinstance(self.relation_types, str) else tuple(self.relation_types)
-            object.__setattr__(self, "relation_types", given)
         super().__post_init__()
         if not (self.alpha or self.beta):
             raise ParameterError("alpha and beta must not both be 0: every score would be.")
@@ -168,49 +148,42 @@ class GraphAugment(LinksEntities, Stage):
     def _augment(self, ranking: Ranking, links: Sequence[Link], vector: Matrix, mask: IntArray | None) -> Ranking:
         reached = self._reached([link.entity for link in links], mask)
         fresh, cosines = self._added(reached, ranking.rows, vector)
-        rows = np.concatenate([ranking.rows, fresh])
         scaled = _needs_scaling(ranking)
-        found = min_max(ranking.scores) if scaled else ranking.scores
-        text, graph = np.concatenate([found, np.zeros(len(fresh))]), reached.scores_of(rows)
-        scores = self.alpha * text + self.beta * graph
-        scores[len(ranking) :] += TIE * cosines
-        nearest = reached.sources(rows)
-        about = np.full((3, len(rows)), np.nan)
-        for at, row in enumerate(rows.tolist()):
-            if row in nearest:
-                near, mentions = nearest[row]
-                about[:, at] = near.weight, near.hop, mentions
-        parts = {"hybrid": text, "graph": graph, **dict(zip(("strength", "hop", "mentions"), about, strict=True))}
-        parts["graph cosine"] = np.concatenate([np.full(len(ranking), np.nan), cosines])
-        kg = self.kb.graph
+        text = min_max(ranking.scores) if scaled else ranking.scores
         formula = f"{number(self.alpha)} · hybrid + {number(self.beta)} · graph + {number(TIE)} · graph cosine"
-        looked = {"hybrid": " and ".join(dict.fromkeys(sources(ranking).values())), "graph": "graph"}
-        paths = {row: near.path for row, (near, _) in nearest.items()}
-        return Ranking.of(
-            ranking.query_id,
-            rows,
-            scores,
-            ranking.ids,
-            stages=("hybrid", "graph"),
-            stage_codes=np.repeat([0, 1], [len(ranking), len(fresh)]),
-            score_parts={**widened(ranking, len(fresh)), **parts},
-            paths=first_of(TriplePaths(kg, paths), ranking.paths),
-            notes=GraphAugmentNotes(
-                formula,
-                looked,
-                warning="" if links else "no entity of the graph was recognised: the graph adds nothing",
-                entities=linked_entities(self.kb, links),
-                inputs=(ranking.notes,),
-                graph_results=len(fresh),
-                scaled=scaled or None,
-            ),
+        notes = GraphAugmentNotes(
+            formula,
+            {"hybrid": " and ".join(dict.fromkeys(sources(ranking).values())), "graph": "graph"},
+            warning="" if links else "no entity of the graph was recognised: the graph adds nothing",
+            entities=linked_entities(self.kb, links),
+            inputs=(ranking.notes,),
+            graph_results=len(fresh),
+            scaled=scaled or None,
         )
+
+        def group(rows: IntArray, text: FloatArray) -> tuple[IntArray, FloatArray, dict[str, FloatArray]]:
+            graph = reached.column(reached.scores, rows, 0.0)
+            about = {name: reached.column(getattr(reached, name), rows, np.nan) for name in ABOUT}
+            return rows, self.alpha * text + self.beta * graph, {"hybrid": text, "graph": graph, **about}
+
+        (_, given, own), (_, found, parts) = group(ranking.rows, text), group(fresh, np.zeros(len(fresh)))
+        groups = {
+            "hybrid": (ranking.rows, given, {**ranking.score_parts, **own}),
+            "graph": (fresh, found + TIE * cosines, {**parts, "graph cosine": cosines}),
+        }
+        rows = np.concatenate([ranking.rows, fresh])
+        near = {
+            row: int(at)
+            for row, at in zip(rows.tolist(), reached.column(reached.near, rows, -1), strict=True)
+            if at >= 0
+        }
+        paths = first_of(TriplePaths(self.kb.graph, near, reached.path), ranking.paths)
+        return Ranking.joined(ranking.query_id, groups, ranking.ids, paths, notes)
 
     def _added(self, reached: Reached, hybrid: IntArray, vector: Matrix) -> tuple[IntArray, FloatArray]:
         """The passages that only the graph found, at most `max_chunks`, by score, cosine and row; and their cosines."""
-        rows, scores = reached.rows[reached.best], reached.scores[reached.best]
-        alone = (scores > 0) & ~np.isin(rows, hybrid)
-        rows, scores = rows[alone], scores[alone]
+        alone = (reached.scores > 0) & ~np.isin(reached.rows, hybrid)
+        rows, scores = reached.rows[alone], reached.scores[alone]
         if not (self.max_chunks and len(rows)):
             return np.empty(0, dtype=np.int64), np.empty(0)
         first = top_with_ties(scores, self.max_chunks)
@@ -222,22 +195,22 @@ class GraphAugment(LinksEntities, Stage):
     def _reached(self, entities: Sequence[int], mask: IntArray | None = None) -> Reached:
         """Each entity is expanded on its own, so that one entity of the query may lead to another's passages."""
         graph = self.kb.graph
-        around = tuple(
-            graph.neighbourhood([entity], hops=self.hops, relation_types=self.relation_types) for entity in entities
-        )
-        near = np.concatenate([np.empty(0, dtype=np.int64), *(each.entities for each in around)])
-        weights = np.concatenate([np.empty(0), *(each.weights for each in around)])
-        hops = np.concatenate([np.empty(0, dtype=np.int64), *(each.hops for each in around)])
+        around = tuple(graph.neighbourhood([entity], hops=self.hops) for entity in entities)
+        none = np.empty(0, dtype=np.int64)
+        near = np.concatenate([none, *(each.entities for each in around)])
         at, which = gather(graph.mentions.indptr, near)
         rows = graph.mentions.others[at].astype(np.int64)
         if mask is not None:
             kept = np.isin(rows, mask)
             at, which, rows = at[kept], which[kept], rows[kept]
-        if self.mentions == "passage":
-            mentions = graph.mentions.counts[at].astype(np.int64)
-            return Reached(around, rows, graph_score(weights[which], hops[which], mentions), mentions, which)
-        totals = graph.mention_counts[near]
-        return Reached(around, rows, graph_score(weights, hops, totals)[which], totals[which], which)
+        strength = np.concatenate([np.empty(0), *(each.weights for each in around)])[which]
+        hops = np.concatenate([none, *(each.hops for each in around)])[which]
+        counts = graph.mentions.counts[at] if self.mentions == "passage" else graph.mention_counts[near][which]
+        mentions = counts.astype(np.int64)
+        scores = graph_score(strength, hops, mentions)
+        best = np.lexsort((-scores, rows))  # stable: of equal scores the first
+        best = best[run_starts(rows[best])]
+        return Reached(around, rows[best], scores[best], strength[best], hops[best], mentions[best], which[best])
 
     def trace(self, queries: Sequence[Query], before: Sequence[Trace]) -> list[Trace]:
         """Which passages the query's entities lead to, within the hops, and within `max_chunks`; hits pass all."""
@@ -249,7 +222,7 @@ class GraphAugment(LinksEntities, Stage):
         traces = []
         for after, links in zip(self.apply(queries, read), self.entity_linker.link_batch(queries), strict=True):
             entities = [link.entity for link in links]
-            linked, reached = joined.rows_with(entities), np.unique(self._reached(entities).rows)
+            linked, reached = joined.rows_with(entities), self._reached(entities).rows
             none = "no entity of the query leads to it" if entities else "no entity of the graph was recognised"
             steps = (
                 step("linked", "entity not linked", unread + none, linked, after.rows),
@@ -261,9 +234,11 @@ class GraphAugment(LinksEntities, Stage):
 
 
 def _needs_scaling(ranking: Ranking) -> bool:
-    """Whether scores are not of the order of a graph score, in [0, 1]."""
-    ranks = isinstance(ranking.notes, FusionNotes) and ranking.notes.method == "rrf"
-    return bool(len(ranking)) and (ranks or bool(np.abs(ranking.scores[[0, -1]]).max() > 1 + ROUNDING))
+    """Whether scores are not of the order of a graph score: ranks, the tiny shares of a walk, or above 1."""
+    greatest = np.abs(ranking.scores[[0, -1]]).max() if len(ranking) else 0.0
+    if isinstance(ranking.notes, FusionNotes):
+        return bool(greatest > 1 + ROUNDING or (len(ranking) and ranking.notes.method == "rrf"))
+    return bool(greatest > 1 + ROUNDING or 0 < greatest < TINY)
 
 
 @checked
@@ -272,34 +247,20 @@ def graph_augmented(
     *,
     hops: int = 1,
     max_chunks: int = 4,
-    alpha: float = 0.7,
     beta: float = 0.3,
-    relation_types: Sequence[str] | None = None,
     mentions: str = "passage",
     use_graph: bool = True,
-    dense_weight: float = 0.7,
-    bm25_weight: float = 0.3,
+    dense_share: Share = 0.7,
     depth: int = 10,
     linker: str | Linker = linking.DESIGN,
 ) -> Pipeline:
     """A min-max weighted merge of dense and BM25, re-scored and extended by the graph around the query's entities.
 
-    Of the weights of dense and BM25 only the ratio counts: they are scaled to add up to 1. What else there is to set
-    are `GraphAugment`'s parameters.
+    `dense_share` is the weight of dense, in [0, 1], and the rest that of BM25. What else there is to set are parameters
+    of `GraphAugment`; its `alpha` is the design's.
     """
-    given = (dense_weight, bm25_weight)
-    together = sum(given) if min(given) >= 0 and any(given) else 1.0  # `fuse` refuses what is neither
-    weights = tuple(weight / together for weight in given)
+    weights = (dense_share, round(1 - dense_share, 12))
     merged = fuse(Dense(kb), BM25(kb), weights=weights, method="sum", depth=depth)
     return merged >> GraphAugment(
-        kb,
-        hops=hops,
-        max_chunks=max_chunks,
-        alpha=alpha,
-        beta=beta,
-        relation_types=relation_types,
-        mentions=mentions,
-        use_graph=use_graph,
-        depth=depth,
-        linker=linker,
+        kb, hops, max_chunks, beta=beta, mentions=mentions, use_graph=use_graph, depth=depth, linker=linker
     )

@@ -8,27 +8,27 @@ the document step, source and relationship path of each hit. Ours:
 - A document that several related entities lead to is attributed to the one with the greatest strength · confidence.
 - The token limit: a hit that does not fit is left out, the next one is tried.
 
-What an augmented passage can reach is bounded: no passage outside the dense hits' documents is nearer to the query than
-the last dense hit, so with a boost of 10 % it climbs a few ranks at most, and the first ranks stay those of dense.
+No passage outside the dense hits' documents is nearer to the query than the last dense hit, so that with a boost of
+10 % an augmented one climbs a few ranks at most, and the first ranks stay those of dense.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import attrgetter
 from typing import Literal
 
 import numpy as np
+import pandas as pd
 
 from kg2rag.compute import counter_of, cut
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.neighbourhood import Hops
 from kg2rag.knowledge.graph.paths import Components, TriplePaths
 from kg2rag.retrievers import linking
-from kg2rag.retrievers.around import Related, passages_naming, related_entities
+from kg2rag.retrievers.around import LinksEntities, Related, passages_naming, related_entities
 from kg2rag.retrievers.dense import Dense, VectorRetriever
 from kg2rag.retrievers.linking.linkers import ChainLinker, Link, Linker, linked_entities
 from kg2rag.text.normalisation import entity_key
@@ -42,14 +42,11 @@ from kg2rag.types import (
     Ranking,
     Trace,
     Weight,
-    check,
     number,
     step,
 )
 
 COLOUR = "#009E73"  # in plots
-
-EVERY_LINK = 1_000  # more than a query names: the limit applies to what is left after the types
 
 
 @dataclass(frozen=True)
@@ -66,7 +63,7 @@ class VectorFirstNotes(Notes):
 
 
 @dataclass(frozen=True)
-class VectorFirst(VectorRetriever):
+class VectorFirst(LinksEntities, VectorRetriever):
     """Dense hits first, then passages of related documents, merged by similarity and relatedness.
 
     An augmented passage scores similarity · (1 + boost · strength · confidence), or as `scoring` says; a dense hit its
@@ -87,8 +84,8 @@ class VectorFirst(VectorRetriever):
     scoring : "boost"; "plain", similarity · (1 + boost); "product", that times strength times confidence.
     max_tokens : of all hits' contents together, counted by the encoder's tokenizer; None for no limit.
     use_graph : False is the vector search alone, the other side of `ab`.
-    linker : finds the query's entities, as such or by name (`retrievers.linking.LINKERS`); every name in its words.
-    fallback : the same for queries in which that finds none of the types, such as "llm(MODEL@BASE_URL)".
+    linker : finds the query's entities, as such or by name (`retrievers.linking.LINKERS`); by default every name in its
+        words. Of a chain, "ngram(limit=1000)+llm(MODEL@BASE_URL)", the first that finds one of the types decides.
     """
 
     kb: KnowledgeBase = field(repr=False)
@@ -103,22 +100,20 @@ class VectorFirst(VectorRetriever):
     scoring: Literal["boost", "plain", "product"] = "boost"
     max_tokens: Count | None = 4000
     use_graph: bool = True
-    linker: str | Linker = f"ngram(limit={EVERY_LINK})"
-    fallback: str | Linker | None = None
+    linker: str | Linker = "ngram(limit=1000)"  # more than a query names: `entities` limits what the types leave
 
     def __post_init__(self) -> None:
         if self.types is not None:
             given = (self.types,) if isinstance(self.types, str) else tuple(self.types)
             object.__setattr__(self, "types", given)
-        check(self)
-        _ = self._linker  # refuses a name that is not known before any work
+        super().__post_init__()
 
     @cached_property
-    def _linker(self) -> Linker:
-        given = (self.linker,) if self.fallback is None else (self.linker, self.fallback)
-        return ChainLinker(
-            tuple(OfTypes(linking.of(one, self.kb), self.kb, self.types, self.entities) for one in given)
-        )
+    def entity_linker(self) -> Linker:
+        """The linker, or each one of a chain, held to the types."""
+        given = linking.of(self.linker, self.kb)
+        members = given.linkers if isinstance(given, ChainLinker) else (given,)
+        return ChainLinker(tuple(OfTypes(one, self.kb, self.types, self.entities) for one in members))
 
     def ab(self) -> dict[str, VectorFirst]:
         """Two systems, without and with the graph: `kg2rag.compare(VectorFirst(kb).ab(), data)` is the A/B test."""
@@ -136,48 +131,52 @@ class VectorFirst(VectorRetriever):
         return [ranking.top(k) for ranking in merged]
 
     def _link(self, queries: Sequence[Query]) -> list[list[Link]]:
-        if not self.use_graph:
-            return [[] for _ in queries]
-        require_types(self.kb, self.types)
-        return self._linker.link_batch(queries)
+        return self.entity_linker.link_batch(queries) if self.use_graph else [[] for _ in queries]
 
     def _related(self, links: Sequence[Link]) -> list[Related]:
         return related_entities(self.kb, links, self.hops, _certainty, limit=self.limit)
 
     def _augment(self, query: Query, dense: Ranking, links: Sequence[Link], mask: IntArray | None) -> Ranking:
         related = self._related(links)
-        sources = related_documents(self.kb, related, dense.rows, mask)
-        rows, similarity = self._nearest(query, list(sources), mask)
-        leading = [sources[self.kb.corpus.doc_ids[row]] for row in rows.tolist()]
-        strength = np.array([near.strength for near in leading])
-        confidence = np.array([near.confidence for near in leading])
+        sources = self._documents(related, dense.rows, mask)
+        rows, similarity = self._nearest(query, sources, mask)
+        leading = {row: sources[self.kb.corpus.doc_ids[row]] for row in rows.tolist()}
+        strength = np.array([near.strength for near in leading.values()])
+        confidence = np.array([near.confidence for near in leading.values()])
         augmented, formula = self._combined(similarity, strength * confidence)
-        blank, graph = np.full(len(dense), np.nan), self.kb.graph
-        paths = TriplePaths(graph, dict(zip(rows.tolist(), leading, strict=True)), attrgetter("path"))
-        formulas = {"vector": "similarity", "graph_augmented": formula}
-        return Ranking.of(
-            query.id,
-            np.concatenate([dense.rows, rows]),
-            np.concatenate([dense.scores, augmented]),
-            dense.ids,
-            stages=("vector", "graph_augmented"),
-            stage_codes=np.repeat([0, 1], [len(dense), len(rows)]),
-            score_parts={
-                "similarity": np.concatenate([dense.scores, similarity]),
-                "strength": np.concatenate([blank, strength]),
-                "confidence": np.concatenate([blank, confidence]),
-            },
-            paths=paths,
-            notes=VectorFirstNotes(
-                formulas,
-                {"vector": "dense", "graph_augmented": "graph"},
-                warning="" if links else self._why_vector_only(),
-                entities=linked_entities(self.kb, links),
-                retrieval_strategy="vector_first_graph_augmented" if links else "vector_only",
-                expanded_entities=tuple(graph.names[near.entity] for near in related),
-                relationship_paths={dense.ids[row]: "; ".join(map(str, path)) for row, path in paths.items()},
-            ),
-        ).top(self.max_total)
+        parts = {"similarity": similarity, "strength": strength, "confidence": confidence}
+        paths = TriplePaths(self.kb.graph, leading, attrgetter("path"))
+        notes = VectorFirstNotes(
+            {"vector": "similarity", "graph_augmented": formula},
+            {"vector": "dense", "graph_augmented": "graph"},
+            warning="" if links else self._why_vector_only(),
+            entities=linked_entities(self.kb, links),
+            retrieval_strategy="vector_first_graph_augmented" if links else "vector_only",
+            expanded_entities=tuple(self.kb.graph.names[near.entity] for near in related),
+            relationship_paths={dense.ids[row]: "; ".join(map(str, path)) for row, path in paths.items()},
+        )
+        groups = {
+            "vector": (dense.rows, dense.scores, {"similarity": dense.scores}),
+            "graph_augmented": (rows, augmented, parts),
+        }
+        return Ranking.joined(query.id, groups, dense.ids, paths, notes).top(self.max_total)
+
+    def _documents(self, related: Sequence[Related], retrieved: IntArray, mask: IntArray | None) -> dict[str, Related]:
+        """Documents that name a related entity and have no passage retrieved -> the entity that led there."""
+        doc_ids = self.kb.corpus.doc_ids
+        known = {doc_ids[row] for row in retrieved.tolist()}
+        documents: dict[str, Related] = {}
+        for near in related:
+            for row in passages_naming(self.kb, near.entity, mask)[0].tolist():
+                if doc_ids[row] not in known:
+                    documents.setdefault(doc_ids[row], near)
+        return documents
+
+    def _rows(self, documents: Iterable[str]) -> IntArray:
+        """The passages of some documents, document by document."""
+        doc_ids = np.array(self.kb.corpus.doc_ids, dtype=object)
+        rows_of = self.kb.cached("rows_by_document", lambda: pd.Series(doc_ids).groupby(doc_ids).indices)
+        return np.concatenate([np.empty(0, dtype=np.int64), *(rows_of[document] for document in documents)])
 
     def _combined(self, similarity: FloatArray, certainty: FloatArray) -> tuple[FloatArray, str]:
         """The scores of augmented passages and their formula."""
@@ -189,11 +188,9 @@ class VectorFirst(VectorRetriever):
             (plain, formula) if self.scoring == "plain" else (plain * certainty, f"{formula} · strength · confidence")
         )
 
-    def _nearest(self, query: Query, documents: Sequence[str], mask: IntArray | None) -> tuple[IntArray, FloatArray]:
+    def _nearest(self, query: Query, documents: Iterable[str], mask: IntArray | None) -> tuple[IntArray, FloatArray]:
         """The passages of some documents most similar to the query."""
-        if not documents:
-            return np.empty(0, dtype=np.int64), np.empty(0)
-        rows = rows_of(self.kb, documents)
+        rows = self._rows(documents)
         if mask is not None:
             rows = rows[np.isin(rows, mask)]
         similarity = self.kb.dense.cosines(self.kb.encode_queries([query])[0], rows)
@@ -201,7 +198,12 @@ class VectorFirst(VectorRetriever):
         return rows[order], similarity[order]
 
     def _why_vector_only(self) -> str:
-        return why_none(self.kb, self.types) if self.use_graph else "use_graph is False"
+        if not self.use_graph:
+            return "use_graph is False"
+        if not self.kb.graph.n_entities:
+            return "the graph has no entity"
+        of = f"of the types {', '.join(map(repr, self.types))}" if self.types is not None else "of the graph"
+        return f"the query names no entity {of}"
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
         """Whether the query's entities lead to a passage, to its document, and whether the limits let it in."""
@@ -216,8 +218,7 @@ class VectorFirst(VectorRetriever):
         for query, dense, links, before, after in columns:
             names = [link.entity for link in links]
             related = self._related(links)
-            sources = related_documents(self.kb, related, dense.rows, self.kb.candidates([query])[0])
-            met = rows_of(self.kb, list(sources))
+            met = self._rows(self._documents(related, dense.rows, self.kb.candidates([query])[0]))
             why = "no entity of the query leads to it" if links else self._why_vector_only()
             steps = (
                 step("linked", "entity not linked", unread + why, joined.rows_with(names), met, before.rows),
@@ -235,10 +236,7 @@ def _certainty(near: Related) -> float:
 
 @dataclass(frozen=True)
 class OfTypes:
-    """The first `limit` entities that a linker finds of some types.
-
-    `types`: case and punctuation do not matter; None for all types.
-    """
+    """The first `limit` entities that a linker finds of some types, case and punctuation aside; None for all."""
 
     linker: Linker
     kb: KnowledgeBase
@@ -246,55 +244,19 @@ class OfTypes:
     limit: int
 
     def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
-        """The links of each query, in the linker's order."""
-        keys = None if self.types is None else frozenset(map(entity_key, self.types))
-        kinds = self.kb.graph.types
+        """The links of each query, in the linker's order; ParameterError where the graph's entities lack a type."""
+        graph = self.kb.graph
+        known = {entity_key(kind): kind for kind in graph.entity_types}
+        for kind in self.types or () if graph.n_entities else ():
+            if entity_key(kind) not in known:
+                has = (
+                    f"It has: {', '.join(known.values())}."
+                    if known
+                    else "Its entities have no types: leave `types` out."
+                )
+                raise ParameterError(f"types: the graph lacks the entity type {kind!r}. {has}")
+        wanted = None if self.types is None else set(map(entity_key, self.types))
         return [
-            [link for link in links if keys is None or entity_key(kinds[link.entity]) in keys][: self.limit]
+            [link for link in links if wanted is None or entity_key(graph.types[link.entity]) in wanted][: self.limit]
             for links in self.linker.link_batch(queries)
         ]
-
-
-def require_types(kb: KnowledgeBase, types: Sequence[str] | None) -> None:
-    """ParameterError where the graph has entities and lacks a type: every query would get the dense ranking."""
-    known = {entity_key(kind): kind for kind in kb.graph.entity_types}
-    for kind in types or () if kb.graph.n_entities else ():
-        if entity_key(kind) not in known:
-            has = f"It has: {', '.join(known.values())}." if known else "Its entities have no types: leave `types` out."
-            raise ParameterError(f"types: the graph lacks the entity type {kind!r}. {has}")
-
-
-def why_none(kb: KnowledgeBase, types: Sequence[str] | None) -> str:
-    """Why a query may name no entity of some types: the graph has none, or the query names none of them."""
-    if not kb.graph.n_entities:
-        return "the graph has no entity"
-    if types is None:
-        return "the query names no entity of the graph"
-    return f"the query names no entity of the types {', '.join(map(repr, types))}"
-
-
-def related_documents(
-    kb: KnowledgeBase, related: Sequence[Related], retrieved: IntArray, mask: IntArray | None
-) -> dict[str, Related]:
-    """Documents that name a related entity and have no passage retrieved -> the entity that led there."""
-    doc_ids = kb.corpus.doc_ids
-    known = {doc_ids[row] for row in retrieved.tolist()}
-    documents: dict[str, Related] = {}
-    for near in related:
-        for row in passages_naming(kb, near.entity, mask)[0].tolist():
-            if doc_ids[row] not in known:
-                documents.setdefault(doc_ids[row], near)
-    return documents
-
-
-def rows_of(kb: KnowledgeBase, documents: Sequence[str]) -> IntArray:
-    """The passages of some documents, document by document."""
-
-    def by_document() -> dict[str, list[int]]:
-        rows = defaultdict[str, list[int]](list)
-        for row, document in enumerate(kb.corpus.doc_ids):
-            rows[document].append(row)
-        return rows
-
-    found = kb.cached("rows_by_document", by_document)
-    return np.array([row for document in documents for row in found[document]], dtype=np.int64)

@@ -40,8 +40,8 @@ class Spec(NamedTuple):
 def split(text: str, separator: str) -> list[str]:
     """The parts of a text between separators that are in no brackets and no quotes, without blanks at their ends.
 
-    >>> split("ngram(limit=1, max_passages=2)+fuzzy", "+")
-    ['ngram(limit=1, max_passages=2)', 'fuzzy']
+    >>> split("fuzzy(0.9, limit=2)+ngram", "+")
+    ['fuzzy(0.9, limit=2)', 'ngram']
     """
     parts, depth, start, quote, before = list[str](), 0, 0, "", "="
     for at, char in enumerate(text):

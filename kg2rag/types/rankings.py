@@ -83,6 +83,31 @@ class Ranking:
             notes=notes or Notes(),
         )
 
+    @classmethod
+    def joined(
+        cls,
+        query_id: str,
+        groups: Mapping[str, tuple[IntArray, FloatArray, Mapping[str, FloatArray]]],
+        ids: Sequence[str],
+        paths: Paths,
+        notes: Notes,
+    ) -> Ranking:
+        """`of` groups of hits: stage -> their rows, scores and parts of the scores; no row is in two groups."""
+        sizes = [len(rows) for rows, _, _ in groups.values()]
+        columns = dict.fromkeys(name for _, _, parts in groups.values() for name in parts)
+        parts = [[own.get(name, np.full(len(rows), np.nan)) for rows, _, own in groups.values()] for name in columns]
+        return cls.of(
+            query_id,
+            np.concatenate([rows for rows, _, _ in groups.values()]),
+            np.concatenate([scores for _, scores, _ in groups.values()]),
+            ids,
+            stages=tuple(groups),
+            stage_codes=np.repeat(np.arange(len(groups)), sizes),
+            score_parts=dict(zip(columns, map(np.concatenate, parts), strict=True)),
+            paths=paths,
+            notes=notes,
+        )
+
     def __len__(self) -> int:
         return len(self.rows)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -86,28 +87,25 @@ def test_the_notes_count_hits_and_name_entities(kb: KnowledgeBase) -> None:
     assert said.warning == ""
 
 
-def test_without_an_entity_the_graph_is_skipped_and_the_reason_given(kb: KnowledgeBase) -> None:
-    found = ConfidenceGated(kb).retrieve(UNNAMED)
-    assert scored(found) == {"p0": 0.8, "p1": 0.5}
-    assert found.notes.warning == "the query names no entity of the graph"
-
-
-def test_below_the_least_confidence_the_graph_is_skipped_and_the_reason_given(kb: KnowledgeBase) -> None:
-    found = ConfidenceGated(kb, min_score=0.25).retrieve(SHORT)  # 0.036 + 0.3 + 0.4 · 0.3
-    assert scored(found) == {"p0": 0.3}
-    assert found.notes.warning == "confidence below 0.5"
+@pytest.mark.parametrize(
+    ("text", "settings", "hits", "why"),
+    [
+        (UNNAMED, {}, {"p0": 0.8, "p1": 0.5}, "the query names no entity of the graph"),
+        (SHORT, {"min_score": 0.25}, {"p0": 0.3}, "confidence below 0.5"),  # 0.036 + 0.3 + 0.4 · 0.3
+        (NAMED, {"use_graph": False}, {"p0": 0.8, "p1": 0.5}, "use_graph is False"),
+    ],
+)
+def test_the_graph_is_skipped_for_a_reason(
+    kb: KnowledgeBase, text: str, settings: dict[str, Any], hits: dict[str, float], why: str
+) -> None:
+    found = ConfidenceGated(kb, **settings).retrieve(text)
+    assert (scored(found), found.notes.warning) == (hits, why)
 
 
 def test_dropped_text_hits_do_not_raise_the_confidence(kb: KnowledgeBase) -> None:
     said = ConfidenceGated(kb, min_score=0.9).retrieve(NAMED).notes
     assert said.vector_results == 0
     assert said.confidence == pytest.approx(0.108 + 0.3)
-
-
-def test_use_graph_false_leaves_the_text_hits(kb: KnowledgeBase) -> None:
-    found = ConfidenceGated(kb, use_graph=False).retrieve(NAMED)
-    assert scored(found) == {"p0": 0.8, "p1": 0.5}
-    assert found.notes.warning == "use_graph is False"
 
 
 def test_the_depth_bounds_text_hits_and_k_cuts_the_merged_ranking(kb: KnowledgeBase) -> None:
@@ -145,19 +143,13 @@ def hub(store: Store) -> KnowledgeBase:
     return knowledge_base(passages("none", "one", "two", "three"), extraction, cosines, store)
 
 
-def test_an_entitys_passages_are_those_that_name_it_most_often(tmp_path: Path) -> None:
-    system = ConfidenceGated(hub(Store(tmp_path)), max_chunks=2, passage_score="constant")
-    assert sorted(system.retrieve("Hub").passage_ids) == ["p0", "p2", "p3"]
-
-
-def test_an_entitys_passages_are_the_most_similar_where_the_cosine_scores(tmp_path: Path) -> None:
-    system = ConfidenceGated(hub(Store(tmp_path)), max_chunks=1)
-    assert system.retrieve("Hub").passage_ids == ["p0", "p3"]
-
-
-def test_passages_outside_the_candidates_take_no_place_from_others(tmp_path: Path) -> None:
-    system = ConfidenceGated(hub(Store(tmp_path)), max_chunks=1)
-    assert system.retrieve(Query("q", "Hub", ("p0", "p1"))).passage_ids == ["p0", "p1"]
+def test_an_entitys_passages_are_the_most_similar_or_those_that_name_it_most_often(tmp_path: Path) -> None:
+    kb = hub(Store(tmp_path))
+    often = ConfidenceGated(kb, max_chunks=2, passage_score="constant")
+    assert sorted(often.retrieve("Hub").passage_ids) == ["p0", "p2", "p3"]
+    similar = ConfidenceGated(kb, max_chunks=1)
+    assert similar.retrieve("Hub").passage_ids == ["p0", "p3"]
+    assert similar.retrieve(Query("q", "Hub", ("p0", "p1"))).passage_ids == ["p0", "p1"]  # others take no place
 
 
 def test_of_two_named_entities_each_brings_the_others_passages(tmp_path: Path) -> None:
@@ -175,7 +167,6 @@ def test_of_two_named_entities_each_brings_the_others_passages(tmp_path: Path) -
         ({"passage_score": "one"}, "passage_score must be"),
         ({"min_score": 1.5}, "min_score must be"),
         ({"hops": 4}, "hops must be"),
-        ({"depth": 0}, "depth must be"),
     ],
 )
 def test_impossible_parameters_are_refused(kb: KnowledgeBase, wrong: dict[str, object], message: str) -> None:

@@ -92,9 +92,8 @@ def test_parameters_of_a_system_that_is_not_compared_are_refused(kb: KnowledgeBa
     ("system", "parameter", "value", "message"),
     [
         ("bm25", "stop_words", 1, "stop_words must be .*1"),
-        ("vector_first", "fallback", "lm", "Unknown linker 'lm'.*fuzzy"),
-        ("vector_first", "fallback", "llm", r"llm\(MODEL@BASE_URL\)"),
-        ("vector_first", "fallback", 3, "fallback must be .*Linker"),
+        ("vector_first", "linker", "llm", r"llm\(MODEL@BASE_URL\)"),
+        ("vector_first", "linker", 3, "linker must be .*Linker"),
         ("vector_first", "linker", "ngram+fuzy", "Did you mean 'fuzzy'"),
         ("rerank", "reranker", "llm", r"llm\(MODEL@BASE_URL\)"),
         ("rerank", "reranker", "lm", "Known: bi-encoder"),
@@ -111,10 +110,10 @@ def test_a_value_that_cannot_be_used_is_refused_with_what_can(
 
 
 def test_a_parameter_that_takes_a_linker_takes_its_name(kb: KnowledgeBase) -> None:
-    built = systems.build("vector_first", kb, fallback="phrase")
-    assert built == VectorFirst(kb, fallback="phrase")
+    built = systems.build("vector_first", kb, linker="phrase")
+    assert built == VectorFirst(kb, linker="phrase")
     queries = worlds.queries()[:20]
-    given = VectorFirst(kb, fallback=PhraseLinker(kb))
+    given = VectorFirst(kb, linker=PhraseLinker(kb))
     for one, other in zip(built.retrieve_batch(queries, 10), given.retrieve_batch(queries, 10), strict=True):
         assert one.passage_ids == other.passage_ids
 

@@ -4,10 +4,10 @@ Names joined by `+` are a chain: the first of them that links anything decides, 
 """
 
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.retrievers.linking.linkers import ChainLinker, Link, Linker, served_by
+from kg2rag.retrievers.linking.linkers import ChainLinker, Link, Linker
 from kg2rag.text.registry import Registry
 
-__all__ = ["DESIGN", "LINKERS", "Link", "Linker", "of", "served_by"]
+__all__ = ["DESIGN", "LINKERS", "Link", "Linker", "of"]
 
 DESIGN = "ngram+embedding"
 """Names of the graph in the query's words, else names like the query's vector: the graph-augmented design's."""

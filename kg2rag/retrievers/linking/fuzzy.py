@@ -7,21 +7,21 @@ corpus all has is spelt as somebody meant it, and links to a name that differs i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import field
 from typing import NamedTuple
 
 from kg2rag.knowledge import KnowledgeBase, TrigramIndex
-from kg2rag.retrievers.linking.linkers import Link, is_specific
+from kg2rag.retrievers.linking.linkers import Link, TextLinker
 from kg2rag.text.lexicon import FUNCTION_WORDS
 from kg2rag.text.normalisation import LONGEST, key, surfaces
-from kg2rag.types import Count, Query, Threshold, component
+from kg2rag.types import Count, Threshold, component
 
 NEAREST = 20
 """Names like a stretch that are looked at, by edit distance, before swaps count as one edit."""
 SLACK = 0.15
 """How much less similar they may be then: one swap counts as two edits there."""
-WORDS = 200  # of a query that are read
+WORDS, LONGEST_NAME = 200, 6  # words of a query that are read, and of a stretch of it
 
 
 class _Stretch(NamedTuple):
@@ -31,7 +31,7 @@ class _Stretch(NamedTuple):
 
 
 @component
-class FuzzyLinker:
+class FuzzyLinker(TextLinker):
     """Stretches of adjacent words against names and aliases; the most similar first, and no two links overlap.
 
     Parameters
@@ -39,28 +39,17 @@ class FuzzyLinker:
     min_similarity : 1 - edits / longer length that a link needs, in (0, 1]; it is the confidence. One edit in six
         letters is 0.833; a name of fewer letters with an edit is no link at the default.
     limit : at most so many entities a query.
-    words : the longest stretch.
-    max_passages : entities that more passages name are no link; None for no limit.
     """
 
     kb: KnowledgeBase = field(repr=False)
     min_similarity: Threshold = 0.83
     limit: Count = 5
-    words: Count = 6
-    max_passages: Count | None = None
-
-    def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
-        """Each query by itself."""
-        if not self.kb.graph.n_entities:
-            return [[] for _ in queries]
-        return [self._link(query.text) for query in queries]
 
     def _link(self, text: str) -> list[Link]:
         found = [
             (similarity, stretch.span, entity)
             for stretch in self._stretches(text)
             for entity, similarity in self._alike(stretch)
-            if is_specific(self.kb, entity, self.max_passages)
         ]
         found.sort(key=lambda one: (-one[0], one[1][0] - one[1][1], one[1][0], one[2]))
         links: dict[int, Link] = {}
@@ -76,7 +65,7 @@ class FuzzyLinker:
         plain = [key(word) in FUNCTION_WORDS for word, _ in written]
         known = [bool(self.kb.trigram.document_frequency(key(word))) for word, _ in written]
         for start in range(len(written)):
-            for end in range(start + 1, min(start + self.words, len(written)) + 1):
+            for end in range(start + 1, min(start + LONGEST_NAME, len(written)) + 1):
                 joined = "".join(key(word) for word, _ in written[start:end])
                 if not (plain[start] or plain[end - 1]) and len(joined) <= LONGEST:
                     span = written[start][1][0], written[end - 1][1][1]

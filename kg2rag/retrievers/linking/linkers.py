@@ -4,29 +4,25 @@ Three linkers and a chain that tries them in order: word n-grams against entity 
 against a full-text index of the names; the query's vector against the names' vectors. They are those of the
 graph-augmented and confidence-gated designs; longest match first, and names of any length, are our reading. Beside
 them: misspelt names (`linking.fuzzy`), a language model (`linking.llm`), entities that are given (`GoldLinker`).
-
-Every one takes `max_passages`: entities that more passages name are no link. Names that occur everywhere ("American")
-lead a graph strategy everywhere. The designs have no such limit, so None is the default.
 """
 
 from __future__ import annotations
 
 import re
 import warnings
-from collections import Counter
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kg2rag.knowledge import KnowledgeBase, LexicalSettings
 from kg2rag.text.lexicon import FUNCTION_WORDS
 from kg2rag.text.normalisation import normalise
 from kg2rag.text.records import DataError, quote, read_json
-from kg2rag.types import Cosine, Count, LinkedEntity, Query, component, one_of, top_with_ties
+from kg2rag.types import Cosine, Count, LinkedEntity, Query, component, top_with_ties
 
 _WORDS = re.compile(r"\w+")
 _NAME_WORD = re.compile(r"\w[\w'’\-]*[+#]*")  # C++ and C# are no C
@@ -35,7 +31,7 @@ _POSSESSIVE = re.compile(r"['’]s\b")
 _MARKS = re.compile(r"[+#]")  # no word has them, and names differ by them: C, C++ and C#
 _NAME_WORDS = LexicalSettings(stop_words=False)
 
-WORDS = ("all", "any")
+PHRASES = 20  # of a query that are looked up
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,65 +56,55 @@ class Linker(Protocol):
         ...
 
 
-@component
-class NGramLinker:
-    """Word sequences of the query that are an entity's name or alias; the longest at each place.
+class TextLinker:
+    """A linker that reads each query by itself."""
 
-    Parameters
-    ----------
-    limit : at most so many entities a query: the longest names, then the first in the query.
-    max_passages : entities that more passages name are no link, nor is a shorter name inside theirs; None for no limit.
+    kb: KnowledgeBase
+
+    def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
+        """The links of each query."""
+        return [self._link(query.text) if self.kb.graph.n_entities else [] for query in queries]
+
+    @abstractmethod
+    def _link(self, text: str) -> list[Link]: ...
+
+
+@component
+class NGramLinker(TextLinker):
+    """Word sequences of the query that are an entity's name or alias, up to case, accents and punctuation.
+
+    At each place the longest. `limit` : at most so many entities a query: the longest names, then the first in it.
     """
 
     kb: KnowledgeBase = field(repr=False)
     limit: Count = 5
-    max_passages: Count | None = None
-
-    def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
-        """Exact up to case, accents and punctuation, so every confidence is 1."""
-        return [self._link(query.text) for query in queries]
 
     def _link(self, text: str) -> list[Link]:
         lexicon, codes = self.kb.entity_lexicon
         spans: dict[int, tuple[int, int]] = {}
         for key, span in lexicon.find(text, capitals=False):
-            if is_specific(self.kb, codes[key], self.max_passages):
-                spans.setdefault(codes[key], span)
+            spans.setdefault(codes[key], span)
         longest = sorted(spans.items(), key=lambda item: (item[1][0] - item[1][1], item[1][0]))
         return [Link(entity, span, "n-gram", 1.0) for entity, span in longest[: self.limit]]
 
 
 @component
-class PhraseLinker:
+class PhraseLinker(TextLinker):
     """Capitalised and quoted phrases of the query, looked up in a full-text index of the entities' names.
 
-    Parameters
-    ----------
-    limit : entities a phrase; the confidence is the share of words that phrase and name have in common (Jaccard).
-    max_phrases : the first so many different phrases of a query are looked up.
-    words : of a phrase that a name must hold: "all", as the design's full-text match demands (but for a possessive 's),
-        or "any", which takes every Tim for Tim Burton.
-    max_passages : entities that more passages name are no link; None for no limit.
+    A name must hold all words of a phrase (but for a possessive 's), as the design's full-text match demands. The
+    confidence is the share of words that phrase and name have in common (Jaccard). `limit` : entities a phrase.
     """
 
     kb: KnowledgeBase = field(repr=False)
     limit: Count = 5
-    max_phrases: Count = 20
-    words: Annotated[str, one_of(WORDS)] = "all"
-    max_passages: Count | None = None
-
-    def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
-        """BM25 of each phrase over the names; exact names first."""
-        return [self._link(query.text) for query in queries]
 
     def _link(self, text: str) -> list[Link]:
         links: dict[int, Link] = {}
-        if not self.kb.graph.n_entities:
-            return []
         different: dict[str, tuple[int, int]] = {}
         for span in phrases(text):
             different.setdefault(normalise(text[slice(*span)]), span)
-        for span in list(different.values())[: self.max_phrases]:
+        for span in list(different.values())[:PHRASES]:
             found = self._entities(text[slice(*span)], span)
             rest = text[slice(*span)].partition(" ")[2]
             if rest and not found and not text[: span[0]].strip():  # "Explain Auth Service": a verb begins the query
@@ -129,29 +115,19 @@ class PhraseLinker:
         return sorted(links.values(), key=lambda link: (-link.confidence, link.span, link.entity))
 
     def _entities(self, phrase: str, span: tuple[int, int]) -> list[Link]:
-        scores = self.kb.entity_names(_NAME_WORDS).scores(phrase)
-        if self.words == "all":
-            scores[~self._hold_all(phrase)] = 0
+        index, readings = self.kb.entity_names(_NAME_WORDS), (phrase, _POSSESSIVE.sub("", phrase))
+        scores = index.scores(phrase)
+        for term in dict.fromkeys(_WORDS.findall(readings[1].lower())):
+            scores[index.scores(term) <= 0] = 0
         rows = top_with_ties(scores, self.limit)
         rows = rows[scores[rows] > 0]
-        readings = (phrase, _POSSESSIVE.sub("", phrase)) if self.words == "all" else (phrase,)
         found = []
         for row in rows[np.lexsort((rows, -scores[rows]))][: self.limit].tolist():
-            share = max(_jaccard(reading, self.kb.graph.names[row]) for reading in readings)
-            marked = sorted(_MARKS.findall(phrase)) == sorted(_MARKS.findall(self.kb.graph.names[row]))
-            if share > 0 and marked and is_specific(self.kb, row, self.max_passages):
+            name = self.kb.graph.names[row]
+            share = max(_jaccard(reading, name) for reading in readings)
+            if share > 0 and sorted(_MARKS.findall(phrase)) == sorted(_MARKS.findall(name)):
                 found.append(Link(row, span, "phrase", share))
         return found
-
-    def _hold_all(self, phrase: str) -> NDArray[np.bool_]:
-        """(n_entities,) whether a name holds every term of a phrase."""
-        index = self.kb.entity_names(_NAME_WORDS)
-        held = np.ones(self.kb.graph.n_entities, dtype=bool)
-        for term in dict.fromkeys(_WORDS.findall(_POSSESSIVE.sub("", phrase).lower())):
-            held &= index.scores(term) > 0
-            if not held.any():
-                break
-        return held
 
 
 @component
@@ -162,13 +138,11 @@ class EmbeddingLinker:
     ----------
     min_cosine : less similar names are no link; the cosine is the confidence.
     limit : at most so many entities.
-    max_passages : of these, entities that more passages name are no link; None for no limit.
     """
 
     kb: KnowledgeBase = field(repr=False)
     min_cosine: Cosine = 0.75
     limit: Count = 3
-    max_passages: Count | None = None
 
     def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
         """One search for the batch."""
@@ -179,7 +153,7 @@ class EmbeddingLinker:
             [
                 Link(entity, (0, len(query.text)), "embedding", min(cosine, 1.0))
                 for entity, cosine in zip(rows.tolist(), cosines.tolist(), strict=True)
-                if cosine >= self.min_cosine and is_specific(self.kb, entity, self.max_passages)
+                if cosine >= self.min_cosine
             ]
             for query, (rows, cosines) in zip(queries, found, strict=True)
         ]
@@ -196,10 +170,9 @@ class ChainLinker:
         links: list[list[Link]] = [[] for _ in queries]
         for linker in self.linkers:
             open_ = [i for i, found in enumerate(links) if not found]
-            if not open_:
-                break
-            for i, found in zip(open_, linker.link_batch([queries[i] for i in open_]), strict=True):
-                links[i] = found
+            found = linker.link_batch([queries[i] for i in open_]) if open_ else []
+            for i, own in zip(open_, found, strict=True):
+                links[i] = own
         return links
 
 
@@ -253,11 +226,6 @@ class GoldLinker:
         return links
 
 
-def is_specific(kb: KnowledgeBase, entity: int, max_passages: int | None) -> bool:
-    """Whether no more than so many passages name an entity; None for any number."""
-    return max_passages is None or len(kb.graph.passages_of(entity)[0]) <= max_passages
-
-
 def linked_entities(kb: KnowledgeBase, links: Sequence[Link]) -> tuple[LinkedEntity, ...]:
     """The links of a query as a ranking's notes name them."""
     return tuple(LinkedEntity(kb.graph.names[link.entity], link.linker, link.confidence) for link in links)
@@ -266,17 +234,6 @@ def linked_entities(kb: KnowledgeBase, links: Sequence[Link]) -> tuple[LinkedEnt
 def linked_by(links: Sequence[Link]) -> str:
     """The linker of the surest link of a query, "" where there is none."""
     return links[0].linker if links else ""
-
-
-def served_by(links: Sequence[Sequence[Link]]) -> dict[str, float]:
-    """The share of queries that each linker served, by the surest link of each, then that of queries without a link.
-
-    >>> served_by([[Link(3, (0, 2), "n-gram", 1.0)], []])
-    {'n-gram': 0.5, 'none': 0.5}
-    """
-    counts = Counter(map(linked_by, links))
-    named = {name: counts[name] / len(links) for name in sorted(counts) if name}
-    return {**named, "none": counts[""] / len(links)} if links else {}
 
 
 def _jaccard(phrase: str, name: str) -> float:

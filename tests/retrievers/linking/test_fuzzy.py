@@ -9,7 +9,7 @@ import pytest
 from word_embedder import WordEmbedder
 
 from kg2rag.compute import Store
-from kg2rag.extraction import Entity, Extraction, Mention
+from kg2rag.extraction import Entity, Extraction
 from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph
 from kg2rag.retrievers.linking.fuzzy import FuzzyLinker
 from kg2rag.types import Corpus, Passage, Query
@@ -20,9 +20,9 @@ TEXTS = ("The auth service asks the OAuth provider.", "Services run in a Kuberne
 
 @pytest.fixture
 def kb_of(tmp_path: Path) -> Callable[..., KnowledgeBase]:
-    def make(*entities: Entity, mentions: tuple[Mention, ...] = ()) -> KnowledgeBase:
+    def make(*entities: Entity) -> KnowledgeBase:
         corpus = Corpus.from_passages([Passage(f"p{i}", "", text, f"p{i}", 0) for i, text in enumerate(TEXTS)])
-        graph = KnowledgeGraph.build(Extraction(entities=entities, mentions=mentions), corpus)
+        graph = KnowledgeGraph.build(Extraction(entities=entities), corpus)
         return KnowledgeBase.build(corpus, graph, embedder=WordEmbedder(), store=Store(tmp_path))
 
     return make
@@ -69,11 +69,9 @@ def test_fewer_edits_may_be_allowed(kb: KnowledgeBase) -> None:
     assert linked(kb, "Auth Servce of the OAuthProvider", limit=1) == [("OAuth Provider", "OAuthProvider", 1.0)]
 
 
-def test_an_alias_is_a_name_and_a_generic_entity_no_link(kb_of: Callable[..., KnowledgeBase]) -> None:
-    everywhere = tuple(Mention("Login", f"p{row}") for row in range(3))
-    kb = kb_of(Entity("Login", aliases=("Authentication",)), mentions=everywhere)
+def test_an_alias_is_a_name(kb_of: Callable[..., KnowledgeBase]) -> None:
+    kb = kb_of(Entity("Login", aliases=("Authentication",)))
     assert linked(kb, "authentikation") == [("Login", "authentikation", 0.929)]
-    assert linked(kb, "authentikation", max_passages=2) == []
 
 
 def test_a_graph_without_entities_links_nothing(kb_of: Callable[..., KnowledgeBase]) -> None:

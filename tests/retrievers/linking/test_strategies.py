@@ -68,12 +68,3 @@ def test_linear_starts_at_what_its_linker_finds(services: KnowledgeBase) -> None
 def test_a_linker_that_is_not_known_is_refused_before_any_work(services: KnowledgeBase, name: str) -> None:
     with pytest.raises(ValueError, match=r"Unknown linker 'fuzy'\. Known: .*Did you mean 'fuzzy'"):
         systems.build(name, services, linker="ngram+fuzy")
-
-
-@pytest.mark.parametrize("name", LINKING)
-def test_generic_entities_can_be_left_out(services: KnowledgeBase, name: str) -> None:
-    if name == "practical_graphrag":
-        return
-    query = Query("q", "the OAuth Provider")  # named by two passages
-    found = [systems.build(name, services, linker=f"ngram(max_passages={most})").retrieve(query) for most in (2, 1)]
-    assert [len(one.notes.linked) for one in found] == [1, 0]  # type: ignore[arg-type]
