@@ -26,8 +26,9 @@ import kg2rag
 from kg2rag.evaluation import evaluate
 from kg2rag.evaluation.statistics import interval_of_mean
 from kg2rag.knowledge import TrigramIndex
-from kg2rag.retrievers.dynamic_hybrid.analysers import LearnedAnalyser, features_of, fingerprint
-from kg2rag.retrievers.dynamic_hybrid.analysis import SIDES, QueryAnalysis, blend, reconsidered
+from kg2rag.retrievers.dynamic_hybrid.analysers import SIDES, QueryAnalysis
+from kg2rag.retrievers.dynamic_hybrid.learned import LearnedAnalyser, features_of, fingerprint
+from kg2rag.retrievers.dynamic_hybrid.retriever import blend, reconsidered
 from kg2rag.types import FloatArray, IntArray, Query, Ranking
 
 METRIC = "recall@5"

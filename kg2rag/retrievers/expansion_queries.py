@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from operator import attrgetter
-from string import Formatter
 from typing import NamedTuple
 
 import numpy as np
@@ -29,8 +27,6 @@ from kg2rag.types import Count, FloatArray, Natural, Notes, ParameterError, Quer
 
 COLOUR = "#B15928"  # in plots
 
-FIELDS = ("seed", "neighbour", "relation")
-
 
 class Expansion(NamedTuple):
     """A query that the graph wrote; `proximity`, in (0, 1], orders it, the triples of `path` join its two entities."""
@@ -38,19 +34,6 @@ class Expansion(NamedTuple):
     text: str
     proximity: float
     path: tuple[int, ...]
-
-
-class Found(NamedTuple):
-    """Where a passage was found first: the expansion, its number and the rank in its search, both from 1."""
-
-    expansion: Expansion
-    number: int
-    rank: int
-
-    @property
-    def path(self) -> tuple[int, ...]:
-        """The triples that the expansion was written from."""
-        return self.expansion.path
 
 
 @dataclass(frozen=True)
@@ -96,7 +79,13 @@ class ExpansionQueries(LinksEntities, Retriever):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_template(self.template)
+        try:
+            sound = "\0" in self.template.format(seed="", neighbour="\0", relation="")
+        except (AttributeError, LookupError, ValueError):
+            sound = False
+        if not sound:
+            allowed = "must hold {neighbour} and nothing else in braces but {seed} and {relation}"
+            raise ParameterError(f"template {allowed}, not {self.template!r}.")
         if not (self.dense_weight or self.graph_weight):
             raise ParameterError("dense_weight and graph_weight must not both be 0: every score would be.")
 
@@ -128,24 +117,18 @@ class ExpansionQueries(LinksEntities, Retriever):
         return [self._expansions([link.entity for link in links]) for links in self.entity_linker.link_batch(queries)]
 
     def _expansions(self, seeds: Sequence[int]) -> list[Expansion]:
-        names = self.kb.graph.names
-        taken = sorted(self._in_turn(seeds), key=lambda expansion: -expansion.proximity)
-        return [*taken, *(Expansion(names[seed], 1.0, ()) for seed in seeds)]
-
-    def _in_turn(self, seeds: Sequence[int]) -> Iterator[Expansion]:
         """The nearest of the first seed, of the second, …, then the next of each; a pair of entities once."""
         waiting = [self._nearest(seed, self.max_queries + len(seeds)) for seed in seeds]
-        pairs: set[frozenset[int]] = set()
-        while waiting:
+        taken: dict[object, Expansion] = {}
+        while waiting and len(taken) < self.max_queries:
             for one in list(waiting):
-                if len(pairs) == self.max_queries:
-                    return
-                pair, expansion = next((each for each in one if each[0] not in pairs), (None, None))
-                if pair is None or expansion is None:
+                pair, expansion = next((each for each in one if each[0] not in taken), (None, None))
+                if expansion is None:
                     waiting.remove(one)
-                else:
-                    pairs.add(pair)
-                    yield expansion
+                elif len(taken) < self.max_queries:
+                    taken[pair] = expansion
+        alone = (Expansion(self.kb.graph.names[seed], 1.0, ()) for seed in seeds)
+        return [*sorted(taken.values(), key=lambda expansion: -expansion.proximity), *alone]
 
     def _nearest(self, seed: int, limit: int) -> Iterator[tuple[frozenset[int], Expansion]]:
         """A seed's expansions, nearest first, each with its two entities."""
@@ -162,15 +145,30 @@ class ExpansionQueries(LinksEntities, Retriever):
         self, plain: Ranking, links: Sequence[Link], written: Sequence[Expansion], found: Sequence[Ranking], k: int
     ) -> Ranking:
         """The dense ranking fused with what the expansions found, if any were written."""
-        first = _first(written, found)
-        rankings = [plain, self._merged(plain, first)] if written else [plain]
+        first: dict[int, tuple[int, int]] = {}  # corpus row -> the first expansion that found it, its rank there
+        for number, ranking in enumerate(found, start=1):
+            for place, row in enumerate(ranking.rows.tolist(), start=1):
+                first.setdefault(row, (number, place))
+        by = {row: written[number - 1] for row, (number, _) in first.items()}
+        rankings, parts = [plain], dict[str, FloatArray]()
+        if written:  # by expansion, then by rank within it
+            places = np.arange(1, len(by) + 1, dtype=np.float64)
+            graph = Ranking.of(
+                plain.query_id,
+                np.array(list(by), dtype=np.int64),
+                1.0 / places,
+                plain.ids,
+                stages=("graph",),
+                score_parts={"place": places},
+                paths=TriplePaths(self.kb.graph, {row: one.path for row, one in by.items()}),
+                notes=Notes("1 / place", "graph"),
+            )
+            rankings.append(graph)
         weights = (self.dense_weight, self.graph_weight) if written else (1.0,)
         fused = fuse_rankings(rankings, weights, k, constant=self.constant)
-        parts: dict[str, FloatArray] = {}
         if written:
-            where = [first.get(row) for row in fused.rows.tolist()]
-            parts["expansion"] = np.array([np.nan if one is None else one.number for one in where])
-            parts["expansion rank"] = np.array([np.nan if one is None else one.rank for one in where])
+            where = np.array([first.get(row, (np.nan, np.nan)) for row in fused.rows.tolist()]).reshape(-1, 2)
+            parts = {"expansion": where[:, 0], "expansion rank": where[:, 1]}
         notes = ExpansionNotes(
             fused.notes.formula,
             fused.notes.source,
@@ -178,23 +176,9 @@ class ExpansionQueries(LinksEntities, Retriever):
             entities=linked_entities(self.kb, links),
             inputs=fused.notes.inputs,
             expansions=tuple(each.text for each in written),
-            found_by={plain.ids[row]: one.expansion.text for row, one in first.items()},
+            found_by={plain.ids[row]: one.text for row, one in by.items()},
         )
         return replace(fused, score_parts={**fused.score_parts, **parts}, notes=notes)
-
-    def _merged(self, plain: Ranking, first: Mapping[int, Found]) -> Ranking:
-        """The hits of all expansions as one ranking: by expansion, then by rank within it, each passage once."""
-        places = np.arange(1, len(first) + 1, dtype=np.float64)
-        return Ranking.of(
-            plain.query_id,
-            np.array(list(first), dtype=np.int64),
-            1.0 / places,
-            plain.ids,
-            stages=("graph",),
-            score_parts={"place": places},
-            paths=TriplePaths(self.kb.graph, first, attrgetter("path")),
-            notes=Notes("1 / place", "graph"),
-        )
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
         """Whether the query named an entity, and whether an expansion query found the passage; dense hits pass."""
@@ -210,24 +194,3 @@ class ExpansionQueries(LinksEntities, Retriever):
             )
             traces.append(Trace(ranking.top(k), steps))
         return traces
-
-
-def _first(written: Sequence[Expansion], found: Sequence[Ranking]) -> dict[int, Found]:
-    """Corpus row -> where it was found first: by expansion, then by rank."""
-    first: dict[int, Found] = {}
-    for number, (expansion, ranking) in enumerate(zip(written, found, strict=True), start=1):
-        for place, row in enumerate(ranking.rows.tolist(), start=1):
-            first.setdefault(row, Found(expansion, number, place))
-    return first
-
-
-def _check_template(template: str) -> None:
-    try:
-        fields = {name for _, name, *_ in Formatter().parse(template) if name is not None}
-    except ValueError as error:
-        raise ParameterError(f"template {template!r} cannot be read: {error}.") from None
-    if "neighbour" not in fields or not fields <= set(FIELDS):
-        known = ", ".join(f"{{{name}}}" for name in FIELDS)
-        raise ParameterError(
-            f"template must hold {{neighbour}} and nothing else in braces but {known}, not {template!r}."
-        )

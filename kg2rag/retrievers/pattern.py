@@ -15,9 +15,11 @@ import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import starmap
 from typing import Annotated, NamedTuple
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 
 from kg2rag.knowledge import KnowledgeBase
@@ -44,14 +46,6 @@ DEFINES, VERBATIM = 0.01, 0.02
 """Added to the strength of a term that the passage defines, and of one in the query's very spelling; tie-breakers."""
 
 
-class Term(NamedTuple):
-    """Something a query looks up: as written, its key, and how similar a match must be."""
-
-    text: str
-    key: str
-    min_similarity: float
-
-
 class Match(NamedTuple):
     """A term of the corpus that one of the query's matched."""
 
@@ -71,9 +65,8 @@ class PatternNotes(Notes):
 
 
 class _Found(NamedTuple):
-    """What one term of the query matched: its part and rarity; the rows, ascending, and of each the best match."""
+    """What one term of the query matched: its rarity; the rows, ascending, and of each the best match."""
 
-    part: str
     written: str
     rarity: float
     rows: IntArray
@@ -83,8 +76,7 @@ class _Found(NamedTuple):
 
     def at(self, rows: IntArray, values: FloatArray) -> FloatArray:
         """Those of `values`, one a row of its own, that belong to some rows; NaN for rows not matched."""
-        known = dict(zip(self.rows.tolist(), values.tolist(), strict=True))
-        return np.array([known.get(row, np.nan) for row in rows.tolist()])
+        return np.asarray(pd.Series(values, index=self.rows).reindex(rows), dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -118,31 +110,31 @@ class Pattern(Retriever):
         masks = self.kb.candidates(queries)
         return [self._search(query, mask, k) for query, mask in zip(queries, masks, strict=True)]
 
-    def terms(self, text: str) -> tuple[list[Term], int]:
-        """What a query looks up, and how many terms and words were left out, beyond `max_terms` and `WORDS`.
+    def terms(self, text: str) -> tuple[dict[str, float], int]:
+        """What a query looks up and how similar a match must be; and how many terms and words were left out.
 
         A query of one word looks that up. Of a longer one: words spelt like names; words that no passage knows (a
         typo), or that few do; and each run of up to `JOINED` adjacent words written together, for the names it may
-        spell. Words that the corpus knows, and joined ones, must match from `NEAR` up.
+        spell. Words that the corpus knows, and joined ones, must match from `NEAR` up. Left out are terms beyond
+        `max_terms` and words beyond `WORDS`.
         """
         written = [surface for surface, _ in surfaces(text) if key(surface)]
         words = written[:WORDS]
         if len(words) == 1:
-            return [Term(words[0], key(words[0]), self.min_similarity)], 0
+            return {words[0]: self.min_similarity}, 0
         index, ceiling = self.kb.trigram, self.max_share * len(self.kb.corpus)
-        found: dict[str, tuple[int, int, Term]] = {}
+        found: dict[str, tuple[int, int, str, float]] = {}  # by key: what comes first, the term, its similarity
         for word in dict.fromkeys(words):
             named, frequency = looks_like_name(word), index.document_frequency(key(word))
             if named or (key(word) not in FUNCTION_WORDS and len(key(word)) > 1 and frequency <= ceiling):
-                typo = named or not frequency
-                term = Term(word, key(word), self.min_similarity if typo else NEAR)
-                found.setdefault(term.key, (0 if named else 2, frequency, term))
+                least = NEAR if frequency and not named else self.min_similarity
+                found.setdefault(key(word), (0 if named else 2, frequency, word, least))
         for run in _runs(words):
             joined = "".join(map(key, run))
-            found.setdefault(joined, (1, -len(joined), Term(" ".join(run), joined, NEAR)))
-        ordered = sorted(found.values(), key=lambda item: (item[0], item[1]))
+            found.setdefault(joined, (1, -len(joined), " ".join(run), NEAR))
+        ordered = sorted(found.values(), key=lambda item: item[:2])
         unread = max(len(ordered) - self.max_terms, 0) + len(written) - len(words)
-        return [term for *_, term in ordered[: self.max_terms]], unread
+        return {term: least for _, _, term, least in ordered[: self.max_terms]}, unread
 
     def _search(self, query: Query, mask: IntArray | None, k: int) -> Ranking:
         text = query.text.strip()
@@ -153,25 +145,23 @@ class Pattern(Retriever):
             return self._by_regex(query, described.regex, False, mask, k)
         wildcards, words = _wildcards(text)
         terms, left_out = self.terms(words)
-        found = [self._fitting(f"term {at}", wildcard) for at, wildcard in enumerate(wildcards, 1)]
-        found += [self._alike(f"term {at}", term) for at, term in enumerate(terms, len(wildcards) + 1)]
-        looked_up = (*wildcards, *(term.text for term in terms))
-        return self._ranking(query, [each for each in found if each is not None], mask, k, looked_up, left_out)
+        found = [*map(self._fitting, wildcards), *starmap(self._alike, terms.items())]
+        parts = {f"term {at}": each for at, each in enumerate(found, 1) if each is not None}
+        return self._ranking(query, parts, mask, k, PatternNotes(terms=(*wildcards, *terms), terms_left_out=left_out))
 
-    def _alike(self, part: str, term: Term) -> _Found | None:
+    def _alike(self, term: str, min_similarity: float) -> _Found | None:
         """The names like a term."""
         index = self.kb.trigram
-        similar = index.similar(term.key, term.min_similarity, self.limit)
+        similar = index.similar("".join(map(key, term.split())), min_similarity, self.limit)
         if not len(similar.keys):
             return None
         terms, of = index.terms_of(similar.keys)
         strengths = similar.strengths[of]
         equal = np.flatnonzero(strengths == 2)
-        strengths[equal] += [VERBATIM * (index.terms[int(terms[at])].as_py() == term.text) for at in equal]
-        frequency = int(index.key_df[similar.keys[0]])
-        return self._found(part, term.text, terms, strengths, similar.similarities[of], frequency)
+        strengths[equal] += [VERBATIM * (index.terms[int(terms[at])].as_py() == term) for at in equal]
+        return self._found(term, terms, strengths, similar.similarities[of], int(index.key_df[similar.keys[0]]))
 
-    def _fitting(self, part: str, wildcard: str) -> _Found | None:
+    def _fitting(self, wildcard: str) -> _Found | None:
         """The names that a wildcard fits: the shorter, the nearer to what was written."""
         index = self.kb.trigram
         terms = index.matching(wildcard)
@@ -179,17 +169,10 @@ class Pattern(Retriever):
             return None
         lengths = np.array([len(name) for name in index.terms.take(pa.array(terms)).to_pylist()])
         share = len(wildcard.replace("*", "")) / lengths
-        frequency = int(index.key_df[index.key_of(terms)].min())
-        return self._found(part, wildcard, terms, 1 + share, share, frequency)
+        return self._found(wildcard, terms, 1 + share, share, int(index.key_df[index.key_of(terms)].min()))
 
     def _found(
-        self,
-        part: str,
-        written: str,
-        terms: IntArray,
-        strengths: FloatArray,
-        similarities: FloatArray,
-        frequency: int,
+        self, written: str, terms: IntArray, strengths: FloatArray, similarities: FloatArray, frequency: int
     ) -> _Found:
         """The passages that hold some names, each with the best of them."""
         rows, of, defines = self.kb.trigram.postings(terms)
@@ -198,41 +181,33 @@ class Pattern(Retriever):
         rows, first = np.unique(rows[order], return_index=True)
         of, values = of[order][first], values[order][first]
         rarity = float(np.log1p(len(self.kb.corpus) / frequency))
-        return _Found(part, written, rarity, rows, terms[of], values, similarities[of])
+        return _Found(written, rarity, rows, terms[of], values, similarities[of])
 
     def _ranking(
-        self,
-        query: Query,
-        found: Sequence[_Found],
-        mask: IntArray | None,
-        k: int,
-        looked_up: tuple[str, ...],
-        left_out: int,
+        self, query: Query, found: Mapping[str, _Found], mask: IntArray | None, k: int, notes: PatternNotes
     ) -> Ranking:
         """The passages that matched anything; their part "term 2" is how strongly the second term matched."""
         scores, ids = np.zeros(len(self.kb.corpus)), self.kb.corpus.ids
-        for each in found:
+        for each in found.values():
             scores[each.rows] += each.rarity * each.strengths
         rows = top_with_ties(scores, k) if mask is None else mask
         rows = rows[scores[rows] > 0]
-        parts = {each.part: each.at(rows, each.strengths) for each in found}
+        parts = {part: each.at(rows, each.strengths) for part, each in found.items()}
         if len(rows):
             strengths = np.array(list(parts.values()))
             parts |= {
-                "similarity": np.nanmax([each.at(rows, each.similarities) for each in found], axis=0),
+                "similarity": np.nanmax([each.at(rows, each.similarities) for each in found.values()], axis=0),
                 "strength": np.nanmax(strengths, axis=0),
                 "terms_matched": np.isfinite(strengths).sum(axis=0).astype(np.float64),
             }
-        formula = " + ".join(f"{number(each.rarity)} · {each.part}" for each in found)
         ranked = Ranking.of(query.id, rows, scores[rows], ids, stages=("pattern",), score_parts=parts).top(k)
-        matched = {ids[row]: tuple(self._matches(row, found)) for row in ranked.rows.tolist()}
-        notes = PatternNotes(formula, "pattern", terms=looked_up, terms_left_out=left_out, matched=matched)
-        return replace(ranked, notes=notes)
+        formula = " + ".join(f"{number(each.rarity)} · {part}" for part, each in found.items())
+        matched = {ids[row]: tuple(self._matches(row, found.values())) for row in ranked.rows.tolist()}
+        return replace(ranked, notes=replace(notes, formula=formula, source="pattern", matched=matched))
 
-    def _matches(self, row: int, found: Sequence[_Found]) -> Iterable[Match]:
+    def _matches(self, row: int, found: Iterable[_Found]) -> Iterable[Match]:
         for each in found:
-            at = int(np.searchsorted(each.rows, row))
-            if at < len(each.rows) and each.rows[at] == row:
+            for at in np.flatnonzero(each.rows == row).tolist():
                 name: str = self.kb.trigram.terms[int(each.terms[at])].as_py()
                 yield Match(each.written, name, float(each.strengths[at]), float(each.similarities[at]))
 
@@ -250,18 +225,10 @@ class Pattern(Retriever):
                     f"query {query.id!r}: the regular expression {_short(pattern)} took more than {self.seconds} s. "
                     "Simplify it, or give Pattern more `seconds`."
                 )
-        found = np.array(hits, dtype=np.int64)
-        matches = np.ones(len(found))
+        found, matches = np.array(hits, dtype=np.int64), np.ones(len(hits))
         notes = PatternNotes("match", "pattern", terms=(f"/{pattern}/{'i' * fold}",))
-        return Ranking.of(
-            query.id,
-            found,
-            matches,
-            self.kb.corpus.ids,
-            stages=("pattern",),
-            score_parts={"match": matches},
-            notes=notes,
-        ).top(k)
+        parts, ids = {"match": matches}, self.kb.corpus.ids
+        return Ranking.of(query.id, found, matches, ids, stages=("pattern",), score_parts=parts, notes=notes).top(k)
 
 
 def _wildcards(text: str) -> tuple[list[str], str]:

@@ -18,7 +18,7 @@ from kg2rag.text.registry import Registry, split
 from kg2rag.types import ParameterError, checked
 
 if TYPE_CHECKING:
-    from kg2rag.retrievers.dynamic_hybrid.analysis import Analyser
+    from kg2rag.retrievers.dynamic_hybrid.analysers import Analyser
     from kg2rag.retrievers.dynamic_hybrid.retriever import DynamicHybrid
     from kg2rag.retrievers.fusion import Fusion
 

@@ -26,8 +26,8 @@ from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.knowledge.graph.files import write_graph
 from kg2rag.retrievers.adapters import Recorded
 from kg2rag.retrievers.adapters.trec import dump_qrels
-from kg2rag.retrievers.dynamic_hybrid.analysers import LearnedAnalyser
-from kg2rag.retrievers.dynamic_hybrid.analysis import SIDES
+from kg2rag.retrievers.dynamic_hybrid.analysers import SIDES
+from kg2rag.retrievers.dynamic_hybrid.learned import LearnedAnalyser
 from kg2rag.retrievers.dynamic_hybrid.signals import FEATURES
 from kg2rag.types import Corpus, Passage, QADataset, Question, Triple
 

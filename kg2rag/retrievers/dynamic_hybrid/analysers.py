@@ -1,37 +1,152 @@
-"""The analysers that need a model or a file, a chain of analysers, and the names of all.
+"""Query -> how much each kind of retrieval should count for it: the analysers of the dynamic hybrid design.
 
-- `LLMAnalyser`: weights by a language model, prompted as in the dynamic hybrid design. Unambiguous errors of a small
-  model are repaired: broken JSON, weights that sum to 100 or nearly to 1. Anything else raises an error that names the
-  query, unless another analyser follows: `llm(MODEL@BASE_URL)+rules`.
-- `LearnedAnalyser`: a ridge regression predicts, from a query's form (`signals`), the score of every point of a grid of
-  weights; the point with the highest prediction is chosen. `eval/weights.py` fits it on questions with known gold.
+- `RuleAnalyser`, the default: rules on the query's form (`signals`). The types and the weights of the design's own
+  examples are theirs (`CONCEPTUAL` to `SPELLED`); the rules, `QUESTION_WITH_NAME` and `NAMES_IN_PROSE` are ours.
+- `LLMAnalyser`: weights by a language model, prompted as in the design. Unambiguous errors of a small model are
+  repaired: broken JSON, weights that sum to 100 or nearly to 1. Anything else raises an error that names the query,
+  unless another analyser follows: `llm(MODEL@BASE_URL)+rules`.
+- `learned.LearnedAnalyser`: weights fitted on questions with known gold.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, Protocol
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from kg2rag.compute import ChatModel, CompletionError, Store
 from kg2rag.compute.llm import ask_each, chat_model, name_of, quoted, unusable
-from kg2rag.knowledge import KnowledgeBase, TrigramIndex
-from kg2rag.retrievers.dynamic_hybrid.analysis import SIDES, Analyser, FixedAnalyser, QueryAnalysis, RuleAnalyser
-from kg2rag.retrievers.dynamic_hybrid.signals import FEATURES, read
-from kg2rag.text.records import DataError, quote, read_json, reading
+from kg2rag.knowledge import TrigramIndex
+from kg2rag.retrievers.dynamic_hybrid.signals import Signals, read
 from kg2rag.text.registry import Registry
-from kg2rag.types import FloatArray, Query
+from kg2rag.types import ParameterError, Query
 
+SIDES = ("dense", "sparse", "pattern", "graph")
+"""The four kinds of retrieval, in the order of every table and vector of weights."""
+TYPES = ("conceptual", "identifier", "relationship", "fuzzy", "mixed")
 NEARLY = 0.1
-"""How far from 1 (or 100) the weights may sum and still be rescaled."""
+"""How far from 1 (or 100) the weights of a language model may sum and still be rescaled."""
 _PROMPT = (files(__package__) / "prompt.txt").read_text(encoding="utf-8").rstrip("\n")
+
+
+@dataclass(frozen=True)
+class QueryAnalysis:
+    """The type of a query, the weight of each side (at least 0, their sum 1), and the reason.
+
+    `names_nothing` : only the meaning counts, unless the search shows a chain. `warning` : why another analyser than
+    the first of a chain decided.
+    """
+
+    query_type: str
+    weights: Mapping[str, float] = field(hash=False)
+    reasoning: str
+    names_nothing: bool = False
+    warning: str = ""
+
+    def __post_init__(self) -> None:
+        if self.query_type not in TYPES:
+            raise ValueError(f"Unknown query type {self.query_type!r}. Known: {', '.join(TYPES)}.")
+        if set(self.weights) != set(SIDES):
+            raise ValueError(f"Weights name {', '.join(self.weights)}; they must name {', '.join(SIDES)}, each once.")
+        if not (min(self.weights.values()) >= 0 and abs(sum(self.weights.values()) - 1) <= 1e-6):
+            raise ValueError(f"Weights {dict(self.weights)} must be at least 0 and sum to 1.")
+
+
+class Analyser(Protocol):
+    """Anything that weighs a batch of queries."""
+
+    def analyse(self, queries: Sequence[Query]) -> list[QueryAnalysis]:
+        """One analysis a query, in order; raises where a query cannot be analysed, and names it."""
+        ...
+
+
+Kind = tuple[str, tuple[float, float, float, float]]
+"""A type of query and the weights of the sides."""
+CONCEPTUAL: Kind = ("conceptual", (0.7, 0.2, 0.0, 0.1))
+IDENTIFIER: Kind = ("identifier", (0.1, 0.5, 0.3, 0.1))
+RELATIONSHIP: Kind = ("relationship", (0.1, 0.2, 0.1, 0.6))
+FUZZY: Kind = ("fuzzy", (0.1, 0.2, 0.6, 0.1))
+CODE_PATTERN: Kind = ("mixed", (0.0, 0.2, 0.7, 0.1))
+SPELLED: Kind = ("identifier", (0.2, 0.5, 0.2, 0.1))
+QUESTION_WITH_NAME: Kind = ("mixed", (0.4, 0.35, 0.15, 0.1))  # halfway between conceptual and identifier
+NAMES_IN_PROSE: Kind = ("relationship", (0.03, 0.03, 0.0, 0.94))  # chosen on questions of MuSiQue's train split
+
+# What a query must be, what it then is, and why; `{names}` and `{misspelt}` are the query's first few.
+_RULES: tuple[tuple[Callable[[Signals], object], Kind, str], ...] = (
+    (lambda of: not of.content_words, CONCEPTUAL, "no word to look up, so only meaning is left"),
+    (lambda of: of.as_pattern, CODE_PATTERN, "written as a regular expression or with wildcards"),
+    (lambda of: of.coded_format, CODE_PATTERN, "describes a format by an example"),
+    (lambda of: of.misspelt, FUZZY, "the corpus lacks {misspelt} but has names like it: a likely typo"),
+    (lambda of: of.names and of.roughly and not of.asks_how, FUZZY, "asks for a name that is only like {names}"),
+    (lambda of: of.names and of.asks_relation, RELATIONSHIP, "asks what is related to {names}"),
+    (lambda of: of.names and of.asks_how, QUESTION_WITH_NAME, "a how or why question that names {names}"),
+    (lambda of: of.names and of.relation, RELATIONSHIP, "asks what is related to {names}"),
+    (lambda of: of.names, IDENTIFIER, "names {names}"),
+    (lambda of: of.words == 1, IDENTIFIER, "a single word, to be looked up"),
+    (lambda of: of.spelled and not of.question, SPELLED, "its words together spell a name of the corpus"),
+    (lambda of: of.code and of.words <= 3 and not of.question, IDENTIFIER, "a code, to be looked up"),
+    (lambda of: of.code and of.explained, QUESTION_WITH_NAME, "asks what a code means"),
+    (lambda of: of.asks_relation and not of.phrases, RELATIONSHIP, "asks what is related"),
+    (lambda of: of.asks_relation, NAMES_IN_PROSE, "asks what is related to things named in prose"),
+    (lambda of: of.how_to, CONCEPTUAL, "a how or why question: its meaning counts"),
+    (lambda of: of.phrases, NAMES_IN_PROSE, "a question about things named in prose: who mentions whom"),
+    (lambda _: True, CONCEPTUAL, "names nothing: its meaning counts"),
+)
+
+
+def analysis_of(kind: Kind, reasoning: str, *, names_nothing: bool = False) -> QueryAnalysis:
+    """A query of some kind."""
+    return QueryAnalysis(kind[0], dict(zip(SIDES, kind[1], strict=True)), reasoning, names_nothing)
+
+
+@dataclass(frozen=True)
+class RuleAnalyser:
+    """The first rule that fits decides; its reasoning names the rule and the words it matched.
+
+    `vocabulary`: the names and words of the corpus (`KnowledgeBase.trigram`); without it, a misspelt name counts as a
+    name, and words that spell one together as a plain question.
+    """
+
+    vocabulary: TrigramIndex | None = field(default=None, repr=False)
+
+    def analyse(self, queries: Sequence[Query]) -> list[QueryAnalysis]:
+        """Each query by itself."""
+        return [self._decide(read(query.text, self.vocabulary)) for query in queries]
+
+    def _decide(self, found: Signals) -> QueryAnalysis:
+        fits, kind, reason = next(rule for rule in _RULES if rule[0](found))
+        shown = {"names": ", ".join(found.names[:3]), "misspelt": ", ".join(found.misspelt[:3])}
+        return analysis_of(kind, reason.format(**shown), names_nothing=fits is _RULES[-1][0])
+
+
+@dataclass(frozen=True)
+class FixedAnalyser:
+    """The same weights for every query, in the order of `SIDES`; equal ones are the baseline of an analysis."""
+
+    weights: tuple[float, ...] = (1 / len(SIDES),) * len(SIDES)
+
+    def analyse(self, queries: Sequence[Query]) -> list[QueryAnalysis]:
+        """The weights as given; the type is "mixed"."""
+        weights = dict(zip(SIDES, self.weights, strict=True))
+        return [QueryAnalysis("mixed", weights, "weights as given")] * len(queries)
+
+
+def fixed(weights: Sequence[float] | Mapping[str, float]) -> FixedAnalyser:
+    """The analyser of some weights, by side or in the order of `SIDES`.
+
+    ParameterError: a side is missing or not known, a weight is below 0, or their sum is not 1.
+    """
+    try:
+        given = dict(weights if isinstance(weights, Mapping) else zip(SIDES, weights, strict=True))
+        analysis = QueryAnalysis("mixed", {side: float(weight) for side, weight in given.items()}, "")
+    except (TypeError, ValueError) as error:
+        wanted = f"one number each for {', '.join(SIDES)}, in this order or by name"
+        raise ParameterError(f"weights must be {wanted}, not {weights!r}: {error}") from None
+    return FixedAnalyser(tuple(analysis.weights[side] for side in SIDES))
 
 
 class _Weights(BaseModel):
@@ -82,101 +197,6 @@ class LLMAnalyser:
         return analyses
 
 
-FORMAT = 1
-
-
-@dataclass(frozen=True, eq=False)
-class LearnedAnalyser:
-    """Load one from a file; `eval/weights.py --save FILE` fits one and writes it.
-
-    Attributes
-    ----------
-    grid : (n_grid, 4) weights to choose from.
-    coefficients, intercept : (n_grid, n_features) and (n_grid,), of predicted score.
-    alpha : strength of the ridge's regularisation that cross-validation chose.
-    fitted_on : hashes of the texts it was fitted on; it refuses to analyse these.
-    """
-
-    grid: FloatArray = field(repr=False)
-    coefficients: FloatArray = field(repr=False)
-    intercept: FloatArray = field(repr=False)
-    alpha: float
-    fitted_on: frozenset[str] = field(repr=False)
-    vocabulary: TrigramIndex | None = field(default=None, repr=False)
-
-    def analyse(self, queries: Sequence[Query]) -> list[QueryAnalysis]:
-        """The weights with the highest predicted score; the first of equals. The type is that of `RuleAnalyser`.
-
-        ValueError: a query is one of those the model was fitted on, so that no score profits from it.
-        """
-        seen = [query for query in queries if fingerprint(query) in self.fitted_on]
-        if seen:
-            raise ValueError(
-                f"{len(seen)} of {len(queries)} queries (first: {seen[0].id!r}, {seen[0].text[:60]!r}) are among those "
-                "this analyser was fitted on. Evaluate it on other questions."
-            )
-        types = RuleAnalyser(self.vocabulary).analyse(queries)
-        return [
-            self._analysis(row, ruled.query_type)
-            for row, ruled in zip(features_of(queries, self.vocabulary), types, strict=True)
-        ]
-
-    def _analysis(self, features: FloatArray, query_type: str) -> QueryAnalysis:
-        # einsum, row by row: BLAS may round a batch and a single query differently.
-        predicted = np.einsum("gf,f->g", self.coefficients, features) + self.intercept
-        chosen = int(predicted.round(9).argmax())
-        weights = dict(zip(SIDES, self.grid[chosen].tolist(), strict=True))
-        return QueryAnalysis(query_type, weights, f"predicted score {predicted[chosen]:.3f}, the highest of the grid")
-
-    def save(self, path: Path | str) -> None:
-        """Write the model as JSON, without the vocabulary."""
-        record = {
-            "format": FORMAT,
-            "features": FEATURES,
-            "sides": SIDES,
-            "alpha": self.alpha,
-            "grid": self.grid.tolist(),
-            "coefficients": self.coefficients.tolist(),
-            "intercept": self.intercept.tolist(),
-            "fitted_on": sorted(self.fitted_on),
-        }
-        Path(path).write_text(json.dumps(record), encoding="utf-8")
-
-    @classmethod
-    def load(cls, path: Path | str, vocabulary: TrigramIndex | None = None) -> LearnedAnalyser:
-        """Read what `save` wrote; DataError where the file has other features or shapes than this version."""
-        with reading(path, "Fit the analyser anew."):
-            return cls._read(Path(path), vocabulary)
-
-    @classmethod
-    def _read(cls, path: Path, vocabulary: TrigramIndex | None) -> LearnedAnalyser:
-        record: dict[str, Any] = read_json(path)
-        for name, wanted in (("format", FORMAT), ("features", list(FEATURES)), ("sides", list(SIDES))):
-            if record.get(name) != wanted:
-                raise DataError(f"{path}: {name} is {quote(record.get(name))}, not {wanted!r}. Fit the analyser anew.")
-        arrays = [np.array(record[name], dtype=np.float64) for name in ("grid", "coefficients", "intercept")]
-        shapes = [array.shape for array in arrays]
-        n = len(arrays[0])
-        if shapes != [(n, len(SIDES)), (n, len(FEATURES)), (n,)]:
-            raise DataError(f"{path}: grid, coefficients and intercept have shapes {shapes}, which do not fit.")
-        if not all(np.isfinite(array).all() for array in arrays):
-            raise DataError(f"{path}: grid, coefficients or intercept hold a number that is not finite.")
-        grid, coefficients, intercept = arrays
-        return cls(grid, coefficients, intercept, float(record["alpha"]), frozenset(record["fitted_on"]), vocabulary)
-
-
-def features_of(queries: Sequence[Query], vocabulary: TrigramIndex | None) -> FloatArray:
-    """(n_queries, n_features), the `FEATURES` of each query's form."""
-    rows = [read(query.text, vocabulary).numbers() for query in queries]
-    return np.array(rows, dtype=np.float64).reshape(len(queries), len(FEATURES))
-
-
-def fingerprint(query: Query) -> str:
-    """Of the text with case and spacing folded: a question in capitals is not a new one."""
-    folded = " ".join(query.text.casefold().split())
-    return hashlib.sha256(folded.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-
-
 @dataclass(frozen=True)
 class ChainAnalyser:
     """Analysers in order: a query that a language model's reply says nothing usable of is left to the next."""
@@ -186,50 +206,37 @@ class ChainAnalyser:
     def analyse(self, queries: Sequence[Query]) -> list[QueryAnalysis]:
         """The whole batch by the first analyser; where that fails, query by query."""
         first, rest = self.analysers[0], self.analysers[1:]
-        if not rest:
-            return first.analyse(queries)
         try:
             return first.analyse(queries)
         except CompletionError as error:
+            if not rest:
+                raise
             if len(queries) > 1:  # replies that the model gave are kept: none is paid twice
                 return [self.analyse([query])[0] for query in queries]
             (found,) = ChainAnalyser(rest).analyse(queries)
             return [replace(found, warning=f"{type(first).__name__}: {error}")]
 
 
-def _fixed(store: Store, vocabulary: TrigramIndex | None) -> Analyser:  # noqa: ARG001
-    return FixedAnalyser()
+def _learned(_: Store, vocabulary: TrigramIndex | None, file: Path) -> Analyser:
+    from kg2rag.retrievers.dynamic_hybrid.learned import LearnedAnalyser
 
-
-def _learned(store: Store, vocabulary: TrigramIndex | None, file: Path) -> Analyser:  # noqa: ARG001
     return LearnedAnalyser.load(file, vocabulary)
 
 
-def _llm(store: Store, vocabulary: TrigramIndex | None, model: str) -> Analyser:  # noqa: ARG001
+def _llm(store: Store, _: TrigramIndex | None, model: str) -> Analyser:
     return LLMAnalyser(chat_model(model, store, "llm"))
-
-
-def _rules(store: Store, vocabulary: TrigramIndex | None) -> Analyser:  # noqa: ARG001
-    return RuleAnalyser(vocabulary)
 
 
 ANALYSERS: Registry[Analyser] = Registry(
     "analyser",
-    {"fixed": _fixed, "learned(FILE)": _learned, "llm(MODEL@BASE_URL)": _llm, "rules": _rules},
+    {
+        "fixed": lambda _store, _vocabulary: FixedAnalyser(),
+        "learned(FILE)": _learned,
+        "llm(MODEL@BASE_URL)": _llm,
+        "rules": lambda _store, vocabulary: RuleAnalyser(vocabulary),
+    },
     group="kg2rag.analysers",
     context=2,
     joined=ChainAnalyser,
 )
-
-
-def named(name: str, kb: KnowledgeBase, *, with_vocabulary: bool = True) -> Analyser:
-    """The analyser of a name.
-
-    `with_vocabulary` : whether it reads the corpus's names and words; without, an analyser is made at no cost.
-
-    Raises
-    ------
-    ParameterError : a name that is not known, or what it needs is missing.
-    DataError : the file of a learned analyser is none.
-    """
-    return ANALYSERS.build(name, kb.store, kb.trigram if with_vocabulary else None)
+"""How each is made of a store and the corpus's vocabulary, None where it is made to be checked alone."""

@@ -15,35 +15,30 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.contract import Retriever, Tuned
 from kg2rag.retrievers.dense import Dense
-from kg2rag.retrievers.dynamic_hybrid.analysers import named
-from kg2rag.retrievers.dynamic_hybrid.analysis import (
+from kg2rag.retrievers.dynamic_hybrid.analysers import (
+    ANALYSERS,
+    NAMES_IN_PROSE,
     SIDES,
     Analyser,
     QueryAnalysis,
-    Weights,
-    blend,
+    analysis_of,
     fixed,
-    reconsidered,
 )
 from kg2rag.retrievers.expansion_queries import ExpansionQueries
-from kg2rag.retrievers.fusion import RRF_CONSTANT
+from kg2rag.retrievers.fusion import RRF_CONSTANT, fuse_rankings
 from kg2rag.retrievers.graph_augmented import graph_augmented
 from kg2rag.retrievers.mention_chains.chains import DEFAULT, read_coefficients
 from kg2rag.retrievers.mention_chains.retriever import MentionChains
+from kg2rag.retrievers.mention_chains.searched import ChainsNotes
 from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
 from kg2rag.retrievers.pattern import Pattern
 from kg2rag.types import Count, Notes, ParameterError, Query, Ranking, Weight, check, one_of, sources
 
+NAME = "dynamic_hybrid"
 TUNING = (
-    Tuned("dynamic_hybrid", "the rules that tell kinds of query apart", "chosen", sets=("musique-100", "cosqa-500")),
-    Tuned(
-        "dynamic_hybrid",
-        "all that mention_ppr, its graph side, has",
-        "chosen",
-        sets=("musique-100", "hotpotqa-300", "2wiki-1000"),
-    ),
+    Tuned(NAME, "the rules that tell kinds of query apart", "chosen", ("musique-100", "cosqa-500")),
+    Tuned(NAME, "all that mention_ppr, its graph side, has", "chosen", ("musique-100", "hotpotqa-300", "2wiki-1000")),
 )
-
 GRAPH_SIDES: Mapping[str, Callable[[KnowledgeBase], Retriever]] = {
     "expansion_queries": ExpansionQueries,
     "graph_augmented": graph_augmented,
@@ -98,21 +93,13 @@ class DynamicHybrid(Retriever):
             object.__setattr__(self, "weights", fixed(self.weights).weights)
         check(self)
         if isinstance(self.analyser, str):
-            named(self.analyser, self.kb, with_vocabulary=False)
+            ANALYSERS.build(self.analyser, self.kb.store, None)
         if len(self.members) not in (0, len(SIDES)):
             raise ParameterError(
                 f"{len(self.members)} sides are given; there must be {len(SIDES)}: one each for {', '.join(SIDES)}. "
                 "To leave one out, give it a weight of 0."
             )
         read_coefficients(self.coefficients)
-
-    def search(self, query: str | Query, k: int = 10, *, weights: Weights | None = None) -> Ranking:
-        """The hits of one query, under weights of the caller's where they are given; `retrieve` otherwise.
-
-        ParameterError: weights that are none, see `fixed`.
-        """
-        system = self if weights is None else replace(self, analyser="rules", weights=weights)
-        return system.retrieve(query, k)
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """Analyse the batch, run each side on the queries that weigh it, fuse."""
@@ -123,21 +110,21 @@ class DynamicHybrid(Retriever):
             rankings = retriever.retrieve_batch([queries[i] for i in weighed], self.depth)
             for i, ranking in zip(weighed, rankings, strict=True):
                 found[i][side] = _named(ranking, side)
-        rankings = []
-        for sides, analysis in zip(found, analyses, strict=True):
-            chosen = reconsidered(analysis, sides.get("graph"))
-            fused = blend(sides, chosen.weights, k, self.constant)
-            notes = HybridNotes(
-                fused.notes.formula,
-                fused.notes.source,
-                warning=chosen.warning,
-                inputs=fused.notes.inputs,
-                query_type=chosen.query_type,
-                weights=dict(chosen.weights),
-                reasoning=chosen.reasoning,
-            )
-            rankings.append(replace(fused, notes=notes))
-        return rankings
+        return [self._fused(*each, k) for each in zip(found, analyses, strict=True)]
+
+    def _fused(self, sides: Mapping[str, Ranking], analysis: QueryAnalysis, k: int) -> Ranking:
+        chosen = reconsidered(analysis, sides.get("graph"))
+        fused = blend(sides, chosen.weights, k, self.constant)
+        notes = HybridNotes(
+            fused.notes.formula,
+            fused.notes.source,
+            warning=chosen.warning,
+            inputs=fused.notes.inputs,
+            query_type=chosen.query_type,
+            weights=dict(chosen.weights),
+            reasoning=chosen.reasoning,
+        )
+        return replace(fused, notes=notes)
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Prepare every side and load the vocabulary."""
@@ -150,18 +137,34 @@ class DynamicHybrid(Retriever):
         """Type and weights of each query."""
         if self.weights is not None:
             return fixed(self.weights).analyse(queries)
-        analyser = named(self.analyser, self.kb) if isinstance(self.analyser, str) else self.analyser
-        return analyser.analyse(queries)
+        if isinstance(self.analyser, str):
+            return ANALYSERS.build(self.analyser, self.kb.store, self.kb.trigram).analyse(queries)
+        return self.analyser.analyse(queries)
 
     def sides(self) -> dict[str, Retriever]:
         """The four retrievers, by side."""
-        if self.members:
-            return dict(zip(SIDES, self.members, strict=True))
         graph = GRAPH_SIDES[self.graph](self.kb)
         if isinstance(graph, MentionChains):
             graph = replace(graph, coefficients=self.coefficients)
-        retrievers = (Dense(self.kb), BM25(self.kb), Pattern(self.kb), graph)
-        return dict(zip(SIDES, retrievers, strict=True))
+        members = self.members or (Dense(self.kb), BM25(self.kb), Pattern(self.kb), graph)
+        return dict(zip(SIDES, members, strict=True))
+
+
+def blend(sides: Mapping[str, Ranking], weights: Mapping[str, float], k: int, constant: float) -> Ranking:
+    """Weighted reciprocal rank fusion of one query's sides; one of weight 0 adds nothing, not even its hits."""
+    counted = [side for side in SIDES if weights[side] > 0]
+    return fuse_rankings([sides[side] for side in counted], [weights[side] for side in counted], k, constant=constant)
+
+
+def reconsidered(analysis: QueryAnalysis, graph: Ranking | None) -> QueryAnalysis:
+    """The analysis once `mention_chains` has searched: a question that names nothing may still ask for a chain.
+
+    Another side's ranking changes nothing.
+    """
+    notes = graph.notes.find(ChainsNotes) if graph is not None else None
+    if notes is None or not analysis.names_nothing or notes.question not in ("one_chain", "two_chains"):
+        return analysis
+    return analysis_of(NAMES_IN_PROSE, "names nothing, but the passages found name one another")
 
 
 def _named(ranking: Ranking, side: str) -> Ranking:

@@ -3,13 +3,14 @@
 Shared by the rules and the learned analyser. They read the query and, if given, the corpus's vocabulary;
 never gold or the origin of a query. Whether a query asks for what stands in a relation to something (`asks_relation`)
 is decided by forms, not words alone, and ours: "what uses X", but not "how to use X". Prose that names people and
-places is not decided here (`analysis.NAMES_IN_PROSE`).
+places is not decided here (`analysers.NAMES_IN_PROSE`).
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from kg2rag.knowledge import TrigramIndex
 from kg2rag.knowledge.indexes.lexical import stem
@@ -27,30 +28,23 @@ TYPO, LETTERS, LOOKED_UP = 0.75, 5, 3
 needs; and the words with a meaning, at most, of a query in which any word may be mistyped (half of that in a question):
 longer ones are prose, in which a name that the corpus lacks is no typo."""
 
-_HOW_TO = re.compile(
-    r"(?:how\s+(?:do|does|can|could|should|would|to|is|are)\b|why\b|explain\b|describe\b|what\s+is\s+the\s+best\s+way)",
-    re.I,
-)
-_EXPLAINED = re.compile(  # of something named; of anything else such a question is conceptual without a rule
-    r"(?:when\s+(?:should|do|would)\b|what\s+(?:is|are)\s+(?:the\s+|a\s+|some\s+)?(?:purpose|idea|point|reason|"
-    r"meaning|difference|benefit|advantage|trade-?off|(?:good|best|common|recommended)\s+\w+)|what\s+does\b.*\bmean\b|"
-    r"(?:can|should|could)\s+(?:i|we|one)\b|is\s+(?:it|there)\b|best\s+(?:way|practices?)\b|tips\s+(?:for|on)\b)",
-    re.I,
-)
-_ROUGHLY = re.compile(
-    r"\bsomething\s+like\b|\b(?:called|named|spelled|spelt|written)\s+(?:something|roughly|approximately|kind\s+of|sort\s+of)\b"
-    r"|\bsounds?\s+like\b",
-    re.I,
-)
-_CODE = re.compile(r"(?:[A-Z]{1,6}[-_ ]?\d+\w*(?:[-.]\w+)*|[A-Z][A-Z_]{3,})")
-_QUESTION = re.compile(
-    r"(?:what|which|who|whom|whose|when|where|why|how|is|are|was|were|do|does|did|can|in\s+wh)\b", re.I
-)
-_RELATION = re.compile(
-    r"\b(?:us(?:e|es|ed|ing)|call(?:s|ed|ing)?|depend(?:s|ed|ing)?|extend(?:s|ed|ing)?|implement(?:s|ed|ing)?|"
-    r"inherit(?:s|ed|ing)?|import(?:s|ed|ing)?|relat(?:e|es|ed)|relationships?|connect(?:s|ed)?|between|built)\b",
-    re.I,
-)
+_FORMS = {  # what a query says anywhere, or with ^ at its beginning
+    "how_to": r"^(?:how\s+(?:do|does|can|could|should|would|to|is|are)\b|why\b|explain\b|describe\b"
+    r"|what\s+is\s+the\s+best\s+way)",
+    # of something named; of anything else such a question is conceptual without a rule
+    "explained": r"^(?:when\s+(?:should|do|would)\b|what\s+(?:is|are)\s+(?:the\s+|a\s+|some\s+)?(?:purpose|idea|point"
+    r"|reason|meaning|difference|benefit|advantage|trade-?off|(?:good|best|common|recommended)\s+\w+)"
+    r"|what\s+does\b.*\bmean\b|(?:can|should|could)\s+(?:i|we|one)\b|is\s+(?:it|there)\b|best\s+(?:way|practices?)\b"
+    r"|tips\s+(?:for|on)\b)",
+    "question": r"^(?:what|which|who|whom|whose|when|where|why|how|is|are|was|were|do|does|did|can|in\s+wh)\b|\?\Z",
+    "roughly": r"\bsomething\s+like\b|\bsounds?\s+like\b"
+    r"|\b(?:called|named|spelled|spelt|written)\s+(?:something|roughly|approximately|kind\s+of|sort\s+of)\b",
+    "relation": r"\b(?:us(?:e|es|ed|ing)|call(?:s|ed|ing)?|depend(?:s|ed|ing)?|extend(?:s|ed|ing)?"
+    r"|implement(?:s|ed|ing)?|inherit(?:s|ed|ing)?|import(?:s|ed|ing)?|relat(?:e|es|ed)|relationships?|connect(?:s|ed)?"
+    r"|between|built)\b",
+    "code": r"(?-i:[A-Z]{1,6}[-_ ]?\d+\w*(?:[-.]\w+)*|[A-Z][A-Z_]{3,})",
+}
+_FOUND = {name: re.compile(form, re.IGNORECASE) for name, form in _FORMS.items()}
 _FORMAT = re.compile(r"\b(?:formats?|formatted|patterns?|regex(?:es|p)?|wildcards?|starting with|ending with)\b", re.I)
 _QUOTED_CODE = re.compile(r"[\"'`“‘]([^\s\"'`”’]*[\d_\-./*:#$%\\\[\]][^\s\"'`”’]*)[\"'`”’]")
 _REGEX = re.compile(r"/.+/i?", re.DOTALL)
@@ -66,22 +60,27 @@ class Signals:
     `phrases` counts capitalised and quoted phrases after the first word.
     """
 
-    words: int
-    content_words: int
     how_to: bool
-    question: bool
-    relation: bool
-    asks_relation: bool
     explained: bool
+    question: bool
     roughly: bool
+    relation: bool
     code: bool
+    asks_relation: bool
     as_pattern: bool
     coded_format: bool
-    names: tuple[str, ...]
-    misspelt: tuple[str, ...]
-    spelled: bool
+    words: int
+    content_words: int
     phrases: int
-    known_share: float
+    names: tuple[str, ...]
+    misspelt: tuple[str, ...] = ()
+    spelled: bool = False
+    known_share: float = 1.0
+
+    @property
+    def asks_how(self) -> bool:
+        """How, why, or what something is for."""
+        return self.how_to or self.explained
 
     def numbers(self) -> list[float]:
         """The features of the learned analyser, each of the order of 1."""
@@ -101,38 +100,32 @@ def read(text: str, vocabulary: TrigramIndex | None) -> Signals:
     text = text[:READ].strip()
     words = [surface for surface, _ in surfaces(text) if key(surface)]
     content = [word for word in words if key(word) not in FUNCTION_WORDS]
-    names = tuple(dict.fromkeys(word for word in words if looks_like_name(word)))
     first_ends = len(text.split(maxsplit=1)[0]) if text else 0
-    how_to, question = bool(_HOW_TO.match(text)), bool(_QUESTION.match(text)) or text.endswith("?")
-    asks, misspelt, spelled, known_share = asks_relation(text), tuple[str, ...](), False, 1.0
-    if vocabulary is not None:
-        known = {word: all(map(vocabulary.document_frequency, _keys(word, vocabulary))) for word in words}
-        looked_up = not (how_to or asks) and len(content) <= (LOOKED_UP // 2 if question else LOOKED_UP)
-        prose = [word for word in content if word not in names and looked_up and len(words) > 1]
-        suspects = dict.fromkeys([*names, *(content if len(words) == 1 else ())])
-        found = [word for word in suspects if not known[word] and _like_a_name(word, vocabulary)]
-        found += [word for word in prose if not known[word] and _mistyped(word, vocabulary)]
-        misspelt = tuple(dict.fromkeys(found))
-        joined = "".join(map(key, words))
-        spelled = 2 <= len(words) <= WHOLE and len(joined) <= LONGEST and vocabulary.document_frequency(joined) > 0
-        known_share = sum(map(known.__getitem__, content)) / len(content) if content else 1.0
-    return Signals(
-        words=len(words),
-        content_words=len(content),
-        how_to=how_to,
-        question=question,
-        relation=bool(_RELATION.search(text)),
-        asks_relation=asks,
-        explained=bool(_EXPLAINED.match(text)),
-        roughly=bool(_ROUGHLY.search(text)),
-        code=bool(_CODE.search(text)),
+    says: dict[str, Any] = {name: bool(form.search(text)) for name, form in _FOUND.items()}
+    found = Signals(
+        **says,
+        asks_relation=asks_relation(text),
         as_pattern=bool(_REGEX.fullmatch(text)) or any(map(_wildcard, text.split())),
         coded_format=bool(_FORMAT.search(text) and _QUOTED_CODE.search(text)) or format_by_example(text) is not None,
-        names=names,
-        misspelt=misspelt,
-        spelled=spelled,
+        words=len(words),
+        content_words=len(content),
         phrases=sum(end > first_ends for _, end in phrases(text)),
-        known_share=known_share,
+        names=tuple(dict.fromkeys(word for word in words if looks_like_name(word))),
+    )
+    if vocabulary is None:
+        return found
+    known = {word: all(map(vocabulary.document_frequency, _keys(word, vocabulary))) for word in words}
+    allowed = 0 if found.how_to or found.asks_relation else LOOKED_UP // 2 if found.question else LOOKED_UP
+    prose = [word for word in content if word not in found.names] if len(words) > 1 and len(content) <= allowed else []
+    suspects = dict.fromkeys([*found.names, *(content if len(words) == 1 else ())])
+    misspelt = [word for word in suspects if not known[word] and _like_a_name(word, vocabulary)]
+    misspelt += [word for word in prose if not known[word] and _mistyped(word, vocabulary)]
+    joined = "".join(map(key, words))
+    return replace(
+        found,
+        misspelt=tuple(dict.fromkeys(misspelt)),
+        spelled=2 <= len(words) <= WHOLE and len(joined) <= LONGEST and vocabulary.document_frequency(joined) > 0,
+        known_share=sum(map(known.__getitem__, content)) / len(content) if content else 1.0,
     )
 
 
@@ -177,24 +170,16 @@ subscribe talk touch trigger update use validate wrap write""".split()
 _PREPOSITIONS = "on|upon|to|from|with|in|into|by|of|against"
 
 
-def _third_person(verb: str) -> str:
-    return f"{verb[:-1]}ies" if verb[-1] == "y" else f"{verb}e?s"
-
-
-def _past(verb: str) -> str:
-    irregular = {"read": "read", "write": "written", "run": "run", "hold": "held", "build": "built", "send": "sent"}
-    known = {**irregular, "break": "broken", "rely": "relied"}
-    regular = f"{verb}d" if verb[-1] == "e" else f"{verb[:-1]}ied" if verb[-1] == "y" else f"{verb}(?:ped|led|ed)"
-    return known.get(verb, regular)
-
-
-_ACTIVE = "|".join([*_VERBS, *map(_third_person, _VERBS)])
-_PASSIVE = "|".join(map(_past, _VERBS))
+_IRREGULAR = {"read": "read", "write": "written", "run": "run", "hold": "held", "build": "built", "send": "sent"}
+_IRREGULAR |= {"break": "broken", "rely": "relied", "modify": "modified"}
+_ACTIVE = "|".join([*_VERBS, *(f"{verb[:-1]}ies" if verb[-1] == "y" else f"{verb}e?s" for verb in _VERBS)])
+_PAST = {verb: f"{verb}d" if verb[-1] == "e" else f"{verb}(?:ped|led|ed)" for verb in _VERBS} | _IRREGULAR
+_PASSIVE = "|".join(_PAST.values())
 _THINGS = r"""^(?:(?:list|show|find|get|give|name)\s+(?:me\s+)?)?(?:(?:all|every|any|the)\s+)?(?:
     (?:things?|everything|anything|all|those)(?:\s+\w+)?|
     (?:\w+\s+)?(?:classes|functions|methods|modules|services|components|files|packages|libraries|tests|types|jobs|scripts|
     tables|systems|teams|hosts|endpoints|pages|places|projects|tools|apps|applications))"""
-_FORMS = (
+_RELATIONS = (
     # callers of X, its blast radius, the relationship between X and Y
     r"""\b(?:callers?|callees?|(?:sub|super|base|child|parent|derived)[-\s]?class(?:es)?|child(?:ren)?|parents?|siblings?|
     ancestors?|descendants?|dependen(?:ts?|ci?es|cy)|usages?|references?|consumers?|producers?|publishers?|subscribers?|
@@ -223,8 +208,8 @@ _FORMS = (
     rf"{_THINGS}\s+(?:that\s+are\s+|which\s+are\s+)?(?:{_PASSIVE})\s+by\b",
     rf"{_THINGS}\s+(?:using|calling|importing|extending|implementing|inheriting|overriding|referencing)\b",
 )
-_ANY = tuple(re.compile(form, re.IGNORECASE | re.VERBOSE) for form in _FORMS)
-_READ = 300  # characters: some forms take time quadratic in what they read
+_ANY = tuple(re.compile(form, re.IGNORECASE | re.VERBOSE) for form in _RELATIONS)
+_SHORT = 300  # characters: some forms take time quadratic in what they read
 
 
 def asks_relation(text: str) -> bool:
@@ -235,4 +220,4 @@ def asks_relation(text: str) -> bool:
     >>> [asks_relation(text) for text in ("how to use a table", "what is a reference", "Which film won the award?")]
     [False, False, False]
     """
-    return any(form.search(text[:_READ]) for form in _ANY)
+    return any(form.search(text[:_SHORT]) for form in _ANY)
