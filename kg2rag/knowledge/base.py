@@ -51,7 +51,7 @@ class KnowledgeBase:
     def build(
         cls,
         corpus: Any,
-        graph: str | Extractor | KnowledgeGraph = "mentions",
+        graph: Any = "mentions",
         *,
         embedder: Any = None,
         store: Store | None = None,
@@ -63,7 +63,8 @@ class KnowledgeBase:
         corpus : a `Corpus`, a data set, or passages as you have them: texts, dicts, {id: text}, a DataFrame, see
             `kg2rag.types.shapes`. Nothing is split; `kg2rag.from_texts` does that.
         graph : a graph, an extractor, or a source by name, such as "mentions" (no LLM), "openie(FILE)" or
-            "mentions+triples(FILE)"; `kg2rag.extraction.sources` knows them all.
+            "mentions+triples(FILE)"; `kg2rag.extraction.sources` knows them all. Or what you have, linked to the
+            passages by name where it does not say which: a networkx graph, triples, a DataFrame or a file of them.
         embedder : the name of a sentence-transformers model (all-MiniLM-L6-v2 where not given), or what you have: a
             SentenceTransformer, a function, vectors as (ids, matrix), see `kg2rag.compute.given_encoder`.
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from kg2rag.extraction import Extraction, Extractor
 from kg2rag.extraction.combined import CombinedExtractor, GivenExtraction, joined, without
+from kg2rag.extraction.linked import graph_of
 from kg2rag.extraction.sources import SOURCES
 from kg2rag.knowledge.graph import KnowledgeGraph
 from kg2rag.knowledge.graph.editing import edited
@@ -24,7 +25,9 @@ Source = Extractor | KnowledgeGraph
 
 
 def source_of(graph: object, corpus: Corpus) -> Source:
-    """A graph over the corpus, or an extractor, given itself or by name."""
+    """A graph over the corpus, or an extractor, given itself or by name; any other shape of a graph as `graph_of`."""
+    if (linked := graph_of(graph)) is not None:
+        return linked
     if isinstance(graph, str):
         return SOURCES.build(graph)
     if isinstance(graph, KnowledgeGraph):
@@ -38,8 +41,12 @@ def source_of(graph: object, corpus: Corpus) -> Source:
     if not isinstance(graph, type) and hasattr(type(graph), "extract"):
         source: Extractor = graph  # type: ignore[assignment]
         return source
-    known = "the name of a graph source such as 'mentions' or 'triples(FILE)', KnowledgeGraph.build(extraction, corpus)"
-    raise refused("graph", graph, f"{known} or KnowledgeGraph.from_networkx(graph, corpus), or an extractor")
+    known = (
+        "the name of a graph source such as 'mentions' or 'triples(FILE)', a KnowledgeGraph, a networkx graph, a file"
+    )
+    raise refused(
+        "graph", graph, f"{known}, a list of Triple or (head, relation, tail), a DataFrame of them, an extractor"
+    )
 
 
 def check_names(extraction: Extraction, ids: Collection[str]) -> None:

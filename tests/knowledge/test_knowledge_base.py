@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import networkx
 import numpy as np
 import pytest
 
@@ -232,8 +231,6 @@ DATA = QADataset("tiny", Corpus.from_passages(PASSAGES), (Question("q", "Who?", 
     [
         pytest.param({"corpus": Corpus}, "corpus.*class", id="the class"),
         pytest.param({"corpus": "wiki/"}, "from_folder", id="a path"),
-        pytest.param({"graph": FOUND}, r"KnowledgeGraph\.build\(", id="an extraction"),
-        pytest.param({"graph": networkx.Graph()}, r"KnowledgeGraph\.from_networkx\(", id="networkx"),
         pytest.param({"graph": Facts}, "graph must be", id="an extractor's class"),
         pytest.param({"embedder": 384}, "384", id="a number"),
         pytest.param({"embedder": Alphabet}, "embedder must be", id="an embedder's class"),

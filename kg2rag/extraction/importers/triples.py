@@ -146,6 +146,10 @@ class TriplesFile:
                 ends.append(entity.name)
             yield ends[0], relation, ends[1], passage, row.ranged("strength"), confidence, row.text("description")
 
+    def records(self) -> Iterator[Record]:
+        """Every record as it is."""
+        return (row.record for row in self._rows())
+
     def _rows(self) -> Iterator[TripleRow]:
         """Every record with its line or number, from 1."""
         records: Iterable[tuple[int, Record]]

@@ -93,6 +93,7 @@ class MentionChains(VectorRetriever):
     sources : likeliest passages that a chain may begin with.
     beam, beam_temperature : sets that are continued, and the temperature of their shares, in log-odds.
     member_bonus : a set's members count as its best other continuation plus this, in log-odds.
+    triple_weight : of the knowledge graph's triples in the walk, see `MentionPPR`; 0 leaves them out.
     coefficients : "default", or a file that `eval/fit.py` wrote.
     depth : passages ranked; below the candidates the nearest others.
     """
@@ -121,6 +122,7 @@ class MentionChains(VectorRetriever):
     beam: Count = 8
     beam_temperature: Annotated[float, above(0)] = 2.0
     member_bonus: Weight = 1.0
+    triple_weight: Weight = 0.0
     coefficients: str = DEFAULT
     depth: Count = 100
 

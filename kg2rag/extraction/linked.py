@@ -1,0 +1,157 @@
+"""A graph in whatever shape people have it -> an extractor, whose entities are linked by name to the passages.
+
+Of a networkx graph, a list of triples, a DataFrame or a file of either, provenance is kept where it is there. An entity
+that no passage is known to name is looked for in all of them, as titles are; a triple without a passage gets the first
+one that names both its ends. Ours.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from kg2rag.extraction import Extraction, Extractor, Mention
+from kg2rag.extraction.combined import GivenExtraction
+from kg2rag.extraction.importers.networkx_graph import extraction_of_networkx, read_graphml
+from kg2rag.extraction.importers.triples import COLUMNS, FORMATS, RANGES, TriplesFile
+from kg2rag.text.lexicon import JoinedTexts, Lexicon
+from kg2rag.text.normalisation import entity_key, normalise
+from kg2rag.text.records import DataError
+from kg2rag.types import Corpus, Triple
+from kg2rag.types.shapes import plain
+
+LABELS = ("relation", "label", "predicate", "rel", "type", "title")
+"""Attributes of an edge that may hold its relation."""
+NAMES = ("name", "label", "title")
+"""Attributes of a node that may hold its name, where not all nodes are texts."""
+AT_ONCE = 10_000  # passages that are searched together
+
+
+@dataclass(frozen=True)
+class Linked:
+    """What a source has, linked by name where it does not say which passages it is of."""
+
+    source: Extractor
+
+    @property
+    def fingerprint(self) -> str:
+        """That of the source."""
+        return f"linked-1, {self.source.fingerprint}"
+
+    def extract(self, corpus: Corpus) -> Extraction:
+        """The source's extraction with the mentions found; `notes` counts the entities that were linked, and were not.
+
+        DataError where no entity at all is of any passage.
+        """
+        found = self.source.extract(corpus)
+        placed = {entity_key(mention.entity) for mention in found.mentions}
+        placed |= {entity_key(end) for t in found.triples if t.passage_id for end in (t.head, t.tail)}
+        spellings = {name: name for triple in found.triples for name in (triple.head, triple.tail)}
+        spellings |= {entity.name: entity.name for entity in found.entities}
+        for entity in found.entities:
+            spellings |= {alias: entity.name for alias in entity.aliases if alias not in spellings}
+        wanted = {spelling: name for spelling, name in spellings.items() if entity_key(name) not in placed}
+        mentions = tuple(_mentions(wanted, corpus))
+        if not placed and not mentions:
+            entities = list(dict.fromkeys(spellings.values()))
+            raise DataError(
+                f"The graph cannot be linked to the passages: none of its {len(entities)} entities, such as "
+                f"{', '.join(map(repr, entities[:3]))}, is named in any of {len(corpus)}. Are the names spelled as in "
+                "the texts? Else give triples a passage_id."
+            )
+        linked = {mention.entity for mention in mentions}
+        notes = {
+            "entities linked by name": len(linked),
+            "entities that no passage names": len(set(wanted.values()) - linked),
+        }
+        notes = {**found.notes, **{cause: count for cause, count in notes.items() if count}}
+        triples = tuple(_placed(found.triples, (*found.mentions, *mentions), corpus))
+        return Extraction(triples, (*found.mentions, *mentions), found.entities, notes, found.raw)
+
+
+def _mentions(spellings: Mapping[str, str], corpus: Corpus) -> Iterator[Mention]:
+    """Which passages name the entities, in title or text."""
+    names = [name for name in spellings if normalise(name)]
+    lexicon = Lexicon([normalise(name) for name in names], names)
+    contents = corpus.streamed_contents
+    for start in range(0, len(corpus), AT_ONCE):
+        found = lexicon.matches(JoinedTexts(contents[start : start + AT_ONCE]))
+        pairs = zip(found.codes.tolist(), found.texts.tolist(), strict=True)
+        yield from (Mention(spellings[names[code]], corpus.ids[start + row]) for code, row in pairs)
+
+
+def _placed(triples: Iterable[Triple], mentions: Iterable[Mention], corpus: Corpus) -> Iterator[Triple]:
+    rows: dict[str, set[int]] = {}
+    for mention in mentions:
+        rows.setdefault(entity_key(mention.entity), set()).add(corpus.row(mention.passage_id))
+    for triple in triples:
+        if triple.passage_id:
+            yield triple
+            continue
+        both = rows.get(entity_key(triple.head), set()) & rows.get(entity_key(triple.tail), set())
+        yield replace(triple, passage_id=corpus.ids[min(both)]) if both else triple
+
+
+def graph_of(given: object) -> Linked | None:
+    """The source of a networkx graph, an extraction, triples, a DataFrame or a file; None of anything else.
+
+    Triples are `Triple`s, (head, relation, tail) or dicts. A file is .graphml, or a table of triples.
+    """
+    if isinstance(given, str | Path):
+        file = Path(given).expanduser()
+        if file.suffix not in (".graphml", *FORMATS) or not file.is_file():
+            return None
+        return graph_of(read_graphml(file)) if file.suffix == ".graphml" else _table(TriplesFile(file).records(), file)
+    if isinstance(given, Extraction):
+        return Linked(GivenExtraction(given))
+    if (networkx := sys.modules.get("networkx")) is not None and isinstance(given, networkx.Graph):
+        return Linked(GivenExtraction(extraction_of_networkx(_named(given))))
+    if hasattr(given, "to_dict") and hasattr(given, "columns"):
+        return _table(given.to_dict("records"))
+    if not isinstance(given, list | tuple) or not given:
+        return None
+    if all(isinstance(one, Triple) for one in given):
+        return Linked(GivenExtraction(Extraction(tuple(given))))
+    if all(isinstance(one, Mapping) for one in given):
+        return _table(given)
+    if all(isinstance(one, list | tuple) and len(one) == 3 for one in given):
+        return Linked(GivenExtraction(Extraction(tuple(Triple(str(h), str(r), str(t), "") for h, r, t in given))))
+    return None
+
+
+def _table(rows: Iterable[Mapping[str, Any]], file: Path | None = None) -> Linked:
+    """Rows of triples, in which a passage may be missing, and all but weights is text."""
+    import pandas as pd
+
+    weights = {column for field in RANGES for column in COLUMNS[field]}
+    known = {column for columns in COLUMNS.values() for column in columns}
+    kept = [
+        {
+            str(c): value if c in weights or value != value or value is None else str(plain(value))
+            for c, value in row.items()
+            if c in known
+        }
+        for row in rows
+    ]
+    frame = pd.DataFrame(kept).astype(object).where(lambda cells: cells.notna(), None)
+    if not set(COLUMNS["passage_id"]) & set(frame.columns):
+        frame["passage_id"] = ""
+    beside = file.with_name("entities.jsonl") if file is not None else None
+    return Linked(TriplesFile.from_frame(frame, entities=beside if beside is not None and beside.is_file() else None))
+
+
+def _named(graph: Any) -> Any:
+    """A copy of a networkx graph whose nodes are names, and whose edges have a relation."""
+    import networkx as nx
+
+    nodes = {node: data for node, data in graph.nodes(data=True) if data.get("kind") != "passage"}
+    texts = all(isinstance(node, str) for node in nodes)
+    own = None if texts else next((a for a in NAMES if all(isinstance(d.get(a), str) for d in nodes.values())), None)
+    made = nx.relabel_nodes(graph, {node: str(data[own] if own else node) for node, data in nodes.items()})
+    for _, _, data in made.edges(data=True):
+        if data.get("kind") != "mention" and not isinstance(data.get("relation"), str):
+            data["relation"] = next((str(data[name]) for name in LABELS if data.get(name)), "related to")
+    return made

@@ -1,0 +1,97 @@
+"""Graphs in the shapes that people have."""
+
+from __future__ import annotations
+
+import networkx as nx
+import pandas as pd
+import pytest
+
+from kg2rag import KnowledgeBase, Triple, systems
+from kg2rag.compute import Store
+from kg2rag.extraction.linked import graph_of
+from kg2rag.types import corpus_of
+
+CORPUS = corpus_of(
+    [
+        {"id": "a", "title": "Ada Lovelace", "text": "She wrote notes on an engine."},
+        {"id": "b", "title": "Charles Babbage", "text": "He built the Analytical Engine with Joseph Clement."},
+        {"id": "c", "title": "Rivers", "text": "The Thames flows through London."},
+    ]
+)
+FACTS = [("Ada Lovelace", "worked with", "Charles Babbage"), ("Charles Babbage", "hired", "Joseph Clement")]
+NAMED, NUMBERED = nx.DiGraph(), nx.Graph()
+for head, relation, tail in FACTS:
+    NAMED.add_edge(head, tail, label=relation)
+for at, name in enumerate(["Ada Lovelace", "Charles Babbage", "Joseph Clement"]):
+    NUMBERED.add_node(at, name=name)
+NUMBERED.add_edges_from([(0, 1), (1, 2)])
+FRAME = pd.DataFrame(FACTS, columns=["subject", "predicate", "object"])
+
+
+def written(path, kind):
+    file = path / f"facts.{kind}"
+    if kind == "graphml":
+        nx.write_graphml(NAMED, file)
+    elif kind == "csv":
+        FRAME.to_csv(file, index=False)
+    else:
+        FRAME.to_json(file, orient="records", lines=True)
+    return file
+
+
+SHAPES = {
+    "networkx": NAMED,
+    "numbered nodes": NUMBERED,
+    "triples": [Triple(*fact, "") for fact in FACTS],
+    "tuples": FACTS,
+    "dicts": [dict(zip(("head", "relation", "tail"), fact, strict=True)) for fact in FACTS],
+    "frame": FRAME,
+    "graphml": "graphml",
+    "csv": "csv",
+    "jsonl": "jsonl",
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_graph_of_any_shape_is_linked_by_name(shape, tmp_path):
+    given = SHAPES[shape]
+    given = written(tmp_path, given) if isinstance(given, str) else given
+    graph = KnowledgeBase.build(CORPUS, graph=given, store=Store(tmp_path)).graph
+    assert (graph.n_entities, graph.n_triples) == (3, 2)
+    rows = {name: graph.passages_of(graph.entity(name))[0].tolist() for name in graph.names}
+    assert rows == {"Ada Lovelace": [0], "Charles Babbage": [1], "Joseph Clement": [1]}
+    assert [graph.triple(at).passage_id for at in range(2)] == ["", "b"]
+    assert graph.notes == {"entities linked by name": 3}
+
+
+def test_provenance_is_kept_and_other_entities_alone_are_looked_for():
+    found = graph_of(
+        [Triple("Ada Lovelace", "met", "Nobody", "c"), Triple("Joseph Clement", "knew", "Zeno", "")]
+    ).extract(CORPUS)
+    assert [(m.entity, m.passage_id) for m in found.mentions] == [("Joseph Clement", "b")]
+    assert found.triples[0].passage_id == "c"
+    assert found.notes == {"entities linked by name": 1, "entities that no passage names": 1}
+
+
+def test_a_graph_of_which_nothing_is_named_is_refused(tmp_path):
+    kb = KnowledgeBase.build(CORPUS, graph=[("Zeno", "knew", "Plato")], store=Store(tmp_path))
+    with pytest.raises(ValueError, match=r"'Zeno'.*passage_id"):
+        kb.graph  # noqa: B018
+
+
+@pytest.mark.parametrize("graph", [[], [1, 2], [("a", "b")], 7, nx])
+def test_what_is_no_graph_is_refused(graph):
+    with pytest.raises(TypeError, match="head, relation, tail"):
+        KnowledgeBase.build(CORPUS, graph=graph)
+
+
+GRAPH_SYSTEMS = ["graph_augmented", "hippo1", "hippo2", "kg2rag", "proprag", "practical_graphrag", "expansion_queries"]
+
+
+@pytest.mark.parametrize("system", [*GRAPH_SYSTEMS, "mention_ppr(triple_weight=1)", "mention_chains(triple_weight=1)"])
+def test_every_graph_strategy_uses_a_graph_of_ones_own(system, tmp_path):
+    store = Store(tmp_path)
+    with_graph = KnowledgeBase.build(CORPUS, graph=NAMED, store=store)
+    hits = systems.build(system, with_graph).retrieve("Who did Ada Lovelace work with?", 3)
+    assert len(hits)
+    assert with_graph.counts["graph reads"] > 0
