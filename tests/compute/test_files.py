@@ -21,27 +21,6 @@ def fail(partial: Path) -> None:
     raise RuntimeError
 
 
-def test_a_file_replaces_the_one_that_is_there(tmp_path: Path) -> None:
-    for content in (b"old", b"new"):
-        files.write(tmp_path / "a.csv", content)
-    assert (tmp_path / "a.csv").read_bytes() == b"new"
-    assert names(tmp_path) == ["a.csv"]
-
-
-def test_a_block_that_raises_leaves_the_older_file_and_nothing_else(tmp_path: Path) -> None:
-    files.write(tmp_path / "a.csv", b"old")
-    with pytest.raises(RuntimeError), files.new_file(tmp_path / "a.csv") as partial:
-        fail(partial)
-    assert (tmp_path / "a.csv").read_bytes() == b"old"
-    assert names(tmp_path) == ["a.csv"]
-
-
-def test_a_file_that_is_being_written_is_not_found_by_the_suffix_of_its_name(tmp_path: Path) -> None:
-    with files.new_file(tmp_path / "a.parquet") as partial:
-        partial.touch()
-        assert list(tmp_path.glob("*.parquet")) == []
-
-
 def test_a_folder_is_not_there_before_the_end_of_its_block(tmp_path: Path) -> None:
     with files.new_folder(tmp_path / "deep" / "graph") as partial:
         (partial / "a").write_bytes(b"1")
@@ -59,21 +38,18 @@ def test_a_folder_that_is_there_is_refused_and_kept(tmp_path: Path) -> None:
     assert names(tmp_path / "graph") == ["old"]
 
 
-def test_a_folder_takes_the_place_of_another_where_that_is_wanted(tmp_path: Path) -> None:
+def test_a_folder_takes_the_place_of_another_where_that_is_wanted_and_a_block_that_raises_changes_nothing(tmp_path):
     for name in ("old", "new"):
         with files.new_folder(tmp_path / "graph", replace=True) as partial:
             (partial / name).touch()
-    assert names(tmp_path) == ["graph"]
-    assert names(tmp_path / "graph") == ["new"]
-
-
-def test_a_block_that_raises_leaves_the_older_folder(tmp_path: Path) -> None:
-    with files.new_folder(tmp_path / "graph") as partial:
-        (partial / "old").touch()
+        files.write(tmp_path / "a.csv", name.encode())
     with pytest.raises(RuntimeError), files.new_folder(tmp_path / "graph", replace=True) as partial:
-        fail(partial / "new")
-    assert names(tmp_path) == ["graph"]
-    assert names(tmp_path / "graph") == ["old"]
+        fail(partial / "newer")
+    with pytest.raises(RuntimeError), files.new_file(tmp_path / "a.csv") as partial:
+        fail(partial)
+    assert names(tmp_path) == ["a.csv", "graph"]
+    assert names(tmp_path / "graph") == ["new"]
+    assert (tmp_path / "a.csv").read_bytes() == b"new"
 
 
 def test_what_killed_processes_left_is_removed_and_what_living_ones_write_is_kept(tmp_path: Path) -> None:

@@ -43,19 +43,15 @@ def test_one_that_passes_is_retried(model_of: Maker, fault: str) -> None:
 
 
 @pytest.mark.parametrize("concurrency", [1, 8])
-def test_no_more_requests_are_sent_than_allowed(model_of: Maker, concurrency: int) -> None:
+def test_no_more_requests_are_sent_than_allowed_by_all_models_that_share_the_limit(model_of: Maker, concurrency: int):
     with serving() as server:
         spending = Spending(max_calls=5)
         outcomes = model_of(server, spending=spending, concurrency=concurrency).complete_many(PROMPTS)
+        assert kinds(model_of(server, spending=spending, seed=1).complete_many(PROMPTS[:1])) == ["limit"]
         assert (server.requests.total(), spending.calls) == (5, 5)
     assert sorted(kinds(outcomes)) == ["answered"] * 5 + ["limit"] * 7
-    failure = next(one for one in outcomes if isinstance(one, Failure))
-    assert (failure.reason, failure.attempts) == ("the limit of 5 calls is reached", 0)
-
-
-def test_retries_count_as_requests(model_of: Maker) -> None:
-    with serving(fault=first("500", 9)) as server:
-        (failure,) = model_of(server, spending=Spending(max_calls=3)).complete_many(["p"])
+    with serving(fault=first("500", 9)) as server:  # retries count
+        (failure,) = model_of(server, spending=Spending(max_calls=3), seed=2).complete_many(["p"])
         assert server.requests.total() == 3
     assert (failure.kind, failure.attempts) == ("limit", 3)
 
@@ -68,14 +64,6 @@ def test_a_later_run_goes_on_where_the_limit_was_reached_and_pays_for_nothing_tw
         assert kinds(outcomes) == ["answered"] * 12
         assert set(server.paid.values()) == {1}
     assert spending.calls == 7
-
-
-def test_models_that_share_the_limits_share_what_is_left(model_of: Maker) -> None:
-    spending = Spending(max_calls=3)
-    with serving() as server:
-        for seed in (0, 1):
-            model_of(server, spending=spending, seed=seed).complete_many(PROMPTS[:2])
-        assert server.requests.total() == 3
 
 
 @pytest.mark.parametrize("concurrency", [1, 8])
@@ -120,8 +108,9 @@ def test_a_limit_of_cost_that_cannot_be_kept_is_refused_before_anything_is_sent(
             model_of(server, spending=Spending(max_cost=1.0))
         with pytest.raises(ValueError, match="needs max_tokens"):
             model_of(server, spending=Spending(max_cost=1.0), max_tokens=None, **PRICES)
-    with pytest.raises(ValueError, match="max_calls must be"):
-        Spending(max_calls=0)
+    for made, wrong in ((Spending, {"max_calls": 0}), (ChatModel, {"base_url": "http://h/v1", "model": "m", "rpm": 0})):
+        with pytest.raises(ValueError, match=r"max_calls|rpm"):
+            made(**wrong)
 
 
 def test_a_model_with_limits_stays_in_its_process(model_of: Maker) -> None:
@@ -150,20 +139,14 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return made
 
 
-def test_requests_that_come_at_once_go_out_evenly_spaced(clock: Clock) -> None:
+def test_requests_go_out_evenly_spaced_and_no_turn_is_saved_up(clock: Clock) -> None:
     limit = RateLimit(20)  # one every three seconds
     for _ in range(4):
         limit.wait()
-    assert clock.slept == [0, 3, 6, 9]
-
-
-def test_a_turn_that_nobody_took_is_not_saved_up(clock: Clock) -> None:
-    limit = RateLimit(20)
-    limit.wait()
     clock.now += 60
     for _ in range(2):
         limit.wait()
-    assert clock.slept == [0, 0, 3]
+    assert clock.slept == [0, 3, 6, 9, 0, 3]
 
 
 def test_retries_wait_for_their_turn_too(clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,8 +155,3 @@ def test_retries_wait_for_their_turn_too(clock: Clock, tmp_path: Path, monkeypat
         model = ChatModel(server.url, "tiny", None, rpm=60, store=Store(tmp_path))
         model.complete("p")
     assert clock.slept == [0, 1, 2]
-
-
-def test_a_limit_of_nothing_is_refused() -> None:
-    with pytest.raises(ValueError, match="rpm must be"):
-        ChatModel("http://host/v1", "tiny", rpm=0)

@@ -117,9 +117,11 @@ def test_a_stray_quotation_mark_does_not_swallow_the_rows_after_it(csv) -> None:
         csv("\n".join(["head,relation,tail", *rows]) + "\n")
 
 
-@pytest.mark.parametrize("row", ['"Ed" Wood,is,b', 'a,is,"b', '"a,is,b'])
-def test_a_quotation_mark_that_is_not_closed_at_the_end_of_a_cell_is_refused(csv, row: str) -> None:  # type: ignore[no-untyped-def]
-    with pytest.raises(DataError, match=r"a\.csv, line \d+: no row of a CSV file .* Write it twice"):
+@pytest.mark.parametrize(
+    "row", ['"Ed" Wood,is,b', 'a,is,"b', '"a,is,b', "a,is", f"{'x' * 200_000},is,b"], ids=lambda row: row[:9]
+)
+def test_a_row_that_is_none_is_named(csv, row: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(DataError, match=r"a\.csv, (line|record) [23]"):
         csv(f"head,relation,tail\n{row}\nc,is,d\n")
 
 
@@ -132,17 +134,11 @@ def test_a_quotation_mark_in_tsv_is_a_character(csv) -> None:  # type: ignore[no
     assert csv('head\ttail\n"a\tb\n', "a.tsv") == [(2, {"head": '"a', "tail": "b"})]
 
 
-def test_a_cell_that_is_too_long_and_a_row_of_another_length_are_named(csv) -> None:  # type: ignore[no-untyped-def]
-    with pytest.raises(DataError, match=r"a\.csv, line 2: no row of a CSV file \(field larger than field limit"):
-        csv(f"head,tail\n{'x' * 200_000},b\n")
-    with pytest.raises(DataError, match=r"a\.csv, record 2: row is \['a'\]; needed: 2 cells, as the header has"):
-        csv("head,tail\na\n")
-
-
-def test_a_line_that_would_crash_a_parser_is_found_before(tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_text(f'{{"id": "[["}}\n{{"id": {nested(30_000)}}}\n')
-    with pytest.raises(DataError, match=r"a\.jsonl, line 2: .* deeper than 100 levels"):
-        records.check_depth(tmp_path / "a.jsonl")
+@pytest.mark.parametrize("line", [f'{{"id": {nested(30_000)}}}', "null"])
+def test_a_line_that_would_crash_a_parser_is_found_before(tmp_path: Path, line: str) -> None:
+    (tmp_path / "a.jsonl").write_text(f'\n {{"id": "[["}}\n{line}\n')
+    with pytest.raises(DataError, match=r"a\.jsonl, line 3"):
+        check_depth(tmp_path / "a.jsonl")
 
 
 @pytest.mark.parametrize("text", ["[" * 30_000 + "]" * 30_000, f"{9:0>5000}", "a = 1e345e", "\udcff"])
@@ -151,13 +147,6 @@ def test_a_toml_file_that_is_none_is_named(tmp_path: Path, text: str) -> None:
     file.write_text(f"a = {text}", encoding="utf-8", errors="surrogateescape")
     with pytest.raises(DataError, match=r"a\.toml"):
         read_toml(file)
-
-
-def test_a_lone_null_is_refused_before_a_parser_that_crashes_on_it(tmp_path: Path) -> None:
-    file = tmp_path / "a.jsonl"
-    file.write_text('\n {"a": 1}\nnull')
-    with pytest.raises(DataError, match=r"a\.jsonl, line 3: no JSON object"):
-        check_depth(file)
 
 
 def test_what_goes_wrong_in_reading_is_an_error_of_ours_that_names_the_file() -> None:
