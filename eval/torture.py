@@ -49,8 +49,8 @@ from word_embedder import WordEmbedder  # noqa: E402
 
 import kg2rag  # noqa: E402
 from kg2rag.compute import Store, remove_leftovers  # noqa: E402
-from kg2rag.datasets.world.build import World  # noqa: E402
-from kg2rag.datasets.world.build import write as write_world  # noqa: E402
+from kg2rag.datasets.world import World  # noqa: E402
+from kg2rag.datasets.world import write as write_world  # noqa: E402
 from kg2rag.evaluation import Comparison  # noqa: E402
 from kg2rag.knowledge import KnowledgeBase  # noqa: E402
 from kg2rag.knowledge.graph.files import write_graph  # noqa: E402

@@ -4,14 +4,17 @@
 `questions.jsonl`  {"id", "question", "answers", "type", "hops", "gold": [passage id], "supporting": [[passage id,
                    sentence index]], "triples": [[head, relation, tail, passage id]]}
 `triples.jsonl`, `entities.jsonl` are offered as a graph. The set teaches; it is no benchmark.
+Questions of worlds and of 2wiki-kg are read here too.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Container, Iterator
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import Field, StrictInt
+from pydantic import AliasChoices, BeforeValidator, Field, StrictInt
 
 from kg2rag.datasets.reading import Files, Identifier, Record, SentenceName, Text, find_graph_files, locate
 from kg2rag.datasets.spec import DatasetSpec, LoadOptions
@@ -31,17 +34,21 @@ class BundledPassage(Record):
     text: Text
 
 
-class BundledQuestion(Record):
-    """One question; `supporting` and `triples` name passages of the corpus."""
+class FolderQuestion(Record):
+    """One question; `gold`, `supporting` and the fourth member of a triple name passages of the corpus."""
 
     id: Identifier
     question: Text
-    answers: list[Text] = Field(default_factory=list)
-    type: str = ""
-    hops: StrictInt | None = None
-    gold: list[Text] = Field(min_length=1)
+    answers: Annotated[list[Text], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)] = Field(
+        default_factory=list, validation_alias=AliasChoices("answers", "answer")
+    )
+    type: str = Field("", validation_alias=AliasChoices("type", "hop_type"))
+    hops: StrictInt | None = Field(None, validation_alias=AliasChoices("hops", "hop_count"))
+    gold: list[Text] = Field(min_length=1, validation_alias=AliasChoices("gold", "gold_support_chunk_ids"))
     supporting: list[SentenceName] = Field(default_factory=list)
-    triples: list[tuple[Text, Text, Text, Text]] = Field(default_factory=list)
+    triples: list[tuple[Text, Text, Text] | tuple[Text, Text, Text, Text]] = Field(
+        default_factory=list, validation_alias=AliasChoices("triples", "gold_triples")
+    )
 
 
 def folder() -> Path:
@@ -56,61 +63,57 @@ def load(options: LoadOptions) -> QADataset:
     """Read the folder."""
     files = Files()
     root = locate(options.path or folder(), ["corpus.jsonl"], "bundled corpus").parent
-    corpus = _corpus(files.records(root / "corpus.jsonl", BundledPassage))
-    path = locate(root, ["questions.jsonl"], "bundled questions")
-    known, firsts = set(corpus.ids), _first_sentences(corpus)
-    questions = tuple(
-        _question(record, corpus, known, firsts, f"{path.name}, line {number} ({record.id!r})")
-        for number, record in enumerate(files.records(path, BundledQuestion), start=1)
-    )
-    source = {"files": files.checksums, "notes": {}}
-    return QADataset("bundled", corpus, questions, source=source, graph_files=find_graph_files(root))
-
-
-def _corpus(rows: list[BundledPassage]) -> Corpus:
+    rows = files.records(root / "corpus.jsonl", BundledPassage)
     counts: Counter[str] = Counter()
     passages = []
     for row in rows:
         passages.append(Passage(row.id, row.title, row.text, row.doc_id, counts[row.doc_id]))
         counts[row.doc_id] += 1
     # `supporting` counts sentences by our own split, so the corpus stores that split.
-    return Corpus.from_passages(passages, [split_sentences(row.text) for row in rows])
+    corpus = Corpus.from_passages(passages, [split_sentences(row.text) for row in rows])
+    questions = read_questions(files, locate(root, ["questions.jsonl"], "bundled questions"), corpus)
+    source = {"files": files.checksums, "notes": {}}
+    return QADataset("bundled", corpus, tuple(questions), source=source, graph_files=find_graph_files(root))
 
 
-def _first_sentences(corpus: Corpus) -> list[int]:
-    """The index, in its document, of each passage's first sentence: `Question.supporting` counts by document."""
+def read_questions(files: Files, path: Path, corpus: Corpus, ids: Container[str] | None = None) -> Iterator[Question]:
+    """The questions of a file, or those of some ids; DataError names what refers to nothing in the corpus."""
+    records, known = files.records(path, FolderQuestion), set(corpus.ids)
+    firsts = _first_sentences(corpus) if any(record.supporting for record in records) else {}
+    for at, record in enumerate(records, start=1):
+        if ids is not None and record.id not in ids:
+            continue
+        where = f"{path.name}, line {at} ({record.id!r})"
+        named = [("gold", id_) for id_ in record.gold] + [("supporting", id_) for id_, _ in record.supporting]
+        for field, id_ in named + [("triples", fact[3]) for fact in record.triples if len(fact) > 3]:
+            if id_ not in known:
+                raise DataError(f"{where}: {field} names passage {id_!r}, which corpus.jsonl lacks.")
+        supporting = []
+        for id_, index in record.supporting:
+            count = len(corpus.sentences(corpus.row(id_)))
+            if not 0 <= index < count:
+                raise DataError(f"{where}: supporting names sentence {index} of {id_!r}, which has {count}.")
+            supporting.append((corpus.doc_ids[corpus.row(id_)], firsts[id_] + index))
+        yield Question(
+            id=record.id,
+            text=record.question,
+            gold=dict.fromkeys(record.gold, 1),
+            answers=tuple(record.answers),
+            type=record.type,
+            hops=record.hops,
+            supporting=tuple(supporting),
+            triples=tuple(fact[:3] for fact in record.triples),
+        )
+
+
+def _first_sentences(corpus: Corpus) -> dict[str, int]:
+    """Passage -> the index, in its document, of its first sentence: `Question.supporting` counts by document."""
     counts: Counter[str] = Counter()
-    firsts = []
-    for row, doc_id in enumerate(corpus.doc_ids):
-        firsts.append(counts[doc_id])
+    firsts = {}
+    for row, (id_, doc_id) in enumerate(zip(corpus.ids, corpus.doc_ids, strict=True)):
+        firsts[id_] = counts[doc_id]
         counts[doc_id] += len(corpus.sentences(row))
     return firsts
-
-
-def _question(record: BundledQuestion, corpus: Corpus, known: set[str], firsts: list[int], where: str) -> Question:
-    named = [("gold", id_) for id_ in record.gold]
-    named += [("supporting", id_) for id_, _ in record.supporting] + [("triples", fact[3]) for fact in record.triples]
-    for field, id_ in named:
-        if id_ not in known:
-            raise DataError(f"{where}: {field} names passage {id_!r}, which corpus.jsonl lacks.")
-    supporting = []
-    for id_, index in record.supporting:
-        row = corpus.row(id_)
-        if not 0 <= index < len(corpus.sentences(row)):
-            raise DataError(
-                f"{where}: supporting names sentence {index} of {id_!r}, which has {len(corpus.sentences(row))}."
-            )
-        supporting.append((corpus.doc_ids[row], firsts[row] + index))
-    return Question(
-        id=record.id,
-        text=record.question,
-        gold=dict.fromkeys(record.gold, 1),
-        answers=tuple(record.answers),
-        type=record.type,
-        hops=record.hops,
-        supporting=tuple(supporting),
-        triples=tuple((head, relation, tail) for head, relation, tail, _ in record.triples),
-    )
 
 
 DATASET = DatasetSpec(

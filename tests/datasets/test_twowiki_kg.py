@@ -52,9 +52,7 @@ def test_gold_triples_hops_and_type_are_kept(folder):
 
 def test_gold_outside_the_split_names_question_and_chunk(folder, write):
     write("test_ids.txt", "q1\n")
-    with pytest.raises(
-        ValueError, match=r"\('q1'\): gold_support_chunk_ids names 'c1', which is not among the 2 passages"
-    ):
+    with pytest.raises(ValueError, match=r"questions\.jsonl, line 1 \('q1'\): gold names passage 'c1'"):
         load("2wiki-kg", path=folder)
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import kg2rag
 from kg2rag.datasets.world import World, write
-from kg2rag.datasets.world.facts import RELATIONS, Names, root, roots
+from kg2rag.datasets.world_texts import RELATIONS, Names, root, roots
 from kg2rag.text.normalisation import normalise
 
 SMALL = World(passages=400, questions=40, seed=7)
@@ -27,11 +27,8 @@ def test_roots_with_different_numbers_are_different() -> None:
     assert root(1, 2) == "brabral"
 
 
-def test_no_two_things_share_a_name_or_an_alias() -> None:
-    world = World(passages=20_000, questions=4)
-    names = [p.title for p in world.pages()]
-    aliases = [world.names.alias(kind, i) for kind, count in world.counts.items() for i in range(count)]
-    assert len({*names, *aliases}) == 40_000
+def test_no_two_things_share_a_name() -> None:
+    assert len({page.title for page in World(passages=20_000, questions=4).pages()}) == 20_000
 
 
 def test_every_gold_passage_states_the_fact_of_its_hop() -> None:
@@ -72,45 +69,16 @@ def test_noise_drops_and_exchanges_the_shares_asked_for() -> None:
     assert wrong / len(facts) == pytest.approx(0.1, abs=0.01)
 
 
-def test_distractors_name_an_entity_of_their_question_and_are_no_gold() -> None:
-    world = World(passages=400, questions=20, distractors=3)
-    pages = {page.id: page for page in world.pages()}
-    for at, question in enumerate(world.asked):
-        named = {part for fact in question.triples for part in fact}
-        for copy in range(3):
-            text = pages[f"notice-{at}-{copy}"].text
-            assert any(name in text for name in named)
-            assert f"notice-{at}-{copy}" not in question.gold
-    assert len(pages) == 400
-
-
-def test_aliases_stand_in_the_passage_of_the_thing_that_they_name() -> None:
-    world = World(passages=400, questions=40, aliases=1.0)
-    pages = {page.id: page for page in world.pages()}
-    for question in world.asked:
-        first = pages[next(iter(question.gold))]
-        kind, _, number = first.id.rpartition("-")
-        alias = world.names.alias(kind, int(number))
-        assert alias in question.text
-        assert alias in first.text
-
-
-def test_typos_change_the_name_that_is_asked_about_in_the_share_asked_for() -> None:
-    world = World(passages=2000, questions=400, typos=0.25)
-    misspelt = sum(question.triples[0][0] not in question.text for question in world.asked)
-    assert misspelt / 400 == pytest.approx(0.25, abs=0.06)
-
-
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10**6), passages=st.integers(100, 500), hops=st.sampled_from([(1,), (2, 4), (3,)]))
 def test_any_world_is_a_sound_data_set(seed: int, passages: int, hops: tuple[int, ...]) -> None:
-    data = World(passages=passages, questions=6, hops=hops, aliases=0.5, seed=seed).dataset()
+    data = World(passages=passages, questions=6, hops=hops, seed=seed).dataset()
     assert len(data.corpus) == passages
     assert len(data) == 6
 
 
 def test_the_folder_reads_back_as_the_world_in_memory(tmp_path: Path) -> None:
-    world = World(passages=300, questions=12, distractors=1, aliases=0.3)
+    world = World(passages=300, questions=12)
     loaded = kg2rag.load("world", path=write(world, tmp_path / "w", progress=False))
     made = world.dataset()
     assert loaded.corpus.fingerprint == made.corpus.fingerprint
@@ -128,7 +96,7 @@ def test_its_triples_are_a_graph_over_its_corpus(tmp_path: Path) -> None:
 def test_equal_seeds_write_equal_bytes_under_any_hash_seed(tmp_path: Path) -> None:
     command = "from kg2rag.cli import main; main()"
     for name, hash_seed in (("a", "0"), ("b", "1")):
-        arguments = [sys.executable, "-c", command, *"world --passages 500 --typos 0.5 --aliases 0.5 --out".split()]
+        arguments = [sys.executable, "-c", command, *"world --passages 500 --dropped 0.5 --out".split()]
         environment = {"PYTHONHASHSEED": hash_seed, "PATH": ""}
         subprocess.run([*arguments, str(tmp_path / name)], check=True, env=environment, capture_output=True)
     for file in ("corpus.jsonl", "questions.jsonl", "triples.jsonl", "world.json"):
@@ -171,9 +139,8 @@ def test_a_folder_that_exists_is_not_overwritten(tmp_path: Path) -> None:
     [
         {"hops": (5,)},
         {"hops": (2, 2)},
-        {"typos": 1.5},
         {"wrong": 0.7, "dropped": 0.7},
-        {"passages": 100, "questions": 50, "distractors": 1},
+        {"passages": 50},
     ],
 )
 def test_a_control_out_of_range_is_named(controls: dict[str, object]) -> None:
@@ -190,11 +157,9 @@ def test_more_questions_than_the_world_has_chains_are_refused() -> None:
 def test_no_title_of_wikipedia_is_a_name_of_the_world(shared_data: Path) -> None:
     files = ("musique-100/musique_corpus.json", "2wiki-1000/2wikimultihopqa_corpus.json")
     titles = {normalise(row["title"]) for file in files for row in json.loads((shared_data / file).read_text())}
-    names = Names(0, World(passages=100_000, questions=4).counts)
     counts = World(passages=100_000, questions=4).counts
-    ours = {normalise(names.name(kind, i)) for kind, count in counts.items() for i in range(count)}
-    ours |= {normalise(names.alias(kind, i)) for kind, count in counts.items() for i in range(count)}
-    assert not titles & ours
+    names = Names(0, counts)
+    assert not titles & {normalise(names[kind, i]) for kind, count in counts.items() for i in range(count)}
 
 
 @pytest.mark.parametrize("manifest", ["{", "{}", '{"controls": {}, "sha256": {}}'])
