@@ -61,10 +61,10 @@ from .retrievers.mention_ppr.retriever import MentionPPR as MentionPPR
 from .retrievers.pattern import Pattern as Pattern
 from .retrievers.practical_graphrag import PracticalGraphRAG as PracticalGraphRAG
 from .retrievers.proprag import PathSearch as PathSearch
+from .retrievers.rerankers import BiEncoder as BiEncoder
+from .retrievers.rerankers import CrossEncoder as CrossEncoder
 from .retrievers.rerankers import Rerank as Rerank
 from .retrievers.rerankers.llm import LLMReranker as LLMReranker
-from .retrievers.rerankers.scoring import BiEncoder as BiEncoder
-from .retrievers.rerankers.scoring import CrossEncoder as CrossEncoder
 from .retrievers.vector_first import VectorFirst as VectorFirst
 from .text.records import DataError as DataError
 from .types.corpus import Corpus as Corpus

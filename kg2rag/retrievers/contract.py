@@ -8,12 +8,12 @@ tests the promises made here.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from functools import wraps
+from html import escape
 from typing import Any, Literal, NamedTuple
 
-from kg2rag.retrievers.display import as_html
 from kg2rag.types import Query, Ranking, Trace, called, check, require_k
 
 MAX_CHARACTERS = 10_000
@@ -39,7 +39,7 @@ class Tuned(NamedTuple):
 
 
 def _guarded(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of queries (and k) with its arguments checked and its queries cut; what it returns says so."""
+    """A method of queries (and k) with its arguments checked and its queries cut; the notes of a cut one say so."""
 
     @wraps(method)
     def guarded(self: Retriever, queries: Sequence[Query], *k: int, **named: int) -> Any:
@@ -52,24 +52,19 @@ def _guarded(method: Callable[..., Any]) -> Callable[..., Any]:
                 raise TypeError(f"queries[{at}] must be a Query, not {called(query)}: write Query('q{at}', 'Who?').")
         for value in (*k, *named.values()):
             require_k(value)
-        if all(len(query.text) <= MAX_CHARACTERS for query in queries):
+        cut = {i: len(query.text) for i, query in enumerate(queries) if len(query.text) > MAX_CHARACTERS}
+        if not cut:
             return method(self, queries, *k, **named)
         found = method(self, [replace(query, text=query.text[:MAX_CHARACTERS]) for query in queries], *k, **named)
-        if found is None or len(found) != len(queries):  # the contract's check reports the latter
-            return found
-        return [_noted(one, len(query.text)) for one, query in zip(found, queries, strict=True)]
+        for i, length in cut.items() if found and len(found) == len(queries) else ():  # the contract's check reports
+            one = found[i]
+            ranking = one.ranking if isinstance(one, Trace) else one
+            notes = replace(ranking.notes, query_cut=f"to {MAX_CHARACTERS:,} of {length:,} characters")
+            ranking = replace(ranking, notes=notes)
+            found[i] = replace(one, ranking=ranking) if isinstance(one, Trace) else ranking
+        return found
 
     return guarded
-
-
-def _noted(found: Ranking | Trace, length: int) -> Ranking | Trace:
-    """A ranking, or a trace's, with the note that a query of that length was cut, where it was."""
-    if length <= MAX_CHARACTERS:
-        return found
-    ranking = found.ranking if isinstance(found, Trace) else found
-    cut = replace(ranking.notes, query_cut=f"to {MAX_CHARACTERS:,} of {length:,} characters")
-    noted = replace(ranking, notes=cut)
-    return replace(found, ranking=noted) if isinstance(found, Trace) else noted
 
 
 class Retriever(ABC):
@@ -93,8 +88,7 @@ class Retriever(ABC):
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """One ranking of at most `k` hits for each query, in the order of the queries.
 
-        Whatever class implements it, the arguments are checked first: TypeError where `queries` is not a sequence of
-        `Query` or `k` not a whole number, ValueError where `k` is below 1.
+        TypeError: `queries` is no sequence of `Query`, or `k` no whole number. ValueError: `k` is below 1.
         """
 
     def retrieve(self, query: str | Query, k: int = 10) -> Ranking:
@@ -214,3 +208,46 @@ def _as_stage(given: object) -> Stage:
     if isinstance(given, Retriever):
         raise TypeError(f"{called(given)} is a Retriever; >> takes a Stage. fuse(a, b) joins retrievers.")
     raise TypeError(f"{called(given)} is no Stage; >> takes one, such as Rerank(kb).")
+
+
+_FLEX = "display:flex;flex-wrap:wrap;align-items:"
+
+
+def as_html(component: object) -> str:
+    """A retriever or stage for Jupyter: each part a box with its parameters, those off their default in bold.
+
+    Never raises: the escaped name of its class where it cannot be drawn.
+    """
+    try:
+        return _box(component)
+    except Exception:  # noqa: BLE001 (a display must not hide a result behind a traceback)
+        return f"<code>{escape(type(component).__name__)}</code>"
+
+
+def _box(component: object) -> str:
+    """A component's box and, inside, those of the retrievers and stages that it is made of; of a pipeline a row."""
+    values = {
+        each: getattr(component, each.name)
+        for each in (fields(component) if is_dataclass(component) else ())
+        if each.repr
+    }
+    members = [_box(member) for value in values.values() for member in _members(value)]
+    if isinstance(component, Pipeline):
+        return f'<div style="{_FLEX}center">{"<span>&nbsp;&gt;&gt;&nbsp;</span>".join(members)}</div>'
+    lines = []
+    for each, value in values.items():
+        if not any(True for _ in _members(value)):
+            usual = each.default is MISSING or bool(value == each.default)
+            weight = "" if usual else ";font-weight:bold"
+            told = escape(f"{each.name}={value!r}")
+            lines.append(f'<div style="font-family:monospace;font-size:90%{weight}">{told}</div>')
+    inside = f'<div style="{_FLEX}flex-start">{"".join(members)}</div>' if members else ""
+    summary = escape((type(component).__doc__ or "").strip().partition("\n")[0])
+    style, name = "border:1px solid;border-radius:4px;padding:2px 8px;margin:2px", escape(type(component).__name__)
+    return f'<div title="{summary}" style="{style}"><strong>{name}</strong>{"".join(lines)}{inside}</div>'
+
+
+def _members(value: object) -> Iterator[object]:
+    for each in value if isinstance(value, tuple) else (value,):
+        if is_dataclass(each) and (hasattr(each, "retrieve_batch") or hasattr(each, "apply")):
+            yield each

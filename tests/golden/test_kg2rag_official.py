@@ -24,7 +24,7 @@ from kg2rag.datasets import load
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.kg2rag.official import KG2RAGOfficial, QueryPlan
 from kg2rag.retrievers.kg2rag.released import joined_texts, stated_triples, tree_text
-from kg2rag.retrievers.rerankers.scoring import BiEncoder
+from kg2rag.retrievers.rerankers import BiEncoder
 from kg2rag.types import FloatArray, QADataset, Query, Ranking
 
 pytestmark = [pytest.mark.realdata, pytest.mark.slow]

@@ -35,8 +35,7 @@ from kg2rag.retrievers.kg2rag.released import (
     pool_of,
     tree_text,
 )
-from kg2rag.retrievers.rerankers import DEFAULT_RERANKER, named
-from kg2rag.retrievers.rerankers.scoring import BiEncoder, Reranker, score_batches
+from kg2rag.retrievers.rerankers import DEFAULT_RERANKER, BiEncoder, Reranker, named, score_batches
 from kg2rag.types import Count, FloatArray, IntArray, Matrix, Notes, Query, Ranking, Trace, Triple, step
 
 COLOUR = "#E69F00"  # in plots

@@ -22,8 +22,7 @@ from kg2rag.knowledge.graph.paths import TriplePaths, stated_by
 from kg2rag.retrievers.contract import Pipeline
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.kg2rag.expand import Expand, ExpandNotes
-from kg2rag.retrievers.rerankers import DEFAULT_RERANKER, RerankingStage, named
-from kg2rag.retrievers.rerankers.scoring import Reranker, score_batches
+from kg2rag.retrievers.rerankers import DEFAULT_RERANKER, Reranker, RerankingStage, named, score_batches
 from kg2rag.types import Count, FloatArray, IntArray, Matrix, Notes, Query, Ranking, Trace, checked, rescored, step
 
 COLOUR = "#E69F00"  # in plots

@@ -1,26 +1,146 @@
-"""A ranking -> its first hits in the order of a reranker. To add one: a file here, and a line in `RERANKERS`."""
+"""(query, text) pairs -> how well each text fits its query, and a ranking -> its first hits in that order.
+
+A `Reranker` is one of two: a `PairReranker`'s score depends on the pair alone, a `ListReranker` compares the texts of a
+query with one another. `BiEncoder` compares the vectors of both texts, `CrossEncoder` reads both at once. To add one: a
+file here, and a line in `RERANKERS`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+import numpy as np
+
+from kg2rag.compute.encoder import well_formed
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Stage
-from kg2rag.retrievers.rerankers.scoring import BiEncoder, CrossEncoder, PairReranker, Reranker, score_batches
 from kg2rag.text.registry import Registry
-from kg2rag.types import Count, FloatArray, Query, Ranking, rescored
+from kg2rag.types import Count, FloatArray, IntArray, Query, Ranking, component, rescored
 
-__all__ = ["DEFAULT_RERANKER", "RERANKERS", "PairReranker", "Rerank", "Reranker", "RerankingStage", "named"]
+if TYPE_CHECKING:
+    from sentence_transformers import CrossEncoder as Network
+
+Pairs = Sequence[tuple[str, str]]
+
+
+class PairReranker(Protocol):
+    """Anything that scores pairs."""
+
+    def scores(self, pairs: Pairs) -> FloatArray:
+        """(n_pairs,) finite scores of (query, text), higher for a better fit; comparable within one query."""
+        ...
+
+
+@runtime_checkable
+class ListReranker(Protocol):
+    """Anything that scores the texts of a query together; each query's scores depend on its own texts alone."""
+
+    def score_lists(self, lists: Sequence[Pairs]) -> list[FloatArray]:
+        """(n_pairs,) finite scores for each query's (query, text) pairs, which come best first as retrieved."""
+        ...
+
+
+Reranker = PairReranker | ListReranker
+
+
+def score_batches(reranker: Reranker, pairs: Sequence[Pairs]) -> list[FloatArray]:
+    """The scores of each query's pairs, by one call of the reranker.
+
+    ValueError: the reranker returned another number of scores, or one that is not finite.
+    """
+    every = [pair for group in pairs for pair in group]
+    if isinstance(reranker, ListReranker):
+        found = list(map(np.asarray, reranker.score_lists(pairs)))
+    else:
+        scores = np.asarray(reranker.scores(every), dtype=np.float64)
+        found = np.split(scores, np.cumsum(list(map(len, pairs)))[:-1]) if len(scores) == len(every) else [scores]
+    given, wanted = [each.shape for each in found], [(len(group),) for group in pairs]
+    if every and given != wanted:
+        raise ValueError(f"{reranker!r} returned scores of shapes {given} for lists of {wanted} pairs.")
+    for (query, text), score in zip(every, np.concatenate([np.empty(0), *found]), strict=True):
+        if not np.isfinite(score):
+            raise ValueError(f"{reranker!r}: the score of {text[:60]!r} for {query[:60]!r} is not finite.")
+    return found if every else [np.empty(0) for _ in pairs]
+
+
+@dataclass(frozen=True)
+class BiEncoder:
+    """The cosine of the query's vector with the text's; a text is encoded once, a passage with its corpus."""
+
+    kb: KnowledgeBase = field(repr=False)
+
+    def scores(self, pairs: Pairs) -> FloatArray:
+        """Cosines, in [-1, 1]."""
+        if not pairs:
+            return np.empty(0)
+        queries = self.kb.encode_queries([Query("", query) for query, _ in pairs]).astype(np.float64)
+        cosines: FloatArray = np.einsum("ij,ij->i", queries, self.kb.encode_once([text for _, text in pairs]))
+        return cosines
+
+    def passage_scores(self, queries: Sequence[Query], rows: Sequence[IntArray]) -> list[FloatArray]:
+        """For each query the cosines of some of the corpus's passages."""
+        vectors = self.kb.encode_queries(queries).astype(np.float64)
+        passages = [self.kb.vectors[chosen].astype(np.float64) for chosen in rows]
+        return [
+            np.einsum("ij,ij->i", np.broadcast_to(vector, own.shape), own)
+            for vector, own in zip(vectors, passages, strict=True)
+        ]
+
+
+@component
+class CrossEncoder:
+    """A sentence-transformers cross-encoder.
+
+    Parameters
+    ----------
+    model : a hub name, such as "BAAI/bge-reranker-large", or a local folder. It must have one output.
+    revision : a hub commit.
+    max_tokens : longer pairs are cut; None takes the model's own limit.
+    device : "cpu", or a torch device such as "cuda".
+    batch_size : pairs scored at once. At 1 a pair is never padded to its neighbours' length, so that its score has
+        always the same bits; more is quicker on a GPU and moves scores in the last digits.
+    """
+
+    model: str
+    revision: str | None = None
+    max_tokens: Count | None = None
+    device: str = "cpu"
+    batch_size: Count = 1
+
+    def scores(self, pairs: Pairs) -> FloatArray:
+        """The model's output, through its own activation; equal pairs are scored once.
+
+        ValueError: the model has several outputs, as a classifier has.
+        """
+        pairs = [(well_formed(query), well_formed(text)) for query, text in pairs]
+        distinct = list(dict.fromkeys(pairs))
+        found = self._network.predict(distinct, batch_size=self.batch_size, show_progress_bar=False) if distinct else ()
+        by_pair = dict(zip(distinct, np.asarray(found, dtype=np.float64).tolist(), strict=True))
+        return np.array([by_pair[pair] for pair in pairs])
+
+    @cached_property
+    def _network(self) -> Network:
+        from sentence_transformers import CrossEncoder as Network
+        from transformers.utils.logging import disable_progress_bar
+
+        disable_progress_bar()
+        network = Network(self.model, revision=self.revision, device=self.device, max_length=self.max_tokens)
+        if network.num_labels != 1:
+            raise ValueError(f"{self.model} has {network.num_labels} outputs; a reranker has one. Is it a classifier?")
+        return network
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_network"}
+
 
 DEFAULT_RERANKER = "bi-encoder"  # offline: the vectors of the knowledge base's own embedder
 RERANKERS: Registry[Reranker] = Registry(
     "reranker",
-    {
-        "bi-encoder": "kg2rag.retrievers.rerankers.scoring:BiEncoder",
-        "llm(MODEL@BASE_URL)": "kg2rag.retrievers.rerankers.llm:named",
-    },
+    {DEFAULT_RERANKER: BiEncoder, "llm(MODEL@BASE_URL)": "kg2rag.retrievers.rerankers.llm:named"},
     group="kg2rag.rerankers",
     context=1,
 )
@@ -67,7 +187,15 @@ class Rerank(RerankingStage):
     depth: Count = 100
 
     def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
-        """All pairs of the batch in one call."""
+        """All pairs of the batch in one call; passages that the scorer's corpus has are not encoded as texts."""
+        scorer, corpus = self.scorer, self.kb.corpus
+        if isinstance(scorer, BiEncoder) and scorer.kb.corpus.fingerprint == corpus.fingerprint:
+            found = scorer.passage_scores(queries, [ranking.rows for ranking in rankings])
+        else:
+            texts = [[corpus.contents[row] for row in ranking.rows.tolist()] for ranking in rankings]
+            found = score_batches(
+                scorer, [[(q.text, text) for text in own] for q, own in zip(queries, texts, strict=True)]
+            )
         return [
             rescored(
                 ranking,
@@ -77,16 +205,5 @@ class Rerank(RerankingStage):
                 formula="reranker",
                 score_parts={"retriever": ranking.scores, "reranker": scores},
             )
-            for ranking, scores in zip(rankings, self._scores(queries, rankings), strict=True)
+            for ranking, scores in zip(rankings, found, strict=True)
         ]
-
-    def _scores(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[FloatArray]:
-        """Of each ranking's passages; those that the scorer has encoded with its corpus are not encoded as texts."""
-        scorer, corpus = self.scorer, self.kb.corpus
-        if isinstance(scorer, BiEncoder) and scorer.kb.corpus.fingerprint == corpus.fingerprint:
-            return scorer.passage_scores(queries, [ranking.rows for ranking in rankings])
-        pairs = [
-            [(query.text, corpus.contents[row]) for row in ranking.rows.tolist()]
-            for query, ranking in zip(queries, rankings, strict=True)
-        ]
-        return score_batches(scorer, pairs)

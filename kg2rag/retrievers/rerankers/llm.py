@@ -10,11 +10,10 @@ one reading is read, anything else is an error.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.resources import files
-from itertools import pairwise
+from itertools import groupby
 from typing import Annotated
 
 import numpy as np
@@ -23,14 +22,11 @@ from pydantic import BaseModel
 from kg2rag.compute import ChatModel
 from kg2rag.compute.llm import ask_each, chat_model, quoted, unusable
 from kg2rag.knowledge import KnowledgeBase
+from kg2rag.retrievers.rerankers import Pairs
 from kg2rag.text.normalisation import normalise
 from kg2rag.types import Count, FloatArray, at_least, between, check
 
 _PROMPT = (files(__package__) / "prompt.txt").read_text(encoding="utf-8").rstrip("\n")
-
-_PLACE = re.compile(r"\{(?:query|passages|n)\}")
-
-Pairs = Sequence[tuple[str, str]]
 
 
 class Order(BaseModel):
@@ -52,31 +48,15 @@ class LLMReranker:
     window : texts compared in one prompt.
     step : places that the window moves to the front, at most `window`.
     max_words : longer texts are cut.
-    prompt : its places are `{query}` (goes in as a JSON string), `{passages}` and `{n}`.
     """
 
     model: ChatModel
     window: Annotated[int, at_least(2)] = 20
     step: int = 10
     max_words: Count = 300
-    prompt: str = field(default=_PROMPT, repr=False)
 
     def __post_init__(self) -> None:
         check(self, step=between(1, self.window))
-        for place in ("{query}", "{passages}"):
-            if place not in self.prompt:
-                raise ValueError(f"The prompt lacks {place}: write it where it belongs.")
-
-    def scores(self, pairs: Pairs) -> FloatArray:
-        """(n_pairs,) as `score_lists`, where the pairs of one query text, at whatever places, are one list."""
-        places: dict[str, list[int]] = {}
-        for at, (query, _) in enumerate(pairs):
-            places.setdefault(query, []).append(at)
-        scores = np.empty(len(pairs))
-        lists = [[pairs[at] for at in own] for own in places.values()]
-        for own, found in zip(places.values(), self.score_lists(lists), strict=True):
-            scores[own] = found
-        return scores
 
     def score_lists(self, lists: Sequence[Pairs]) -> list[FloatArray]:
         """1 / new rank of each text of each list.
@@ -116,34 +96,24 @@ class LLMReranker:
 
     def _filled(self, pairs: Pairs) -> str:
         lines = (f"[{at}] {' '.join(text.split()[: self.max_words])}" for at, (_, text) in enumerate(pairs, start=1))
-        # Texts may hold braces themselves: what has been put in is not searched again.
-        texts = {"{query}": quoted(pairs[0][0]), "{passages}": "\n".join(lines), "{n}": str(len(pairs))}
-        return _PLACE.sub(lambda found: texts[found[0]], self.prompt)
+        return _PROMPT.format(query=quoted(pairs[0][0]), passages="\n".join(lines), n=len(pairs))
 
 
 def read_order(order: Sequence[int], n: int) -> list[int]:
     """The places, from 0, that an answer puts the numbers 1 to `n` in.
 
-    A number that follows itself counts once, and one number left out comes last. Several left out, or one
+    A number that follows itself counts once, and one number left out comes last. ValueError: several left out, or one
     at two places, would be a guess.
 
-    Raises
-    ------
-    ValueError : the answer is no such order; the message says why.
-
-    Examples
-    --------
     >>> read_order([3, 3, 1], 3)
     [2, 0, 1]
     """
-    unknown = [number for number in order if not 1 <= number <= n]
-    if unknown:
+    if unknown := [number for number in order if not 1 <= number <= n]:
         raise ValueError(f"it orders {unknown[0]}, but the passages are 1 to {n}")
-    once = [*order[:1], *(number for before, number in pairwise(order) if number != before)]
-    twice = [number for number in once if once.count(number) > 1]
-    if twice:
-        raise ValueError(f"it puts passage {twice[0]} at two places")
+    once = [number for number, _ in groupby(order)]
     missing = [number for number in range(1, n + 1) if number not in once]
+    if twice := [number for number in once if once.count(number) > 1]:
+        raise ValueError(f"it puts passage {twice[0]} at two places")
     if len(missing) > 1:
         raise ValueError(f"it leaves out {len(missing)} of {n} passages, so that their order would be a guess")
     return [number - 1 for number in (*once, *missing)]
