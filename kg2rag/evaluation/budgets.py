@@ -47,11 +47,9 @@ def against_others(sizes: pd.DataFrame) -> pd.DataFrame:
     """
     frame = sizes.copy()
     for column in ("hits", "tokens"):
-        frame[f"{column}_ratio"] = np.nan
-        for _, same_depth in sizes.groupby("k", sort=False):
-            for at, own in same_depth[column].items():
-                others = same_depth[column].drop(at).median()
-                frame.loc[at, f"{column}_ratio"] = own / others if others > 0 else np.nan
+        same_depth = sizes.groupby("k", sort=False)[column]
+        others = same_depth.transform(lambda own: pd.Series([own.drop(at).median() for at in own.index], own.index))
+        frame[f"{column}_ratio"] = sizes[column] / others.where(others > 0)
     frame["larger"] = (frame[["hits_ratio", "tokens_ratio"]] > LARGER).any(axis=1)
     return frame
 

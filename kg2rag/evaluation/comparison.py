@@ -193,8 +193,7 @@ class Comparison(report.Tabular):
 
         Holm's correction runs over all pairs, so p_holm is larger here than in `scores`, which makes fewer tests.
         """
-        scores, seed = self._by_system(metric), self.config.get("seed", 0)
-        return pair_table(scores, seed, groups=self._clusters())
+        return pair_table(self._by_system(metric), self.config.get("seed", 0), groups=self._clusters())
 
     def non_inferiority(self, margin: float, metric: str | None = None) -> pd.DataFrame:
         """Whether each system is worse than the baseline by less than a margin; see `score_table.non_inferiority`.

@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,15 +55,11 @@ class Comparisons(report.Tabular):
     def __post_init__(self) -> None:
         if not self.sets:
             raise ValueError("No comparison to bring together. Pass name -> Comparison.")
-        first, *others = self.sets
-        for what in ("systems", "metrics", "baseline"):
-            wanted = getattr(self.sets[first], what)
-            for name in others:
-                found = getattr(self.sets[name], what)
-                if found != wanted:
-                    raise ValueError(
-                        f"The {what} on {name!r} are {found}, those on {first!r} {wanted}: no macro-average."
-                    )
+        first = next(iter(self.sets))
+        for name, what in product(self.sets, ("systems", "metrics", "baseline")):
+            own, wanted = getattr(self.sets[name], what), getattr(self.sets[first], what)
+            if own != wanted:
+                raise ValueError(f"The {what} on {name!r} are {own}, those on {first!r} {wanted}: no macro-average.")
         require_one_setting({name: one.config.get("data", {}).get("setting", "") for name, one in self.sets.items()})
 
     def __getitem__(self, name: str) -> Comparison:
@@ -149,7 +146,7 @@ class Comparisons(report.Tabular):
         """What the printed tables say of the data and the tests."""
         configs = [one.config for one in self.sets.values()]
         data = [config.get("data", {}) for config in configs]
-        joined = {key: _joined(one.get(key, "") for one in data) for key in ("setting", "unit")}
+        joined = {key: " and ".join(dict.fromkeys(one.get(key, "") for one in data)) for key in ("setting", "unit")}
         sizes = {key: sum(one.get(key, 0) for one in data) for key in ("questions", "passages")}
         return {
             "data": {"name": name, **joined, **sizes},
@@ -204,7 +201,3 @@ def saved_sets(directory: Path | str) -> list[str]:
     if not (isinstance(names, list) and names and all(isinstance(one, str) for one in names)):
         raise DataError(f"{file} names no sets. Compare again, or restore the files that `save` wrote.")
     return [Path(name).name for name in names]
-
-
-def _joined(values: Iterator[str]) -> str:
-    return " and ".join(dict.fromkeys(values))

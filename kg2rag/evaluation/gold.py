@@ -40,39 +40,29 @@ def gold_of(data: QADataset, unit: GoldUnit) -> Gold:
 
     A document has the highest grade of its gold passages. ValueError: an unknown unit, or one the data cannot judge.
     """
-    kept = _GOLD.setdefault(data, {})
-    if unit not in kept:
-        kept[unit] = _gold(data, unit)
-    return kept[unit]
+    made = _GOLD.setdefault(data, {})
+    if unit not in made:
+        made[unit] = _gold(data, unit)
+    return made[unit]
 
 
 def _gold(data: QADataset, unit: GoldUnit) -> Gold:
     if unit not in ("passage", "document"):
         raise ValueError(f"unit must be 'passage' or 'document', not {unit!r}.")
+    corpus, documents = data.corpus, None
     gold: list[Mapping[str, int]] = [question.gold for question in data.questions]
-    if unit == "passage":
-        if data.unit == "document":
-            raise ValueError(
-                f"{data.name}: the gold names documents, so passages cannot be judged. Use unit='document'."
-            )
-        return Gold(gold, _numbered(gold, data.corpus.row), None)
-    number = {doc_id: number for number, doc_id in enumerate(dict.fromkeys(data.corpus.doc_ids))}
-    if data.unit == "passage":
-        gold = [_lifted_gold(grades, data) for grades in gold]
-    document = np.array([number[doc_id] for doc_id in data.corpus.doc_ids], dtype=np.int64)
-    return Gold(gold, _numbered(gold, number.__getitem__), (document, list(number)))
-
-
-def _numbered(gold: Sequence[Mapping[str, int]], number: Callable[[str], int]) -> list[Mapping[int, int]]:
-    return [{number(id_): grade for id_, grade in grades.items()} for grades in gold]
-
-
-def _lifted_gold(gold: Mapping[str, int], data: QADataset) -> dict[str, int]:
-    grades: dict[str, int] = {}
-    for id_, grade in gold.items():
-        doc_id = data.corpus.doc_ids[data.corpus.row(id_)]
-        grades[doc_id] = max(grade, grades.get(doc_id, 0))
-    return grades
+    number: Callable[[str], int] = corpus.row
+    if unit == "passage" and data.unit == "document":
+        raise ValueError(f"{data.name}: the gold names documents, so passages cannot be judged. Use unit='document'.")
+    if unit == "document":
+        numbers = {doc_id: number for number, doc_id in enumerate(dict.fromkeys(corpus.doc_ids))}
+        documents = np.array([numbers[doc_id] for doc_id in corpus.doc_ids], dtype=np.int64), list(numbers)
+        number = numbers.__getitem__
+        if data.unit == "passage":
+            # By rising grade, so that the highest is kept.
+            graded = [sorted(grades.items(), key=lambda item: item[1]) for grades in gold]
+            gold = [{corpus.doc_ids[corpus.row(id_)]: grade for id_, grade in one} for one in graded]
+    return Gold(gold, [{number(id_): grade for id_, grade in grades.items()} for grades in gold], documents)
 
 
 def judged_hits(rankings: Sequence[Ranking], data: QADataset, unit: GoldUnit) -> tuple[Sequence[Ranking], Gold]:

@@ -8,19 +8,19 @@ cost: the share of all passages reached, and how often random passages are conne
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.knowledge.graph.paths import Flags, connected, entity_hops, passage_hops
+from kg2rag.knowledge.graph.paths import connected, entity_hops, passage_hops
 from kg2rag.knowledge.graph.report import GraphReport
 from kg2rag.retrievers.linking.linkers import ChainLinker, EmbeddingLinker, Linker, NGramLinker
-from kg2rag.types import IntArray, QADataset
+from kg2rag.types import QADataset
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -53,20 +53,13 @@ class GraphCeiling:
         `linked` is the share of questions with an entity; the other means are over all questions, those without an
         entity (from which no walk begins) included.
         """
-        rows = [
-            {
-                "type": type_,
-                "hops": hop,
-                "questions": len(part),
-                "linked": (part["entities"] > 0).mean(),
-                "gold": part[f"gold_{hop}"].mean(),
-                "all_gold": (part[f"gold_{hop}"] == 1).mean(),
-                "passages": part[f"passages_{hop}"].mean(),
-            }
-            for type_, part in self._parts()
-            for hop in range(self.hops + 1)
-        ]
-        return pd.DataFrame(rows)
+        rows = []
+        for (type_, part), hop in product(self._parts(), range(self.hops + 1)):
+            gold, passages = part[f"gold_{hop}"], part[f"passages_{hop}"]
+            linked = (part["entities"] > 0).mean()
+            rows.append((type_, hop, len(part), linked, gold.mean(), (gold == 1).mean(), passages.mean()))
+        columns = ["type", "hops", "questions", "linked", "gold", "all_gold", "passages"]
+        return pd.DataFrame(rows, columns=columns)
 
     @cached_property
     def chains(self) -> pd.DataFrame:
@@ -133,49 +126,27 @@ def graph_report(
         if value < 0:
             raise ValueError(f"{name} must be at least 0, not {value}.")
     chosen = linker or ChainLinker((NGramLinker(kb, limit=10), EmbeddingLinker(kb)))
-    links = chosen.link_batch(data.queries)
-    masks = kb.candidates(data.queries)
+    links, masks, n = chosen.link_batch(data.queries), kb.candidates(data.queries), len(kb.corpus)
     records = []
     for number, (question, linked, rows) in enumerate(zip(data.questions, links, masks, strict=True)):
-        allowed = None if rows is None else np.isin(np.arange(len(kb.corpus)), rows)
-        gold = [_inside(np.array(own, dtype=np.int64), allowed) for own in data.gold_rows(question).values()]
+        allowed = None if rows is None else np.isin(np.arange(n), rows)
+        every = np.arange(n) if rows is None else np.unique(rows)
+        gold = [np.intersect1d(own, every) for own in data.gold_rows(question).values()]
+        away = passage_hops(kb.graph, entity_hops(kb.graph, [link.entity for link in linked], hops, allowed), allowed)
+        random = np.random.default_rng([seed, number])
         record = {"query_id": question.id, "type": question.type or EVERY, "entities": len(linked), "gold": len(gold)}
-        record |= _reach(kb, [link.entity for link in linked], gold, hops, allowed)
-        record |= _chain(kb, gold, draws, np.random.default_rng([seed, number]), allowed)
+        for hop in range(hops + 1):
+            reached = (away >= 0) & (away <= hop)
+            record[f"gold_{hop}"] = sum(bool(reached[own].any()) for own in gold) / len(gold)
+            record[f"passages_{hop}"] = int(reached.sum()) / len(every)
+        drawn = [
+            [row.reshape(1) for row in random.choice(every, size=min(len(gold), len(every)), replace=False)]
+            for _ in range(draws if len(gold) > 1 else 0)
+        ]
+        for step in STEPS:
+            linked_by_chance = [connected(kb.graph, one, step, allowed) for one in drawn]
+            chained = float(connected(kb.graph, gold, step, allowed)) if len(gold) > 1 else np.nan
+            record[f"chain_{step}"] = chained
+            record[f"random_{step}"] = float(np.mean(linked_by_chance)) if drawn else np.nan
         records.append(record)
     return GraphCeiling(kb.graph.report(), pd.DataFrame(records), hops)
-
-
-def _inside(rows: IntArray, allowed: Flags | None) -> IntArray:
-    return rows if allowed is None else rows[allowed[rows]]
-
-
-def _reach(
-    kb: KnowledgeBase, entities: Sequence[int], gold: Sequence[IntArray], hops: int, allowed: Flags | None
-) -> dict[str, float]:
-    away = passage_hops(kb.graph, entity_hops(kb.graph, entities, hops, allowed), allowed)
-    total = len(away) if allowed is None else int(allowed.sum())
-    shares: dict[str, float] = {}
-    for hop in range(hops + 1):
-        reached = (away >= 0) & (away <= hop)
-        shares[f"gold_{hop}"] = sum(bool(reached[rows].any()) for rows in gold) / len(gold)
-        shares[f"passages_{hop}"] = int(reached.sum()) / total
-    return shares
-
-
-def _chain(
-    kb: KnowledgeBase, gold: Sequence[IntArray], draws: int, random: np.random.Generator, allowed: Flags | None
-) -> dict[str, float]:
-    if len(gold) < 2:
-        return {f"{what}_{step}": np.nan for step in STEPS for what in ("chain", "random")}
-    eligible = np.arange(len(kb.corpus)) if allowed is None else np.flatnonzero(allowed)
-    drawn = [
-        [row.reshape(1) for row in random.choice(eligible, size=min(len(gold), len(eligible)), replace=False)]
-        for _ in range(draws)
-    ]
-    found: dict[str, float] = {}
-    for step in STEPS:
-        linked = [connected(kb.graph, rows, step, allowed) for rows in drawn]
-        found[f"chain_{step}"] = float(connected(kb.graph, gold, step, allowed))
-        found[f"random_{step}"] = float(np.mean(linked)) if draws else np.nan
-    return found

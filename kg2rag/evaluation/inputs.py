@@ -63,8 +63,9 @@ def _require_names(what: str, names: Sequence[object]) -> None:
             raise ValueError(
                 f"{what} name {name!r} cannot name a file. Use a letter or digit, then letters, digits and '._+-'."
             )
-        if (other := lower.setdefault(name.lower(), name)) is not name:
+        if other := lower.get(name.lower()):
             raise ValueError(f"{what} names {other!r} and {name!r} differ at most in case; files may not.")
+        lower[name.lower()] = name
 
 
 def _same_system(name: str, given: Any) -> list[Any]:

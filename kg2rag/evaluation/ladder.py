@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import isnan
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -185,22 +185,17 @@ class OracleGoldFirst(Stage):
 
     def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:
         """Reorder; the score that a hit came with is its part "retriever"."""
-        return [self._reordered(query, ranking) for query, ranking in zip(queries, rankings, strict=True)]
-
-    def _reordered(self, query: Query, ranking: Ranking) -> Ranking:
-        gold = gold_of(self.gold, query)
-        is_gold = np.array([id_ in gold for id_ in ranking.passage_ids], dtype=bool)
-        places = np.empty(len(ranking))
-        places[np.argsort(~is_gold, kind="stable")] = np.arange(1, len(ranking) + 1)
-        return rescored(
-            ranking,
-            ranking.rows,
-            1 / places,
-            max(len(ranking), 1),
-            formula="1 / place",
-            score_parts={"place": places, "retriever": ranking.scores, "gold": is_gold.astype(np.float64)},
-            notes=OracleNotes(oracle="gold rerank", gold_found=int(is_gold.sum())),
-        )
+        reordered = []
+        for query, ranking in zip(queries, rankings, strict=True):
+            gold = gold_of(self.gold, query)
+            is_gold = np.array([id_ in gold for id_ in ranking.passage_ids], dtype=bool)
+            places = np.empty(len(ranking))
+            places[np.argsort(~is_gold, kind="stable")] = np.arange(1, len(ranking) + 1)
+            parts = {"place": places, "retriever": ranking.scores, "gold": is_gold.astype(np.float64)}
+            notes = OracleNotes(oracle="gold rerank", gold_found=int(is_gold.sum()))
+            options: dict[str, Any] = {"formula": "1 / place", "score_parts": parts, "notes": notes}
+            reordered.append(rescored(ranking, ranking.rows, 1 / places, max(len(ranking), 1), **options))
+        return reordered
 
 
 @dataclass(frozen=True)
@@ -302,19 +297,15 @@ def _from_seeds(system: Retriever) -> FromSeeds | None:
 
 
 def _expanded(system: Pipeline, queries: Sequence[Query], seeds: Sequence[IntArray]) -> list[Ranking]:
-    """What the stages make of the seeds, followed by the retriever's hits."""
-    depth = system.stages[0].depth
-    hits = system.retriever.retrieve_batch(queries, depth)
-    rankings = [_first(rows, ranking, depth) for rows, ranking in zip(seeds, hits, strict=True)]
+    """What the stages make of the seeds, followed by the retriever's hits; scored 1 / place."""
+    depth, rankings = system.stages[0].depth, list[Ranking]()
+    for own, hits in zip(seeds, system.retriever.retrieve_batch(queries, depth), strict=True):
+        rows = np.concatenate([own, hits.rows[~np.isin(hits.rows, own)]])[:depth]
+        scores = 1 / np.arange(1, len(rows) + 1)
+        rankings.append(Ranking.of(hits.query_id, rows, scores, hits.ids, stages=("gold seeds",)).top(depth))
     for stage in system.stages:
         rankings = stage.apply(queries, [ranking.top(stage.depth) for ranking in rankings])
     return rankings
-
-
-def _first(seeds: IntArray, hits: Ranking, depth: int) -> Ranking:
-    """Some passages, then the hits; scored 1 / place."""
-    rows = np.concatenate([seeds, hits.rows[~np.isin(hits.rows, seeds)]])[:depth]
-    return Ranking.of(hits.query_id, rows, 1 / np.arange(1, len(rows) + 1), hits.ids, stages=("gold seeds",)).top(depth)
 
 
 def _left_out_in_turn(

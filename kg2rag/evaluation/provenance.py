@@ -157,14 +157,13 @@ def of_runs(runs: Mapping[str, Mapping[str, Any]], systems: Mapping[str, object]
 
 def _together(runs: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Each knowledge base once, with the systems that read it, and its encoder as whoever opened it describes it."""
-    found: dict[str, dict[str, Any]] = {}
-    for name, about in runs.items():
-        for kb in about["knowledge"]:
-            outline = json.dumps([kb["corpus"], kb["shuffled"], kb["graph"], kb["encoder"]["encoder"]])
-            one = found.setdefault(outline, {"systems": [], **kb})
-            one["systems"].append(name)
-            one["encoder"] = max(one["encoder"], kb["encoder"], key=len)
-    return list(found.values())
+    known: dict[str, dict[str, Any]] = {}
+    for name, kb in ((name, kb) for name, about in runs.items() for kb in about["knowledge"]):
+        key = json.dumps([kb["corpus"], kb["shuffled"], kb["graph"], kb["encoder"]["encoder"]])
+        one = known.setdefault(key, {"systems": [], **kb})
+        one["systems"].append(name)
+        one["encoder"] = max(one["encoder"], kb["encoder"], key=len)
+    return list(known.values())
 
 
 def data(one: QADataset, unit: GoldUnit | None = None) -> dict[str, Any]:
@@ -186,10 +185,7 @@ def data(one: QADataset, unit: GoldUnit | None = None) -> dict[str, Any]:
 
 def questions(data: QADataset) -> str:
     """A checksum of all questions: ids, texts, gold, candidates and answers."""
-    digest = hashlib.sha256()
-    for question in data.questions:
-        digest.update(repr(question).encode("utf-8", "surrogatepass"))
-    return digest.hexdigest()
+    return hashlib.sha256("".join(map(repr, data.questions)).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def fingerprint(config: Mapping[str, Any]) -> str:

@@ -209,9 +209,8 @@ class _Worker:
         if self.prepared:
             return
         self.prepared, self.environment, before = True, provenance.environment(), time.perf_counter()
-        if prepare := getattr(self.system, "prepare", None):
-            with noted(f"System {self.name!r} failed as it was prepared: indexes, vectors, a first question."):
-                prepare(queries)
+        with noted(f"System {self.name!r} failed as it was prepared: indexes, vectors, a first question."):
+            getattr(self.system, "prepare", lambda _: None)(queries)
         if self.kbs:
             self.retrieve(queries[: self.batch_size])
         self.build_seconds += time.perf_counter() - before

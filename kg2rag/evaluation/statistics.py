@@ -69,16 +69,13 @@ def interval_of_mean(
 ) -> tuple[FloatArray, FloatArray]:
     """An interval of the mean over queries that covers it also near the ends of a metric's range.
 
-    Scores of 0 and 1 alone: Wilson's interval of a proportion [Wilson 1927]. Equal scores: the share of other scores
-    among the questions not drawn is, at that level, below that of Wilson's interval for 0 of n, and each of them may
-    lie at an end of the range; at 0 or 1 this is Wilson's interval again. All else: the bias-corrected and accelerated
-    bootstrap [Efron 1987], whose ends are not symmetric where scores crowd at one end. The percentile bootstrap covers
-    a proportion of .99 over 100 questions in 64 % of samples, a third of which have no width at all.
+    Scores of 0 and 1 alone: Wilson's interval of a proportion [Wilson 1927]. Equal scores: as many others as Wilson's
+    interval for 0 of n allows may lie at an end of the range. All else: the bias-corrected and accelerated bootstrap
+    [Efron 1987]. (The percentile bootstrap covers a proportion of .99 over 100 questions in 64 % of samples.)
 
     Parameters
     ----------
-    values : (n_queries,) or (n_queries, n_columns). All columns see the same resampled queries, so columns may be
-        compared, and the interval of a column depends neither on the others nor on their order.
+    values : (n_queries,) or (n_queries, n_columns); all columns see the same resampled queries.
     level : in (0, 1).
     bounds : the range of the scores; None where there is none.
     groups : (n_queries,) labels; queries of one label are drawn together (clustered bootstrap), for they are not
@@ -86,8 +83,7 @@ def interval_of_mean(
 
     Returns
     -------
-    low, high : () or (n_columns,) each. NaN for equal scores without `bounds`, and for questions of a single group:
-        they say nothing of their spread.
+    low, high : () or (n_columns,) each. NaN for equal scores without `bounds`, and for questions of a single group.
     """
     if not 0 < level < 1:
         raise ValueError(f"level must be between 0 and 1, not {level}.")
@@ -148,8 +144,8 @@ def interval_of_sum(
 ) -> tuple[FloatArray, FloatArray]:
     """An interval of a weighed sum of means of different questions, from the means' own intervals.
 
-    The distance of each mean to its end adds to that of the sum as a standard error would, by its square; a mean with
-    a negative weight adds that to its other end [Zou & Donner 2008, Eq. 4].
+    Distances to the ends add by their squares; a mean with a negative weight adds to the other end [Zou & Donner 2008,
+    Eq. 4].
 
     Parameters
     ----------
@@ -159,10 +155,6 @@ def interval_of_sum(
     Returns
     -------
     low, high : (...) each.
-
-    Examples
-    --------
-    Two means of .5 with intervals of .3 either way, of which the average has .3 / sqrt(2):
 
     >>> low, high = interval_of_sum(np.array([.5, .5]), np.array([.2, .2]), np.array([.8, .8]), np.array([.5, .5]))
     >>> round(float(low), 3), round(float(high), 3)
@@ -179,9 +171,9 @@ def p_values(differences: ArrayLike, seed: int = 0, *, groups: ArrayLike | None 
     """The paired randomisation test: two-sided p-values of "the mean difference is 0".
 
     The two systems are swapped on each query at random, which flips the sign of the difference; p is the chance of a
-    sum at least as far from 0 as the observed one. Where differences are multiples of a unit, as those of recall and
-    of reciprocal ranks, that chance is computed exactly, from the distribution of their sum. Elsewhere swaps are drawn
-    and the observed sum is counted in, until p is known to 7 % of itself or enough were drawn.
+    sum at least as far from 0 as the observed one. It is exact where differences are multiples of a unit, as those of
+    recall and of reciprocal ranks. Elsewhere swaps are drawn and the observed sum is counted in, until p is known to
+    7 % of itself or enough were drawn.
 
     Parameters
     ----------
@@ -229,7 +221,7 @@ def _tail(sizes: IntArray, least: int) -> FloatArray | None:
     """The chance of each sum that one of two equal systems may win, up to where the other is `least` ahead.
 
     What one system wins, w, and what the other does add up to the total; it is behind by total - 2 w. None where that
-    would take too long. Above `least` = 0 sums of both sides are counted once each.
+    would take too long.
     """
     last = (int(sizes.sum()) - least) // 2
     if len(sizes) * last > _STEPS:
@@ -299,10 +291,9 @@ def _student(table: FloatArray) -> tuple[FloatArray, FloatArray]:
 def detectable_difference(differences: FloatArray, tests: int = 1, *, seed: int = 0) -> FloatArray:
     """The smallest difference of means that these questions would show with 80 % power, found by simulation.
 
-    What is kept is by how much the two systems differ on each question; which of the two is ahead is drawn anew, one
-    with a share of the chances that is the same for all questions. The result belongs to the smallest share at which
-    the randomisation test finds the difference in four of five simulated question sets. As whoever is ahead changes
-    nothing about the test's null distribution, one critical value serves them all.
+    By how much the two systems differ on each question stays; which of the two is ahead is drawn anew, with the same
+    chance for all questions. The result belongs to the smallest chance at which the randomisation test finds the
+    difference in four of five simulated question sets.
 
     Parameters
     ----------
@@ -311,8 +302,7 @@ def detectable_difference(differences: FloatArray, tests: int = 1, *, seed: int 
 
     Returns
     -------
-    (n_columns,), in the metric's own unit; NaN where no difference of this kind could be seen: too few questions
-    differ for the test to reach the level even if one system won them all.
+    (n_columns,), in the metric's own unit; NaN where too few questions differ to show anything, whoever won them all.
     """
     table = np.abs(columns(differences)[0])
     found = [_detectable(row[row > EQUAL], LEVEL / max(tests, 1), seed) for row in table]

@@ -89,24 +89,18 @@ class Waterfall(HtmlPage):
     def _group(self, lost_at: str) -> dict[str, Any]:
         """The gold passages lost at one step by reason, the most frequent first."""
         members = self.frame[self.frame["lost_at"] == lost_at]
-        reasons = [
-            (why, [self._gold(row) for row in own.itertuples()]) for why, own in members.groupby("why", sort=False)
-        ]
+        titles = self.frame.groupby("query_id")[["title", "gold"]].agg(set)
+        reasons = []
+        for why, own in members.groupby("why", sort=False):
+            cases = own.to_dict("records")
+            for case in cases:
+                case["title"] = case["title"] if case["title"] != case["gold"] else ""
+                case["rank"] = "" if pd.isna(case["rank"]) else int(case["rank"])
+                wanted = set.union(*titles.loc[case["query_id"]])
+                case["returned"] = [(title, title in wanted) for title in self.returned[case["query_id"]]]
+            reasons.append((why, cases))
         reasons.sort(key=lambda reason: -len(reason[1]))
         return {"lost_at": lost_at, "count": len(members), "reasons": reasons}
-
-    def _gold(self, row: Any) -> dict[str, Any]:
-        own = self.frame[self.frame["query_id"] == row.query_id]
-        titles = set(own["title"]) | set(own["gold"])
-        return {
-            "query_id": row.query_id,
-            "type": row.type,
-            "question": row.question,
-            "gold": row.gold,
-            "title": row.title if row.title != row.gold else "",
-            "rank": "" if pd.isna(row.rank) else int(row.rank),
-            "returned": [(title, title in titles) for title in self.returned[row.query_id]],
-        }
 
     def __repr__(self) -> str:
         return f"Waterfall of {self.system} on {self.data}, k = {self.k}\n{_shown(self.totals()).to_string()}"
@@ -180,8 +174,11 @@ def waterfall(
         batch = slice(start, start + batch_size)
         for at, trace in enumerate(system.trace_batch(queries[batch], depth), start=start):
             question = data.questions[at]
-            if run is not None:
-                _check_same(name, trace.ranking.top(k), run[at].top(k))
+            if run is not None and trace.ranking.top(k).passage_ids != run[at].top(k).passage_ids:
+                raise ValueError(
+                    f"System {name!r}, query {question.id!r}: its trace returns other passages than the comparison "
+                    "has. Was the system, its graph or its corpus changed since? Compare again."
+                )
             records += _records(question, queries[at], trace, data, k, formatter)
             titles = (data.corpus.titles[row] or data.corpus.ids[row] for row in trace.ranking.rows[:k].tolist())
             returned[question.id] = tuple(titles)
@@ -190,28 +187,20 @@ def waterfall(
     return Waterfall(name, frame, returned, data.name, k)
 
 
-def _check_same(name: str, traced: Ranking, given: Ranking) -> None:
-    if traced.passage_ids != given.passage_ids:
-        raise ValueError(
-            f"System {name!r}, query {given.query_id!r}: its trace returns other passages than the comparison has. "
-            "Was the system, its graph or its corpus changed since? Compare again."
-        )
-
-
 def _records(
     question: Question, query: Query, trace: Trace, data: QADataset, k: int, formatter: Formatter | None
 ) -> list[tuple[object, ...]]:
     corpus, documents = data.corpus, data.unit == "document"
     ranked = [corpus.doc_ids[row] if documents else corpus.ids[row] for row in trace.ranking.rows.tolist()]
     places = {id_: at for at, id_ in enumerate(dict.fromkeys(ranked), start=1)}
-    kept = None if formatter is None else _left_out(trace.ranking, ranked, places, k, formatter)
+    cut = {} if formatter is None else _left_out(trace.ranking, ranked, places, k, formatter)
     allowed = None if query.candidates is None else frozenset(corpus.rows(query.candidates).tolist())
     about = (question.id, question.type, question.text)
     records: list[tuple[object, ...]] = []
     for gold, rows in data.gold_rows(question).items():
         fate = _fate([row for row in rows if allowed is None or row in allowed], trace, places.get(gold), k)
-        if fate.lost_at == "found" and kept is not None and gold in kept:
-            fate = fate._replace(lost_at="cut by budget", step="context", why=kept[gold])
+        if fate.lost_at == "found" and gold in cut:
+            fate = fate._replace(lost_at="cut by budget", step="context", why=cut[gold])
         records.append((*about, gold, corpus.titles[rows[0]], *fate))
     return records
 
@@ -227,13 +216,13 @@ def _left_out(
     written = {citation.passage_id for citation in context.citations}
     reasons = {dropped.what: dropped.why for dropped in context.dropped}
     units = list(zip(ranking.passage_ids[:depth], ranked, strict=False))
-    kept = {unit for id_, unit in units if id_ in written}
+    shown, tokens = {unit for id_, unit in units if id_ in written}, formatter.passage_tokens
     cut: dict[str, str] = {}
     for id_, unit in units:
-        if unit not in kept:
+        if unit not in shown:
             why = reasons.get(id_, "budget")
-            tokens = f"beyond the {formatter.passage_tokens} tokens of the context"
-            cut.setdefault(unit, tokens if why == "budget" else f"the context leaves it out: it {why}")
+            beyond = f"beyond the {tokens} tokens of the context"
+            cut.setdefault(unit, beyond if why == "budget" else f"the context leaves it out: it {why}")
     return cut
 
 

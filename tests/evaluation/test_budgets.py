@@ -46,19 +46,17 @@ def recall(data: QADataset, budget: int, *lengths: int, base: str = "recall") ->
     return float(frame[metric].iloc[0])
 
 
-@pytest.mark.parametrize(("budget", "expected"), [(29, 0), (30, 0.5), (69, 0.5), (70, 1), (1000, 1)])
-def test_recall_within_tokens_counts_whole_hits_that_fit(data, budget, expected):
-    assert recall(data, budget, 10, 20, 40) == expected  # 10, 30 and 70 words after each hit
-
-
-def test_the_first_hit_that_does_not_fit_ends_it(data):
-    # 60 does not fit in 50; a reader's context would go on to 20, recall by tokens stops, so it never falls.
-    assert recall(data, 50, 60, 20) == 0
-
-
-def test_precision_within_tokens_is_over_what_fits(data):
-    assert recall(data, 30, 10, 20, 40, base="precision") == 0.5
-    assert recall(data, 30, 10, 20, 40, base="all_recall") == 0
+@pytest.mark.parametrize(
+    ("lengths", "base", "budget", "expected"),
+    [
+        *(((10, 20, 40), "recall", budget, found) for budget, found in ((29, 0), (30, 0.5), (69, 0.5), (70, 1))),
+        ((60, 20), "recall", 50, 0),  # 60 does not fit: a reader's context would go on to 20, this stops
+        ((10, 20, 40), "precision", 30, 0.5),
+        ((10, 20, 40), "all_recall", 30, 0),
+    ],
+)
+def test_metrics_within_tokens_read_whole_hits_that_fit(data, lengths, base, budget, expected):
+    assert recall(data, budget, *lengths, base=base) == expected
 
 
 def test_budgets_and_depths_stand_side_by_side(data):
@@ -71,10 +69,7 @@ def test_budgets_and_depths_stand_side_by_side(data):
 def test_a_malformed_budget_is_no_metric(name):
     with pytest.raises(ValueError, match="each also @Ntokens"):
         parse_metrics([name])
-
-
-def test_a_budget_is_no_depth_and_may_exceed_k():
-    assert parse_metrics(["recall@500tokens"], k=10)[0].tokens == 500
+    assert parse_metrics(["recall@500tokens"], k=10)[0].tokens == 500  # no depth: it may exceed k
 
 
 def test_a_passage_is_counted_once_however_often_it_returns(data):
@@ -97,29 +92,22 @@ def test_sizes_are_means_within_each_depth(data):
     assert sizes.to_numpy().tolist() == [["a", 1, 1, 30], ["a", 2, 1.5, 40], ["b", 1, 0, 0], ["b", 2, 0, 0]]
 
 
-def sizes_of(data: QADataset, **lengths: tuple[int, ...]):
-    runs = {name: ranking(data, *given) for name, given in lengths.items()}
-    return returned_sizes(runs, PassageTokens(data.corpus, Words()), [3])
-
-
-def test_who_returns_longer_passages_is_flagged_by_tokens(data):
-    sizes = sizes_of(data, long=(60, 50), short=(10, 20), middle=(40, 10))  # 110 against the median of 30 and 50
-    assert larger_sets(sizes) == {"long": "2.75 times the tokens of the others (median) within the first 3"}
-
-
-def test_who_returns_more_passages_is_flagged_by_count(data):
-    sizes = sizes_of(data, many=(10, 20, 30), few=(60,))  # as many tokens
-    assert larger_sets(sizes) == {"many": "3.00 times the hits of the others (median) within the first 3"}
-
-
-def test_sets_of_about_one_size_are_not_flagged(data):
-    assert larger_sets(sizes_of(data, a=(60, 50), b=(50, 60), c=(40, 60))) == {}  # 110 to 105 at most
-
-
-def test_a_system_alone_is_compared_with_nothing(data):
-    frame = against_others(sizes_of(data, a=(60,)))
-    assert frame["tokens_ratio"].isna().all()
-    assert not frame["larger"].any()
+@pytest.mark.parametrize(
+    ("returned", "expected"),
+    [
+        # 110 tokens against the median of 30 and 50; as many tokens; 110 to 105 at most; alone
+        ({"long": (60, 50), "short": (10, 20), "middle": (40, 10)}, {"long": "2.75 times the tokens"}),
+        ({"many": (10, 20, 30), "few": (60,)}, {"many": "3.00 times the hits"}),
+        ({"a": (60, 50), "b": (50, 60), "c": (40, 60)}, {}),
+        ({"a": (60,)}, {}),
+    ],
+)
+def test_who_returns_more_than_the_others_is_flagged(data, returned, expected):
+    runs = {name: ranking(data, *lengths) for name, lengths in returned.items()}
+    sizes = returned_sizes(runs, PassageTokens(data.corpus, Words()), [3])
+    end = " of the others (median) within the first 3"
+    assert larger_sets(sizes) == {name: words + end for name, words in expected.items()}
+    assert against_others(sizes)["tokens_ratio"].isna().all() == (len(returned) == 1)
 
 
 def test_the_token_curve_by_hand(data):

@@ -70,19 +70,20 @@ def test_sets_in_a_list_have_their_own_names(data, build):
         compare(build, [data, data])
 
 
-def test_what_is_no_set_or_has_systems_of_no_set_is_refused(data, sets, build):
-    with pytest.raises(TypeError, match="several sets need their own: pass a function of a data set"):
-        compare(build(data), sets)
-    with pytest.raises(ValueError, match="Systems are given for all; the sets are all, two"):
-        compare({"all": build(data)}, sets)
-    with pytest.raises(TypeError, match="Of several sets each must be"):
-        compare(build, ["bundled"])
-    with pytest.raises(ValueError, match="No data set to compare on"):
-        compare(build, [])
-    with pytest.raises(ValueError, match="Set name 'a/b' cannot name a file"):
-        compare(build, {"a/b": data})
-    with pytest.raises(ValueError, match="cannot be called 'macro-average'"):
-        compare(build, {"macro-average": data})
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        (lambda made, sets: (made, sets), TypeError, "pass a function of a data set"),
+        (lambda made, sets: ({"all": made}, sets), ValueError, "for all; the sets are all, two"),
+        (lambda made, _: (lambda _: made, ["bundled"]), TypeError, "each must be"),
+        (lambda made, _: (lambda _: made, []), ValueError, "No data set"),
+        (lambda made, sets: (lambda _: made, {"a/b": sets["all"]}), ValueError, "'a/b' cannot name a file"),
+        (lambda made, sets: (lambda _: made, {"macro-average": sets["all"]}), ValueError, "'macro-average'"),
+    ],
+)
+def test_what_is_no_set_or_has_systems_of_no_set_is_refused(data, sets, build, given, error, message):
+    with pytest.raises(error, match=message):
+        compare(*given(build(data), sets))
     with pytest.raises(ValueError, match="graphs are of one corpus"):
         compare(build, sets, graphs={})
 

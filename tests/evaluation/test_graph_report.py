@@ -110,28 +110,22 @@ def test_the_report_shows_itself_as_page_text_and_figure(kb: KnowledgeBase) -> N
     report = kg2rag.graph_report(kb, dataset(("p0", "p1"), ("p0", "p2")))
     assert report._repr_html_().count("<table") == 5
     assert "shared_entity" in repr(report)
-    figure = report.figure()
-    assert [axis.get_title("left") for axis in figure.axes] == [
-        "t0, 1 questions",
-        "t1, 1 questions",
-        "all, 2 questions",
-    ]
-    assert figure.axes[0].lines[0].get_ydata().tolist() == [50, 100, 100, 100]
+    axes = report.figure().axes
+    titles = [axis.get_title("left") for axis in axes]
+    assert titles == ["t0, 1 questions", "t1, 1 questions", "all, 2 questions"]
+    assert axes[0].lines[0].get_ydata().tolist() == [50, 100, 100, 100]
 
 
-def test_the_graphs_own_report_names_hubs_relations_and_orphans() -> None:
+def test_the_graphs_own_report_names_hubs_relations_and_orphans(tmp_path: Path) -> None:
     report = GRAPH.report(hubs=2, relations=1)
     assert report.hubs[["entity", "triples", "passages"]].values.tolist() == [["Rome", 2, 2], ["Bonn", 2, 2]]
     assert report.relations.values.tolist() == [["near", 2, 2 / 3]]
     assert report.sizes.loc["orphans", "value"] == 0
-
-
-def test_an_empty_graph_has_a_report(tmp_path: Path) -> None:
     empty = KnowledgeGraph.build(Extraction(), CORPUS)
     kb = KnowledgeBase.build(CORPUS, empty, embedder=WordEmbedder(), store=Store(tmp_path))
-    report = kg2rag.graph_report(kb, dataset(("p0", "p1")))
-    assert report.reach["gold"].max() == 0
-    assert not report.chains["one_triple"].any()
+    nothing = kg2rag.graph_report(kb, dataset(("p0", "p1")))
+    assert nothing.reach["gold"].max() == 0
+    assert not nothing.chains["one_triple"].any()
 
 
 @pytest.mark.realdata

@@ -10,26 +10,20 @@ from hypothesis import strategies as st
 from kg2rag.experiments.sweep.space import Choice, Range, draws, grid, read
 
 
-def test_a_single_value_is_a_choice_of_one() -> None:
-    assert read("cut") == Choice(("cut",))
-
-
-def test_a_list_is_a_choice_in_its_order() -> None:
-    assert read([3, 1, 2]).grid() == (3, 1, 2)
-
-
-def test_true_and_one_are_two_values() -> None:
-    assert read([True, 1]).grid() == (True, 1)
-
-
-def test_a_range_with_a_step_has_both_ends() -> None:
-    assert read({"low": 0.1, "high": 0.5, "step": 0.1}).grid() == (0.1, 0.2, 0.3, 0.4, 0.5)
-
-
-def test_a_range_of_whole_numbers_has_whole_values() -> None:
-    values = read({"low": 1, "high": 9, "step": 4}).grid()
-    assert values == (1, 5, 9)
-    assert all(type(value) is int for value in values)
+@pytest.mark.parametrize(
+    ("given_", "values"),
+    [
+        ("cut", ("cut",)),
+        ([3, 1, 2], (3, 1, 2)),
+        ([True, 1], (True, 1)),
+        ({"low": 0.1, "high": 0.5, "step": 0.1}, (0.1, 0.2, 0.3, 0.4, 0.5)),
+        ({"low": 1, "high": 9, "step": 4}, (1, 5, 9)),
+    ],
+)
+def test_a_grid_takes_every_value(given_: object, values: tuple[object, ...]) -> None:
+    found = read(given_).grid()
+    assert found == values
+    assert [*map(type, found)] == [*map(type, values)]
 
 
 def test_the_last_parameter_of_a_grid_changes_fastest() -> None:
