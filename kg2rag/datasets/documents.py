@@ -68,7 +68,7 @@ class Documents(QADataset):
         """Passages that say nearly the same: passage, of (the earlier one), similarity (see `ALIKE`)."""
         import pandas as pd
 
-        return pd.DataFrame(_near_duplicates(self.corpus), columns=["passage", "of", "similarity"])
+        return pd.DataFrame(near_duplicates(self.corpus), columns=["passage", "of", "similarity"])
 
     def __repr__(self) -> str:
         skipped = Counter(self.report.loc[self.report["status"] == "skipped", "reason"])
@@ -327,7 +327,7 @@ def _documents(name: str, read: Mapping[str, _Read], source: Mapping[str, object
     return Documents(name, corpus, (), source=source, report=report)
 
 
-def _near_duplicates(corpus: Corpus) -> list[tuple[str, str, float]]:
+def near_duplicates(corpus: Corpus) -> list[tuple[str, str, float]]:
     """(passage, earlier passage, Jaccard similarity of their runs of five words); runs that are everywhere left out."""
     import numpy as np
     from scipy.sparse import csc_matrix, triu

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kg2rag.datasets.documents import ALIKE, near_duplicates
 from kg2rag.datasets.registry import FAMILIES, names, resolve
 from kg2rag.text.normalisation import normalise
 from kg2rag.types import QADataset, Question
 
 Severity = Literal["warning", "note"]
-Check = Callable[[QADataset], Iterator[str]]
-"""Data -> the ids of what is found."""
 SHORT, LONG = 5, 200
 """Words: below SHORT there is little to match; above LONG the usual encoders, which read 256 word pieces, cut off."""
-THRESHOLD, SHINGLE, SKETCH, BUCKET = 0.8, 4, 8, 40
-"""Near duplicates: least Jaccard similarity, words of a shingle, hashes of a sketch, texts kept for each hash."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +39,12 @@ class Finding:
 
 
 def lint(data: QADataset, examples: int = 3) -> list[Finding]:
-    """Every check that found something, in the order of `CHECKS`, with the first few ids; an empty list is best."""
+    """Every check that found something, with the first few ids; an empty list is best."""
     findings = []
-    for check, severity, over, find in CHECKS:
-        found = list(find(data))
-        if found:
-            of = len(data.corpus) if over == "passages" else len(data)
-            findings.append(Finding(severity, check, len(found), of, tuple(found[:examples])))
+    for check, severity, found in _checks(data):
+        if ids := list(found):
+            of = len(data.corpus) if check.startswith("passages") else len(data)
+            findings.append(Finding(severity, check, len(ids), of, tuple(ids[:examples])))
     dropped = data.source.get("notes")
     for what, count in sorted(dropped.items()) if isinstance(dropped, Mapping) else ():
         findings.append(Finding("note", f"loading: {what}", count, 0, ()))
@@ -82,7 +77,31 @@ def info(data: QADataset) -> dict[str, object]:
     }
 
 
-def _counts(values: Iterator[str]) -> dict[str, int]:
+def _checks(data: QADataset) -> Iterator[tuple[str, Severity, Iterable[str]]]:
+    """Each check, and the ids of what it finds."""
+    corpus, asked = data.corpus, data.questions
+    alike = (f"{later} ~ {earlier}" for later, earlier, _ in near_duplicates(corpus))
+    yield f"passages that nearly repeat an earlier one (Jaccard >= {ALIKE})", "warning", alike
+    # The sentences of a paragraph share its title by right.
+    titles = [] if data.source.get("passages") == "sentence" else corpus.titles
+    yield "passages whose title an earlier one has too", "note", _repeated(titles, corpus.ids)
+    words = list(zip(corpus.ids, _lengths(data), strict=True))
+    yield f"passages of fewer than {SHORT} words", "note", (id_ for id_, count in words if count < SHORT)
+    yield f"passages of more than {LONG} words", "note", (id_ for id_, count in words if count > LONG)
+    texts = [normalise(question.text) for question in asked]
+    ids = [question.id for question in asked]
+    yield "questions that repeat an earlier one", "warning", _repeated(texts, ids)
+    lone = (one.id for one in asked if (one.hops or 0) > 1 and len(one.gold) == 1)
+    yield "questions of several hops with one gold passage", "warning", lone
+    told = (one.id for one, text in zip(asked, texts, strict=True) if not _yes_no(one) and _says(text, one))
+    yield "questions that contain their answer", "note", told
+    yield "questions answered yes or no", "note", (one.id for one in asked if _yes_no(one))
+    yield "questions without an answer", "note", (one.id for one in asked if not one.answers)
+    elsewhere = (one.id for one in asked if one.answers and not _yes_no(one) and not _says(_gold_text(data, one), one))
+    yield "questions whose answer stands in no gold passage", "note", elsewhere
+
+
+def _counts(values: Iterable[str]) -> dict[str, int]:
     return dict(sorted(Counter(values).items()))
 
 
@@ -94,103 +113,21 @@ def _yes_no(question: Question) -> bool:
     return bool(question.answers) and normalise(question.answers[0]) in ("yes", "no")
 
 
-def _says(text: str, answers: list[str]) -> bool:
-    """Whether a normalised text has one of the normalised answers in it, at word boundaries."""
+def _says(text: str, question: Question) -> bool:
+    """Whether a normalised text has one of the question's answers in it, at word boundaries."""
+    answers = map(normalise, question.answers)
     return any(answer and f" {answer} " in f" {text} " for answer in answers)
 
 
-def _too_little_gold(question: Question) -> bool:
-    return (question.hops or 0) > 1 and len(question.gold) == 1
+def _gold_text(data: QADataset, question: Question) -> str:
+    rows = (row for rows in data.gold_rows(question).values() for row in rows)
+    return " ".join(normalise(data.corpus.contents[row]) for row in rows)
 
 
-def _answer_in_question(question: Question) -> bool:
-    return not _yes_no(question) and _says(normalise(question.text), [normalise(a) for a in question.answers])
-
-
-def _answer_in_no_gold(data: QADataset) -> Iterator[str]:
-    documents: dict[str, list[int]] = defaultdict(list)
-    for row, id_ in enumerate(data.corpus.ids if data.unit == "passage" else data.corpus.doc_ids):
-        documents[id_].append(row)
-    for question in data.questions:
-        if not question.answers or _yes_no(question):
-            continue
-        gold = " ".join(normalise(data.corpus.contents[row]) for id_ in question.gold for row in documents[id_])
-        if not _says(gold, [normalise(answer) for answer in question.answers]):
-            yield question.id
-
-
-def _repeated(keys: list[str], ids: list[str]) -> Iterator[str]:
+def _repeated(keys: Sequence[str], ids: Sequence[str]) -> Iterator[str]:
     """The ids whose key an earlier one has too; empty keys are no duplicates."""
     seen: set[str] = set()
-    for key, id_ in zip(keys, ids, strict=True):
+    for key, id_ in zip(keys, ids, strict=False):
         if key and key in seen:
             yield id_
         seen.add(key)
-
-
-def _duplicate_titles(data: QADataset) -> Iterator[str]:
-    if data.source.get("passages") == "sentence":  # the sentences of a paragraph share its title by right
-        return iter(())
-    return _repeated(data.corpus.titles, data.corpus.ids)
-
-
-def _duplicate_questions(data: QADataset) -> Iterator[str]:
-    return _repeated([normalise(q.text) for q in data.questions], [q.id for q in data.questions])
-
-
-def _passages_of_length(keep: Callable[[int], bool]) -> Check:
-    return lambda data: (id_ for id_, length in zip(data.corpus.ids, _lengths(data), strict=True) if keep(length))
-
-
-def _questions(keep: Callable[[Question], bool]) -> Check:
-    return lambda data: (question.id for question in data.questions if keep(question))
-
-
-def near_duplicates(texts: Sequence[str], threshold: float = THRESHOLD) -> list[tuple[int, int]]:
-    """Pairs (text, first earlier text) whose word 4-grams have a Jaccard similarity of at least `threshold`.
-
-    Two texts are compared, exactly, where their bottom-SKETCH sketches (Broder 1997) have a hash in common: of pairs
-    with a similarity J, about (1 - J) ** SKETCH are missed, three in a million at 0.8.
-    """
-    found = []
-    shingles = [hashed_shingles(text) for text in texts]
-    known: dict[int, list[int]] = defaultdict(list)
-    for later, own in enumerate(shingles):
-        sketch = own[:SKETCH].tolist()
-        for earlier in sorted({earlier for one in sketch for earlier in known[one]}):
-            shared = len(np.intersect1d(own, shingles[earlier], assume_unique=True))
-            if shared / (len(own) + len(shingles[earlier]) - shared) >= threshold:
-                found.append((later, earlier))
-                break
-        for one in sketch:
-            if len(known[one]) < BUCKET:  # a shingle of many texts is boilerplate
-                known[one].append(later)
-    return found
-
-
-def hashed_shingles(text: str) -> NDArray[np.uint64]:
-    """The distinct hashes of a text's word 4-grams, ascending; equal in every process. A shorter text is one."""
-    from pandas.util import hash_array
-
-    words = normalise(text).split()
-    grams = [" ".join(words[start : start + SHINGLE]) for start in range(max(1, len(words) - SHINGLE + 1))]
-    return np.unique(hash_array(np.array(grams if words else [], dtype=object), categorize=False))
-
-
-def _near_duplicates(data: QADataset) -> Iterator[str]:
-    ids = data.corpus.ids
-    return (f"{ids[second]} ~ {ids[first]}" for second, first in near_duplicates(data.corpus.table["text"].to_pylist()))
-
-
-CHECKS: tuple[tuple[str, Severity, Literal["passages", "questions"], Check], ...] = (
-    (f"passages that nearly repeat an earlier one (Jaccard >= {THRESHOLD})", "warning", "passages", _near_duplicates),
-    ("passages whose title an earlier one has too", "note", "passages", _duplicate_titles),
-    (f"passages of fewer than {SHORT} words", "note", "passages", _passages_of_length(lambda words: words < SHORT)),
-    (f"passages of more than {LONG} words", "note", "passages", _passages_of_length(lambda words: words > LONG)),
-    ("questions that repeat an earlier one", "warning", "questions", _duplicate_questions),
-    ("questions of several hops with one gold passage", "warning", "questions", _questions(_too_little_gold)),
-    ("questions that contain their answer", "note", "questions", _questions(_answer_in_question)),
-    ("questions answered yes or no", "note", "questions", _questions(_yes_no)),
-    ("questions without an answer", "note", "questions", _questions(lambda q: not q.answers)),
-    ("questions whose answer stands in no gold passage", "note", "questions", _answer_in_no_gold),
-)

@@ -15,7 +15,7 @@ from kg2rag.datasets import beir, bundled, cosqa, hipporag, hotpotqa, irds, musi
 from kg2rag.datasets.documents import ENDINGS, from_folder
 from kg2rag.datasets.spec import DatasetSpec
 from kg2rag.text.records import reading
-from kg2rag.text.registry import Registry, nearest, unknown
+from kg2rag.text.registry import Registry, unknown
 from kg2rag.types import QADataset
 
 DATASETS: Mapping[str, DatasetSpec] = {
@@ -137,15 +137,14 @@ def resolve(name: str) -> DatasetSpec:
     if family is not None:
         return family(name)
     registry = _registry()
-    known = set(registry.names())
-    found = next((candidate for candidate in (name, _SIZE.sub("", name)) if candidate in known), None)
+    found = next((one for one in (name, _SIZE.sub("", name)) if one in registry), None)
     if found is None:
-        raise ValueError(_unknown(name, known))
+        meant = f"{beir.PREFIX}{name}"
+        raise ValueError(unknown("dataset", name, (*registry.names(), *((meant,) if meant in beir.names() else ()))))
     spec: DatasetSpec = registry[found]
-    if found not in registry.entries and not (isinstance(spec, DatasetSpec) and spec.name == found):
-        given = f"the DatasetSpec of {spec.name!r}" if isinstance(spec, DatasetSpec) else f"a {type(spec).__name__}"
+    if not (isinstance(spec, DatasetSpec) and found in (spec.name, *spec.aliases)):
         raise RuntimeError(
-            f"The entry point {found!r} of the group {GROUP!r} is {given}; needed: a DatasetSpec of that name."
+            f"The entry point {found!r} of the group {GROUP!r} is no DatasetSpec of that name: {spec!r}."
         )
     return spec
 
@@ -165,12 +164,3 @@ def _about(spec: DatasetSpec) -> Mapping[str, object]:
     about = {name: getattr(spec, name) for name in shown}
     splits = ("the files decide",) if spec.splits is None else spec.splits
     return about | {"splits": splits, "hub": spec.hub.repo if spec.hub else None}
-
-
-def _unknown(name: str, known: set[str]) -> str:
-    """The error about an unknown name; sets of BEIR are not listed one by one, but may be what was meant."""
-    if nearest(name, known) is not None:
-        return unknown("dataset", name, known)
-    message = f"{unknown('dataset', name, known)} Also: {', '.join(f'{prefix}NAME' for prefix in FAMILIES)}."
-    meant = nearest(name, (each for one in beir.names() for each in (one, one.removeprefix(beir.PREFIX))))
-    return message if meant is None else f"{message} Did you mean {beir.PREFIX + meant.removeprefix(beir.PREFIX)!r}?"

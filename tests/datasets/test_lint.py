@@ -1,9 +1,7 @@
 import pandas as pd
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from kg2rag.datasets import from_frames, info, lint, load
-from kg2rag.datasets.lint import LONG, THRESHOLD, hashed_shingles, near_duplicates
+from kg2rag.datasets.lint import LONG
 
 PLAIN = "Ada Lovelace wrote notes on the engine that Charles Babbage designed in London"
 
@@ -78,31 +76,3 @@ def test_info_counts_by_type_and_hops(hotpot, write):
     # 14, 9 and 4 words
     assert counts["words per passage"] == 9.0
     assert counts["licence"] == "CC BY-SA 4.0"
-
-
-def words(start, stop):
-    return " ".join(f"w{number}" for number in range(start, stop))
-
-
-def test_similarity_is_the_jaccard_of_four_word_shingles():
-    # 20 words make 17 shingles; one more word at the end adds one: 17 / 18 = 0.944…
-    pair = [words(0, 20), words(0, 21)]
-    assert near_duplicates(pair, threshold=0.94) == [(1, 0)]
-    assert near_duplicates(pair, threshold=0.95) == []
-    # hashes that no process's seed changes; short texts are one shingle, texts without words none
-    assert hashed_shingles("one two three four five").tolist() == [6098567793121899089, 12797055121806453671]
-    assert near_duplicates(["a b", "A, b!", "a", "...", "..."]) == [(1, 0)]
-
-
-@settings(deadline=None)
-@given(st.lists(st.lists(st.sampled_from("abcde"), max_size=9).map(" ".join), max_size=12))
-def test_the_sketches_find_what_comparing_every_pair_finds(texts):
-    # Texts of at most nine words have at most six shingles, so a sketch holds them all and nothing can be missed.
-    sets = [set(hashed_shingles(text).tolist()) for text in texts]
-    slow = {}
-    for later in range(len(texts)):
-        for earlier in range(later):
-            union = sets[earlier] | sets[later]
-            if later not in slow and union and len(sets[earlier] & sets[later]) / len(union) >= THRESHOLD:
-                slow[later] = earlier
-    assert near_duplicates(texts) == sorted(slow.items())
