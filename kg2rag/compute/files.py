@@ -12,7 +12,7 @@ import re
 import shutil
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,14 +32,11 @@ def write(path: Path, content: bytes) -> None:
 @contextmanager
 def new_file(path: Path) -> Iterator[Path]:
     """A path to write a file to, renamed to `path` at the end of the block; a block that raises leaves nothing."""
-    partial = _beside(path)
-    partial.touch()
-    try:
+    with _partial(path) as partial:
+        partial.touch()
         yield partial
         flush(partial)
         partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -50,13 +47,11 @@ def new_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
     leaves it under the name of a leftover.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = _beside(path)
-    partial.mkdir()
-    try:
+    with _partial(path) as partial:
+        partial.mkdir()
         yield partial
-        for file in partial.rglob("*"):
-            if file.is_file():
-                flush(file)
+        for file in filter(Path.is_file, partial.rglob("*")):
+            flush(file)
         if replace:
             remove_folder(path)
         try:
@@ -65,8 +60,6 @@ def new_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
             if path.exists():
                 raise FileExistsError(f"{path} exists. Choose another name, or delete it.") from error
             raise
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
 
 
 def mapped(path: Path) -> NDArray[Any]:
@@ -78,12 +71,8 @@ def mapped(path: Path) -> NDArray[Any]:
 
 def remove_folder(path: Path) -> None:
     """Delete a folder, if it is there; renamed first, so that no other process opens one that is half deleted."""
-    doomed = _beside(path)
-    try:
+    with _partial(path) as doomed, suppress(FileNotFoundError):
         path.rename(doomed)
-    except FileNotFoundError:
-        return
-    shutil.rmtree(doomed)
 
 
 def remove_leftovers(folder: Path) -> int:
@@ -94,10 +83,7 @@ def remove_leftovers(folder: Path) -> int:
         if not process.isdigit() or machine != _MACHINE or _alive(int(process)):
             continue
         freed += sum(file.stat().st_size for file in (partial, *partial.rglob("*")) if file.is_file())
-        if partial.is_dir():
-            shutil.rmtree(partial, ignore_errors=True)
-        else:
-            partial.unlink(missing_ok=True)
+        _remove(partial)
     return freed
 
 
@@ -107,8 +93,21 @@ def flush(file: Path) -> None:
         os.fsync(stream.fileno())
 
 
-def _beside(path: Path) -> Path:
-    return path.with_name(f".partial-{os.getpid()}-{_MACHINE}-{uuid.uuid4().hex[:12]}-{path.name}.tmp")
+@contextmanager
+def _partial(path: Path) -> Iterator[Path]:
+    """A name beside a path; what has it at the end of the block is removed."""
+    partial = path.with_name(f".partial-{os.getpid()}-{_MACHINE}-{uuid.uuid4().hex[:12]}-{path.name}.tmp")
+    try:
+        yield partial
+    finally:
+        _remove(partial)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _alive(process: int) -> bool:

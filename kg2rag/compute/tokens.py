@@ -59,17 +59,12 @@ class EncoderTokens:
         """Without the limits of encoding, which its file sets: a count needs the whole text."""
         from tokenizers import Tokenizer
 
-        model, folder = self.encoder.model, Path(self.encoder.model)
-        if model == DEFAULT_MODEL and self.encoder.revision is None:
+        model, revision = self.encoder.model, self.encoder.revision
+        if model == DEFAULT_MODEL and revision is None:
             tokenizer = Tokenizer.from_str(lzma.decompress(DEFAULT.read_bytes()).decode())
-        elif folder.is_dir() and not (folder / FILE).is_file():
-            raise FileNotFoundError(
-                f"{folder} has no {FILE}, so tokens cannot be counted with its tokenizer. Save the model with a fast "
-                "tokenizer, or pass another counter."
-            )
         else:
             with loading(model) as local:
-                tokenizer = Tokenizer.from_file(str(_file(model, self.encoder.revision, local=local)))
+                tokenizer = Tokenizer.from_file(_file(model, revision, local=local))
         tokenizer.no_truncation()
         tokenizer.no_padding()
         return tokenizer
@@ -78,12 +73,14 @@ class EncoderTokens:
         return {"encoder": self.encoder}
 
 
-def _file(model: str, revision: str | None, *, local: bool) -> Path:
-    if Path(model).is_dir():
-        return Path(model) / FILE
-    from huggingface_hub import hf_hub_download
+def _file(model: str, revision: str | None, *, local: bool) -> str:
+    if not Path(model).is_dir():
+        from huggingface_hub import hf_hub_download
 
-    return Path(hf_hub_download(model, FILE, revision=revision, local_files_only=local))
+        return hf_hub_download(model, FILE, revision=revision, local_files_only=local)
+    if not (Path(model) / FILE).is_file():
+        raise OSError(f"it has no {FILE} to count tokens with. Save it with a fast tokenizer, or pass another counter.")
+    return str(Path(model) / FILE)
 
 
 def counter_of(embedder: Embedder) -> TokenCounter:

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields, is_dataclass
+from itertools import chain, count
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
@@ -101,12 +102,9 @@ class Notes:
         Formula and source are left out, so are fields that are None and those that one stage leaves for the next.
         """
         shown: dict[str, object] = {}
-        for notes in self:
-            for name, value in notes._own():
-                number = 1
-                while (free := name if number == 1 else f"{name} {number}") in shown and shown[free] != value:
-                    number += 1
-                shown[free] = value
+        for name, value in (said for notes in self for said in notes._own()):
+            names = chain([name], (f"{name} {number}" for number in count(2)))
+            shown[next(free for free in names if shown.get(free, value) == value)] = value
         return shown
 
     def _own(self) -> Iterator[tuple[str, object]]:
@@ -135,13 +133,11 @@ class Notes:
         kind = Notes.classes.get(str(record.get("kind")), Notes)
         if kind is not Notes or given.get("kind") == "Notes":
             given.pop("kind", None)
-        if "inputs" in record:
-            given["inputs"] = tuple(map(Notes.from_json, record["inputs"]))
+        given["inputs"] = tuple(map(Notes.from_json, record.get("inputs", ())))
         if record.get("entities") is not None:
             given["entities"] = tuple(LinkedEntity(*entity) for entity in record["entities"])
         known = {each.name for each in fields(kind)}
-        other = {name: given.pop(name) for name in list(given) if name not in known}
-        return kind(**given, other=other)
+        return kind(**{name: given.pop(name) for name in known & given.keys()}, other=given)
 
 
 _BASE = {each.name for each in fields(Notes)}

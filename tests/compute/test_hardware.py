@@ -6,7 +6,6 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import pytest
 import torch
@@ -14,33 +13,17 @@ import torch
 from kg2rag.compute import hardware
 
 
-@pytest.fixture(autouse=True)
-def _forget() -> Iterator[None]:
-    hardware.threads.cache_clear()
-    yield
-    hardware.threads.cache_clear()
-
-
-def test_the_environment_sets_the_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_or_the_processors_set_the_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = hardware.threads.__wrapped__  # the count is kept for the process
     monkeypatch.setenv("KG2RAG_THREADS", "3")
-    assert hardware.threads() == 3
-
-
-@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this system has no processor affinity")
-def test_without_it_the_threads_are_the_processors_we_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("KG2RAG_THREADS", raising=False)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 5})
-    assert hardware.threads() == 2
-
-
-@pytest.mark.parametrize("given", ["0", "-1", "two", "", "1.5"])
-def test_a_thread_count_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
-    monkeypatch.setenv("KG2RAG_THREADS", given)
-    with pytest.raises(ValueError, match=f"KG2RAG_THREADS='{given}': a positive whole number"):
-        hardware.threads()
-
-
-def test_the_processor_begins_with_the_machine_type() -> None:
+    assert counted() == 3
+    monkeypatch.delenv("KG2RAG_THREADS")
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 5}, raising=False)
+    assert counted() == 2
+    for given in ("0", "-1", "two", "", "1.5"):
+        monkeypatch.setenv("KG2RAG_THREADS", given)
+        with pytest.raises(ValueError, match=f"KG2RAG_THREADS='{given}'"):
+            counted()
     assert hardware.processor().split()[0] == platform.machine()
 
 

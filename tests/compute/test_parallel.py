@@ -73,12 +73,9 @@ def test_a_dask_cluster_that_is_running_is_joined_and_left_running() -> None:
 
 
 @pytest.mark.parametrize("options", [{"backend": "spark"}, {"jobs": -1}, {"cluster": "tcp://10.0.0.1:8786"}], ids=str)
-def test_impossible_workers_are_refused(options: dict[str, object]) -> None:
+def test_impossible_workers_are_refused(options: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match=str(next(iter(options.values())))), workers(**options):  # type: ignore[arg-type]
         pass
-
-
-def test_a_backend_that_is_not_installed_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kg2rag.compute.parallel.find_spec", lambda _: None)
     with pytest.raises(ValueError, match=r"kg2rag\[scale\]"), workers(2, "dask"):
         pass

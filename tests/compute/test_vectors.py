@@ -78,20 +78,15 @@ def test_vectors_come_in_the_order_asked_and_repeat_where_a_text_does(cache: Vec
 
 
 def test_only_new_texts_are_encoded_the_longest_first(cache: VectorCache, store: Store) -> None:
-    cache.of(TEXTS, Encoder())
+    with ThreadPoolExecutor(4) as pool:  # threads share the vectors
+        found = list(pool.map(lambda start: cache.of(TEXTS[start : start + 60], Encoder()), range(41)))
+    assert all(np.array_equal(rows, expected(TEXTS[start : start + 60])) for start, rows in enumerate(found))
     encoder, grown = Encoder(), [*TEXTS[50:], "new", "and newer", *TEXTS[:50]]
     assert np.array_equal(VectorCache(store, "stand-in", DIM).of(grown, encoder), expected(grown))
     assert encoder.shards == [["and newer", "new"]]
-
-
-@pytest.mark.parametrize(("encoder", "prompt"), [("another", ""), ("stand-in", "query: ")])
-def test_another_encoder_or_prompt_shares_no_vectors(
-    cache: VectorCache, store: Store, encoder: str, prompt: str
-) -> None:
-    cache.of(TEXTS, Encoder())
-    other = Encoder()
-    VectorCache(store, encoder, DIM, prompt).of(TEXTS, other)
-    assert len(other.texts) == len(TEXTS)
+    for other in (VectorCache(store, "another", DIM), VectorCache(store, "stand-in", DIM, "query: ")):
+        other.of(TEXTS, asked := Encoder())
+        assert len(asked.texts) == len(TEXTS)
 
 
 def test_a_killed_build_loses_one_shard_at_most(cache: VectorCache, tmp_path: Path) -> None:
@@ -103,13 +98,6 @@ def test_a_killed_build_loses_one_shard_at_most(cache: VectorCache, tmp_path: Pa
     encoder = Encoder()
     assert np.array_equal(cache.of(TEXTS, encoder), expected(TEXTS))
     assert len(encoder.texts) == 60
-
-
-def test_threads_share_the_vectors(cache: VectorCache) -> None:
-    with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda start: cache.of(TEXTS[start : start + 60], Encoder()), range(40)))
-    for start, rows in enumerate(found):
-        assert np.array_equal(rows, expected(TEXTS[start : start + 60]))
 
 
 def test_a_damaged_file_is_named_and_made_again(cache: VectorCache) -> None:

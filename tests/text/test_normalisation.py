@@ -6,7 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg2rag.text.normalisation import normalise, split_sentences, without_brackets
+from kg2rag.text.normalisation import (
+    definitions,
+    key,
+    looks_like_name,
+    normalise,
+    split,
+    split_sentences,
+    surfaces,
+    variants,
+    without_brackets,
+)
 
 
 @pytest.mark.parametrize(
@@ -73,3 +83,25 @@ def test_splitting_loses_nothing_but_spaces(words: list[str]) -> None:
     text = " ".join(words)
     assert "".join("".join(split_sentences(text)).split()) == "".join(text.split())
     assert all(split_sentences(text))
+
+
+def test_names_in_code_are_found_folded_and_split() -> None:
+    spellings = (
+        "StreamingTextResponse",
+        "streaming_text_response",
+        "streaming-text-response",
+        "STREAMING.text/Response",
+    )
+    assert {key(spelling) for spelling in spellings} == {"streamingtextresponse"}
+    assert key("Étienne") == "etienne"
+    assert split("parseHTTPResponse_v2") == ["parse", "HTTP", "Response", "v2"]
+    assert variants("ai-sdk/openAI") == ("ai-sdk/openAI", "ai", "sdk", "openAI", "open", "AI")
+    assert [name for name, _ in surfaces("(os.path.join), 'useChat'.")] == ["os.path.join", "useChat"]
+    assert not any(map(looks_like_name, ("Who", "well-known", "U.S.", "NASA", "1984", "3rd")))
+    code = "def a(): x\nclass B:\nfunction c() {}\nfn d() {}\nconst e = 1"
+    assert list(definitions(code)) == ["a", "B", "c", "d", "e"]
+
+
+@given(st.text("abzABZ019_-./: é", max_size=60))
+def test_the_parts_of_a_name_are_its_characters_without_the_separators(text: str) -> None:
+    assert key("".join(split(text))) == key(text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 
 import numpy as np
@@ -11,7 +11,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg2rag.types import Corpus, Notes, Passage, QADataset, Query, Ranking, Triple, top_with_ties
+from kg2rag.retrievers.fusion import fuse_rankings
+from kg2rag.types import (
+    Corpus,
+    Notes,
+    Passage,
+    QADataset,
+    Query,
+    Ranking,
+    Triple,
+    first_of,
+    rescored,
+    top_with_ties,
+    widened,
+)
+from kg2rag.types.passages import Paths
 
 IDS = [f"p{i}" for i in range(10)]
 FACT = Triple("Ed Wood", "directed by", "Tim Burton", "p1")
@@ -34,17 +48,12 @@ def ranking() -> Ranking:
     ).top(10)
 
 
-def test_hits_are_ordered_by_score_and_equal_scores_by_corpus_position(ranking: Ranking) -> None:
-    assert ranking.passage_ids == ["p4", "p1", "p7", "p0"]
+def test_hits_are_in_order_and_carry_their_own_stage_path_and_parts(ranking: Ranking) -> None:
+    assert ranking.passage_ids == ["p4", "p1", "p7", "p0"]  # of equal scores, by corpus position
     assert ranking.scores.tolist() == [0.9, 0.5, 0.5, 0.1]
-
-
-def test_a_hit_carries_its_own_stage_path_and_parts(ranking: Ranking) -> None:
-    first, second, third, last = ranking
-    assert (first.stage, first.path, first.score_parts) == ("dense", (), {"cosine": 0.9})
-    assert (second.stage, second.path, second.score_parts) == ("graph", (FACT,), {"fact": 0.5})
-    assert (third.stage, third.score_parts) == ("dense", {"cosine": 0.5})
-    assert (last.passage_id, last.score) == ("p0", 0.1)
+    assert [hit.stage for hit in ranking] == ["dense", "graph", "dense", "dense"]
+    assert [hit.path for hit in ranking] == [(), (FACT,), (), ()]
+    assert [hit.score_parts for hit in ranking] == [{"cosine": 0.9}, {"fact": 0.5}, {"cosine": 0.5}, {"cosine": 0.1}]
 
 
 def test_a_ranking_is_indexed_as_a_list_of_its_hits(ranking: Ranking) -> None:
@@ -57,25 +66,17 @@ def test_a_ranking_is_indexed_as_a_list_of_its_hits(ranking: Ranking) -> None:
         ranking[::-1]
 
 
-def test_a_hit_has_the_text_of_its_passage() -> None:
+def test_a_hit_has_the_text_of_its_passage_where_its_ranking_was_not_read_from_a_file() -> None:
     corpus = Corpus.from_passages([PASSAGE, Passage("p2", "", "Another.", "d2", 0)])
     found = Ranking.of("q", np.array([1, 0]), np.array([2.0, 1.0]), corpus.ids)
     assert [(hit.title, hit.text) for hit in found] == [("", "Another."), ("Ed Wood", "A film.")]
     assert found[1].passage == PASSAGE
     assert repr(corpus) not in repr(found[0])
-
-
-def test_a_hit_of_a_ranking_without_a_corpus_says_where_its_text_is(ranking: Ranking) -> None:
-    with pytest.raises(ValueError, match=r"'p4' is of a ranking that was read from a file: .* data\.corpus\["):
-        ranking[0].text  # noqa: B018
-
-
-def test_a_ranking_that_is_pickled_or_copied_leaves_the_corpus_behind() -> None:
-    corpus = Corpus.from_passages([PASSAGE])
-    found = Ranking.of("q", np.array([0]), np.array([1.0]), corpus.ids)
-    for again in (pickle.loads(pickle.dumps(found)), deepcopy(found)):
+    for again in (pickle.loads(pickle.dumps(found)), deepcopy(found)):  # these leave the corpus behind
         assert type(again.ids) is list
-        assert again.passage_ids == ["p1"]
+        assert again.passage_ids == ["p2", "p1"]
+        with pytest.raises(ValueError, match=r"'p2' .*data\.corpus\["):
+            again[0].text  # noqa: B018
 
 
 @pytest.mark.parametrize("at", [0, 5, -1])
@@ -149,19 +150,10 @@ def test_best_keeps_every_score_equal_to_the_last_one_kept() -> None:
     assert top_with_ties(np.array([1.0, 3.0, 1.0, 2.0, 1.0, 0.0]), 3).tolist() == [0, 1, 2, 3, 4]
 
 
-@pytest.mark.parametrize(
-    ("weights", "message"),
-    [
-        ({"strength": 0.0}, r"strength 0.0 is outside \(0, 10\]"),
-        ({"strength": 10.1}, "strength 10.1"),
-        ({"strength": float("nan")}, "strength nan"),
-        ({"confidence": 0.0}, r"confidence 0.0 is outside \(0, 1\]"),
-        ({"confidence": 1.5}, "confidence 1.5"),
-    ],
-)
-def test_a_triple_refuses_weights_outside_their_range(weights: dict[str, float], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        Triple("a", "r", "b", "p1", **weights)
+@pytest.mark.parametrize(("name", "value"), [*(("strength", x) for x in (0.0, 10.1, np.nan)), ("confidence", 1.5)])
+def test_a_triple_refuses_weights_outside_their_range(name: str, value: float) -> None:
+    with pytest.raises(ValueError, match=f"{name} {value}"):
+        Triple("a", "r", "b", "p1", **{name: value})
 
 
 def test_how_passages_and_triples_read() -> None:
@@ -171,22 +163,19 @@ def test_how_passages_and_triples_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "message"),
+    ("make", "named"),
     [
-        (lambda: Query("q", None), r"id and a text, both strings, not 'q' and None"),  # type: ignore[arg-type]
-        (lambda: Query(7, "Who?"), r"both strings, not 7 and 'Who\?'"),  # type: ignore[arg-type]
-        (lambda: Query("q", "Who?", "p1"), r"such as \('p1',\), not one string"),  # type: ignore[arg-type]
-        (lambda: Triple("a", "r", "b", "p1", strength="5"), r"are numbers, not '5' and 1\.0"),  # type: ignore[arg-type]
-        (lambda: Corpus([PASSAGE]), r"not of a list\. Of passages, make one with Corpus\.from_passages"),
-        (lambda: Corpus.from_passages(["A film."]), "Passage objects, not of 'A film.'"),  # type: ignore[list-item]
-        (lambda: QADataset("x", [PASSAGE], ()), r"x: corpus is a list, not a Corpus"),  # type: ignore[arg-type]
-        (lambda: QADataset("x", Corpus.from_passages([PASSAGE]), ("Who?",)), r"x: questions are Question objects"),  # type: ignore[arg-type]
+        (lambda: Query("q", None), "'q' and None"),  # type: ignore[arg-type]
+        (lambda: Query("q", "Who?", "p1"), r"\('p1',\)"),  # type: ignore[arg-type]
+        (lambda: Triple("a", "r", "b", "p1", strength="5"), "'5'"),  # type: ignore[arg-type]
+        (lambda: Corpus([PASSAGE]), r"list.*Corpus\.from_passages"),
+        (lambda: Corpus.from_passages(["A film."]), "'A film.'"),  # type: ignore[list-item]
+        (lambda: QADataset("x", [PASSAGE], ()), "x: .*list.*Corpus"),  # type: ignore[arg-type]
+        (lambda: QADataset("x", Corpus.from_passages([PASSAGE]), ("Who?",)), "x: .*Question"),  # type: ignore[arg-type]
     ],
 )
-def test_a_value_of_the_wrong_type_is_refused_at_once_with_what_to_give(
-    make: Callable[[], object], message: str
-) -> None:
-    with pytest.raises(TypeError, match=message):
+def test_a_value_of_the_wrong_type_is_refused_at_once_with_what_to_give(make: Callable[[], object], named: str):
+    with pytest.raises(TypeError, match=named):
         make()
 
 
@@ -200,3 +189,105 @@ def test_scores_that_differ_by_less_than_a_millionth_tie_and_are_ordered_by_corp
     scores = np.array([0.5, 0.50000004, 0.49999, 0.5 - 4e-8, -2.0])
     assert Ranking.of("q", np.arange(5), scores, list("abcde")).rows.tolist() == [0, 1, 3, 2, 4]
     assert Ranking.of("q", np.arange(5), 1e-9 * scores, list("abcde")).rows.tolist() == [0, 1, 3, 2, 4]
+
+
+STEP, OTHER = Triple("a", "r", "b", "p2"), Triple("c", "r", "d", "p0")
+
+
+class Lazy(Mapping[int, tuple[Triple, ...]]):
+    """Works a path out when it is looked up, and must not be iterated, counted or copied."""
+
+    def __init__(self, paths: dict[int, tuple[Triple, ...]]) -> None:
+        self.paths, self.looked_up = paths, list[int]()
+
+    def __getitem__(self, row: int) -> tuple[Triple, ...]:
+        self.looked_up.append(row)
+        return self.paths[row]
+
+    def __iter__(self) -> Iterator[int]:
+        raise AssertionError("every path was worked out")
+
+    def __len__(self) -> int:
+        raise AssertionError("every path was worked out")
+
+
+def with_paths(paths: Paths) -> Ranking:
+    return Ranking.of("q", np.array([0, 2]), np.array([0.5, 0.9]), ["p0", "p1", "p2"], stages=("x",), paths=paths)
+
+
+def test_rank_and_top_look_up_no_path() -> None:
+    lazy = Lazy({2: (STEP,)})
+    found = with_paths(lazy).top(1)
+    assert lazy.looked_up == []
+    assert found.hit(1).path == (STEP,)
+    assert lazy.looked_up == [2]
+
+
+def test_a_rescored_ranking_looks_up_the_paths_of_the_hits_that_are_read_alone() -> None:
+    lazy = Lazy({0: (OTHER,), 2: (STEP,)})
+    before = with_paths(lazy)
+    new = rescored(before, before.rows, -before.scores, 9, formula="x", score_parts={}, paths={2: (OTHER, STEP)})
+    assert lazy.looked_up == []
+    assert [hit.path for hit in new] == [(OTHER,), (OTHER, STEP)]
+    assert lazy.looked_up == [0]
+
+
+def test_fused_rankings_look_up_no_path_until_a_hit_is_read() -> None:
+    one, other = Lazy({2: (STEP,)}), Lazy({0: (OTHER,), 2: (OTHER,)})
+    fused = fuse_rankings([with_paths(one), with_paths(other)], (1.0, 1.0), 9)
+    assert (one.looked_up, other.looked_up) == ([], [])
+    assert {hit.passage_id: hit.path for hit in fused} == {"p2": (STEP,), "p0": (OTHER,)}
+
+
+def test_the_view_of_several_mappings_has_each_row_once_and_the_first_path_of_it() -> None:
+    view = first_of({2: (STEP,)}, {}, {0: (OTHER,), 2: (OTHER,)})
+    assert dict(view) == {2: (STEP,), 0: (OTHER,)}
+    assert len(view) == 2
+    with pytest.raises(KeyError, match="7"):
+        view[7]
+
+
+def rescorable() -> Ranking:
+    """p2 by the graph, then p0 and p3 by their text."""
+    return Ranking.of(
+        "q",
+        np.array([0, 2, 3]),
+        np.array([0.5, 0.9, 0.1]),
+        ["p0", "p1", "p2", "p3"],
+        stages=("dense", "graph"),
+        stage_codes=np.array([0, 1, 0]),
+        score_parts={"cosine": np.array([0.5, np.nan, 0.1])},
+        paths={2: (STEP,)},
+        notes=Notes("cosine", "dense", warning="first"),
+    )
+
+
+def test_a_hit_keeps_stage_path_and_parts_under_its_new_score() -> None:
+    new = rescored(
+        rescorable(),
+        np.array([0, 2]),
+        np.array([2.0, 1.0]),
+        9,
+        formula="new",
+        score_parts={"new": np.array([2.0, 1.0])},
+        paths={0: (OTHER,)},
+    )
+    first, second = new
+    assert (first.passage_id, first.stage, first.path, first.score_parts) == (
+        "p0",
+        "dense",
+        (OTHER,),
+        {"cosine": 0.5, "new": 2},
+    )
+    assert (second.passage_id, second.stage, second.path, second.score_parts) == ("p2", "graph", (STEP,), {"new": 1})
+    assert (new.notes.formula, new.notes.source, new.notes.warnings) == ("new", "dense", ("first",))
+
+
+def test_no_hits_at_all_are_rescored_to_none() -> None:
+    empty = Ranking.of("q", np.array([], dtype=np.int64), np.array([]), ["p0"])
+    assert len(rescored(empty, empty.rows, empty.scores, 3, formula="x", score_parts={})) == 0
+
+
+def test_further_hits_have_none_of_the_parts() -> None:
+    cosine = widened(rescorable(), 2)["cosine"]
+    assert np.isnan(cosine).tolist() == [True, False, False, True, True]
