@@ -64,8 +64,8 @@ class Settings:
 
 @overload
 def compare(
-    systems: Mapping[str, Any],
-    data: QADataset,
+    systems: Mapping[str, Any] | Sequence[Any],
+    data: QADataset | None = None,
     *,
     graphs: Graphs | None = None,
     metrics: Metrics = DEFAULT_METRICS,
@@ -91,7 +91,7 @@ def compare(
 
 def compare(
     systems: Any,
-    data: QADataset | Sets,
+    data: QADataset | Sets | None = None,
     *,
     graphs: Graphs | None = None,
     metrics: Metrics = DEFAULT_METRICS,
@@ -109,7 +109,9 @@ def compare(
 
     Parameters
     ----------
-    systems : name -> system; the order is that of every table. Names become file names: letters, digits and `._+-`.
+    systems : name -> system, or a list of systems or of names, which are built over `KnowledgeBase.build(data.corpus)`
+        where no other system has a knowledge base; the order is that of every table. Names become file names:
+        letters, digits and `._+-`.
         Rankings made elsewhere, and a function (text, k) -> passage ids, are systems too; see `adapters.as_system`.
         A list of systems that differ only in their seed (see `replicates`) is one row: each question's score is its
         mean over the seeds, and the table shows the standard deviation between seeds beside the mean.
@@ -137,7 +139,7 @@ def compare(
         options = {"metrics": metrics, "k": k, "baseline": baseline, **settings}
         return _on_sets(systems, named_sets(data), None if folder is None else Path(folder), options)
     by = Settings(**settings)
-    require_dataset(data)
+    data = require_dataset(data)
     require_k(k)
     given = given_systems(systems, graphs, data)
     baseline = baseline or ("dense" if "dense" in given else next(iter(given)))

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 import kg2rag
+from kg2rag.compute import GivenEncoder, GivenVectors
 from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.text.records import sha256
@@ -161,11 +162,7 @@ def identity(value: object) -> Any:
     if isinstance(value, str | Path):
         return _text_or_files(value)
     if isinstance(value, KnowledgeBase):
-        encoder = value.embedder
-        if not is_dataclass(encoder) and " object at 0x" in repr(encoder):
-            raise NoKeyError(f"its encoder {encoder!r} has no repr that names it")
-        named = identity(encoder) if is_dataclass(encoder) else repr(encoder)  # a repr need not show its prompts
-        return [value.corpus.fingerprint, value.source.fingerprint, value.mention_table is not None, named]
+        return [value.corpus.fingerprint, value.source.fingerprint, *_of_base(value)]
     if isinstance(value, Corpus):
         return value.fingerprint
     if isinstance(value, np.ndarray | np.generic):
@@ -178,6 +175,16 @@ def identity(value: object) -> Any:
         own = {one.name: identity(getattr(value, one.name)) for one in fields(value) if not one.name.startswith("_")}
         return {"class": _class(type(value)), **own}
     raise NoKeyError(f"{value!r} does not say what it computes")
+
+
+def _of_base(kb: KnowledgeBase) -> list[Any]:
+    encoder = kb.embedder
+    if isinstance(encoder, GivenEncoder | GivenVectors):  # a function says nothing, but its vectors do
+        return [kb.mention_table is not None, encoder.fingerprint(kb.store)]
+    if not is_dataclass(encoder) and " object at 0x" in repr(encoder):
+        raise NoKeyError(f"its encoder {encoder!r} has no repr that names it")
+    # A repr need not show its prompts.
+    return [kb.mention_table is not None, identity(encoder) if is_dataclass(encoder) else repr(encoder)]
 
 
 def _class(kind: type) -> list[str]:

@@ -10,9 +10,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from kg2rag.evaluation.identity import knowledge_bases
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.report.table import MACRO
 from kg2rag.retrievers.adapters import as_system
+from kg2rag.retrievers.systems import build_all, label
 from kg2rag.types import QADataset, Query, Ranking, called
 
 T = TypeVar("T")
@@ -45,14 +47,35 @@ def check_systems(systems: Mapping[str, Any]) -> dict[str, list[Any]]:
     return {name: _same_system(name, given) for name, given in systems.items()}
 
 
-def given_systems(systems: Mapping[str, Any], graphs: Graphs | None, data: QADataset) -> dict[str, list[Any]]:
+def given_systems(systems: Any, graphs: Graphs | None, data: QADataset) -> dict[str, list[Any]]:
     """Name -> systems as `check_systems`; functions, runs and, over `graphs`, strategies are made systems first."""
+    systems = _named(systems, data)
     if isinstance(systems, Mapping):
         if graphs is not None:
             systems = over_graphs(systems, graphs)
         else:
             systems = {name: as_system(name, given, data) for name, given in systems.items()}
     return check_systems(systems)
+
+
+def _named(systems: Any, data: QADataset) -> Any:
+    """Systems and names of such, in a list or alone, by what they are called; anything else as it is."""
+    if isinstance(systems, str) or (hasattr(systems, "retrieve_batch") and not isinstance(systems, type)):
+        systems = [systems]
+    if not isinstance(systems, list | tuple):
+        return systems
+    bases = (kb for one in systems for kb in knowledge_bases(one) if kb.corpus.fingerprint == data.corpus.fingerprint)
+    kb, made = next(bases, None), list[tuple[str, Any]]()
+    for one in systems:
+        if isinstance(one, str):
+            kb = kb or KnowledgeBase.build(data.corpus)
+            made += build_all(kb, [one]).items()
+        else:
+            made.append((label(one), one))
+    names = [name for name, _ in made]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ValueError(f"Two systems would be called {twice[0]!r}. Name them: compare({{'a': ..., 'b': ...}}, data).")
+    return dict(made)
 
 
 def _require_names(what: str, names: Sequence[object]) -> None:
@@ -190,6 +213,8 @@ def systems_of(systems: object, name: str, data: QADataset, sets: Sequence[str])
     if callable(systems):
         made: Systems = systems(data)
         return made
+    if isinstance(systems, list | tuple) and all(isinstance(one, str) for one in systems):
+        return systems  # type: ignore[return-value]  # names, built over each set
     if not isinstance(systems, Mapping) or any(not isinstance(one, Mapping) for one in systems.values()):
         raise TypeError(
             "A system searches one corpus, so several sets need their own: pass a function of a data set, such as "

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib.metadata import EntryPoint
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -30,9 +31,11 @@ from kg2rag.knowledge.indexes.dense import DenseIndex
 from kg2rag.knowledge.indexes.lexical import LexicalIndex, LexicalSettings
 from kg2rag.knowledge.indexes.trigram import TrigramIndex
 from kg2rag.text.lexicon import Lexicon
-from kg2rag.types import Corpus, IntArray, Matrix, Passage, QADataset, Query, corpus_of, refused
+from kg2rag.types import Corpus, IntArray, Matrix, Passage, QADataset, Query, Ranking, corpus_of, refused
 
 Built = TypeVar("Built")
+_RECOMMENDED = EntryPoint("recommended", "kg2rag.retrievers.systems:recommended", "kg2rag.systems")
+"""By name, as plugins are: a base knows no strategy."""
 KEPT = 20_000  # vectors of queries, and as many of texts made for them, in memory: 30 MB at 384 numbers each
 
 
@@ -78,6 +81,20 @@ class KnowledgeBase:
         encoder, store = embedder_of(embedder, corpus), store or Store()
         announce(corpus, encoder, store)
         return cls(corpus, source_of(graph, corpus), encoder, store)
+
+    def retrieve(
+        self, query: str, k: int = 10, *, system: str | None = None, where: Mapping[str, object] | None = None
+    ) -> Ranking:
+        """The passages for a question, best first: hits with text, title and metadata.
+
+        Parameters
+        ----------
+        system : one of `kg2rag.systems.names()`, such as "hybrid" or "bm25(k1=1.2)"; the recommended one otherwise.
+        where : metadata that a passage must have, such as {"lang": "en"}; see `Corpus.where`.
+        """
+        made: Any = self.cached(("system", system), lambda: _RECOMMENDED.load()(self, system))
+        found: Ranking = made.retrieve(Query("q", query, None if where is None else self.corpus.where(**where)), k)
+        return found
 
     def placebo(self, seed: int = 0) -> KnowledgeBase:
         """The same passages under a shuffled graph and shuffled mentions, without information: see `perturb`."""

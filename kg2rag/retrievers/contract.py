@@ -107,7 +107,9 @@ class Retriever(ABC):
         """
         return [Trace(ranking) for ranking in self.retrieve_batch(queries, k)]
 
-    def __rshift__(self, stage: Stage) -> Pipeline:
+    def __rshift__(self, stage: Any) -> Pipeline:
+        if not isinstance(stage, Stage) and hasattr(type(stage), "__rrshift__"):
+            return NotImplemented  # it makes a stage of itself, as a reranker does
         return Pipeline(self, (_as_stage(stage),))
 
     def _repr_html_(self) -> str:
@@ -169,7 +171,9 @@ class Pipeline(Retriever):
     def __repr__(self) -> str:
         return " >> ".join([repr(self.retriever), *map(repr, self.stages)])
 
-    def __rshift__(self, stage: Stage) -> Pipeline:
+    def __rshift__(self, stage: Any) -> Pipeline:
+        if not isinstance(stage, Stage) and hasattr(type(stage), "__rrshift__"):
+            return NotImplemented  # it makes a stage of itself, as a reranker does
         return Pipeline(self.retriever, (*self.stages, _as_stage(stage)))
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
@@ -207,7 +211,7 @@ def _as_stage(given: object) -> Stage:
         return given
     if isinstance(given, Retriever):
         raise TypeError(f"{called(given)} is a Retriever; >> takes a Stage. fuse(a, b) joins retrievers.")
-    raise TypeError(f"{called(given)} is no Stage; >> takes one, such as Rerank(kb).")
+    raise TypeError(f"{called(given)} is no Stage; >> takes one, such as Rerank(kb, reranker=...).")
 
 
 _FLEX = "display:flex;flex-wrap:wrap;align-items:"

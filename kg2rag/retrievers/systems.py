@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from kg2rag.extraction.linked import Linked
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Pipeline, Retriever
 from kg2rag.retrievers.fusion import RRF_CONSTANT
@@ -134,6 +135,24 @@ def build(name: str, kb: KnowledgeBase, **settings: object) -> Retriever:
     refuses.
     """
     return SYSTEMS.build(name, kb, settings=settings)
+
+
+def recommended(kb: KnowledgeBase, name: str | None = None) -> Retriever:
+    """What `kb.retrieve` asks: the named system, or `mention_chains`, over the triples of a graph that was brought."""
+    if name is not None:
+        return build(name, kb)
+    return build("mention_chains", kb, triple_weight=1.0 if isinstance(kb.source, Linked) else 0.0)
+
+
+def label(system: object) -> str:
+    """What a system is called where nobody names it: its name in the catalogue, else its class; of several, joined."""
+    if members := getattr(system, "retrievers", ()):
+        return "+".join(map(label, members))
+    if isinstance(system, Pipeline):
+        return "-".join(map(label, (system.retriever, *system.stages)))
+    kind = type(system)
+    named = {entry: name for name, entry in SYSTEMS.entries.items() if isinstance(entry, str)}
+    return named.get(f"{kind.__module__}:{kind.__name__}", kind.__name__)
 
 
 def labelled(wanted: Iterable[str]) -> dict[str, str]:

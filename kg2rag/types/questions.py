@@ -166,8 +166,8 @@ def gold_triples(question: Question, passage_id: str = "") -> tuple[Triple, ...]
     return tuple(Triple(head, relation, tail, passage_id, strength=10) for head, relation, tail in question.triples)
 
 
-def require_dataset(data: object) -> None:
-    """Raise TypeError where an argument `data` is no `QADataset`."""
+def require_dataset(data: object) -> QADataset:
+    """The data; TypeError where an argument `data` is no `QADataset`."""
     if not isinstance(data, QADataset):
         raise TypeError(
             f"data must be a QADataset, questions with their gold and corpus, not {called(data)}. "
@@ -175,3 +175,4 @@ def require_dataset(data: object) -> None:
         )
     if not data.questions:
         raise TypeError(f"{data.name} has documents, and no questions with gold: {data.name}.with_questions(FILE).")
+    return data

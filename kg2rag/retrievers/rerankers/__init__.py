@@ -7,8 +7,9 @@ file here, and a line in `RERANKERS`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -17,9 +18,9 @@ import numpy as np
 
 from kg2rag.compute.encoder import well_formed
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.retrievers.contract import Stage
+from kg2rag.retrievers.contract import Pipeline, Retriever, Stage
 from kg2rag.text.registry import Registry
-from kg2rag.types import Count, FloatArray, IntArray, Query, Ranking, component, rescored
+from kg2rag.types import Count, FloatArray, IntArray, Query, Ranking, called, component, rescored
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder as Network
@@ -67,8 +68,40 @@ def score_batches(reranker: Reranker, pairs: Sequence[Pairs]) -> list[FloatArray
     return found if every else [np.empty(0) for _ in pairs]
 
 
+class Following:
+    """A reranker that may follow a retriever: `retriever >> reranker` is `retriever >> Rerank(kb, reranker)`."""
+
+    def __rrshift__(self, before: Retriever) -> Pipeline:
+        inside: list[Any] = [before]
+        for one in inside:  # which grows
+            if isinstance(one, KnowledgeBase):
+                return before >> Rerank(one, self)  # type: ignore[arg-type]
+            members = [getattr(one, each.name) for each in fields(one)] if is_dataclass(one) else []
+            inside += one if isinstance(one, tuple) else members
+        raise TypeError(f"{called(before)} has no knowledge base. Write retriever >> Rerank(kb, reranker=...).")
+
+
 @dataclass(frozen=True)
-class BiEncoder:
+class FunctionReranker(Following):
+    """A function of your own: of (query, text) -> a score, or of a list of such pairs -> their scores."""
+
+    function: Callable[..., Any] = field(repr=False)
+    name: str = ""
+
+    def scores(self, pairs: Pairs) -> FloatArray:
+        """What the function says of the pairs."""
+        given = inspect.signature(self.function).parameters.values()
+        needed = [
+            one
+            for one in given
+            if one.default is one.empty and one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
+        ]
+        found = self.function(list(pairs)) if len(needed) < 2 else [self.function(*pair) for pair in pairs]
+        return np.asarray(found, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class BiEncoder(Following):
     """The cosine of the query's vector with the text's; a text is encoded once, a passage with its corpus."""
 
     kb: KnowledgeBase = field(repr=False)
@@ -92,7 +125,7 @@ class BiEncoder:
 
 
 @component
-class CrossEncoder:
+class CrossEncoder(Following):
     """A sentence-transformers cross-encoder.
 
     Parameters
@@ -152,11 +185,25 @@ def named(name: str, kb: KnowledgeBase) -> Reranker:
     return CrossEncoder(name) if is_model else RERANKERS.build(name, kb)
 
 
+def as_reranker(given: Any, kb: KnowledgeBase) -> Any:
+    """A reranker of what the user has: one, its name, an object with `predict(pairs)`, a function; else as given."""
+    if isinstance(given, str):
+        return named(given, kb)
+    if given is None or isinstance(given, type) or hasattr(given, "scores") or hasattr(given, "score_lists"):
+        return given
+    function = getattr(given, "predict", given)
+    return FunctionReranker(function, getattr(function, "__qualname__", "")) if callable(function) else given
+
+
 class RerankingStage(Stage):
-    """A stage that scores texts with a reranker, the default one where `reranker` is None."""
+    """A stage that scores texts with a reranker, the default one where `reranker` is None; see `as_reranker`."""
 
     kb: KnowledgeBase
-    reranker: Reranker | None
+    reranker: Any
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reranker", as_reranker(self.reranker, self.kb))
+        super().__post_init__()
 
     @property
     def encodes(self) -> bool:
@@ -166,7 +213,8 @@ class RerankingStage(Stage):
     @property
     def scorer(self) -> Reranker:
         """The reranker that scores."""
-        return self.reranker if self.reranker is not None else BiEncoder(self.kb)
+        given: Reranker | None = self.reranker
+        return given if given is not None else BiEncoder(self.kb)
 
 
 @dataclass(frozen=True)
@@ -178,12 +226,13 @@ class Rerank(RerankingStage):
 
     Parameters
     ----------
-    reranker : None for the default, a bi-encoder by the knowledge base's embedder.
+    reranker : None for the default, a bi-encoder by the knowledge base's embedder; a `Reranker` or its name; a function
+        of (query, text), or of a list of such pairs; an object with `predict(pairs)`, as sentence-transformers has.
     depth : hits read, and so at most returned.
     """
 
     kb: KnowledgeBase = field(repr=False)
-    reranker: Reranker | None = None
+    reranker: Reranker | Callable[..., Any] | str | None = None
     depth: Count = 100
 
     def apply(self, queries: Sequence[Query], rankings: Sequence[Ranking]) -> list[Ranking]:

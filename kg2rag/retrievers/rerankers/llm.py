@@ -22,7 +22,7 @@ from pydantic import BaseModel
 from kg2rag.compute import ChatModel
 from kg2rag.compute.llm import ask_each, chat_model, quoted, unusable
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.retrievers.rerankers import Pairs
+from kg2rag.retrievers.rerankers import Following, Pairs
 from kg2rag.text.normalisation import normalise
 from kg2rag.types import Count, FloatArray, at_least, between, check
 
@@ -36,7 +36,7 @@ class Order(BaseModel):
 
 
 @dataclass(frozen=True)
-class LLMReranker:
+class LLMReranker(Following):
     """Orders a query's texts; the score of a text is 1 / its new rank.
 
     Windows of one query follow each other, windows of different queries are sent at once. A query without a word is not
