@@ -9,18 +9,15 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from typing import Annotated
 
 import typer
 
-from kg2rag.cli.answers import answer, context
-from kg2rag.cli.build import build
-from kg2rag.cli.compare import compare
-from kg2rag.cli.datasets import datasets_app, world
-from kg2rag.cli.graph import compare_graphs, report_graph
-from kg2rag.cli.store import store_app
+from kg2rag.cli.compare import compare, compare_graphs
+from kg2rag.cli.data import datasets_app, store_app, world
+from kg2rag.cli.declared import opt
+from kg2rag.cli.graph import build, report_graph
 from kg2rag.cli.sweep import reproduce, sweep, verify
-from kg2rag.cli.systems import diagnose, explain, list_systems
+from kg2rag.cli.systems import answer, context, diagnose, explain, list_systems
 
 app = typer.Typer(
     help="A laboratory for graph-guided retrieval: compare strategies on multi-hop question sets.",
@@ -39,22 +36,13 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def options(
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
-    ] = False,
+    version: bool = opt(False, "Print the version and exit.", "--version", callback=_print_version, is_eager=True),
 ) -> None:
     """Options of `kg2rag` itself."""
 
 
-app.command()(answer)
-app.command()(build)
-app.command()(compare)
-app.command("compare-graphs")(compare_graphs)
-app.command()(context)
-app.command()(diagnose)
-app.command()(explain)
-app.command()(reproduce)
-app.command()(sweep)
+for command in (answer, build, compare, compare_graphs, context, diagnose, explain, reproduce, sweep):
+    app.command()(command)
 app.command("graph")(report_graph)
 app.command("systems")(list_systems)
 app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(verify)

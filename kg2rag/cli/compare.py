@@ -1,126 +1,97 @@
-"""`kg2rag compare`: systems side by side on a question set."""
+"""`kg2rag compare`: systems side by side on question sets; `compare-graphs`: systems over several graphs."""
 
 from __future__ import annotations
 
 import shlex
 import sys
 import webbrowser
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
-from kg2rag.cli.options import (
-    DataOptions,
-    Limit,
-    Seed,
-    SystemOptions,
-    WorkerOptions,
-    announce,
-    known_metrics,
-    known_sets,
-    last_of,
-    split_names,
-    spread,
-)
+from kg2rag.cli.declared import announce, arg, completing, opt, parse_settings, show, split_names, spread, tell
+from kg2rag.cli.options import NAMES, DrawOptions, EncoderOptions, SystemOptions, WorkerOptions, known_sets
 
 if TYPE_CHECKING:
     from kg2rag.compute import TokenCounter
 
+MACRO = "Further sets, for a macro-average; --path then holds a folder by the name of each."
+METRICS = "Any of ranx's, all_recall@k, support_f1@k, recall@500tokens; six usual ones otherwise."
+MARGIN = "A loss that would not matter: which systems lose less, in the first metric?"
 
-@spread(dataset="bundled")
-def compare(
-    data: DataOptions,
-    on: SystemOptions,
-    by: WorkerOptions,
-    further: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="Further sets, for a macro-average; --path then holds a folder by the name of each.",
-            autocompletion=known_sets,
-        ),
-    ] = None,
-    limit: Limit = None,
-    metrics: Annotated[
-        str | None,
-        typer.Option(
-            help="Any of ranx's, all_recall@k, support_f1@k, recall@500tokens; six usual ones otherwise.",
-            autocompletion=last_of(known_metrics),
-        ),
-    ] = None,
-    k: Annotated[int, typer.Option("--k", min=1, help="Hits a query.")] = 100,
-    baseline: Annotated[str | None, typer.Option(help="Tested against; dense otherwise, or the first.")] = None,
-    runs: Annotated[list[Path] | None, typer.Option(help="A TREC run file of another system; may be repeated.")] = None,
-    pairs: Annotated[str | None, typer.Option(help="A metric in which every pair of systems is tested.")] = None,
-    margin: Annotated[
-        float | None, typer.Option(help="A loss that would not matter: which systems lose less, in the first metric?")
-    ] = None,
-    family: Annotated[Literal["metric", "all"], typer.Option(help="Tests corrected together.")] = "metric",
-    clustered: Annotated[bool, typer.Option("--clustered", help="Draw questions that share gold together.")] = False,
-    seed: Seed = 0,
-    out: Annotated[Path | None, typer.Option(help="Where the results go; reports/DATASET otherwise.")] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Run all systems anew, in place of what is stored.")] = False,
-    show: Annotated[bool, typer.Option("--open", help="Open the report in a browser.")] = False,
-) -> None:
-    """Compare retrieval systems on a question set: a table here, everything else in --out.
 
-    What was run before is read from the store: a killed comparison goes on, and one more system runs alone.
-    On several sets, the first metric on each and its macro-average; each set's own comparison is in --out/SET.
-    """
+def _metrics(_: str) -> Iterable[str]:
     from kg2rag.evaluation.metric_names import DEFAULT_METRICS
-    from kg2rag.text.cells import console as console_of
 
-    names = list(DEFAULT_METRICS) if metrics is None else split_names(metrics)
-    if pairs is not None and pairs not in names:
-        raise ValueError(f"--pairs {pairs!r} is none of the metrics: {', '.join(names)}.")
-    asked = Asked(names, k, baseline, seed, family, clustered, fresh, shlex.join(["kg2rag", *sys.argv[1:]]))
-    sets = data.several(further or [])
-    folder = out or Path("reports") / "+".join(sets)
-    if further and (runs or pairs is not None or margin is not None):
-        raise ValueError("--runs, --pairs and --margin are of one set. Leave them out, or name one set.")
-    if further:
-        on_several(sets, on, by, asked, folder, limit)
-    else:
-        on_one(data, on, by, asked, folder, limit, runs=runs or [], pairs=pairs, margin=margin)
-    console_of().print(f"Report: {folder / 'report.html'}", highlight=False, soft_wrap=True)
-    if show and not webbrowser.open((folder / "report.html").resolve().as_uri()):
-        typer.echo("No browser can be opened here.", err=True)
+    return DEFAULT_METRICS
 
 
 @dataclass(frozen=True)
 class Asked:
     """The options of a comparison that do not depend on its sets."""
 
-    metrics: list[str]
-    k: int
-    baseline: str | None
-    seed: int
-    family: Literal["metric", "all"]
-    clustered: bool
-    fresh: bool
-    command: str
+    metrics: str | None = opt(None, METRICS, autocompletion=completing(_metrics, several=True))
+    k: int = opt(100, "Hits a query.", "--k", min=1)
+    baseline: str | None = opt(None, "Tested against; dense otherwise, or the first.")
+    runs: list[Path] | None = opt(None, "A TREC run file of another system; may be repeated.")
+    pairs: str | None = opt(None, "A metric in which every pair of systems is tested.")
+    margin: float | None = opt(None, MARGIN)
+    family: Literal["metric", "all"] = opt("metric", "Tests corrected together.")
+    clustered: bool = opt(False, "Draw questions that share gold together.", "--clustered")
+    out: Path | None = opt(None, "Where the results go; reports/DATASET otherwise.")
+    fresh: bool = opt(False, "Run all systems anew, in place of what is stored.", "--fresh")
+    open: bool = opt(False, "Open the report in a browser.", "--open")
 
-    def run(self, folder: Path, systems: Any, data: Any, counter: TokenCounter) -> Any:
+    def names(self) -> list[str]:
+        """The metrics; ValueError where --pairs is none of them."""
+        from kg2rag.evaluation.metric_names import DEFAULT_METRICS
+
+        names = list(DEFAULT_METRICS) if self.metrics is None else split_names(self.metrics)
+        if self.pairs is not None and self.pairs not in names:
+            raise ValueError(f"--pairs {self.pairs!r} is none of the metrics: {', '.join(names)}.")
+        return names
+
+    def run(self, folder: Path, systems: Any, data: Any, seed: int, counter: TokenCounter) -> Any:
         """The comparison, saved in the folder."""
         from kg2rag.evaluation import compare
 
-        return compare(systems, data, folder=folder, counter=counter, **vars(self))
+        own = {name: getattr(self, name) for name in ("k", "baseline", "family", "clustered", "fresh")}
+        own |= {"metrics": self.names(), "seed": seed, "command": _command()}
+        return compare(systems, data, folder=folder, counter=counter, **own)
 
 
-def on_one(
-    data: DataOptions,
+@spread(dataset="bundled")
+def compare(
+    data: DrawOptions,
     on: SystemOptions,
     by: WorkerOptions,
     asked: Asked,
-    folder: Path,
-    limit: int | None,
-    *,
-    runs: list[Path],
-    pairs: str | None,
-    margin: float | None,
+    further: list[str] | None = arg(None, MACRO, autocompletion=known_sets),
 ) -> None:
+    """Compare retrieval systems on a question set: a table here, everything else in --out.
+
+    What was run before is read from the store: a killed comparison goes on, and one more system runs alone.
+    On several sets, the first metric on each and its macro-average; each set's own comparison is in --out/SET.
+    """
+    asked.names()  # refused before any work
+    sets = data.several(further or [])
+    folder = asked.out or Path("reports") / "+".join(sets)
+    if further and (asked.runs or asked.pairs is not None or asked.margin is not None):
+        raise ValueError("--runs, --pairs and --margin are of one set. Leave them out, or name one set.")
+    if further:
+        _on_several(sets, on, by, asked, folder)
+    else:
+        _on_one(data, on, by, asked, folder)
+    tell(f"Report: {folder / 'report.html'}")
+    if asked.open and not webbrowser.open((folder / "report.html").resolve().as_uri()):
+        typer.echo("No browser can be opened here.", err=True)
+
+
+def _on_one(data: DrawOptions, on: SystemOptions, by: WorkerOptions, asked: Asked, folder: Path) -> None:
     """Compare on one set, save and show."""
     from kg2rag.compute import counter_of
     from kg2rag.evaluation.storage import other_comparison, require_place
@@ -128,52 +99,116 @@ def on_one(
     from kg2rag.report import margin_table, pairs_table
     from kg2rag.retrievers.adapters import Recorded
     from kg2rag.retrievers.adapters.trec import name_of
-    from kg2rag.text.cells import console as console_of
 
     require_place(folder)
-    questions = data.load(limit, asked.seed)
+    questions = data.load()
     kb, systems = on.build(questions.corpus)
-    for file in runs:
+    for file in asked.runs or ():
         name = name_of(file)
         if name in systems:
             raise ValueError(f"--runs {file}: {name!r} is the name of another system. Rename the file.")
         systems[name] = Recorded.of(file, questions.corpus, queries=[one.id for one in questions.questions])
     announce(folder, replaced=other_comparison(folder, questions.name, list(systems)))
     with by.open():
-        result = asked.run(folder, systems, questions, counter_of(kb.embedder))
-    console = console_of()
-    console.print(result)
-    if pairs is not None:
-        console.print(pairs_table(result.sheet, result.pairs(pairs), pairs))
-    if margin is not None:
-        console.print(margin_table(result.sheet, result.non_inferiority(margin), result.metrics[0], margin))
+        result = asked.run(folder, systems, questions, data.seed, counter_of(kb.embedder))
+    show(result)
+    if asked.pairs is not None:
+        show(pairs_table(result.sheet, result.pairs(asked.pairs), asked.pairs))
+    if asked.margin is not None:
+        judged = result.non_inferiority(asked.margin)
+        show(margin_table(result.sheet, judged, result.metrics[0], asked.margin))
     graphs = [(name.partition(":")[0], file) for name, file in questions.graph_files.items()]
     offers = [f"  --graph {shlex.quote(f'{kind}({file})')}" for kind, file in graphs if takes_file(kind)]
     if on.graph == "mentions" and offers:
         typer.echo("\n".join(["Beside the questions lies a graph, which was not used:", *offers]))
 
 
-def on_several(
-    sets: Mapping[str, DataOptions], on: SystemOptions, by: WorkerOptions, asked: Asked, folder: Path, limit: int | None
-) -> None:
+def _on_several(sets: dict[str, DrawOptions], on: SystemOptions, by: WorkerOptions, asked: Asked, folder: Path) -> None:
     """Compare on several sets, save and show."""
     from kg2rag.compute import counter_of
     from kg2rag.evaluation.storage import other_comparison, require_place
     from kg2rag.report import TerminalTable
-    from kg2rag.text.cells import console as console_of
 
     require_place(folder, several=True)
     for name in sets:
         require_place(folder / name)
-    loaded = {name: one.load(limit, asked.seed) for name, one in sets.items()}
-    for name, one in loaded.items():
-        announce(folder / name, replaced=other_comparison(folder / name, one.name))
+    loaded = {name: one.load() for name, one in sets.items()}
+    for name, questions in loaded.items():
+        announce(folder / name, replaced=other_comparison(folder / name, questions.name))
+    seed = next(iter(sets.values())).seed
     with by.open():
-        result = asked.run(folder, lambda one: on.build(one.corpus)[1], loaded, counter_of(on.encoder()))
-    console = console_of()
-    console.print(result)
+        result = asked.run(folder, lambda one: on.build(one.corpus)[1], loaded, seed, counter_of(on.encoder()))
+    show(result)
     if len(result.metrics) > 1:
-        console.print(TerminalTable(result.macro_sheet))
+        show(TerminalTable(result.macro_sheet))
     for name, one in result.sets.items():
-        line = f"{name}: {folder / name / 'report.html'}, of {one.config['started']}"
-        console.print(line, highlight=False, soft_wrap=True)
+        tell(f"{name}: {folder / name / 'report.html'}, of {one.config['started']}")
+
+
+@dataclass(frozen=True)
+class GraphsAsked:
+    """The options of a comparison of graphs."""
+
+    graph: list[str] | None = opt(None, "NAME=SOURCE; may be repeated.", "--graph")
+    systems: str = opt("graph_augmented,expansion_queries", NAMES.capitalize())
+    settings: list[str] | None = opt(None, "system.parameter=value; may be repeated.", "--set")
+    placebo: int = opt(3, "Seeds under which each graph is shuffled, too.", min=0)
+    metrics: str = opt("recall@2,recall@5,recall@10,all_recall@5", "As in compare.")
+    out: Path | None = opt(None, "Where the results go; reports/DATASET-graphs otherwise.")
+
+    def sources(self) -> dict[str, str]:
+        """Name -> graph source."""
+        sources = {}
+        for given in self.graph or ["mentions=mentions", "cooccurrence=cooccurrence"]:
+            name, equals, source = given.partition("=")
+            if not (equals and name and source):
+                raise ValueError(f"--graph {given!r}: write NAME=SOURCE, such as llm=openie(FILE).")
+            sources[name] = source
+        return sources
+
+
+@spread(dataset="bundled")
+def compare_graphs(data: DrawOptions, encoding: EncoderOptions, by: WorkerOptions, asked: GraphsAsked) -> None:
+    """Compare graphs under the same strategies, and with shuffled ones, which add as many candidates."""
+    from kg2rag.compute import counter_of
+    from kg2rag.evaluation import compare
+    from kg2rag.evaluation.storage import other_comparison, require_place
+    from kg2rag.knowledge import KnowledgeBase
+    from kg2rag.report import placebo_table
+    from kg2rag.retrievers.systems import build, build_all, labelled
+
+    folder = asked.out or Path("reports") / f"{data.file_name}-graphs"
+    require_place(folder)
+    questions = data.load()
+    encoder = encoding.encoder()
+    kbs = {
+        name: KnowledgeBase.build(questions.corpus, source, embedder=encoder)
+        for name, source in asked.sources().items()
+    }
+    shuffled = {f"{name}-shuffled": [kb.placebo(seed) for seed in range(asked.placebo)] for name, kb in kbs.items()}
+    first = next(iter(kbs.values()))
+    changes = parse_settings(asked.settings or [])
+    wanted = labelled(split_names(asked.systems))
+    build_all(first, wanted, changes)  # refuses what it does not know before any work
+    announce(folder, replaced=other_comparison(folder, questions.name))
+    strategies = {name: partial(build, system, **changes.get(name, {})) for name, system in wanted.items()}
+    with by.open():
+        result = compare(
+            {"dense": build("dense", first), **strategies},
+            questions,
+            graphs={**kbs, **(shuffled if asked.placebo else {})},
+            metrics=split_names(asked.metrics),
+            baseline="dense",
+            seed=data.seed,
+            command=_command(),
+            counter=counter_of(first.embedder),
+        )
+    result.save(folder)
+    show(result)
+    if asked.placebo > 1:
+        show(placebo_table(result.sheet, result.against_placebo(), result.metrics[0]))
+    tell(f"Report: {folder / 'report.html'}")
+
+
+def _command() -> str:
+    return shlex.join(["kg2rag", *sys.argv[1:]])

@@ -1,124 +1,188 @@
-"""`kg2rag graph`: what a graph is made of and how much gold it could reach; `compare-graphs`: systems over several."""
+"""`kg2rag build`: a graph over the passages of a question set, into a folder; `graph`: what a graph is made of."""
 
 from __future__ import annotations
 
-import shlex
-import sys
-from functools import partial
+import signal
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from kg2rag.cli.options import (
-    NAMES,
-    DataOptions,
-    EncoderOptions,
-    Graph,
-    Limit,
-    Seed,
-    Settings,
-    WorkerOptions,
-    announce,
-    parse_settings,
-    split_names,
-    spread,
-    table,
-)
+from kg2rag.cli.declared import opt, show, spread, table
+from kg2rag.cli.options import GRAPHS, DataOptions, DrawOptions, ModelOptions, WorkerOptions
+
+if TYPE_CHECKING:
+    from kg2rag.compute import ChatModel
+    from kg2rag.extraction.prompted import ExtractionRun, PromptedTriples, PromptStyle
+    from kg2rag.types import Corpus
+
+SOME_FAILED = 3
+INTERRUPTED = 130
+TYPED = {"rich_help_panel": "Extractor typed"}
+EXTRACTOR = "openie, kg2rag or typed (by a language model), or any --graph of `kg2rag compare`."
+INFER = "Where --schema is not there yet: infer it from so many passages, write it."
+LESS = ("no graph was written (--allow-failed writes it without them)", "the graph lacks them")
+MERGE = "Let the model merge what several passages say of an entity."
+
+
+@dataclass(frozen=True)
+class TypeOptions:
+    """The options of the extractor "typed"."""
+
+    schema: Path | None = opt(None, "TOML with entity_types, relation_types or both; else any.", **TYPED)
+    infer_schema: int | None = opt(None, INFER, min=1, **TYPED)
+    merge_descriptions: bool = opt(False, MERGE, "--merge-descriptions", **TYPED)
+
+    def check(self, extractor: str) -> None:
+        """ValueError for an option that the extractor, or the lack of another option, leaves without a meaning."""
+        given = [name.replace("_", "-") for name, value in vars(self).items() if value]
+        if given and extractor != "typed":
+            raise ValueError(f"--{given[0]} is for --extractor typed.")
+        if self.infer_schema is not None and self.schema is None:
+            raise ValueError("--infer-schema needs --schema, the file that it writes.")
+
+    def style(self, extractor: str, model: ChatModel, corpus: Corpus, *, send: bool, retry_failed: bool) -> PromptStyle:
+        """The style under the schema, which is read, or inferred and written where `send` allows it."""
+        from kg2rag.extraction.prompted import STYLES, GraphSchema, infer_schema
+
+        if self.schema is None:
+            return STYLES[extractor]
+        if self.schema.exists() or self.infer_schema is None:
+            return STYLES["typed"].typed(GraphSchema.read(self.schema))
+        if not send:
+            typer.echo(
+                f"{self.schema} is not there yet: {self.infer_schema} calls will infer it. Planned without types."
+            )
+            return STYLES["typed"]
+        found = infer_schema(model, corpus, passages=self.infer_schema, retry_failed=retry_failed)
+        found.write(self.schema)
+        counts = f"{len(found.entity_types)} entity types, {len(found.relation_types)} relation types"
+        typer.echo(
+            f"Schema ({counts}) written to {self.schema}; edit it there and build again, if it should be another."
+        )
+        return STYLES["typed"].typed(found)
+
+
+@dataclass(frozen=True)
+class BuildOptions:
+    """What is built, and what becomes of it."""
+
+    extractor: str = opt(
+        "mentions", "openie, kg2rag or typed (by a language model), or any --graph of `kg2rag compare`."
+    )
+    out: Path | None = opt(None, "Folder of the graph; not needed with --plan.")
+    plan: bool = opt(False, "Say what it would take and send nothing.", "--plan")
+    retry_failed: bool = opt(False, "Ask unusable answers again: other seed, warmer, more tokens.", "--retry-failed")
+    allow_failed: bool = opt(False, "Write the graph even where passages failed; it says so.", "--allow-failed")
+    force: bool = opt(False, "Replace the graph of another build in --out.", "--force")
+    limit: int | None = opt(None, "Ask about the first so many passages only, for a trial.", min=1)
+
+
+@spread(dataset="bundled")
+def build(data: DataOptions, chat: ModelOptions, types: TypeOptions, by: WorkerOptions, asked: BuildOptions) -> None:
+    """Build a knowledge graph over the passages of a question set.
+
+    `kg2rag compare … --graph 'graph(OUT)'` reads it back. Every answer of a language model is kept as it arrives:
+    stopped in any way, the same command goes on where it was. Passages that failed are listed in OUT/failed.jsonl with
+    their causes, the exit code is 3, and no graph is written unless --allow-failed is given. The same command asks
+    again where no answer came; --retry-failed also where the answer was unusable.
+    """
+    from kg2rag.extraction.prompted import STYLES, PromptedTriples
+    from kg2rag.extraction.sources import SOURCES
+    from kg2rag.knowledge.graph.files import check_free, write_failures, write_graph
+
+    out, again = asked.out, asked.retry_failed
+    types.check(asked.extractor)
+    model = chat.open(f"--extractor {asked.extractor}") if asked.extractor in STYLES else None
+    only = {"limit": asked.limit, "retry-failed": again, "base-url": chat.base_url, "model": chat.model}
+    if model is None and (wrong := [name for name, value in only.items() if value]):
+        raise ValueError(f"--{wrong[0]} is for language models: --extractor {' or '.join(STYLES)}.")
+    source = None if model else SOURCES.build(asked.extractor)
+    if out is None and not asked.plan:
+        raise ValueError("Give --out, the folder for the graph (or --plan, to see what it would take).")
+    questions = data.load()
+    corpus = questions.corpus
+    prompted = None
+    if model is not None:
+        style = types.style(asked.extractor, model, corpus, send=not asked.plan, retry_failed=again)
+        source = prompted = PromptedTriples(model, style, asked.limit, merge_descriptions=types.merge_descriptions)
+    assert source is not None
+    if out is None or asked.plan:
+        free = f"{len(corpus):,} passages; no language model is used, nothing is paid."
+        typer.echo(prompted.plan(corpus, retry_failed=again) if prompted else free)
+        return
+    if not asked.force:
+        check_free(out, source, corpus)
+    run = prompted and _ask(prompted, corpus, retry_failed=again)
+    failures = [asdict(failure) for failure in run.failures] if run else []
+    if failures and not asked.allow_failed:
+        write_failures(out, failures)
+    else:
+        with by.open():
+            extraction = run.extraction if run else source.extract(corpus)
+        told: dict[str, Any] = {"corpus_name": questions.name, "failures": failures}
+        if run:
+            told |= {"failed_passages": len(run.failed_passages), "usage": asdict(run.usage)}
+        graph = write_graph(out, extraction, corpus, source, **told)
+        typer.echo(f"{graph!r}\nWritten to {out}; use it with --graph 'graph({out})'")
+    if run and failures:
+        typer.echo(
+            f"{len(run.failed_passages)} of {len(corpus)} passages failed, the first: {run.failures[0]}.\n"
+            f"All of them, with causes: {out / 'failed.jsonl'}; {LESS[asked.allow_failed]}. "
+            "Ask again with --retry-failed.",
+            err=True,
+        )
+        raise typer.Exit(SOME_FAILED)
+
+
+def _ask(source: PromptedTriples, corpus: Corpus, *, retry_failed: bool) -> ExtractionRun:
+    """Run; a polite end (SIGTERM, as schedulers send it) is an interrupt: answers on their way are waited for."""
+    from kg2rag.compute import CompletionError
+
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        run = source.run(corpus, retry_failed=retry_failed)
+    except KeyboardInterrupt:
+        typer.echo("Stopped. What was answered is kept; the same command goes on from here.", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    except CompletionError as error:
+        typer.echo(f"Error: {error}", err=True)
+        raise typer.Exit(2) from None
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    typer.echo(str(run.usage))
+    return run
 
 
 @spread()
 def report_graph(
-    data: DataOptions,
-    graph: Graph = "mentions",
-    limit: Limit = None,
-    seed: Seed = 0,
-    resolve: Annotated[bool, typer.Option("--resolve", help="Merge the entities that are one first.")] = False,
-    shuffle: Annotated[bool, typer.Option("--shuffle", help="Report its placebo; the seed is --seed.")] = False,
-    hops: Annotated[int, typer.Option(min=0, help="Triples walked from a question's entities, at most.")] = 3,
-    figure: Annotated[Path | None, typer.Option(help="Write the figure here: .svg, .png or .pdf.")] = None,
+    data: DrawOptions,
+    graph: str = opt("mentions", GRAPHS),
+    resolve: bool = opt(False, "Merge the entities that are one first.", "--resolve"),
+    shuffle: bool = opt(False, "Report its placebo; the seed is --seed.", "--shuffle"),
+    hops: int = opt(3, "Triples walked from a question's entities, at most.", min=0),
+    figure: Path | None = opt(None, "Write the figure here: .svg, .png or .pdf."),
 ) -> None:
     """Report a graph: sizes, hubs, and how much of the gold lies within reach of the questions, by type."""
     from kg2rag.evaluation.graph_report import graph_report
     from kg2rag.knowledge import KnowledgeBase
-    from kg2rag.text.cells import console as console_of
 
-    questions = data.load(limit, seed)
+    questions = data.load()
     kb = KnowledgeBase.build(questions.corpus, graph)
-    console = console_of()
     if resolve:
         resolution = kb.graph.resolve()
-        console.print(repr(resolution), markup=False, highlight=False)
+        typer.echo(repr(resolution))
         kb = KnowledgeBase.build(questions.corpus, resolution.graph)
     if shuffle:
-        kb = KnowledgeBase.build(questions.corpus, kb.graph.perturb(shuffle=True, seed=seed))
-    report = graph_report(kb, questions, hops=hops, seed=seed)
+        kb = KnowledgeBase.build(questions.corpus, kb.graph.perturb(shuffle=True, seed=data.seed))
+    report = graph_report(kb, questions, hops=hops, seed=data.seed)
     about = report.graph
     for frame in (about.sizes.reset_index(), about.hubs, about.relations, report.reach, report.chains):
         rows = (
             [f"{one:.3f}" if isinstance(one, float) else str(one) for one in row]
             for row in frame.itertuples(index=False)
         )
-        console.print(table(list(map(str, frame.columns)), rows))
+        show(table(list(map(str, frame.columns)), rows))
     if figure is not None:
         report.figure().savefig(figure)
-
-
-@spread(dataset="bundled")
-def compare_graphs(
-    data: DataOptions,
-    encoding: EncoderOptions,
-    by: WorkerOptions,
-    limit: Limit = None,
-    graph: Annotated[list[str] | None, typer.Option("--graph", help="NAME=SOURCE; may be repeated.")] = None,
-    systems: Annotated[str, typer.Option(help=NAMES.capitalize())] = "graph_augmented,expansion_queries",
-    settings: Settings = None,
-    placebo: Annotated[int, typer.Option(min=0, help="Seeds under which each graph is shuffled, too.")] = 3,
-    metrics: Annotated[str, typer.Option(help="As in compare.")] = "recall@2,recall@5,recall@10,all_recall@5",
-    seed: Seed = 0,
-    out: Annotated[Path | None, typer.Option(help="Where the results go; reports/DATASET-graphs otherwise.")] = None,
-) -> None:
-    """Compare graphs under the same strategies, and with shuffled ones, which add as many candidates."""
-    from kg2rag.compute import counter_of
-    from kg2rag.evaluation import compare
-    from kg2rag.evaluation.storage import other_comparison, require_place
-    from kg2rag.knowledge import KnowledgeBase
-    from kg2rag.report import placebo_table
-    from kg2rag.retrievers.systems import build, build_all, labelled
-    from kg2rag.text.cells import console as console_of
-
-    folder = out or Path("reports") / f"{data.file_name}-graphs"
-    require_place(folder)
-    questions = data.load(limit, seed)
-    sources = {}
-    for given in graph or ["mentions=mentions", "cooccurrence=cooccurrence"]:
-        name, equals, source = given.partition("=")
-        if not (equals and name and source):
-            raise ValueError(f"--graph {given!r}: write NAME=SOURCE, such as llm=openie(FILE).")
-        sources[name] = source
-    encoder = encoding.encoder()
-    kbs = {name: KnowledgeBase.build(questions.corpus, source, embedder=encoder) for name, source in sources.items()}
-    shuffled = {f"{name}-shuffled": [kb.placebo(seed) for seed in range(placebo)] for name, kb in kbs.items()}
-    first = next(iter(kbs.values()))
-    changes: dict[str, dict[str, Any]] = parse_settings(settings or [])
-    wanted = labelled(split_names(systems))
-    build_all(first, wanted, changes)  # refuses what it does not know before any work
-    announce(folder, replaced=other_comparison(folder, questions.name))
-    strategies = {name: partial(build, system, **changes.get(name, {})) for name, system in wanted.items()}
-    with by.open():
-        result = compare(
-            {"dense": build("dense", first), **strategies},
-            questions,
-            graphs={**kbs, **(shuffled if placebo else {})},
-            metrics=split_names(metrics),
-            baseline="dense",
-            seed=seed,
-            command=shlex.join(["kg2rag", *sys.argv[1:]]),
-            counter=counter_of(first.embedder),
-        )
-    result.save(folder)
-    console = console_of()
-    console.print(result)
-    if placebo > 1:
-        console.print(placebo_table(result.sheet, result.against_placebo(), result.metrics[0]))
-    console.print(f"Report: {folder / 'report.html'}", highlight=False, soft_wrap=True)

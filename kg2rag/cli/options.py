@@ -1,28 +1,20 @@
-"""What commands share: options, each declared once (a data set, systems and what they run on), and tables.
-
-A group of options is a frozen dataclass; a command takes one as a parameter, and `spread` turns the group's fields into
-options of the command, so that `--help` lists each.
-"""
+"""Groups of options that commands share: a data set, workers, an encoder, systems, a language model."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import wraps
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
+from kg2rag.cli.declared import arg, completing, opt, parse_settings, split_names
 from kg2rag.extraction.sources import SOURCES
-from kg2rag.text.registry import read_value, split
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
-    from kg2rag.compute import Embedder
+    from kg2rag.compute import ChatModel, Embedder
     from kg2rag.knowledge import KnowledgeBase
     from kg2rag.retrievers.contract import Retriever
     from kg2rag.types import Corpus, QADataset
@@ -32,54 +24,46 @@ EMBEDDERS = (
     "A sentence-transformers model, bge-small, e5-base, gte-large and their like, or static:MODEL of model2vec (much "
     "faster); MiniLM otherwise."
 )
-PROMPT = "What stands before each {}; what the model's files or its card say otherwise."
 NAMES = "names separated by commas; a=dense,b=dense are variants, set by --set b.PARAMETER."
-Settings = Annotated[list[str] | None, typer.Option("--set", help="system.parameter=value; may be repeated.")]
-Graph = Annotated[str, typer.Option(help=GRAPHS)]
-Limit = Annotated[int | None, typer.Option(min=1, help="Draw so many questions; the corpus stays whole.")]
-Seed = Annotated[int, typer.Option(help="Of the draw, the bootstrap and the randomisation test.")]
-Backend = Annotated[str, typer.Option(help="loky (processes on this machine) or dask.")]
-Cluster = Annotated[str | None, typer.Option(help="Address of a running Dask; a local one otherwise.")]
+DATASET = "Name of the set, which `kg2rag datasets list` names, or a folder of documents."
+PROMPT = "What stands before each {}; what the model's files or its card say otherwise."
+
+
+def _sets(begun: str) -> list[str]:
+    from kg2rag.datasets import beir, names
+
+    return [*names(), *(beir.names() if begun.startswith(beir.PREFIX) else ())]
+
+
+def _systems(_: str) -> list[str]:
+    from kg2rag.retrievers.systems import names
+
+    return ["all", "core", *names()]
+
+
+known_sets, known_systems = completing(_sets), completing(_systems)
 
 
 @dataclass(frozen=True)
 class DataOptions:
     """The options that name a question set."""
 
-    dataset: Annotated[
-        str,
-        typer.Argument(
-            help="Name of the set, which `kg2rag datasets list` names, or a folder of documents.",
-            autocompletion=known_sets,
-        ),
-    ]
-    path: Annotated[Path | None, typer.Option(help="File or folder of the set; the hub's copy otherwise.")] = None
-    questions: Annotated[Path | None, typer.Option(help="A .jsonl or .csv of questions about your documents.")] = None
-    split: Annotated[str | None, typer.Option(help="Split of the set; its default otherwise.")] = None
-    setting: Annotated[
-        Literal["pooled", "distractor"] | None, typer.Option(help="Search all passages, or each its own.")
-    ] = None
-    passages: Annotated[Literal["paragraph", "sentence"] | None, typer.Option(help="What a passage is.")] = None
-    revision: Annotated[str | None, typer.Option(help="Revision of the hub's copy.")] = None
+    dataset: str = arg(..., DATASET, autocompletion=known_sets)
+    path: Path | None = opt(None, "File or folder of the set; the hub's copy otherwise.")
+    questions: Path | None = opt(None, "A .jsonl or .csv of questions about your documents.")
+    split: str | None = opt(None, "Split of the set; its default otherwise.")
+    setting: Literal["pooled", "distractor"] | None = opt(None, "Search all passages, or each its own.")
+    passages: Literal["paragraph", "sentence"] | None = opt(None, "What a passage is.")
+    revision: str | None = opt(None, "Revision of the hub's copy.")
 
-    def load(self, limit: int | None = None, seed: int = 0) -> QADataset:
-        """Load the set, or a draw of its questions."""
+    def load(self) -> QADataset:
+        """Load the set."""
         from kg2rag.datasets import Documents, load
 
-        options = {name: value for name, value in vars(self).items() if name != "dataset"}
-        data = load(self.dataset, **options, limit=limit, seed=seed)
+        data = load(self.dataset, **{name: value for name, value in vars(self).items() if name != "dataset"})
         if isinstance(data, Documents):
             typer.echo(repr(data), err=True)
         return data
-
-    def several(self, further: Sequence[str]) -> dict[str, DataOptions]:
-        """Name -> the options of this set and of further ones, of which `path` holds a folder by name each."""
-        names = [self.dataset, *further]
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
-            raise ValueError(f"The set {twice!r} is named twice.")
-        sets = [replace(self, dataset=name, path=self.path and self.path / name) for name in names]
-        return {one.file_name: one for one in sets}
 
     @property
     def file_name(self) -> str:
@@ -91,12 +75,28 @@ class DataOptions:
 
 
 @dataclass(frozen=True)
+class DrawOptions(DataOptions):
+    """The options that name a question set, or a draw of its questions."""
+
+    limit: int | None = opt(None, "Draw so many questions; the corpus stays whole.", min=1)
+    seed: int = opt(0, "Of the draw, the bootstrap and the randomisation test.")
+
+    def several(self, further: Sequence[str]) -> dict[str, DrawOptions]:
+        """Name -> the options of this set and of further ones, of which `path` holds a folder by name each."""
+        names = [self.dataset, *further]
+        for twice in (name for name in names if names.count(name) > 1):
+            raise ValueError(f"The set {twice!r} is named twice.")
+        sets = [replace(self, dataset=name, path=self.path and self.path / name) for name in names]
+        return {one.file_name: one for one in sets}
+
+
+@dataclass(frozen=True)
 class WorkerOptions:
     """The options that say by whom independent pieces of work are done; they change no result."""
 
-    jobs: Annotated[int | None, typer.Option(min=0, help="Processes; 0: as many as processors. One otherwise.")] = None
-    backend: Backend = "loky"
-    cluster: Cluster = None
+    jobs: int | None = opt(None, "Processes; 0: as many as processors. One otherwise.", min=0)
+    backend: str = opt("loky", "loky (processes on this machine) or dask.")
+    cluster: str | None = opt(None, "Address of a running Dask; a local one otherwise.")
 
     def open(self) -> AbstractContextManager[int]:
         """`kg2rag.compute.workers`: this process alone where nothing is asked for."""
@@ -110,13 +110,11 @@ class WorkerOptions:
 class EncoderOptions:
     """The options of the encoder."""
 
-    embedder: Annotated[str | None, typer.Option(help=EMBEDDERS)] = None
-    dtype: Annotated[
-        str, typer.Option(help="auto, bfloat16 or float32; on a GPU also float16.", envvar="KG2RAG_DTYPE")
-    ] = "auto"
-    device: Annotated[str, typer.Option(help="cpu, cuda (every GPU), auto, or such as cuda:0,cuda:1.")] = "cpu"
-    query_prompt: Annotated[str | None, typer.Option(help=PROMPT.format("query"))] = None
-    passage_prompt: Annotated[str | None, typer.Option(help=PROMPT.format("passage"))] = None
+    embedder: str | None = opt(None, EMBEDDERS)
+    dtype: str = opt("auto", "auto, bfloat16 or float32; on a GPU also float16.", envvar="KG2RAG_DTYPE")
+    device: str = opt("cpu", "cpu, cuda (every GPU), auto, or such as cuda:0,cuda:1.")
+    query_prompt: str | None = opt(None, PROMPT.format("query"))
+    passage_prompt: str | None = opt(None, PROMPT.format("passage"))
 
     def encoder(self) -> Embedder:
         """The encoder; ValueError for a name, format or device that there is not."""
@@ -130,15 +128,13 @@ class EncoderOptions:
 class SystemOptions(EncoderOptions):
     """The options that name systems and what they run on."""
 
-    graph: Graph = "mentions"
-    systems: Annotated[
-        str,
-        typer.Option(
-            help=f"core (the seven of a first comparison), all, my.module:Class, or {NAMES}",
-            autocompletion=last_of(known_systems),
-        ),
-    ] = "core"
-    settings: Settings = None
+    graph: str = opt("mentions", GRAPHS)
+    systems: str = opt(
+        "core",
+        f"core (the seven of a first comparison), all, my.module:Class, or {NAMES}",
+        autocompletion=completing(_systems, several=True),
+    )
+    settings: list[str] | None = opt(None, "system.parameter=value; may be repeated.", "--set")
 
     def build(self, corpus: Corpus) -> tuple[KnowledgeBase, dict[str, Retriever]]:
         """The knowledge base over a corpus, and the systems by name."""
@@ -151,123 +147,35 @@ class SystemOptions(EncoderOptions):
         return kb, build_all(kb, wanted, parse_settings(self.settings or []), modules=True)
 
 
-def spread(**defaults: object) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make each field of a command's dataclass parameters an option; `defaults` replace those of the fields."""
-
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        hints = get_type_hints(command, include_extras=True)
-        groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
-        options: list[inspect.Parameter] = []
-        for name, parameter in inspect.signature(command).parameters.items():
-            source = groups.get(name)
-            own = inspect.signature(source).parameters.values() if source else [parameter]
-            types = get_type_hints(source, include_extras=True) if source else hints
-            options += [
-                one.replace(
-                    kind=one.KEYWORD_ONLY, annotation=types[one.name], default=defaults.get(one.name, one.default)
-                )
-                for one in own
-            ]
-
-        @wraps(command)
-        def run(**given: Any) -> None:
-            for name, group in groups.items():
-                given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
-            command(**given)
-
-        run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
-        run.__annotations__ = {option.name: option.annotation for option in options}
-        return run
-
-    return decorate
+LLM = {"rich_help_panel": "Language model"}
 
 
-def announce(folder: Path, *, replaced: str) -> None:
-    """Say on stderr that an earlier result in the folder is going to be replaced, where there is one."""
-    if replaced:
-        typer.echo(f"{folder} holds {replaced}; this one replaces it. --out names another folder.", err=True)
+@dataclass(frozen=True)
+class ModelOptions:
+    """The options of a language model."""
 
+    base_url: str | None = opt(None, "OpenAI-compatible endpoint, with its /v1.", **LLM)
+    model: str | None = opt(None, "Its name there.", **LLM)
+    api_key_env: str = opt("OPENAI_API_KEY", "Environment variable with the key; none for no key.", **LLM)
+    structured: Literal["json_schema", "json_object", "prompt"] = opt("json_schema", "How JSON is requested.", **LLM)
+    temperature: float = opt(0.0, None, min=0, **LLM)
+    max_tokens: int = opt(2048, "Of an answer.", min=1, **LLM)
+    concurrency: int = opt(8, "Requests at a time.", min=1, **LLM)
+    rpm: float | None = opt(None, "Requests a minute, retries included.", **LLM)
+    timeout: float = opt(60.0, "Seconds without a byte.", **LLM)
+    max_calls: int | None = opt(None, "Send no more requests, retries included.", min=1, **LLM)
+    max_cost: float | None = opt(None, "Spend no more; needs both prices.", **LLM)
+    prompt_price: float | None = opt(None, "Per million tokens.", **LLM)
+    completion_price: float | None = opt(None, "Per million tokens.", **LLM)
 
-def split_names(text: str) -> list[str]:
-    """Names separated by commas, those in brackets apart."""
-    return [name for name in split(text, ",") if name]
+    def open(self, what: str) -> ChatModel:
+        """The model's endpoint; ValueError where it is not named, `what` being what asks it."""
+        from kg2rag.compute import ChatModel, Spending
 
-
-def parse_settings(given: Sequence[str]) -> dict[str, dict[str, object]]:
-    """["bm25.k1=1.2"] -> {"bm25": {"k1": 1.2}}; values are JSON where they can be read as such, text otherwise."""
-    settings: dict[str, dict[str, object]] = {}
-    for setting in given:
-        target, equals, value = setting.partition("=")
-        system, dot, parameter = target.partition(".")
-        if not (equals and dot and system and parameter):
-            raise ValueError(f"--set {setting!r}: write system.parameter=value, such as bm25.k1=1.2.")
-        settings.setdefault(system, {})[parameter] = read_value(value)
-    return settings
-
-
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    """A table whose first column is never cut: it holds the names one types."""
-    from rich import box
-    from rich.table import Table
-
-    made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for i, column in enumerate(columns):
-        made.add_column(column, no_wrap=i == 0, overflow="fold")
-    for row in rows:
-        made.add_row(*row)
-    return made
-
-
-def show(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table."""
-    from kg2rag.text.cells import console as console_of
-
-    console_of().print(table(columns, rows))
-
-
-def readable(value: object) -> str:
-    """A value as one reads it: counts by name, lists without brackets, nothing for None."""
-    if isinstance(value, Mapping):
-        return ", ".join(f"{name}: {count}" for name, count in value.items())
-    return "" if value is None else commas(value)
-
-
-def commas(values: object) -> str:
-    """The members of a list, separated by commas; anything else as text."""
-    return ", ".join(map(str, values)) if isinstance(values, tuple | list) else str(values)
-
-
-def known_sets(incomplete: str) -> list[str]:
-    """The question sets that begin so."""
-    from kg2rag.datasets import beir, names
-
-    return _beginning(incomplete, (*names(), *(beir.names() if incomplete.startswith(beir.PREFIX) else ())))
-
-
-def known_systems(incomplete: str) -> list[str]:
-    """The systems that begin so, and the two names for several of them."""
-    from kg2rag.retrievers.systems import names
-
-    return _beginning(incomplete, ("all", "core", *names()))
-
-
-def known_metrics(incomplete: str) -> list[str]:
-    """The usual metrics that begin so."""
-    from kg2rag.evaluation.metric_names import DEFAULT_METRICS
-
-    return _beginning(incomplete, DEFAULT_METRICS)
-
-
-def last_of(complete: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
-    """The same for the last of several names with commas between, without those that are there already."""
-
-    def completed(incomplete: str) -> list[str]:
-        before, comma, last = incomplete.rpartition(",")
-        given = before.split(",")
-        return [before + comma + name for name in complete(last) if name not in given]
-
-    return completed
-
-
-def _beginning(incomplete: str, names: Iterable[str]) -> list[str]:
-    return [name for name in names if name.startswith(incomplete)]
+        if self.base_url is None or self.model is None:
+            raise ValueError(f"{what} asks a language model: give --base-url and --model.")
+        key = None if self.api_key_env in ("none", "") else self.api_key_env
+        options = asdict(self)
+        limits = options.pop("max_calls"), options.pop("max_cost")
+        spending = None if limits == (None, None) else Spending(*limits)
+        return ChatModel(**options | {"api_key_env": key, "spending": spending})

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from kg2rag.cli.options import Backend, Cluster, show
+from kg2rag.cli.declared import arg, opt, show, spread, table, tell
+from kg2rag.cli.options import WorkerOptions
 
 if TYPE_CHECKING:
     from kg2rag.experiments.sweep import SweepResult
 
 
+@spread()
 def sweep(
-    file: Annotated[Path, typer.Argument(help="A sweep file; eval/sweeps holds some.")],
-    path: Annotated[Path | None, typer.Option("--path", help="File or folder of the set.")] = None,
-    plan: Annotated[bool, typer.Option("--plan", help="Say what would be run.")] = False,
-    run: Annotated[bool, typer.Option("--run", help="Run what the store does not have.")] = False,
-    report: Annotated[bool, typer.Option("--report", help="Report on what was run.")] = False,
-    jobs: Annotated[int, typer.Option(min=0, help="Processes; 0: as many as there are processors.")] = 1,
-    backend: Backend = "loky",
-    cluster: Cluster = None,
-    out: Annotated[Path | None, typer.Option(help="Where the results go; reports/sweeps/NAME otherwise.")] = None,
+    by: WorkerOptions,
+    file: Path = arg(..., "A sweep file; eval/sweeps holds some."),
+    path: Path | None = opt(None, "File or folder of the set.", "--path"),
+    plan: bool = opt(False, "Say what would be run.", "--plan"),
+    run: bool = opt(False, "Run what the store does not have.", "--run"),
+    report: bool = opt(False, "Report on what was run.", "--report"),
+    out: Path | None = opt(None, "Where the results go; reports/sweeps/NAME otherwise."),
 ) -> None:
     """Sweep over configurations: choose on dev questions, judge on test questions."""
     from kg2rag.experiments.sweep import SweepResult, read_sweep
@@ -34,7 +34,8 @@ def sweep(
     if plan:
         typer.echo(wanted.plan())
         return
-    result = SweepResult.load(folder) if report else wanted.run(folder, jobs=jobs, backend=backend, cluster=cluster)
+    at: dict[str, Any] = {**vars(by), "jobs": 1 if by.jobs is None else by.jobs}
+    result = SweepResult.load(folder) if report else wanted.run(folder, **at)
     _show(result)
     typer.echo(f"Report: {result.save(folder)}")
     if len(result.failed):
@@ -43,28 +44,27 @@ def sweep(
 
 def _show(result: SweepResult) -> None:
     from kg2rag.experiments.sweep.results import HEADER
-    from kg2rag.text.cells import console as console_of
 
     if result.numbers:
-        console, rows = console_of(), result.chosen()
-        show(HEADER[:-1], ([cell.replace(" (", "\n(") for cell in row[:-1]] for row in rows))
+        rows = result.chosen()
+        show(table(HEADER[:-1], ([cell.replace(" (", "\n(") for cell in row[:-1]] for row in rows)))
         for row in rows:
-            console.print(f"{row[0]}: {row[-1]}", highlight=False, soft_wrap=True)
-        console.print(result.note(), highlight=False)
+            tell(f"{row[0]}: {row[-1]}")
+        tell(result.note())
     for number, system, parameters, error in result.failed[["number", "system", "parameters", "error"]].to_numpy():
         typer.echo(f"Failed: {number}: {system} {parameters}: {error}")
 
 
 def reproduce(
-    ledgers: Annotated[list[Path], typer.Argument(help="Ledger files, or a folder of them such as eval/ledger.")],
-    data: Annotated[Path, typer.Option(help="The folder below which the ledgers' data folders lie.")],
-    only: Annotated[str, typer.Option(help="Rows whose ledger/system/set contains this.")] = "",
-    out: Annotated[Path | None, typer.Option(help="A .csv file for every row, or a .md file for the tables.")] = None,
+    ledgers: list[Path] = arg(..., "Ledger files, or a folder of them such as eval/ledger."),
+    data: Path = opt(..., "The folder below which the ledgers' data folders lie."),
+    only: str = opt("", "Rows whose ledger/system/set contains this."),
+    out: Path | None = opt(None, "A .csv file for every row, or a .md file for the tables."),
 ) -> None:
     """Run what can be run here of published results: ours, theirs, difference, tolerance, verdict."""
     from kg2rag.experiments.ledger import Ledger
     from kg2rag.experiments.reproduction import reproduce as run
-    from kg2rag.text.cells import console, csv_of
+    from kg2rag.text.cells import csv_of
 
     if out is not None and out.suffix not in (".csv", ".md"):
         raise ValueError(f"--out {out}: the table is written as .csv or .md.")
@@ -76,7 +76,7 @@ def reproduce(
             "are in eval/ledger of its repository. --only picks rows of them."
         )
     result = run([Ledger.read(file) for file in files], data, only=only)
-    console().print(result)
+    show(result)
     counts = (
         f"{group}: {', '.join(f'{n} {name}' for name, n in own.items())}" for group, own in result.summary().items()
     )

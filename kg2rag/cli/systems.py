@@ -1,19 +1,22 @@
-"""What systems do: `kg2rag systems` lists them, `explain` shows one question, `diagnose` where the gold was lost."""
+"""What systems do: `systems`, `explain`, `diagnose`; what a reader is given and makes of it: `context`, `answer`."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Any, Literal
 
 import typer
 
-from kg2rag.cli.options import DataOptions, Limit, Seed, SystemOptions, known_systems, show, spread, table
+from kg2rag.cli.declared import arg, opt, show, spread, table, tell
+from kg2rag.cli.options import DataOptions, DrawOptions, ModelOptions, SystemOptions, known_systems
+
+SOME_FAILED = 3
+QUESTION = arg(..., "Id or text of a question of the set, or a new question.")
 
 
 def list_systems(
-    name: Annotated[
-        str | None, typer.Argument(help="Describe this one, with all its parameters.", autocompletion=known_systems)
-    ] = None,
+    name: str | None = arg(None, "Describe this one, with all its parameters.", autocompletion=known_systems),
 ) -> None:
     """Say what each named system does, or all about one: its method, and the parameters that --set can change."""
     from rich.console import Console
@@ -22,14 +25,13 @@ def list_systems(
 
     console = Console(highlight=False)
     if name is None:
-        show(
-            ("system", "what it does"), ((one, SYSTEMS.description(one).partition("\n")[0]) for one in SYSTEMS.names())
-        )
+        rows = ((one, SYSTEMS.description(one).partition("\n")[0]) for one in SYSTEMS.names())
+        show(table(("system", "what it does"), rows))
         console.print("kg2rag systems NAME says more of one, and which parameters --set changes.", markup=False)
         return
     console.print(f"{name}: {SYSTEMS.description(name)}", markup=False)
     defaults = SYSTEMS.parameters(name)
-    show(("parameter", "default"), ((key, repr(value)) for key, value in defaults.items()))
+    show(table(("parameter", "default"), ((key, repr(value)) for key, value in defaults.items())))
     if defaults:
         console.print(f"Changed by --set {name}.{next(iter(defaults))}=VALUE, and so on.", markup=False)
 
@@ -37,40 +39,32 @@ def list_systems(
 @spread(systems="mention_ppr,dense")
 def explain(
     data: DataOptions,
-    question: Annotated[str, typer.Argument(help="Id or text of a question of the set, or a new question.")],
     on: SystemOptions,
-    k: Annotated[int, typer.Option("--k", min=1, help="Hits shown of each system.")] = 5,
-    html: Annotated[Path | None, typer.Option(help="Also write a self-contained page there.")] = None,
+    question: str = QUESTION,
+    k: int = opt(5, "Hits shown of each system.", "--k", min=1),
+    html: Path | None = opt(None, "Also write a self-contained page there."),
 ) -> None:
     """Show why systems return what they return: stages, paths, the arithmetic of the scores, and where the gold is."""
     from kg2rag.report.question_explanation import explain as run
-    from kg2rag.text.cells import console as console_of
 
     questions = data.load()
     _, systems = on.build(questions.corpus)
     explained = run(systems, questions, question, k=k)
-    console = console_of()
-    console.print(explained)
+    show(explained)
     if html is not None:
         html.parent.mkdir(parents=True, exist_ok=True)
         html.write_text(explained.to_html(), encoding="utf-8")
-        console.print(f"Page: {html}", highlight=False, soft_wrap=True)
+        tell(f"Page: {html}")
 
 
 @spread(dataset="bundled", systems="mention_ppr")
 def diagnose(
-    data: DataOptions,
+    data: DrawOptions,
     on: SystemOptions,
-    limit: Limit = None,
-    k: Annotated[int, typer.Option("--k", min=1, help="Hits that count as found.")] = 5,
-    tokens: Annotated[
-        int | None, typer.Option(min=1, help="Budget of a context: gold that does not fit is lost too.")
-    ] = None,
-    ladder: Annotated[
-        bool, typer.Option("--ladder", help="Also what gold seeds, entities and reranking would give.")
-    ] = False,
-    seed: Seed = 0,
-    out: Annotated[Path | None, typer.Option(help="Where pages and figures go; reports/DATASET otherwise.")] = None,
+    k: int = opt(5, "Hits that count as found.", "--k", min=1),
+    tokens: int | None = opt(None, "Budget of a context: gold that does not fit is lost too.", min=1),
+    ladder: bool = opt(False, "Also what gold seeds, entities and reranking would give.", "--ladder"),
+    out: Path | None = opt(None, "Where pages and figures go; reports/DATASET otherwise."),
 ) -> None:
     """Say which step of a system lost each gold passage: tables here, pages to click through and figures in --out.
 
@@ -79,24 +73,104 @@ def diagnose(
     from kg2rag.answers.context import ContextFormatter
     from kg2rag.evaluation.ladder import OracleLadder, oracle_ladder
     from kg2rag.evaluation.waterfall import Waterfall, waterfall
-    from kg2rag.text.cells import console as console_of
 
-    questions = data.load(limit, seed)
+    questions = data.load()
     kb, systems = on.build(questions.corpus)
     formatter = None if tokens is None else ContextFormatter(kb, passage_tokens=tokens)
-    folder, console = out or Path("reports") / data.file_name, console_of()
+    folder = out or Path("reports") / data.file_name
     folder.mkdir(parents=True, exist_ok=True)
     for name, system in systems.items():
         found = waterfall(name, system, questions, k=k, formatter=formatter)
         reasons = found.reasons()[["lost_at", "gold", "why"]].astype(str)
-        console.print(found, table(("lost", "gold", "why"), reasons.itertuples(index=False)))
+        show(found, table(("lost", "gold", "why"), reasons.itertuples(index=False)))
         pages: dict[str, Waterfall | OracleLadder] = {f"waterfall-{name}": found}
         if ladder:
             metrics = (f"recall@{k}", f"all_recall@{k}")
-            rungs = oracle_ladder(kb, questions, system, metrics=metrics, name=name)
-            console.print(rungs)
-            pages[f"ladder-{name}"] = rungs
+            rungs = pages[f"ladder-{name}"] = oracle_ladder(kb, questions, system, metrics=metrics, name=name)
+            show(rungs)
         for stem, shown in pages.items():
             (folder / f"{stem}.html").write_text(shown.to_html(), encoding="utf-8")
             shown.figure().savefig(folder / f"{stem}.png", dpi=150)
-            console.print(f"{folder / stem}.html and .png", highlight=False, soft_wrap=True)
+            tell(f"{folder / stem}.html and .png")
+
+
+@dataclass(frozen=True)
+class OneSystem(SystemOptions):
+    """The options that name one system and what it runs on."""
+
+    systems: str = opt("hybrid", "Whose hits are read; `kg2rag systems` lists them.", "--system")
+
+
+@dataclass(frozen=True)
+class ContextOptions:
+    """The options of a context."""
+
+    tokens: int = opt(4500, "Of a whole context, at most; counted by the encoder's tokenizer.", min=1)
+    graph_tokens: int | None = opt(None, "Of its graph block; a ninth of --tokens otherwise.", min=0)
+    k: int = opt(20, "Hits of a question; those that fit are read.", "--k", min=1)
+
+    @property
+    def budget(self) -> dict[str, Any]:
+        """The tokens, as arguments."""
+        return {"tokens": self.tokens, "graph_tokens": self.graph_tokens}
+
+
+@spread()
+def context(data: DataOptions, on: OneSystem, size: ContextOptions, question: str = QUESTION) -> None:
+    """Print the context of a question: the graph block and the passages, within a budget of tokens.
+
+    What was left out, and why, goes to stderr, so that the output is the context and nothing else.
+    """
+    from kg2rag.answers.context import assemble
+    from kg2rag.report.question_explanation import find_question
+
+    questions = data.load()
+    _, query = find_question(questions, question)
+    kb, systems = on.build(questions.corpus)
+    if len(systems) != 1:
+        raise ValueError(f"A context is of one system, not of {', '.join(systems)}. Name one with --system.")
+    (system,) = systems.values()
+    ranking = system.retrieve(query, size.k)
+    (made,) = assemble(kb, [query], [ranking], **size.budget)
+    typer.echo(made.text)
+    typer.echo(f"{made.tokens} of {size.tokens} tokens, {len(made.citations)} of {len(ranking)} passages", err=True)
+    for dropped in made.dropped:
+        typer.echo(f"left out ({dropped.why}): {dropped.what}", err=True)
+
+
+@spread(systems="dense,hybrid,graph_augmented", dataset="bundled")
+def answer(
+    data: DrawOptions,
+    chat: ModelOptions,
+    on: SystemOptions,
+    size: ContextOptions,
+    reasoned: bool = opt(False, "Let the model reason before it answers.", "--reasoned"),
+    rules: Literal["squad", "hotpotqa", "musique"] = opt("squad", "Whose normalisation and F1."),
+    out: Path | None = opt(None, "Where the answers go; reports/DATASET-answers otherwise."),
+) -> None:
+    """Let a language model answer from the contexts of some systems: exact match and F1 of each.
+
+    Answers are kept as they arrive; stopped in any way, the same command goes on where it was. A question without an
+    answer is counted as failed, never scored; the table is over the questions that every system answered, and the exit
+    code is 3 where there is another.
+    """
+    from kg2rag.answers.comparing import compare_answers
+    from kg2rag.answers.reader import REASONED, SHORT, Reader
+
+    reader = Reader(chat.open("A reader"), REASONED if reasoned else SHORT)
+    questions = data.load()
+    kb, systems = on.build(questions.corpus)
+    asked = {"k": size.k, "rules": rules, "seed": data.seed, **size.budget}
+    result = compare_answers(systems, questions, kb, reader, **asked)
+    folder = out or Path("reports") / f"{data.file_name}-answers"
+    result.save(folder)
+    typer.echo(str(result))
+    for name, answers in result.answers.items():
+        typer.echo(f"{name}: {answers.usage}")
+    tell(f"Answers and contexts: {folder}")
+    failed = {name: report.failed for name, report in result.reports.items() if report.failed}
+    for name, failures in failed.items():
+        first, failure = next(iter(failures.items()))
+        typer.echo(f"{name}: {len(failures)} questions failed, the first {first!r}: {failure}", err=True)
+    if failed:
+        raise typer.Exit(SOME_FAILED)

@@ -1,17 +1,15 @@
-"""Extractions and sources -> one: several joined, one that is already made, one without some passages."""
+"""Extractions and sources -> one: several joined, or one that is already made."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Container
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 
 from kg2rag.extraction import Extraction, Extractor
-from kg2rag.text.normalisation import entity_key
 from kg2rag.types import Corpus
 
 
@@ -33,27 +31,6 @@ class GivenExtraction:
     def extract(self, corpus: Corpus) -> Extraction:  # noqa: ARG002
         """The extraction as it is; building the graph refuses passages that the corpus lacks."""
         return self.extraction
-
-
-def without(extraction: Extraction, gone: Container[str]) -> Extraction:
-    """An extraction without the statements of some passages.
-
-    The record of an entity that only they named goes too; the record of one that no passage ever named stays, as do
-    triples without a passage.
-    """
-    kept: set[str] = set()
-    lost: set[str] = set()
-    for triple in extraction.triples:
-        (lost if triple.passage_id in gone else kept).update((entity_key(triple.head), entity_key(triple.tail)))
-    for mention in extraction.mentions:
-        (lost if mention.passage_id in gone else kept).add(entity_key(mention.entity))
-    return Extraction(
-        tuple(triple for triple in extraction.triples if triple.passage_id not in gone),
-        tuple(mention for mention in extraction.mentions if mention.passage_id not in gone),
-        tuple(entity for entity in extraction.entities if entity_key(entity.name) not in lost - kept),
-        extraction.notes,
-        None if extraction.raw is None else tuple(each for each in extraction.raw if each.passage_id not in gone),
-    )
 
 
 def joined(*extractions: Extraction) -> Extraction:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import EntryPoint
@@ -21,8 +21,8 @@ import numpy as np
 from kg2rag.compute import Embedder, Role, Store, embedder_of, encoded
 from kg2rag.extraction import Extraction, Extractor
 from kg2rag.extraction.mentions.table import FORMAT, VERSION, MentionTable
+from kg2rag.extraction.sources import SOURCES
 from kg2rag.knowledge.announcement import announce
-from kg2rag.knowledge.changes import check_names, source_after, source_of
 from kg2rag.knowledge.graph import KnowledgeGraph, files
 from kg2rag.knowledge.graph.perturbation import shuffled_mentions
 from kg2rag.knowledge.indexes import lexical, trigram
@@ -31,7 +31,7 @@ from kg2rag.knowledge.indexes.dense import DenseIndex
 from kg2rag.knowledge.indexes.lexical import LexicalIndex, LexicalSettings
 from kg2rag.knowledge.indexes.trigram import TrigramIndex
 from kg2rag.text.lexicon import Lexicon
-from kg2rag.types import Corpus, IntArray, Matrix, Passage, QADataset, Query, Ranking, corpus_of, refused
+from kg2rag.types import Corpus, IntArray, Matrix, QADataset, Query, Ranking, corpus_of, refused
 
 Built = TypeVar("Built")
 _RECOMMENDED = EntryPoint("recommended", "kg2rag.retrievers.systems:recommended", "kg2rag.systems")
@@ -80,7 +80,7 @@ class KnowledgeBase:
             raise refused("store", store, "a Store, such as Store(folder)")
         encoder, store = embedder_of(embedder, corpus), store or Store()
         announce(corpus, encoder, store)
-        return cls(corpus, source_of(graph, corpus), encoder, store)
+        return cls(corpus, _source(graph, corpus), encoder, store)
 
     def retrieve(
         self, query: str, k: int = 10, *, system: str | None = None, where: Mapping[str, object] | None = None
@@ -101,60 +101,6 @@ class KnowledgeBase:
         graph = self.graph.perturb(shuffle=True, seed=seed)
         mentions = shuffled_mentions(self.mentions, seed)
         return KnowledgeBase(self.corpus, graph, self.embedder, self.store, mention_table=mentions)
-
-    def add(self, passages: Iterable[Passage], *, extraction: Extraction | None = None) -> KnowledgeBase:
-        """A knowledge base over these passages after the old ones; this one stays as it is.
-
-        Nothing is computed yet, and every part will equal that of a build from scratch; `kg2rag.knowledge.changes` says
-        what is not repeated.
-
-        Parameters
-        ----------
-        passages : with ids that the corpus lacks. Those of a `Corpus` keep its sentence splits.
-        extraction : what they state, in addition to what the graph's source finds. Without it, a given graph, or a file
-            that does not name them, has nothing about them.
-
-        Raises
-        ------
-        ValueError : an id that the corpus has, or an extraction that names another passage.
-        """
-        new = passages if isinstance(passages, Corpus) else list(passages)
-        return self._after(self.corpus.with_passages(new), new, extraction)
-
-    def remove(self, ids: Iterable[str]) -> KnowledgeBase:
-        """A knowledge base without some passages, what they alone state, and entities that only they named.
-
-        Raises
-        ------
-        KeyError : an id that the corpus lacks. ValueError : no passage would be left.
-        """
-        gone = ids if isinstance(ids, str) else list(ids)
-        return self._after(self.corpus.without(gone), gone=frozenset(gone))
-
-    def replace(self, passages: Iterable[Passage], *, extraction: Extraction | None = None) -> KnowledgeBase:
-        """A knowledge base with these passages in place of those with their ids, of which nothing stays; else as `add`.
-
-        Raises
-        ------
-        KeyError : an id that the corpus lacks. ValueError : an extraction that names another passage.
-        """
-        new = passages if isinstance(passages, Corpus) else list(passages)
-        return self._after(self.corpus.replacing(new), new, extraction, frozenset(passage.id for passage in new))
-
-    def _after(
-        self,
-        corpus: Corpus,
-        new: Iterable[Passage] = (),
-        told: Extraction | None = None,
-        gone: frozenset[str] = frozenset(),
-    ) -> KnowledgeBase:
-        if self.mention_table is not None:
-            raise ValueError("A placebo's mentions belong to its corpus. Change the original, then make its placebo.")
-        told = told or Extraction()
-        check_names(told, frozenset(passage.id for passage in new))
-        source = source_after(self.source, self.corpus, corpus, gone, told)
-        encoded = {key: dict(texts) for key, texts in self._memory.items() if key[0] == "encoded"}
-        return dataclasses.replace(self, corpus=corpus, source=source, _memory=encoded)
 
     @property
     def graph(self) -> KnowledgeGraph:
@@ -335,3 +281,22 @@ class KnowledgeBase:
         # Indexes and vectors are left out: another process opens them from the store.
         state = {name: self.__dict__[name] for name in ("corpus", "source", "embedder", "store", "mention_table")}
         return {**state, "_memory": {}}
+
+
+def _source(graph: object, corpus: Corpus) -> Extractor | KnowledgeGraph:
+    """A graph over the corpus, or an extractor, given itself or by name."""
+    if isinstance(graph, str):
+        return SOURCES.build(graph)
+    if isinstance(graph, KnowledgeGraph):
+        if list(graph.passage_ids) == corpus.ids:
+            return graph
+        raise ValueError(
+            f"The graph was built over {graph.n_passages} passages that are not the corpus's {len(corpus)}. Build "
+            "it over this corpus, or give the knowledge base the corpus that it was built on."
+        )
+    # Not isinstance(graph, Extractor): that may compute the fingerprint, which reads whole files.
+    if not isinstance(graph, type) and hasattr(type(graph), "extract"):
+        source: Extractor = graph  # type: ignore[assignment]
+        return source
+    known = "the name of a graph source such as 'mentions' or 'triples(FILE)', KnowledgeGraph.build(extraction, corpus)"
+    raise refused("graph", graph, f"{known} or KnowledgeGraph.from_networkx(graph, corpus), or an extractor")

@@ -8,17 +8,15 @@ system, † where a number of a system was chosen with the set in view, and ‡ 
 from kg2rag.report.html import Frame, HtmlPage
 from kg2rag.report.markup import latex, markdown
 from kg2rag.report.notes import notes
-from kg2rag.report.page import Tabular, page, table_html
+from kg2rag.report.page import Tabular, page
 from kg2rag.report.questions import MEGABYTES, questions_json
-from kg2rag.report.table import Cell, Row, Sheet, headline, rows, stars
+from kg2rag.report.table import Sheet, headline, rows, stars
 from kg2rag.report.terminal import TerminalTable, margin_table, pairs_table, placebo_table, text_table
 
 __all__ = [
     "MEGABYTES",
-    "Cell",
     "Frame",
     "HtmlPage",
-    "Row",
     "Sheet",
     "Tabular",
     "TerminalTable",
@@ -33,6 +31,5 @@ __all__ = [
     "questions_json",
     "rows",
     "stars",
-    "table_html",
     "text_table",
 ]

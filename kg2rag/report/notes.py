@@ -10,77 +10,68 @@ from kg2rag.report.table import LARGER, LEVEL, MACRO, TUNED, Sheet
 
 def notes(sheet: Sheet) -> list[str]:
     """How to read the table, which differences it could not detect, and which systems return more than the others."""
-    repeated = [f"{name} ({len(runs)})" for name, runs in sheet.config.get("seeds", {}).items()]
-    seeds = (
-        f"Run under several seeds: {', '.join(repeated)}; each question's score is its mean over them, and ± the "
-        "standard deviation of the mean between them. Intervals and tests are over questions."
-    )
+    config = sheet.config
     return [
-        " ".join(filter(None, ["Means in per cent with 95 % intervals.", *_signs(sheet)])),
-        *(["Questions that share gold are resampled together."] if sheet.config.get("clustered") else []),
-        *_macro(sheet.config.get("sets", {})),
-        *_vectors(sheet.config.get("knowledge", [])),
-        *_capped(sheet.config.get("data", {})),
+        " ".join(["Means in per cent with 95 % intervals.", *_signs(sheet)]),
+        *(["Questions that share gold are resampled together."] if config.get("clustered") else []),
+        *_macro(config.get("sets", {})),
+        *_vectors(config.get("knowledge", [])),
+        *_capped(config.get("data", {})),
         *_detectable(sheet),
-        *([seeds] if repeated else []),
+        *_repeated(config.get("seeds", {})),
         *(f"{TUNED} {name}: chosen with this set in view: {'; '.join(what)}." for name, what in sheet.tuned.items()),
         *(f"{LARGER} {name} returns {text}." for name, text in sheet.larger.items()),
-        *(f"{name}: {text}." for name, text in sheet.config.get("remarks", {}).items()),
-        *_unread(sheet.config.get("graph_unread", {})),
-        *_graph_use(sheet.config.get("graph_use", {})),
-        *_added(sheet.config.get("added", [])),
+        *(f"{name}: {text}." for name, text in config.get("remarks", {}).items()),
+        *_unread(config.get("graph_unread", {})),
+        *_graph_use(config.get("graph_use", {})),
+        *map(_added, config.get("added", [])),
     ]
 
 
-def _added(added: Sequence[Mapping[str, Any]]) -> list[str]:
+def _repeated(seeds: Mapping[str, Sequence[Any]]) -> Iterator[str]:
+    if seeds:
+        yield (
+            f"Run under several seeds: {', '.join(f'{name} ({len(runs)})' for name, runs in seeds.items())}; each "
+            "question's score is its mean over them, and ± the standard deviation of the mean between them. Intervals "
+            "and tests are over questions."
+        )
+
+
+def _added(added: Mapping[str, Any]) -> str:
     """Which systems were run after the others, and by which code: their times were measured apart."""
-    return [
-        f"{', '.join(one['systems'])}: added {one['started'][:10]}{_by(one)}; times were measured then."
-        for one in added
-    ]
-
-
-def _by(added: Mapping[str, Any]) -> str:
     version = (added.get("versions") or {}).get("kg2rag")
     commit = added.get("commit") or {}
     changed = ", with changes" if commit.get("changed") else ""
-    told = [f"kg2rag {version}" if version else "", f"commit {commit['id'][:12]}{changed}" if commit else ""]
-    return f" by {', '.join(filter(None, told))}" if any(told) else ""
+    told = [f"kg2rag {version}"] * bool(version) + [f"commit {commit.get('id', '')[:12]}{changed}"] * bool(commit)
+    when = " by ".join(filter(None, [added["started"][:10], ", ".join(told)]))
+    return f"{', '.join(added['systems'])}: added {when}; times were measured then."
 
 
-def _macro(sets: Mapping[str, str]) -> list[str]:
+def _macro(sets: Mapping[str, str]) -> Iterator[str]:
     """What a mean over several sets is, and is not."""
-    if not sets:
-        return []
-    return [
-        f"{MACRO}: the mean of the means on {', '.join(sets)}, each set counting alike. Its interval is made of those "
-        "on the sets, its test swaps the systems on each question of each set: both say nothing of other sets."
-    ]
+    if sets:
+        yield (
+            f"{MACRO}: the mean of the means on {', '.join(sets)}, each set counting alike. Its interval is made of "
+            "those on the sets, its test swaps the systems on each question of each set: both say nothing of other "
+            "sets."
+        )
 
 
-def _unread(systems: Mapping[str, Sequence[str]]) -> list[str]:
+def _unread(systems: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """Which systems ranked without the graph that was given."""
     together: dict[str, list[str]] = {}
     for name, graphs in systems.items():
         together.setdefault(" and ".join(graphs), []).append(name)
-    return [
-        f"{', '.join(names)}: without the graph, {graph}, of which nothing was read."
-        for graph, names in together.items()
-    ]
+    for graph, names in together.items():
+        yield f"{', '.join(names)}: without the graph, {graph}, of which nothing was read."
 
 
-def _graph_use(used: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def _graph_use(used: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     """How often systems that add a graph to a text search gained by it, and why not otherwise."""
-    return [
-        f"{name}: the graph brought a new passage into the first 10 for {_percent(use['brought'])} of the questions"
-        + "".join(f"; not used for {_percent(share)}: {reason}" for reason, share in use["skipped"].items())
-        + "."
-        for name, use in used.items()
-    ]
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
+    for name, use in used.items():
+        brought = f"the graph brought a new passage into the first 10 for {100 * use['brought']:.1f} % of the questions"
+        skipped = (f"; not used for {100 * share:.1f} %: {reason}" for reason, share in use["skipped"].items())
+        yield f"{name}: {brought}{''.join(skipped)}."
 
 
 def _signs(sheet: Sheet) -> Iterator[str]:
@@ -103,24 +94,25 @@ def _signs(sheet: Sheet) -> Iterator[str]:
         yield f"No bold: no system is significantly above every other (Holm-corrected over all pairs of a {unit})."
 
 
-def _vectors(knowledge: Sequence[Mapping[str, Any]]) -> list[str]:
+def _vectors(knowledge: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Which encoder's vectors were used, in which format: another format can move single questions."""
     encoders = [one["encoder"] for one in knowledge if "dtype" in one["encoder"]]
     used = dict.fromkeys(f"{one['model'].split('/')[-1]}, {one['dtype']} on {one['device']}" for one in encoders)
-    return [f"Vectors: {'; '.join(used)}."] if used else []
+    if used:
+        yield f"Vectors: {'; '.join(used)}."
 
 
-def _capped(data: Mapping[str, Any]) -> list[str]:
-    lost = data.get("gold_out_of_reach", 0)
-    return [f"Of {lost:,} questions gold is not among their candidates: no system can find it."] if lost else []
+def _capped(data: Mapping[str, Any]) -> Iterator[str]:
+    if lost := data.get("gold_out_of_reach", 0):
+        yield f"Of {lost:,} questions gold is not among their candidates: no system can find it."
 
 
-def _detectable(sheet: Sheet) -> list[str]:
+def _detectable(sheet: Sheet) -> Iterator[str]:
     """The differences that so few questions would miss: per metric, the median over the systems."""
     tested = sheet.scores.dropna(subset=["p_holm"])
     least = tested.groupby("metric", sort=False)["detectable"].median()
     if least.empty or sheet.config.get("sets"):  # of several sets it is known for each of them alone
-        return []
+        return
     n = int(tested[["wins", "ties", "losses"]].iloc[0].sum())
     one_family = sheet.config.get("family") == "all"
     tests = tested["system"].nunique() * (len(sheet.metrics) if one_family else 1)
@@ -129,8 +121,8 @@ def _detectable(sheet: Sheet) -> list[str]:
     if blind := [name for name in least.index if name not in seen]:
         shown += f"{', and ' if shown else ''}any difference at all in {', '.join(blind)}"
     among = f", divided by the {tests} tests of {'all metrics' if one_family else 'a metric'}" if tests > 1 else ""
-    return [
+    yield (
         f"With {n:,} questions, differences from {sheet.baseline} under about these points would be missed more often "
         f"than one time in five: {shown} (simulated with the randomisation test, 80 % power, level .05{among}; median "
         "over systems)."
-    ]
+    )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from kg2rag.retrievers.contract import Retriever
-from kg2rag.testing import behaviour, rankings, variants
-from kg2rag.testing.rankings import Promise
+from kg2rag.testing import variants
+from kg2rag.testing.promises import IN_EVERY_WORLD, IN_THE_FIRST, NEEDED, Promise
 from kg2rag.testing.trial import Trial, differing
 from kg2rag.testing.variants import Builder
 from kg2rag.testing.worlds import knowledge_bases, queries_for
@@ -14,30 +14,6 @@ from kg2rag.text.registry import unknown
 from kg2rag.types import Query
 
 K = 20
-IN_EVERY_WORLD: Mapping[str, Promise] = {
-    "answers every query": rankings.answers,
-    "at most k hits": rankings.at_most_k,
-    "known passages": rankings.known_passages,
-    "finite scores": rankings.finite_scores,
-    "canonical order": rankings.in_canonical_order,
-    "candidates": rankings.candidates,
-    "a batch equals its queries": behaviour.batches,
-    "a smaller k is a prefix": behaviour.prefixes,
-    "a trace is a retrieval": behaviour.tracing,
-    "stages and paths": rankings.stages,
-    "formula": rankings.formulas,
-    "finds something": rankings.finds_something,
-    "no silent fall-back": behaviour.no_silent_fallback,
-}
-NEEDED = ("answers every query", "known passages")
-"""Where one of these is broken, the others of that world are not tried."""
-IN_THE_FIRST: Mapping[str, Promise] = {
-    "k is checked": behaviour.bounds_of_k,
-    "preparing changes nothing": behaviour.preparing,
-    "pickling": behaviour.pickling,
-    "configuration": behaviour.configuration,
-}
-"""Promises of the class, whatever the world."""
 HASH_SEED = "another hash seed changes nothing"
 PROMISES = (*IN_EVERY_WORLD, *IN_THE_FIRST, HASH_SEED)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kg2rag.extraction import Entity, Extraction, Extractor, Mention
-from kg2rag.extraction.combined import CombinedExtractor, GivenExtraction, without
+from kg2rag.extraction.combined import CombinedExtractor, GivenExtraction
 from kg2rag.extraction.cooccurrence import Cooccurrence
 from kg2rag.extraction.importers.hipporag import HippoRAGOpenIE
 from kg2rag.extraction.mentions.extractor import Mentions
@@ -54,7 +54,6 @@ def test_raw_triples_stand_beside_those_of_sources_that_have_no_others() -> None
     assert found.triples == ONE.found.triples + TWO.found.triples
     assert found.raw == (FACT, raw)
     assert CombinedExtractor((ONE, TWO)).extract(CORPUS).raw is None
-    assert without(found, {"p1"}).raw == (FACT,)
 
 
 def test_a_given_extraction_depends_on_its_raw_triples() -> None:

@@ -10,9 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from extraction_world import passages as stated
+from extraction_world import reply
+from llm_server import last_message, serving
 
-from kg2rag.compute import SentenceEncoder, Store
+from kg2rag.compute import ChatModel, SentenceEncoder, Store
+from kg2rag.compute.vectors import VectorCache
 from kg2rag.extraction import Extraction, Mention
+from kg2rag.extraction.prompted import PromptedTriples
 from kg2rag.knowledge import KnowledgeBase, KnowledgeGraph, LexicalSettings
 from kg2rag.retrievers.kg2rag.released import dense_over, stated_triples
 from kg2rag.types import Corpus, Matrix, Passage, QADataset, Query, Question, Triple
@@ -84,6 +89,33 @@ def test_the_graph_is_extracted_once_and_then_read_from_the_store(little: Knowle
 def test_a_graph_that_is_given_is_the_graph(corpus: Corpus, tmp_path: Path) -> None:
     graph = KnowledgeGraph.build(Facts().extract(corpus), corpus)
     assert KnowledgeBase.build(corpus, graph, embedder=Alphabet(), store=Store(tmp_path)).graph is graph
+
+
+@dataclass(frozen=True)
+class Cached(Alphabet):
+    """The same behind the cache of vectors that the real encoders have."""
+
+    def encode(self, texts: Sequence[str], store: Store, role: str = "passage") -> Matrix:
+        return VectorCache(store, "alphabet", 26).of(texts, lambda new: Alphabet.encode(self, new, store, role))
+
+
+def test_over_a_corpus_that_changed_only_new_texts_go_through_the_network(corpus: Corpus, tmp_path: Path) -> None:
+    kb = KnowledgeBase.build(corpus, embedder=Cached(), store=Store(tmp_path))
+    new = Passage("p3", "Big Fish", "Big Fish is a film.", "d3", 0)
+    changed = KnowledgeBase.build(kb.corpus.with_passages([new]).without(["p0"]), embedder=Cached(), store=kb.store)
+    assert np.array_equal(kb.vectors[1:], changed.vectors[:2])
+    assert asked(changed) == [[f"passage: {new.contents}"]]
+
+
+def test_of_a_corpus_that_changed_a_language_model_is_asked_about_new_passages_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with serving(reply, prompt_of=last_message) as server:
+        source = PromptedTriples(ChatModel(server.url, "tiny", api_key_env=None, store=Store(tmp_path)), "openie")
+        for passages, n_triples, n_asked in ((stated(3), 6, 6), (stated(5)[1:], 8, 10)):  # two steps for a passage
+            kb = KnowledgeBase.build(Corpus.from_passages(passages), source, store=Store(tmp_path))
+            assert (kb.graph.n_triples, len(server.bodies)) == (n_triples, n_asked)
 
 
 def test_an_unknown_graph_source_is_refused(corpus: Corpus, tmp_path: Path) -> None:

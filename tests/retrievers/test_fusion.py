@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.fusion import METHODS, fuse, fuse_rankings
-from kg2rag.testing.rankings import worked_out
+from kg2rag.testing.promises import worked_out
 from kg2rag.types import Notes, Query, Ranking, Triple
 
 IDS = [f"p{i}" for i in range(10)]

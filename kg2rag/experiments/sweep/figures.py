@@ -21,7 +21,7 @@ from kg2rag.evaluation.metric_names import bounds
 from kg2rag.evaluation.statistics import holm, interval_of_mean, p_values
 from kg2rag.experiments.sweep.results import HEADER, SweepResult
 from kg2rag.report import plots
-from kg2rag.report.html import render
+from kg2rag.report.html import document, render
 from kg2rag.report.plots import GREY, INK, PALETTE, marks
 from kg2rag.report.plots.style import WIDTH, bare
 from kg2rag.retrievers.systems import parameters
@@ -216,7 +216,7 @@ def _plain(axis: Axes, title: str) -> None:
 def to_html(result: SweepResult) -> str:
     """The report as one page that loads nothing from elsewhere, fit for screen (light or dark) and paper."""
     best = result.top() if result.numbers else None
-    return render(
+    body = render(
         "sweep.html.j2",
         name=result.name,
         headline=result.headline,
@@ -230,6 +230,7 @@ def to_html(result: SweepResult) -> str:
         best=[] if best is None else best.astype(str).to_numpy().tolist(),
         config=json.dumps(result.config, indent=1, ensure_ascii=False, default=str),
     )
+    return document(result.name, body)
 
 
 def _drawn(result: SweepResult) -> Mapping[str, Mapping[str, str]]:

@@ -22,15 +22,10 @@ class FileSource:
     ----------
     kind : of the file, with a version; begins the fingerprint, so that a change of `extract` can change it.
     wanted : what the file is, for the error where it is missing.
-    by_id : the file knows a passage by its id or title. Where a passage is replaced, its statements about the old text
-        must be dropped (`kg2rag.knowledge.changes`); a file that has the texts themselves does not match any more.
-    strict : every passage that the file names must be in the corpus, and no option allows otherwise.
     """
 
     kind: ClassVar[str]
     wanted: ClassVar[str]
-    by_id: ClassVar[bool] = False
-    strict: ClassVar[bool] = False
 
     path: Path
 

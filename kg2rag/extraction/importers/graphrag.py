@@ -53,7 +53,6 @@ class LightRAG(FileSource):
     """
 
     kind: ClassVar[str] = "lightrag-2"
-    by_id: ClassVar[bool] = True
 
     partial: bool = True
 
@@ -130,7 +129,6 @@ class MicrosoftGraphRAG(FileSource):
     """
 
     kind: ClassVar[str] = "msgraphrag-2"
-    by_id: ClassVar[bool] = True
 
     partial: bool = True
 

@@ -114,8 +114,6 @@ class GraphMLFile(FileSource):
 
     kind: ClassVar[str] = "graphml-2"
     wanted: ClassVar[str] = "a GraphML file"
-    by_id: ClassVar[bool] = True
-    strict: ClassVar[bool] = True
 
     relation: str = "relation"
     name: str | None = None

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import starmap
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
@@ -97,9 +97,6 @@ def read_about(directory: Path) -> About:
 @dataclass(frozen=True)
 class SavedGraph:
     """The extraction in a folder that `kg2rag build` wrote; as a graph source, `graph(FOLDER)`."""
-
-    by_id: ClassVar[bool] = True
-    strict: ClassVar[bool] = True
 
     directory: Path
 

@@ -164,7 +164,6 @@ class KG2RAGSubgraphs(Cleaning, FileSource):
 
     kind: ClassVar[str] = "subkgs-2"
     wanted: ClassVar[str] = "KG2RAG's sub-graphs as JSON Lines (subkgs.jsonl)"
-    by_id: ClassVar[bool] = True
 
     raw: bool = False
 

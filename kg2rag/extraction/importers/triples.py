@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -62,8 +62,6 @@ class TriplesFile:
     partial : count triples of passages that the corpus lacks, instead of raising; one must match even so.
     table : what `from_frame` fills in place of `path`.
     """
-
-    by_id: ClassVar[bool] = True
 
     path: Path | None = None
     entities: Path | None = None

@@ -1,9 +1,4 @@
-"""A knowledge graph -> a part of it, over a changed corpus, or with entities merged; the graph given stays as it is.
-
-`edited` is `KnowledgeGraph.build` of what is left of the graph, read as an extraction (its entities as records,
-then its triples, then its mentions, all under the names that the graph has), followed by what is added. Entities that
-are left therefore keep their order and their names, and so does everything that no passage states.
-"""
+"""A knowledge graph -> a part of it, or with entities merged; the graph given stays as it is."""
 
 from __future__ import annotations
 
@@ -13,12 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kg2rag.extraction import Entity, Extraction, Mention
-from kg2rag.extraction.combined import joined, without
 from kg2rag.knowledge.graph.csr import Incidence, incidence
 from kg2rag.knowledge.graph.tables import TripleTable, canonical, counted, first_seen
 from kg2rag.text.normalisation import entity_key
-from kg2rag.types import Corpus, IntArray
+from kg2rag.types import IntArray
 
 if TYPE_CHECKING:
     from kg2rag.knowledge.graph import KnowledgeGraph
@@ -52,39 +45,6 @@ def induced(graph: KnowledgeGraph, codes: Iterable[int]) -> KnowledgeGraph:
         triples=replace(table, heads=code[table.heads], relations=relations, tails=code[table.tails]),
         mentions=incidence(code[pairs.owners[named]], pairs.others[named], pairs.counts[named], len(kept)),
         notes={},
-    )
-
-
-def edited(
-    graph: KnowledgeGraph, corpus: Corpus, *, gone: Iterable[str] = (), added: Extraction | None = None
-) -> KnowledgeGraph:
-    """The graph over `corpus`; of passages new to it, it has what `added` states.
-
-    Parameters
-    ----------
-    gone : passages whose triples and mentions are dropped, as are those that the corpus lacks; a passage whose text was
-        replaced is both gone and in the corpus. An entity or relation that nothing names any more is dropped with them;
-        one that nothing ever named, or that a triple without a passage names, stays.
-    added : merged in under the names that the graph has. Of an entity that both describe, the graph's type and
-        description are kept, and all aliases.
-    """
-    dropped = frozenset(gone) | (frozenset(graph.passage_ids) - frozenset(corpus.ids))
-    return graph.build(joined(without(as_extraction(graph), dropped), added or Extraction()), corpus)
-
-
-def as_extraction(graph: KnowledgeGraph) -> Extraction:
-    """A graph as what it may have been built from: its entities, its triples, and the mentions that these lack."""
-    alone = recounted(graph, graph.triples, -1)
-    columns = (alone.owners, alone.others, alone.counts)
-    return Extraction(
-        triples=tuple(map(graph.triple, range(graph.n_triples))),
-        mentions=tuple(
-            Mention(graph.names[entity], graph.passage_ids[row])
-            for entity, row, count in zip(*(column.tolist() for column in columns), strict=True)
-            for _ in range(count)
-        ),
-        entities=tuple(map(Entity, *(getattr(graph, name) for name in TEXTS))),
-        notes=graph.notes,
     )
 
 

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from math import ceil, log, sqrt
 
 import numpy as np
@@ -58,8 +59,7 @@ class NodeWeights:
 
     def at(self, nodes: IntArray) -> FloatArray:
         """(n,) the weights of some nodes."""
-        places = _places(self.nodes, nodes)
-        return np.where(places >= 0, self.weights[places], 0.0) if len(self.nodes) else np.zeros(len(nodes))
+        return np.append(self.weights, 0.0)[_places(self.nodes, nodes)]
 
     def plus(self, other: NodeWeights) -> NodeWeights:
         """The sum of both."""
@@ -68,10 +68,8 @@ class NodeWeights:
 
 def _places(nodes: IntArray, wanted: IntArray) -> IntArray:
     """(n,) where each wanted node is among some that ascend; -1 where it is not."""
-    if not len(nodes):
-        return np.full(len(wanted), -1, dtype=np.int64)
-    places = np.minimum(np.searchsorted(nodes, wanted), len(nodes) - 1)
-    return np.where(nodes[places] == wanted, places, -1)
+    places = np.searchsorted(nodes, wanted)
+    return np.where(np.append(nodes, -2)[places] == wanted, places, -1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,11 +131,7 @@ class WalkGraph:
 
     def mask(self, nodes: IntArray | None) -> NDArray[np.bool_] | None:
         """(n_nodes,) whether a node is one of these; None for None."""
-        if nodes is None:
-            return None
-        inside = np.zeros(self.n_nodes, dtype=bool)
-        inside[nodes] = True
-        return inside
+        return None if nodes is None else np.bincount(nodes, minlength=self.n_nodes) > 0
 
     def reached(
         self, starts: IntArray, most: int | None = None, within: NDArray[np.bool_] | None = None
@@ -192,10 +186,8 @@ class Walk:
 
     def dense(self, n_nodes: int) -> FloatArray:
         """(n_nodes,) the shares of the first nodes of the whole graph."""
-        if self.nodes is None:
-            return self.shares[:n_nodes]
-        every, inside = np.zeros(n_nodes), self.nodes < n_nodes
-        every[self.nodes[inside]] = self.shares[inside]
+        every, held = np.zeros(n_nodes), self.reached(n_nodes)
+        every[held.nodes] = held.weights
         return every
 
     def reached(self, n_nodes: int) -> NodeWeights:
@@ -245,29 +237,21 @@ def walks(
     whole = [i for i, scope in enumerate(scopes) if scope is None and not large]
     _ = graph.flows  # before the threads, which share it
 
-    def together(block: list[int]) -> list[Walk]:
-        restarts = np.zeros((len(block), graph.n_nodes))
-        for restart, i in zip(restarts, block, strict=True):
-            restart[starts[i].nodes] = starts[i].weights
-        return [Walk(graph, shares) for shares in pagerank(graph, restarts, damping, steps)]
-
-    def apart(block: list[int]) -> list[Walk]:
+    def walk(block: list[int]) -> list[Walk]:
+        if scopes[block[0]] is None and not large:
+            restarts = np.zeros((len(block), graph.n_nodes))
+            for restart, i in zip(restarts, block, strict=True):
+                restart[starts[i].nodes] = starts[i].weights
+            return [Walk(graph, shares) for shares in pagerank(graph, restarts, damping, steps)]
         start, scope = starts[block[0]], scopes[block[0]]
         nodes, cut = graph.reached(start.nodes[np.argsort(-start.weights, kind="stable")], reach, scope)
         part = graph.induced(nodes)
         return [Walk(part, pagerank(part, start.at(nodes)[None], damping, steps)[0], nodes, cut)]
 
     blocks = [whole[begin : begin + TOGETHER] for begin in range(0, len(whole), TOGETHER)]
-    works = [(together, block) for block in blocks]
-    works += [(apart, [i]) for i in sorted(set(range(len(starts))) - set(whole))]
-    if len(works) > 1:
-        with ThreadPoolExecutor(threads()) as pool:
-            done = list(pool.map(lambda work: work[0](work[1]), works))
-    else:
-        done = [work(block) for work, block in works]
-    found = {
-        i: walk for (_, block), walked in zip(works, done, strict=True) for i, walk in zip(block, walked, strict=True)
-    }
+    blocks += [[i] for i in sorted(set(range(len(starts))) - set(whole))]
+    with ThreadPoolExecutor(threads()) as pool:
+        found = dict(zip(chain.from_iterable(blocks), chain.from_iterable(pool.map(walk, blocks)), strict=True))
     return [found[i] for i in range(len(starts))]
 
 

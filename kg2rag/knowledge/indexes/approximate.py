@@ -23,15 +23,9 @@ IndexKind = Literal["flat", "hnsw"]
 
 LINKS, BUILD_WIDTH, SEARCH_WIDTH = 32, 100, 256  # HNSW's M, efConstruction, efSearch: see eval/bench/approximate.py
 FACTORY = f"HNSW{LINKS}"
-# All that the index depends on besides the vectors, as the store has it.
-PLAN = {
-    "kind": "hnsw",
-    "factory": FACTORY,
-    "version": 1,
-    "build_width": BUILD_WIDTH,
-    "search_width": SEARCH_WIDTH,
-    "probed": 32,
-}
+WIDTHS = {"build_width": BUILD_WIDTH, "search_width": SEARCH_WIDTH}
+PLAN = {"kind": "hnsw", "factory": FACTORY, "version": 1, **WIDTHS, "probed": 32}
+"""All that the index depends on besides the vectors, as the store has it."""
 SAMPLE, DEPTH, SEED = 1000, 10, 0  # of the measurement of recall
 FILE, ABOUT = "index.faiss", "about.json"
 
@@ -53,18 +47,19 @@ class ApproximateIndex(DenseIndex):
     def stored(cls, vectors: Matrix, store: Store, key: Mapping[str, object]) -> ApproximateIndex:
         """The index over `vectors`, mapped from the store; built and measured where the store lacks it.
 
-        Built on one thread: FAISS links in another order on several, and two builds would differ.
-
-        Parameters
-        ----------
-        key : what the vectors depend on, as JSON values.
+        `key` : what the vectors depend on, as JSON values.
         """
         import faiss
+        from threadpoolctl import threadpool_limits
 
         def build(folder: Path) -> None:
-            built = cls(vectors, _built(vectors))
-            faiss.write_index(built.index, str(folder / FILE))
-            (folder / ABOUT).write_text(json.dumps(built._measured(), indent=1))
+            faiss.omp_set_num_threads(1)  # on several it links in another order, and two builds would differ
+            index: Any = faiss.index_factory(vectors.shape[1], FACTORY, faiss.METRIC_INNER_PRODUCT)
+            index.hnsw.efConstruction = BUILD_WIDTH
+            with threadpool_limits(1):
+                index.add(np.ascontiguousarray(vectors, dtype=np.float32))
+            faiss.write_index(index, str(folder / FILE))
+            (folder / ABOUT).write_text(json.dumps(cls(vectors, index)._measured(), indent=1))
 
         path = store.entry("faiss", {**key, **PLAN}, build, libraries=("faiss-cpu",))
         index = faiss.read_index(str(path / FILE), faiss.IO_FLAG_MMAP_IFC)
@@ -91,28 +86,9 @@ class ApproximateIndex(DenseIndex):
         """Recall of the ten nearest others of a sample of rows, against all products."""
         sample = min(SAMPLE, len(self.vectors))
         rows = np.sort(np.random.default_rng(SEED).choice(len(self.vectors), sample, replace=False))
-        queries, depth = self.vectors[rows], DEPTH + 1
-        pairs = zip(rows, DenseIndex(self.vectors).search(queries, depth), self.search(queries, depth), strict=True)
-        shares = [
-            len(np.intersect1d(_others(near, row), _others(found, row))) / max(len(_others(near, row)), 1)
-            for row, (near, _), (found, _) in pairs
-        ]
+        queries, shares = self.vectors[rows], []
+        searches = (index.search(queries, DEPTH + 1) for index in (DenseIndex(self.vectors), self))
+        for row, (near, _), (found, _) in zip(rows, *searches, strict=True):
+            others = near[near != row][:DEPTH]
+            shares.append(len(np.intersect1d(others, found[found != row][:DEPTH])) / max(len(others), 1))
         return {"recall": round(float(np.mean(shares)), 4), "sample": sample}
-
-
-def _others(found: IntArray, row: int) -> IntArray:
-    """The first ten rows but the one that was asked."""
-    others: IntArray = found[found != row][:DEPTH]
-    return others
-
-
-def _built(vectors: Matrix) -> Any:
-    import faiss
-    from threadpoolctl import threadpool_limits
-
-    faiss.omp_set_num_threads(1)
-    index: Any = faiss.index_factory(vectors.shape[1], FACTORY, faiss.METRIC_INNER_PRODUCT)
-    index.hnsw.efConstruction = BUILD_WIDTH
-    with threadpool_limits(1):
-        index.add(np.ascontiguousarray(vectors, dtype=np.float32))
-    return index

@@ -5,9 +5,8 @@ system is drawn alike in all of them.
 """
 
 from kg2rag.report.plots.diagnosis import network, oracle_ladder, waterfall
-from kg2rag.report.plots.marks import GREY, PALETTE, Mark, colours, marks
 from kg2rag.report.plots.scores import bar_chart, difference_plot, graph_reach, heat_map, recall_curve, token_curve
-from kg2rag.report.plots.style import INK, PAPER, to_svg
+from kg2rag.report.plots.style import GREY, INK, PALETTE, PAPER, Mark, colours, marks, to_svg
 
 __all__ = [
     "GREY",

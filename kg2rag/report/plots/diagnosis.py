@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kg2rag.report.plots.marks import GREY, PALETTE
-from kg2rag.report.plots.style import INK, PAPER, bare, figure
+from kg2rag.report.plots.style import GREY, INK, PALETTE, PAPER, bare, figure
 from kg2rag.text.cells import visible
 from kg2rag.types import LOST_AT
 

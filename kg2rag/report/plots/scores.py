@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kg2rag.report.plots.marks import GREY, PALETTE, Mark, colours, marks
-from kg2rag.report.plots.style import INK, PAPER, bare, figure, panels
+from kg2rag.report.plots.style import GREY, INK, PALETTE, PAPER, Mark, bare, colours, figure, marks, panels
 from kg2rag.report.table import scales
 from kg2rag.text.cells import visible
 

@@ -10,7 +10,7 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.mention_chains.retriever import MentionChains
 from kg2rag.retrievers.mention_chains.searched import WITHOUT_TOKENS
-from kg2rag.testing.rankings import worked_out
+from kg2rag.testing.promises import worked_out
 from kg2rag.testing.trial import difference
 from kg2rag.testing.worlds import queries
 from kg2rag.types import Query

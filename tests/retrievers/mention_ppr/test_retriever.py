@@ -11,7 +11,7 @@ import pytest
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
-from kg2rag.testing.rankings import worked_out
+from kg2rag.testing.promises import worked_out
 from kg2rag.types import FloatArray, Query, Triple
 
 Build = Callable[..., KnowledgeBase]

@@ -1,0 +1,151 @@
+"""`kg2rag datasets`: what can be loaded, what is in it, what is odd about it; `world`: a set; `store`: the cache."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import typer
+
+from kg2rag.cli.declared import arg, opt, show, spread, table
+from kg2rag.cli.options import DrawOptions
+
+datasets_app = typer.Typer(help="What can be loaded, what is in it, what is odd about it.", no_args_is_help=True)
+store_app = typer.Typer(help="The cache of vectors, indexes and graphs.", no_args_is_help=True)
+
+
+@datasets_app.command("list")
+def list_datasets() -> None:
+    """The sets that can be loaded by name."""
+    from kg2rag.datasets import describe, families, names
+
+    def row(name: str, about: Mapping[str, object]) -> list[str]:
+        offers = [_commas(about[option]).replace(", ", ",\n") for option in ("settings", "passages")]
+        return [name, str(about["summary"]), *offers, str(about["licence"])]
+
+    def rows() -> Iterator[list[str]]:
+        for name in names():
+            try:
+                yield row(name, describe(name))
+            except RuntimeError as error:  # of another package: the other sets are listed all the same
+                yield [name, str(error)]
+        for name, about in families().items():
+            yield row(name, about)
+
+    show(table(("name", "what it is", "settings", "passages", "licence"), rows()))
+
+
+@datasets_app.command()
+@spread()
+def info(data: DrawOptions) -> None:
+    """Sizes of a set: questions by type and hops, passages, gold, what lies beside it."""
+    from kg2rag.datasets import info as run
+
+    show(table(("what", "value"), ((name, _readable(value)) for name, value in run(data.load()).items())))
+
+
+@datasets_app.command()
+@spread()
+def lint(data: DrawOptions) -> None:
+    """What is odd about a set: duplicates, answers given away, gold that is missing."""
+    from kg2rag.datasets import lint as run
+
+    rows = [(one.severity, one.check, str(one.count), "\n".join(one.examples)) for one in run(data.load())]
+    show(table(("severity", "check", "count", "examples"), rows) if rows else "Nothing found.")
+
+
+def _readable(value: object) -> str:
+    """A value as one reads it: counts by name, lists without brackets, nothing for None."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}: {count}" for name, count in value.items())
+    return "" if value is None else _commas(value)
+
+
+def _commas(values: object) -> str:
+    return ", ".join(map(str, values)) if isinstance(values, tuple | list) else str(values)
+
+
+@datasets_app.command()
+def get(
+    name: str = arg("", "A set of the hub, or a reported part of one; `--list` names the parts."),
+    into: Path = opt(Path("data/public"), "The folder of the sets; NAME is made in it."),
+    split: str | None = opt(None, "Of a whole set; its default otherwise."),
+    revision: str | None = opt(None, "The hub's branch, tag or commit."),
+    listed: bool = opt(False, "The reported parts: questions, and what they need.", "--list"),
+) -> None:
+    """Bring a public set into a folder, or a part that README and docs report, and check it."""
+    from kg2rag.datasets import get as run
+    from kg2rag.datasets import subsets
+
+    if listed:
+        rows = ((one, str(len(part.ids)), part.about, part.needs or "from the hub") for one, part in subsets().items())
+        show(table(("name", "questions", "what it is", "where it is from"), rows))
+        return
+    if not name:
+        raise ValueError(
+            "Name a set or a reported part of one: kg2rag datasets get musique-100. --list names the parts."
+        )
+    place, part = run(name, into, split=split, revision=revision), subsets().get(name)
+    reported = part and f"the {len(part.ids)} questions and the corpus that are reported."
+    typer.echo(f"{place}: {reported or 'as it was got.'}")
+
+
+def world(
+    out: Path = opt(..., "A new folder."),
+    passages: int = opt(1000, "Passages in all."),
+    questions: int = opt(100, "Questions in all."),
+    hops: str = opt("1,2,3,4", "Facts that a question joins: numbers from 1 to 4."),
+    dropped: float = opt(0.0, "Share of triples left out.", min=0, max=1),
+    wrong: float = opt(0.0, "Share of triples with a wrong end.", min=0, max=1),
+    seed: int = opt(0, "Equal seeds give equal bytes.", min=0),
+) -> None:
+    """Generate a synthetic benchmark: an invented world, its passages, triples and multi-hop questions."""
+    from kg2rag.datasets.world import World, write
+
+    try:
+        lengths = tuple(int(part) for part in hops.split(","))
+    except ValueError:
+        raise ValueError(f"--hops {hops!r}: write numbers from 1 to 4, separated by commas.") from None
+    write(World(passages, questions, lengths, dropped, wrong, seed), out)
+    typer.echo(f"Written to {out}: {passages:,} passages, {questions:,} questions. All of it is synthetic.")
+    typer.echo(f"  kg2rag compare world --path {out} --graph 'triples({out / 'triples.jsonl'})'")
+
+
+@store_app.command("ls")
+def list_store() -> None:
+    """What the store holds, by stage: entries, size, age of the oldest."""
+    from kg2rag.compute import Entry, Store
+
+    store = Store()
+    stages: dict[str, list[Entry]] = {}
+    for entry in store.entries():
+        stages.setdefault(entry.stage, []).append(entry)
+    typer.echo(f"{store.root}{'' if stages else ': empty'}")
+    rows = []
+    for stage, found in sorted(stages.items()):
+        size, age = sum(entry.size for entry in found), time.time() - min(entry.created for entry in found)
+        rows.append((stage, str(len(found)), f"{size / 1e6:.1f}", f"{age / 86_400:.1f} days"))
+    if rows:
+        show(table(("stage", "entries", "MB", "oldest"), rows))
+
+
+@store_app.command("verify")
+def verify_store() -> None:
+    """Read every byte and compare it with the manifests. Exit code 1 where something is damaged."""
+    from kg2rag.compute import Store
+
+    damaged = Store().verify()
+    for place, damage in damaged.items():
+        typer.echo(f"{place}: {damage}")
+    typer.echo(f"Damaged: {len(damaged)}; rebuilt when next needed." if damaged else "All sound.")
+    raise typer.Exit(1 if damaged else 0)
+
+
+@store_app.command("prune")
+def prune_store(older_than_days: float = opt(30.0, "Entries unused for at least so long; 0 takes all.", min=0)) -> None:
+    """Delete entries that were long not used, and what killed builds left behind; none that a running process uses."""
+    from kg2rag.compute import Store
+
+    entries, size = Store().prune(older_than_days)
+    typer.echo(f"Deleted: {entries} {'entry' if entries == 1 else 'entries'}, {size / 1e6:.1f} MB.")

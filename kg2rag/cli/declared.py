@@ -1,0 +1,122 @@
+"""Options and arguments of commands, in groups, from what a user types; and what is printed.
+
+A group of options is a frozen dataclass; a command takes one as a parameter, and `spread` turns the group's fields into
+options of the command, so that `--help` lists each.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
+from dataclasses import fields, is_dataclass
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+import typer
+
+from kg2rag.text.registry import read_value, split
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+def opt(default: Any, about: str | None, *names: str, **settings: Any) -> Any:
+    """An option: its default, its help, and its names where they are not those of the parameter."""
+    return typer.Option(default, *names, help=about, **settings)
+
+
+def arg(default: Any, about: str, **settings: Any) -> Any:
+    """An argument; `...` where it must be given."""
+    return typer.Argument(default, help=about, **settings)
+
+
+def completing(names: Callable[[str], Iterable[str]], *, several: bool = False) -> Callable[[str], list[str]]:
+    """Completion of a name; where several stand with commas between, of the last, without those that are there."""
+
+    def complete(incomplete: str) -> list[str]:
+        before, comma, last = incomplete.rpartition(",") if several else ("", "", incomplete)
+        given = before.split(",")
+        return [before + comma + name for name in names(last) if name.startswith(last) and name not in given]
+
+    return complete
+
+
+def spread(**defaults: object) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make each field of a command's dataclass parameters an option; `defaults` replace those of the fields."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        hints = get_type_hints(command)
+        groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+        options: list[inspect.Parameter] = []
+        for name, parameter in inspect.signature(command).parameters.items():
+            source = groups.get(name)
+            types = get_type_hints(source) if source else hints
+            for one in inspect.signature(source).parameters.values() if source else [parameter]:
+                option = copy(one.default)
+                if one.name in defaults:
+                    option.default = defaults[one.name]
+                options.append(one.replace(kind=one.KEYWORD_ONLY, annotation=types[one.name], default=option))
+
+        @wraps(command)
+        def run(**given: Any) -> None:
+            for name, group in groups.items():
+                given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+            command(**given)
+
+        run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+        run.__annotations__ = {option.name: option.annotation for option in options}
+        return run
+
+    return decorate
+
+
+def split_names(text: str) -> list[str]:
+    """Names separated by commas, those in brackets apart."""
+    return [name for name in split(text, ",") if name]
+
+
+def parse_settings(given: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """["bm25.k1=1.2"] -> {"bm25": {"k1": 1.2}}; values are JSON where they can be read as such, text otherwise."""
+    settings: dict[str, dict[str, Any]] = {}
+    for setting in given:
+        target, equals, value = setting.partition("=")
+        system, dot, parameter = target.partition(".")
+        if not (equals and dot and system and parameter):
+            raise ValueError(f"--set {setting!r}: write system.parameter=value, such as bm25.k1=1.2.")
+        settings.setdefault(system, {})[parameter] = read_value(value)
+    return settings
+
+
+def announce(folder: Path, *, replaced: str) -> None:
+    """Say on stderr that an earlier result in the folder is going to be replaced, where there is one."""
+    if replaced:
+        typer.echo(f"{folder} holds {replaced}; this one replaces it. --out names another folder.", err=True)
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    """A table whose first column is never cut: it holds the names one types."""
+    from rich import box
+    from rich.table import Table
+
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for i, column in enumerate(columns):
+        made.add_column(column, no_wrap=i == 0, overflow="fold")
+    for row in rows:
+        made.add_row(*row)
+    return made
+
+
+def show(*tables: Any) -> None:
+    """Print tables, or what else rich can print."""
+    from kg2rag.text.cells import console as console_of
+
+    console_of().print(*tables)
+
+
+def tell(line: str) -> None:
+    """Print a line that may be longer than the terminal is wide: a path, a link."""
+    from kg2rag.text.cells import console as console_of
+
+    console_of().print(line, markup=False, highlight=False, soft_wrap=True)
