@@ -88,13 +88,6 @@ def test_the_example_is_a_graph_source_after_its_line(
         sources.SOURCES.build(registered)
 
 
-def test_a_replaced_passage_loses_the_links_of_its_old_text(
-    registered: str, corpus: Corpus, links: Path, tmp_path: Path
-) -> None:
-    kb = KnowledgeBase.build(corpus, f"{registered}({links})", embedder=WordEmbedder(), store=Store(tmp_path / "kb"))
-    assert kb.replace([Passage("p0", "Ed Wood", "Another film.", "d0", 0)]).graph.n_triples == 0
-
-
 def test_the_example_is_compared_like_any_other(registered: str, tmp_path: Path) -> None:
     data = kg2rag.load("bundled", limit=10)
     file = tmp_path / "bundled.tsv"

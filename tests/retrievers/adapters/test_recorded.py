@@ -12,7 +12,7 @@ import ranx
 import kg2rag
 from kg2rag import Corpus, KnowledgeBase, Passage, Query, Ranking, ScoreFunction
 from kg2rag.retrievers.adapters import Recorded, trec
-from kg2rag.testing.rankings import worked_out
+from kg2rag.testing.promises import worked_out
 
 CORPUS = Corpus.from_passages(Passage(id_, "", text, id_, 0) for id_, text in (("a", "xx"), ("b", "xxx"), ("c", "yy")))
 RUN = {"q1": [("c", 3.0), ("a", 1.0)], "q2": [("b", 0.5), ("a", 0.5)]}
