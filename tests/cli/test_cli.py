@@ -228,7 +228,7 @@ def test_systems_describes_one_with_its_source_and_every_parameter(invoke) -> No
     from kg2rag.retrievers.systems import names, parameters
 
     shown = invoke("systems hippo2")
-    assert "HippoRAG 2 as its released code behaves" in " ".join(shown.split())
+    assert "Facts nearest the query -> their phrases" in " ".join(shown.split())
     for name in names():
         lines = [line.split() for line in invoke(f"systems {name}").splitlines()]
         assert all([parameter, *repr(value).split()] in lines for parameter, value in parameters(name).items()), name
