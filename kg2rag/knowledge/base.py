@@ -20,6 +20,7 @@ import numpy as np
 
 from kg2rag.compute import Embedder, Role, Store, embedder_of, encoded
 from kg2rag.extraction import Extraction, Extractor
+from kg2rag.extraction.linked import graph_of
 from kg2rag.extraction.mentions.table import FORMAT, VERSION, MentionTable
 from kg2rag.extraction.sources import SOURCES
 from kg2rag.knowledge.announcement import announce
@@ -284,7 +285,9 @@ class KnowledgeBase:
 
 
 def _source(graph: object, corpus: Corpus) -> Extractor | KnowledgeGraph:
-    """A graph over the corpus, or an extractor, given itself or by name."""
+    """A graph over the corpus, or an extractor, given itself or by name; any other shape of a graph as `graph_of`."""
+    if (linked := graph_of(graph)) is not None:
+        return linked
     if isinstance(graph, str):
         return SOURCES.build(graph)
     if isinstance(graph, KnowledgeGraph):
@@ -298,5 +301,8 @@ def _source(graph: object, corpus: Corpus) -> Extractor | KnowledgeGraph:
     if not isinstance(graph, type) and hasattr(type(graph), "extract"):
         source: Extractor = graph  # type: ignore[assignment]
         return source
-    known = "the name of a graph source such as 'mentions' or 'triples(FILE)', KnowledgeGraph.build(extraction, corpus)"
-    raise refused("graph", graph, f"{known} or KnowledgeGraph.from_networkx(graph, corpus), or an extractor")
+    known = (
+        "the name of a graph source such as 'mentions' or 'triples(FILE)', a KnowledgeGraph, a networkx graph, a file"
+    )
+    more = "a list of Triple or (head, relation, tail), a DataFrame of them, an extractor"
+    raise refused("graph", graph, f"{known}, {more}")

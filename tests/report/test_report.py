@@ -9,6 +9,7 @@ import pytest
 
 from kg2rag import report
 from kg2rag.report.notes import notes
+from kg2rag.report.page import table_html
 from kg2rag.report.table import placebo_rows
 
 NASTY = 'a&b<script>alert("x")</script>'
@@ -188,7 +189,7 @@ def test_the_page_is_the_same_every_time(scores):
 
 
 def test_the_notebook_table_says_what_was_compared(scores):
-    html = report.table_html(sheet(scores))
+    html = table_html(sheet(scores))
     assert "1,234 questions" in html
     assert "<b>60.0</b>" in html
     assert "<script" not in html
@@ -228,7 +229,7 @@ def test_a_larger_set_is_flagged_in_every_format(scores):
     assert [row.name for row in report.rows(flagged)] == ["dense", "graph_x", "bm25 ‡"]
     assert "| bm25 ‡ | 40.0" in report.markdown(flagged)
     assert r"bm25$^{\ddagger}$ & 40.0" in report.latex(flagged)
-    assert "bm25 ‡" in report.table_html(flagged)
+    assert "bm25 ‡" in table_html(flagged)
     assert "bm25 ‡" in printed(flagged, 100)
 
 
@@ -251,7 +252,7 @@ def test_several_seeds_show_the_spread_between_them(scores):
     assert "graph_x (2)" in report.notes(repeated)[2]
     assert "**60.0**\\*\\*\\* ± 1.2 (50.0 to 70.0)" in report.markdown(repeated)
     assert r"$\pm$ 1.2" in report.latex(repeated)
-    assert "± 1.2" in report.table_html(repeated)
+    assert "± 1.2" in table_html(repeated)
     assert "± 1.2" in printed(repeated, 100)
 
 
