@@ -1,8 +1,8 @@
 """KG2RAG's released behaviour told a second time, plainly: one question, loops, sets and networkx.
 
 Written after a description of that behaviour, apart from `kg2rag.retrievers.kg2rag.official` and without its data
-structures, so that a mistake has to be made twice to go unseen. Where the released code walks a Python set, `in_order`
-says in which order: that of insertion, or the set's own, which the hash seed of the process decides.
+structures, so that a mistake has to be made twice to go unseen. Where the released code walks a Python set, whose order
+the hash seed of the process decides, this walks in the order of insertion.
 """
 
 from __future__ import annotations
@@ -19,29 +19,21 @@ Parts = Sequence[str]  # head, relation, tail
 
 
 class Edge(NamedTuple):
-    """A triple between two vertices, or (without a source) an edge between two names that the question mentions."""
+    """A triple of a chunk between two vertices, or an edge of none between two names that the question mentions."""
 
     one: str
     other: str
-    source: Chunk | None
+    source: Any
     weight: float
 
 
 class Released(NamedTuple):
-    """Everything that the released code works out for a question, in its own order.
-
-    Attributes
-    ----------
-    walks : the vertices of each component, in the order in which they were walked. One `trees` and `strings` each.
-    """
+    """What the released code works out for a question, in its own order."""
 
     seeds: dict[Chunk, float]
     appended: dict[Chunk, float]
-    edges: list[Edge]
-    walks: list[list[str]]
     trees: list[list[Chunk]]
     strings: list[str]
-    kept: list[Chunk]
     returned: list[Chunk]
 
 
@@ -63,32 +55,21 @@ def answer(
     triples: Mapping[Chunk, Sequence[Parts]],
     cosines: Mapping[Chunk, float],
     score: Callable[[str, str], float],
-    *,
-    in_order: bool,
 ) -> Released:
     """Follow one question through expansion, filter and arrangement.
 
-    Parameters
-    ----------
-    texts : of the question's chunks, "title: sentence", in the order of its context.
-    triples : of the chunks that have any.
+    `texts`: of the question's chunks, "title: sentence", in the order of its context. `triples`: where there are any.
     """
     seeds = dict(sorted(cosines.items(), key=lambda pair: -pair[1])[:10])
-    appended = expand(seeds, list(texts), triples, in_order=in_order)
+    appended = expand(seeds, list(texts), triples)
     nodes = {**seeds, **appended}
-    edges = graph_edges(question, nodes, triples, in_order=in_order)
-    graph = multigraph(edges)
-    components = sorted(nx.connected_components(graph), key=len, reverse=True)
-    trees, walks = [], []
-    for component in components:
-        part = ordered_part(edges, [v for v in graph if v in component]) if in_order else graph.subgraph(component)
-        walks.append(list(part))
-        trees.append(sources(part))
+    edges = graph_edges(question, nodes, triples)
+    trees = trees_of(edges)
     strings = ["".join(texts[chunk] for chunk in tree) for tree in trees]
     kept = choose(question, nodes, texts, trees, strings, score)
     first_seen = list(dict.fromkeys(title for title, _ in kept))
     returned = sorted(kept, key=lambda chunk: (first_seen.index(chunk[0]), chunk[1]))
-    return Released(seeds, appended, edges, walks, trees, strings, kept, returned)
+    return Released(seeds, appended, trees, strings, returned)
 
 
 def mean(values: Sequence[float]) -> float:
@@ -100,13 +81,9 @@ def mean(values: Sequence[float]) -> float:
 
 
 def expand(
-    seeds: Mapping[Chunk, float], chunks: Sequence[Chunk], triples: Mapping[Chunk, Sequence[Parts]], *, in_order: bool
+    seeds: Mapping[Chunk, float], chunks: Sequence[Chunk], triples: Mapping[Chunk, Sequence[Parts]]
 ) -> dict[Chunk, float]:
     """The chunks appended, best first."""
-
-    def collection(items: Iterable[Any]) -> Iterable[Any]:
-        return dict.fromkeys(items) if in_order else set(items)
-
     pool = {title for title, _ in chunks}
     heard: dict[str, list[float]] = {}  # title -> all that was ever added to its score
     for (title, _), cosine in seeds.items():
@@ -122,7 +99,7 @@ def expand(
         return new
 
     added = [title for chunk, cosine in seeds.items() for title in hear(chunk, seed_titles, cosine)]
-    frontier = collection([*added, *seed_titles])
+    frontier = dict.fromkeys([*added, *seed_titles])
     others = [chunk for chunk in chunks if chunk not in seeds]
     reached = []
     for source in frontier:
@@ -130,10 +107,10 @@ def expand(
         for chunk in others:
             reached += hear(chunk, frontier, passed_on) if chunk[0] == source else []
     with_triples = {title for title, _ in triples}
-    pulled = [title for title in collection([*frontier, *reached]) if title in high or title not in seed_titles]
+    pulled = [title for title in dict.fromkeys([*frontier, *reached]) if title in high or title not in seed_titles]
     appended = [chunk for title in pulled if title in with_triples for chunk in others if chunk[0] == title]
     average = sum(seeds.values()) / len(seeds)
-    scores = {chunk: mean([*heard[chunk[0]], average]) for chunk in collection(appended)}
+    scores = {chunk: mean([*heard[chunk[0]], average]) for chunk in dict.fromkeys(appended)}
     return dict(sorted(scores.items(), key=lambda pair: -pair[1]))
 
 
@@ -144,9 +121,7 @@ def highly_related(seeds: Iterable[Chunk], heard: Mapping[str, Sequence[float]])
     return {*best, *(title for rank, title in enumerate(listed[: len(listed) // 2]) if title in listed[:rank])}
 
 
-def graph_edges(
-    question: str, nodes: Mapping[Chunk, float], triples: Mapping[Chunk, Sequence[Parts]], *, in_order: bool
-) -> list[Edge]:
+def graph_edges(question: str, nodes: Mapping[Chunk, float], triples: Mapping[Chunk, Sequence[Parts]]) -> list[Edge]:
     """Every edge of the graph, as it is made: those of triples, then those between mentioned names."""
     told = [(chunk, *parts) for chunk in nodes for parts in triples.get(chunk, ())]
     edges = [Edge(head.strip(), tail.strip(), chunk, nodes[chunk]) for chunk, head, _, tail in told]
@@ -156,37 +131,31 @@ def graph_edges(
     for _, head, relation, tail in told:
         if relation in relations and (head in mentioned or tail in mentioned):
             mentioned[head] = mentioned[tail] = None
-    walked: Iterable[str] = mentioned if in_order else set(mentioned)
     linked = {frozenset(edge[:2]) for edge in edges}
-    pairs = itertools.combinations(walked, 2)
+    pairs = itertools.combinations(mentioned, 2)
     return edges + [Edge(*pair, None, 0.0) for pair in pairs if frozenset(pair) not in linked]
 
 
-def multigraph(edges: Iterable[Edge]) -> nx.MultiGraph:
+def trees_of(edges: Sequence[Edge]) -> list[list[Any]]:
+    """Of each component, the largest first: the sources of its maximum spanning tree, or of its heaviest self-loop."""
+    graph, trees = multigraph([], edges), []
+    for component in sorted(nx.connected_components(graph), key=len, reverse=True):
+        part = multigraph([v for v in graph if v in component], [edge for edge in edges if edge.one in component])
+        if len(part) == 1:
+            trees.append([max(part.edges(data=True), key=lambda edge: edge[2]["weight"])[2]["source"]])
+        else:
+            kept = nx.maximum_spanning_tree(part).edges(data="source")
+            trees.append([source for *_, source in kept if source is not None])
+    return trees
+
+
+def multigraph(vertices: Iterable[str], edges: Iterable[Edge]) -> nx.MultiGraph:
+    """A graph walked in the order of these vertices, then of the edges."""
     graph = nx.MultiGraph()
+    graph.add_nodes_from(vertices)
     for one, other, source, weight in edges:
         graph.add_edge(one, other, source=source, weight=weight)
     return graph
-
-
-def ordered_part(edges: Iterable[Edge], vertices: Sequence[str]) -> nx.MultiGraph:
-    """The component of these vertices, walked in this order."""
-    part = nx.MultiGraph()
-    part.add_nodes_from(vertices)
-    inside = set(vertices)
-    for one, other, source, weight in edges:
-        if one in inside:
-            part.add_edge(one, other, source=source, weight=weight)
-    return part
-
-
-def sources(part: nx.MultiGraph) -> list[Chunk]:
-    """The chunks of a component's tree: of each edge of its maximum spanning tree, or of its heaviest self-loop."""
-    if len(part) == 1:
-        heaviest = max(part.edges(data=True), key=lambda edge: edge[2]["weight"])
-        return [heaviest[2]["source"]]
-    tree = nx.maximum_spanning_tree(part)
-    return [data["source"] for *_, data in tree.edges(data=True) if data["source"] is not None]
 
 
 def choose(

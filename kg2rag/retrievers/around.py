@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,21 +44,15 @@ class Related(NamedTuple):
 
 
 def related_entities(
-    kb: KnowledgeBase,
-    links: Sequence[Link],
-    hops: int,
-    by: Callable[[Related], float],
-    *,
-    limit: int | None = None,
-    min_weight: float = 0.0,
+    kb: KnowledgeBase, links: Sequence[Link], hops: int, by: Callable[[Related], float], **options: Any
 ) -> list[Related]:
     """The entities around the query's, each once as `by` has it highest; the highest first, then the first reached.
 
-    `limit`: of each of the query's entities, the nearest and strongest. `min_weight`: of the triples walked.
+    `options` : `limit` and `min_weight` of `KnowledgeGraph.neighbours`, for each of the query's entities.
     """
     best: dict[int, Related] = {}
     for link in links:
-        for near in kb.graph.neighbours([link.entity], hops=hops, min_weight=min_weight, limit=limit)[:limit]:
+        for near in kb.graph.neighbours([link.entity], hops=hops, **options)[: options.get("limit")]:
             sure = min(kb.graph.triple(index).confidence for index in near.path)
             found = Related(near.entity, near.weight / 10, link.confidence * sure, near.path)
             if near.entity not in best or by(found) > by(best[near.entity]):

@@ -93,8 +93,8 @@ class Recorded(Retriever):
     @property
     def remark(self) -> str:
         """What the table should say of it."""
-        count = len(self.empty - set(self.run))
-        return f"{count:,} questions have no line in the run and count as answered with nothing" if count else ""
+        said = "questions have no line in the run and count as answered with nothing"
+        return f"{len(self.empty):,} {said}" if self.empty else ""
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """What was recorded, at most `k` hits. ValueError: the run lacks a query; `k` is below 1."""
@@ -105,9 +105,6 @@ class Recorded(Retriever):
                 "Every query needs a ranking, if an empty one."
             )
         return [self._ranking(query.id).top(k) for query in queries]
-
-    def prepare(self, queries: Sequence[Query]) -> None:
-        """Nothing: there is nothing to build."""
 
     def _ranking(self, query: str) -> Ranking:
         hits = self.run.get(query, ())
@@ -168,24 +165,16 @@ class ScoreFunction(Retriever):
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """Score every passage, or every candidate. ValueError: a score is not finite, or `k` is below 1."""
-        passages = list(self.kb.corpus)
-        return [
-            self._ranking(query, np.arange(len(passages)) if rows is None else rows, passages, k)
-            for query, rows in zip(queries, self.kb.candidates(queries), strict=True)
-        ]
+        passages, masks = list(self.kb.corpus), self.kb.candidates(queries)
+        return [self._ranking(query, mask, passages, k) for query, mask in zip(queries, masks, strict=True)]
 
-    def _ranking(self, query: Query, rows: IntArray, passages: Sequence[Passage], k: int) -> Ranking:
+    def _ranking(self, query: Query, mask: IntArray | None, passages: Sequence[Passage], k: int) -> Ranking:
+        rows = np.arange(len(passages)) if mask is None else mask
         scores = np.array([self.score(query.text, passages[row]) for row in rows.tolist()], dtype=np.float64)
         kept = top_with_ties(np.nan_to_num(scores, nan=np.inf), k)  # NaN must reach `Ranking.of`, which refuses it
-        return Ranking.of(
-            query.id,
-            rows[kept],
-            scores[kept],
-            self.kb.corpus.ids,
-            stages=(self.name,),
-            score_parts={"score": scores[kept]},
-            notes=Notes("score", "text"),
-        ).top(k)
+        rows, scores, stages, parts = rows[kept], scores[kept], (self.name,), {"score": scores[kept]}
+        notes, ids = Notes("score", "text"), self.kb.corpus.ids
+        return Ranking.of(query.id, rows, scores, ids, stages=stages, score_parts=parts, notes=notes).top(k)
 
 
 def as_system(name: str, given: Any, data: QADataset) -> Any:

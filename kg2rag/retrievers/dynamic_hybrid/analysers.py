@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, Protocol, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -125,28 +125,26 @@ class RuleAnalyser:
 
 @dataclass(frozen=True)
 class FixedAnalyser:
-    """The same weights for every query, in the order of `SIDES`; equal ones are the baseline of an analysis."""
-
-    weights: tuple[float, ...] = (1 / len(SIDES),) * len(SIDES)
-
-    def analyse(self, queries: Sequence[Query]) -> list[QueryAnalysis]:
-        """The weights as given; the type is "mixed"."""
-        weights = dict(zip(SIDES, self.weights, strict=True))
-        return [QueryAnalysis("mixed", weights, "weights as given")] * len(queries)
-
-
-def fixed(weights: Sequence[float] | Mapping[str, float]) -> FixedAnalyser:
-    """The analyser of some weights, by side or in the order of `SIDES`.
+    """The same weights for every query, by side or in the order of `SIDES`; equal ones are the baseline of an analysis.
 
     ParameterError: a side is missing or not known, a weight is below 0, or their sum is not 1.
     """
-    try:
-        given = dict(weights if isinstance(weights, Mapping) else zip(SIDES, weights, strict=True))
-        analysis = QueryAnalysis("mixed", {side: float(weight) for side, weight in given.items()}, "")
-    except (TypeError, ValueError) as error:
-        wanted = f"one number each for {', '.join(SIDES)}, in this order or by name"
-        raise ParameterError(f"weights must be {wanted}, not {weights!r}: {error}") from None
-    return FixedAnalyser(tuple(analysis.weights[side] for side in SIDES))
+
+    weights: Sequence[float] | Mapping[str, float] = (1 / len(SIDES),) * len(SIDES)
+
+    def __post_init__(self) -> None:
+        try:
+            by_side = dict(self.weights if isinstance(self.weights, Mapping) else zip(SIDES, self.weights, strict=True))
+            QueryAnalysis("mixed", {side: float(weight) for side, weight in by_side.items()}, "")
+        except (TypeError, ValueError) as error:
+            wanted = f"one number each for {', '.join(SIDES)}, in this order or by name"
+            raise ParameterError(f"weights must be {wanted}, not {self.weights!r}: {error}") from None
+        object.__setattr__(self, "weights", tuple(float(by_side[side]) for side in SIDES))
+
+    def analyse(self, queries: Sequence[Query]) -> list[QueryAnalysis]:
+        """The weights as given; the type is "mixed"."""
+        weights = dict(zip(SIDES, cast(Sequence[float], self.weights), strict=True))
+        return [QueryAnalysis("mixed", weights, "weights as given")] * len(queries)
 
 
 class _Weights(BaseModel):

@@ -20,9 +20,9 @@ from kg2rag.retrievers.dynamic_hybrid.analysers import (
     NAMES_IN_PROSE,
     SIDES,
     Analyser,
+    FixedAnalyser,
     QueryAnalysis,
     analysis_of,
-    fixed,
 )
 from kg2rag.retrievers.expansion_queries import ExpansionQueries
 from kg2rag.retrievers.fusion import RRF_CONSTANT, fuse_rankings
@@ -90,7 +90,7 @@ class DynamicHybrid(Retriever):
         if self.weights is not None:
             if self.analyser != "rules":
                 raise ParameterError(f"weights leave nothing to analyse: leave out the analyser {self.analyser!r}.")
-            object.__setattr__(self, "weights", fixed(self.weights).weights)
+            object.__setattr__(self, "weights", FixedAnalyser(self.weights).weights)
         check(self)
         if isinstance(self.analyser, str):
             ANALYSERS.build(self.analyser, self.kb.store, None)
@@ -135,11 +135,10 @@ class DynamicHybrid(Retriever):
 
     def analyse(self, queries: Sequence[Query]) -> list[QueryAnalysis]:
         """Type and weights of each query."""
-        if self.weights is not None:
-            return fixed(self.weights).analyse(queries)
-        if isinstance(self.analyser, str):
-            return ANALYSERS.build(self.analyser, self.kb.store, self.kb.trigram).analyse(queries)
-        return self.analyser.analyse(queries)
+        analyser = self.analyser if self.weights is None else FixedAnalyser(self.weights)
+        if isinstance(analyser, str):
+            analyser = ANALYSERS.build(analyser, self.kb.store, self.kb.trigram)
+        return analyser.analyse(queries)
 
     def sides(self) -> dict[str, Retriever]:
         """The four retrievers, by side."""

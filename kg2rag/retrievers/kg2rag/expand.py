@@ -14,22 +14,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.knowledge.graph.paths import Surroundings, TriplePaths, surroundings
+from kg2rag.knowledge.graph.paths import TriplePaths, surroundings
 from kg2rag.retrievers.contract import Stage
-from kg2rag.types import (
-    INNER,
-    Count,
-    IntArray,
-    Matrix,
-    Notes,
-    Query,
-    Ranking,
-    Trace,
-    first_of,
-    sources,
-    step,
-    widened,
-)
+from kg2rag.types import INNER, Count, IntArray, Matrix, Notes, Query, Ranking, Trace, first_of, sources, step, widened
 
 
 @dataclass(frozen=True)
@@ -75,58 +62,49 @@ class Expand(Stage):
         return [self._expand(*column) for column in columns]
 
     def _expand(self, ranking: Ranking, vector: Matrix, mask: IntArray | None) -> Ranking:
-        graph = self.kb.graph
+        graph, table = self.kb.graph, self.kb.graph.triples
         around = surroundings(graph, ranking.rows, self.hops, mask)
-        passages = graph.triples.passages[around.triples].astype(np.int64)
-        fresh, first = _fresh(passages, around, ranking.rows)
-        rows, ends = np.concatenate([ranking.rows, fresh]), dict(zip(fresh.tolist(), first.tolist(), strict=True))
+        passages = table.passages[around.triples].astype(np.int64)
+        hops = np.minimum(around.hops[table.heads[around.triples]], around.hops[table.tails[around.triples]])
+        order = np.lexsort((hops, passages))  # of every passage the triple nearest to the seeds comes first
+        found, first = np.unique(passages[order], return_index=True)
+        new = order[first[~np.isin(found, ranking.rows)]]
+        ends = dict(zip(passages[new].tolist(), around.triples[new].tolist(), strict=True))
+        rows = np.concatenate([ranking.rows, passages[new]])
         cosines = self.kb.dense.cosines(vector, rows)
         given = ranking.stage_codes if ranking.stage_codes is not None else np.zeros(len(ranking), dtype=np.int8)
-        hops = [0.0] * len(ranking) + [1.0 + around.hop(triple) for triple in first.tolist()]
+        hop = np.concatenate([np.zeros(len(ranking)), 1.0 + hops[new]])
         return Ranking.of(
             ranking.query_id,
             rows,
             cosines,
             ranking.ids,
             stages=(*ranking.stages, "expand"),
-            stage_codes=np.concatenate([given, np.full(len(fresh), len(ranking.stages))]),
-            score_parts={**widened(ranking, len(fresh)), "cosine": cosines, "hop": np.array(hops)},
+            stage_codes=np.concatenate([given, np.full(len(new), len(ranking.stages))]),
+            score_parts={**widened(ranking, len(new)), "cosine": cosines, "hop": hop},
             paths=first_of(TriplePaths(graph, ends, around.path), ranking.paths),
             notes=ExpandNotes(
                 "cosine",
                 {**sources(ranking), "expand": "graph"},
                 inputs=(ranking.notes,),
-                expanded=len(fresh),
+                expanded=len(new),
                 subgraph=tuple(around.triples.tolist()),
             ),
         )
 
     def trace(self, queries: Sequence[Query], before: Sequence[Trace]) -> list[Trace]:
         """Which passages state triples, are connected with a seed, and lie within the hops; seeds pass every step."""
-        seeds = [trace.ranking.top(self.seeds) for trace in before]
-        columns = zip(seeds, self.apply(queries, seeds), self.kb.candidates(queries), strict=True)
-        return [self._trace(*column) for column in columns]
-
-    def _trace(self, seeds: Ranking, after: Ranking, mask: IntArray | None) -> Trace:
-        graph = self.kb.graph
-        stating = np.flatnonzero(np.diff(graph.stated[0]))
-        joined = surroundings(graph, seeds.rows, graph.n_entities, mask).triples
+        graph, seeds = self.kb.graph, [trace.ranking.top(self.seeds) for trace in before]
         no_triple = f"states no triple, and is none of the {self.seeds} seeds"
         no_chain = f"no chain of triples, however long, leads from the {self.seeds} seeds to it"
         too_far = f"none of its triples lies within hops = {self.hops} of the seeds' entities"
-        steps = (
-            step("states a triple", "entity not linked", no_triple, stating, after.rows),
-            step("joined to a seed", "entity not linked", no_chain, graph.triples.passages[joined], after.rows),
-            step("expanded", "not expanded", too_far, after.rows),
-        )
-        return Trace(after, steps)
-
-
-def _fresh(passages: IntArray, around: Surroundings, seeds: IntArray) -> tuple[IntArray, IntArray]:
-    """The passages that are no seeds, ascending, and of each the triple nearest to the seeds (then the first)."""
-    table = around.graph.triples
-    hops = np.minimum(around.hops[table.heads[around.triples]], around.hops[table.tails[around.triples]])
-    order = np.lexsort((around.triples, hops, passages))
-    rows, first = np.unique(passages[order], return_index=True)
-    new = ~np.isin(rows, seeds)
-    return rows[new], around.triples[order][first[new]]
+        stating, traces = np.flatnonzero(np.diff(graph.stated[0])), []
+        for seed, after, mask in zip(seeds, self.apply(queries, seeds), self.kb.candidates(queries), strict=True):
+            joined = graph.triples.passages[surroundings(graph, seed.rows, graph.n_entities, mask).triples]
+            steps = (
+                step("states a triple", "entity not linked", no_triple, stating, after.rows),
+                step("joined to a seed", "entity not linked", no_chain, joined, after.rows),
+                step("expanded", "not expanded", too_far, after.rows),
+            )
+            traces.append(Trace(after, steps))
+        return traces

@@ -182,14 +182,16 @@ class KG2RAGOfficial(Retriever):
     @property
     def remark(self) -> str:
         """What of its input is not what the released code reads, for tables; empty where nothing is, or by choice."""
-        sentences = pc.any(pc.greater(self.kb.corpus.table["position"], 0)).as_py()
-        if self.triples == "clean" or (self.kb.extraction.raw is not None and sentences and self.mode == "hotpotqa"):
-            return ""
+        lacks = ""
+        if self.mode != "hotpotqa":
+            lacks = "mode='musique', where the released KG2RAG has mode='hotpotqa'"
+        if not pc.any(pc.greater(self.kb.corpus.table["position"], 0)).as_py():
+            lacks = "over paragraphs, where the released KG2RAG has sentences"
+        said = f"raw sub-graphs, as released, but {lacks}" if lacks else ""
         if self.kb.extraction.raw is None:  # the source's class alone: its repr may name folders
             source = type(self.kb.source).__name__
-            return f"triples are those of {source}, not the sub-graphs that the released KG2RAG reads"
-        ours, theirs = ("mode='musique'", "mode='hotpotqa'") if sentences else ("over paragraphs", "sentences")
-        return f"raw sub-graphs, as released, but {ours}, where the released KG2RAG has {theirs}"
+            said = f"triples are those of {source}, not the sub-graphs that the released KG2RAG reads"
+        return "" if self.triples == "clean" else said
 
     def plan(self, queries: Sequence[Query]) -> list[QueryPlan]:
         """Everything up to the reranker: seeds, appended passages, graph, trees and their strings."""

@@ -63,11 +63,8 @@ def taken(
 class Forest(NamedTuple):
     """What is known of a query before the reranker scores.
 
-    Attributes
-    ----------
-    cosines : (n_hits,) of the ranking's passages.
-    edges : triple codes, heaviest first; the trees' edge numbers point into it. `rows` : the passage of each.
-    texts : the triplet representation of each tree.
+    `cosines`: (n_hits,) of the ranking's passages. `edges`: triple codes, heaviest first, to which the trees' edge
+    numbers point; `rows`: the passage of each. `texts`: the triplet representation of each tree.
     """
 
     cosines: FloatArray
@@ -80,33 +77,6 @@ class Forest(NamedTuple):
         """The triples from the root of a passage's tree to its own."""
         codes: list[int] = self.edges[self.trees[choice.tree].path(choice.position)].tolist()
         return codes
-
-
-def forest_of(kb: KnowledgeBase, ranking: Ranking, vector: Matrix, max_characters: int) -> Forest:
-    """From the triples that `Expand` found, or without it from those that the hits' passages state.
-
-    `vector` is the query's; texts are cut at `max_characters`.
-    """
-    cosines = kb.dense.cosines(vector, ranking.rows)
-    table, expanded = kb.graph.triples, ranking.notes.find(ExpandNotes)
-    if expanded is not None and expanded.subgraph is None:
-        raise ValueError(f"query {ranking.query_id!r}: its triples were not written with the ranking. Expand it anew.")
-    triples = stated_by(kb.graph, ranking.rows) if expanded is None else np.array(expanded.subgraph, dtype=np.int64)
-    rows = table.passages[triples].astype(np.int64)
-    weights = np.full(kb.graph.n_passages, -np.inf)
-    weights[ranking.rows] = cosines
-    kept = np.isfinite(weights[rows])  # a stage in between, or `depth`, may have dropped a passage
-    triples, rows = triples[kept], rows[kept]
-    order = np.lexsort((triples, rows, -weights[rows]))
-    edges, rows = triples[order], rows[order]
-    trees = spanning_trees(table.heads[edges], table.tails[edges])
-    return Forest(cosines, edges, rows, trees, [_represent(kb, tree, edges, max_characters) for tree in trees])
-
-
-def _represent(kb: KnowledgeBase, tree: Tree, edges: IntArray, max_characters: int) -> str:
-    # At least eight characters a triple: no more are written than can be kept.
-    triples = (kb.graph.triple(int(edges[edge])) for edge in tree.edges[: max_characters // 8 + 1])
-    return " ".join(f"<{one.head}, {one.relation}, {one.tail}>" for one in triples)[:max_characters]
 
 
 @dataclass(frozen=True)
@@ -157,9 +127,29 @@ class Organise(RerankingStage):
         if not queries:
             return [], []
         columns = zip(rankings, self.kb.encode_queries(queries), strict=True)
-        forests = [forest_of(self.kb, *column, self.max_characters) for column in columns]
+        forests = [self._forest(*column) for column in columns]
         pairs = [[(query.text, text) for text in forest.texts] for query, forest in zip(queries, forests, strict=True)]
         return forests, list(score_batches(self.scorer, pairs))
+
+    def _forest(self, ranking: Ranking, vector: Matrix) -> Forest:
+        """From the triples that `Expand` found, or without it from those that the hits' passages state."""
+        graph, expanded = self.kb.graph, ranking.notes.find(ExpandNotes)
+        if expanded is not None and expanded.subgraph is None:
+            raise ValueError(f"query {ranking.query_id!r}: the ranking was kept without its triples. Expand it anew.")
+        triples = stated_by(graph, ranking.rows) if expanded is None else np.array(expanded.subgraph, dtype=np.int64)
+        cosines, weights = self.kb.dense.cosines(vector, ranking.rows), np.full(graph.n_passages, -np.inf)
+        weights[ranking.rows] = cosines
+        rows = graph.triples.passages[triples].astype(np.int64)
+        order = np.lexsort((triples, rows, -weights[rows]))
+        order = order[np.isfinite(weights[rows[order]])]  # a stage in between, or `depth`, may have dropped a passage
+        edges = triples[order]
+        trees = spanning_trees(graph.triples.heads[edges], graph.triples.tails[edges])
+        return Forest(cosines, edges, rows[order], trees, [self._text(edges[tree.edges]) for tree in trees])
+
+    def _text(self, triples: IntArray) -> str:
+        # A triple takes seven characters or more: none is written that would be cut.
+        written = map(self.kb.graph.triple, triples[: self.max_characters // 7 + 1].tolist())
+        return " ".join(f"<{one.head}, {one.relation}, {one.tail}>" for one in written)[: self.max_characters]
 
     def _organised(self, ranking: Ranking, forest: Forest, scores: FloatArray) -> Ranking:
         chosen = self._choose(forest, scores)
@@ -197,36 +187,33 @@ class Organise(RerankingStage):
         """The rows that take the free places."""
         if self.fill == "none":
             return []
-        barred = set(chosen)
+        barred, table = set(chosen), self.kb.graph.triples
         if self.fill == "unlinked":
-            table = self.kb.graph.triples
-            linking = table.heads[forest.edges] != table.tails[forest.edges]
-            barred.update(forest.rows[linking].tolist())
+            barred.update(forest.rows[table.heads[forest.edges] != table.tails[forest.edges]].tolist())
         order = np.lexsort((ranking.rows, -forest.cosines))
         free = [row for row in ranking.rows[order].tolist() if row not in barred]
         return free[: self.context - len(chosen)]
 
     def trace(self, queries: Sequence[Query], before: Sequence[Trace]) -> list[Trace]:
         """Which hits are in a spanning tree, which trees had their turn, and which of their passages found a place."""
-        read = [trace.ranking.top(self.depth) for trace in before]
-        return [self._trace(*given) for given in zip(before, read, *self._scored(queries, read), strict=True)]
-
-    def _trace(self, before: Trace, read: Ranking, forest: Forest, scores: FloatArray) -> Trace:
-        after = self._organised(read, forest, scores)
-        turns = {choice.tree for choice in self._choose(forest, scores).values()}
-        in_trees = [forest.rows[tree.edges] for tree in forest.trees]
-        came = [rows for number, rows in enumerate(in_trees) if number in turns]
         full = f"no tree holds it, and the trees left no free place of {self.context} that it could fill"
         unread = f"below the first {self.depth} hits, which Organise reads"
         late = f"better trees took all {self.context} places"
         large = f"its tree has more passages than there were places, {self.context}"
-        steps = (
-            step("read", "pruned", unread, read.rows),
-            step("in a tree", "pruned", full, *in_trees, after.rows),
-            step("its tree's turn", "pruned", late, *came, after.rows),
-            step("placed", "pruned", large, after.rows),
-        )
-        return Trace(after, (*before.steps, *steps))
+        read, traces = [trace.ranking.top(self.depth) for trace in before], []
+        for earlier, hits, forest, scores in zip(before, read, *self._scored(queries, read), strict=True):
+            after = self._organised(hits, forest, scores)
+            turns = {choice.tree for choice in self._choose(forest, scores).values()}
+            in_trees = [forest.rows[tree.edges] for tree in forest.trees]
+            came = [rows for number, rows in enumerate(in_trees) if number in turns]
+            steps = (
+                step("read", "pruned", unread, hits.rows),
+                step("in a tree", "pruned", full, *in_trees, after.rows),
+                step("its tree's turn", "pruned", late, *came, after.rows),
+                step("placed", "pruned", large, after.rows),
+            )
+            traces.append(Trace(after, (*earlier.steps, *steps)))
+        return traces
 
 
 @checked
@@ -251,16 +238,9 @@ def kg2rag(
     """
     if not (expansion or organisation):
         raise ValueError("kg2rag without expansion and organisation is dense retrieval: use the system 'dense'.")
-    organise = Organise(
-        kb,
-        context=context,
-        overflow=overflow,
-        fill=fill,
-        arrangement=arrangement,
-        reranker=named(reranker, kb),
-        depth=1000 if expansion else seeds,
-    )
     if not expansion:
-        return Dense(kb) >> organise
-    expanded = Dense(kb) >> Expand(kb, hops=hops, seeds=seeds)
-    return expanded >> organise if organisation else expanded
+        return Dense(kb) >> Organise(kb, context, overflow, fill, arrangement, named(reranker, kb), depth=seeds)
+    expanded = Dense(kb) >> Expand(kb, hops, seeds)
+    if not organisation:
+        return expanded
+    return expanded >> Organise(kb, context, overflow, fill, arrangement, named(reranker, kb))

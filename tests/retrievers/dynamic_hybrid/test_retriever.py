@@ -117,7 +117,6 @@ def test_any_systems_may_be_the_sides(kb: KnowledgeBase) -> None:
         ("dense+bm25", "2 sides"),
         ("dense+bm25+pattern+graf", "Unknown system 'graf'"),
         ("dense,bm25,pattern,bm25", r"dense\+bm25\+pattern\+bm25"),
-        ("dense+bm25+pattern+bm25:k1=2;b=1", r"bm25\(k1=2, b=1\)"),
         ("dense+bm25+pattern+bm25(k2=1)", "'k2'"),
     ],
 )

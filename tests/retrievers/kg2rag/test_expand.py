@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -40,12 +41,18 @@ def expanded(kb: KnowledgeBase, *, hops: int = 1, seeds: int = 2, candidates: tu
     return system.retrieve_batch([Query("q", "q", candidates)], 10)[0]
 
 
-def test_one_hop_adds_the_passages_of_triples_around_the_seeds(kb: KnowledgeBase) -> None:
-    assert expanded(kb).passage_ids == ["p0", "p1", "p2", "p5"]
-
-
-def test_a_second_hop_reaches_one_triple_further(kb: KnowledgeBase) -> None:
-    assert expanded(kb, hops=2).passage_ids == ["p0", "p1", "p2", "p3", "p5"]
+@pytest.mark.parametrize(
+    ("how", "expected"),
+    [
+        ({}, ["p0", "p1", "p2", "p5"]),
+        ({"hops": 2}, ["p0", "p1", "p2", "p3", "p5"]),  # one triple further
+        ({"hops": 2, "seeds": 1, "candidates": ("p0", "p3", "p4")}, ["p0"]),  # only candidates are walked
+    ],
+)
+def test_the_passages_of_triples_around_the_seeds_are_added(
+    kb: KnowledgeBase, how: dict[str, Any], expected: list[str]
+) -> None:
+    assert expanded(kb, **how).passage_ids == expected
 
 
 def test_a_triple_between_two_entities_reached_counts_though_no_seed_names_either(tmp_path: Path) -> None:
@@ -55,36 +62,18 @@ def test_a_triple_between_two_entities_reached_counts_though_no_seed_names_eithe
     assert [str(triple) for triple in found.hit(4).path] == ["A -[r]-> B", "A -[x]-> G", "G -[z]-> H"]
 
 
-def test_every_passage_is_scored_by_its_own_cosine(kb: KnowledgeBase) -> None:
-    assert expanded(kb).scores == pytest.approx([0.6, 0.5, 0.4, 0.1])
-
-
-def test_the_path_leads_from_a_seeds_triple_to_the_passages_own(kb: KnowledgeBase) -> None:
-    paths = {hit.passage_id: hit.path for hit in expanded(kb, hops=2)}
-    assert paths["p3"] == (A_B, B_E, E_F)
-    assert paths["p5"] == (C_D, D_C)
-    assert paths["p0"] == ()
-
-
-def test_hits_say_their_stage_and_hop(kb: KnowledgeBase) -> None:
-    hits = {hit.passage_id: (hit.stage, hit.score_parts["hop"]) for hit in expanded(kb, hops=2)}
-    assert hits == {
-        "p0": ("dense", 0),
-        "p1": ("dense", 0),
-        "p2": ("expand", 1),
-        "p3": ("expand", 2),
-        "p5": ("expand", 1),
+def test_hits_say_their_cosine_stage_hop_and_path_and_the_notes_the_subgraph(kb: KnowledgeBase) -> None:
+    found = expanded(kb, hops=2)
+    assert {hit.passage_id: (hit.stage, hit.score_parts["hop"], hit.path) for hit in found} == {
+        "p0": ("dense", 0, ()),
+        "p1": ("dense", 0, ()),
+        "p2": ("expand", 1, (A_B, B_E)),
+        "p3": ("expand", 2, (A_B, B_E, E_F)),
+        "p5": ("expand", 1, (C_D, D_C)),
     }
-
-
-def test_the_notes_hold_the_subgraph(kb: KnowledgeBase) -> None:
-    found = expanded(kb)
-    assert found.notes.subgraph == (0, 1, 2, 4)
-    assert found.notes.expanded == 2
-
-
-def test_only_candidates_are_walked(kb: KnowledgeBase) -> None:
-    assert expanded(kb, hops=2, seeds=1, candidates=("p0", "p3", "p4")).passage_ids == ["p0"]
+    assert found.scores == pytest.approx([0.6, 0.5, 0.4, 0.3, 0.1])
+    notes = expanded(kb).notes
+    assert (notes.subgraph, notes.expanded) == ((0, 1, 2, 4), 2)
 
 
 def test_a_triple_that_no_passage_states_is_not_walked(tmp_path: Path) -> None:

@@ -7,21 +7,22 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
-import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from released_kg2rag import Edge, trees_of
 from word_embedder import WordEmbedder
 
 from kg2rag.compute import Store
 from kg2rag.extraction import Extraction
 from kg2rag.extraction.combined import GivenExtraction
 from kg2rag.knowledge import KnowledgeBase
+from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.kg2rag.expand import Expand, ExpandNotes
 from kg2rag.retrievers.kg2rag.official import PAPER, KG2RAGOfficial, QueryPlan
-from kg2rag.retrievers.kg2rag.organise import Organise
+from kg2rag.retrievers.kg2rag.organise import Organise, kg2rag
 from kg2rag.retrievers.kg2rag.released import (
     QuestionText,
     TitlePool,
@@ -128,23 +129,8 @@ EDGE = st.tuples(st.sampled_from("abcdefgh"), st.sampled_from("abcdefgh"))
 @given(st.lists(st.tuples(EDGE, st.sampled_from([0.25, 0.5, 0.75])), max_size=25))
 def test_trees_come_in_the_order_of_networkx(facts: list[tuple[tuple[str, str], float]]) -> None:
     edges, weights = [edge for edge, _ in facts], np.array([weight for _, weight in facts])
-    assert iteration_trees(edges, weights, (), self_loops=True) == list(map(list, by_networkx(edges, weights)))
-
-
-def by_networkx(edges: Sequence[tuple[str, str]], weights: FloatArray) -> list[list[int]]:
-    graph = nx.MultiGraph()
-    for number, (head, tail) in enumerate(edges):
-        graph.add_edge(head, tail, weight=float(weights[number]), number=number)
-    trees = []
-    for component in sorted(nx.connected_components(graph), key=len, reverse=True):
-        part = nx.MultiGraph()
-        part.add_nodes_from(vertex for vertex in graph if vertex in component)
-        part.add_edges_from((*edge, data) for *edge, data in graph.edges(data=True) if edge[0] in component)
-        if len(part) == 1:
-            trees.append([max(part.edges(data=True), key=lambda edge: edge[2]["weight"])[2]["number"]])
-        else:
-            trees.append([data["number"] for *_, data in nx.maximum_spanning_tree(part).edges(data=True)])
-    return trees
+    told = [Edge(*edge, number, weight) for number, (edge, weight) in enumerate(facts)]
+    assert iteration_trees(edges, weights, (), self_loops=True) == trees_of(told)
 
 
 @pytest.mark.parametrize(
@@ -352,3 +338,30 @@ def test_it_says_what_its_input_has_that_the_released_codes_has_not(
 def test_parameters_out_of_range_are_refused(world: KnowledgeBase, wrong: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be"):
         KG2RAGOfficial(world, **wrong)  # type: ignore[arg-type]
+
+
+# The paper's ablations
+
+
+def ids(system: Retriever, k: int = 1000) -> set[str]:
+    return set(system.retrieve("Who knows the bridge and the castle?", k).passage_ids)
+
+
+def test_without_expansion_every_passage_is_a_seed(kb: KnowledgeBase) -> None:
+    seeds = ids(Dense(kb), 10)
+    assert ids(kg2rag(kb, expansion=False)) <= seeds
+    assert ids(KG2RAGOfficial(kb, expansion="none", separator="\n")) <= seeds
+
+
+def test_without_organisation_nothing_that_was_expanded_is_dropped(kb: KnowledgeBase) -> None:
+    paper, released = kg2rag(kb, organisation=False), KG2RAGOfficial(kb, organisation=False)
+    assert ids(Dense(kb), 10) | ids(kg2rag(kb)) <= ids(paper)
+    assert len(ids(paper)) > 10
+    assert ids(paper, 10) == ids(Dense(kb), 10)  # ordered by similarity
+    assert ids(KG2RAGOfficial(kb)) <= ids(released)
+    assert released.retrieve("bridge").notes.warning == "not organised"
+
+
+def test_without_either_it_is_dense_retrieval_and_refused(kb: KnowledgeBase) -> None:
+    with pytest.raises(ValueError, match="'dense'"):
+        kg2rag(kb, expansion=False, organisation=False)

@@ -48,32 +48,29 @@ def organised(kb: KnowledgeBase, *, seeds: int = 2, k: int = 10, **how: object) 
     return (Dense(kb) >> Expand(kb, seeds=seeds) >> stage).retrieve_batch([Query("q", "q")], k)[0]
 
 
-def test_the_reranker_reads_the_triples_of_each_tree_depth_first_from_the_heaviest(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("limit", "strings"), [(8000, [LARGE, SMALL]), (5, ["<A, r", "<C, s"])])
+def test_the_reranker_reads_the_triples_of_each_tree_depth_first_from_the_heaviest(
+    tmp_path: Path, limit: int, strings: list[str]
+) -> None:
     table = Table()
-    organised(world(tmp_path), reranker=table)
-    assert table.scored == [("q", LARGE), ("q", SMALL)]
+    organised(world(tmp_path), reranker=table, max_characters=limit)
+    assert table.scored == [("q", text) for text in strings]
 
 
-def test_trees_give_their_passages_in_the_rerankers_order(tmp_path: Path) -> None:
-    assert organised(world(tmp_path)).passage_ids == ["p1", "p0", "p2"]
-
-
-def test_a_passage_whose_triple_no_tree_keeps_is_filtered_out(tmp_path: Path) -> None:
-    assert "p5" not in organised(world(tmp_path)).passage_ids
+def test_trees_give_their_passages_in_the_rerankers_order_and_a_triple_that_none_keeps_gives_none(
+    tmp_path: Path,
+) -> None:
+    found = organised(world(tmp_path))
+    assert found.passage_ids == ["p1", "p0", "p2"]  # without p5
+    assert [hit.path for hit in found] == [(C_D,), (A_B,), (A_B, B_E)]  # from the heaviest edge
+    hit = found.hit(3)
+    assert hit.score_parts == pytest.approx({"place": 3, "cosine": 0.4, "hop": 1, "tree": 2, "reranker": 0.5})
+    assert (hit.stage, hit.score) == ("expand", 1 / 3)
+    assert organised(world(tmp_path), k=1).passage_ids == ["p1"]
 
 
 def test_trees_of_equal_score_are_ordered_by_their_heaviest_edge(tmp_path: Path) -> None:
     assert organised(world(tmp_path), reranker=Table({})).passage_ids == ["p0", "p2", "p1"]
-
-
-def test_parts_and_stage_say_how_a_hit_came_here(tmp_path: Path) -> None:
-    hit = organised(world(tmp_path)).hit(3)
-    assert hit.score_parts == pytest.approx({"place": 3, "cosine": 0.4, "hop": 1, "tree": 2, "reranker": 0.5})
-    assert (hit.stage, hit.score) == ("expand", 1 / 3)
-
-
-def test_the_path_leads_from_the_heaviest_edge_to_the_passages_own(tmp_path: Path) -> None:
-    assert [hit.path for hit in organised(world(tmp_path))] == [(C_D,), (A_B,), (A_B, B_E)]
 
 
 LONG = (*FACTS, Triple("E", "z", "G", "p3"), Triple("H", "y", "I", "p4"))
@@ -100,24 +97,18 @@ def test_by_similarity_a_tree_gives_its_passages_heaviest_first_and_not_along_it
     assert organised(kb, seeds=6, context=2, arrangement="similarity").passage_ids == ["p0", "p1"]
 
 
-def test_a_smaller_k_only_cuts(tmp_path: Path) -> None:
-    kb = world(tmp_path)
-    assert organised(kb, k=1).passage_ids == organised(kb).passage_ids[:1]
-
-
-def test_free_places_go_to_passages_without_triples_by_cosine(tmp_path: Path) -> None:
-    found = organised(world(tmp_path), seeds=5)
-    assert found.passage_ids == ["p1", "p0", "p2", "p3", "p4"]
-    assert found.notes.filled == 2
-    assert "tree" not in found.hit(4).score_parts
-
-
-def test_all_fills_with_what_the_filter_removed_too(tmp_path: Path) -> None:
-    assert organised(world(tmp_path), fill="all").passage_ids == ["p1", "p0", "p2", "p5"]
-
-
-def test_none_leaves_places_free(tmp_path: Path) -> None:
-    assert organised(world(tmp_path), seeds=5, fill="none").passage_ids == ["p1", "p0", "p2"]
+@pytest.mark.parametrize(
+    ("seeds", "fill", "expected"),
+    [
+        (5, "unlinked", ["p1", "p0", "p2", "p3", "p4"]),  # passages without triples, by cosine
+        (2, "all", ["p1", "p0", "p2", "p5"]),  # with what the filter removed
+        (5, "none", ["p1", "p0", "p2"]),
+    ],
+)
+def test_what_takes_the_free_places(tmp_path: Path, seeds: int, fill: str, expected: list[str]) -> None:
+    found = organised(world(tmp_path), seeds=seeds, fill=fill)
+    assert (found.passage_ids, found.notes.filled) == (expected, len(expected) - 3)
+    assert all("tree" not in found.hit(place).score_parts for place in range(4, len(expected) + 1))
 
 
 @pytest.mark.parametrize("facts", [(), (Triple("A", "is", "A", "p0"),)])
@@ -131,12 +122,6 @@ def test_without_expansion_the_triples_are_those_of_the_hits(tmp_path: Path) -> 
     kb = world(tmp_path)
     found = (Dense(kb) >> Organise(kb, depth=2, reranker=Table())).retrieve_batch([Query("q", "q")], 5)[0]
     assert found.passage_ids == ["p1", "p0"]
-
-
-def test_triplets_are_cut_at_max_characters(tmp_path: Path) -> None:
-    table = Table()
-    organised(world(tmp_path), max_characters=5, reranker=table)
-    assert [text for _, text in table.scored] == ["<A, r", "<C, s"]
 
 
 @pytest.mark.parametrize(
