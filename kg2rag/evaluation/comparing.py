@@ -162,7 +162,7 @@ def compare(
     rankings = {name: [one.rankings for one in alike] for name, alike in runs.items()}
     result = Comparison(
         rankings={name: alike[0] for name, alike in rankings.items()},
-        **_tables(rankings, data, _Judging(parsed, k, tokens, baseline, by)),
+        **_tables(rankings, data, parsed, k, tokens, baseline, by),
         inputs=Inputs({name: alike[0] for name, alike in given.items()}, data),
         config={**config, "fingerprint": provenance.fingerprint(config)},
     )
@@ -186,29 +186,25 @@ def _on_sets(
     return result
 
 
-@dataclass(frozen=True)
-class _Judging:
-    """How runs are judged."""
-
-    metrics: Sequence[Metric]
-    k: int
-    tokens: PassageTokens
-    baseline: str
-    settings: Settings
-
-
-def _tables(runs: Mapping[str, Sequence[Sequence[Ranking]]], data: QADataset, by: _Judging) -> dict[str, Any]:
+def _tables(
+    runs: Mapping[str, Sequence[Sequence[Ranking]]],
+    data: QADataset,
+    metrics: Sequence[Metric],
+    k: int,
+    tokens: PassageTokens,
+    baseline: str,
+    by: Settings,
+) -> dict[str, Any]:
     """Every table of a comparison, by its name there; `runs`: system -> a run for each of its seeds."""
-    settings, k, tokens = by.settings, by.k, by.tokens
-    unit, names = settings.unit or data.unit, [metric.name for metric in by.metrics]
+    unit, names = by.unit or data.unit, [metric.name for metric in metrics]
     of_curve = [Metric.parse(f"recall@{depth}") for depth in depths_below(k) if f"recall@{depth}" not in names]
     together = {name: [ranking for one in alike for ranking in one] for name, alike in runs.items()}
-    read = sorted({metric.k or k for metric in by.metrics if metric.tokens is None})
+    read = sorted({metric.k or k for metric in metrics if metric.tokens is None})
     scored = {}
-    with progress_bar(len(runs) + 2, "scores, intervals, tests", "step", shown=settings.progress) as bar:
+    with progress_bar(len(runs) + 2, "scores, intervals, tests", "step", shown=by.progress) as bar:
         for name, alike in runs.items():
-            metrics = [*by.metrics, *of_curve]
-            scored[name] = [checked_scores(one, data, metrics, unit=unit, tokens=tokens) for one in alike]
+            every = [*metrics, *of_curve]
+            scored[name] = [checked_scores(one, data, every, unit=unit, tokens=tokens) for one in alike]
             bar.update()
         frames = {name: sum(alike[1:], start=alike[0]) / len(alike) for name, alike in scored.items()}
         per_query = per_query_table(frames, data, names, {name: alike[0] for name, alike in runs.items()})
@@ -227,8 +223,8 @@ def _tables(runs: Mapping[str, Sequence[Sequence[Ranking]]], data: QADataset, by
             "sizes": returned_sizes(together, tokens, read),
         }
         bar.update()
-        how = Significance(settings.seed, settings.family, settings.clustered)
-        tables["scores"] = score_table(per_query, names, by.baseline, how, per_seed)
+        how = Significance(by.seed, by.family, by.clustered)
+        tables["scores"] = score_table(per_query, names, baseline, how, per_seed)
         bar.update()
     return tables
 

@@ -27,7 +27,6 @@ from kg2rag.evaluation.per_query import (
     grouped_means,
     largest_differences,
     note_rates,
-    says_anything,
 )
 from kg2rag.evaluation.score_table import SUFFIX, against_placebo, non_inferiority, pair_table
 from kg2rag.evaluation.waterfall import Waterfall, waterfall
@@ -157,9 +156,8 @@ class Comparison(report.Tabular):
 
         Raises ValueError: other data than were compared.
         """
-        groups: dict[str, pd.DataFrame] = {
-            name: self.compare_by(name) for name in GROUPS if says_anything(self.per_query, name)
-        }
+        many = [name for name in GROUPS if len(self.per_query[name].unique()) > 1]
+        groups: dict[str, pd.DataFrame] = {name: self.compare_by(name) for name in many}
         sheet, own = self.sheet, None if self.inputs is None else self.inputs.data
         return report.page(
             sheet,
@@ -172,11 +170,9 @@ class Comparison(report.Tabular):
             further=further,
         )
 
-    def browse(
-        self, *further: report.HtmlPage, data: QADataset | None = None, megabytes: float = 4, height: int = 900
-    ) -> report.Frame:
-        """The page of `to_html` in a frame of a notebook's cell, to filter questions and see two systems' hits."""
-        return report.Frame(self.to_html(*further, data=data, megabytes=megabytes), height)
+    def browse(self, *further: report.HtmlPage, height: int = 900, **options: Any) -> report.Frame:
+        """The page of `to_html` (same options) in a frame of a notebook's cell, to filter questions and see hits."""
+        return report.Frame(self.to_html(*further, **{"megabytes": 4, **options}), height)
 
     def plot(self, kind: Literal["means", "depth", "tokens"] = "means") -> Figure:
         """The means with their intervals, or recall by "depth" or by "tokens" returned, as in the report.
@@ -286,11 +282,9 @@ class Comparison(report.Tabular):
     def save(self, directory: Path | str, *, texts: bool = True) -> Path:
         """Write scores.csv and the other tables, per_query.parquet, runs/NAME.trec.gz, qrels, the page and config.json.
 
-        The same runs give the same bytes. Of a system with several seeds, the first one's run is written. Runs of
-        systems that an earlier comparison in this directory had and this one lacks are removed.
-
-        `texts=False` leaves out page, qrels, what questions and systems say, and hits that no metric reads: what is
-        left may be kept beside the code, whoever owns the texts.
+        The same runs give the same bytes. Of a system with several seeds, the first one's run is written. What an
+        earlier comparison left in this directory is removed. `texts=False` leaves out page, qrels, texts, notes and
+        hits that no metric reads: what is left may be published with the code, whoever owns the texts.
 
         Returns the path of the report, or of the folder.
         """

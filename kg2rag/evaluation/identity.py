@@ -67,21 +67,10 @@ def tuning(system: object) -> list[dict[str, Any]]:
 
 
 def chosen_graphs(system: object) -> list[str]:
-    """The graphs of a system's knowledge bases that somebody chose, by class and files; not the default one."""
+    """The sources of a system's graphs that somebody chose; not the default one."""
     own = Mentions().fingerprint
     graphs = [kb.source for kb in knowledge_bases(system) if kb.source.fingerprint != own]
-    return list(dict.fromkeys(map(_class_and_files, graphs)))
-
-
-def _class_and_files(source: object) -> str:
-    inside = [getattr(source, one.name) for one in fields(source)] if _is_made_of_fields(source) else []  # type: ignore[arg-type]
-    flat = [part for one in inside for part in (one if isinstance(one, list | tuple) else [one])]
-    shown = [one.name if isinstance(one, Path) else _class_and_files(one) for one in flat if _is_named(one)]
-    return type(source).__name__ + (f"({', '.join(shown)})" if shown else "")
-
-
-def _is_named(part: object) -> bool:
-    return isinstance(part, Path) or is_dataclass(part)
+    return list(dict.fromkeys(map(without_folders, graphs)))
 
 
 def without_folders(value: object) -> str:

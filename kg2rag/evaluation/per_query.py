@@ -92,11 +92,6 @@ def grouped_means(per_query: pd.DataFrame, column: Group, metrics: Sequence[str]
     return frame.loc[index].set_axis(index)
 
 
-def says_anything(per_query: pd.DataFrame, column: Group) -> bool:
-    """Whether a column has at least two groups."""
-    return len(set(per_query[column].astype("string").fillna(""))) > 1
-
-
 def largest_differences(
     per_query: pd.DataFrame, metric: str, baseline: str, limit: int, system: str | None = None
 ) -> pd.DataFrame:

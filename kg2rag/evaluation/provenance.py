@@ -64,11 +64,9 @@ def load_average() -> float | None:
 
 def commit() -> dict[str, object] | None:
     """The git commit of the checkout that this package runs from, and whether files differ from it, or None."""
-    git = shutil.which("git")
-    if git is None or not (_CHECKOUT / ".git").exists():
-        return None
-    head = _ask(git, "rev-parse", "--verify", "--quiet", "HEAD")
-    return {"id": head, "changed": bool(_ask(git, "status", "--porcelain", "-uno"))} if head else None
+    git = shutil.which("git") if (_CHECKOUT / ".git").exists() else None
+    head = _ask(git, "rev-parse", "--verify", "--quiet", "HEAD") if git else ""
+    return {"id": head, "changed": bool(_ask(git, "status", "--porcelain", "-uno"))} if git and head else None
 
 
 def _ask(git: str, *arguments: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations, product
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
@@ -147,18 +147,10 @@ def _macro(
 def p_of_best(scores: Mapping[str, FloatArray], pairs: list[tuple[str, str]], p: FloatArray) -> list[tuple[str, float]]:
     """The best system of every metric, and the p-value of "another one is as good".
 
-    That p-value is the largest of those against each other system, after Holm's correction over all pairs: below .05
-    the best is significantly above them all, the runner-up included. All pairs are corrected for, not only its
-    own, because it was selected as the best from the same data.
+    The largest p-value against another system after Holm's correction over all pairs, not only its own, because the
+    best was selected from the same data: below .05 it is significantly above them all, the runner-up included.
 
-    Parameters
-    ----------
-    scores : system -> (n_queries, n_metrics).
-    pairs, p : all pairs of systems, and (n_pairs, n_metrics) uncorrected p-values.
-
-    Returns
-    -------
-    A name and a p-value per metric.
+    `scores` : system -> (n_queries, n_metrics). `p` : (n_pairs, n_metrics) uncorrected p-values.
     """
     means = {name: table.mean(axis=0) for name, table in scores.items()}
     best = [max(means, key=lambda name: float(means[name][at])) for at in range(p.shape[1])]
@@ -265,11 +257,9 @@ def against_placebo(
 ) -> pd.DataFrame:
     """One row per system "strategy.graph" that ran over "graph" and over several placebos "graph-shuffled" of it.
 
-    Questions and shufflings are both samples: other ones would have given another gain. Its variance is that of the
-    gain over questions plus that of the mean over shufflings, each over their number, and t has Satterthwaite's degrees
-    of freedom. Significance over questions alone would take three shufflings for all there are [Clark, "The
-    Language-as-Fixed-Effect Fallacy", J. Verbal Learning and Verbal Behavior 12 (1973); Satterthwaite, "An Approximate
-    Distribution of Estimates of Variance Components", Biometrics Bulletin 2 (1946)].
+    Questions and shufflings are both samples [Clark, "The Language-as-Fixed-Effect Fallacy", J. Verbal Learning and
+    Verbal Behavior 12 (1973)]: the variance is that of the gain over questions plus that of the mean over shufflings,
+    each over their number, and t has Satterthwaite's degrees of freedom [Biometrics Bulletin 2 (1946)].
 
     Parameters
     ----------
@@ -288,22 +278,18 @@ def against_placebo(
     for system in wide.columns:
         if f"{system}{suffix}" not in wide.columns or "." not in system:
             continue
-        runs = _means_of_runs(per_seed, f"{system}{suffix}", metric)
+        runs: Any = [] if per_seed is None else per_seed.loc[per_seed["system"] == f"{system}{suffix}", metric]
+        if len(runs) < 2:
+            raise ValueError(
+                f"{system + suffix!r} is one shuffling, so nothing is known of how shufflings differ. Pass at least "
+                "two: a list of knowledge bases, or --seeds 3."
+            )
         strategy, graph = system.split(".", 1)
         real, placebo = (wide[name].to_numpy(dtype=np.float64) for name in (system, f"{system}{suffix}"))
-        rows.append((strategy, graph, real.mean(), placebo.mean(), *_gain(real - placebo, runs), np.nan))
+        gain = _gain(real - placebo, np.array(runs, dtype=np.float64))
+        rows.append((strategy, graph, real.mean(), placebo.mean(), *gain, np.nan))
     table = pd.DataFrame(rows, columns=list(OF_PLACEBOS))
     return table.assign(p_holm=holm(table["p"].to_numpy(dtype=np.float64)))
-
-
-def _means_of_runs(per_seed: pd.DataFrame | None, system: str, metric: str) -> FloatArray:
-    found = None if per_seed is None else per_seed.loc[per_seed["system"] == system, metric]
-    if found is None or len(found) < 2:
-        raise ValueError(
-            f"{system!r} is one shuffling, so nothing is known of how shufflings differ. Pass at least two: a list of "
-            "knowledge bases, or --seeds 3."
-        )
-    return found.to_numpy(dtype=np.float64)
 
 
 def _gain(difference: FloatArray, runs: FloatArray) -> tuple[float, float, float, float]:

@@ -69,14 +69,11 @@ class Ours(_Strict):
     Attributes
     ----------
     set : the ledger's set with whose numbers it is compared.
-    data, folder, split, setting, passages : the options of `kg2rag.load`.
-    titles : False leaves the titles out of the passages, which are then searched by their texts alone.
+    data, folder, split, setting, passages : the options of `kg2rag.load`; `titles` : False searches texts alone.
     graph : the graph source; FILE in it is a name in the folder.
-    system, parameters : of the catalogue.
-    k : hits a query.
+    system, parameters : of the catalogue. k : hits a query. dtype : of the encoder, see `SentenceEncoder`.
     metrics : the paper's name of each metric that is measured -> ours; "passages" counts hits. Where empty, all metrics
         of the row, which then have the same names here.
-    dtype : of the encoder, see `SentenceEncoder`.
     primary : this run is judged. It was fixed before the numbers were seen, so it is the catalogue's default; where it
         is not, `as_published` says what in the paper its settings follow.
     sample : how our questions relate to the published ones, see `reproduction`; a verdict needs it.
@@ -182,9 +179,8 @@ class Ledger(_Strict):
         if self.baseline and self.baseline not in systems:
             raise ValueError(f"the baseline {self.baseline!r} is no row; known: {', '.join(systems)}")
         for row in self.published:
-            for name in [*row.values, *(ours.set for ours in row.ours)]:
-                if name not in self.sets:
-                    raise ValueError(f"{row.system!r} names the set {name!r}; known: {', '.join(self.sets)}")
+            if strangers := [name for name in [*row.values, *(ours.set for ours in row.ours)] if name not in self.sets]:
+                raise ValueError(f"{row.system!r} names the set {strangers[0]!r}; known: {', '.join(self.sets)}")
             for ours in row.ours:
                 self._check_run(row, ours)
         return self

@@ -33,19 +33,13 @@ def ranking(*stages: int, note: str = "", fused: bool = False) -> Ranking:
     )
 
 
-def test_a_passage_of_the_graph_counts_among_the_first_ten_hits_alone() -> None:
+def test_shares_of_questions_with_a_new_passage_among_the_first_ten_hits_and_reasons_of_the_others() -> None:
     late, early = ranking(*[0] * 10, 1), ranking(*[0] * 9, 1)
     assert graph_use({"a": [late, early, early, early]})["a"]["brought"] == 0.75
-
-
-def test_reasons_are_shares_of_all_questions_the_most_frequent_first() -> None:
     rankings = [ranking(0, note="rare"), ranking(0, note="often"), ranking(0, note="often"), ranking(0, 1)]
     assert graph_use({"a": rankings}) == {"a": {"brought": 0.25, "skipped": {"often": 0.5, "rare": 0.25}}}
-
-
-def test_where_the_graph_brought_a_passage_it_was_used_whatever_else_is_noted() -> None:
-    rankings = [ranking(0, 1, note="not all of it"), ranking(0, note="not all of it")]
-    assert graph_use({"a": rankings}) == {"a": {"brought": 0.5, "skipped": {"not all of it": 0.5}}}
+    used = [ranking(0, 1, note="not all of it"), ranking(0, note="not all of it")]  # used, whatever else is noted
+    assert graph_use({"a": used}) == {"a": {"brought": 0.5, "skipped": {"not all of it": 0.5}}}
 
 
 def test_a_hit_that_text_found_too_is_not_new_whichever_gave_more() -> None:

@@ -58,12 +58,6 @@ def test_a_placebo_under_several_seeds_is_one_row_with_the_deviation_between_the
     assert result.per_seed["recall@5"].tolist() == pytest.approx(means)
 
 
-def test_a_waterfall_reaches_through_to_the_system(data: kg2rag.QADataset, mentions: KnowledgeBase) -> None:
-    result = kg2rag.compare({"expansion": ExpansionQueries}, data, graphs={"real": mentions}, metrics=METRICS)
-    direct = kg2rag.compare({"expansion": ExpansionQueries(mentions)}, data, metrics=METRICS)
-    assert result.waterfall("expansion.real").frame["lost_at"].equals(direct.waterfall("expansion").frame["lost_at"])
-
-
 @pytest.mark.parametrize(
     ("systems", "graphs", "message"),
     [

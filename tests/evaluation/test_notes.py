@@ -71,10 +71,6 @@ def test_the_report_has_the_rates_and_a_loaded_comparison_too(compared: Comparis
     pd.testing.assert_frame_equal(Comparison.load(tmp_path).notes(), compared.notes())
 
 
-def test_a_table_without_the_column_has_no_rates() -> None:
-    assert note_rates(pd.DataFrame({"system": ["a"], "recall@1": [1.0]})).empty
-
-
 def test_long_lists_are_counted_and_numbers_of_arrays_are_numbers() -> None:
     metadata = {"triples": tuple(range(50)), "tokens": np.int64(7), "depth": np.float32(0.5), "path": Path("x")}
     one = Ranking.of("q", np.arange(1), np.array([1.0]), ["p"], stages=("text",), notes=Notes(other=metadata))
@@ -87,3 +83,4 @@ def test_long_lists_are_counted_and_numbers_of_arrays_are_numbers() -> None:
     table = pd.DataFrame({"system": ["a"], "notes": [notes_json(one)]})
     (row,) = [row for row in note_rates(table).itertuples() if row.what == "triples"]
     assert (row.value, row.share, row.mean) == ("not empty", 1.0, 50.0)
+    assert note_rates(table.drop(columns="notes")).empty

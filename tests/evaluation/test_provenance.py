@@ -84,10 +84,11 @@ def test_a_system_that_reads_nothing_of_a_graph_is_named_with_it(
     file = tmp_path / "triples.jsonl"
     file.write_text(json.dumps({"head": "a", "relation": "r", "tail": "b", "passage_id": kb.corpus.ids[0]}) + "\n")
     own = replace(kb, source=CombinedExtractor((TriplesFile(file), Mentions())), _memory={})
-    assert config(BM25(own))["graph_unread"] == {"s0": ["CombinedExtractor(TriplesFile(triples.jsonl), Mentions)"]}
-    read = config(ExpansionQueries(own))
-    assert read["graph_unread"] == {}
-    assert "TriplesFile(path='triples.jsonl'" in read["knowledge"][0]["graph"]["source"] == read["graphs"][0]["source"]
+    read, unread = config(ExpansionQueries(own)), config(BM25(own))
+    assert (read["graph_unread"], list(unread["graph_unread"])) == ({}, ["s0"])
+    source = read["graphs"][0]["source"]
+    assert [source] == unread["graph_unread"]["s0"] == [read["knowledge"][0]["graph"]["source"]]
+    assert "TriplesFile(path='triples.jsonl'" in source
     assert str(tmp_path) not in json.dumps(read)
     assert config(BM25(kb))["graph_unread"] == {}  # the default graph: nobody chose it
 

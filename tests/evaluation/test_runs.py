@@ -15,6 +15,7 @@ from kg2rag.evaluation import identity as identities
 from kg2rag.evaluation import runs
 from kg2rag.evaluation.identity import NoKeyError, identity
 from kg2rag.evaluation.runs import run
+from kg2rag.extraction import Extraction
 from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.types import Notes, QADataset, Query, Question, Ranking, Triple
@@ -64,94 +65,62 @@ def questions(kb: KnowledgeBase, n: int = 250) -> QADataset:
     return QADataset("little", kb.corpus, tuple(Question(f"q{i}", f"Text {i}?", {"p1": 1}) for i in range(n)))
 
 
+def asked(system: Counted, data: QADataset, k: int = 5, **options) -> set[str]:
+    """The questions that the system is asked where its run is asked for."""
+    CALLS.clear()
+    run(system, data, k, **options)
+    return set(CALLS)
+
+
 def test_a_run_is_made_once_and_read_afterwards_as_it_was_made(little):
     data, system = questions(little, 3), Counted(little)
     first, made = run(system, data, 5), len(CALLS)
     again = run(system, data, 5)
     assert len(CALLS) == made > 0
     for one, other, direct in zip(first.rankings, again.rankings, system.retrieve_batch(data.queries, 5), strict=True):
+        hits = [dataclasses.replace(hit, corpus=None) for hit in direct]
         for found in (one, other):
             assert (found.query_id, found.passage_ids) == (direct.query_id, direct.passage_ids)
             assert found.scores.tobytes() == direct.scores.tobytes()
-            assert [dataclasses.replace(hit, corpus=None) for hit in found] == [
-                dataclasses.replace(hit, corpus=None) for hit in direct
-            ]
+            assert [dataclasses.replace(hit, corpus=None) for hit in found] == hits
             assert found.notes == direct.notes
-    assert (first.ms_per_query, first.build_seconds, first.about) == (
-        again.ms_per_query,
-        again.build_seconds,
-        again.about,
-    )
+    for name in ("ms_per_query", "build_seconds", "about"):
+        assert getattr(first, name) == getattr(again, name)
 
 
-def test_a_run_that_was_killed_goes_on_where_it_was(little, monkeypatch):
-    data, original = questions(little), Counted.retrieve_batch
+def test_a_run_that_was_killed_and_one_with_more_questions_run_what_is_missing(little, monkeypatch):
+    data, original, missing = questions(little), Counted.retrieve_batch, {f"q{i}" for i in range(200, 250)}
 
     def killed(self, queries, k):
         if any(query.id == "q210" for query in queries):
             raise KeyboardInterrupt
         return original(self, queries, k)
 
-    monkeypatch.setattr(Counted, "retrieve_batch", killed)
-    with pytest.raises(KeyboardInterrupt):
-        run(Counted(little), data, 5)
-    monkeypatch.undo()
-    CALLS.clear()
+    with monkeypatch.context() as patched:
+        patched.setattr(Counted, "retrieve_batch", killed)
+        with pytest.raises(KeyboardInterrupt):
+            run(Counted(little), data, 5)
+    assert asked(Counted(little), data) == missing
     assert len(run(Counted(little), data, 5).rankings) == 250
-    assert set(CALLS) == {f"q{i}" for i in range(200, 250)}
+    run(Counted(little, 2.0), questions(little, 200), 5)
+    assert asked(Counted(little, 2.0), data) == missing
 
 
-def test_more_questions_run_only_those_that_are_new(little):
-    run(Counted(little), questions(little, 200), 5)
-    CALLS.clear()
-    run(Counted(little), questions(little, 250), 5)
-    assert set(CALLS) == {f"q{i}" for i in range(200, 250)}
-
-
-def test_gold_and_batches_make_no_other_run_and_all_else_does(little):
-    data = questions(little, 3)
+def test_gold_and_batches_make_no_other_run_and_all_else_does(little, monkeypatch):
+    data, every = questions(little, 3), {"q0", "q1", "q2"}
     run(Counted(little), data, 5)
-    asked = tuple(replace(question, gold={"p2": 1}) for question in data.questions)
-    CALLS.clear()
-    run(Counted(little), replace(data, questions=asked), 5, batch_size=1)
-    assert CALLS == []
+    regraded = tuple(replace(question, gold={"p2": 1}) for question in data.questions)
+    assert asked(Counted(little), replace(data, questions=regraded), batch_size=1) == set()
     other = tuple(replace(question, text="Another?") for question in data.questions)
-    graph = KnowledgeBase.build(
-        little.corpus, KnowledgeGraph.build(_nothing(), little.corpus), embedder=little.embedder
-    )
-    changes = [
-        (Counted(little, 2.0), data, 5),
-        (Counted(little), data, 6),
-        (Counted(little), replace(data, questions=other), 5),
-        (Counted(replace(graph, store=little.store)), data, 5),
-    ]
-    for system, on, k in changes:
-        CALLS.clear()
-        run(system, on, k)
-        assert set(CALLS) == {"q0", "q1", "q2"}
-
-
-def _nothing():
-    from kg2rag.extraction import Extraction
-
-    return Extraction()
-
-
-def test_fresh_runs_it_again(little):
-    data = questions(little, 3)
-    run(Counted(little), data, 5)
-    CALLS.clear()
-    run(Counted(little), data, 5, fresh=True)
-    assert set(CALLS) == {"q0", "q1", "q2"}
-
-
-def test_another_code_makes_another_run(little, monkeypatch):
-    data = questions(little, 3)
-    run(Counted(little), data, 5)
-    CALLS.clear()
+    source = KnowledgeGraph.build(Extraction(), little.corpus)
+    graph = KnowledgeBase.build(little.corpus, source, embedder=little.embedder, store=little.store)
+    assert asked(Counted(little, 2.0), data) == every
+    assert asked(Counted(little), data, 6) == every
+    assert asked(Counted(little), replace(data, questions=other)) == every
+    assert asked(Counted(graph), data) == every
+    assert asked(Counted(little), data, fresh=True) == every
     monkeypatch.setattr(runs, "code_version", lambda: "another")
-    run(Counted(little), data, 5)
-    assert CALLS
+    assert asked(Counted(little), data) == every
 
 
 def test_files_count_by_their_content(tmp_path):

@@ -131,24 +131,19 @@ def front(costs: Sequence[float], gains: Sequence[float]) -> list[int]:
 
     By rising cost. Equal points are all on the front.
     """
-    found: list[int] = []
-    best = -np.inf
-    order = sorted(range(len(costs)), key=lambda i: (costs[i], -gains[i], i))
-    for i in order:
-        same = found and costs[found[-1]] == costs[i] and gains[found[-1]] == gains[i]
-        if gains[i] > best or same:
-            found.append(i)
-            best = gains[i]
-    return found
+    places: list[int] = []
+    for i in sorted(range(len(costs)), key=lambda i: (costs[i], -gains[i], i)):
+        last = places[-1] if places else i
+        if not places or gains[i] > gains[last] or (costs[last], gains[last]) == (costs[i], gains[i]):
+            places.append(i)
+    return places
 
 
 def pareto(result: SweepResult) -> Figure:
     """Dev score against milliseconds a query; the front is joined, systems are colours."""
     frame = result.to_frame()
-    gains, costs = (
-        100 * frame[f"dev {result.objective}"].to_numpy(dtype=float),
-        frame["ms_per_query"].to_numpy(dtype=float),
-    )
+    gains = 100 * frame[f"dev {result.objective}"].to_numpy(dtype=float)
+    costs = frame["ms_per_query"].to_numpy(dtype=float)
     known = np.flatnonzero(np.isfinite(costs))
     figure = Figure(figsize=(WIDTH, 3.9), layout="constrained")
     axis = figure.subplots()

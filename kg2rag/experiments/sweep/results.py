@@ -23,11 +23,11 @@ from kg2rag.evaluation.statistics import holm, interval_of_mean, interval_of_sum
 from kg2rag.report.markup import pipe_table, plain
 from kg2rag.retrievers.systems import parameters
 from kg2rag.text.parquet import as_parquet, read_parquet
-from kg2rag.text.records import DataError, parse_json, read_json
+from kg2rag.text.records import DataError, read_json, sha256
 from kg2rag.text.registry import unknown
 from kg2rag.types import FloatArray
 
-RESULTS, ABOUT = "results.parquet", "sweep.json"
+RESULTS, ABOUT, CHECKSUM = "results.parquet", "sweep.json", "results_sha256"
 KEY = ("number", "system", "setting", "graph", "encoder", "parameters")
 COLUMNS = (*KEY, "error", "ms_per_query", "query_id", "type", "hops", "split")
 """The columns before the metrics."""
@@ -58,12 +58,17 @@ class SweepResult:
         out = Path(out)
         if not (out / RESULTS).is_file():
             raise FileNotFoundError(f"{out} holds no results: {RESULTS} is missing. Run the sweep first.")
-        config, table = read_json(out / ABOUT), read_parquet(out / RESULTS)
-        if not (isinstance(config, dict) and config.get("objective") in table.column_names):
+        config = read_json(out / ABOUT)
+        if not isinstance(config, dict) or config.pop(CHECKSUM, "") != sha256(out / RESULTS):
+            raise DataError(
+                f"{out / RESULTS} is not as {ABOUT} has it: it is damaged, or of another sweep or version. Run the "
+                "sweep again; what is in the store is not run again."
+            )
+        frame = read_parquet(out / RESULTS).to_pandas().astype({"hops": "Int64"})
+        found = cls(frame, str(config.get("objective")), config)
+        if found.objective not in found.metrics:
             raise DataError(f"{out / ABOUT}: its objective is none of the columns of {RESULTS}.")
-        if wrong := _wrong(table, config["objective"]):
-            raise DataError(f"{out / RESULTS}: {wrong}. Run the sweep again, or restore what it wrote.")
-        return cls(table.to_pandas().astype({"hops": "Int64"}), config["objective"], config)
+        return found
 
     def save(self, out: str | Path) -> Path:
         """Write the results and the report into a folder; the path of its page."""
@@ -73,7 +78,7 @@ class SweepResult:
         out.mkdir(parents=True, exist_ok=True)
         table = pa.Table.from_pandas(self.per_question[[*COLUMNS, *self.metrics]], preserve_index=False)
         write(out / RESULTS, as_parquet(table))
-        config = {**self.config, "objective": self.objective}
+        config = {**self.config, "objective": self.objective, CHECKSUM: sha256(out / RESULTS)}
         write(out / ABOUT, (json.dumps(config, indent=1, ensure_ascii=False, default=str) + "\n").encode())
         write(out / "report.md", self.to_markdown().encode())
         write(out / "report.html", to_html(self).encode())
@@ -143,11 +148,10 @@ class SweepResult:
 
         Returns
         -------
-        One row a group, best on dev first: the group, number, parameters, then of the objective: dev, dev_low,
-        dev_high, test, test_low, test_high, gap (dev - test), gap_low, gap_high (95 %, see `interval_of_mean`);
-        `tried`, the configurations it was chosen from; and against the system's defaults, where the sweep has them:
-        default_dev, default_test, p, the paired randomisation test of the two on the test questions, and p_holm, that
-        corrected for the groups of the table.
+        One row a group, best on dev first: the group, number, tried (configurations it was chosen from), parameters;
+        of the objective dev, test and gap (dev - test), each with _low and _high (95 %); against the system's defaults,
+        where the sweep has them, default_dev, default_test, p (paired randomisation test on the test questions) and
+        p_holm, corrected for the groups of the table.
         """
         rows = []
         for group, part in self.to_frame().groupby(list(by), sort=False):
@@ -178,15 +182,10 @@ class SweepResult:
         return found | {"default_dev": dev.mean(), "default_test": test.mean(), "p": p}
 
     def against(self, number: int, metric: str | None = None, *, seed: int = 0) -> pd.DataFrame:
-        """Every configuration against one of them, on all questions: what each change is worth, as in an ablation.
+        """Every configuration against the one of that number, on all questions: what each change is worth.
 
         Dev and test questions count alike, for nothing is chosen here; who then chooses by it needs other questions.
-
-        Parameters
-        ----------
-        number : of the configuration that the others are compared with.
-        metric : one of `metrics`; None for the objective.
-        seed : of the bootstrap and of the tests.
+        `metric` : one of `metrics`; None for the objective.
 
         Returns
         -------
@@ -249,15 +248,13 @@ class SweepResult:
         """The table of chosen configurations as texts, in the order of `HEADER`."""
         rows: list[tuple[str, ...]] = []
         for row in self.best().to_dict("records"):
-            means = [
-                "{:.1f} ({:.1f} to {:.1f})".format(*(100 * row[f"{name}{end}"] for end in ("", "_low", "_high")))
-                for name in ("dev", "test", "gap")
-            ]
-            judged = ("", "")
+            ends = [[100 * row[f"{name}{end}"] for end in ("", "_low", "_high")] for name in ("dev", "test", "gap")]
+            means = ["{:.1f} ({:.1f} to {:.1f})".format(*one) for one in ends]
+            defaults, p = "", ""
             if row["p"] == row["p"]:
-                told = f"{row['p_holm']:.3f}" + (", no difference" if row["p_holm"] >= 0.05 else "")
-                judged = (f"{100 * row['default_dev']:.1f}, {100 * row['default_test']:.1f}", told)
-            rows.append((row["system"], f"{row['number']} of {row['tried']}", *means, *judged, row["parameters"]))
+                defaults = f"{100 * row['default_dev']:.1f}, {100 * row['default_test']:.1f}"
+                p = f"{row['p_holm']:.3f}" + (", no difference" if row["p_holm"] >= 0.05 else "")
+            rows.append((row["system"], f"{row['number']} of {row['tried']}", *means, defaults, p, row["parameters"]))
         return rows
 
     def note(self) -> str:
@@ -318,28 +315,3 @@ class SweepResult:
 def blank(value: object) -> bool:
     """Whether a parameter is not given."""
     return isinstance(value, float) and np.isnan(value)
-
-
-def _wrong(table: pa.Table, objective: str) -> str:
-    """What of a table is not as a sweep writes it; "" where nothing is."""
-    if missing := [name for name in COLUMNS if name not in table.column_names]:
-        return f"no column {missing[0]!r}"
-    kinds = {"number": pa.types.is_integer, "hops": pa.types.is_integer, "ms_per_query": pa.types.is_floating}
-    for name, kind in zip(table.column_names, table.schema.types, strict=True):
-        text = name in COLUMNS and (pa.types.is_string(kind) or pa.types.is_large_string(kind))
-        wanted = kinds[name](kind) if name in kinds else text or (name not in COLUMNS and pa.types.is_floating(kind))
-        if not (wanted or pa.types.is_null(kind)):
-            return f"column {name!r} is of type {kind}"
-    frame = table.to_pandas()
-    if frame[list(KEY)].isna().any(axis=None) or not len(frame):
-        return f"a blank in {', '.join(KEY)}, or no row"
-    for text in frame["parameters"].unique():
-        if not isinstance(parse_json(text, "the parameters"), dict):
-            return f"parameters {text!r} are no object"
-    scored = frame[frame["error"].isna()]
-    if not (np.isfinite(scored[objective].astype(float)).all() and scored["split"].isin(PARTS).all()):
-        return f"a row without {objective}, or neither of dev nor of test"
-    asked = {tuple(map(tuple, own[["query_id", "split"]].to_numpy())) for _, own in scored.groupby("number")}
-    if len(asked) > 1 or any(len(set(own)) < len(own) or {one for _, one in own} != set(PARTS) for own in asked):
-        return "its configurations are not all of the same dev and test questions"
-    return "" if frame[list(KEY)].drop_duplicates()["number"].is_unique else "two configurations in one"

@@ -41,20 +41,11 @@ def write(tmp_path: Path) -> Callable[[str], Path]:
     return put
 
 
-def test_tables_of_one_system_run_one_after_the_other(write: Callable[[str], Path]) -> None:
-    found = read_sweep(write(GOOD)).configurations
-    assert [(one.system, dict(one.parameters)) for one in found] == [
-        ("bm25", {"k1": 0.9}),
-        ("bm25", {"k1": 1.2}),
-        ("hybrid", {"constant": 10.0}),
-        ("hybrid", {"depth": 50}),
-        ("hybrid", {"depth": 100}),
-    ]
-
-
-def test_a_configuration_that_two_tables_give_is_run_once(write: Callable[[str], Path]) -> None:
-    text = GOOD.replace("constant = 10.0", "depth = 50")
-    assert len(read_sweep(write(text)).configurations) == 4
+def test_tables_of_one_system_run_one_after_the_other_each_configuration_once(write: Callable[[str], Path]) -> None:
+    found = [(one.system, dict(one.parameters)) for one in read_sweep(write(GOOD)).configurations]
+    hybrid = [("hybrid", {"constant": 10.0}), ("hybrid", {"depth": 50}), ("hybrid", {"depth": 100})]
+    assert found == [("bm25", {"k1": 0.9}), ("bm25", {"k1": 1.2}), *hybrid]
+    assert len(read_sweep(write(GOOD.replace("constant = 10.0", "depth = 50"))).configurations) == 4
 
 
 MISTAKES = [
@@ -96,28 +87,16 @@ def test_an_impossible_combination_is_told_before_any_work(sweep: Callable[..., 
         _ = wanted.configurations
 
 
-def test_a_graph_that_does_not_lie_beside_the_questions_is_told(write: Callable[[str], Path]) -> None:
-    with pytest.raises(ValueError, match="no subkgs file lies beside"):
+def test_what_is_not_there_is_told(write: Callable[[str], Path], tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no subkgs file"):
         _ = read_sweep(write(GOOD.replace("k = 10", 'k = 10\ngraphs = ["subkgs"]'))).configurations
-
-
-def test_a_missing_file_is_said_to_be_missing(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"none\.toml does not exist"):
+    with pytest.raises(FileNotFoundError, match=r"none\.toml"):
         read_sweep(tmp_path / "none.toml")
 
 
 @pytest.mark.parametrize("file", sorted(SWEEPS.glob("*.toml")), ids=lambda file: file.stem)
 def test_the_sweeps_of_the_repository_can_be_read(file: Path) -> None:
     assert read_sweep(file).name == file.stem
-
-
-def test_the_musique_sweep_has_a_hundred_points() -> None:
-    spaces_of = read_sweep(SWEEPS / "musique.toml").spaces
-    sizes = [1, 1]
-    for i, (_, spaces) in enumerate(spaces_of):
-        for space in spaces.values():
-            sizes[i] *= len(space.grid())
-    assert sizes == [50, 50]
 
 
 def test_random_draws_are_those_of_the_seed(sweep: Callable[..., Sweep]) -> None:
@@ -134,24 +113,15 @@ def test_values_and_ranges_are_told_apart(sweep: Callable[..., Sweep]) -> None:
     assert spaces == {"k1": Range(0.1, 3.0), "b": Choice((0.5,))}
 
 
-def test_each_type_gives_its_share_to_dev(data: QADataset) -> None:
+def test_each_type_gives_its_share_to_dev_as_the_seed_draws_it(data: QADataset) -> None:
     (labels,) = Split(dev=0.25).labels([data])
     counts = Counter((question.type, label) for question, label in zip(data.questions, labels, strict=True))
     assert counts == {("even", "dev"): 5, ("even", "test"): 15, ("odd", "dev"): 5, ("odd", "test"): 15}
-
-
-def test_another_seed_is_another_split_of_the_same_size(data: QADataset) -> None:
     (first,), (second,) = Split(seed=0).labels([data]), Split(seed=1).labels([data])
     assert first != second
     assert first.count("dev") == second.count("dev") == 20
     assert Split().labels([replace(data, name="other")]) == [first]
-
-
-def test_two_sets_are_dev_and_test(data: QADataset) -> None:
-    labels = Split(dev="train", test="validation").labels([data, data])
-    assert [set(one) for one in labels] == [{"dev"}, {"test"}]
-
-
-def test_a_split_that_leaves_no_dev_question_is_refused(data: QADataset) -> None:
+    two = Split(dev="train", test="validation").labels([data, data])
+    assert [set(one) for one in two] == [{"dev"}, {"test"}]
     with pytest.raises(ValueError, match=r"0\.01 of 40"):
         Split(dev=0.01).labels([data])
