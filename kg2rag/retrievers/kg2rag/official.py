@@ -5,12 +5,13 @@ the steps and the defaults of the switches. Ours: insertion order where theirs i
 for the code orders and does not score. A sentence without text is none of our passages, and theirs has it as "title: ".
 
 Theirs are the published sub-graphs as the LLM wrote them, preambles and blank parts included, for their trees follow
-from these letters. The source `subkgs` keeps them beside the triples of the graph, and a HotpotQA
-corpus of sentences keeps the blanks around each, which are in the strings.
+from these letters: `subkgs` keeps them beside the triples of the graph, and a HotpotQA corpus of sentences keeps the
+blanks around each, which are in the strings.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -24,7 +25,7 @@ from kg2rag.knowledge.graph.paths import surroundings
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.kg2rag.organise import TreeChoice, taken
 from kg2rag.retrievers.kg2rag.released import (
-    QuestionText,
+    QueryPlan,
     TitlePool,
     TitleWalk,
     dense_over,
@@ -39,23 +40,8 @@ from kg2rag.retrievers.rerankers import DEFAULT_RERANKER, BiEncoder, Reranker, n
 from kg2rag.types import Count, FloatArray, IntArray, Matrix, Notes, Query, Ranking, Trace, Triple, step
 
 COLOUR = "#E69F00"  # in plots
+UNCHOSEN = TreeChoice(-1, math.nan, math.nan, -1)  # of a passage that no tree gave
 TREES = {"iteration": iteration_trees, "depth_first": depth_first_trees}
-
-
-class QueryPlan(NamedTuple):
-    """What is known of a query before the reranker scores.
-
-    `nodes`: corpus row -> score, the `n_seeds` seeds first, then appended passages, each by score. `facts`, `rows`: the
-    triples of the graph and the passage of each. `trees`: the facts of each; `texts`: what the reranker reads of it.
-    """
-
-    nodes: dict[int, float]
-    n_seeds: int
-    facts: list[Triple]
-    rows: list[int]
-    trees: list[list[int]]
-    texts: list[str]
-    mentioned: list[str]
 
 
 class Selection(NamedTuple):
@@ -93,7 +79,7 @@ class KG2RAGOfficial(Retriever):
 
     From `triples` on the parameters are the departures from the paper. The defaults are the code's; `PAPER` has the
     paper's, or our reading where it is silent [ours], and with these it equals `Expand >> Organise`. What cannot affect
-    a ranking (dead code, a reranker loaded anew for every question, errors turned into empty answers) has no switch.
+    a ranking, such as errors turned into empty answers, has no switch.
 
     Parameters
     ----------
@@ -214,11 +200,9 @@ class KG2RAGOfficial(Retriever):
         place = {self.kb.corpus.ids[row]: i for i, row in enumerate(listed)}
         facts = sorted(facts, key=lambda fact: place[fact.passage_id])
         mentioned: list[str] = []
-        if self.query_edges:
-            question = QuestionText(query.text, short_spans_match=self.short_spans_match)
-            # The released code asks for the titles of these passages, not for all that the question may be about.
-            own = dict.fromkeys(pool.titles[row] for row in nodes)
-            mentioned = mentioned_names(question, [title for title in own if question.mentions(title)], facts)
+        if self.query_edges:  # by the titles of these passages, not of all that the question may be about
+            titles = [pool.titles[row] for row in nodes]
+            mentioned = mentioned_names(query.text, titles, facts, short=self.short_spans_match)
         rows = [self.kb.corpus.row(fact.passage_id) for fact in facts]
         edges = [(self._vertex(fact.head.strip()), self._vertex(fact.tail.strip())) for fact in facts]
         names, weights = list(dict.fromkeys(map(self._vertex, mentioned))), np.array([nodes[row] for row in rows])
@@ -230,11 +214,10 @@ class KG2RAGOfficial(Retriever):
         self, seeds: dict[int, float], pool: TitlePool, vector: Matrix, mask: IntArray | None
     ) -> tuple[dict[int, float], list[Triple] | None]:
         """The appended passages with their scores, and the triples among all if not simply theirs."""
-        graph, walk = self.kb.graph, TitleWalk(list(seeds.items()), pool)
+        graph, walk = self.kb.graph, TitleWalk(seeds, pool)
         brought, facts = dict[int, str](), None
         if self.expansion == "titles":
-            without, every = self.titles_without_triples, self.all_seed_titles
-            brought = dict(walk.appended(without_triples=without, all_own=every))
+            brought = walk.appended(without_triples=self.titles_without_triples, all_own=self.all_seed_titles)
         elif self.expansion == "graph":
             around = surroundings(graph, np.array(list(seeds), dtype=np.int64), self.hops, mask)
             facts = [graph.triple(index) for index in around.triples.tolist()]
@@ -297,7 +280,8 @@ class KG2RAGOfficial(Retriever):
         return Selection(rows, chosen, note if plan.trees else "no triple among the passages: ordered by similarity")
 
     def _ranking(self, query: Query, plan: QueryPlan, selection: Selection, k: int) -> Ranking:
-        rows, by, seeds = self._grouped(selection.rows), selection.chosen_by, list(plan.nodes)[: plan.n_seeds]
+        rows, seeds = self._grouped(selection.rows), list(plan.nodes)[: plan.n_seeds]
+        by = [selection.chosen_by.get(row, UNCHOSEN) for row in rows]
         paths: dict[int, tuple[Triple, ...]] = dict.fromkeys(rows, ())
         for i in (fact for tree in plan.trees for fact in tree):
             if plan.rows[i] in paths:
@@ -313,8 +297,8 @@ class KG2RAGOfficial(Retriever):
             score_parts={
                 "place": places,
                 "node": np.array([plan.nodes[row] for row in rows]),
-                "tree": np.array([by[row].rank if row in by else np.nan for row in rows]),
-                "reranker": np.array([by[row].score if row in by else np.nan for row in rows]),
+                "tree": np.array([choice.rank for choice in by]),
+                "reranker": np.array([choice.score for choice in by]),
             },
             paths=paths,
             notes=OfficialNotes(
@@ -323,7 +307,7 @@ class KG2RAGOfficial(Retriever):
                 warning=selection.note,
                 expanded=len(plan.nodes) - plan.n_seeds,
                 trees=len(plan.trees),
-                from_trees=len(by),
+                from_trees=len(selection.chosen_by),
                 mentioned=tuple(plan.mentioned),
             ),
         ).top(k)

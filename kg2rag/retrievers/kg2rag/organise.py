@@ -37,7 +37,7 @@ class TreeChoice(NamedTuple):
     """What gave a passage: a tree, its rank (from 1) and score; and the position of the passage's first edge in it."""
 
     tree: int
-    rank: int
+    rank: float
     score: float
     position: int
 

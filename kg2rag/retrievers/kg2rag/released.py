@@ -14,7 +14,9 @@ from __future__ import annotations
 import string
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations, pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,42 +31,39 @@ QUERY_WEIGHT = -1e-300  # of an edge between mentioned names: 0 in the released 
 Edge = tuple[str, str]
 
 
+@lru_cache(maxsize=1024)
 def grams(text: str, n: int) -> frozenset[str]:
     """The n-grams of a text without its blanks and its tokens of punctuation."""
     joined = "".join(token for token in text.lower().split() if token not in string.punctuation)
     return frozenset(joined[start : start + n] for start in range(len(joined) - n + 1))
 
 
-class QuestionText:
-    """A question, and whether names whose n-grams are all gone count as mentioned."""
+def mentions(question: str, name: str, *, short: bool = True) -> bool:
+    """Whether nine tenths of the name's n-grams are in the question; of a name without any, `short`.
 
-    def __init__(self, text: str, *, short_spans_match: bool = True) -> None:
-        self.short_spans_match = short_spans_match
-        self._grams = [grams(text, n) for n in range(min(GRAM, len(text)) + 1)]
-
-    def mentions(self, name: str) -> bool:
-        """Whether nine tenths of the name's n-grams are in the question.
-
-        >>> QuestionText("Who directed Ed Wood?").mentions("Ed Wood")
-        True
-        """
-        n = min(len(self._grams) - 1, len(name))
-        own = grams(name, n) if n else frozenset()
-        if not own:
-            return n > 0 and self.short_spans_match
-        return (len(own & self._grams[n]) + SMOOTHING) / (len(own) + SMOOTHING) >= THRESHOLD
+    >>> mentions("Who directed Ed Wood?", "Ed Wood")
+    True
+    """
+    n = min(GRAM, len(name), len(question))
+    own = grams(name, n) if n else frozenset()
+    if not own:
+        return n > 0 and short
+    return (len(own & grams(question, n)) + SMOOTHING) / (len(own) + SMOOTHING) >= THRESHOLD
 
 
-def mentioned_names(question: QuestionText, titles: Sequence[str], triples: Sequence[Triple]) -> list[str]:
-    """The titles given, the ends of triples that the question mentions, and what follows from those.
+def mentioned_names(
+    question: str, titles: Iterable[str], triples: Sequence[Triple], *, short: bool = True
+) -> list[str]:
+    """The titles and ends of triples that the question mentions, and what follows from those.
 
     One pass in order: where a relation and one end are mentioned, so is the other end from there on. As in the released
     code, what the question mentions is tested without the blanks around it, and what follows is looked up with them.
     """
-    found = dict.fromkeys(titles)
-    ends = dict.fromkeys(end.strip() for triple in triples for end in (triple.head, triple.tail))
-    found.update(dict.fromkeys(end for end in ends if end not in found and question.mentions(end)))
-    relations = {label for label in {triple.relation.strip() for triple in triples} if question.mentions(label)}
+    ends = (end.strip() for triple in triples for end in (triple.head, triple.tail))
+    names = dict.fromkeys([*titles, *ends])
+    found = dict.fromkeys(name for name in names if mentions(question, name, short=short))
+    labels = {triple.relation.strip() for triple in triples}
+    relations = {label for label in labels if mentions(question, label, short=short)}
     for triple in triples:
         if triple.relation in relations and (triple.head in found or triple.tail in found):
             found.update(dict.fromkeys((triple.head, triple.tail)))
@@ -145,49 +144,29 @@ def joined_texts(kb: KnowledgeBase, separator: str) -> list[str]:
 
 
 class TitleWalk:
-    """From seeds to the titles that their triples name, and to those that the passages of all these name.
+    """From seeds, (row, score) best first, to the titles that their triples name, and that all these passages name."""
 
-    Parameters
-    ----------
-    seeds : (row, score), best first.
-
-    Attributes
-    ----------
-    heard : title -> the scores that came to it: of each seed of that title, and with each mention.
-    """
-
-    def __init__(self, seeds: Sequence[tuple[int, float]], pool: TitlePool) -> None:
-        self.pool, self._seeds = pool, dict(seeds)
-        self._average = sum(self._seeds.values()) / max(len(seeds), 1)
-        own: dict[str, list[float]] = {}
-        for row, score in seeds:
-            own.setdefault(pool.titles[row], []).append(score)
-        self._own = {title: _mean(scores) for title, scores in own.items()}
-        named = [(title, score) for row, score in seeds for title in pool.named(row) if title not in own]
-        near = dict.fromkeys([*(title for title, _ in named), *own])
-        self.heard = own
-        self._hear(named)
-        further = [
-            (title, _mean(self.heard[source]))
-            for source in near
-            for row in pool.rows_of[source]
-            if row not in self._seeds
-            for title in pool.named(row)
-            if title not in near
-        ]
-        self._hear(further)
-        self._reached = {**near, **dict(further)}
-
-    def _hear(self, named: Sequence[tuple[str, float]]) -> None:
+    def __init__(self, seeds: Mapping[int, float], pool: TitlePool) -> None:
+        self.pool, self._seeds = pool, seeds
+        heard: dict[str, list[float]] = {}  # title -> the scores that came to it: of seeds, and with each mention
+        for row, score in seeds.items():
+            heard.setdefault(pool.titles[row], []).append(score)
+        self._own = {title: _mean(scores) for title, scores in heard.items()}
+        named = [(title, score) for row, score in seeds.items() for title in pool.named(row) if title not in heard]
+        near = dict.fromkeys([*(title for title, _ in named), *heard])
         for title, score in named:
-            self.heard.setdefault(title, []).append(score)
+            heard.setdefault(title, []).append(score)
+        others = [(source, row) for source in near for row in pool.rows_of[source] if row not in seeds]
+        further = [(title, source) for source, row in others for title in pool.named(row) if title not in near]
+        for title, source in further:
+            heard.setdefault(title, []).append(_mean(heard[source]))
+        self._heard, self._reached = heard, {**near, **dict(further)}
 
     def score(self, title: str) -> float:
         """The mean of what came to a title, with the mean of all seeds counted in once."""
-        heard = self.heard.get(title, ())
-        return (sum(heard) + self._average) / (len(heard) + 1)
+        return _mean([*self._heard.get(title, ()), _mean(list(self._seeds.values()))])
 
-    def appended(self, *, without_triples: bool = False, all_own: bool = False) -> list[tuple[int, str]]:
+    def appended(self, *, without_triples: bool = False, all_own: bool = False) -> dict[int, str]:
         """The passages to append and the title that brought each, in the order in which the titles came up.
 
         `without_triples`: whether a title may be reached of which no passage has a triple. `all_own`: whether every
@@ -196,18 +175,34 @@ class TitleWalk:
         pool, listed = self.pool, [self.pool.titles[row] for row in self._seeds]
         brings = {title for rank, title in enumerate(listed[: len(listed) // 2]) if title in listed[:rank]}
         brings.update(sorted(self._own, key=lambda title: -self._own[title])[:2])
-        return [
-            (row, title)
+        return {
+            row: title
             for title in self._reached
             if all_own or title in brings or title not in self._own
             if without_triples or any(pool.stated[row] for row in pool.rows_of[title])
             for row in pool.rows_of[title]
             if row not in self._seeds
-        ]
+        }
 
 
 def _mean(scores: Sequence[float]) -> float:
     return sum(scores) / len(scores)
+
+
+class QueryPlan(NamedTuple):
+    """What is known of a query before the reranker scores.
+
+    `nodes`: corpus row -> score, the `n_seeds` seeds first, then appended passages, each by score. `facts`, `rows`: the
+    triples of the graph and the passage of each. `trees`: the facts of each; `texts`: what the reranker reads of it.
+    """
+
+    nodes: dict[int, float]
+    n_seeds: int
+    facts: list[Triple]
+    rows: list[int]
+    trees: list[list[int]]
+    texts: list[str]
+    mentioned: list[str]
 
 
 def iteration_trees(

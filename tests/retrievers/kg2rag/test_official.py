@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
 
 import numpy as np
 import pytest
@@ -21,15 +20,16 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.kg2rag.expand import Expand, ExpandNotes
-from kg2rag.retrievers.kg2rag.official import PAPER, KG2RAGOfficial, QueryPlan
+from kg2rag.retrievers.kg2rag.official import PAPER, KG2RAGOfficial
 from kg2rag.retrievers.kg2rag.organise import Organise, kg2rag
 from kg2rag.retrievers.kg2rag.released import (
-    QuestionText,
+    QueryPlan,
     TitlePool,
     TitleWalk,
     depth_first_trees,
     iteration_trees,
     mentioned_names,
+    mentions,
     tree_text,
 )
 from kg2rag.testing import worlds
@@ -49,7 +49,7 @@ def pool(titles: Sequence[str], facts: Mapping[int, Sequence[tuple[str, str]]]) 
 
 
 def appended(seeds: Sequence[tuple[int, float]], pages: TitlePool, **how: bool) -> list[tuple[int, str]]:
-    return TitleWalk(seeds, pages).appended(**how)
+    return list(TitleWalk(dict(seeds), pages).appended(**how).items())
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_other_passages_of_a_seeds_title_come_only_where_it_is_among_the_best_tw
 
 
 def test_a_titles_score_is_the_smoothed_mean_of_what_led_there() -> None:
-    walk = TitleWalk([(0, 0.8), (3, 0.2)], pool(["A", "B", "C", "D"], {0: [("B", "B")], 1: [("x", "C")]}))
+    walk = TitleWalk({0: 0.8, 3: 0.2}, pool(["A", "B", "C", "D"], {0: [("B", "B")], 1: [("x", "C")]}))
     scores = [(0.8 + 0.8 + 0.5) / 3, (1.6 / 2 + 0.5) / 2, 0.5]
     assert [walk.score(title) for title in ("B", "C", "unheard")] == pytest.approx(scores)
 
@@ -102,7 +102,7 @@ def test_a_titles_score_is_the_smoothed_mean_of_what_led_there() -> None:
     ],
 )
 def test_a_name_is_mentioned_by_nine_tenths_of_its_n_grams(name: str, short: bool, expected: bool) -> None:
-    assert QuestionText("Who directed Ed Wood ?", short_spans_match=short).mentions(name) is expected
+    assert mentions("Who directed Ed Wood ?", name, short=short) is expected
 
 
 @pytest.mark.parametrize(
@@ -116,8 +116,7 @@ def test_a_name_is_mentioned_by_nine_tenths_of_its_n_grams(name: str, short: boo
     ],
 )
 def test_a_mentioned_relation_carries_a_mention_over(facts: list[tuple[str, str, str]], expected: list[str]) -> None:
-    read = QuestionText("who directed alpha")
-    assert mentioned_names(read, (), [Triple(*fact, "") for fact in facts]) == expected
+    assert mentioned_names("who directed alpha", (), [Triple(*fact, "") for fact in facts]) == expected
 
 
 # Trees and strings
@@ -237,13 +236,10 @@ def test_with_the_papers_switches_it_is_the_papers_pipeline(world: KnowledgeBase
     assert any(ranking.notes.find(ExpandNotes).expanded for ranking in theirs)
 
 
-@pytest.mark.parametrize("name", PAPER)
-def test_every_switch_alone_gives_a_valid_answer_to_every_query(world: KnowledgeBase, name: str) -> None:
-    released = getattr(KG2RAGOfficial(world), name)
-    assert released != PAPER[name]
-    for value in get_args(get_type_hints(KG2RAGOfficial)[name]) or (released, PAPER[name]):
-        given: dict[str, Any] = {name: value}
-        assert all(len(one) <= 10 for one in KG2RAGOfficial(world, **given).retrieve_batch(worlds.queries(), 10))
+def test_the_paper_sets_every_switch_otherwise_than_the_released_code(world: KnowledgeBase) -> None:
+    released = KG2RAGOfficial(world)  # and that each counts, the contract's check says
+    assert len(PAPER) == 17
+    assert all(getattr(released, name) != value for name, value in PAPER.items())
 
 
 def test_titles_stand_together_and_sentences_in_their_order(kb_of: Callable[..., KnowledgeBase]) -> None:
@@ -304,7 +300,7 @@ def test_a_blank_end_is_a_vertex_like_any_other(subgraphs: KnowledgeBase) -> Non
 
 def test_titles_that_no_passage_at_hand_has_are_not_mentioned(subgraphs: KnowledgeBase) -> None:
     question = Query("q", "blue zetas")
-    assert QuestionText(question.text).mentions("Zeta")
+    assert mentions(question.text, "Zeta")
     (plan,) = KG2RAGOfficial(subgraphs, seeds=1).plan([question])
     assert (sorted(plan.nodes), plan.mentioned) == ([0, 1], [])
     (plan,) = KG2RAGOfficial(subgraphs, seeds=4).plan([question])
