@@ -6,7 +6,7 @@ Displays in Jupyter, in a terminal and as a page. The systems may be one, two or
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ from rich.text import Text
 from kg2rag.report.html import HtmlPage, render
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.text.cells import console as console_of
-from kg2rag.types import Explanation, QADataset, Query, Question, Ranking, side_by_side
+from kg2rag.types import Explanation, QADataset, Query, Question, side_by_side
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -95,28 +95,14 @@ def explain(systems: Mapping[str, Retriever], data: QADataset, question: str, *,
     if k < 1:
         raise ValueError(f"k must be at least 1, not {k}.")
     known, query = find_question(data, question)
-    rankings = {name: system.retrieve(query, max(k, len(data.corpus))) for name, system in systems.items()}
-    return explain_rankings(rankings, data, known or Question("", query.text, gold={}), k=k)
-
-
-def explain_rankings(
-    rankings: Mapping[str, Ranking], data: QADataset, question: Question, *, k: int = 5
-) -> QuestionExplanation:
-    """What existing rankings, such as those of a comparison, return for a question of the set, and why.
-
-    Parameters
-    ----------
-    rankings : system -> its ranking of this question; loaded from a file, or of this corpus.
-    k : hits shown. Gold beyond them is named with its rank, if it has one.
-
-    Raises
-    ------
-    KeyError : a hit shown is not in the corpus.
-    """
-    ids = data.corpus.ids
-    gold = {id_: tuple(ids[row] for row in rows) for id_, rows in data.gold_rows(question).items()}
-    explanations = {name: Explanation(each, k, excerpts(each, data, k), "", gold) for name, each in rankings.items()}
-    return QuestionExplanation(question.text, explanations, tuple(question.gold), question.answers, question.id)
+    asked, ids = known or Question("", query.text, gold={}), data.corpus.ids
+    gold = {id_: tuple(ids[row] for row in rows) for id_, rows in data.gold_rows(asked).items()}
+    explanations = {}
+    for name, system in systems.items():
+        ranking = system.retrieve(query, max(k, len(data.corpus)))
+        texts = {id_: _excerpt(id_, data) for id_ in ranking.passage_ids[:k]}
+        explanations[name] = Explanation(ranking, k, texts, "", gold)
+    return QuestionExplanation(asked.text, explanations, tuple(asked.gold), asked.answers, asked.id)
 
 
 def find_question(data: QADataset, given: str) -> tuple[Question | None, Query]:
@@ -148,23 +134,8 @@ def _shape(word: str) -> str:
     return re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "0", word.strip()))
 
 
-def excerpts(ranking: Ranking, data: QADataset, hits: int) -> dict[str, str]:
-    """Id of each of the first hits -> title and beginning of the passage."""
-    return {id_: excerpt(id_, data) for id_ in ranking.passage_ids[:hits]}
-
-
-def excerpt(id_: str, data: QADataset, letters: int = EXCERPT) -> str:
-    """Title and beginning of a passage, of at most so many letters beside the title."""
+def _excerpt(id_: str, data: QADataset) -> str:
+    """Title and beginning of a passage."""
     passage = data.corpus[data.corpus.row(id_)]  # by id: the rows of a loaded ranking are positions in its own ids
-    words = passage.text if len(passage.text) <= letters else f"{passage.text[: letters - 1]}…"
+    words = passage.text if len(passage.text) <= EXCERPT else f"{passage.text[: EXCERPT - 1]}…"
     return f"{passage.title}: {words}" if passage.title and passage.title != passage.id else words
-
-
-def check_same_questions(rankings: Mapping[str, Sequence[Ranking]], data: QADataset) -> None:
-    """Raise ValueError where rankings are of other questions than the data set's, or in another order."""
-    ids = [question.id for question in data.questions]
-    for name, run in rankings.items():
-        if [ranking.query_id for ranking in run] != ids:
-            raise ValueError(
-                f"{data.name} has other questions than the rankings of {name!r}. Pass the data that were compared."
-            )

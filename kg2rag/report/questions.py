@@ -6,20 +6,20 @@ their numbers.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kg2rag.report.html import as_json
-from kg2rag.report.question_explanation import check_same_questions
 from kg2rag.report.table import Sheet
-from kg2rag.types import QADataset, Question, Ranking
+from kg2rag.types import QADataset, Question, Ranking, Triple
 from kg2rag.types.explanation import notes_of, stage_label, terms_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
+KINDS = ("passages", "triples", "labels", "formulas", "parts")
 HITS = 10
 """Hits of each ranking that the page shows."""
 LETTERS = 600
@@ -30,64 +30,48 @@ MEGABYTES = 16
 """Of a page's questions with their hits; of those beyond, it lists the scores alone, and says so."""
 
 
-class _Numbered:
-    """Values of one kind, each stored once as JSON."""
-
-    def __init__(self) -> None:
-        self.numbers: dict[Hashable, int] = {}
-        self.texts: list[str] = []
-        self.size = 0
-
-    def add(self, key: Hashable, value: Any) -> int:
-        """The number of the value that `key` identifies."""
-        found = self.numbers.get(key)
-        if found is None:
-            found = self.numbers[key] = len(self.texts)
-            self.texts.append(as_json(value))
-            self.size += len(self.texts[-1])
-        return found
-
-
 class _Writer:
     """Rankings -> JSON that refers to shared values by number. `data` has texts and gold, or is None."""
 
     def __init__(self, data: QADataset | None) -> None:
-        self.data = data
-        self.shared = {kind: _Numbered() for kind in ("passages", "triples", "labels", "formulas", "parts")}
+        self.data, self.size = data, 0
+        self.numbers: dict[str, dict[Hashable, int]] = {kind: {} for kind in KINDS}
+        self.texts: dict[str, list[str]] = {kind: [] for kind in KINDS}
 
-    def size(self) -> int:
-        """Letters of the shared values."""
-        return sum(one.size for one in self.shared.values())
+    def number(self, kind: str, key: Hashable, value: Callable[[], Any]) -> int:
+        """The number of a shared value, which is stored as JSON where its key is new; `size` counts their letters."""
+        known = self.numbers[kind]
+        if key not in known:
+            known[key] = len(known)
+            self.texts[kind].append(as_json(value()))
+            self.size += len(self.texts[kind][-1])
+        return known[key]
 
     def found(self, rankings: Sequence[Ranking], question: Question | None) -> dict[str, Any]:
-        """What the systems return for a question, and where they rank its gold."""
-        gold = self._gold(question)
+        """What the systems return for a question, and where they rank its gold: of many passages, the first ten."""
+        gold: dict[str, list[str]] = {}
+        if question is not None and self.data is not None:
+            ids = self.data.corpus.ids
+            gold = {id_: [ids[row] for row in rows[:HITS]] for id_, rows in self.data.gold_rows(question).items()}
         return {
             "answers": list(question.answers) if question else [],
             "gold": [[id_, [self._passage(one) for one in passages]] for id_, passages in gold.items()],
             "systems": [self._ranking(ranking, gold) for ranking in rankings],
         }
 
-    def _gold(self, question: Question | None) -> dict[str, list[str]]:
-        """Gold id -> the passages that count as it; of a document of many, the first ten."""
-        if question is None or self.data is None:
-            return {}
-        ids = self.data.corpus.ids
-        return {id_: [ids[row] for row in rows[:HITS]] for id_, rows in self.data.gold_rows(question).items()}
-
     def _ranking(self, ranking: Ranking, gold: Mapping[str, Sequence[str]]) -> dict[str, Any]:
         first = ranking.top(HITS)
-        formulas = {stage: self._formula(ranking, stage) for stage in ranking.stages}
         codes = np.zeros(len(first), int) if first.stage_codes is None else first.stage_codes
         stages = [ranking.stages[code] for code in codes]
         parts = {name: column for name, column in first.score_parts.items() if not np.isnan(column).all()}
         places = {id_: at for at, id_ in enumerate(ranking.passage_ids, start=1)} if gold else {}
+        formulas = {stage: terms_of(ranking, stage) for stage in ranking.stages}
         return {
             "passages": [self._passage(id_) for id_ in first.passage_ids],
             "scores": [_number(score) for score in first.scores],
-            "stages": [self._label(stage_label(ranking, stage)) for stage in stages],
-            "formulas": [formulas[stage] for stage in stages],
-            "parts": self.shared["parts"].add(tuple(parts), list(parts)),
+            "stages": [self._shared("labels", stage_label(ranking, stage)) for stage in stages],
+            "formulas": [-1 if formulas[one] is None else self._shared("formulas", formulas[one]) for one in stages],
+            "parts": self._shared("parts", list(parts)),
             "values": [[_number(column[at]) for column in parts.values()] for at in range(len(first))],
             "paths": [[self._triple(one) for one in ranking.paths.get(int(row), ())] for row in first.rows],
             "gold": [min((places[p] for p in passages if p in places), default=0) for passages in gold.values()],
@@ -95,28 +79,22 @@ class _Writer:
             "notes": [[name, text[:NOTE]] for name, text in notes_of(ranking).items()],
         }
 
-    def _passage(self, id_: str) -> int:
-        known = self.shared["passages"].numbers.get(id_)
-        if known is not None:
-            return known
-        if self.data is None:
-            return self.shared["passages"].add(id_, [id_])
-        passage = self.data.corpus[self.data.corpus.row(id_)]
-        text = passage.text if len(passage.text) <= LETTERS else f"{passage.text[: LETTERS - 1]}…"
-        title = passage.title if passage.title != id_ else ""
-        return self.shared["passages"].add(id_, [id_, title[:LETTERS], text])
+    def _shared(self, kind: str, value: Any) -> int:
+        return self.number(kind, str(value), lambda: value)
 
-    def _label(self, text: str) -> int:
-        return self.shared["labels"].add(text, text)
-
-    def _triple(self, triple: Any) -> int:
+    def _triple(self, triple: Triple) -> int:
         told = (triple.head, triple.relation, triple.tail, _number(triple.strength), triple.description)
-        return self.shared["triples"].add(told, told)
+        return self.number("triples", told, lambda: told)
 
-    def _formula(self, ranking: Ranking, stage: str) -> int:
-        """The number of a stage's formula, or -1."""
-        terms = terms_of(ranking, stage)
-        return -1 if terms is None else self.shared["formulas"].add(str(terms), terms)
+    def _passage(self, id_: str) -> int:
+        def told() -> list[str]:
+            if self.data is None:
+                return [id_]
+            passage = self.data.corpus[self.data.corpus.row(id_)]
+            text = passage.text if len(passage.text) <= LETTERS else f"{passage.text[: LETTERS - 1]}…"
+            return [id_, passage.title[:LETTERS] if passage.title != id_ else "", text]
+
+        return self.number("passages", id_, told)
 
 
 def questions_json(
@@ -139,15 +117,19 @@ def questions_json(
     ------
     ValueError : data with other questions.
     """
-    if data is not None:
-        check_same_questions(rankings, data)
+    ids = None if data is None else [question.id for question in data.questions]
+    for name, run in rankings.items():
+        if data is not None and [ranking.query_id for ranking in run] != ids:
+            raise ValueError(
+                f"{data.name} has other questions than the rankings of {name!r}. Pass the data that were compared."
+            )
     writer, found = _Writer(data), list[str]()
     asked = [as_json(one) for one in _asked(list(rankings), per_query, sheet)]
     left = megabytes * 2**20
     for at, together in enumerate(zip(*rankings.values(), strict=True)):
         found.append(as_json(writer.found(together, data.questions[at] if data else None)))
         left -= len(found[-1])
-        if left < writer.size():
+        if left < writer.size:
             break
     parts = {
         "systems": as_json(list(rankings)),
@@ -155,7 +137,7 @@ def questions_json(
         "questions": f"[{','.join(asked)}]",
         "found": f"[{','.join(found)}]",
         "first": as_json(_first(list(rankings), sheet)),
-        **{kind: f"[{','.join(one.texts)}]" for kind, one in writer.shared.items()},
+        **{kind: f"[{','.join(texts)}]" for kind, texts in writer.texts.items()},
     }
     return "{" + ",".join(f'"{name}":{text}' for name, text in parts.items()) + "}"
 

@@ -58,35 +58,28 @@ def test_every_metric_has_its_panel(metrics, shown):
     assert sum(axis.get_visible() for axis in figure.axes) == shown
 
 
-def test_bars_are_as_long_as_the_means():
-    figure = plots.bar_chart(scores(2, 1), "s0")
+@pytest.mark.parametrize("ends", [{}, {"ci_low": float("nan"), "ci_high": float("nan")}])
+def test_bars_are_as_long_as_the_means_with_an_interval_or_without(ends):
+    figure = plots.bar_chart(scores(2, 1).assign(**ends), "s0")
     assert [bar.get_width() for bar in figure.axes[0].patches] == [50, 50]
     assert figure.axes[0].texts[0].get_text() == "50.0"
 
 
-def test_a_mean_without_an_interval_is_a_bar_without_one():
-    unknown = scores(2, 1).assign(ci_low=float("nan"), ci_high=float("nan"))
-    figure = plots.bar_chart(unknown, "s0")
-    assert [bar.get_width() for bar in figure.axes[0].patches] == [50, 50]
-
-
-def test_the_names_of_lines_that_end_together_do_not_touch():
-    figure = plots.recall_curve(curve(a=0.9, b=0.9, c=0.9, d=0.899, e=0.1), "a")
-    figure.canvas.draw()
-    boxes = sorted((text.get_window_extent() for text in figure.axes[0].texts), key=lambda box: box.y0)
-    assert all(low.y1 <= high.y0 + 0.5 for low, high in pairwise(boxes))
-
-
-def test_the_names_of_lines_stay_inside_the_figure():
-    figure = plots.recall_curve(curve(**{f"a_system_with_a_long_name_{i}": 0.0 for i in range(9)}), "none")
+@pytest.mark.parametrize(
+    "ends",
+    [
+        {"a": 0.9, "b": 0.9, "c": 0.9, "d": 0.899, "e": 0.1},
+        {f"a_system_with_a_long_name_{i}": 0.0 for i in range(9)},
+        dict.fromkeys(systems.names(), 0.98),
+    ],
+)
+def test_the_names_of_lines_do_not_touch_and_stay_inside_the_figure(ends):
+    figure = plots.recall_curve(curve(**ends), "dense")
     figure.canvas.draw()
     width, height = figure.canvas.get_width_height()
-    for text in figure.axes[0].texts:
-        box = text.get_window_extent()
-        assert box.x0 >= 0
-        assert box.x1 <= width
-        assert box.y0 >= 0
-        assert box.y1 <= height
+    boxes = sorted((text.get_window_extent() for text in figure.axes[0].texts), key=lambda box: box.y0)
+    assert all(low.y1 <= high.y0 + 0.5 for low, high in pairwise(boxes))
+    assert all(0 <= box.x0 <= box.x1 <= width and 0 <= box.y0 <= box.y1 <= height for box in boxes)
 
 
 @pytest.mark.parametrize("value", [0.0, 0.5, 1.0])
@@ -128,23 +121,10 @@ def test_each_name_stands_beside_a_piece_of_its_line():
     assert len(look[0]) == 3
 
 
-def test_eighteen_names_at_one_end_do_not_touch_and_stay_inside():
-    figure = plots.recall_curve(curve(**dict.fromkeys(systems.names(), 0.98)), "dense")
-    figure.canvas.draw()
-    boxes = sorted((text.get_window_extent() for text in figure.axes[0].texts), key=lambda box: box.y0)
-    assert all(low.y1 <= high.y0 + 0.5 for low, high in pairwise(boxes))
-    assert boxes[0].y0 >= 0
-    assert max(box.x1 for box in boxes) <= figure.canvas.get_width_height()[0]
-
-
-def test_names_are_escaped_in_svg():
-    svg = plots.to_svg(plots.recall_curve(curve(**{"<script>": 0.5}), "none"), "x")
+def test_names_in_svg_are_escaped_and_no_formula():
+    svg = plots.to_svg(plots.recall_curve(curve(**{"<script>": 0.5, "a$_b$": 0.7}), "none"), "x")
     assert "<script" not in svg
-
-
-def test_dollar_signs_in_names_are_no_formula():
-    svg = plots.to_svg(plots.recall_curve(curve(**{"a$_b$": 0.5}), "none"), "x")
-    assert ">a$_b$  50.0<" in svg
+    assert ">a$_b$  70.0<" in svg
 
 
 def test_drawing_leaves_no_figure_open():

@@ -21,17 +21,9 @@ def table(*records: tuple[str, float, float | None], best: float | None = None) 
     `best` is the p-value of the best system against all others.
     """
     top = max(mean for _, mean, _ in records)
+    counts = {True: (3, 2, 1), False: (pd.NA,) * 3}
     rows = [
-        (
-            s,
-            "recall@5",
-            m,
-            m - 0.1,
-            m + 0.1,
-            p,
-            *((3, 2, 1) if p is not None else (pd.NA,) * 3),
-            best if m == top else None,
-        )
+        (s, "recall@5", m, m - 0.1, m + 0.1, p, *counts[p is not None], best if m == top else None)
         for s, m, p in records
     ]
     columns = ["system", "metric", "mean", "ci_low", "ci_high", "p_holm", "wins", "ties", "losses", "p_best"]
@@ -96,13 +88,9 @@ def bold(scores: pd.DataFrame) -> list[bool]:
 def test_the_best_mean_is_bold_where_it_is_significantly_above_all_others(scores):
     assert bold(scores) == [False, True, False]
 
-
-def test_a_winner_that_is_not_significantly_above_the_runner_up_is_not_bold():
     # Significantly above the baseline, but not above bm25.
     assert not any(bold(table(("dense", 0.5, None), ("graph_x", 0.6, 0.001), ("bm25", 0.59, 0.002), best=0.3)))
-
-
-def test_a_baseline_that_beats_all_others_is_bold():
+    # A baseline that beats all others.
     assert bold(table(("dense", 0.5, None), ("graph_x", 0.4, 0.001), ("bm25", 0.3, 0.001), best=0.001)) == [1, 0, 0]
 
 
@@ -179,13 +167,11 @@ def test_the_page_loads_nothing_from_elsewhere(scores):
     assert not re.search(r"url\((?!#)", html)
 
 
-def test_ids_stand_once_in_the_page(scores):
-    ids = re.findall(r'\bid="([^"]*)"', page(scores))
+def test_the_page_is_the_same_every_time_and_its_ids_stand_once(scores):
+    html = page(scores)
+    ids = re.findall(r'\bid="([^"]*)"', html)
     assert len(ids) == len(set(ids)) > 0
-
-
-def test_the_page_is_the_same_every_time(scores):
-    assert page(scores) == page(scores)
+    assert page(scores) == html
 
 
 def test_the_notebook_table_says_what_was_compared(scores):
@@ -204,10 +190,6 @@ def wide(metrics: int) -> report.Sheet:
     )
 
 
-def test_intervals_are_shown_where_they_fit():
-    assert printed(wide(3), 80).count("50.0–70.0") == 3
-
-
 @pytest.mark.parametrize("width", [45, 60, 80, 200])
 def test_names_are_whole_and_no_metric_is_lost_at_any_width(width):
     text = printed(wide(6), width)
@@ -221,6 +203,7 @@ def test_names_are_whole_and_no_metric_is_lost_at_any_width(width):
 def test_a_table_without_intervals_says_so():
     assert "Too narrow here for intervals" in printed(wide(6), 80)
     assert "Too narrow" not in printed(wide(6), 200)
+    assert printed(wide(3), 80).count("50.0–70.0") == 3
 
 
 def test_a_larger_set_is_flagged_in_every_format(scores):
@@ -238,10 +221,6 @@ def test_what_so_few_questions_would_miss_stands_below_the_table(scores):
     assert "With 6 questions, differences from dense under about these points" in report.notes(sheet(scores))[1]
     assert "7.9 in recall@5" in report.notes(sheet(scores))[1]
     assert "divided by the 2 tests" in report.notes(sheet(scores))[1]
-
-
-def test_a_system_alone_has_nothing_to_miss():
-    assert len(report.notes(sheet(table(("dense", 0.5, None))))) == 1
 
 
 def test_several_seeds_show_the_spread_between_them(scores):
@@ -274,14 +253,11 @@ def test_pairs_fit_a_terminal_of_eighty_columns_whole(scores):
         assert part in text
 
 
-def test_the_report_says_how_many_pairs_were_corrected_for(scores):
+def test_the_report_says_how_many_pairs_were_corrected_for_and_marks_winners_that_were_tested_alone(scores):
     html = page(scores)
     assert "Holm-corrected over all 1 pair;" in html
     assert "−10.0<sup>**</sup>" in html
-
-
-def test_no_winner_is_marked_in_a_breakdown_which_has_no_test(scores):
-    assert page(scores).count("<b>") == 1  # the best of the tested table
+    assert html.count("<b>") == 1  # in the breakdown, which has no test, none
 
 
 def test_the_notes_say_in_which_format_the_vectors_are_and_what_no_system_can_find(scores):
@@ -314,7 +290,7 @@ def test_notes_explain_the_signs_that_are_there_and_no_others() -> None:
     assert "No star: no system differs from dense" in none
     assert "No bold: no system is significantly above every other" in none
     assert "***" not in none
-    assert notes(sheet(table(("dense", 0.5, None))))[0] == "Means in per cent with 95 % intervals."
+    assert notes(sheet(table(("dense", 0.5, None)))) == ["Means in per cent with 95 % intervals."]
 
 
 def test_a_system_of_which_a_number_was_chosen_with_the_set_in_view_is_marked(scores) -> None:

@@ -16,6 +16,8 @@ from kg2rag.retrievers.contract import Retriever, Stage
 from kg2rag.testing import ContractError, check_retriever
 from kg2rag.types import Notes, Query, Ranking, Trace, at_least, between, check
 
+NOTHING = Notes()
+
 
 @dataclass(frozen=True)
 class Sound(Retriever):
@@ -47,29 +49,55 @@ class Sound(Retriever):
         return [self.one(query, every if rows is None else rows, k) for query, rows in zip(queries, masks, strict=True)]
 
 
-class Depthless(Sound):
-    """Reads `k` as its depth: it keeps the second half of the first `k` hits."""
-
-    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        return [
-            replace(
-                each,
-                rows=each.rows[len(each) // 2 :],
-                scores=each.scores[len(each) // 2 :],
-                score_parts={},
-                notes=Notes(),
-            )
-            for each in super().retrieve_batch(queries, k)
-        ]
+def each(change: Callable[[Sound, Ranking], Ranking]) -> type[Sound]:
+    """`Sound` with every ranking changed."""
+    return batch(lambda self, queries, k: [change(self, one) for one in Sound.retrieve_batch(self, queries, k)])
 
 
-class OfBatch(Sound):
-    """Scales scores by the best of the whole batch."""
+def batch(retrieve: Callable[[Sound, Sequence[Query], int], list[Ranking]]) -> type[Sound]:
+    """`Sound` with another way to retrieve a batch."""
+    return type("Mutant", (Sound,), {"retrieve_batch": retrieve})
 
-    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        found = super().retrieve_batch(queries, k)
-        best = max((each.scores.max(initial=1.0) for each in found), default=1.0)
-        return [replace(each, scores=each.scores / best, notes=Notes()) for each in found]
+
+def taken(ranking: Ranking, rows: object, notes: Notes = NOTHING) -> Ranking:
+    """Some hits of a ranking, in that order, without what it says of them."""
+    return replace(ranking, rows=ranking.rows[rows], scores=ranking.scores[rows], score_parts={}, notes=notes)
+
+
+def scaled_by_the_best_of_the_batch(self: Sound, queries: Sequence[Query], k: int) -> list[Ranking]:
+    found = Sound.retrieve_batch(self, queries, k)
+    best = max((one.scores.max(initial=1.0) for one in found), default=1.0)
+    return [replace(one, scores=one.scores / best, notes=NOTHING) for one in found]
+
+
+def ties_from_the_end(self: Sound, queries: Sequence[Query], k: int) -> list[Ranking]:
+    found = Sound.retrieve_batch(self, queries, len(self.kb.corpus))
+    return [taken(one, np.lexsort((-one.rows, -one.scores))[:k]) for one in found]
+
+
+def by_chance_the_second_time(self: Sound, queries: Sequence[Query], k: int) -> list[Ranking]:
+    noise = random.random()
+    return [replace(one, scores=one.scores + noise, notes=NOTHING) for one in Sound.retrieve_batch(self, queries, k)]
+
+
+def failures_as_empty_rankings(self: Sound, queries: Sequence[Query], k: int) -> list[Ranking]:
+    empty = np.empty(0)
+    return [Ranking.of(query.id, empty.astype(int), empty, self.kb.corpus.ids).top(k) for query in queries]
+
+
+def dense_where_few_share_a_word(self: Sound, queries: Sequence[Query], k: int) -> list[Ranking]:
+    own = Sound.retrieve_batch(self, queries, max(k, 10))
+    dense = Dense(self.kb).retrieve_batch(queries, k)
+    return [one.top(k) if len(one) >= 10 else other for one, other in zip(own, dense, strict=True)]
+
+
+def the_same_in_disguise(self: Sound, queries: Sequence[Query], k: int) -> list[Ranking]:
+    found = dense_where_few_share_a_word(self, queries, k)
+    return [replace(one, stages=("words",), score_parts={}, notes=NOTHING) for one in found]
+
+
+def without_a_mask(self: Sound, queries: Sequence[Query], k: int) -> list[Ranking]:
+    return Sound.retrieve_batch(self, [replace(query, candidates=None) for query in queries], k)
 
 
 class NoEmpty(Sound):
@@ -79,98 +107,11 @@ class NoEmpty(Sound):
         return super().retrieve_batch([query for query in queries if query.text.strip()], k)
 
 
-class Generous(Sound):
-    """Hands out one hit too many."""
-
-    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        return super().retrieve_batch(queries, k + 1)
-
-
-class Stranger(Sound):
-    """Returns a row beyond the corpus."""
-
-    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        return [
-            replace(each, rows=each.rows + len(self.kb.corpus) - 5, notes=Notes())
-            for each in super().retrieve_batch(queries, k)
-        ]
-
-
-class Unmasked(Sound):
-    """Ignores a query's candidates."""
-
-    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        return super().retrieve_batch([replace(query, candidates=None) for query in queries], k)
-
-
-class NotANumber(Sound):
-    """Divides by the number of words that a query lacks."""
-
-    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        return [
-            replace(each, scores=np.where(each.rows == 5, np.nan, each.scores), notes=Notes())
-            for each in super().retrieve_batch(queries, k)
-        ]
-
-
-class TiesByChance(Sound):
-    """Orders equal scores from the corpus's end."""
-
-    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        found = super().retrieve_batch(queries, len(self.kb.corpus))
-        orders = [np.lexsort((-each.rows, -each.scores))[:k] for each in found]
-        return [
-            replace(each, rows=each.rows[order], scores=each.scores[order], score_parts={}, notes=Notes())
-            for each, order in zip(found, orders, strict=True)
-        ]
-
-
-class WrongArithmetic(Sound):
-    """Tells a formula that does not give its scores."""
-
-    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        told = Notes("2 · shared", "words")
-        return [replace(each, notes=told) for each in super().retrieve_batch(queries, k)]
-
-
-class Stateful(Sound):
-    """Ranks by chance the second time."""
-
-    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        noise = random.random()
-        return [replace(each, scores=each.scores + noise, notes=Notes()) for each in super().retrieve_batch(queries, k)]
-
-
 class OtherTrace(Sound):
     """Traces another retrieval than it returns."""
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
         return [Trace(each) for each in BM25(self.kb).retrieve_batch(queries, k)]
-
-
-class Swallows(Sound):
-    """Turns every failure into an empty ranking."""
-
-    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        empty = np.empty(0)
-        return [Ranking.of(query.id, empty.astype(int), empty, self.kb.corpus.ids).top(k) for query in queries]
-
-
-class FallsBack(Sound):
-    """Gives the dense ranking where fewer than ten passages share a word, and does not say so."""
-
-    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        own = super().retrieve_batch(queries, max(k, 10))
-        dense = Dense(self.kb).retrieve_batch(queries, k)
-        return [one.top(k) if len(one) >= 10 else other for one, other in zip(own, dense, strict=True)]
-
-
-class FallsBackInDisguise(FallsBack):
-    """The same under its own name and without a formula."""
-
-    def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
-        found = super().retrieve_batch(queries, k)
-        return [replace(each, stages=("words",), score_parts={}, notes=Notes()) for each in found]
 
 
 class NeedsTitles(Sound):
@@ -274,20 +215,32 @@ def test_a_sound_retriever_is_accepted() -> None:
 @pytest.mark.parametrize(
     ("mutant", "promise", "words"),
     [
-        (Depthless, "a smaller k is a prefix", "at k = 1 and k = 20"),
-        (OfBatch, "a batch equals its queries", "in a batch and alone: hit 1 is"),
+        (each(lambda _, one: taken(one, slice(len(one) // 2, None))), "a smaller k is a prefix", "at k = 1 and k = 20"),
+        (batch(scaled_by_the_best_of_the_batch), "a batch equals its queries", "in a batch and alone: hit 1 is"),
         (NoEmpty, "answers every query", "query 'empty' (''): the ranking of 'stop words' at its place"),
-        (Generous, "at most k hits", "21 hits at k = 20"),
-        (Stranger, "known passages", "but the corpus has 300 passages"),
-        (Unmasked, "candidates", "is none of its 10 candidates"),
-        (NotANumber, "finite scores", "the score of 'p5' is nan"),
-        (TiesByChance, "canonical order", "belongs; order hits with `Ranking.of`"),
-        (WrongArithmetic, "formula", "'2 · shared' gives"),
-        (Stateful, "preparing changes nothing", "before and after `prepare`: hit 1 is"),
+        (
+            batch(lambda self, queries, k: Sound.retrieve_batch(self, queries, k + 1)),
+            "at most k hits",
+            "21 hits at k = 20",
+        ),
+        (
+            each(lambda self, one: replace(one, rows=one.rows + len(self.kb.corpus) - 5, notes=NOTHING)),
+            "known passages",
+            "but the corpus has 300 passages",
+        ),
+        (batch(without_a_mask), "candidates", "is none of its 10 candidates"),
+        (
+            each(lambda _, one: replace(one, scores=np.where(one.rows == 5, np.nan, one.scores), notes=NOTHING)),
+            "finite scores",
+            "the score of 'p5' is nan",
+        ),
+        (batch(ties_from_the_end), "canonical order", "belongs; order hits with `Ranking.of`"),
+        (each(lambda _, one: replace(one, notes=Notes("2 · shared", "words"))), "formula", "'2 · shared' gives"),
+        (batch(by_chance_the_second_time), "preparing changes nothing", "before and after `prepare`: hit 1 is"),
         (OtherTrace, "a trace is a retrieval", "in `retrieve_batch` and in `trace_batch`"),
-        (Swallows, "finds something", "is made of the corpus's words and has no hit"),
-        (FallsBack, "no silent fall-back", "the ranking is Dense's, without a word of it"),
-        (FallsBackInDisguise, "no silent fall-back", "the ranking is Dense's, without a word of it"),
+        (batch(failures_as_empty_rankings), "finds something", "is made of the corpus's words and has no hit"),
+        (batch(dense_where_few_share_a_word), "no silent fall-back", "the ranking is Dense's, without a word of it"),
+        (batch(the_same_in_disguise), "no silent fall-back", "the ranking is Dense's, without a word of it"),
         (NeedsTitles, "answers every query", "on passages without titles, query 'q0' ("),
         (Unnamed, "stages and paths", "names no stage; give `Ranking.of` stages="),
         (Ignores, "parameter weight", "weight is ignored: with 0.25, 1.0,"),

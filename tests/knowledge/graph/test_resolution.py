@@ -52,21 +52,21 @@ def test_the_name_that_is_mentioned_most_stays_then_the_first() -> None:
     assert merges(graph, "normalised") == [("The Who", "Who"), ("song", "the song")]
 
 
-def test_an_alias_that_one_entity_claims_is_the_entity_of_that_name() -> None:
+@pytest.mark.parametrize(
+    ("alias", "owners", "merged"),
+    [
+        ("Timothy Burton", ["Tim Burton"], [("Timothy Burton", "Tim Burton")]),
+        ("Burton", ["Tim Burton", "Richard Burton"], []),  # two claim it
+        ("Rebecca", ["Rebecca (1940 film)"], []),  # it is the name without its brackets
+    ],
+)
+def test_an_alias_that_one_entity_claims_is_the_entity_of_that_name(
+    alias: str, owners: list[str], merged: list[tuple[str, str]]
+) -> None:
     graph = graph_of(
-        ("Timothy Burton", "0"), ("Tim Burton", "01"), entities=[Entity("Tim Burton", "", "", ("timothy burton",))]
+        (alias, "0"), *((name, "12") for name in owners), entities=[Entity(n, "", "", (alias,)) for n in owners]
     )
-    assert merges(graph, "exact") == [("Timothy Burton", "Tim Burton")]
-
-
-def test_an_alias_that_two_entities_claim_is_neither() -> None:
-    entities = [Entity("Tim Burton", aliases=("Burton",)), Entity("Richard Burton", aliases=("Burton",))]
-    assert merges(graph_of(("Burton", "0"), entities=entities), "exact") == []
-
-
-def test_a_name_without_its_brackets_is_another() -> None:
-    entities = [Entity("Rebecca (1940 film)", aliases=("Rebecca",))]
-    assert merges(graph_of(("Rebecca", "0"), entities=entities), "exact", "normalised") == []
+    assert merges(graph, "exact", "normalised") == merged
 
 
 def test_an_acronym_is_the_long_form_that_stands_beside_it() -> None:
