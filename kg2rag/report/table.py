@@ -172,9 +172,9 @@ def _cell(record: Any, factor: float, digits: int) -> Cell:
     )
 
 
-def _end(value: float, digits: int, sign: str = "") -> str:
+def _end(value: float, digits: int) -> str:
     """An end of an interval; a question mark where nothing is known of it."""
-    return "?" if value != value else f"{value:{sign}.{digits}f}"
+    return "?" if value != value else f"{value:.{digits}f}"
 
 
 def pair_rows(sheet: Sheet, pairs: pd.DataFrame, metric: str) -> Iterator[tuple[str, ...]]:
