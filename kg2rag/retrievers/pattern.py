@@ -222,7 +222,7 @@ class Pattern(Retriever):
             # One passage takes bounded time, so looking at the clock between them is enough.
             if time.monotonic() > deadline:
                 raise TimeoutError(
-                    f"query {query.id!r}: the regular expression {_short(pattern)} took more than {self.seconds} s. "
+                    f"query {query.id!r}: the regular expression /{pattern[:80]}/ took more than {self.seconds} s. "
                     "Simplify it, or give Pattern more `seconds`."
                 )
         found, matches = np.array(hits, dtype=np.int64), np.ones(len(hits))
@@ -255,10 +255,8 @@ def _compile(pattern: str, fold: bool, query_id: str) -> re.Pattern[str]:
     import re2
 
     if len(pattern) > LONGEST_REGEX:
-        raise ValueError(
-            f"query {query_id!r}: the regular expression {_short(pattern)} has {len(pattern)} characters; at most "
-            f"{LONGEST_REGEX} are matched."
-        )
+        length = f"has {len(pattern)} characters; at most {LONGEST_REGEX} are matched"
+        raise ValueError(f"query {query_id!r}: the regular expression /{pattern[:80]}/… {length}.")
     options = re2.Options()
     options.log_errors, options.case_sensitive, options.max_mem, options.never_capture = False, not fold, 1 << 20, True
     try:
@@ -270,7 +268,3 @@ def _compile(pattern: str, fold: bool, query_id: str) -> re.Pattern[str]:
             "Look-around and back-references are not offered."
         ) from None
     return compiled
-
-
-def _short(pattern: str) -> str:
-    return f"/{pattern}/" if len(pattern) <= 80 else f"/{pattern[:77]}…/"

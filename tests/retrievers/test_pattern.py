@@ -110,12 +110,6 @@ def test_unknown_scripts_and_lone_surrogates_are_words_like_any_other(tmp_path: 
     assert pattern.retrieve("\ud800\ud800\ud800").passage_ids == []
 
 
-def test_candidates_limit_what_is_returned(pattern: Pattern) -> None:
-    query = Query("q", "StreamingTextResponse", candidates=("swapped", "recipe"))
-    assert set(pattern.retrieve(query).passage_ids) <= {"swapped", "recipe"}
-    assert pattern.retrieve(Query("q", "/class/", candidates=("swapped",))).passage_ids == ["swapped"]
-
-
 def test_terms_beyond_the_limit_are_counted_not_forgotten(tmp_path: Path) -> None:
     pattern = pattern_over(TEXTS, tmp_path, max_terms=2)
     ranking = pattern.retrieve("useChat use_chat StreamingTextResponse api_key")

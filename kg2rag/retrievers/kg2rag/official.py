@@ -168,16 +168,15 @@ class KG2RAGOfficial(Retriever):
     @property
     def remark(self) -> str:
         """What of its input is not what the released code reads, for tables; empty where nothing is, or by choice."""
-        lacks = ""
-        if self.mode != "hotpotqa":
-            lacks = "mode='musique', where the released KG2RAG has mode='hotpotqa'"
-        if not pc.any(pc.greater(self.kb.corpus.table["position"], 0)).as_py():
-            lacks = "over paragraphs, where the released KG2RAG has sentences"
-        said = f"raw sub-graphs, as released, but {lacks}" if lacks else ""
+        raw, released = "raw sub-graphs, as released, but", "where the released KG2RAG has"
+        if self.triples == "clean":
+            return ""
         if self.kb.extraction.raw is None:  # the source's class alone: its repr may name folders
             source = type(self.kb.source).__name__
-            said = f"triples are those of {source}, not the sub-graphs that the released KG2RAG reads"
-        return "" if self.triples == "clean" else said
+            return f"triples are those of {source}, not the sub-graphs that the released KG2RAG reads"
+        if not pc.any(pc.greater(self.kb.corpus.table["position"], 0)).as_py():
+            return f"{raw} over paragraphs, {released} sentences"
+        return "" if self.mode == "hotpotqa" else f"{raw} mode='musique', {released} mode='hotpotqa'"
 
     def plan(self, queries: Sequence[Query]) -> list[QueryPlan]:
         """Everything up to the reranker: seeds, appended passages, graph, trees and their strings."""

@@ -77,18 +77,10 @@ def test_whatever_the_query_it_is_sent_as_one_json_string(model_of: Maker, text:
 @pytest.mark.parametrize(
     "reply",
     [
-        f"```json\n{GOOD}\n```",
-        f"Sure, here it is:\n{GOOD}\nI hope this helps.",
-        GOOD.replace("0.1}", "0.1,}").replace('"typo"}', '"typo",}'),
-        GOOD[:-1],
-        GOOD[:-1] + ",",
-        f"```json\n{GOOD[:-1]}\n```",
-        f"```json\n{GOOD[:-1]}",
-        f"{GOOD}\n\n{GOOD}",
+        f"Sure, here it is:\n```json\n{GOOD[:-1]}",
         GOOD.replace("0.1", "10").replace("0.2", "20").replace("0.6", "60"),
         GOOD.replace("0.6", "0.62"),
         GOOD.replace("0.6", '"0.6"'),
-        GOOD.replace('"', "'"),
     ],
 )
 def test_unambiguous_damage_is_repaired(weights_of: Callable[[str], list[float]], reply: str) -> None:
@@ -98,16 +90,13 @@ def test_unambiguous_damage_is_repaired(weights_of: Callable[[str], list[float]]
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [
-        ("", "wrote no text"),
         ("I cannot do that.", "holds no JSON object"),
         (GOOD[:-4], "cut off"),
-        ('{"query_type": "fuzzy", "reasoning": "typo", "weights": {"dense": 0.1, "sparse": 0.2', "cut off"),
         (GOOD.replace("fuzzy", "vague"), "query_type"),
         (GOOD.replace("0.6", "-0.6"), "weights.pattern"),
         (GOOD.replace("0.6", "0.1"), "sum to 0.5, not to 1"),
         (GOOD.replace("0.6", "NaN"), "weights.pattern"),
         (GOOD.replace('"graph": 0.1', '"web": 0.1'), "weights.graph"),
-        (GOOD.replace("}", "]"), "cut off"),
     ],
 )
 def test_any_other_reply_is_an_error_that_names_the_query(
@@ -116,20 +105,6 @@ def test_any_other_reply_is_an_error_that_names_the_query(
     with pytest.raises(CompletionError, match=r"output: query 'q7' \('streamingTextRespons'\)") as error:
         weights_of(reply)
     assert reason in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("fault", "kind"), [("429", "rate limit"), ("500", "server"), ("reset", "connection"), ("wrong schema", "output")]
-)
-def test_an_endpoint_that_keeps_failing_is_an_error_that_names_the_query(
-    model_of: Maker, fault: str, kind: str
-) -> None:
-    def broken(prompt: str, before: int) -> str | None:
-        return fault if "bad" in prompt else None
-
-    with serving(lambda _: GOOD, broken) as server, pytest.raises(CompletionError) as error:
-        LLMAnalyser(model_of(server, retries=1)).analyse([Query("good", "good"), Query("q9", "bad")])
-    assert str(error.value).startswith(f"{kind}: query 'q9' ('bad'): ")
 
 
 def test_dynamic_hybrid_takes_its_weights_from_the_model(model_of: Maker, tmp_path: Path) -> None:
