@@ -204,11 +204,8 @@ def test_a_subgraph_keeps_the_triples_between_its_entities_and_their_mentions(fi
     np.testing.assert_array_equal(part.mention_counts, [2, 3])
 
 
-def test_a_subgraph_of_everything_is_the_graph(films: KnowledgeGraph) -> None:
+def test_a_subgraph_of_everything_is_the_graph_and_of_an_unknown_entity_an_error(films: KnowledgeGraph) -> None:
     assert films.subgraph(range(films.n_entities)) == films
-
-
-def test_a_subgraph_of_an_unknown_entity_is_an_error(films: KnowledgeGraph) -> None:
     with pytest.raises(IndexError, match="5 entities"):
         films.subgraph([5])
 

@@ -41,11 +41,6 @@ def test_ranges_follow_one_another(spans: list[tuple[int, int]]) -> None:
     assert which.tolist() == [place for place, (_, length) in enumerate(spans) for _ in range(length)]
 
 
-def test_codes_of_32_bits_gather_as_those_of_64() -> None:
-    indptr = offsets(np.array([1, 1, 0], dtype=np.int32), 2)
-    assert gather(indptr, np.array([1], dtype=np.int32))[0].tolist() == [1, 2]
-
-
 def test_a_run_ends_where_any_column_changes() -> None:
     assert run_starts(ints([1, 1, 1, 2]), ints([3, 3, 4, 4])).tolist() == [True, False, True, True]
     assert run_starts(ints([])).tolist() == []

@@ -106,18 +106,16 @@ def test_saved_triples_read_as_a_table_and_as_a_source_of_triples(small: Knowled
     assert TriplesFile(tmp_path / "triples.parquet").extract(CORPUS).triples == (small.triple(0), small.triple(1))
 
 
-def test_a_missing_file_is_named(small: KnowledgeGraph, tmp_path: Path) -> None:
-    small.save(tmp_path)
-    (tmp_path / "mentions.parquet").unlink()
-    with pytest.raises(FileNotFoundError, match=r"lacks mentions\.parquet"):
-        KnowledgeGraph.load(tmp_path, CORPUS)
-
-
-def test_loading_over_another_corpus_names_the_passage_it_lacks(small: KnowledgeGraph, tmp_path: Path) -> None:
+def test_a_missing_file_and_a_passage_that_another_corpus_lacks_are_named(
+    small: KnowledgeGraph, tmp_path: Path
+) -> None:
     small.save(tmp_path)
     other = Corpus.from_passages([Passage("q", "", "Text.", "q", 0)])
     with pytest.raises(ValueError, match=r"mentions.parquet.*'p0'"):
         KnowledgeGraph.load(tmp_path, other)
+    (tmp_path / "mentions.parquet").unlink()
+    with pytest.raises(FileNotFoundError, match=r"lacks mentions\.parquet"):
+        KnowledgeGraph.load(tmp_path, CORPUS)
 
 
 def test_networkx_nodes_and_edges_carry_what_is_known(small: KnowledgeGraph) -> None:

@@ -74,12 +74,9 @@ def test_candidates_are_the_only_rows_returned() -> None:
     ]
 
 
-def test_an_index_of_nothing_finds_nothing() -> None:
+def test_an_index_of_nothing_finds_nothing_and_no_queries_do() -> None:
     index = DenseIndex(np.empty((0, 24), dtype=np.float32))
     assert [rows.tolist() for rows, _ in index.search(unit(2), 3)] == [[], []]
-
-
-def test_no_queries_find_nothing() -> None:
     assert DenseIndex(unit(5)).search(unit(0), 3) == []
 
 
