@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kg2rag.knowledge import KnowledgeBase
+from kg2rag.knowledge.graph.paths import Components
 from kg2rag.retrievers import linking
 from kg2rag.retrievers.linking.linkers import Link, Linker
 from kg2rag.types import IntArray, check
@@ -28,6 +29,11 @@ class LinksEntities:
     def entity_linker(self) -> Linker:
         """The linker itself."""
         return linking.of(self.linker, self.kb)
+
+
+def components(kb: KnowledgeBase) -> Components:
+    """Which entities of the graph lead to which, and the passages that name them."""
+    return kb.cached("components", lambda: Components.of_graph(kb.graph))
 
 
 class Related(NamedTuple):

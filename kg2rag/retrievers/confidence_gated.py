@@ -27,13 +27,13 @@ import numpy as np
 
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.neighbourhood import Hops
-from kg2rag.knowledge.graph.paths import Components, TriplePaths
-from kg2rag.retrievers.around import LinksEntities, Related, passages_naming, related_entities
+from kg2rag.knowledge.graph.paths import TriplePaths
+from kg2rag.retrievers.around import LinksEntities, Related, components, passages_naming, related_entities
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.contract import Retriever, Tuned
 from kg2rag.retrievers.dense import Dense
 from kg2rag.retrievers.linking.linkers import Link, Linker, linked_entities
-from kg2rag.types import Count, FloatArray, IntArray, Notes, Query, Ranking, Share, Trace, step
+from kg2rag.types import Count, FloatArray, IntArray, Notes, Query, Ranking, Share, Step, step
 
 COLOUR = "#009E73"  # in plots
 TUNING = (
@@ -177,26 +177,26 @@ class ConfidenceGated(LinksEntities, Retriever):
             return np.ones(len(rows))
         return self.kb.dense.cosines(self.kb.encode_queries([query])[0], rows)
 
-    def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
+    @property
+    def most(self) -> int:
+        """However many the graph adds."""
+        return max(len(self.kb.corpus), 1)
+
+    def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:
         """Whether the query's entities lead to a passage, the gate was open, and the limits let it in."""
-        joined, unlimited = Components.of_graph(self.kb.graph), replace(self, max_chunks=len(self.kb.corpus))
-        unread, traces = f"no text hit (the first {self.depth}, of a score of {self.min_score:g}), and ", []
-        found = self.retrieve_batch(queries, len(self.kb.corpus))
-        linked, masks = self.entity_linker.link_batch(queries), self.kb.candidates(queries)
-        for query, links, mask, ranking in zip(queries, linked, masks, found, strict=True):
-            skipped = ranking.notes.warning
-            names = [link.entity for link in links]
-            met = [] if skipped else list(unlimited._reached(query, links, mask))
-            kept = f"{unread}below the {self.max_chunks} kept of each related entity"
-            closed = unread + (f"the graph was skipped: {skipped}" if skipped else f"beyond hops = {self.hops}")
-            away = f"{unread}no entity of the query leads to it"
-            steps = (
-                step("linked", "entity not linked", away, joined.rows_with(names), ranking.rows),
-                step("expanded", "not expanded", closed, met, ranking.rows),
-                step("kept", "pruned", kept, ranking.rows),
-            )
-            traces.append(Trace(ranking.top(k), steps))
-        return traces
+        (links,), (mask,) = self.entity_linker.link_batch([query]), self.kb.candidates([query])
+        unlimited, skipped = replace(self, max_chunks=self.most), ranking.notes.warning
+        linked = components(self.kb).rows_with(link.entity for link in links)
+        met = [] if skipped else list(unlimited._reached(query, links, mask))
+        unread = f"no text hit (the first {self.depth}, of a score of {self.min_score:g}), and "
+        kept = f"{unread}below the {self.max_chunks} kept of each related entity"
+        closed = unread + (f"the graph was skipped: {skipped}" if skipped else f"beyond hops = {self.hops}")
+        away = f"{unread}no entity of the query leads to it"
+        return (
+            step("linked", "entity not linked", away, linked, ranking.rows),
+            step("expanded", "not expanded", closed, met, ranking.rows),
+            step("kept", "pruned", kept, ranking.rows),
+        )
 
 
 def squashed(bm25: FloatArray) -> FloatArray:

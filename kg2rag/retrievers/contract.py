@@ -14,7 +14,7 @@ from functools import wraps
 from html import escape
 from typing import Any, Literal, NamedTuple
 
-from kg2rag.types import Query, Ranking, Trace, called, check, require_k
+from kg2rag.types import Query, Ranking, Step, Trace, called, check, require_k
 
 MAX_CHARACTERS = 10_000
 """Of a query that are read: an encoder reads a few hundred words, and some searches take more than linear time."""
@@ -101,11 +101,21 @@ class Retriever(ABC):
             self.retrieve_batch(queries[:1], 1)
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
-        """The rankings of `retrieve_batch` and, where the system records them, the steps that led to them.
+        """The rankings of `retrieve_batch` and, where the system records them, the `steps` that led to them.
 
-        With the default, which records none, a diagnosis distinguishes only "not retrieved" and "ranked below k".
+        Without steps a diagnosis distinguishes only "not retrieved" and "ranked below k".
         """
-        return [Trace(ranking) for ranking in self.retrieve_batch(queries, k)]
+        found = self.retrieve_batch(queries, max(k, self.most))
+        return [Trace(one.top(k), self.steps(query, one)) for query, one in zip(queries, found, strict=True)]
+
+    @property
+    def most(self) -> int:
+        """The hits that a trace looks at, where the last step is a limit beyond k."""
+        return 1
+
+    def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:  # noqa: ARG002
+        """The steps that led to the first `max(k, most)` hits of a query."""
+        return ()
 
     def __rshift__(self, stage: Any) -> Pipeline:
         if not isinstance(stage, Stage) and hasattr(type(stage), "__rrshift__"):

@@ -142,7 +142,9 @@ def dense_fallback(kb: KnowledgeBase, queries: Sequence[Query], k: int, without:
     ]
 
 
-def scaled(values: FloatArray, low: float, high: float) -> FloatArray:
-    """Min-max scaled to [0, 1]; all 1 where the values do not differ."""
+def min_max(values: FloatArray, low: float | None = None, high: float | None = None) -> FloatArray:
+    """Scaled to [0, 1], from the least or `low` to the greatest or `high`; all 1 where these do not differ."""
+    low = values.min(initial=np.inf) if low is None else low
+    high = values.max(initial=-np.inf) if high is None else high
     found: FloatArray = np.clip((values - low) / (high - low), 0.0, 1.0) if high > low else np.ones(len(values))
     return found

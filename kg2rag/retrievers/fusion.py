@@ -13,22 +13,9 @@ from typing import Annotated
 import numpy as np
 
 from kg2rag.retrievers.contract import Retriever
-from kg2rag.types import (
-    Count,
-    FloatArray,
-    Notes,
-    Query,
-    Ranking,
-    Trace,
-    Weight,
-    called,
-    check,
-    first_of,
-    number,
-    one_of,
-    sources,
-    step,
-)
+from kg2rag.retrievers.dense import min_max
+from kg2rag.types import FloatArray, Notes, Query, Ranking, Trace, first_of, number, sources, step
+from kg2rag.types.parameters import Count, Weight, called, check, one_of
 
 METHODS = ("max", "rrf", "sum")
 RRF_CONSTANT = 60.0
@@ -168,12 +155,6 @@ def _read(ranking: Ranking, method: str, constant: float) -> tuple[FloatArray, F
         return ranks, 1.0 / (constant + ranks)
     scaled = min_max(ranking.scores)
     return scaled, scaled
-
-
-def min_max(scores: FloatArray) -> FloatArray:
-    """Falling scores scaled to [0, 1]; all 1 where they do not differ."""
-    low, high = scores[-1:], scores[:1]
-    return np.ones(len(scores)) if (high == low).all() else (scores - low) / (high - low)
 
 
 def _labels(name: str, ranking: Ranking) -> list[str]:

@@ -21,30 +21,24 @@ from kg2rag.retrievers import linking
 from kg2rag.retrievers.around import LinksEntities
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.contract import Pipeline, Stage, Tuned
-from kg2rag.retrievers.dense import Dense
-from kg2rag.retrievers.fusion import FusionNotes, fuse, min_max
+from kg2rag.retrievers.dense import Dense, min_max
+from kg2rag.retrievers.fusion import FusionNotes, fuse
 from kg2rag.retrievers.linking.linkers import Link, Linker, linked_entities
 from kg2rag.types import (
-    Count,
     FloatArray,
     IntArray,
     Matrix,
-    Natural,
     Notes,
-    ParameterError,
     Query,
     Ranking,
-    Share,
     Trace,
-    Weight,
-    checked,
     first_of,
     number,
-    one_of,
     sources,
     step,
     top_with_ties,
 )
+from kg2rag.types.parameters import Count, Natural, ParameterError, Share, Weight, checked, one_of
 
 COLOUR = "#009E73"  # in plots
 TUNING = (

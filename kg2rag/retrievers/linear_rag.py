@@ -33,27 +33,11 @@ from kg2rag.knowledge.graph.pagerank import NodeWeights, WalkGraph, walks
 from kg2rag.knowledge.graph.paths import Components
 from kg2rag.knowledge.indexes.dense import cosines as all_cosines
 from kg2rag.retrievers import linking
-from kg2rag.retrievers.dense import LatePaths, WalkOrDense, scaled
+from kg2rag.retrievers.dense import LatePaths, WalkOrDense, min_max
 from kg2rag.retrievers.linking.linkers import Linker, phrases_beside
 from kg2rag.text.normalisation import normalise
-from kg2rag.types import (
-    Corpus,
-    Count,
-    Damping,
-    FloatArray,
-    IntArray,
-    Matrix,
-    Natural,
-    Notes,
-    Query,
-    Ranking,
-    Threshold,
-    Trace,
-    Triple,
-    Weight,
-    step,
-    top_with_ties,
-)
+from kg2rag.types import Corpus, FloatArray, IntArray, Matrix, Notes, Query, Ranking, Step, Triple, step, top_with_ties
+from kg2rag.types.parameters import Count, Damping, Natural, Threshold, Weight
 
 COLOUR = "#0072B2"  # in plots
 
@@ -289,8 +273,8 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
         """(n_nodes,) where the walk of a query starts, scaled to sum 1."""
         restart, n = np.zeros(tri_graph(self.kb).walk.n_nodes), len(self.kb.corpus)
         rows = np.arange(n) if mask is None else mask
-        near = scaled(cosines[rows], cosines[rows].min(), cosines[rows].max())
-        restart[rows] = self.passage_node_weight * (self.passage_ratio * near + np.log1p(bonus[rows]))
+        near = self.passage_ratio * min_max(cosines[rows])
+        restart[rows] = self.passage_node_weight * (near + np.log1p(bonus[rows]))
         for entity, found in active.items():
             restart[n + entity] = found.score
         share: FloatArray = restart / restart.sum()
@@ -314,19 +298,15 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
             entity = found.source
         return tuple(reversed(steps))
 
-    def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
+    def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:  # noqa: ARG002
         """Which passages the query's entities lead to, and which hold an activated one; all are ranked."""
-        kb, met = self.kb, tri_graph(self.kb).occurrences
-        nodes, n = met.owners + len(kb.corpus), len(kb.corpus)
-        joined = Components.of((nodes, met.others), tri_graph(kb).walk.n_nodes, (nodes, met.others))
-        traces, vectors, masks = [], kb.encode_queries(queries), kb.candidates(queries)
-        columns = zip(self.retrieve_batch(queries, k), self.link(queries), vectors, masks, strict=True)
-        for ranking, seeds, vector, mask in columns:
-            named = joined.rows_with(n + entity for entity in seeds)
-            activated = np.flatnonzero(self._bonus(self.activate(seeds, vector, mask)))
-            steps = (
-                step("linked", "entity not linked", "no entity of the query leads to it", named),
-                step("activated", "not expanded", "it holds no entity that the bridging activated", activated),
-            )
-            traces.append(Trace(ranking, steps))
-        return traces
+        kb, met, n = self.kb, tri_graph(self.kb).occurrences, len(self.kb.corpus)
+        ends = met.owners + n, met.others
+        joined = kb.cached("tri components", lambda: Components.of(ends, tri_graph(kb).walk.n_nodes, ends))
+        (seeds,), (vector,), (mask,) = self.link([query]), kb.encode_queries([query]), kb.candidates([query])
+        named = joined.rows_with(n + entity for entity in seeds)
+        activated = np.flatnonzero(self._bonus(self.activate(seeds, vector, mask)))
+        return (
+            step("linked", "entity not linked", "no entity of the query leads to it", named),
+            step("activated", "not expanded", "it holds no entity that the bridging activated", activated),
+        )

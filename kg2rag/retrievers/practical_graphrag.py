@@ -18,34 +18,20 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.csr import gather
-from kg2rag.knowledge.graph.paths import Components, TriplePaths
-from kg2rag.retrievers.around import LinksEntities
+from kg2rag.knowledge.graph.paths import TriplePaths
+from kg2rag.retrievers.around import LinksEntities, components
 from kg2rag.retrievers.dense import Dense, WalkOrDense
-from kg2rag.retrievers.fusion import RRF_CONSTANT, fuse_rankings
+from kg2rag.retrievers.fusion import fuse_rankings
 from kg2rag.retrievers.linking.linkers import Linker, phrases_beside
-from kg2rag.types import (
-    Cosine,
-    Count,
-    FloatArray,
-    IntArray,
-    LinkedEntity,
-    Matrix,
-    Natural,
-    Notes,
-    ParameterError,
-    Query,
-    Ranking,
-    Trace,
-    Weight,
-    step,
-)
+from kg2rag.types import FloatArray, IntArray, LinkedEntity, Matrix, Notes, Query, Ranking, Step, step
+from kg2rag.types.parameters import Cosine, Count, Natural, ParameterError, Weight
 
 COLOUR = "#B15928"  # in plots
 
+PHRASES = 10  # of a query that are linked
 WEIGHTS = ("passage_weight", "entity_weight", "relation_weight")
 
 
@@ -78,10 +64,8 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
     linker : finds these, as such or by name (`retrievers.linking.LINKERS`).
     similar_entities : entities linked to each other phrase of the query, by embedding, and to the query as a whole.
     min_cosine : less similar names are no link.
-    max_names : the first so many phrases of a query are linked.
     max_triples : triples of the subgraph, those most similar to the query.
     passage_weight, entity_weight, relation_weight : of the three rankings, at least 0.
-    constant : of reciprocal rank fusion, weight / (constant + rank).
     depth : hits read of each ranking.
     """
 
@@ -89,12 +73,10 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
     names: Count = 5
     similar_entities: Natural = 3
     min_cosine: Cosine = 0.6
-    max_names: Natural = 10
     max_triples: Count = 100
     passage_weight: Weight = 1.0
     entity_weight: Weight = 0.5
     relation_weight: Weight = 0.5
-    constant: Weight = RRF_CONSTANT
     depth: Count = 100
     linker: str | Linker = "ngram(limit=1000)"
 
@@ -124,11 +106,8 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
         asked = [
             (i, text)
             for i, (query, links) in enumerate(zip(queries, spelt, strict=True))
+            for text in (*phrases_beside(query.text, [link.span for link in links])[:PHRASES], query.text)
             if query.text.strip()
-            for text in (
-                *dict.fromkeys(phrases_beside(query.text, [link.span for link in links])[: self.max_names]),
-                query.text,
-            )
         ]
         if asked and self.similar_entities:
             vectors = kb.encode_queries([Query("", text) for _, text in asked])
@@ -142,16 +121,16 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
         """The three rankings of a query as one; the path of a hit is the best triple of the subgraph that it states."""
         graph, near = self.kb.graph, self._subgraph(seeds, vector, mask)
         pairs, which = gather(graph.mentions.indptr, near.entities)
-        named, similar = graph.mentions.others[pairs], self.kb.entities.cosines(vector, near.entities)[which]
-        stating = graph.triples.passages[near.triples]
+        named, stating = graph.mentions.others[pairs].astype(np.int64), graph.triples.passages[near.triples]
+        similar = self.kb.entities.cosines(vector, near.entities)[which]
         rankings = (
             replace(dense, stages=("passage",)),
-            self._ranked("entity", query, vector, mask, named, similar),
-            self._ranked("relation", query, vector, mask, stating, near.cosines),
+            self._ranked("entity", query, named, similar),
+            self._ranked("relation", query, stating.astype(np.int64), near.cosines),
         )
         weighted = [(ranking, getattr(self, name)) for name, ranking in zip(WEIGHTS, rankings, strict=True)]
         used, weights = zip(*((ranking, weight) for ranking, weight in weighted if weight), strict=True)
-        fused = fuse_rankings(used, weights, k, constant=self.constant)
+        fused = fuse_rankings(used, weights, k)
         best: dict[int, tuple[int]] = {}
         for row, triple in zip(stating.tolist(), near.triples.tolist(), strict=True):
             best.setdefault(row, (triple,))
@@ -176,46 +155,30 @@ class PracticalGraphRAG(LinksEntities, WalkOrDense[list[int]]):
         ends = np.concatenate([seeds, graph.triples.heads[triples], graph.triples.tails[triples]])
         return Subgraph(np.unique(ends).astype(np.int64), triples, cosines[order])
 
-    def _ranked(
-        self,
-        stage: str,
-        query: Query,
-        vector: Matrix,
-        mask: IntArray | None,
-        rows: NDArray[np.integer],
-        values: FloatArray,
-    ) -> Ranking:
+    def _ranked(self, stage: str, query: Query, rows: IntArray, values: FloatArray) -> Ranking:
         """One hit a passage, by (its best value, its own cosine); rows below 0 are no passages."""
+        (vector,), (mask,) = self.kb.encode_queries([query]), self.kb.candidates([query])
         kept = rows >= 0 if mask is None else np.isin(rows, mask)
         order = np.argsort(-values[kept], kind="stable")
         found, first = np.unique(rows[kept][order].astype(np.int64), return_index=True)
         highest = values[kept][order][first]
         order = np.lexsort((found, -self.kb.dense.cosines(vector, found), -highest))[: self.depth]
-        return Ranking.of(
-            query.id,
-            found[order],
-            1.0 / np.arange(1, len(order) + 1),
-            self.kb.corpus.ids,
-            stages=(stage,),
-            notes=Notes(source="graph"),
-        )
+        scores, notes = 1.0 / np.arange(1, len(order) + 1), Notes(source="graph")
+        return Ranking.of(query.id, found[order], scores, self.kb.corpus.ids, stages=(stage,), notes=notes)
 
-    def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
+    @property
+    def most(self) -> int:
+        """Three rankings of `depth` hits have no more."""
+        return 3 * self.depth
+
+    def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:
         """Which passages the query's entities lead to, and which of them its subgraph names; dense hits rank beside."""
-        joined, mentions = Components.of_graph(self.kb.graph), self.kb.graph.mentions
+        graph, (seeds,), (mask,) = self.kb.graph, self.link([query]), self.kb.candidates([query])
+        near = self._subgraph(seeds, self.kb.encode_queries([query])[0], mask).entities if seeds else seeds
         none, far = "no entity of the query leads to it", "it names no entity of the subgraph one triple around"
         low = f"below the first {self.depth} of all three rankings"
-        traces: list[Trace] = []
-        vectors, masks = self.kb.encode_queries(queries), self.kb.candidates(queries)
-        columns = zip(self.link(queries), vectors, masks, self.retrieve_batch(queries, 3 * self.depth), strict=True)
-        for seeds, vector, mask, ranking in columns:
-            met: Sequence[int] | NDArray[np.int32] = (
-                mentions.of_all(self._subgraph(seeds, vector, mask).entities) if seeds else []
-            )
-            steps = (
-                step("linked", "entity not linked", none, joined.rows_with(seeds)),
-                step("expanded", "not expanded", far, met),
-                step("ranked", "pruned", low, ranking.rows),
-            )
-            traces.append(Trace(ranking.top(k), steps))
-        return traces
+        return (
+            step("linked", "entity not linked", none, components(self.kb).rows_with(seeds)),
+            step("expanded", "not expanded", far, graph.mentions.of_all(np.array(near, dtype=np.int64))),
+            step("ranked", "pruned", low, ranking.rows),
+        )

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +21,7 @@ from kg2rag.knowledge.graph.csr import gather
 from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.knowledge.indexes.dense import cosines as all_cosines
 from kg2rag.retrievers.dense import WalkOrDense
-from kg2rag.types import Count, FloatArray, IntArray, Notes, Query, Ranking, Share, Trace, number, step, top_with_ties
+from kg2rag.types import Count, FloatArray, IntArray, Notes, Query, Ranking, Share, Step, number, step, top_with_ties
 
 COLOUR = "#B15928"  # in plots
 
@@ -48,9 +47,7 @@ class PathSearch(WalkOrDense[bool]):
     width : chains kept at every length beyond one.
     branch : ways in which a chain may go on: the triples most similar to the query of those that share an entity with
         its last one and bring a new entity.
-    hops : triples in a chain at most. At most max(seeds, width) · branch · (hops - 1) texts are scored a query.
-    scoring : "mean", cosine of the query with the mean of the triples' vectors, which encodes nothing; or "text", with
-        the triples written one after another and encoded: better, but some fifty texts to encode for a new query.
+    hops : triples in a chain at most.
     dense_weight : in [0, 1].
     """
 
@@ -59,7 +56,6 @@ class PathSearch(WalkOrDense[bool]):
     width: Count = 5
     branch: Count = 5
     hops: Count = 3
-    scoring: Literal["mean", "text"] = "mean"
     dense_weight: Share = 0.5
 
     unlinked = "the graph has no triple"
@@ -67,10 +63,6 @@ class PathSearch(WalkOrDense[bool]):
     def link(self, queries: Sequence[Query]) -> list[bool]:
         """Whether there is anything to compare."""
         return [bool(query.text.strip() and self.kb.graph.n_triples) for query in queries]
-
-    def prepare(self, queries: Sequence[Query]) -> None:
-        """Encode the queries, the triples and every chain that the search will look at."""
-        self.retrieve_batch(queries, 1)
 
     def search(self, queries: Sequence[Query], similar: FloatArray) -> list[dict[Chain, float]]:
         """The chains of each query, all lengths together, and their scores.
@@ -80,13 +72,13 @@ class PathSearch(WalkOrDense[bool]):
         found: list[dict[Chain, float]] = [
             {(triple,): float(cosines[triple]) for triple in _highest(cosines, self.seeds)} for cosines in similar
         ]
-        beams = [dict(chains) for chains in found]
+        beams, vectors = [dict(chains) for chains in found], self.kb.encode_queries(queries).astype(np.float64)
         for _ in range(1, self.hops):
             grown = [
                 [longer for chain in beam for longer in self._grow(chain, cosines)]
                 for beam, cosines in zip(beams, similar, strict=True)
             ]
-            scored = self._scores(queries, grown)
+            scored = [np.einsum("ij,j->i", self._means(own), vec) for own, vec in zip(grown, vectors, strict=True)]
             beams = [self._beam(chains, scores) for chains, scores in zip(grown, scored, strict=True)]
             for chains, beam in zip(found, beams, strict=True):
                 chains.update(beam)
@@ -110,17 +102,6 @@ class PathSearch(WalkOrDense[bool]):
         fresh = slots[~np.isin(links.neighbours[slots], list(seen))]
         triples = np.unique(links.triples[fresh])
         return [(*chain, int(triples[at])) for at in _highest(similar[triples], self.branch)]
-
-    def _scores(self, queries: Sequence[Query], chains: Sequence[Sequence[Chain]]) -> list[FloatArray]:
-        """The score of every chain of every query."""
-        kb, vectors = self.kb, self.kb.encode_queries(queries).astype(np.float64)
-        if self.scoring == "text":
-            texts = [[self._text(chain) for chain in own] for own in chains]
-            encoded = kb.encode_once([text for own in texts for text in own]).astype(np.float64)
-            parts = np.split(encoded, np.cumsum(list(map(len, texts)))[:-1])
-        else:
-            parts = [self._means(own) for own in chains]
-        return [np.einsum("ij,j->i", part, vector) for part, vector in zip(parts, vectors, strict=True)]
 
     def _means(self, chains: Sequence[Chain]) -> FloatArray:
         """(n_chains, dim) unit vectors in the middle of each chain's triples."""
@@ -198,21 +179,15 @@ class PathSearch(WalkOrDense[bool]):
                     scores[row], used[row] = score, chain
         return scores, used
 
-    def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
+    def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:  # noqa: ARG002
         """Which passages state a triple, and whose triples a chain of the search used; all are ranked."""
+        chains = self.search([query], self._similar([query]))[0] if self.link([query])[0] else {}
+        used = self.kb.graph.triples.passages[[triple for chain in chains for triple in chain]]
         stating = np.flatnonzero(np.diff(self.kb.graph.stated[0]))
-        passages, traces = self.kb.graph.triples.passages, []
-        for query, ranking in zip(queries, self.retrieve_batch(queries, k), strict=True):
-            used: list[int] = []
-            if query.text.strip() and self.kb.graph.n_triples:
-                chains = self.search([query], self._similar([query]))[0]
-                used = [row for chain in chains for row in passages[list(chain)].tolist() if row >= 0]
-            steps = (
-                step("states a triple", "entity not linked", "states no triple: no chain can use it", stating),
-                step("on a chain", "not expanded", "no chain that the search kept uses a triple of it", used),
-            )
-            traces.append(Trace(ranking, steps))
-        return traces
+        return (
+            step("states a triple", "entity not linked", "states no triple: no chain can use it", stating),
+            step("on a chain", "not expanded", "no chain that the search kept uses a triple of it", used[used >= 0]),
+        )
 
 
 def _highest(values: NDArray[np.float64], k: int) -> list[int]:

@@ -26,25 +26,14 @@ import pandas as pd
 from kg2rag.compute import counter_of, cut
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.neighbourhood import Hops
-from kg2rag.knowledge.graph.paths import Components, TriplePaths
+from kg2rag.knowledge.graph.paths import TriplePaths
 from kg2rag.retrievers import linking
-from kg2rag.retrievers.around import LinksEntities, Related, passages_naming, related_entities
+from kg2rag.retrievers.around import LinksEntities, Related, components, passages_naming, related_entities
 from kg2rag.retrievers.dense import Dense, VectorRetriever
 from kg2rag.retrievers.linking.linkers import ChainLinker, Link, Linker, linked_entities
 from kg2rag.text.normalisation import entity_key
-from kg2rag.types import (
-    Count,
-    FloatArray,
-    IntArray,
-    Notes,
-    ParameterError,
-    Query,
-    Ranking,
-    Trace,
-    Weight,
-    number,
-    step,
-)
+from kg2rag.types import FloatArray, IntArray, Notes, Query, Ranking, Step, number, step
+from kg2rag.types.parameters import Count, ParameterError, Weight
 
 COLOUR = "#009E73"  # in plots
 
@@ -205,29 +194,28 @@ class VectorFirst(LinksEntities, VectorRetriever):
         of = f"of the types {', '.join(map(repr, self.types))}" if self.types is not None else "of the graph"
         return f"the query names no entity {of}"
 
-    def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
+    @property
+    def most(self) -> int:
+        """Of all hits together."""
+        return self.max_total
+
+    def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:
         """Whether the query's entities lead to a passage, to its document, and whether the limits let it in."""
-        whole, joined = replace(self, max_tokens=None), Components.of_graph(self.kb.graph)
-        uncut, cut_ = whole.retrieve_batch(queries, self.max_total), self.retrieve_batch(queries, self.max_total)
-        unread, traces = f"not among the first {self.depth} dense hits, and ", []
-        unrelated = f"{unread}no related entity is named in its document"
+        (links,), (mask,) = self._link([query]), self.kb.candidates([query])
+        (dense,) = Dense(self.kb).retrieve_batch([query], self.depth)
+        (uncut,) = replace(self, max_tokens=None).retrieve_batch([query], self.max_total)
+        linked = components(self.kb).rows_with(link.entity for link in links)
+        met = self._rows(self._documents(self._related(links), dense.rows, mask))
+        unread = f"not among the first {self.depth} dense hits, and "
+        why = "no entity of the query leads to it" if links else self._why_vector_only()
         limits = f"beyond the {self.max_augmented} augmented or the {self.max_total} passages in all"
-        columns = zip(
-            queries, Dense(self.kb).retrieve_batch(queries, self.depth), self._link(queries), uncut, cut_, strict=True
+        unrelated = f"{unread}no related entity is named in its document"
+        return (
+            step("linked", "entity not linked", unread + why, linked, met, uncut.rows),
+            step("related", "not expanded", unrelated, met, uncut.rows),
+            step("added", "pruned", limits, uncut.rows),
+            step("within the tokens", "cut by budget", f"beyond max_tokens = {self.max_tokens}", ranking.rows),
         )
-        for query, dense, links, before, after in columns:
-            names = [link.entity for link in links]
-            related = self._related(links)
-            met = self._rows(self._documents(related, dense.rows, self.kb.candidates([query])[0]))
-            why = "no entity of the query leads to it" if links else self._why_vector_only()
-            steps = (
-                step("linked", "entity not linked", unread + why, joined.rows_with(names), met, before.rows),
-                step("related", "not expanded", unrelated, met, before.rows),
-                step("added", "pruned", limits, before.rows),
-                step("within the tokens", "cut by budget", f"beyond max_tokens = {self.max_tokens}", after.rows),
-            )
-            traces.append(Trace(after.top(k), steps))
-        return traces
 
 
 def _certainty(near: Related) -> float:

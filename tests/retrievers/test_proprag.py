@@ -20,8 +20,8 @@ FACTS = (
 )
 ASKED = "Ada wrote Engine"
 # Cosines with the triples: 2/3, 1/3, 0. The first two together: the mean of their vectors has length √(8/3) / 2 and
-# product ½ with the query; written as one text they are five words, three of them asked for.
-MEAN, TEXT = (3 / 8) ** 0.5, 3 / 15**0.5
+# product ½ with the query.
+MEAN = (3 / 8) ** 0.5
 
 
 def chain_scores(system: PathSearch, query: str | Query = ASKED) -> dict[str, float]:
@@ -31,11 +31,6 @@ def chain_scores(system: PathSearch, query: str | Query = ASKED) -> dict[str, fl
 def test_a_chain_brings_the_passage_of_its_second_triple(kb_of: Build) -> None:
     found = chain_scores(PathSearch(kb_of(*PAGES, facts=FACTS)))
     assert found == pytest.approx({"p0": 2 / 3, "p1": MEAN, "p2": 0.0}, abs=1e-6)
-
-
-def test_a_chain_may_be_scored_as_one_text(kb_of: Build) -> None:
-    found = chain_scores(PathSearch(kb_of(*PAGES, facts=FACTS), scoring="text"))
-    assert found == pytest.approx({"p0": TEXT, "p1": TEXT, "p2": 0.0}, abs=1e-6)
 
 
 def test_one_hop_leaves_every_passage_its_own_triples(kb_of: Build) -> None:
@@ -109,15 +104,7 @@ def test_without_a_chain_to_score_the_ranking_is_dense_and_says_so(
     assert ranking.notes.warning == note
 
 
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"scoring": "sum"}, "scoring must be"),
-        ({"width": 0}, "width must be"),
-        ({"hops": 0}, "hops must be"),
-        ({"dense_weight": 1.1}, "dense_weight must be"),
-    ],
-)
-def test_impossible_settings_are_refused_when_it_is_made(kb_of: Build, wrong: dict[str, object], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        PathSearch(kb_of(*PAGES), **wrong)  # type: ignore[arg-type]
+@pytest.mark.parametrize(("name", "value"), [("width", 0), ("hops", 0), ("dense_weight", 1.1)])
+def test_impossible_settings_are_refused_when_it_is_made(kb_of: Build, name: str, value: float) -> None:
+    with pytest.raises(ValueError, match=f"{name} must be"):
+        PathSearch(kb_of(*PAGES), **{name: value})  # type: ignore[arg-type]

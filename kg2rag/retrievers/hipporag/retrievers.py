@@ -27,24 +27,12 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.pagerank import NodeWeights, walks
 from kg2rag.knowledge.indexes.dense import cosines as all_cosines
 from kg2rag.retrievers import linking
-from kg2rag.retrievers.dense import LatePaths, VectorRetriever, WalkOrDense, scaled
+from kg2rag.retrievers.dense import LatePaths, VectorRetriever, WalkOrDense, min_max
 from kg2rag.retrievers.hipporag import memory
 from kg2rag.retrievers.hipporag.memory import PhraseGraph
 from kg2rag.retrievers.linking.linkers import Linker, NGramLinker, linked_by, phrases
-from kg2rag.types import (
-    Count,
-    Damping,
-    FloatArray,
-    IntArray,
-    Notes,
-    Query,
-    Ranking,
-    Threshold,
-    Trace,
-    Weight,
-    step,
-    top_with_ties,
-)
+from kg2rag.types import FloatArray, IntArray, Notes, Query, Ranking, Step, step, top_with_ties
+from kg2rag.types.parameters import Count, Damping, Threshold, Weight
 
 COLOUR = "#CC79A7"  # in plots
 
@@ -106,13 +94,10 @@ class PhraseWalk(WalkOrDense[Linked]):
         graph = self.graph
         return replace(ranked, paths=LatePaths(partial(graph.ways, link.phrases, ranked.rows, mask), graph.triples))
 
-    def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
+    def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:  # noqa: ARG002
         """Which passages the linked phrases lead to, by however long a walk."""
-        columns = zip(self.retrieve_batch(queries, k), self.link(queries), self.kb.candidates(queries), strict=True)
-        return [
-            Trace(ranking, (self.graph.linked(link.phrases, mask, passages=self.passages),))
-            for ranking, link, mask in columns
-        ]
+        (link,), (mask,) = self.link([query]), self.kb.candidates([query])
+        return (self.graph.linked(link.phrases, mask, passages=self.passages),)
 
 
 @dataclass(frozen=True)
@@ -215,13 +200,10 @@ class HippoRAG(PhraseWalk):
             rankings.append(self.ranking(query, k, link, mask, rows, pagerank=sums, phrases=reached))
         return rankings
 
-    def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
+    def steps(self, query: Query, ranking: Ranking) -> tuple[Step, ...]:
         """Which passages the phrases of the query's names lead to, and which the walk reached."""
-        why = "the walk did not reach it"
-        return [
-            Trace(trace.ranking, (*trace.steps, step("walked", "not expanded", why, trace.ranking.rows)))
-            for trace in super().trace_batch(queries, k)
-        ]
+        walked = step("walked", "not expanded", "the walk did not reach it", ranking.rows)
+        return (*super().steps(query, ranking), walked)
 
 
 class FactFilter(Protocol):
@@ -275,7 +257,7 @@ class HippoRAG2(PhraseWalk):
         scopes = [None if rows is None else table.facts_in(rows) for rows in kb.candidates(queries)]
         nearest, farthest = index.search(vectors, self.link_top_k, scopes), index.search(-vectors, 1, scopes)
         return [
-            self._linked(query, facts, scaled(cosines, -negated[0], cosines[0]))
+            self._linked(query, facts, min_max(cosines, -negated[0], cosines[0]))
             if len(facts) and query.text.strip()
             else nothing
             for query, (facts, cosines), (_, negated) in zip(queries, nearest, farthest, strict=True)
@@ -312,7 +294,7 @@ class HippoRAG2(PhraseWalk):
         for restart, link, similar, mask in zip(restarts, links, cosines, self.kb.candidates(queries), strict=True):
             rows = np.arange(len(similar)) if mask is None else mask
             restart[link.phrases] = link.weights
-            restart[n + rows] = self.passage_weight * scaled(similar[rows], similar[rows].min(), similar[rows].max())
+            restart[n + rows] = self.passage_weight * min_max(similar[rows])
         return restarts, cosines
 
     def walk(self, queries: Sequence[Query], starts: Sequence[Linked], k: int) -> list[Ranking]:
