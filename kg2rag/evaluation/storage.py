@@ -26,12 +26,6 @@ from kg2rag.types import QADataset
 
 _TABLES = {"curve": "k", "token_curve": "tokens", "sizes": None, "per_seed": None}
 """Attributes of `Comparison` that are a csv each, and the name of their index; `per_seed` may be None."""
-_NO_TABLES = {
-    "curve": pd.DataFrame(index=pd.Index([], name="k", dtype=int)),
-    "token_curve": pd.DataFrame(index=pd.Index([], name="tokens", dtype=int)),
-    "sizes": pd.DataFrame({"system": [], "k": [], "hits": [], "tokens": []}),
-}
-"""What a kept comparison may lack."""
 COMPARED_SETS = "sets.json"
 """Names the folders of the comparisons on several sets, in the folder that holds them and their summary."""
 FILES, CHECKSUM = "files", "sha256"
@@ -119,7 +113,9 @@ def load(directory: Path) -> dict[str, Any]:
         per_query = pd.read_parquet(directory / "per_query.parquet").rename(columns={"said": "notes"})  # as once named
     queries, suffix = list(dict.fromkeys(per_query["query_id"])), "xz" if kept.is_kept(directory) else "gz"
     runs = {name: trec.load(directory / "runs" / f"{name}.trec.{suffix}") for name in config["systems"]}
-    present = {name: index for name, index in _TABLES.items() if (directory / f"{name}.csv").is_file()}
+    tables = dict(_TABLES)
+    if not (directory / "per_seed.csv").is_file():
+        del tables["per_seed"]
     return {
         "rankings": {name: trec.as_rankings(run, queries) for name, run in runs.items()},
         "per_query": per_query,
@@ -133,8 +129,7 @@ def load(directory: Path) -> dict[str, Any]:
             )
         ),
         "config": config,
-        **_NO_TABLES,
-        **{name: _table(directory / f"{name}.csv", index) for name, index in present.items()},
+        **{name: _table(directory / f"{name}.csv", index) for name, index in tables.items()},
     }
 
 

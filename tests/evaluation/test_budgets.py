@@ -72,18 +72,14 @@ def test_a_malformed_budget_is_no_metric(name):
     assert parse_metrics(["recall@500tokens"], k=10)[0].tokens == 500  # no depth: it may exceed k
 
 
-def test_a_passage_is_counted_once_however_often_it_returns(data):
+def test_a_passage_is_counted_once_however_often_it_returns_by_the_encoder_unless_told(data):
     words = Words()
     tokens = PassageTokens(data.corpus, words)
     for _ in range(3):
         tokens.cut(ranking(data, 10, 20, 30), 100)
     assert tokens.of(ranking(data, 30, 10, 20)[0]).tolist() == [30, 10, 20]
     assert words.counted == 3
-
-
-def test_without_a_counter_the_tokens_are_the_encoders(data):
-    # "word" is one token of the default encoder.
-    assert PassageTokens(data.corpus).of(ranking(data, 10, 60)[0]).tolist() == [10, 60]
+    assert PassageTokens(data.corpus).of(ranking(data, 10, 60)[0]).tolist() == [10, 60]  # "word" is one token there
 
 
 def test_sizes_are_means_within_each_depth(data):
@@ -117,25 +113,18 @@ def test_the_token_curve_by_hand(data):
     assert curve["b"].to_dict() == {10: 0, 15: 0, 20: 0, 30: 0, 50: 0.5, 70: 1, 100: 1, 120: 1}
 
 
-def test_the_token_curve_is_blank_where_k_cut_the_ranking(data):
-    runs = {"cut": ranking(data, 10, 20), "whole": ranking(data, 40)}
-    curve = token_curve(runs, data, PassageTokens(data.corpus, Words()), 2, "passage")
-    assert curve["cut"].dropna().index.tolist() == [10, 15, 20, 30]  # both its hits are 30 tokens
-    assert curve["whole"].dropna().index[-1] == 40
-
-
-def test_the_token_curve_agrees_with_the_metric(data):
+def test_the_token_curve_agrees_with_the_metric_and_is_blank_where_k_cut_the_ranking(data):
     tokens = PassageTokens(data.corpus, Words())
     hits = ranking(data, 30, 20, 10, 60, 40)
     curve = token_curve({"a": hits}, data, tokens, 10, "passage")["a"]
     for budget, value in curve.items():
         assert value == evaluate(hits, data, [f"recall@{budget}tokens"], tokens=tokens).iloc[0, 0]
-
-
-def test_documents_are_lifted_after_the_cut(data):
-    # d0 holds 10, 20, 30; d1 holds 40 … 60. Within 50 tokens stand two passages of d0 alone.
+    runs = {"cut": ranking(data, 10, 20), "whole": ranking(data, 40)}
+    blank = token_curve(runs, data, tokens, 2, "passage")
+    assert blank["cut"].dropna().index.tolist() == [10, 15, 20, 30]  # both its hits are 30 tokens
+    assert blank["whole"].dropna().index[-1] == 40
+    # Documents are lifted after the cut: d0 holds 10, 20, 30; within 50 tokens stand two passages of d0 alone.
     hits = ranking(data, 10, 30, 60)
-    tokens = PassageTokens(data.corpus, Words())
     assert evaluate(hits, data, ["recall@50tokens"], unit="document", tokens=tokens).iloc[0, 0] == 0.5
     assert token_curve({"a": hits}, data, tokens, 10, "document")["a"].loc[100] == 1
 

@@ -129,8 +129,8 @@ def test_names_that_cannot_be_files_are_refused(systems, data, name):
         (lambda one: {"a": one, "A": one}, None, ValueError, "in case"),
         (lambda _: {}, None, ValueError, "No system"),
         (lambda _: {"a": "dense"}, None, TypeError, "'a' is 'dense', which has no retrieve_batch"),
-        (lambda one: [one], None, TypeError, "must be a mapping .* not list"),
-        (lambda one: [one], {"a": None}, TypeError, "must be a mapping"),
+        (lambda _: 3, None, TypeError, "must be a mapping"),
+        (lambda _: 3, {"a": None}, TypeError, "must be a mapping"),
         (lambda one: {"a": type(one)}, None, TypeError, r"'a' is the class Fixed. Pass Fixed\(kb\)"),
     ],
 )

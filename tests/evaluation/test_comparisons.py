@@ -45,7 +45,7 @@ def test_each_set_has_its_own_comparison_and_all_have_a_mean(result):
     assert result.to_frame("mrr@10").loc["dense", "two"] == pytest.approx((1 + 1 / 2) / 2)
 
 
-def test_the_table_says_what_its_columns_are(result):
+def test_the_table_says_what_its_columns_are(result, sets, build):
     text = markdown(result.sheet)
     assert text.splitlines()[0] == "| system | all | two | macro-average | ms/query |"
     assert "the mean of the means on all, two, each set counting alike" in text
@@ -55,12 +55,9 @@ def test_the_table_says_what_its_columns_are(result):
     assert "recall@2 on all, two" in repr(result)
     assert "macro-average" in result._repr_html_()
     assert list(result.macro_sheet.metrics) == ["recall@2", "mrr@10"]
-
-
-def test_one_scale_holds_for_all_columns(sets, build):
     # hits@2 is a count: .5 on one set is not 50 % beside 1.3 on another.
-    result = compare(build, sets, metrics=["hits@2"], k=10, progress=False)
-    assert {result.sheet.scale(name) for name in result.sheet.metrics} == {1.0}
+    counts = compare(build, sets, metrics=["hits@2"], k=10, progress=False).sheet
+    assert {counts.scale(name) for name in counts.metrics} == {1.0}
 
 
 def test_sets_in_a_list_have_their_own_names(data, build):

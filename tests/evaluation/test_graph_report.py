@@ -35,28 +35,17 @@ def kb(tmp_path: Path) -> KnowledgeBase:
     return KnowledgeBase.build(CORPUS, GRAPH, embedder=WordEmbedder(), store=Store(tmp_path))
 
 
-def test_hops_count_triples_from_the_nearest_seed() -> None:
+def test_hops_count_triples_from_the_nearest_seed_and_passages_hang_together() -> None:
     hops = entity_hops(GRAPH, [GRAPH.entity("Ed")], 2)
     assert dict(zip(GRAPH.names, hops.tolist(), strict=True)) == {"Ed": 0, "Rome": 1, "Bonn": 2, "Oslo": -1}
     assert passage_hops(GRAPH, hops).tolist() == [0, 1, 2, 0, -1]
-
-
-def test_triples_of_other_passages_are_not_walked() -> None:
-    allowed = np.array([True, False, True, True, True])
-    hops = entity_hops(GRAPH, [GRAPH.entity("Ed")], 3, allowed)
-    assert passage_hops(GRAPH, hops, allowed).tolist() == [0, -1, -1, 0, -1]
-
-
-def test_passages_hang_together_by_shared_entities_or_by_a_triple_between() -> None:
-    def chain(*rows: int, hops: int = 0) -> bool:
-        return connected(GRAPH, [np.array([row]) for row in rows], hops)
-
-    assert chain(0, 1)
-    assert chain(0, 2, 1)
-    assert not chain(0, 2)
-    assert chain(0, 2, hops=1)
-    assert not chain(0, 4, hops=3)
-    assert chain(4)
+    allowed = np.array([True, False, True, True, True])  # triples of other passages are not walked
+    few = entity_hops(GRAPH, [GRAPH.entity("Ed")], 3, allowed)
+    assert passage_hops(GRAPH, few, allowed).tolist() == [0, -1, -1, 0, -1]
+    chains = {(0, 1): 0, (0, 2, 1): 0, (4,): 0, (0, 2): 1, (0, 4): 9}  # rows -> the triples that connect them
+    for rows, needed in chains.items():
+        for step in (0, 1, 3):
+            assert connected(GRAPH, [np.array([row]) for row in rows], step) == (step >= needed)
 
 
 def test_gold_is_reached_hop_by_hop_beside_its_price(kb: KnowledgeBase) -> None:
@@ -80,29 +69,20 @@ def test_types_stand_apart_and_together(kb: KnowledgeBase) -> None:
     assert report.chains["random_one_triple"].isna().all()
 
 
-def test_a_document_is_reached_with_any_of_its_passages(kb: KnowledgeBase) -> None:
-    report = kg2rag.graph_report(kb, dataset(("d1", "d0"), unit="document"), hops=0)
-    assert report.reach["gold"].tolist() == [1.0]  # p3 of d1, p0 of d0
-
-
-def test_candidates_alone_count_where_questions_have_them(kb: KnowledgeBase) -> None:
-    report = kg2rag.graph_report(kb, dataset(("p2",), candidates=("p0", "p2")), hops=3)
-    assert report.reach["gold"].tolist() == [0, 0, 0, 0]  # the triple of p1 is missing
-    assert report.reach["passages"].tolist() == [0.5, 0.5, 0.5, 0.5]
-
-
-def test_a_question_that_names_nothing_reaches_nothing(kb: KnowledgeBase) -> None:
+def test_documents_candidates_and_questions_that_name_nothing(kb: KnowledgeBase) -> None:
     class Nobody:
         def link_batch(self, queries):
             return [[] for _ in queries]
 
-    report = kg2rag.graph_report(kb, dataset(("p0",)), linker=Nobody())
-    assert report.reach[["linked", "gold", "passages"]].max().tolist() == [0, 0, 0]
-
-
-def test_another_corpus_is_refused(kb: KnowledgeBase) -> None:
+    documents = kg2rag.graph_report(kb, dataset(("d1", "d0"), unit="document"), hops=0)
+    assert documents.reach["gold"].tolist() == [1.0]  # p3 of d1, p0 of d0
+    masked = kg2rag.graph_report(kb, dataset(("p2",), candidates=("p0", "p2")), hops=3)
+    assert masked.reach["gold"].tolist() == [0, 0, 0, 0]  # the triple of p1 is missing
+    assert masked.reach["passages"].tolist() == [0.5, 0.5, 0.5, 0.5]
+    nothing = kg2rag.graph_report(kb, dataset(("p0",)), linker=Nobody())
+    assert nothing.reach[["linked", "gold", "passages"]].max().tolist() == [0, 0, 0]
     other = Corpus.from_passages([Passage("x", "", "text", "x", 0)])
-    with pytest.raises(ValueError, match="over another corpus"):
+    with pytest.raises(ValueError, match="another corpus"):
         kg2rag.graph_report(kb, QADataset("other", other, (Question("q", "Who?", {"x": 1}),)))
 
 

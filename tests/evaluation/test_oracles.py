@@ -33,12 +33,6 @@ def test_gold_rerank_puts_gold_first_and_keeps_the_order_otherwise(kb_of: Build)
     assert (ranking.notes.oracle, ranking.notes.gold_found) == ("gold rerank", 2)
 
 
-def test_gold_rerank_finds_nothing_beyond_its_depth(kb_of: Build) -> None:
-    ranking = (Dense(kb_of(*FRUIT)) >> OracleGoldFirst({"q": {"p3": 1}}, 2)).retrieve("red apple")
-    assert ranking.passage_ids == ["p0", "p2"]
-    assert ranking.notes.gold_found == 0
-
-
 LINKED = (
     ("Ed Wood", "Directed by Tim Burton."),
     ("Tim Burton", "An artist."),

@@ -140,6 +140,8 @@ def test_a_row_is_remade_by_its_command(ledger: Ledger, result: Reproduction, tm
     only = result.frame["command"].iloc[0].split('"')[1]
     again = reproduce([ledger], tmp_path, only=only, progress=False).frame
     assert list(again["ours"].dropna()) == list(result.frame["ours"][:4])
+    with pytest.raises(ValueError, match=r"'nothing such'.*paper/BM25, paper/Dense, paper/Oracle"):
+        reproduce([ledger], tmp_path, only="nothing such", progress=False)
 
 
 def test_texts_alone_are_another_corpus(ledger: Ledger, tmp_path: Path) -> None:
@@ -150,11 +152,6 @@ def test_texts_alone_are_another_corpus(ledger: Ledger, tmp_path: Path) -> None:
         for one in (ledger, Ledger.read(tmp_path / "untitled.toml"))
     )
     assert with_titles != without
-
-
-def test_an_unknown_row_lists_the_known_ones(ledger: Ledger, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"contains 'nothing such'. There are: paper/BM25, paper/Dense, paper/Oracle"):
-        reproduce([ledger], tmp_path, only="nothing such", progress=False)
 
 
 def released(tmp_path: Path, questions: int, numbers: str) -> Ledger:
@@ -180,16 +177,15 @@ def test_released_code_is_judged_in_other_words_and_counted_apart(ledger: Ledger
 
 
 def test_released_code_is_compared_on_the_same_questions(ledger: Ledger, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"program: 'dense' ran \d+ questions, the released code 7\."):
+    with pytest.raises(ValueError, match=r"program: 'dense' .* 7\."):
         reproduce([released(tmp_path, 7, '"recall@5" = 60, hits = 10')], tmp_path, progress=False)
 
 
 def test_the_gains_are_those_of_the_primary_runs(result: Reproduction) -> None:
     [row] = result.gains().to_dict("records")
     dense, bm25 = result.frame.query("primary and metric == 'recall@5' and ours.notna()")["ours"]
-    gain = bm25 - dense
-    assert (row["system"], row["their gain"], row["our gain"]) == ("BM25", -10, pytest.approx(gain))
-    assert row["effect ratio"] == pytest.approx(gain / -10)
+    assert (row["system"], row["their gain"], row["our gain"]) == ("BM25", -10, pytest.approx(bm25 - dense))
+    assert row["effect ratio"] == pytest.approx((bm25 - dense) / -10)
 
 
 def test_the_tables_show_the_tolerance_beside_each_verdict_and_no_nan(result: Reproduction) -> None:

@@ -107,7 +107,7 @@ def _sweep_results(folder: Path) -> object:
         found.per_question.to_csv(),
         found.to_frame().to_csv(),
         {name: one.tolist() for name, one in found.questions.items()},
-        [found.config[key] for key in ("name", "objective")],
+        [found.name, found.objective],
     )
 
 
