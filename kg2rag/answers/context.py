@@ -11,7 +11,7 @@ from kg2rag.compute import TokenCounter, counter_of
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers import linking
 from kg2rag.text.normalisation import normalise
-from kg2rag.types import Count, Hit, Natural, Query, Ranking, Triple, at_least, component, require
+from kg2rag.types import Count, Natural, Query, Ranking, Triple, at_least, component, require
 
 BETWEEN = "\n\n---\n\n"
 AFTER_BLOCK = "\n\n"
@@ -59,8 +59,6 @@ class ContextFormatter:
     graph_tokens : budget of the graph block; about 500 in the design.
     passage_tokens : budget of passages and their sources; 4000 in the design.
     max_related : related entities of each entity, and facts in all, at most.
-    include_relationships : whether passages of the graph show their path, and query entities are described above them.
-    include_sources : whether passages show the stage that found them.
     counter : counts tokens, best with the tokenizer of the model that reads; the embedder's own where not given.
     """
 
@@ -68,8 +66,6 @@ class ContextFormatter:
     graph_tokens: Natural = 500
     passage_tokens: Natural = 4000
     max_related: Count = 10
-    include_relationships: bool = True
-    include_sources: bool = True
     counter: TokenCounter | None = None
 
     def graph(self, entities: Sequence[str | int]) -> FormattedContext:
@@ -94,18 +90,19 @@ class ContextFormatter:
         A passage that does not fit is dropped and the next one tried; one whose contents repeat an earlier one's (case
         and punctuation aside) is dropped as well. Keys number the passages in the text.
 
-        `entities` : described above the passages, where relationships are included.
+        `entities` : described above the passages.
         """
-        return self._below("", ranking, self._codes(entities) if self.include_relationships else [])
+        return self._below("", ranking, self._codes(entities))
 
     def _below(self, above: str, ranking: Ranking, codes: Sequence[int] = ()) -> FormattedContext:
         """The passages below a text that is within the budget already."""
         pieces = _Pieces(self.passage_tokens, self._counter, above)
-        head = "## Related Entities\n\n"
+        heading = "## Related Entities\n\n"
         for code in codes:
-            described = self._described(code)
-            if pieces.add(f"{head}{described}", described, "\n\n"):
-                head = ""
+            about = (titled(self.kb.graph, code, "**{}**"), one_line(self.kb.graph.descriptions[code]))
+            described = "\n\n".join(filter(None, about))
+            if pieces.add(f"{heading}{described}", described, "\n\n"):
+                heading = ""
         keys: dict[str, str] = {}
         for hit in ranking:
             passage = self.kb.corpus[self.kb.corpus.row(hit.passage_id)]
@@ -115,9 +112,11 @@ class ContextFormatter:
                 pieces.dropped.append(Dropped(hit.passage_id, f"repeats {keys[sameness]}"))
                 continue
             citation = Citation(key, hit.passage_id, passage.title, hit.score, hit.stage, hit.path)
-            text = f"{self._head(key, hit)}\n{passage.contents.strip()}"
+            source = f" [Source: {hit.stage}]" if hit.stage else ""
+            path = "; ".join(one_line(str(triple)) for triple in hit.path)
+            head = f"{key} [Score: {hit.score:.2f}]{source}" + (f"\nPath: {path}" if path else "")
             before = AFTER_BLOCK if above and not keys else BETWEEN
-            if pieces.add(text, hit.passage_id, before, citation):
+            if pieces.add(f"{head}\n{passage.contents.strip()}", hit.passage_id, before, citation):
                 keys[sameness] = key
         return pieces.written()
 
@@ -128,17 +127,6 @@ class ContextFormatter:
     def _codes(self, entities: Sequence[str | int]) -> list[int]:
         graph = self.kb.graph
         return list(dict.fromkeys(graph.entity(name) if isinstance(name, str) else int(name) for name in entities))
-
-    def _described(self, entity: int) -> str:
-        """**name** (type), and the description below."""
-        bold, description = titled(self.kb.graph, entity, "**{}**"), one_line(self.kb.graph.descriptions[entity])
-        return f"{bold}\n\n{description}" if description else bold
-
-    def _head(self, key: str, hit: Hit) -> str:
-        """[1] [Score: 0.87] [Source: vector], and the relationship path on a line of its own."""
-        source = f" [Source: {hit.stage}]" if self.include_sources and hit.stage else ""
-        path = "; ".join(one_line(str(triple)) for triple in hit.path) if self.include_relationships else ""
-        return f"{key} [Score: {hit.score:.2f}]{source}" + (f"\nPath: {path}" if path else "")
 
 
 class _Pieces:

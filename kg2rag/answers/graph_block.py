@@ -61,13 +61,6 @@ class Section:
     yields: bool = False
 
 
-class _Turn(NamedTuple):
-    section: int
-    line: int
-    number: int
-    item: Item
-
-
 def shared(
     top: str, sections: Sequence[Section], budget: int, counter: TokenCounter
 ) -> tuple[str, int, tuple[Dropped, ...]]:
@@ -95,19 +88,20 @@ def shared(
     return _text(top, sections, written), tokens, tuple(dropped)
 
 
-def _turns(sections: Sequence[Section]) -> list[_Turn]:
+def _turns(sections: Sequence[Section]) -> list[tuple[int, int, int, Item]]:
+    """Every item with its section, its line and its number, in the order of the turns."""
     turns = [
-        _Turn(at, of, number, item)
+        (at, of, number, item)
         for at, section in enumerate(sections)
         for of, line in enumerate(section.lines)
         for number, item in enumerate(line.items)
     ]
-    relations = [turn for turn in turns if not sections[turn.section].yields and turn.item.strength < inf]
+    relations = [(number, item.strength) for at, _, number, item in turns if not sections[at].yields]
 
-    def when(turn: _Turn) -> tuple[int, bool]:
-        yields = sections[turn.section].yields
-        stronger = [one.number for one in relations if yields and one.item.strength > turn.item.strength]
-        return max([turn.number, *stronger]), yields
+    def when(turn: tuple[int, int, int, Item]) -> tuple[int, bool]:
+        at, _, number, item = turn
+        yields = sections[at].yields
+        return max([number, *(n for n, strength in relations if yields and item.strength < strength < inf)]), yields
 
     return sorted(turns, key=when)
 

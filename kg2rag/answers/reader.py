@@ -37,9 +37,7 @@ class ReaderPrompt:
         try:
             found = {name for _, name, _, _ in Formatter().parse(self.template) if name is not None}
         except ValueError as error:
-            raise ValueError(
-                f"The prompt's braces do not match ({error}). Double those that are meant as text."
-            ) from None
+            raise ValueError(f"The prompt's braces do not match ({error}). Double those that are text.") from None
         if found != _FIELDS:
             named = ", ".join(f"{{{name}}}" for name in sorted(found)) or "neither"
             raise ValueError(f"A prompt has the fields {{question}} and {{context}}, no other; this one has {named}.")
@@ -56,36 +54,25 @@ REASONED = ReaderPrompt(**_PROMPTS["reasoned"])
 """Reasoning first, then a line "Answer: …"; for several hops. It costs more and needs a larger `max_tokens`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """One answer; the counts are those of `kg2rag.compute.llm.Completion`, None where no model was called."""
-
-    text: str
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    cached: bool = False
-    attempts: int = 0
-
-
 @dataclass(frozen=True, eq=False)
 class Answers:
     """The answers of a reader to some questions.
 
     Attributes
     ----------
-    outcomes : question id -> `Answer` or `Failure`, in the order of the questions.
+    outcomes : question id -> the answer, or why there is none, in the order of the questions.
     usage : calls, tokens and cost of all; None where no model was called.
     reader : the `repr` of the reader.
     """
 
-    outcomes: Mapping[str, Answer | Failure]
+    outcomes: Mapping[str, str | Failure]
     usage: Usage | None = None
     reader: str = field(default="", repr=False)
 
     @property
     def texts(self) -> dict[str, str]:
         """The answers, without the failed questions."""
-        return {id_: outcome.text for id_, outcome in self.outcomes.items() if isinstance(outcome, Answer)}
+        return {id_: outcome for id_, outcome in self.outcomes.items() if isinstance(outcome, str)}
 
     @property
     def failed(self) -> dict[str, Failure]:
@@ -133,17 +120,17 @@ class Reader:
         counted = [o if isinstance(o, Failure) else c for o, c in zip(outcomes, completions, strict=True)]
         return Answers(dict(zip(ids, outcomes, strict=True)), self.model.usage(counted), repr(self))
 
-    def _answer(self, outcome: Completion[None] | Failure) -> Answer | Failure:
+    def _answer(self, outcome: Completion[None] | Failure) -> str | Failure:
         if isinstance(outcome, Failure):
             return outcome
-        counts = (outcome.prompt_tokens, outcome.completion_tokens)
         text = _answer_in(outcome.text, labelled=self.prompt.labelled)
         if text:
-            return Answer(text, *counts, cached=outcome.cached, attempts=outcome.attempts)
+            return text
         reason = "nothing follows the label 'Answer:'"
         if text is None:
             reason = f"the output has no line that begins 'Answer:'; it ends {outcome.text[-80:]!r}"
-        return Failure("output", reason, outcome.attempts, *counts, cached=outcome.cached)
+        counts = (outcome.attempts, outcome.prompt_tokens, outcome.completion_tokens)
+        return Failure("output", reason, *counts, cached=outcome.cached)
 
 
 def _answer_in(output: str, *, labelled: bool) -> str | None:

@@ -68,13 +68,11 @@ def _commas(values: object) -> str:
 
 @datasets_app.command()
 def get(
-    name: str = arg("", "A set of the hub, or a reported part of one; `--list` names the parts."),
+    name: str = arg("", "A reported part of a set; `--list` names them."),
     into: Path = opt(Path("data/public"), "The folder of the sets; NAME is made in it."),
-    split: str | None = opt(None, "Of a whole set; its default otherwise."),
-    revision: str | None = opt(None, "The hub's branch, tag or commit."),
     listed: bool = opt(False, "The reported parts: questions, and what they need.", "--list"),
 ) -> None:
-    """Bring a public set into a folder, or a part that README and docs report, and check it."""
+    """Bring a part of a public set that README and docs report into a folder, and check it."""
     from kg2rag.datasets import get as run
     from kg2rag.datasets import subsets
 
@@ -83,12 +81,9 @@ def get(
         show(table(("name", "questions", "what it is", "where it is from"), rows))
         return
     if not name:
-        raise ValueError(
-            "Name a set or a reported part of one: kg2rag datasets get musique-100. --list names the parts."
-        )
-    place, part = run(name, into, split=split, revision=revision), subsets().get(name)
-    reported = part and f"the {len(part.ids)} questions and the corpus that are reported."
-    typer.echo(f"{place}: {reported or 'as it was got.'}")
+        raise ValueError("Name a reported part of a set: kg2rag datasets get musique-100. --list names the parts.")
+    place = run(name, into)
+    typer.echo(f"{place}: the {len(subsets()[name].ids)} questions and the corpus that are reported.")
 
 
 def world(

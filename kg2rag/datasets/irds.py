@@ -12,7 +12,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from kg2rag.datasets.beir import BeirQuery
 from kg2rag.datasets.judgements import Judgement, collect
+from kg2rag.datasets.reading import checked
 from kg2rag.datasets.spec import DatasetSpec, LoadOptions, file_name
 from kg2rag.text.records import DataError, quote
 from kg2rag.text.registry import nearest
@@ -106,17 +108,12 @@ def _documents(dataset: Any, where: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _queries(dataset: Any, where: str) -> dict[str, str]:
-    """Id -> text; DataError: an id that stands twice, or a query without text."""
-    found: dict[str, str] = {}
-    for number, one in enumerate(dataset.queries_iter(), start=1):
-        record = f"{where}, query {number} ({one.query_id!r})"
-        if one.query_id in found:
-            raise DataError(f"{record}: another query has this id. Ids must be unique.")
-        text = _text(one, record)
-        if not text.strip():
-            raise DataError(f"{record}: its text is empty. A query that says nothing cannot be searched for.")
-        found[one.query_id] = text
-    return found
+    def rows() -> Iterator[tuple[str, Any]]:
+        for number, one in enumerate(dataset.queries_iter(), start=1):
+            place = f"{where}, query {number}"
+            yield place, {"id": one.query_id, "text": _text(one, f"{place} ({one.query_id!r})")}
+
+    return {query.id: query.text for query in checked(rows(), BeirQuery, where)}
 
 
 def _judgements(dataset: Any, where: str) -> Iterator[Judgement]:

@@ -107,8 +107,7 @@ class Pool:
 
     def _add(self, title: str, text: str, sentences: Sequence[str] | None) -> str:
         before = self._by_title.setdefault(title, [])
-        name = title if title.strip() else "untitled"
-        number = len(before)
+        name, number = title if title.strip() else "untitled", len(before)
         id_ = f"{name}##{number}" if number else name
         while id_ in self._paragraphs:  # a title may itself look like "Ada##1"
             number += 1
@@ -177,10 +176,7 @@ def read_pooled(
     if schema.names_corpus and options.setting == "distractor":
         raise ValueError(f"{where} has no paragraphs of each question: only setting 'pooled' is possible.")
     if corpus is not None and options.passages == "sentence":
-        raise ValueError(
-            f"{where} is read over {corpus.name}, a corpus of paragraphs: passages 'sentence' needs the official file "
-            "in a folder of its own."
-        )
+        raise ValueError(f"{where}: passages 'sentence' needs the official file without {corpus.name} beside it.")
     pool = Pool(options.passages, titles_are_documents=schema.titles_are_documents)
     if corpus is not None:
         _read_corpus(read, corpus, pool)
@@ -189,9 +185,7 @@ def read_pooled(
     questions = tuple(question for question in found if question is not None)
     if not questions:
         raise DataError(f"{where}: none of its {len(records)} records can be judged: {dict(pool.notes)}.")
-    counts = {
-        what: dict(sorted(Counter(getattr(one, of) for one in records).items())) for what, of in schema.counted.items()
-    }
+    counts = {what: Counter(sorted(getattr(one, of) for one in records)) for what, of in schema.counted.items()}
     source = {**(origin or {"files": read.checksums}), **counts, "notes": dict(pool.notes)}
     graphs = find_graph_files(paths[0]) if origin is None else {}
     return QADataset(name, pool.corpus(), questions, options.setting, source=source, graph_files=graphs)

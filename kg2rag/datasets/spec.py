@@ -77,14 +77,9 @@ class DatasetSpec:
     ) -> LoadOptions:
         """The options of `kg2rag.load`, checked, defaults filled in; ValueError lists what this set offers."""
         if path is None and self.needs_path and self.hub is None:
-            raise ValueError(
-                f"Dataset {self.name!r} is read from files: give `path` (--path), a folder or a file of it."
-            )
+            raise ValueError(f"Dataset {self.name!r} is read from files: give `path` (--path), a folder or a file.")
         if revision is not None and (path is not None or self.hub is None):
-            raise ValueError(
-                f"Dataset {self.name!r}: revision {revision!r} names a version on the hub, and this set is read from "
-                f"{'files' if path is not None or self.needs_path else 'the package'}. Leave `revision` out."
-            )
+            raise ValueError(f"Dataset {self.name!r} is not read from the hub here: leave out revision {revision!r}.")
         if self.splits is not None:
             self._offered("split", split, self.splits)
         return LoadOptions(
@@ -97,14 +92,10 @@ class DatasetSpec:
         )
 
     def _offered(self, option: str, value: str | None, offered: tuple[str, ...]) -> str | None:
-        if value is None:
-            return offered[0] if offered else None
-        if value not in offered:
-            choice = (
-                f"It offers: {', '.join(offered)}." if offered else "It offers none to choose: leave the option out."
-            )
-            raise ValueError(f"Dataset {self.name!r} has no {option} {value!r}. {choice}")
-        return value
+        if value is None or value in offered:
+            return value or next(iter(offered), None)
+        choice = f"It offers: {', '.join(offered)}." if offered else "It offers none: leave the option out."
+        raise ValueError(f"Dataset {self.name!r} has no {option} {value!r}. {choice}")
 
 
 @dataclass(frozen=True, slots=True)

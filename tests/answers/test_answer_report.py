@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg2rag.answers.reader import Answer, Answers
+from kg2rag.answers.reader import Answers
 from kg2rag.answers.scores import normalise_answer, score_answer, score_answers
 from kg2rag.compute import Failure
 from kg2rag.types import Corpus, Passage, QADataset, Question
@@ -74,11 +74,6 @@ def test_the_scorers_differ_in_yes_and_no_and_in_answers_that_normalise_to_nothi
     assert score_answer("The", ["a"], rules) == (1, nothing, nothing, nothing)
 
 
-def test_unknown_rules_name_the_known_ones():
-    with pytest.raises(ValueError, match="Known: squad, hotpotqa, musique"):
-        score_answer("x", ["x"], "trivia")
-
-
 @settings(deadline=None)
 @given(st.text(), st.text(), st.sampled_from(["squad", "hotpotqa", "musique"]))
 def test_scores_lie_between_0_and_1_and_swapping_answers_swaps_precision_and_recall(one, other, rules):
@@ -104,7 +99,7 @@ def data() -> QADataset:
 
 
 def answers(**texts: str | Failure) -> Answers:
-    return Answers({id_: text if isinstance(text, Failure) else Answer(text) for id_, text in texts.items()})
+    return Answers(texts)
 
 
 def mean(report, metric: str) -> float:
@@ -116,19 +111,10 @@ def test_means_are_over_the_answered_questions_and_the_failed_one_is_listed(data
     assert mean(report, "em") == 0.5
     assert report.failed == {"q3": DOWN}
     assert repr(report).startswith("2 answered, 1 failed (left out), by the rules of squad")
-
-
-def test_the_metrics_of_a_failed_question_are_blank_not_zero(data):
-    report = score_answers(answers(q1="Rome", q2="NYC", q3=DOWN), data)
     row = report.per_question.set_index("query_id").loc["q3"]
-    assert row[["em", "f1", "precision", "recall"]].isna().all()
+    assert row[["em", "f1", "precision", "recall"]].isna().all()  # blank, not zero
     assert row["failure"] == "server: HTTP 500: down (3 attempts)"
-
-
-def test_a_report_without_any_answer_has_no_mean(data):
-    report = score_answers(answers(q1=DOWN, q2=DOWN, q3=DOWN), data)
-    assert report.scores["mean"].isna().all()
-    assert report.answered == []
+    assert score_answers(answers(q1=DOWN, q2=DOWN, q3=DOWN), data).scores["mean"].isna().all()
 
 
 def test_an_empty_answer_is_scored_and_a_failure_is_not(data):
@@ -145,12 +131,6 @@ def test_two_reports_compare_on_the_questions_that_both_answered(data):
     assert [mean(report.on(both), "em") for report in (one, other)] == [0, 1]
 
 
-def test_the_interval_is_the_same_for_the_same_seed(data):
-    given = answers(q1="Rome", q2="New York", q3="no")
-    first, again = (score_answers(given, data, seed=5) for _ in range(2))
-    assert first.scores.equals(again.scores)
-
-
 @pytest.mark.parametrize(
     ("given", "says"),
     [
@@ -161,9 +141,7 @@ def test_the_interval_is_the_same_for_the_same_seed(data):
 def test_answers_must_be_those_of_the_data_set(given, says, data):
     with pytest.raises(ValueError, match=says):
         score_answers(answers(**given), data)
-
-
-def test_a_question_without_gold_answers_is_named(data):
-    lacking = replace(data, questions=(replace(data.questions[0], answers=()),))
-    with pytest.raises(ValueError, match=r"have no gold answer \(first: 'q1'"):
-        score_answers(answers(q1="Rome"), lacking)
+    with pytest.raises(ValueError, match="q1"):
+        score_answers(answers(q1="Rome"), replace(data, questions=(replace(data.questions[0], answers=()),)))
+    with pytest.raises(ValueError, match="squad, hotpotqa, musique"):
+        score_answers(answers(q1="Rome"), data, rules="trivia")

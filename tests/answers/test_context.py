@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -103,19 +102,14 @@ def test_a_fact_that_the_graph_describes_is_shown_by_its_description(kb_of) -> N
 def test_entities_may_be_named_by_alias_or_code_and_count_once(auth: KnowledgeBase) -> None:
     block = ContextFormatter(auth).graph(["login system", auth.graph.entity("OAuth Provider"), "auth service"])
     assert block.text == AUTH_BLOCK
-
-
-def test_no_entity_gives_an_empty_block(auth: KnowledgeBase) -> None:
+    # An inverse relation keeps its weight where no other section gives it.
+    assert "Related: Auth Service (depended_on_by, weight: 8)" in ContextFormatter(auth).graph(["OAuth Provider"]).text
     assert ContextFormatter(auth).graph([]) == FormattedContext("", 0)
 
 
 def test_an_unknown_entity_is_refused_by_name(auth: KnowledgeBase) -> None:
     with pytest.raises(KeyError, match="Unknown entity 'Auth Servise'"):
         ContextFormatter(auth).graph(["Auth Servise"])
-
-
-def test_an_inverse_relation_keeps_its_weight_where_no_other_section_gives_it(auth: KnowledgeBase) -> None:
-    assert "Related: Auth Service (depended_on_by, weight: 8)" in ContextFormatter(auth).graph(["OAuth Provider"]).text
 
 
 def test_the_weaker_relations_beyond_the_limit_are_counted_as_dropped(auth: KnowledgeBase) -> None:
@@ -138,12 +132,6 @@ def test_a_smaller_budget_drops_the_weakest_items_and_names_them(auth: Knowledge
 def bundled() -> KnowledgeBase:
     data = kg2rag.load("bundled")
     return KnowledgeBase.build(data.corpus, f"triples({data.graph_files['triples']})", embedder=HashedWords())
-
-
-def test_a_small_block_keeps_the_strongest_relations(bundled: KnowledgeBase) -> None:
-    block = ContextFormatter(bundled, graph_tokens=100, counter=EncoderTokens()).graph(["FastAPI"])
-    assert "Related: Starlette (built on, weight: 10), Pydantic (built on, weight: 10)" in block.text
-    assert block.tokens <= 100
 
 
 def test_five_hubs_and_their_facts_all_have_a_share(bundled: KnowledgeBase) -> None:
@@ -219,22 +207,11 @@ def test_passages_have_keys_scores_sources_and_paths(servers: KnowledgeBase, ran
     context = ContextFormatter(servers).passages(ranking)
     assert context.text == CHUNKS
     assert context.tokens == EncoderTokens().count([CHUNKS])[0]
+    assert context.dropped == (Dropped("c", "repeats [2]"),)
     assert context.citations == (
         Citation("[1]", "a", "Racks", 0.8651, "vector"),
         Citation("[2]", "b", "", 0.6, "graph", (HOSTS,)),
         Citation("[3]", "d", "", 0.1, "vector"),
-    )
-
-
-def test_a_passage_that_repeats_another_is_dropped_and_says_whose(servers: KnowledgeBase, ranking: Ranking) -> None:
-    assert ContextFormatter(servers).passages(ranking).dropped == (Dropped("c", "repeats [2]"),)
-
-
-def test_sources_and_relationships_can_be_left_out(servers: KnowledgeBase, ranking: Ranking) -> None:
-    formatter = ContextFormatter(servers, include_sources=False, include_relationships=False)
-    text = formatter.passages(ranking.top(2), ["Server"]).text
-    assert text == (
-        "[1] [Score: 0.87]\nRacks\nServer one stands in rack two.\n\n---\n\n[2] [Score: 0.60]\nThe service answers."
     )
 
 
@@ -251,11 +228,6 @@ def test_a_passage_too_long_for_the_budget_is_dropped_and_the_next_takes_its_key
     context = formatter.passages(ranking)
     assert context.text == last
     assert context.dropped == (Dropped("a", "budget"), Dropped("b", "budget"), Dropped("c", "budget"))
-
-
-def test_an_empty_ranking_gives_an_empty_context(servers: KnowledgeBase) -> None:
-    empty = Ranking.of("q", np.empty(0, dtype=np.int64), np.empty(0), servers.corpus.ids)
-    assert ContextFormatter(servers).passages(empty) == FormattedContext("", 0)
 
 
 def test_a_negative_budget_is_refused(servers: KnowledgeBase) -> None:
@@ -318,40 +290,17 @@ def test_passages_keep_their_budget_and_every_hit_is_cited_or_dropped(
     [
         ("depends_on", "depended_on_by"),
         ("part_of", "has_part"),
-        ("has_part", "part_of"),
         ("HOSTS", "HOSTED_BY"),
-        ("uses", "used_by"),
-        ("implements", "implemented_by"),
         ("publishes", "published_by"),
         ("carries", "carried_by"),
         ("writes", "written_by"),
-        ("written_by", "author_of"),
         ("depends on", "depended on by"),
         ("married to", "married to"),
         ("is", "inverse of is"),
         ("species", "inverse of species"),
-        ("class", "inverse of class"),
-        ("was born in", "inverse of was born in"),
         ("capital", "inverse of capital"),
         ("", "inverse of "),
     ],
 )
 def test_relations_are_named_from_the_other_end(relation: str, from_the_other_end: str) -> None:
     assert inverse(relation) == from_the_other_end
-
-
-@pytest.mark.realdata
-def test_contexts_of_a_real_graph_keep_the_default_budgets(shared_data: Path) -> None:
-    data = kg2rag.load("musique", path=shared_data / "musique-100")
-    path = shared_data / "musique-100" / "openie_results_ner_gpt-3.5-turbo-1106.json"
-    kb = KnowledgeBase.build(data.corpus, f"openie({path})", embedder=HashedWords())
-    formatter = ContextFormatter(kb)
-    found = kg2rag.ConfidenceGated(kb).retrieve_batch(data.queries[:10], 15)
-    for ranking in found:
-        entities = tuple(entity.name for entity in ranking.notes.linked or ())
-        block, chunks = formatter.graph(entities[:5]), formatter.passages(ranking, entities[:5])
-        assert block.tokens <= 500
-        assert chunks.tokens <= 4000
-        assert len(chunks.citations) + len(chunks.dropped) == len(ranking)
-        assert all(citation.path for citation in chunks.citations if citation.source == "graph")
-    assert any(ranking.notes.graph_results for ranking in found)

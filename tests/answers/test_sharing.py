@@ -30,12 +30,10 @@ HUB = section("hub", *((f"h{at}", 9.0) for at in range(6)))
 LEAF = section("leaf", ("l0", 5.0))
 
 
-def test_a_hub_leaves_the_others_their_share() -> None:
+def test_every_line_has_its_turn_and_what_it_does_not_need_goes_to_the_others() -> None:
     assert written([HUB, LEAF], 1 + 2 + 2) == "top | hub h0 | leaf l0"
-
-
-def test_what_a_section_does_not_need_goes_to_the_others() -> None:
-    assert written([HUB, LEAF], 1 + 5 + 2) == "top | hub h0, h1, h2, h3 | leaf l0"
+    assert written([HUB, LEAF], 1 + 5 + 2) == "top | hub h0, h1, h2, h3 | leaf l0"  # what one does not need
+    assert written([section("a", ("one", 9.0), ("two", 8.0), described=True)], 4) == "top | a one text"
 
 
 def test_a_line_that_is_full_takes_no_weaker_item_even_if_it_would_fit() -> None:
@@ -43,10 +41,6 @@ def test_a_line_that_is_full_takes_no_weaker_item_even_if_it_would_fit() -> None
     text, tokens, dropped = shared("top", [long], 5, Words())
     assert (text, tokens) == ("top\n\na\none", 3)
     assert dropped == (Dropped("two long words", "budget"), Dropped("three", "budget"))
-
-
-def test_each_line_of_a_section_has_its_turn() -> None:
-    assert written([section("a", ("one", 9.0), ("two", 8.0), described=True)], 4) == "top | a one text"
 
 
 def test_facts_wait_for_stronger_relations_and_go_with_those_that_do_not_fit() -> None:
@@ -62,10 +56,6 @@ def test_a_section_without_text_is_its_heading() -> None:
     alone = [Section("alone", [Line("", [Item("")])])]
     assert written(alone, 2) == "top | alone"
     assert shared("top", alone, 1, Words()) == ("top", 1, (Dropped("alone", "budget"),))
-
-
-def test_nothing_is_written_where_the_top_does_not_fit() -> None:
-    assert shared("top of three", [HUB], 2, Words()) == ("", 0, (Dropped("top of three", "budget"),))
 
 
 ITEMS = st.lists(st.tuples(st.sampled_from(["a", "b b", "c c c"]), st.sampled_from([3.0, 5.0, 9.0])), max_size=5)

@@ -121,18 +121,14 @@ def test_files_that_are_not_whole_are_named(cached: Copy, tmp_path: Path) -> Non
         load("beir/arguana")
 
 
-def test_without_a_network_and_a_cache_the_ways_out_are_named(cached: Copy) -> None:
+def test_without_a_network_the_ways_out_are_named_and_for_a_wrong_name_the_nearest(cached: Copy) -> None:
     with pytest.raises(ConnectionError, match=r"'BeIR/scifact'.*--path.*'bundled'"):
         load("beir/scifact")
+    for near, name in {"beir/sci-fact": "'beir/scifact'", "trec-covid": "'beir/trec-covid'"}.items():
+        with pytest.raises(ValueError, match=name):
+            load(near)
     assert set(beir.PINNED) < set(beir.ON_HUB)
     assert all(len(one) == 81 and one[40] == "+" for one in beir.PINNED.values())  # two commits
-
-
-def test_a_name_that_beir_has_not_is_answered_with_the_nearest() -> None:
-    with pytest.raises(ValueError, match="'beir/scifact'"):
-        load("beir/sci-fact")
-    with pytest.raises(ValueError, match="'beir/trec-covid'"):
-        load("trec-covid")
 
 
 def test_a_packed_file_that_unpacks_to_more_than_any_text_would_is_refused(

@@ -38,8 +38,6 @@ def test_a_reported_part_is_written_in_its_own_order(
     place = get(part, tmp_path / "sets")
     data = load("musique", path=place)
     assert tuple(question.id for question in data.questions) == getting.subsets()[part].ids
-    source = json.loads((place / "source.json").read_text())
-    assert (source["split"], source["file"], source["licence"]) == ("validation", "musique.json", "CC BY 4.0")
 
 
 def test_what_lies_there_is_checked_and_not_got_again(
@@ -55,7 +53,7 @@ def test_what_lies_there_is_checked_and_not_got_again(
     with pytest.raises(DataError, match="musique-2"):
         get(part, tmp_path / "sets")
     (place / "musique.json").write_text(json.dumps(records[:1]))
-    with pytest.raises(DataError, match="1 of the 2"):
+    with pytest.raises(DataError, match="1 of 2"):
         get(part, tmp_path / "sets")
 
 
@@ -73,42 +71,11 @@ def test_a_copy_that_lacks_a_question_or_has_other_texts_leaves_nothing(
     assert list((tmp_path / "sets").iterdir()) == []
 
 
-def test_a_whole_set_is_the_official_file_with_its_checksum(
-    hotpot: list[dict[str, Any]], write: Copy, hub_copy: Copy, as_on_the_hub: Callable[..., Any], tmp_path: Path
-) -> None:
-    hub_copy("hotpotqa", [as_on_the_hub(record) for record in hotpot])
-    place = get("hotpotqa", tmp_path / "sets")
-    assert load("hotpotqa", path=place).questions == load("hotpotqa", path=write("hotpot.json", hotpot)).questions
-    file = place / "hotpot_dev_distractor_v1.json"
-    file.write_text(file.read_text() + "\n")
-    with pytest.raises(DataError, match="is not as it was got"):
-        get("hotpotqa", tmp_path / "sets")
-
-
-def test_a_folder_of_another_revision_or_split_is_said_and_not_taken_for_the_one_asked(
-    musique: list[dict[str, Any]], hub_copy: Copy, tmp_path: Path
-) -> None:
-    hub_copy("musique", musique)
-    place = get("musique", tmp_path)
-    record = json.loads((place / "source.json").read_text())
-    (place / "source.json").write_text(json.dumps({**record, "revision": "a" * 40}))
-    assert get("musique", tmp_path) == get("musique", tmp_path, revision="a" * 40) == place
-    with pytest.raises(DataError, match=f"was got from revision {'a' * 40}, and 'v2' is asked for. Delete"):
-        get("musique", tmp_path, revision="v2")
-    with pytest.raises(DataError, match=r"holds musique_ans_v1\.0_dev\.jsonl, not musique_ans_v1\.0_train\.jsonl"):
-        get("musique", tmp_path, split="train")
-    (place / "source.json").write_text("{}")
-    with pytest.raises(DataError, match=r"source\.json.*Delete"):
-        get("musique", tmp_path)
-
-
 def test_what_the_hub_does_not_give_says_what_it_needs(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"2wikimultihopqa_corpus\.json"):
         get("2wiki-1000", tmp_path)
-    with pytest.raises(ValueError, match="Did you mean 'musique-100'"):
+    with pytest.raises(ValueError, match="'musique-100'"):
         get("musique-101", tmp_path)
-    with pytest.raises(ValueError, match="has no split 'test'"):
-        get("musique", tmp_path, split="test")
 
 
 def test_the_command_lists_the_parts_and_wants_a_name() -> None:

@@ -9,10 +9,19 @@ CORPUS = [
 ]
 
 
-def test_the_name_of_the_set_is_the_name_of_its_files(hotpot, write):
-    folder = write("tiny_corpus.json", CORPUS).parent
-    write("tiny.json", hotpot)
-    data = load("hipporag", path=folder)
+@pytest.fixture
+def tiny(hotpot, write):
+    """A corpus file and questions -> the set that they make."""
+
+    def make(corpus, questions=hotpot):
+        write("tiny.json", questions)
+        return load("hipporag", path=write("tiny_corpus.json", corpus).parent)
+
+    return make
+
+
+def test_the_name_of_the_set_is_the_name_of_its_files(hotpot, tiny):
+    data = tiny(CORPUS)
     assert data.name == "tiny"
     assert data.corpus.ids == ["Paris", "Tim Burton", "Ed Wood"]
     assert data.corpus.sentences(1) == ["Tim Burton directs films.", "He was born in Burbank."]
@@ -37,49 +46,37 @@ def test_an_object_from_titles_to_sentences_is_a_corpus_too(hotpot, write):
     assert data.corpus[1].text == "Tim Burton directs films. He was born in Burbank."
 
 
-def test_a_paragraph_that_differs_in_text_is_matched_by_its_only_title_and_counted(hotpot, write):
+def test_a_paragraph_that_differs_in_text_is_matched_by_its_only_title_and_counted(hotpot, tiny):
     hotpot[0]["context"][2][1] = ["Paris is  a city."]
-    folder = write("tiny_corpus.json", CORPUS).parent
-    write("tiny.json", hotpot)
-    data = load("hipporag", path=folder)
+    data = tiny(CORPUS)
     assert data.questions[0].candidates == ("Ed Wood", "Tim Burton", "Paris")
     assert data.source["notes"] == {"paragraphs matched by title, their text differs": 1}
 
 
-def test_a_distractor_that_the_corpus_lacks_leaves_the_question_without_candidates(hotpot, write):
-    folder = write("tiny_corpus.json", CORPUS[1:]).parent
-    write("tiny.json", hotpot[:1])
-    data = load("hipporag", path=folder)
+def test_a_distractor_that_the_corpus_lacks_leaves_the_question_without_candidates(hotpot, tiny):
+    data = tiny(CORPUS[1:], hotpot[:1])
     assert data.questions[0].candidates is None
     assert data.questions[0].gold == {"Ed Wood": 1, "Tim Burton": 1}
 
 
-def test_gold_that_the_corpus_lacks_is_named(hotpot, write):
-    folder = write("tiny_corpus.json", CORPUS[:2]).parent
-    write("tiny.json", hotpot)
+def test_gold_that_the_corpus_lacks_is_named(hotpot, tiny):
     with pytest.raises(ValueError, match=r"record 1 \('h1'\).*'Ed Wood'.*tiny_corpus"):
-        load("hipporag", path=folder)
+        tiny(CORPUS[:2], hotpot)
 
 
-def test_musiques_questions_are_told_by_their_fields(musique, write):
+def test_musiques_questions_are_told_by_their_fields(musique, tiny):
     paragraphs = [p for record in musique for p in record["paragraphs"]]
     corpus = [{"title": p["title"], "text": p["paragraph_text"]} for p in paragraphs]
-    folder = write("tiny_corpus.json", corpus).parent
-    write("tiny.json", musique)
-    data = load("hipporag", path=folder)
+    data = tiny(corpus, musique)
     assert data.corpus.doc_ids == ["Acme", "X", "Acme", "Ann"]
     assert data.questions[0].gold == {"X": 1, "Acme##1": 1}
 
 
-def test_an_unknown_schema_lists_the_fields_that_tell_one(write):
-    folder = write("tiny_corpus.json", CORPUS).parent
-    write("tiny.json", [{"id": "q", "question": "Why?"}])
+def test_an_unknown_schema_lists_the_fields_that_tell_one(tiny):
     with pytest.raises(ValueError, match=r"\['id', 'question'\]; one of paragraphs, gold_titles, evidences, context"):
-        load("hipporag", path=folder)
+        tiny(CORPUS, [{"id": "q", "question": "Why?"}])
 
 
-def test_an_empty_passage_names_its_record(hotpot, write):
-    folder = write("tiny_corpus.json", [*CORPUS, {"title": "Void", "text": " "}]).parent
-    write("tiny.json", hotpot)
+def test_an_empty_passage_names_its_record(hotpot, tiny):
     with pytest.raises(ValueError, match=r"tiny_corpus\.json, record 4: field 'text' is empty"):
-        load("hipporag", path=folder)
+        tiny([*CORPUS, {"title": "Void", "text": " "}], hotpot)

@@ -12,14 +12,11 @@ def test_the_official_setting_is_the_default_and_offers_each_question_its_own_pa
     assert (pooled.queries[0].candidates, pooled.questions) == (None, data.questions)
 
 
-def test_a_paragraph_of_two_questions_stands_once_and_the_merging_is_counted(hotpot, write):
-    data = load("hotpotqa", path=write("hotpot.json", hotpot))
-    assert data.corpus.ids == ["Ed Wood", "Tim Burton", "Paris"]
-    assert data.source["notes"] == {"equal paragraphs merged": 2}
-
-
 def test_paragraph_text_is_the_files_sentences_joined_and_their_split_is_kept_stripped(hotpot, write):
-    corpus = load("hotpotqa", path=write("hotpot.json", hotpot)).corpus
+    data = load("hotpotqa", path=write("hotpot.json", hotpot))
+    corpus, source = data.corpus, data.source
+    assert (corpus.ids, source["notes"]) == (["Ed Wood", "Tim Burton", "Paris"], {"equal paragraphs merged": 2})
+    assert (source["levels"], list(source["files"])) == ({"easy": 1, "hard": 1}, ["hotpot.json"])
     assert corpus[0].text == "Ed Wood is a film by Tim Burton. It is in black and white."
     assert corpus.sentences(0) == ["Ed Wood is a film by Tim Burton.", "It is in black and white."]
 
@@ -38,14 +35,7 @@ def test_sentences_as_passages_carry_their_index_and_are_the_gold(hotpot, write)
     assert (passage.doc_id, passage.position, passage.text) == ("Tim Burton", 1, "He was born in Burbank.")
     assert data.questions[0].gold == {"Ed Wood##0": 1, "Tim Burton##1": 1}
     assert data.questions[1].candidates == ("Paris##0", "Tim Burton##0", "Tim Burton##1")
-
-
-def test_sentences_as_passages_keep_the_blanks_of_the_file_beside_their_text(hotpot, write):
-    data = load("hotpotqa", path=write("hotpot.json", hotpot), passages="sentence")
-    assert data.corpus.joined(": ", exact=True)[:2] == [
-        "Ed Wood: Ed Wood is a film by Tim Burton.",
-        "Ed Wood:  It is in black and white.",
-    ]
+    assert data.corpus.joined(": ", exact=True)[1] == "Ed Wood:  It is in black and white."  # the blank of the file
 
 
 def test_an_empty_sentence_is_no_passage_but_keeps_its_index(hotpot, write):
@@ -91,13 +81,6 @@ def test_a_wrong_record_names_file_field_and_value(hotpot, write):
     refused({**without, "supporting_facts": [["Lyon", 0]]}, r"record 2 \('h2'\): supporting_facts .*'Lyon'")
     refused({**without, "supporting_facts": [["Paris", "1"]]}, r"field 'supporting_facts\[0\]\[1\]'.*'1'")
     refused({**hotpot[1], "context": "Paris"}, r"field 'context'.*'Paris'")
-
-
-def test_levels_and_checksum_stand_in_the_source(hotpot, write):
-    source = load("hotpotqa", path=write("hotpot.json", hotpot)).source
-    assert source["levels"] == {"easy": 1, "hard": 1}
-    assert list(source["files"]) == ["hotpot.json"]
-    assert (source["loader"], source["setting"], source["passages"]) == ("hotpotqa", "distractor", "paragraph")
 
 
 def test_the_split_chooses_among_the_official_files_of_a_folder(hotpot, write):

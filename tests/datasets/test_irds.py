@@ -89,22 +89,15 @@ class Queries(BaseQueries):  # type: ignore[misc]
 
 
 def test_grades_texts_and_order_are_those_of_the_collection(register: Register) -> None:
-    data = load(register())
+    data = load(register(name="kg2rag-test/one"))
+    assert data.name == "irds-kg2rag-test-one"
+    assert (data.source["irds"], data.source["ir_datasets"]) == ("kg2rag-test/one", ir_datasets.__version__)
+    left_out = ["judgements below 1 left out", "queries without a relevant document in this split left out"]
+    assert data.source["notes"] == dict(zip(left_out, (2, 1), strict=True))
     assert data.qrels == {"q1": {"d1": 2, "d3": 1}, "q2": {"d2": 1}}
     assert [question.text for question in data.questions] == ["what crosses the river?", "where is the abbey?"]
     first = data.corpus[0]
     assert (first.id, first.title, first.text) == ("d1", "", "The bridge crosses the river.")
-
-
-def test_name_and_version_of_the_package_are_recorded_and_what_was_left_out_is_counted(register: Register) -> None:
-    data = load(register(name="kg2rag-test/one"))
-    assert data.name == "irds-kg2rag-test-one"
-    assert data.source["loader"] == "irds:kg2rag-test/one"
-    assert (data.source["irds"], data.source["ir_datasets"]) == ("kg2rag-test/one", ir_datasets.__version__)
-    assert data.source["notes"] == {
-        "judgements below 1 left out": 2,
-        "queries without a relevant document in this split left out": 1,
-    }
 
 
 def test_a_title_stays_a_title_and_one_alone_serves_as_text(register: Register) -> None:
@@ -113,20 +106,16 @@ def test_a_title_stays_a_title_and_one_alone_serves_as_text(register: Register) 
         Article("d2", "", "Abbey"),
         Article("d3", "A canal.", None),
     ]
-    data = load(register(docs=Docs(rows)))
+    topics = Queries([Topic("q1", "what crosses?"), Topic("q2", "where?")])
+    data = load(register(docs=Docs(rows), queries=topics, qrels="q1 0 d1 1\nq2 0 d2 1\nq9 0 d1 1\n"))
+    assert [question.text for question in data.questions] == ["what crosses?", "where?"]
+    assert data.source["notes"]["judgements of queries without text left out"] == 1  # type: ignore[index]
     assert [(each.title, each.text) for each in data.corpus] == [
         ("Bridge", "It crosses the river."),
         ("", "Abbey"),
         ("", "A canal."),
     ]
     assert data.source["notes"]["documents without text, their title serves as text"] == 1  # type: ignore[index]
-
-
-def test_queries_are_read_by_what_the_package_takes_for_their_text(register: Register) -> None:
-    topics = Queries([Topic("q1", "what crosses?"), Topic("q2", "where?")])
-    data = load(register(queries=topics, qrels="q1 0 d1 1\nq2 0 d2 1\nq9 0 d1 1\n"))
-    assert [question.text for question in data.questions] == ["what crosses?", "where?"]
-    assert data.source["notes"] == {"judgements of queries without text left out": 1}
 
 
 def test_an_equal_judgement_counts_once_and_another_is_refused(register: Register) -> None:

@@ -46,19 +46,6 @@ def test_a_set_has_its_size_and_its_first_and_last_items(key, shared_data):
     assert [len(ids), len(data.corpus), ids[0], ids[-1], data.corpus.ids[0], data.corpus.ids[-1]] == expected
 
 
-@pytest.mark.parametrize("key", PINNED, ids=lambda key: "-".join(str(part) for part in key))
-def test_every_gold_passage_is_in_its_corpus(key, shared_data):
-    data = load(key[0], path=shared_data / PINNED[key][0], **dict(key[1:]))
-    known = set(data.corpus.ids)
-    assert all(question.gold and question.gold.keys() <= known for question in data.questions)
-
-
-def test_musiques_corpus_has_the_order_titles_and_texts_of_its_file(shared_data):
-    rows = json.loads((shared_data / "musique-100" / "musique_corpus.json").read_text(encoding="utf-8"))
-    corpus = load("musique", path=shared_data / "musique-100").corpus
-    assert [(passage.title, passage.text) for passage in corpus] == [(row["title"], row["text"]) for row in rows]
-
-
 def test_musiques_pooled_paragraphs_equal_its_corpus_file(shared_data, tmp_path):
     alone = tmp_path / "musique.json"
     alone.write_bytes((shared_data / "musique-100" / "musique.json").read_bytes())

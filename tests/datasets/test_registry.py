@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from kg2rag.datasets import DATASETS, describe, load, names
+from kg2rag.datasets import DATASETS, load, names
 
 
 def test_every_set_is_registered_under_its_own_name_with_its_licence():
@@ -48,19 +48,6 @@ def test_a_limit_draws_questions_and_says_so(hotpot, write):
     data = load("hotpotqa", path=write("hotpot.json", hotpot), limit=1, seed=3)
     assert (len(data), len(data.corpus)) == (1, 3)
     assert (data.source["limit"], data.source["seed"]) == (1, 3)
-
-
-def test_a_description_puts_the_default_first():
-    described = describe("2wiki")
-    assert described["name"] == "2wikimultihopqa"
-    assert described["settings"] == ("pooled", "distractor")
-    assert described["licence"] == "Apache-2.0"
-
-
-def test_equal_files_give_equal_sources_wherever_they_lie(hotpot, write):
-    here = load("hotpotqa", path=write("a/hotpot.json", hotpot)).source
-    there = load("hotpotqa", path=write("b/hotpot.json", hotpot)).source
-    assert here == there
 
 
 def test_importing_the_registry_loads_nothing_heavy():
