@@ -120,12 +120,7 @@ class SentenceEncoder:
             return self._described[store.root]
         key = {
             "rules": VERSION,
-            "model": self.model,
-            "revision": self.revision,
-            "dtype": self.dtype,
-            "max_tokens": self.max_tokens,
-            "device": ",".join(self._devices),
-            "processor": processor(),
+            "settings": [self.model, self.revision, self.dtype, self.max_tokens, ",".join(self._devices), processor()],
             "prompts": [self.query_prompt, self.passage_prompt, CARDS.get(Path(self.model).name.lower())],
             "offline": self._offline,
             "files": _state(Path(self.model)) if Path(self.model).is_dir() and not self._offline else None,

@@ -63,34 +63,23 @@ def said(how: str, root: Path) -> str:
     return run.stdout.strip()
 
 
-def read_only(root: Path) -> None:
-    for place in (root.parent, root, *root.rglob("*/")):
-        place.chmod(0o555 if place != root.parent else 0o755)
-
-
 def test_a_full_disk_is_said_and_leaves_nothing(root: Path) -> None:
-    before = sorted(root.rglob("*"))
     told = said("full", root)
     assert told.startswith("OSError")
-    assert "The store cannot be written: File too large. Free space, allow writing, or name another" in told
+    assert "KG2RAG_STORE" in told
     assert str(root) in told
-    assert [path for path in sorted(root.rglob("*")) if "users" not in path.parts] == before or not list(
-        root.rglob(".partial-*")
-    )
+    assert not list(root.rglob(".partial-*"))
     assert len(list(Store(root).entries())) == 1
     assert Store(root).verify() == {}
 
 
-def test_a_store_that_may_only_be_read_gives_what_it_has(root: Path) -> None:
-    read_only(root)
+def test_a_store_that_may_only_be_read_gives_what_it_has_and_says_what_it_cannot_make(root: Path) -> None:
+    for place in (root.parent, root, *root.rglob("*/")):
+        place.chmod(0o555 if place != root.parent else 0o755)
     assert said("read", root) == "made 1 100000"  # the one to warm up
-
-
-def test_what_a_store_that_may_only_be_read_lacks_is_an_error_that_says_so(root: Path) -> None:
-    read_only(root)
     told = said("new", root)
     assert told.startswith("PermissionError")
-    assert "The store cannot be written: Permission denied" in told
+    assert "The store cannot be written" in told
     assert str(root) in told
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import subprocess
 import sys
@@ -109,14 +108,6 @@ def test_a_damaged_file_is_named_and_made_again(cache: VectorCache) -> None:
     assert len(encoder.texts) == len(TEXTS)
     assert np.array_equal(cache.of(TEXTS, encoder), expected(TEXTS))
     assert len(encoder.texts) == len(TEXTS)
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_store_that_cannot_be_written_is_named(cache: VectorCache) -> None:
-    cache.file.path.parent.mkdir()
-    cache.file.path.parent.chmod(0o500)
-    with pytest.raises(OSError, match="KG2RAG_STORE"):
-        cache.of(TEXTS, Encoder())
 
 
 def test_a_full_disk_is_an_error_of_the_store(cache: VectorCache, monkeypatch: pytest.MonkeyPatch) -> None:

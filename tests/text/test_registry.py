@@ -98,25 +98,20 @@ def test_names_joined_by_a_plus_are_one_component() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "named"),
+    ("text", "settings", "named"),
     [
-        ("reed(x)", "Did you mean 'read'"),
-        ("read", r"read\(FILE\)"),
-        ("read(a, wordz=1)", "Did you mean 'words'"),
-        ("read(a, words=0)", "Reader 'read': words must be"),
-        ("plain(1)", "takes no parameter"),
+        ("reed(x)", {}, "Did you mean 'read'"),
+        ("read", {}, r"read\(FILE\)"),
+        ("read(a, wordz=1)", {}, "Did you mean 'words'"),
+        ("read(a, words=0)", {}, "Reader 'read': words must be"),
+        ("read(a, words=1)", {"words": 2}, "words"),
+        ("plain(1)", {}, "takes no parameter"),
+        (3, {}, "'plain'"),
     ],
 )
-def test_a_mistake_is_answered_with_what_to_write(text: str, named: str) -> None:
+def test_a_mistake_is_answered_with_what_to_write(text: str, settings: dict[str, object], named: str) -> None:
     with pytest.raises(ParameterError, match=named):
-        READERS.build(text, "here")
-
-
-def test_a_parameter_given_twice_or_by_no_text_is_refused() -> None:
-    with pytest.raises(ParameterError, match="words"):
-        READERS.build("read(a, words=1)", "here", settings={"words": 2})
-    with pytest.raises(ParameterError, match="'plain'"):
-        READERS.build(3, "here")  # type: ignore[arg-type]
+        READERS.build(text, "here", settings=settings)
 
 
 def test_an_installed_package_adds_a_name(installed: list[EntryPoint]) -> None:
@@ -143,19 +138,15 @@ def test_a_place_in_a_module_is_imported_from_here_where_that_is_allowed(
     found = READERS.entry("own_systems_here:Mine", modules=True)
     assert (found.__module__, found.__name__) == ("own_systems_here", "Mine")
     assert sys.path == before
+    (tmp_path / "needs_another.py").write_text("import not_installed_anywhere")
+    with pytest.raises(ModuleNotFoundError, match="not_installed_anywhere"):  # as the module says it
+        READERS.entry("needs_another:Mine", modules=True)
 
 
 @pytest.mark.parametrize("place", ["nowhere.at_all:Mine", "math:nothing", "math.nothing:sqrt"])
 def test_a_place_that_is_none_is_named(place: str) -> None:
     with pytest.raises(ParameterError, match=place):
         READERS.entry(place, modules=True)
-
-
-def test_what_a_module_lacks_is_said_as_it_says_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "needs_another.py").write_text("import not_installed_anywhere")
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(ModuleNotFoundError, match="not_installed_anywhere"):
-        READERS.entry("needs_another:Mine", modules=True)
 
 
 def test_the_nearest_name_is_found_whatever_its_case() -> None:

@@ -3,13 +3,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol
 
 import numpy as np
 import pytest
 
-from kg2rag.types import Interval, ParameterError, at_least, between, check, one_of
+from kg2rag.types import Count, Damping, ParameterError, between, check, component, one_of
 
 
 class Scorer(Protocol):
@@ -21,26 +20,30 @@ class Length:
         return float(len(text))
 
 
-@dataclass(frozen=True)
+@component
 class Walk:
-    damping: float = 0.5
-    depth: int = 100
-    limit: int | None = None
+    damping: Damping = 0.5
+    depth: Count = 100
+    limit: Annotated[int, between(1, 10)] | None = None
     direction: Literal["out", "in"] = "out"
     whole: bool = True
     kinds: tuple[str, ...] = ()
     scorer: Scorer | None = None
     weigh: Callable[[float], float] = abs
-    method: str = "push"
+    method: Annotated[str, one_of(("push", "power"))] = "push"
+
+
+@component
+class Slow(Walk):
+    steps: int = 1
 
     def __post_init__(self) -> None:
-        check(
-            self,
-            damping=Interval(gt=0, lt=1),
-            depth=at_least(1),
-            limit=between(1, 10),
-            method=one_of(("push", "power")),
-        )
+        check(self, steps=between(1, self.depth))
+
+
+def test_a_rule_may_depend_on_other_parameters() -> None:
+    with pytest.raises(ParameterError, match=r"steps must be .* 5"):
+        Slow(depth=5, steps=6)
 
 
 def test_values_that_keep_type_and_rule_are_accepted() -> None:

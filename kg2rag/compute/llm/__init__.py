@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel
 
 from kg2rag.compute.llm.answers import Completion, CompletionError, Failure, Outcome, Reply, Usage, quoted, read_reply
-from kg2rag.compute.llm.client import Connection, RateLimit, Spending, Tariff, api_key
+from kg2rag.compute.llm.client import Connection, Prices, RateLimit, Spending, api_key, most_of
 from kg2rag.compute.parallel import progress_bar
 from kg2rag.compute.store import KeyedFile, Store
 from kg2rag.types import Count, Natural, ParameterError, Query, above, component
@@ -89,8 +89,8 @@ class ChatModel:
             )
         if url.scheme not in ("http", "https") or not url.hostname:
             raise ValueError(f"base_url {self.base_url!r} is no address. Give one such as http://localhost:8000/v1.")
-        if self._tariff is not None:
-            self._tariff.most(json.dumps(self.request("")).encode())  # ValueError where a limit of cost cannot be kept
+        if self.spending is not None and self.spending.max_cost is not None:
+            most_of(json.dumps(self.request("")).encode(), self._prices)  # ValueError where the limit cannot be kept
 
     def complete(self, prompt: Prompt, schema: type[BaseModel] | None = None) -> Completion[Any]:
         """The completion of a text (a user message) or of messages with `role` and `content`; else CompletionError."""
@@ -171,8 +171,8 @@ class ChatModel:
         return {**body, **self.extra}
 
     @property
-    def _tariff(self) -> Tariff | None:
-        return None if self.spending is None else Tariff(self.spending, (self.prompt_price, self.completion_price))
+    def _prices(self) -> Prices:
+        return self.prompt_price, self.completion_price
 
     def _kept(self, body: dict[str, Any]) -> Reply | None:
         kept = self._answers.find([key := request_key(body, self.again)])
@@ -184,9 +184,15 @@ class ChatModel:
 
     @cached_property
     def _connection(self) -> Connection:
-        limit = None if self.rpm is None else RateLimit(self.rpm)
-        key = api_key(self.api_key_env, self.base_url)
-        made = Connection(self.base_url, key, self.timeout, self.retries, limit, self._tariff)
+        made = Connection(
+            self.base_url,
+            api_key(self.api_key_env, self.base_url),
+            timeout=self.timeout,
+            retries=self.retries,
+            limit=None if self.rpm is None else RateLimit(self.rpm),
+            spending=self.spending,
+            prices=self._prices,
+        )
         weakref.finalize(self, made.client.close)  # connections that are kept alive end with the model
         return made
 

@@ -113,26 +113,22 @@ class Spending:
         raise TypeError("Spending limits hold within one process: models that have them cannot be sent to another.")
 
 
-@dataclass(frozen=True)
-class Tariff:
-    """Spending at a model's prices of a million prompt and completion tokens; unknown ones without a limit of cost."""
+Prices = tuple[float | None, float | None]  # of a million prompt and completion tokens, None for unknown ones
 
-    spending: Spending
-    prices: tuple[float | None, float | None]
 
-    def __post_init__(self) -> None:
-        if self.spending.max_cost is not None and None in self.prices:
-            raise ValueError("A limit of cost needs both prices of the model: prompt_price and completion_price.")
+def most_of(body: bytes, prices: Prices) -> float:
+    """The most that a request can cost: a token has at least a byte, and the answer `max_tokens` at most.
 
-    def most(self, body: bytes) -> float:
-        """The most that a request can cost: a token has at least a byte, and the answer `max_tokens` at most."""
-        if self.spending.max_cost is None:
-            return 0.0
-        asked = json.loads(body)
-        limits = [asked[name] for name in ("max_tokens", "max_completion_tokens") if name in asked]
-        if not limits:
-            raise ValueError("A limit of cost needs max_tokens: without it, an answer may cost anything.")
-        return cost_of((len(body), max(limits) * asked.get("n", 1)), self.prices) or 0.0
+    ValueError where nobody can know.
+    """
+    asked = json.loads(body)
+    limits = [asked[name] for name in ("max_tokens", "max_completion_tokens") if name in asked]
+    if not limits:
+        raise ValueError("A limit of cost needs max_tokens: without it, an answer may cost anything.")
+    most = cost_of((len(body), max(limits) * asked.get("n", 1)), prices)
+    if most is None:
+        raise ValueError("A limit of cost needs both prices of the model: prompt_price and completion_price.")
+    return most
 
 
 class _Message(BaseModel):
@@ -157,16 +153,24 @@ class _Answer(BaseModel):
 
 
 class Connection:
-    """A client of an endpoint; `limit` and `tariff` are asked before each request, retries included."""
+    """A client of an endpoint; `limit` and `spending` are asked before each request, retries included."""
 
     def __init__(
-        self, base_url: str, key: str, timeout: float, retries: int, limit: RateLimit | None, tariff: Tariff | None
+        self,
+        base_url: str,
+        key: str,
+        *,
+        timeout: float,
+        retries: int,
+        limit: RateLimit | None = None,
+        spending: Spending | None = None,
+        prices: Prices = (None, None),
     ) -> None:
         try:
             import openai
         except ImportError as error:
             raise ImportError("Language models need the openai client: pip install 'kg2rag[llm]'.") from error
-        self.limit, self.tariff, self.key = limit, tariff, key
+        self.key, self.limit, self.spending, self.prices = key, limit, spending, prices
         hooks: dict[str, list[Any]] = {"request": [self._sending], "response": [self._received]}
         self.client: openai.OpenAI = openai.OpenAI(
             base_url=base_url,
@@ -197,17 +201,18 @@ class Connection:
         else:
             return self._reply(raw.http_response.content, raw.retries_taken + 1)
         finally:
-            if self.tariff is not None:
-                self.tariff.spending.settle(None)
+            if self.spending is not None:
+                self.spending.settle(None)
         raise CompletionError(failure)
 
     def _sending(self, request: Any) -> None:
         """Send nothing beyond the limits. The client retries no error of its own class."""
         import openai
 
-        if self.tariff is not None:
+        if self.spending is not None:
             try:
-                self.tariff.spending.reserve(self.tariff.most(request.read()))
+                costs = self.spending.max_cost is not None
+                self.spending.reserve(most_of(request.read(), self.prices) if costs else 0.0)
             except SpendingLimitError as error:
                 error.sent = _sent(request)
                 raise openai.OpenAIError(str(error)) from error
@@ -226,9 +231,9 @@ class Connection:
                 response.status_code, paid = 502, None
             else:
                 tokens = (used.prompt_tokens, used.completion_tokens)
-                paid = None if self.tariff is None else cost_of(tokens, self.tariff.prices)
-        if self.tariff is not None:
-            self.tariff.spending.settle(paid)
+                paid = None if self.spending is None else cost_of(tokens, self.prices)
+        if self.spending is not None:
+            self.spending.settle(paid)
 
     def _reply(self, content: bytes, attempts: int) -> Reply:
         answer = _Answer.model_validate_json(content)
