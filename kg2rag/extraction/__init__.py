@@ -5,7 +5,7 @@ An extractor depends on a corpus, not on graphs or retrievers; `knowledge.graph`
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
@@ -40,16 +40,19 @@ class Mention:
 class Extraction:
     """What an extractor found.
 
-    `triples` is a tuple, or the columns that a large file is read to (`kg2rag.extraction.columns`). `notes` counts what
-    was cleaned or dropped, by cause ("triples with an empty end": 12), so that nothing is lost silently. `raw` are the
-    triples as the source writes them, all of them, where `triples` are fewer or cleaned; None where they are the same.
+    `notes` counts what was cleaned or dropped, by cause ("triples with an empty end": 12), so that nothing is lost
+    silently; a cause with 0 is left out. `raw` are the triples as the source writes them, all of them, where `triples`
+    are fewer or cleaned; None where they are the same.
     """
 
-    triples: Sequence[Triple] = ()
+    triples: tuple[Triple, ...] = ()
     mentions: tuple[Mention, ...] = ()
     entities: tuple[Entity, ...] = ()
     notes: Mapping[str, int] = field(default_factory=dict)
-    raw: Sequence[Triple] | None = field(default=None, repr=False)  # the graph does not depend on it
+    raw: tuple[Triple, ...] | None = field(default=None, repr=False)  # the graph does not depend on it
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "notes", {cause: count for cause, count in self.notes.items() if count})
 
 
 @runtime_checkable

@@ -66,39 +66,33 @@ class Cooccurrence:
         windows = self._windows(named)
         notes = Counter(named.notes)
         holding = Counter(entity for _, entities in windows for entity in entities)
-        together: Counter[Pair] = Counter()
-        where: defaultdict[Pair, dict[str, None]] = defaultdict(dict)
+        where: defaultdict[Pair, list[str]] = defaultdict(list)
+        crowded = f"windows with more than {self.max_entities} entities, the rarest joined"
         for passage, entities in windows:
-            notes[f"windows with more than {self.max_entities} entities, the rarest joined"] += (
-                len(entities) > self.max_entities
-            )
+            notes[crowded] += len(entities) > self.max_entities
             for pair in self._pairs(entities, holding):
-                together[pair] += 1
-                where[pair][passage] = None
-        strengths = strengths_of(together, holding, len(windows))
-        notes["pairs no more frequent than chance left out"] = len(together) - len(strengths)
+                where[pair].append(passage)
+        strengths = strengths_of({pair: len(passages) for pair, passages in where.items()}, holding, len(windows))
+        notes["pairs no more frequent than chance left out"] = len(where) - len(strengths)
         kept = _bounded(strengths, self.max_degree)
         notes[f"pairs beyond the {self.max_degree} strongest of an end left out"] = len(strengths) - len(kept)
         triples = tuple(
             Triple(head, RELATION, tail, passage, strengths[head, tail])
             for head, tail in kept
-            for passage in where[head, tail]
+            for passage in dict.fromkeys(where[head, tail])
         )
-        counted = {cause: count for cause, count in notes.items() if count}
-        return Extraction(triples, named.mentions, named.entities, counted)
+        return Extraction(triples, named.mentions, named.entities, notes)
 
     def _windows(self, named: Extraction) -> list[tuple[str, list[str]]]:
         """(passage, its entities) of every window, each entity once, the passage's own title first."""
-        titles: dict[str, str] = {}
-        found: dict[tuple[str, int], dict[str, None]] = {}
+        titles = {mention.passage_id: [mention.entity] for mention in named.mentions if mention.sentence < 0}
+        found: defaultdict[tuple[str, int], list[str]] = defaultdict(list)
         for mention in named.mentions:
-            if mention.sentence < 0:
-                titles[mention.passage_id] = mention.entity
-                continue
-            number = mention.sentence if self.window == "sentence" else 0
-            found.setdefault((mention.passage_id, number), {})[mention.entity] = None
+            if mention.sentence >= 0:
+                window = mention.passage_id, mention.sentence if self.window == "sentence" else 0
+                found[window].append(mention.entity)
         return [
-            (passage, list(dict.fromkeys([*([titles[passage]] if passage in titles else []), *entities])))
+            (passage, list(dict.fromkeys(titles.get(passage, []) + entities)))
             for (passage, _), entities in found.items()
         ]
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kg2rag.extraction import Extraction, Mention
+from kg2rag.extraction import Extraction, Mention, TripleTexts
 from kg2rag.types import Corpus, Triple
 
 VERSION = 1  # raise it when the rules change, so that stored graphs are rebuilt
@@ -45,19 +45,11 @@ class Token(NamedTuple):
     head: int
 
 
-class Fact(NamedTuple):
-    """A head, a relation and a tail, as spelled."""
-
-    head: str
-    relation: str
-    tail: str
-
-
-def facts(sentence: Sequence[Token]) -> list[Fact]:
+def facts(sentence: Sequence[Token]) -> list[TripleTexts]:
     """The facts that a parsed sentence states, each once, in the order of their verbs and nouns."""
     parse = _Parse(sentence)
     found = [fact for at in range(len(sentence)) for fact in (*parse.clause(at), *parse.apposition(at))]
-    return [fact for fact in dict.fromkeys(found) if fact.head.lower() != fact.tail.lower()]
+    return [(head, said, tail) for head, said, tail in dict.fromkeys(found) if head.lower() != tail.lower()]
 
 
 class _Parse:
@@ -79,16 +71,11 @@ class _Parse:
 
     def phrase(self, at: int) -> str:
         """The noun phrase of a noun: its compounds, adjectives and numbers, without article and relative clauses."""
-        words = sorted(self._named(at))
-        return " ".join(self.tokens[word].text for word in words)
+        return " ".join(self.tokens[word].text for word in sorted(self._named(at)))
 
     def _named(self, at: int) -> list[int]:
-        parts = [
-            child
-            for child in self.children[at]
-            if self.tokens[child].dep.split(":")[0] in NAMING or self.tokens[child].dep in NAMING
-        ]
-        parts = [child for child in parts if self.tokens[child].pos != "PRON"]
+        labels = [(child, self.tokens[child].dep) for child in self.children[at] if self.tokens[child].pos != "PRON"]
+        parts = [child for child, label in labels if label in NAMING or label.split(":")[0] in NAMING]
         marks = self.hanging(at, {"case"}) if self.tokens[at].dep in {"poss", "nmod:poss"} else []  # Kepler's
         return [at, *marks, *(word for part in parts for word in self._named(part))]
 
@@ -118,24 +105,24 @@ class _Parse:
             return self.nouns([token.head])[:1] if token.text.endswith("ing") == (labels is SUBJECTS) else []
         return []
 
-    def clause(self, verb: int) -> Iterator[Fact]:
+    def clause(self, verb: int) -> Iterator[TripleTexts]:
         """What a verb, or a noun with a copula, says of its subjects."""
         token = self.tokens[verb]
         if copula := self.hanging(verb, {"cop"}):  # UD: the noun is the root, "is" depends on it
             for subject in self.subjects(verb, SUBJECTS):
-                yield from (Fact(subject, self.tokens[copula[0]].lemma, name) for name in self.nouns([verb]))
+                yield from ((subject, self.tokens[copula[0]].lemma, name) for name in self.nouns([verb]))
                 yield from self._sided(subject, f"{self.tokens[copula[0]].lemma} {token.text}", verb)
         if token.pos not in {"VERB", "AUX"}:
             return
         name = self._verb(verb)
         for subject in self.subjects(verb, SUBJECTS):
-            yield from (Fact(subject, name, end) for end in self.nouns(self.hanging(verb, OBJECTS | COMPLEMENTS)))
+            yield from ((subject, name, end) for end in self.nouns(self.hanging(verb, OBJECTS | COMPLEMENTS)))
             yield from self._sided(subject, name, verb)
             for noun in self.hanging(verb, COMPLEMENTS):  # "is the capital of France"
                 yield from self._sided(subject, f"{name} {self.tokens[noun].text}", noun)
         for subject in self.subjects(verb, PASSIVE_SUBJECTS):
             for maker in self._agents(verb):
-                yield Fact(maker, name, subject)
+                yield maker, name, subject
             yield from self._sided(subject, f"be {self.tokens[verb].text}", verb, passive=True)
 
     def _verb(self, verb: int) -> str:
@@ -158,16 +145,16 @@ class _Parse:
         """Who did it: the "by" of a passive."""
         return self.nouns(noun for adposition, noun in self._sides(verb) if adposition == "by")
 
-    def _sided(self, subject: str, relation: str, word: int, *, passive: bool = False) -> Iterator[Fact]:
+    def _sided(self, subject: str, relation: str, word: int, *, passive: bool = False) -> Iterator[TripleTexts]:
         for adposition, noun in self._sides(word):
             if not (passive and adposition == "by"):
-                yield from (Fact(subject, f"{relation} {adposition}", end) for end in self.nouns([noun]))
+                yield from ((subject, f"{relation} {adposition}", end) for end in self.nouns([noun]))
 
-    def apposition(self, noun: int) -> Iterator[Fact]:
+    def apposition(self, noun: int) -> Iterator[TripleTexts]:
         """What a noun is said to be: "Ada Lovelace, a mathematician"."""
         if self.tokens[noun].pos in NOMINAL:
             head = self.phrase(noun)
-            yield from (Fact(head, "be", tail) for tail in self.nouns(self.hanging(noun, {"appos"})))
+            yield from ((head, "be", tail) for tail in self.nouns(self.hanging(noun, {"appos"})))
 
 
 @dataclass(frozen=True)
@@ -201,23 +188,8 @@ class DependencyTriples:
         ImportError : spaCy is not installed. FileNotFoundError : the model is not; the message says how to get it.
         ValueError : the model does not parse.
         """
-        pipeline = self._pipeline()
-        texts = [corpus[row].text for row in range(len(corpus))]
-        triples: dict[Triple, None] = {}
-        mentions: dict[Mention, None] = {}
-        notes: Counter[str] = Counter()
-        for id_, document in zip(corpus.ids, pipeline.pipe(texts), strict=True):
-            found = [fact for sentence in document.sents for fact in facts(_tokens(list(sentence)))]
-            notes["passages without a triple"] += not found
-            for fact in found:
-                triples[Triple(*fact, id_)] = None
-                mentions.update({Mention(fact.head, id_): None, Mention(fact.tail, id_): None})
-        return Extraction(tuple(triples), tuple(mentions), notes={cause: n for cause, n in notes.items() if n})
-
-    def _pipeline(self) -> Any:
-        spacy = _spacy()
         try:
-            pipeline = spacy.load(self.model)
+            pipeline = _spacy().load(self.model)
         except OSError as error:  # spaCy's E050: neither a package nor a folder
             raise FileNotFoundError(_missing(self.model)) from error
         if "parser" not in pipeline.pipe_names:
@@ -225,7 +197,16 @@ class DependencyTriples:
                 f"spaCy model {self.model!r} has no parser, only {', '.join(pipeline.pipe_names) or 'nothing'}."
                 " Take one that parses, such as en_core_web_sm."
             )
-        return pipeline
+        triples: dict[Triple, None] = {}
+        mentions: dict[Mention, None] = {}
+        notes: Counter[str] = Counter()
+        for id_, document in zip(corpus.ids, pipeline.pipe(corpus.table["text"].to_pylist()), strict=True):
+            found = [fact for sentence in document.sents for fact in facts(_tokens(list(sentence)))]
+            notes["passages without a triple"] += not found
+            for fact in found:
+                triples[Triple(*fact, id_)] = None
+                mentions |= {Mention(fact[0], id_): None, Mention(fact[2], id_): None}
+        return Extraction(tuple(triples), tuple(mentions), notes=notes)
 
 
 def _spacy() -> Any:

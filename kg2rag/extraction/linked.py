@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from kg2rag.extraction import Extraction, Extractor, Mention
-from kg2rag.extraction.combined import GivenExtraction
 from kg2rag.extraction.importers.networkx_graph import extraction_of_networkx, read_graphml
 from kg2rag.extraction.importers.triples import COLUMNS, FORMATS, RANGES, TriplesFile
+from kg2rag.extraction.sources import GivenExtraction
 from kg2rag.text.lexicon import JoinedTexts, Lexicon
 from kg2rag.text.normalisation import entity_key, normalise
 from kg2rag.text.records import DataError
@@ -67,7 +67,7 @@ class Linked:
             "entities linked by name": len(linked),
             "entities that no passage names": len(set(wanted.values()) - linked),
         }
-        notes = {**found.notes, **{cause: count for cause, count in notes.items() if count}}
+        notes = {**found.notes, **notes}
         triples = tuple(_placed(found.triples, (*found.mentions, *mentions), corpus))
         return Extraction(triples, (*found.mentions, *mentions), found.entities, notes, found.raw)
 

@@ -25,8 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kg2rag.extraction.mentions.shards import mention_sentences
-from kg2rag.extraction.mentions.table import MentionTable
+from kg2rag.extraction.mentions.table import MentionTable, mention_sentences
 from kg2rag.knowledge import DenseIndex, KnowledgeBase
 from kg2rag.knowledge.graph.csr import Incidence, incidence, ranges
 from kg2rag.knowledge.graph.pagerank import NodeWeights, WalkGraph, walks

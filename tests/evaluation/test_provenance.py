@@ -13,9 +13,9 @@ from kg2rag import BM25, Dense, ExpansionQueries, KnowledgeBase, MentionPPR, QAD
 from kg2rag.compute import Store
 from kg2rag.evaluation import provenance
 from kg2rag.evaluation.identity import parameters
-from kg2rag.extraction.combined import CombinedExtractor
 from kg2rag.extraction.importers.triples import TriplesFile
 from kg2rag.extraction.mentions.extractor import Mentions
+from kg2rag.extraction.sources import CombinedExtractor
 from kg2rag.retrievers.adapters.recorded import Recorded
 from kg2rag.retrievers.fusion import fuse
 

@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from kg2rag.extraction import Entity, Extraction, Extractor, Mention
-from kg2rag.extraction.combined import CombinedExtractor, GivenExtraction
 from kg2rag.extraction.cooccurrence import Cooccurrence
 from kg2rag.extraction.importers.hipporag import HippoRAGOpenIE
 from kg2rag.extraction.mentions.extractor import Mentions
-from kg2rag.extraction.sources import SOURCES
+from kg2rag.extraction.sources import SOURCES, CombinedExtractor, GivenExtraction
 from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.types import Corpus, Passage, Triple
 

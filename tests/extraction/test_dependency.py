@@ -15,188 +15,141 @@ from kg2rag.extraction.dependency import DependencyTriples, Token, facts
 from kg2rag.extraction.sources import SOURCES
 from kg2rag.types import Corpus, Passage
 
+DIRECTED = (
+    "Tim PROPN compound 2; Burton PROPN nsubj 3; directed/direct VERB ROOT 0; the DET det 6; dark ADJ amod 6; "
+    "film NOUN dobj 3"
+)
 
-def parsed(*rows: str) -> list[Token]:
-    """One token a row: text lemma POS dependency head, the head counted from 1 and 0 for the root."""
+
+def parsed(sentence: str) -> list[Token]:
+    """Tokens: text, and lemma where it is another, POS, dependency, head counted from 1; 0 for the root."""
     tokens = []
-    for at, row in enumerate(rows):
-        text, lemma, pos, dep, head = row.split()
-        tokens.append(Token(text, lemma, pos, dep, int(head) - 1 if head != "0" else at))
+    for at, word in enumerate(sentence.split("; ")):
+        written, pos, label, head = word.split()
+        text, _, lemma = written.partition("/")
+        tokens.append(Token(text, lemma or text, pos, label, int(head) - 1 if head != "0" else at))
     return tokens
 
 
-def said(*rows: str) -> list[str]:
-    return [f"{fact.head} | {fact.relation} | {fact.tail}" for fact in facts(parsed(*rows))]
-
-
-DIRECTED = (
-    "Tim Tim PROPN compound 2",
-    "Burton Burton PROPN nsubj 3",
-    "directed direct VERB ROOT 0",
-    "the the DET det 6",
-    "dark dark ADJ amod 6",
-    "film film NOUN dobj 3",
-)
-
-
-def test_a_verb_joins_its_subject_and_object_and_compounds_are_one_name() -> None:
-    assert said(*DIRECTED) == ["Tim Burton | direct | dark film"]
-
-
-def test_universal_dependencies_are_understood_too() -> None:
-    assert said(*(row.replace("dobj", "obj") for row in DIRECTED)) == ["Tim Burton | direct | dark film"]
-
-
-def test_the_agent_of_a_passive_is_its_head() -> None:
-    assert said(
-        "Rebecca Rebecca PROPN nsubjpass 3",
-        "was be AUX auxpass 3",
-        "written write VERB ROOT 0",
-        "by by ADP agent 3",
-        "Maurier Maurier PROPN pobj 4",
-        "in in ADP prep 3",
-        "Cornwall Cornwall PROPN pobj 6",
-    ) == ["Maurier | write | Rebecca", "Rebecca | be written in | Cornwall"]
-
-
-def test_the_agent_of_a_passive_in_universal_dependencies() -> None:
-    assert said(
-        "Rebecca Rebecca PROPN nsubj:pass 3",
-        "was be AUX aux:pass 3",
-        "written write VERB root 0",
-        "by by ADP case 5",
-        "Maurier Maurier PROPN obl:agent 3",
-    ) == ["Maurier | write | Rebecca"]
-
-
-def test_a_prepositional_object_has_its_preposition_in_the_relation() -> None:
-    assert said(
-        "Curie Curie PROPN nsubj 2",
-        "worked work VERB ROOT 0",
-        "in in ADP prep 2",
-        "Paris Paris PROPN pobj 3",
-        "with with ADP prep 2",
-        "Pierre Pierre PROPN pobj 5",
-    ) == ["Curie | work in | Paris", "Curie | work with | Pierre"]
-
-
-def test_a_copula_says_what_its_subject_is_and_of_what() -> None:
-    assert said(
-        "Paris Paris PROPN nsubj 2",
-        "is be AUX ROOT 0",
-        "the the DET det 4",
-        "capital capital NOUN attr 2",
-        "of of ADP prep 4",
-        "France France PROPN pobj 5",
-    ) == ["Paris | be | capital", "Paris | be capital of | France"]
-
-
-def test_a_copula_hanging_from_its_noun_says_the_same() -> None:
-    assert said(
-        "Paris Paris PROPN nsubj 4",
-        "is be AUX cop 4",
-        "the the DET det 4",
-        "capital capital NOUN root 0",
-        "of of ADP case 6",
-        "France France PROPN nmod 4",
-    ) == ["Paris | be | capital", "Paris | be capital of | France"]
-
-
-def test_an_apposition_says_what_a_noun_is() -> None:
-    assert said(
-        "Ada Ada PROPN compound 2",
-        "Lovelace Lovelace PROPN nsubj 6",
-        ", , PUNCT punct 2",
-        "a a DET det 5",
-        "mathematician mathematician NOUN appos 2",
-        "smiled smile VERB ROOT 0",
-    ) == ["Ada Lovelace | be | mathematician"]
-
-
-def test_coordinated_nouns_are_ends_of_their_own() -> None:
-    assert said(
-        "Lennon Lennon PROPN nsubj 4",
-        "and and CCONJ cc 1",
-        "McCartney McCartney PROPN conj 1",
-        "wrote write VERB ROOT 0",
-        "songs song NOUN dobj 4",
-        "and and CCONJ cc 5",
-        "plays play NOUN conj 5",
-    ) == [f"{who} | write | {what}" for who in ("Lennon", "McCartney") for what in ("songs", "plays")]
-
-
-def test_a_coordinated_verb_has_the_subject_of_the_first_even_of_a_passive() -> None:
-    assert said(
-        "Einstein Einstein PROPN nsubjpass 3",
-        "was be AUX auxpass 3",
-        "born bear VERB ROOT 0",
-        "in in ADP prep 3",
-        "Ulm Ulm PROPN pobj 4",
-        "and and CCONJ cc 3",
-        "studied study VERB conj 3",
-        "physics physics NOUN dobj 7",
-    ) == ["Einstein | be born in | Ulm", "Einstein | study | physics"]
-
-
-def test_a_coordinated_verb_with_a_pronoun_of_its_own_has_no_other_subject() -> None:
-    assert (
-        said(
-            "Ann Ann PROPN nsubj 2",
-            "wrote write VERB ROOT 0",
-            "and and CCONJ cc 2",
-            "she she PRON nsubj 5",
-            "painted paint VERB conj 2",
-            "trees tree NOUN dobj 5",
-        )
-        == []
-    )
-
-
-def test_a_relative_clause_speaks_of_its_noun() -> None:
-    assert said(
-        "engine engine NOUN ROOT 0",
-        "that that PRON nsubj 3",
-        "drives drive VERB relcl 1",
-        "mills mill NOUN dobj 3",
-    ) == ["engine | drive | mills"]
-
-
 @pytest.mark.parametrize(
-    ("participle", "side", "noun", "fact"),
+    ("sentence", "stated"),
     [
-        ("built build VERB acl 1", "by by ADP agent 2", "Eiffel Eiffel PROPN pobj 3", "Eiffel | build | bridge"),
-        ("standing stand VERB acl 1", "in in ADP prep 2", "Porto Porto PROPN pobj 3", "bridge | stand in | Porto"),
-        ("opened open VERB acl 1", "in in ADP prep 2", "1889 1889 NUM pobj 3", "bridge | be opened in | 1889"),
+        pytest.param(
+            "Tim PROPN compound 2; Burton PROPN nsubj 3; directed/direct VERB ROOT 0; the DET det 6; "
+            "dark ADJ amod 6; film NOUN dobj 3",
+            ["Tim Burton | direct | dark film"],
+            id="compounds are one name",
+        ),
+        pytest.param(
+            "Tim PROPN compound 2; Burton PROPN nsubj 3; directed/direct VERB ROOT 0; the DET det 6; "
+            "dark ADJ amod 6; film NOUN obj 3",
+            ["Tim Burton | direct | dark film"],
+            id="object in Universal Dependencies",
+        ),
+        pytest.param(
+            "Rebecca PROPN nsubjpass 3; was/be AUX auxpass 3; written/write VERB ROOT 0; by ADP agent 3; "
+            "Maurier PROPN pobj 4; in ADP prep 3; Cornwall PROPN pobj 6",
+            ["Maurier | write | Rebecca", "Rebecca | be written in | Cornwall"],
+            id="the agent of a passive is the head",
+        ),
+        pytest.param(
+            "Rebecca PROPN nsubj:pass 3; was/be AUX aux:pass 3; written/write VERB root 0; by ADP case 5; "
+            "Maurier PROPN obl:agent 3",
+            ["Maurier | write | Rebecca"],
+            id="the agent in Universal Dependencies",
+        ),
+        pytest.param(
+            "Curie PROPN nsubj 2; worked/work VERB ROOT 0; in ADP prep 2; Paris PROPN pobj 3; with ADP prep 2; "
+            "Pierre PROPN pobj 5",
+            ["Curie | work in | Paris", "Curie | work with | Pierre"],
+            id="prepositions are in the relation",
+        ),
+        pytest.param(
+            "Paris PROPN nsubj 2; is/be AUX ROOT 0; the DET det 4; capital NOUN attr 2; of ADP prep 4; "
+            "France PROPN pobj 5",
+            ["Paris | be | capital", "Paris | be capital of | France"],
+            id="copula",
+        ),
+        pytest.param(
+            "Paris PROPN nsubj 4; is/be AUX cop 4; the DET det 4; capital NOUN root 0; of ADP case 6; "
+            "France PROPN nmod 4",
+            ["Paris | be | capital", "Paris | be capital of | France"],
+            id="copula in Universal Dependencies",
+        ),
+        pytest.param(
+            "Ada PROPN compound 2; Lovelace PROPN nsubj 6; , PUNCT punct 2; a DET det 5; "
+            "mathematician NOUN appos 2; smiled/smile VERB ROOT 0",
+            ["Ada Lovelace | be | mathematician"],
+            id="apposition",
+        ),
+        pytest.param(
+            "Lennon PROPN nsubj 4; and CCONJ cc 1; McCartney PROPN conj 1; wrote/write VERB ROOT 0; "
+            "songs/song NOUN dobj 4; and CCONJ cc 5; plays/play NOUN conj 5",
+            [
+                "Lennon | write | songs",
+                "Lennon | write | plays",
+                "McCartney | write | songs",
+                "McCartney | write | plays",
+            ],
+            id="coordinated nouns",
+        ),
+        pytest.param(
+            "Einstein PROPN nsubjpass 3; was/be AUX auxpass 3; born/bear VERB ROOT 0; in ADP prep 3; "
+            "Ulm PROPN pobj 4; and CCONJ cc 3; studied/study VERB conj 3; physics NOUN dobj 7",
+            ["Einstein | be born in | Ulm", "Einstein | study | physics"],
+            id="coordinated verbs share a subject, even of a passive",
+        ),
+        pytest.param(
+            "Ann PROPN nsubj 2; wrote/write VERB ROOT 0; and CCONJ cc 2; she PRON nsubj 5; "
+            "painted/paint VERB conj 2; trees/tree NOUN dobj 5",
+            [],
+            id="a coordinated verb with a pronoun of its own",
+        ),
+        pytest.param(
+            "engine NOUN ROOT 0; that PRON nsubj 3; drives/drive VERB relcl 1; mills/mill NOUN dobj 3",
+            ["engine | drive | mills"],
+            id="relative clause",
+        ),
+        pytest.param(
+            "Rome PROPN nsubj 4; did/do AUX aux 4; not PART neg 4; give VERB ROOT 0; up ADP prt 4; Gaul PROPN dobj 4",
+            ["Rome | not give up | Gaul"],
+            id="particle and negation",
+        ),
+        pytest.param(
+            "Kepler PROPN poss 3; 's PART case 1; laws/law NOUN nsubj 4; describe VERB ROOT 0; "
+            "orbits/orbit NOUN dobj 4",
+            ["Kepler 's laws | describe | orbits"],
+            id="possessive",
+        ),
+        pytest.param(
+            "She/she PRON nsubj 2; paints/paint VERB ROOT 0; trees/tree NOUN dobj 2",
+            [],
+            id="pronoun",
+        ),
+        pytest.param(
+            "Art/art NOUN nsubj 2; imitates/imitate VERB ROOT 0; art NOUN dobj 2",
+            [],
+            id="a fact about itself",
+        ),
+        pytest.param(
+            "bridge NOUN ROOT 0; built/build VERB acl 1; by ADP agent 2; Eiffel PROPN pobj 3",
+            ["Eiffel | build | bridge"],
+            id="participle of a passive",
+        ),
+        pytest.param(
+            "bridge NOUN ROOT 0; standing/stand VERB acl 1; in ADP prep 2; Porto PROPN pobj 3",
+            ["bridge | stand in | Porto"],
+            id="participle",
+        ),
+        pytest.param(
+            "bridge NOUN ROOT 0; opened/open VERB acl 1; in ADP prep 2; 1889 NUM pobj 3",
+            ["bridge | be opened in | 1889"],
+            id="participle of a passive without agent",
+        ),
     ],
 )
-def test_a_participle_speaks_of_its_noun(participle: str, side: str, noun: str, fact: str) -> None:
-    assert said("bridge bridge NOUN ROOT 0", participle, side, noun) == [fact]
-
-
-def test_particles_and_negations_belong_to_the_relation() -> None:
-    assert said(
-        "Rome Rome PROPN nsubj 4",
-        "did do AUX aux 4",
-        "not not PART neg 4",
-        "give give VERB ROOT 0",
-        "up up ADP prt 4",
-        "Gaul Gaul PROPN dobj 4",
-    ) == ["Rome | not give up | Gaul"]
-
-
-def test_possessives_stay_in_the_name() -> None:
-    assert said(
-        "Kepler Kepler PROPN poss 3",
-        "'s 's PART case 1",
-        "laws law NOUN nsubj 4",
-        "describe describe VERB ROOT 0",
-        "orbits orbit NOUN dobj 4",
-    ) == ["Kepler 's laws | describe | orbits"]
-
-
-def test_pronouns_and_facts_about_themselves_are_left_out() -> None:
-    assert said("She she PRON nsubj 2", "paints paint VERB ROOT 0", "trees tree NOUN dobj 2") == []
-    assert said("Art art NOUN nsubj 2", "imitates imitate VERB ROOT 0", "art art NOUN dobj 2") == []
+def test_a_parsed_sentence_states_these_facts(sentence: str, stated: list[str]) -> None:
+    assert [" | ".join(fact) for fact in facts(parsed(sentence))] == stated
 
 
 def test_an_empty_sentence_states_nothing() -> None:
@@ -230,7 +183,7 @@ class Pipeline:
             sentences, start = [], 0
             for _ in range(text.count(".")):
                 words: list[Word] = []
-                words += [Word(token, start + at, words) for at, token in enumerate(parsed(*DIRECTED))]
+                words += [Word(token, start + at, words) for at, token in enumerate(parsed(DIRECTED))]
                 sentences.append(words)
                 start += len(words)
             yield SimpleNamespace(sents=sentences)

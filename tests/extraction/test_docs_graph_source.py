@@ -15,7 +15,7 @@ from word_embedder import WordEmbedder
 import kg2rag
 from kg2rag.compute import Store
 from kg2rag.extraction import Extractor, sources
-from kg2rag.extraction.combined import CombinedExtractor
+from kg2rag.extraction.sources import CombinedExtractor
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.types import Corpus, Passage, Triple
 

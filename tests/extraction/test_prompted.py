@@ -275,9 +275,9 @@ def test_the_schema_that_is_sent_asks_for_lists_of_three_strings():
 # Cleaning
 
 
-def cleaned(raw: list[tuple[str, ...]], longest: int = 10) -> tuple[list[Triple], dict[str, int]]:
+def cleaned(raw: list[tuple[str, ...]]) -> tuple[list[Triple], dict[str, int]]:
     notes: Counter[str] = Counter()
-    return clean_triples(map(Said, raw), GraphSchema(), "p", longest, notes), +notes
+    return clean_triples(map(Said, raw), GraphSchema(), "p", notes), +notes
 
 
 def test_what_is_dropped_is_counted_by_cause():
@@ -287,7 +287,7 @@ def test_what_is_dropped_is_counted_by_cause():
         ("A.", "r", "a"),
         ("", "r", "b"),
         (),
-        ("x" * 11, "r", "b"),
+        ("x" * 101, "r", "b"),
         (' "q" ', "r", "b\nc"),
     ]
     kept, notes = cleaned(raw)
@@ -297,7 +297,7 @@ def test_what_is_dropped_is_counted_by_cause():
         "dropped: triples from an entity to itself": 1,
         "dropped: triples with a blank part": 1,
         "dropped: triples without exactly three parts": 1,
-        "dropped: triples with a part longer than 10 characters": 1,
+        "dropped: triples with a part longer than 100 characters": 1,
     }
 
 
@@ -307,16 +307,16 @@ def test_two_entities_of_signs_alone_are_not_one():
 
 @given(st.lists(st.lists(st.text(max_size=6), max_size=4).map(tuple)))
 def test_every_triple_is_kept_or_counted_and_what_is_kept_has_no_space_around(raw):
-    kept, notes = cleaned(raw, 5)
+    kept, notes = cleaned(raw)
     assert len(kept) + sum(notes.values()) == len(raw)
     assert all(part == part.strip() for one in kept for part in (one.head, one.relation, one.tail))
 
 
 def test_names_are_kept_once_without_their_quotes():
     notes: Counter[str] = Counter()
-    given_ = map(Entity, ["“Ann”", "Ann", " ", "x" * 9])
-    assert clean_entities(given_, GraphSchema(), 8, notes, str) == [Entity("Ann")]
-    assert notes == {"dropped: entities that are blank": 1, "dropped: entities longer than 8 characters": 1}
+    given_ = map(Entity, ["“Ann”", "Ann", " ", "x" * 101])
+    assert clean_entities(given_, GraphSchema(), notes, str) == [Entity("Ann")]
+    assert notes == {"dropped: entities that are blank": 1, "dropped: entities longer than 100 characters": 1}
 
 
 # Configuration

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from kg2rag.extraction import Extractor
-from kg2rag.extraction.combined import CombinedExtractor
 from kg2rag.extraction.cooccurrence import Cooccurrence
 from kg2rag.extraction.importers.graphrag import CHUNKS, GRAPH, TABLES, LightRAG, MicrosoftGraphRAG
 from kg2rag.extraction.importers.hipporag import HippoRAGOpenIE
@@ -15,7 +14,7 @@ from kg2rag.extraction.importers.networkx_graph import GraphMLFile
 from kg2rag.extraction.importers.subkgs import KG2RAGSubgraphs
 from kg2rag.extraction.importers.triples import TriplesFile
 from kg2rag.extraction.mentions.extractor import Mentions
-from kg2rag.extraction.sources import SOURCES, takes_file
+from kg2rag.extraction.sources import SOURCES, CombinedExtractor, takes_file
 
 
 @pytest.mark.parametrize(("name", "extractor"), [("mentions", Mentions()), ("cooccurrence", Cooccurrence())])

@@ -61,8 +61,7 @@ def extraction_of(
         notes["relations of no known passage, kept without one"] += not passages
         fact = head, name or "related to", tail
         triples += (Triple(*fact, passage, strength, description=about) for passage in passages or [""])
-    counted = {cause: count for cause, count in notes.items() if count}
-    return Extraction(tuple(triples), tuple(mentions), tuple(described), counted)
+    return Extraction(tuple(triples), tuple(mentions), tuple(described), notes)
 
 
 def _strength(weight: float | None, greatest: float, notes: Counter[str]) -> float:

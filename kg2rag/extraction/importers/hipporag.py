@@ -70,7 +70,7 @@ class HippoRAGOpenIE(FileSource):
         if not covered:
             raise DataError(f"{self.path}: no document is a passage of the corpus. Does it belong to this data set?")
         notes["passages without a document"] = len(corpus) - len(covered)
-        return Extraction(tuple(triples), tuple(mentions), notes={cause: n for cause, n in notes.items() if n})
+        return Extraction(tuple(triples), tuple(mentions), notes=notes)
 
     def _match(self, document: Record, number: int, rows: dict[str, list[int]], notes: Counter[str]) -> list[int]:
         if not isinstance(document, dict):

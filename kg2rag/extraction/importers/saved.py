@@ -18,7 +18,6 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from kg2rag.extraction import Entity, Extraction, Mention
-from kg2rag.extraction.columns import TripleColumns
 from kg2rag.text.records import DataError, file_fingerprint, read_json, read_jsonl, reading, sha256, wrong
 from kg2rag.types import Corpus, Triple
 
@@ -135,9 +134,9 @@ class SavedGraph:
         known = frozenset(corpus.ids)
         triples, mentions, entities = (_rows(self.directory / name, kind, known) for name, kind in TABLES.items())
         with reading(self.directory / "extraction/triples.jsonl", "Build it again.", ValueError):
-            columns = TripleColumns.of_rows(triples)
+            stated = tuple(starmap(Triple, triples))
         described = tuple(Entity(name, type_, about, tuple(aliases)) for name, type_, about, aliases in entities)
-        return Extraction(columns, tuple(starmap(Mention, mentions)), described, notes=self.about.notes)
+        return Extraction(stated, tuple(starmap(Mention, mentions)), described, notes=self.about.notes)
 
 
 def _rows(file: Path, kind: type[Any], known: Collection[str]) -> Iterator[tuple[Any, ...]]:

@@ -27,15 +27,15 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from kg2rag.extraction import Extraction, TripleTexts
 from kg2rag.extraction.importers import FileSource
 from kg2rag.text.normalisation import entity_key, normalise
 from kg2rag.text.records import DataError, read_jsonl, text, wrong
-from kg2rag.types import Corpus, Triple, at_least, check
+from kg2rag.types import Corpus, Triple
 
 _WORDS = tomllib.loads(Path(__file__).with_name("subkgs.toml").read_text(encoding="utf-8"))
 _LABEL = re.compile(r"^\s*(?:text|triplets?)\s*:\s*", re.IGNORECASE)
@@ -43,18 +43,11 @@ _PREAMBLE = re.compile(r"^(?:h?ere (?:are|is) the .*?triplets?\b[^\n]*:|-{5,})",
 _MARKS = " \t\r\n*$>_|`-"
 
 
-@dataclass(frozen=True)
-class Cleaning:
-    """The rules that are a matter of choice, see `KG2RAGSubgraphs`; the others always hold."""
-
-    pronouns: Literal["title", "keep", "drop"] = "title"
-    restore: bool = True
-    max_length: int = 100
+LONGEST = 100
+"""Characters of an end that is still taken for a name."""
 
 
-def clean(
-    triples: Sequence[TripleTexts], title: str, contents: str, rules: Cleaning, notes: Counter[str]
-) -> list[TripleTexts]:
+def clean(triples: Sequence[TripleTexts], title: str, contents: str, notes: Counter[str]) -> list[TripleTexts]:
     """The clean triples of one sentence, in their order.
 
     Parameters
@@ -63,7 +56,7 @@ def clean(
     notes : counts what was done, by cause; added to in place.
     """
     # Letters were lost only in sentences whose lines had no brackets.
-    bare = rules.restore and not any("<" in head for head, _, _ in triples)
+    bare = not any("<" in head for head, _, _ in triples)
     kept: dict[TripleTexts, None] = {}
     for raw in triples:
         head, relation, tail = _head(raw[0], notes), _strip(raw[1]), _tail(raw[2], notes)
@@ -71,12 +64,11 @@ def clean(
             head = _restored(head, contents, r"(?<!\w)\w{0}", notes)
         if bare and not _is_pronoun(tail):
             tail = _restored(tail, contents, r"{0}\w(?!\w)", notes)
-        if rules.pronouns == "title":
-            if pronouns := sum(map(_is_pronoun, (head, tail))):
-                notes["cleaned: pronoun read as the title"] += pronouns
-            head, tail = (title if _is_pronoun(end) else end for end in (head, tail))
+        if pronouns := sum(map(_is_pronoun, (head, tail))):
+            notes["cleaned: pronoun read as the title"] += pronouns
+        head, tail = (title if _is_pronoun(end) else end for end in (head, tail))
         parts = (head, relation, tail)
-        cause = _fault(parts, contents, rules) or ("dropped: stated twice in a sentence" if parts in kept else None)
+        cause = _fault(parts, contents) or ("dropped: stated twice in a sentence" if parts in kept else None)
         if cause is None:
             kept[parts] = None
         else:
@@ -127,7 +119,7 @@ def _is_pronoun(end: str) -> bool:
     return normalise(end) in _WORDS["pronouns"]
 
 
-def _fault(parts: TripleTexts, contents: str, rules: Cleaning) -> str | None:
+def _fault(parts: TripleTexts, contents: str) -> str | None:
     """Why a triple is dropped, or None."""
     head, relation, tail = parts
     if not all(re.search(r"\w", part) for part in (head, tail)) or not relation:
@@ -141,38 +133,26 @@ def _fault(parts: TripleTexts, contents: str, rules: Cleaning) -> str | None:
         return "dropped: a function word as an end"
     if relation.lower() in _WORDS["empty_relations"] or not re.search(r"\w", relation):
         return "dropped: a relation without a content word"
-    if max(len(head), len(tail)) > rules.max_length:
-        return f"dropped: an end of more than {rules.max_length} characters"
-    if rules.pronouns == "drop" and any(map(_is_pronoun, (head, tail))):
-        return "dropped: a pronoun as an end"
+    if max(len(head), len(tail)) > LONGEST:
+        return f"dropped: an end of more than {LONGEST} characters"
     return "dropped: equal ends" if normalise(head) == normalise(tail) else None
 
 
 @dataclass(frozen=True)
-class KG2RAGSubgraphs(Cleaning, FileSource):
+class KG2RAGSubgraphs(FileSource):
     """Triples per title and sentence, as KG2RAG published them.
 
     Parameters
     ----------
     path : the file, such as subkgs.jsonl.
-    pronouns : what an end such as "It" becomes: the article's title, itself, or a reason to drop the triple.
-    restore : put back the letter that the release cut off unbracketed ends, where the passage has that very word.
-    max_length : longest end, in characters, that is still taken for a name.
     raw : clean nothing: the graph, for every strategy, has the triples letter for letter. Only a triple with a blank
         end is not in it, for an entity needs a name; in the extraction's `raw`, which there is either way, it is.
     """
 
-    kind: ClassVar[str] = "subkgs-2"
+    kind: ClassVar[str] = "subkgs-3"
     wanted: ClassVar[str] = "KG2RAG's sub-graphs as JSON Lines (subkgs.jsonl)"
 
     raw: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check(self, max_length=at_least(1))
-        changed = [rule.name for rule in fields(Cleaning) if getattr(self, rule.name) != rule.default]
-        if self.raw and changed:
-            raise ValueError(f"raw keeps every triple as it is, so {changed[0]} cannot apply. Give one of the two.")
 
     def extract(self, corpus: Corpus) -> Extraction:
         """The triples of the corpus's titles: of paragraph passages all together, of sentence passages one by one.
@@ -200,7 +180,7 @@ class KG2RAGSubgraphs(Cleaning, FileSource):
             notes["triples read"] += len(raw)
             written += (Triple(*parts, passage_id=corpus.ids[row]) for row in rows for parts in raw)
             if len(rows) == 1 and not self.raw:
-                kept = clean(raw, title, corpus.contents[rows[0]], self, notes)
+                kept = clean(raw, title, corpus.contents[rows[0]], notes)
                 triples += (Triple(*parts, passage_id=corpus.ids[rows[0]]) for parts in kept)
             elif not self.raw:
                 notes["dropped: a sentence without one passage of its own"] += len(raw)
@@ -210,8 +190,7 @@ class KG2RAGSubgraphs(Cleaning, FileSource):
             triples = [triple for triple in written if entity_key(triple.head) and entity_key(triple.tail)]
             notes["raw triples with a blank end, not in the graph"] = len(written) - len(triples)
         notes["passages without a triple"] = len(corpus) - len({triple.passage_id for triple in triples})
-        found = {cause: count for cause, count in notes.items() if count}
-        return Extraction(tuple(triples), notes=found, raw=tuple(written))
+        return Extraction(tuple(triples), notes=notes, raw=tuple(written))
 
     def _sentences(self, titles: Collection[str], notes: Counter[str]) -> Iterator[tuple[str, int, list[TripleTexts]]]:
         """The sentences of the titles of the corpus: title, number and triples."""

@@ -7,6 +7,7 @@ aliases; where triples name their ends by entity id, the ends take that entity's
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -16,12 +17,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from kg2rag.extraction import Entity, Extraction
-from kg2rag.extraction.columns import TripleColumns
 from kg2rag.extraction.importers import Row
 from kg2rag.text.normalisation import entity_key
 from kg2rag.text.parquet import read_parquet
 from kg2rag.text.records import DataError, Record, existing, file_fingerprint, read_delimited, read_jsonl, wrong
-from kg2rag.types import Corpus
+from kg2rag.types import Corpus, Triple
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,16 +110,13 @@ class TriplesFile:
         """
         notes: Counter[str] = Counter()
         entities: dict[str, Entity] = {}
-        columns = TripleColumns.of_rows(self._triples(frozenset(corpus.ids), entities, notes))
-        if notes[OUTSIDE] and not len(columns):
+        triples = tuple(self._triples(frozenset(corpus.ids), entities, notes))
+        if notes[OUTSIDE] and not triples:
             raise DataError(f"{self.path or 'DataFrame'}: none of its {notes[OUTSIDE]} passages is in the corpus.")
-        counted = {cause: count for cause, count in notes.items() if count}
-        return Extraction(columns, entities=tuple(entities.values()), notes=counted)
+        return Extraction(triples, entities=tuple(entities.values()), notes=notes)
 
-    def _triples(
-        self, known: Collection[str], entities: dict[str, Entity], notes: Counter[str]
-    ) -> Iterator[tuple[str, str, str, str, float, float, str]]:
-        """The fields of the triples that count; `entities` gets those at their ends, in the order of appearance."""
+    def _triples(self, known: Collection[str], entities: dict[str, Entity], notes: Counter[str]) -> Iterator[Triple]:
+        """The triples that count; `entities` gets those at their ends, in the order of appearance."""
         by_id, by_name = _described(self.entities)
         for row in self._rows():
             head, relation, tail, passage = (row.text(part) for part in REQUIRED)
@@ -142,7 +139,8 @@ class TriplesFile:
                 if entity.name not in entities or not entities[entity.name].type:
                     entities[entity.name] = entity
                 ends.append(entity.name)
-            yield ends[0], relation, ends[1], passage, row.ranged("strength"), confidence, row.text("description")
+            weights = row.ranged("strength"), confidence
+            yield Triple(ends[0], relation, ends[1], passage, *weights, row.text("description"))
 
     def records(self) -> Iterator[Record]:
         """Every record as it is."""
@@ -174,7 +172,7 @@ class TripleRow(Row):
             raise DataError(
                 f"{self.file}, record {self.number}: no {name}. Columns: {given}; it may be called {allowed}."
             )
-        return self.string(*COLUMNS[name]).strip()
+        return sys.intern(self.string(*COLUMNS[name]).strip())  # names and passages occur in many rows
 
     def ranged(self, name: str) -> float:
         """A field as a number in its range; its default where it is null or missing. Confidence may be 0 here."""

@@ -20,8 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kg2rag.extraction import Entity, Extraction, Mention
-from kg2rag.extraction.mentions.shards import shards_of
-from kg2rag.extraction.mentions.table import VERSION, MentionTable
+from kg2rag.extraction.mentions.table import VERSION, MentionTable, shards_of
 from kg2rag.text.lexicon import FUNCTION_WORDS, NAME, JoinedTexts, Lexicon, is_date_or_number
 from kg2rag.text.normalisation import normalise
 from kg2rag.types import Corpus, Triple
@@ -89,7 +88,7 @@ def find_aliases(
         for name in written[code]:
             aliases[name] = (*aliases.get(name, ()), alias.alias)
     changed = replace(table, row=rows[:, 0], sentence=rows[:, 1], key=rows[:, 2])
-    return changed, aliases, {cause: count for cause, count in notes.items() if count}
+    return changed, aliases, notes
 
 
 def _unambiguous(

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict
 from kg2rag.compute import ChatModel, EncoderTokens, Failure, TokenCounter
 from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.extraction.prompted.answers import (
+    LONGEST,
     ExtractionError,
     ExtractionRun,
     FailedCall,
@@ -84,7 +85,6 @@ class PromptedTriples:
         `STYLES["typed"].typed(schema)`), or a `PromptStyle` of your own.
     limit : only the first so many passages, for a trial; the others are counted in the notes. A later run without it
         repeats no call.
-    longest : of an entity or a part of a triple, in characters; what is longer is dropped and counted.
     merge_descriptions : what several passages say of an entity is merged by the model, a call for each such entity;
         otherwise it is joined. For typed styles.
 
@@ -101,7 +101,6 @@ class PromptedTriples:
     model: ChatModel
     style: PromptStyle | str = field(default=STYLES["openie"])
     limit: int | None = None
-    longest: int = 100
     merge_descriptions: bool = False
 
     def __post_init__(self) -> None:
@@ -109,7 +108,7 @@ class PromptedTriples:
             if self.style not in STYLES:
                 raise ValueError(f"Unknown style {self.style!r}. Known: {', '.join(STYLES)}.")
             object.__setattr__(self, "style", STYLES[self.style])
-        check(self, limit=at_least(1), longest=at_least(1))
+        check(self, limit=at_least(1))
         if self.merge_descriptions and self._style.types is None:
             raise ValueError(f"Style {self._style.name!r} has no descriptions to merge. Use 'typed'.")
 
@@ -117,7 +116,7 @@ class PromptedTriples:
     def fingerprint(self) -> str:
         """sha256 over the style's texts, the model and its sampling, and the parameters."""
         request = self.model.request("") | {"messages": []}
-        options: dict[str, object] = {"limit": self.limit, "longest": self.longest, "structured": self.model.structured}
+        options: dict[str, object] = {"limit": self.limit, "longest": LONGEST, "structured": self.model.structured}
         if self.merge_descriptions:  # a key of its own, so that those of graphs without stay what they are
             options["merging"] = MERGING.instruction
         key = [VERSION, self._style.fingerprint, request, options]
@@ -206,7 +205,7 @@ class _Collected:
     """What the calls of a corpus have brought so far."""
 
     def __init__(self, corpus: Corpus, source: PromptedTriples) -> None:
-        self.corpus, self.longest, self.types = corpus, source.longest, source._style.types or GraphSchema()
+        self.corpus, self.types = corpus, source._style.types or GraphSchema()
         self.names: dict[Excerpt, list[str]] = {}
         self.said: defaultdict[int, list[Said]] = defaultdict(list)
         self.described: defaultdict[str, list[tuple[int, Entity]]] = defaultdict(list)
@@ -216,7 +215,7 @@ class _Collected:
 
     def add(self, step: PromptStep, excerpt: Excerpt, settled: Settled) -> bool:
         """Take in a call; whether it was answered, so that the excerpt's next step can be sent."""
-        outcome, row, rules = settled.outcome, excerpt.row, (self.types, self.longest, self.notes)
+        outcome, row, rules = settled.outcome, excerpt.row, (self.types, self.notes)
         if isinstance(outcome, Failure):
             call = step.name if excerpt.sentence < 0 else f"{step.name}, sentence {excerpt.sentence}"
             call = f"merging the descriptions of {excerpt.title!r}" if step is MERGING else call
@@ -266,11 +265,10 @@ class _Collected:
         mentions = [Mention(name, ids[excerpt.row]) for excerpt, found in self.names.items() for name in found]
         triples: list[Triple] = []
         for row, given in self.said.items():
-            triples += clean_triples(given, self.types, ids[row], self.longest, notes)
+            triples += clean_triples(given, self.types, ids[row], notes)
         stating = {triple.passage_id for triple in triples}
         lost = {call.passage_id for _, call in self.failures}
         notes["passages without a triple"] = sum(id_ not in stating and id_ not in lost for id_ in ids[:n_asked])
         notes["failed passages, whose triples are missing or incomplete"] = len(lost)
         notes["passages beyond the limit, not asked about"] = len(ids) - n_asked
-        counted = {cause: n for cause, n in notes.items() if n}
-        return Extraction(tuple(triples), tuple(mentions), tuple(entities), counted)
+        return Extraction(tuple(triples), tuple(mentions), tuple(entities), notes)

@@ -136,6 +136,8 @@ class Said(NamedTuple):
     description: str = ""
 
 
+LONGEST = 100
+"""Characters of an entity or a part of a triple; what is longer is dropped and counted."""
 _QUOTES = "\"'“”‘’`"
 
 
@@ -148,11 +150,11 @@ def tidy(text: str) -> str:
 
 
 def clean_entities(
-    given: Iterable[Entity], types: GraphSchema, longest: int, notes: Counter[str], key: Callable[[str], str]
+    given: Iterable[Entity], types: GraphSchema, notes: Counter[str], key: Callable[[str], str]
 ) -> list[Entity]:
     """The entities without surrounding quotes and space, each once by the `key` of its name.
 
-    Blank names and those above `longest` characters drop. Types are in the schema's spelling; one outside a closed
+    Blank names and those above `LONGEST` characters drop. Types are in the schema's spelling; one outside a closed
     schema becomes none.
     """
     known = {entity_key(name): name for name in types.entity_types}
@@ -162,8 +164,8 @@ def clean_entities(
         if not name:
             notes["dropped: entities that are blank"] += 1
             continue
-        if len(name) > longest:
-            notes[f"dropped: entities longer than {longest} characters"] += 1
+        if len(name) > LONGEST:
+            notes[f"dropped: entities longer than {LONGEST} characters"] += 1
             continue
         if known and kind and entity_key(kind) not in known:
             notes["entities of a type outside the schema, kept without one"] += 1
@@ -175,9 +177,7 @@ def clean_entities(
     return list(kept.values())
 
 
-def clean_triples(
-    given: Iterable[Said], types: GraphSchema, passage_id: str, longest: int, notes: Counter[str]
-) -> list[Triple]:
+def clean_triples(given: Iterable[Said], types: GraphSchema, passage_id: str, notes: Counter[str]) -> list[Triple]:
     """The relations as triples of a passage, each once, with the greatest strength and confidence it was given.
 
     What a graph cannot have drops, by cause; a strength is brought into [1, 10], a confidence to at most 1.
@@ -186,7 +186,7 @@ def clean_triples(
     kept: dict[tuple[str, ...], Triple] = {}
     for one in given:
         parts = tuple(map(tidy, one.parts))
-        if cause := _fault(parts, one.confidence, known, longest):
+        if cause := _fault(parts, one.confidence, known):
             notes[f"dropped: {cause}"] += 1
             continue
         head, relation, tail = parts
@@ -206,14 +206,14 @@ def clean_triples(
     return list(kept.values())
 
 
-def _fault(parts: tuple[str, ...], confidence: float, known: dict[str, str], longest: int) -> str | None:
-    """Why a graph cannot have a triple, as notes call it: a part of more than `longest` characters is a sentence."""
+def _fault(parts: tuple[str, ...], confidence: float, known: dict[str, str]) -> str | None:
+    """Why a graph cannot have a triple, as notes call it: a part of more than `LONGEST` characters is a sentence."""
     if len(parts) != 3:
         return "triples without exactly three parts"
     if not all(parts):
         return "triples with a blank part"
-    if max(map(len, parts)) > longest:
-        return f"triples with a part longer than {longest} characters"
+    if max(map(len, parts)) > LONGEST:
+        return f"triples with a part longer than {LONGEST} characters"
     if entity_key(parts[0]) == entity_key(parts[2]):
         return "triples from an entity to itself"
     if known and entity_key(parts[1]) not in known:
@@ -238,22 +238,16 @@ collection will share; list none twice. Answer with a JSON object: \
 {"entity_types": ["…", …], "relation_types": ["…", …]}."""
 
 
-def infer_schema(
-    model: ChatModel, corpus: Corpus, *, passages: int = 20, most: int = 20, retry_failed: bool = False
-) -> GraphSchema:
-    """Types that a model names for some passages, the most frequent first, ties in the order of the passages.
+def infer_schema(model: ChatModel, corpus: Corpus, *, passages: int = 20, retry_failed: bool = False) -> GraphSchema:
+    """Types that a model names for some passages, the 20 most frequent of each kind, ties in the order of the passages.
 
-    Parameters
-    ----------
-    passages : how many are read, evenly spaced over the corpus; a call each.
-    most : types kept of each kind.
+    `passages` : how many are read, evenly spaced over the corpus; a call each.
 
     Raises
     ------
     CompletionError : a call failed; it names the passage. ValueError : no passage brought a type.
     """
     require("passages", passages, int, at_least(1))
-    require("most", most, int, at_least(1))
     count = min(passages, len(corpus))
     rows = [at * len(corpus) // count for at in range(count)]
     told = {"role": "system", "content": INFER}
@@ -272,5 +266,5 @@ def infer_schema(
                 spelled.setdefault((name, entity_key(each)), each)
     if not any(seen.values()):
         raise ValueError(f"The model named no type for any of {count} passages. Give a schema, or build without one.")
-    kept = {name: {spelled[name, key]: "" for key, _ in seen[name].most_common(most)} for name in FIELDS}
+    kept = {name: {spelled[name, key]: "" for key, _ in seen[name].most_common(20)} for name in FIELDS}
     return GraphSchema(**kept)

@@ -7,18 +7,18 @@ triples, then the mentions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kg2rag.extraction import Entity, Extraction
-from kg2rag.extraction.columns import TripleColumns
 from kg2rag.knowledge.graph.csr import Codes, Columns, Incidence, Offsets, incidence, offsets
 from kg2rag.text.normalisation import entity_key
-from kg2rag.types import Corpus, IntArray
+from kg2rag.types import Corpus, IntArray, Triple
 
 Weights = NDArray[np.float32]
 SMALLEST = float(np.finfo(np.float32).tiny)
@@ -157,9 +157,8 @@ def collect(extraction: Extraction, corpus: Corpus) -> dict[str, Any]:
     for entity in extraction.entities:
         entities.describe(entity)
     repeated = len(extraction.entities) - len(entities.known)
-    given = TripleColumns.of(extraction.triples)
-    every, labels = _triple_table(given, entities, corpus)
-    triples, described = canonical(every.distinct(), ["", *map(str.strip, given.descriptions)])
+    every, relations, descriptions = _triple_table(extraction.triples, entities, corpus)
+    triples, described = canonical(every.distinct(), descriptions)
     named = extraction.mentions
     owners = np.array([entities.code(mention.entity) for mention in named], dtype=np.int32)
     ids = [mention.passage_id for mention in named]
@@ -174,7 +173,7 @@ def collect(extraction: Extraction, corpus: Corpus) -> dict[str, Any]:
     singular = {"names": "name", "types": "type", "descriptions": "description", "aliases": "aliases"}
     return {
         **{field: tuple(getattr(one, name) for one in entities.known) for field, name in singular.items()},
-        "relations": tuple(given.relations[label] for label in labels.tolist()),
+        "relations": tuple(relations),
         "triple_descriptions": described,
         "triples": triples,
         "mentions": counted((owners, rows, np.ones(len(rows), dtype=np.int32)), triples, 1, len(entities.known)),
@@ -192,22 +191,28 @@ def counted(pairs: tuple[Codes, Codes, Codes], triples: TripleTable, sign: int, 
     return incidence(owners, others, counts, n_entities)
 
 
-def _triple_table(given: TripleColumns, entities: _Entities, corpus: Corpus) -> tuple[TripleTable, IntArray]:
-    """The triples as given, and the relations in order of appearance, as codes of the columns."""
-    ends, names = first_seen(np.stack([given.heads, given.tails], axis=1).reshape(-1))
-    relations, labels = first_seen(given.relation_codes)
-    codes = np.array([entities.code(given.names[name]) for name in names.tolist()], dtype=np.int32)
-    heads, tails = np.ascontiguousarray(codes[ends].reshape(-1, 2).T)
-    described = np.zeros(len(given), dtype=np.int32)
-    if given.description_codes is not None:
-        blank = np.array([not text.strip() for text in given.descriptions], dtype=bool)
-        described = np.where(blank[given.description_codes], 0, given.description_codes + 1).astype(np.int32)
-    weights = (np.maximum(each, SMALLEST).astype(np.float32) for each in (given.strengths, given.confidences))
-    rows = _rows(
-        given.passage_ids, corpus, lambda at: f"triple {str(given[int(np.argmax(given.passage_codes == at))])!r}"
-    )
-    columns: tuple[Any, ...] = (heads, relations, tails, rows[given.passage_codes], *weights, described)
-    return TripleTable(*columns), labels
+def _triple_table(
+    given: Sequence[Triple], entities: _Entities, corpus: Corpus
+) -> tuple[TripleTable, list[str], list[str]]:
+    """The triples as given, and the relations and descriptions that they have, in order of appearance."""
+    ends = np.array([entities.code(name) for one in given for name in (one.head, one.tail)], dtype=np.int32)
+    relations, names = _numbered(one.relation for one in given)
+    described, texts = _numbered(chain([""], (one.description.strip() for one in given)))
+    weights = np.array([(one.strength, one.confidence) for one in given], dtype=np.float64).reshape(-1, 2)
+    passages, ids = _numbered(one.passage_id for one in given)
+    rows = _rows(ids, corpus, lambda at: f"triple {str(given[int(np.argmax(passages == at))])!r}")
+    floats = np.maximum(weights, SMALLEST).astype(np.float32).T
+    heads, tails = np.ascontiguousarray(ends.reshape(-1, 2).T)
+    weighed = map(np.ascontiguousarray, floats)
+    columns: tuple[Any, ...] = (heads, relations, tails, rows[passages], *weighed, described[1:])
+    return TripleTable(*columns), names, texts
+
+
+def _numbered(texts: Iterable[str]) -> tuple[Codes, list[str]]:
+    """Texts as numbers in order of appearance, and each once in that order."""
+    known: dict[str, int] = {}
+    codes = np.array([known.setdefault(text, len(known)) for text in texts], dtype=np.int32)
+    return codes, list(known)
 
 
 def _rows(ids: Sequence[str], corpus: Corpus, statement: Callable[[int], str], *, required: bool = False) -> Codes:

@@ -9,20 +9,38 @@ from pathlib import Path
 import pytest
 
 from kg2rag.extraction import Extractor
-from kg2rag.extraction.importers.subkgs import Cleaning, KG2RAGSubgraphs, clean
+from kg2rag.extraction.importers.subkgs import KG2RAGSubgraphs, clean
 from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.types import Corpus, Passage, Triple
 
-DEFAULT = Cleaning()
 PREAMBLE = "ere are the extracted triplets:\n\n"
 
 
-def cleaned(
-    *raw: tuple[str, str, str], contents: str = "", rules: Cleaning = DEFAULT
-) -> tuple[list[tuple[str, str, str]], dict[str, int]]:
+Raw = tuple[str, str, str]
+
+
+def cleaned(*raw: Raw, contents: str = "") -> tuple[list[Raw], dict[str, int]]:
     notes: Counter[str] = Counter()
-    kept = clean(raw, "Ed Wood (film)", contents, rules, notes)
-    return kept, {cause: count for cause, count in notes.items() if count}
+    kept = clean(raw, "Ed Wood (film)", contents, notes)
+    return kept, +notes
+
+
+@pytest.mark.parametrize(
+    ("raw", "contents"),
+    [
+        pytest.param(("Ed Wood", "year", "1994"), "", id="clean"),
+        pytest.param(("Ed", "likes", "cat"), "Ed likes his cat among cats. Fed up.", id="the passage has the words"),
+        pytest.param(("Scott Derrickson", "born", "1966"), "Scott Derrickson (born 1966)", id="no copied example"),
+        pytest.param(("Bangalore University", "graded", "A"), "", id="a grade is no article"),
+    ],
+)
+def test_a_triple_that_is_right_is_left_alone_and_uncounted(raw: Raw, contents: str) -> None:
+    assert cleaned(raw, contents=contents) == ([raw], {})
+
+
+def test_no_letter_is_put_back_where_brackets_were_there_to_cut() -> None:
+    kept, _ = cleaned(("<Tim Burton", "nationality", "America"), contents="Tim Burton, American director")
+    assert kept == [("Tim Burton", "nationality", "America")]
 
 
 @pytest.mark.parametrize(
@@ -50,11 +68,6 @@ def test_a_tail_ends_at_its_bracket(tail: str) -> None:
     assert notes["cleaned: tail before a '>'"] == 1
 
 
-def test_a_clean_triple_is_left_alone_and_uncounted() -> None:
-    raw = ("Ed Wood", "year", "1994")
-    assert cleaned(raw) == ([raw], {})
-
-
 def test_a_lost_letter_is_put_back_where_the_passage_has_the_word() -> None:
     kept, notes = cleaned(
         (PREAMBLE + "Agathe von Trapp", "of", "Trapp Family Singer"),
@@ -65,38 +78,10 @@ def test_a_lost_letter_is_put_back_where_the_passage_has_the_word() -> None:
     assert notes["cleaned: lost letter put back"] == 2
 
 
-def test_no_letter_is_put_back_where_brackets_were_there_to_cut() -> None:
-    kept, _ = cleaned(("<Tim Burton", "nationality", "America"), contents="Tim Burton, American director")
-    assert kept == [("Tim Burton", "nationality", "America")]
-
-
-def test_no_letter_is_put_back_to_a_word_that_the_passage_has() -> None:
-    kept, _ = cleaned(("Ed", "likes", "cat"), contents="Ed likes his cat among cats. Fed up.")
-    assert kept == [("Ed", "likes", "cat")]
-
-
-def test_letters_may_stay_lost() -> None:
-    kept, notes = cleaned(
-        ("gathe", "wrote", "Memorie"), contents="Agathe wrote Memories", rules=Cleaning(restore=False)
-    )
-    assert (kept, notes) == ([("gathe", "wrote", "Memorie")], {})
-
-
 def test_a_pronoun_is_read_as_the_title() -> None:
     kept, notes = cleaned(("<It", "stars", "Johnny Depp"))
     assert kept == [("Ed Wood (film)", "stars", "Johnny Depp")]
     assert notes["cleaned: pronoun read as the title"] == 1
-
-
-def test_a_pronoun_may_stay() -> None:
-    assert cleaned(("It", "stars", "Johnny Depp"), rules=Cleaning(pronouns="keep"))[0] == [
-        ("It", "stars", "Johnny Depp")
-    ]
-
-
-def test_a_pronoun_may_drop_its_triple() -> None:
-    kept, notes = cleaned(("It", "stars", "Johnny Depp"), rules=Cleaning(pronouns="drop"))
-    assert (kept, notes) == ([], {"dropped: a pronoun as an end": 1})
 
 
 @pytest.mark.parametrize(
@@ -115,18 +100,8 @@ def test_a_pronoun_may_drop_its_triple() -> None:
         (("Scott Derrickson", "born in", "1966"), "dropped: copied from the prompt's example"),
     ],
 )
-def test_a_triple_that_says_nothing_is_dropped_and_counted(raw: tuple[str, str, str], cause: str) -> None:
+def test_a_triple_that_says_nothing_is_dropped_and_counted(raw: Raw, cause: str) -> None:
     assert cleaned(raw) == ([], {cause: 1})
-
-
-def test_a_fact_of_the_prompts_example_stays_where_the_passage_names_its_head() -> None:
-    raw = ("Scott Derrickson", "born in", "1966")
-    assert cleaned(raw, contents="Scott Derrickson (born 1966)")[0] == [raw]
-
-
-def test_a_grade_is_no_article() -> None:
-    raw = ("Bangalore University", "graded", "A")
-    assert cleaned(raw) == ([raw], {})
 
 
 def test_a_triple_stated_twice_in_a_sentence_is_kept_once() -> None:
@@ -209,11 +184,6 @@ def test_a_raw_triple_is_of_each_paragraph_that_has_its_title(tmp_path: Path) ->
     assert [triple.passage_id for triple in found.raw or ()] == ["a", "b", "a", "b"]
 
 
-def test_a_rule_of_the_cleaning_and_raw_are_refused_together(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="raw keeps every triple as it is, so restore cannot apply"):
-        KG2RAGSubgraphs(written(tmp_path, *RAW), restore=False, raw=True)
-
-
 def test_no_common_title_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="none of its titles is in the corpus"):
         KG2RAGSubgraphs(written(tmp_path, RECORDS[1])).extract(PARAGRAPHS)
@@ -235,22 +205,9 @@ def test_a_malformed_record_is_named(tmp_path: Path, record: object, message: st
         KG2RAGSubgraphs(written(tmp_path, record)).extract(PARAGRAPHS)
 
 
-def test_a_truncated_line_is_named(tmp_path: Path) -> None:
-    file = tmp_path / "subkgs.jsonl"
-    file.write_text(json.dumps(RECORDS[0]) + '\n{"title": "Big')
-    with pytest.raises(ValueError, match=r"subkgs.jsonl, line 2: not valid JSON"):
-        KG2RAGSubgraphs(file).extract(PARAGRAPHS)
-
-
-def test_an_unknown_rule_names_the_known_ones(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="pronouns must be"):
-        KG2RAGSubgraphs(written(tmp_path, *RECORDS), pronouns="x")  # type: ignore[arg-type]
-
-
 def test_the_fingerprint_follows_the_rules(tmp_path: Path) -> None:
     file = written(tmp_path, *RECORDS)
     assert isinstance(KG2RAGSubgraphs(file), Extractor)
-    assert KG2RAGSubgraphs(file).fingerprint != KG2RAGSubgraphs(file, restore=False).fingerprint
     assert KG2RAGSubgraphs(file).fingerprint != KG2RAGSubgraphs(file, raw=True).fingerprint
 
 

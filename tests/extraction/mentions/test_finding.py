@@ -14,6 +14,7 @@ from kg2rag.compute import Store, workers
 from kg2rag.datasets import load
 from kg2rag.extraction.mentions import finding
 from kg2rag.extraction.mentions.finding import find_mentions, mentions_in
+from kg2rag.extraction.mentions.table import mention_sentences
 from kg2rag.types import Corpus, Passage
 
 WORDS = """Ed Wood Tim Burton tim burton. The the of Émile Zola's ½ 1984 May iPhone (film) Sweeney-Todd é\u0301 _x_ !
@@ -81,3 +82,13 @@ def test_an_interrupted_search_goes_on_where_it_ended(tmp_path: Path, monkeypatc
     assert as_reference(table) == as_reference(find_mentions(corpus))
     monkeypatch.setattr(finding, "mentions_in", interrupted_after(0))
     assert as_reference(find_mentions(corpus, store, size=20_000)) == as_reference(table)
+
+
+def test_every_mention_has_the_text_of_its_sentence_and_each_text_is_there_once() -> None:
+    corpus = load("bundled").corpus
+    table = find_mentions(corpus)
+    places, texts = mention_sentences(table, corpus)
+    pairs = list(zip(table.row.tolist(), table.sentence.tolist(), strict=True))
+    expected = [f"{corpus.titles[row]}: {corpus.sentences(row)[number]}" for row, number in pairs]
+    assert [texts[place] for place in places] == expected
+    assert len(texts) == len(set(pairs))

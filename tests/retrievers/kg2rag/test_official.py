@@ -15,7 +15,7 @@ from word_embedder import WordEmbedder
 
 from kg2rag.compute import Store
 from kg2rag.extraction import Extraction
-from kg2rag.extraction.combined import GivenExtraction
+from kg2rag.extraction.sources import GivenExtraction
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.retrievers.dense import Dense
