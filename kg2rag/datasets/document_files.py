@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from kg2rag.text.records import DataError, read_delimited, read_jsonl
 
 PROSE, CODE = "prose", "code"
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
@@ -167,3 +170,32 @@ def decoded(data: bytes) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
         return data.decode("cp1252", "replace")
+
+
+TABLES: Mapping[str, Callable[[Path], Iterable[Mapping[str, Any]]]] = {
+    ".jsonl": lambda file: (row for _, row in read_jsonl(file)),
+    ".csv": lambda file: (row for _, row in read_delimited(file, ",")),
+}
+"""Ending of a table's name -> its records."""
+
+
+def read_table(file: Path) -> list[Mapping[str, Any]]:
+    """The records of a .jsonl or .csv file; in a .csv, a cell that is a JSON list or object is one."""
+    if file.suffix.lower() not in TABLES:
+        raise DataError(f"{file}: a table is read from {' or '.join(TABLES)}.")
+    if not file.is_file():
+        raise FileNotFoundError(f"{file} does not exist. Give a file {' or '.join(TABLES)}.")
+    rows = [
+        {name: value for name, value in row.items() if value not in ("", None)}
+        for row in TABLES[file.suffix.lower()](file)
+    ]
+    return [{name: _cell(value) for name, value in row.items()} for row in rows]
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, str) and value[:1] in "[{":
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    return value

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kg2rag.compute import EncoderTokens, Store
 from kg2rag.compute.parallel import progress_bar
-from kg2rag.datasets.document_files import PROSE, READERS, Block, paragraphs
+from kg2rag.datasets.document_files import PROSE, READERS, TABLES, Block, paragraphs, read_table
 from kg2rag.datasets.frames import from_frames
 from kg2rag.text.normalisation import split_sentences
-from kg2rag.text.records import DataError, read_delimited, read_jsonl, reading, sha256
+from kg2rag.text.records import DataError, reading, sha256
 from kg2rag.types import Corpus, Passage, QADataset, corpus_of
 
 if TYPE_CHECKING:
@@ -31,10 +31,6 @@ if TYPE_CHECKING:
 VERSION = 1  # of how files become passages: raise it, and they are read again
 TOKENS = 200
 """Of a passage without its title: all-MiniLM-L6-v2 reads 256, and a title and headings take some thirty."""
-TABLES: Mapping[str, Callable[[Path], Iterable[Mapping[str, Any]]]] = {
-    ".jsonl": lambda file: (row for _, row in read_jsonl(file)),
-    ".csv": lambda file: (row for _, row in read_delimited(file, ",")),
-}
 ENDINGS = (*READERS, *TABLES)
 ALIKE = 0.8
 """Share of their runs of five words, of all that either has, from which two passages are near-duplicates."""
@@ -159,28 +155,6 @@ def from_texts(texts: Any, *, tokens: int = TOKENS, name: str = "texts") -> Docu
 def from_frame(frame: pd.DataFrame, *, tokens: int = TOKENS, name: str = "frame") -> Documents:
     """Documents given as a DataFrame: a column `text`, perhaps `id` and `title`; all others are kept as metadata."""
     return from_texts(frame, tokens=tokens, name=name)
-
-
-def read_table(file: Path) -> list[Mapping[str, Any]]:
-    """The records of a .jsonl or .csv file; in a .csv, a cell that is a JSON list or object is one."""
-    if file.suffix.lower() not in TABLES:
-        raise DataError(f"{file}: a table is read from {' or '.join(TABLES)}.")
-    if not file.is_file():
-        raise FileNotFoundError(f"{file} does not exist. Give a file {' or '.join(TABLES)}.")
-    rows = [
-        {name: value for name, value in row.items() if value not in ("", None)}
-        for row in TABLES[file.suffix.lower()](file)
-    ]
-    return [{name: _cell(value) for name, value in row.items()} for row in rows]
-
-
-def _cell(value: Any) -> Any:
-    if isinstance(value, str) and value[:1] in "[{":
-        try:
-            return json.loads(value)
-        except ValueError:
-            return value
-    return value
 
 
 def _stored(file: Path, place: str, folder: str, split: _Splitter, store: Store) -> _Read:
