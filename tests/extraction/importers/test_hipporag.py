@@ -103,28 +103,13 @@ def test_a_malformed_file_is_an_error_that_says_where(tmp_path: Path, contents: 
         HippoRAGOpenIE(file).extract(CORPUS)
 
 
-def test_a_file_in_another_encoding_is_an_error(tmp_path: Path) -> None:
-    file = tmp_path / "openie.json"
-    file.write_bytes('{"docs": ["é"]}'.encode("latin-1"))
-    with pytest.raises(ValueError, match="byte 0xe9 at offset 11 is not UTF-8"):
-        HippoRAGOpenIE(file).extract(CORPUS)
-
-
-def test_a_missing_file_is_an_error_at_once(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"none.json does not exist. Give HippoRAG's"):
-        HippoRAGOpenIE(tmp_path / "none.json")
-
-
 def test_the_fingerprint_follows_contents_and_options_and_not_the_place(tmp_path: Path) -> None:
     one = HippoRAGOpenIE(written(tmp_path, DOCUMENT))
+    assert isinstance(one, Extractor)
     (tmp_path / "moved").mkdir()
     assert HippoRAGOpenIE(written(tmp_path / "moved", DOCUMENT)).fingerprint == one.fingerprint
     assert HippoRAGOpenIE(one.path, partial=True).fingerprint != one.fingerprint
     assert HippoRAGOpenIE(written(tmp_path / "moved", OTHER)).fingerprint != one.fingerprint
-
-
-def test_it_is_an_extractor(tmp_path: Path) -> None:
-    assert isinstance(HippoRAGOpenIE(written(tmp_path, DOCUMENT)), Extractor)
 
 
 @pytest.mark.realdata

@@ -124,13 +124,6 @@ def test_a_missing_column_names_those_that_would_do(tmp_path: Path) -> None:
         TriplesFile(file).extract(CORPUS)
 
 
-def test_a_row_of_another_length_than_the_header_is_named(tmp_path: Path) -> None:
-    file = tmp_path / "triples.tsv"
-    file.write_text("head\trelation\ttail\tpassage_id\na\tr\tb\n")
-    with pytest.raises(ValueError, match=r"record 2: row is .*; needed: 4 cells, as the header has"):
-        TriplesFile(file).extract(CORPUS)
-
-
 def test_an_empty_table_says_that_it_needs_a_header(tmp_path: Path) -> None:
     (tmp_path / "triples.csv").write_text("")
     with pytest.raises(ValueError, match=r"is empty\. Its first line must name the columns"):

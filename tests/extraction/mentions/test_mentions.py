@@ -114,11 +114,6 @@ def test_sentences_count_from_zero_by_the_sources_own_split() -> None:
     assert find_mentions(given).sentence.tolist() == [1]
 
 
-def test_document_frequency_counts_passages_not_mentions() -> None:
-    table = find_mentions(corpus(("Ed Wood", "A film."), ("", "Ed Wood. Ed Wood."), ("", "Ed Wood.")))
-    assert table.document_frequency.tolist() == [2]
-
-
 def test_a_question_needs_no_capitals() -> None:
     table = find_mentions(corpus(*FILMS))
     assert [table.names[key] for key in table.named_in("who directed the birds and rebecca? the birds")] == [
