@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import repeat
 
 from kg2rag.answers.graph_block import Dropped, graph_block, one_line, titled
 from kg2rag.compute import TokenCounter, counter_of
@@ -205,13 +206,12 @@ def _entities(
     kb: KnowledgeBase, queries: Sequence[Query], rankings: Sequence[Ranking], linker: linking.Linker | None
 ) -> list[tuple[str | int, ...]]:
     """Of each query the entities' names, as its system linked them, or their codes."""
-    named: dict[int, tuple[str | int, ...]] = {}
-    for at, ranking in enumerate(rankings):
-        if (linked := ranking.notes.linked) is not None:
-            named[at] = tuple(entity.name for entity in linked)
-    others = [at for at in range(len(queries)) if at not in named]
+    said = [ranking.notes.linked for ranking in rankings]
+    others = [query for query, linked in zip(queries, said, strict=True) if linked is None]
+    found: Iterator[Sequence[linking.Link]] = repeat(())
     if others and kb.graph.n_entities:
-        finder = linker or linking.of(linking.DESIGN, kb)
-        for at, links in zip(others, finder.link_batch([queries[at] for at in others]), strict=True):
-            named[at] = tuple(link.entity for link in links)
-    return [named.get(at, ()) for at in range(len(queries))]
+        found = iter((linker or linking.of(linking.DESIGN, kb)).link_batch(others))
+    return [
+        tuple(link.entity for link in next(found)) if linked is None else tuple(entity.name for entity in linked)
+        for linked in said
+    ]

@@ -9,7 +9,6 @@ import gzip
 import hashlib
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from io import BytesIO
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -24,8 +23,6 @@ Fact = tuple[str, str, str]
 SentenceName = tuple[Text, StrictInt]
 Identifier = Annotated[Text, Field(validation_alias=AliasChoices("_id", "id"))]
 
-PACKED, LEAST = 100, 1 << 26
-"""How many bytes a packed byte may come to, a text's come to ten or so; and what any packed file may, 64 MiB."""
 GRAPHS = {
     "openie": "openie_results*.json",
     "subkgs": "*subkgs.jsonl",
@@ -64,7 +61,10 @@ class Files:
         """The text of a file, unpacked by the name's ending `.gz`; DataError where it is not UTF-8 or not whole."""
         data = path.read_bytes()
         self.checksums[path.name] = hashlib.sha256(data).hexdigest()
-        return decode(_unpacked(data, path.name) if path.suffix == ".gz" else data, path.name)
+        try:
+            return decode(gzip.decompress(data) if path.suffix == ".gz" else data, path.name)
+        except (OSError, EOFError, zlib.error) as error:
+            raise DataError(f"{path.name}: cannot be unpacked: {error}. Is the file complete?") from None
 
     def rows(self, *paths: Path) -> Iterator[tuple[str, Any]]:
         """The records of JSON lists, of an object a line (by the ending `.jsonl`), or of Parquet tables, as they are.
@@ -197,16 +197,3 @@ def _fault(error: ValidationError) -> str:
         return f"{subject} is empty."
     said = f"{subject}: {first['msg']}".replace(": Input should be", " must be")
     return f"{said}, not {quote(first['input'])}."
-
-
-def _unpacked(data: bytes, name: str) -> bytes:
-    """The bytes of a packed file; DataError where it is not whole, or unpacks to more than any text would."""
-    most = max(PACKED * len(data), LEAST)
-    try:
-        with gzip.GzipFile(fileobj=BytesIO(data)) as stream:
-            found = stream.read(most + 1)
-    except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"{name}: cannot be unpacked: {error}. Is the file complete?") from None
-    if len(found) > most:
-        raise DataError(f"{name}: unpacks to more than {most:,} bytes, from {len(data):,}. Unpack it if you trust it.")
-    return found

@@ -56,13 +56,15 @@ def test_a_system_that_says_nothing_of_entities_has_them_linked_in_the_question(
     assert made[2].text.startswith("[1] [Score: 0.90]")  # it looked, and found none: neither does the block
 
 
-def test_a_linker_may_be_given(films: KnowledgeBase) -> None:
+def test_a_linker_may_be_given(films: KnowledgeBase, kb_of: Callable[..., KnowledgeBase]) -> None:
     class Second:
         def link_batch(self, queries: Sequence[Query]) -> list[list[Link]]:
             return [[Link(1, (0, 3), "second", 1.0)] for _ in queries]
 
     (made,) = assemble(films, [ASKED], [ranking(films)], tokens=200, graph_tokens=100, linker=Second())
     assert "Query entities: [Tim Burton]" in made.text
+    bare = kb_of(*PAGES)  # without entities there is no block
+    assert assemble(bare, [ASKED], [ranking(bare)], tokens=100, counter=Words())[0].text.startswith("[1]")
     assert assemble(films, [ASKED], [ranking(films)], linker=NGramLinker(films), tokens=200, graph_tokens=0)[
         0
     ].text.startswith("[1]")
@@ -77,12 +79,6 @@ def test_what_the_block_leaves_of_its_share_goes_to_the_passages(films: Knowledg
     spent = len(block.text.split("\n\n[1] ")[0].split())
     (made,) = assemble(films, [ASKED], [ranking(films)], tokens=spent + 15, graph_tokens=spent + 15, counter=Words())
     assert [citation.passage_id for citation in made.citations] == ["p0"]
-
-
-def test_a_graph_without_entities_and_no_share_leave_the_passages_alone(kb_of: Callable[..., KnowledgeBase]) -> None:
-    bare = kb_of(*PAGES)
-    (made,) = assemble(bare, [ASKED], [ranking(bare)], tokens=100, counter=Words())
-    assert made.text.startswith("[1]")
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

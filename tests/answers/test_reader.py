@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from llm_server import ChatServer, at_random, first, serving
+from llm_server import ChatServer, serving
 
 from kg2rag.answers.reader import REASONED, SHORT, Reader, ReaderPrompt
 from kg2rag.compute import ChatModel, Store, Usage
@@ -50,22 +50,6 @@ def test_a_failed_question_is_listed_as_failed_and_is_no_empty_answer(reader):
     assert repr(answers).startswith("Answers(1 answered, 1 failed; 2 calls (0 cached, 1 failed)")
 
 
-def test_the_next_run_asks_only_what_failed(reader):
-    with serving(about, fault=lambda prompt, before: "500" if "France" in prompt and not before else None) as server:
-        for answered in (1, 2):
-            answers = reader(server, retries=0).read([ROME, PARIS], ["", ""])
-            assert len(answers.texts) == answered
-    assert server.requests.total() == 3
-
-
-def test_a_faulty_server_changes_no_answer(reader):
-    questions = [Query(f"q{i}", f"Number {i} of Italy?") for i in range(40)]
-    with serving(about, fault=at_random(0.2, seed=1, faults=("429", "500", "reset", "cut"))) as server:
-        answers = reader(server).read(questions, [""] * 40)
-    assert answers.texts == {question.id: "Rome" for question in questions}
-    assert server.requests.total() > 40
-
-
 def test_tokens_and_cost_are_those_of_all_questions(reader):
     with serving(about) as server:
         answers = reader(server, prompt_price=1.0, completion_price=1.0).read([ROME, PARIS], ["", ""])
@@ -96,11 +80,6 @@ def test_reasoning_without_an_answer_is_a_failure_that_was_paid_for(output, says
         answers = reader(server, REASONED).read([ROME], [""])
     assert says in answers.failed["q1"].reason
     assert (answers.usage.failed, answers.usage.prompt_tokens) == (1, 7)
-
-
-def test_an_empty_output_is_a_failure(reader):
-    with serving(fault=first("empty", 9)) as server:
-        assert list(reader(server).read([ROME], [""]).failed) == ["q1"]
 
 
 @pytest.mark.parametrize(

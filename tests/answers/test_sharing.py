@@ -52,12 +52,6 @@ def test_facts_wait_for_stronger_relations_and_go_with_those_that_do_not_fit() -
     assert written([related, section("facts", ("ten", 10.0), yields=True)], 5) == "top | a ten | facts ten"
 
 
-def test_a_section_without_text_is_its_heading() -> None:
-    alone = [Section("alone", [Line("", [Item("")])])]
-    assert written(alone, 2) == "top | alone"
-    assert shared("top", alone, 1, Words()) == ("top", 1, (Dropped("alone", "budget"),))
-
-
 ITEMS = st.lists(st.tuples(st.sampled_from(["a", "b b", "c c c"]), st.sampled_from([3.0, 5.0, 9.0])), max_size=5)
 
 

@@ -24,20 +24,11 @@ def test_grades_are_kept_and_the_set_is_named_after_its_folder(folder):
     assert data.qrels == {"q1": {"d1": 2, "d2": 1}}
     assert data.name == "nano"
     assert data.source["split"] == "test"
-
-
-def test_what_is_left_out_is_counted(folder):
-    assert load("beir", path=folder).source["notes"] == {
+    assert data.source["notes"] == {
         "judgements below 1 left out": 1,
         "queries without a relevant document in this split left out": 2,
     }
-
-
-def test_the_split_chooses_the_judgements(folder):
     assert load("beir", path=folder, split="dev").qrels == {"q3": {"d2": 1}}
-
-
-def test_an_unknown_split_lists_those_of_the_folder(folder):
     with pytest.raises(ValueError, match=r"nano has no split 'train'\. It offers: dev, test"):
         load("beir", path=folder, split="train")
 
@@ -47,9 +38,6 @@ def test_a_title_alone_serves_as_text_and_is_counted(folder, write):
     data = load("beir", path=folder)
     assert (data.corpus[0].title, data.corpus[0].text) == ("", "One")
     assert data.source["notes"]["documents without text, their title serves as text"] == 1
-
-
-def test_a_document_without_anything_is_refused(folder, write):
     write("nano/corpus.jsonl", [{"_id": "d1", "title": "", "text": " "}])
     with pytest.raises(ValueError, match=r"nano, document 1 \('d1'\)"):
         load("beir", path=folder)
@@ -69,11 +57,8 @@ def test_a_wrong_judgement_names_its_line(folder, write, row, message):
     write("nano/qrels/test.tsv", HEADER + row + "\n")
     with pytest.raises(ValueError, match=message):
         load("beir", path=folder)
-
-
-def test_judgements_without_their_header_are_refused(folder, write):
-    write("nano/qrels/test.tsv", "q1\td1\t1\n")
-    with pytest.raises(ValueError, match=r"test\.tsv, line 1: the header must be query-id <tab> corpus-id <tab> score"):
+    write("nano/qrels/test.tsv", row + "\n")
+    with pytest.raises(ValueError, match=r"test\.tsv, line 1: .*query-id <tab> corpus-id <tab> score"):
         load("beir", path=folder)
 
 

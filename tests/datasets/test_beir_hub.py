@@ -14,7 +14,6 @@ import pytest
 
 from kg2rag import DataError
 from kg2rag.datasets import beir, load
-from kg2rag.datasets.reading import Files
 
 FIRST, SECOND, OTHER = "a" * 40, "b" * 40, "c" * 40
 DOCUMENTS = [
@@ -129,15 +128,3 @@ def test_without_a_network_the_ways_out_are_named_and_for_a_wrong_name_the_neare
             load(near)
     assert set(beir.PINNED) < set(beir.ON_HUB)
     assert all(len(one) == 81 and one[40] == "+" for one in beir.PINNED.values())  # two commits
-
-
-def test_a_packed_file_that_unpacks_to_more_than_any_text_would_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("kg2rag.datasets.reading.LEAST", 1000)
-    bomb, text = tmp_path / "bomb.jsonl.gz", tmp_path / "text.jsonl.gz"
-    bomb.write_bytes(gzip.compress(b" " * 10_000_000))
-    with pytest.raises(DataError, match=r"bomb\.jsonl\.gz: unpacks to more than \d[\d,]+ bytes"):
-        Files().text(bomb)
-    text.write_bytes(gzip.compress(b"{}"))
-    assert Files().text(text) == "{}"

@@ -25,17 +25,11 @@ def folder(write):
     return write("questions.jsonl", [QUESTION]).parent
 
 
-def test_positions_count_within_the_document(folder):
-    assert [passage.position for passage in load("bundled", path=folder).corpus] == [0, 1]
-
-
 def test_supporting_sentences_are_counted_over_the_whole_document(folder):
     # p1 has the document's sentences 0 and 1, so the first of p2 is its third.
-    assert load("bundled", path=folder).questions[0].supporting == (("d1", 2),)
-
-
-def test_gold_triples_and_graph_files_are_offered(folder):
     data = load("bundled", path=folder)
+    assert data.questions[0].supporting == (("d1", 2),)
+    assert [passage.position for passage in data.corpus] == [0, 1]
     assert data.questions[0].triples == (("Ada", "met", "Charles"),)
     assert data.graph_files == {"triples": folder / "triples.jsonl"}
 

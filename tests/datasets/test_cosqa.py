@@ -35,12 +35,6 @@ def test_two_functions_under_one_number_are_refused(folder, write):
         load("cosqa", path=folder)
 
 
-def test_a_truncated_map_says_so(folder, write):
-    write("code_idx_map.txt", '{"a": 0, "b')
-    with pytest.raises(ValueError, match=r"code_idx_map\.txt: not valid JSON at column 10 .* Is the file complete\?"):
-        load("cosqa", path=folder)
-
-
 def test_questions_without_the_map_ask_for_it(write):
     path = write("cosqa-retrieval-dev-500.json", [_question(1, "x")])
     with pytest.raises(FileNotFoundError, match=r"lacks code_idx_map\.txt"):

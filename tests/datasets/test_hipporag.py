@@ -62,6 +62,10 @@ def test_a_distractor_that_the_corpus_lacks_leaves_the_question_without_candidat
 def test_gold_that_the_corpus_lacks_is_named(hotpot, tiny):
     with pytest.raises(ValueError, match=r"record 1 \('h1'\).*'Ed Wood'.*tiny_corpus"):
         tiny(CORPUS[:2], hotpot)
+    with pytest.raises(ValueError, match=r"tiny_corpus\.json, record 4: field 'text' is empty"):
+        tiny([*CORPUS, {"title": "Void", "text": " "}])
+    with pytest.raises(ValueError, match=r"\['id', 'question'\]; one of paragraphs, gold_titles, evidences, context"):
+        tiny(CORPUS, [{"id": "q", "question": "Why?"}])
 
 
 def test_musiques_questions_are_told_by_their_fields(musique, tiny):
@@ -70,13 +74,3 @@ def test_musiques_questions_are_told_by_their_fields(musique, tiny):
     data = tiny(corpus, musique)
     assert data.corpus.doc_ids == ["Acme", "X", "Acme", "Ann"]
     assert data.questions[0].gold == {"X": 1, "Acme##1": 1}
-
-
-def test_an_unknown_schema_lists_the_fields_that_tell_one(tiny):
-    with pytest.raises(ValueError, match=r"\['id', 'question'\]; one of paragraphs, gold_titles, evidences, context"):
-        tiny(CORPUS, [{"id": "q", "question": "Why?"}])
-
-
-def test_an_empty_passage_names_its_record(hotpot, tiny):
-    with pytest.raises(ValueError, match=r"tiny_corpus\.json, record 4: field 'text' is empty"):
-        tiny([*CORPUS, {"title": "Void", "text": " "}], hotpot)

@@ -62,11 +62,8 @@ def test_a_supporting_sentence_beyond_its_paragraph_is_counted_and_the_paragraph
     assert data.questions[0].gold == {"Ed Wood": 1, "Tim Burton": 1}
     assert data.questions[0].supporting == (("Tim Burton", 1),)
     assert data.source["notes"]["supporting sentences that their paragraph does not have"] == 1
-
-
-def test_a_question_left_without_a_gold_sentence_is_dropped_and_counted(hotpot, write):
     hotpot[0]["supporting_facts"] = [["Ed Wood", 9]]
-    data = load("hotpotqa", path=write("hotpot.json", hotpot), passages="sentence")
+    data = load("hotpotqa", path=write("hotpot.json", hotpot), passages="sentence")  # no gold sentence is left
     assert [question.id for question in data.questions] == ["h2"]
     assert data.source["notes"]["questions left without gold"] == 1
 

@@ -47,28 +47,22 @@ def test_an_answer_is_sought_in_the_gold_passages_and_their_titles():
     assert set(findings([("p", "", PLAIN)], ask(answers=["Yes"]))) == {"questions answered yes or no"}
 
 
+def test_a_repeated_question_and_several_hops_with_one_gold_passage_are_warnings():
+    found = findings([("p", "", PLAIN)], [*ask(hops=2), {**ask()[0], "id": "r", "text": "who wrote NOTES"}])
+    assert found["questions that repeat an earlier one"].examples == ("r",)
+    assert found["questions of several hops with one gold passage"].examples == ("q",)
+
+
 def test_short_and_long_passages_are_counted():
     long = " ".join(f"w{number}" for number in range(LONG + 1))
     found = findings([("p", "Ada Lovelace", long), ("r", "", "two words")], ask())
     assert [f.examples for f in found.values()] == [("r",), ("p",)]
 
 
-def test_a_repeated_question_is_a_warning():
-    questions = [*ask(), {**ask()[0], "id": "r", "text": "who wrote NOTES"}]
-    assert findings([("p", "", PLAIN)], questions)["questions that repeat an earlier one"].examples == ("r",)
-
-
-def test_several_hops_with_one_gold_passage_are_suspect():
-    assert "questions of several hops with one gold passage" in findings([("p", "", PLAIN)], ask(hops=2))
-
-
-def test_what_loading_dropped_is_a_finding_too(hotpot, write):
+def test_info_counts_by_type_and_hops(hotpot, write):
     data = load("hotpotqa", path=write("hotpot.json", hotpot))
     assert "note: loading: equal paragraphs merged: 2" in [str(finding) for finding in lint(data)]
-
-
-def test_info_counts_by_type_and_hops(hotpot, write):
-    counts = info(load("hotpotqa", path=write("hotpot.json", hotpot)))
+    counts = info(data)
     assert counts["questions by type"] == {"bridge": 1, "comparison": 1}
     assert counts["questions by hops"] == {"2": 2}
     assert (counts["questions"], counts["passages"], counts["gold per question"]) == (2, 3, 2.0)

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 import kg2rag
 from kg2rag.datasets.world import World, write
-from kg2rag.datasets.world_texts import RELATIONS, Names, root, roots
-from kg2rag.text.normalisation import normalise
+from kg2rag.datasets.world_texts import RELATIONS, root, roots
 
 SMALL = World(passages=400, questions=40, seed=7)
 
@@ -129,15 +128,6 @@ def test_a_control_out_of_range_is_named(controls: dict[str, object]) -> None:
         World(**controls)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="300"):
         _ = World(passages=60, questions=300, hops=(1,)).asked
-
-
-@pytest.mark.realdata
-def test_no_title_of_wikipedia_is_a_name_of_the_world(shared_data: Path) -> None:
-    files = ("musique-100/musique_corpus.json", "2wiki-1000/2wikimultihopqa_corpus.json")
-    titles = {normalise(row["title"]) for file in files for row in json.loads((shared_data / file).read_text())}
-    counts = World(passages=100_000, questions=4).counts
-    names = Names(0, counts)
-    assert not titles & {normalise(names[kind, i]) for kind, count in counts.items() for i in range(count)}
 
 
 @pytest.mark.parametrize("manifest", ["{", "{}", '{"controls": {}, "sha256": {}}'])
