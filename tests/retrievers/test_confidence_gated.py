@@ -161,19 +161,6 @@ def test_of_two_named_entities_each_brings_the_others_passages(tmp_path: Path) -
     assert sorted(ConfidenceGated(kb).retrieve('"Hub" or "Spoke"').passage_ids) == ["p0", "p1", "p2"]
 
 
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"passage_score": "one"}, "passage_score must be"),
-        ({"min_score": 1.5}, "min_score must be"),
-        ({"hops": 4}, "hops must be"),
-    ],
-)
-def test_impossible_parameters_are_refused(kb: KnowledgeBase, wrong: dict[str, object], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        ConfidenceGated(kb, **wrong)  # type: ignore[arg-type]
-
-
 @pytest.mark.realdata
 def test_the_least_score_is_calibrated_on_musique_train_as_documented(shared_data: Path) -> None:
     data = kg2rag.load("musique", path=shared_data / "musique-100")

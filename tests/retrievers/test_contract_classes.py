@@ -70,7 +70,10 @@ def test_a_pipeline_without_stages_is_refused() -> None:
     ("wrong", "message"),
     [
         (lambda: Falling() >> Falling(), "Falling is a Retriever; >> takes a Stage. fuse(a, b) joins retrievers."),
-        (lambda: Falling() >> Reverse, "the class Reverse is no Stage; >> takes one, such as Rerank(kb, reranker=...)."),
+        (
+            lambda: Falling() >> Reverse,
+            "the class Reverse is no Stage; >> takes one, such as Rerank(kb, reranker=...).",
+        ),
         (lambda: Falling >> Reverse(), "the class Falling is no Retriever; a pipeline begins with one"),
         (lambda: fuse(Falling), "fuse takes retrievers, fuse(a, b); number 1 is the class Falling."),
         (lambda: fuse([Falling(), Falling()]), "fuse takes retrievers, fuse(a, b); number 1 is list."),

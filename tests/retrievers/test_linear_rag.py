@@ -144,9 +144,3 @@ def test_no_sentence_outside_the_candidates_is_followed(kb_of: Build) -> None:
         "Burbank",
     ]
     assert set(system.retrieve(Query("q", ASKED + " Burbank?", ("p1", "p3")), 4).passage_ids) == {"p1", "p3"}
-
-
-@pytest.mark.parametrize(("name", "value"), [("damping", 1.0), ("iteration_threshold", 0.0), ("max_iterations", 0)])
-def test_impossible_settings_are_refused_when_it_is_made(kb_of: Build, name: str, value: float) -> None:
-    with pytest.raises(ValueError, match=f"{name} must .*{value}"):
-        LinearRAG(kb_of(*FILMS), **{name: value})  # type: ignore[arg-type]

@@ -102,9 +102,3 @@ def test_without_a_chain_to_score_the_ranking_is_dense_and_says_so(
     ranking = PathSearch(kb).retrieve(text)
     assert ranking.passage_ids == Dense(kb).retrieve(text).passage_ids
     assert ranking.notes.warning == note
-
-
-@pytest.mark.parametrize(("name", "value"), [("width", 0), ("hops", 0), ("dense_weight", 1.1)])
-def test_impossible_settings_are_refused_when_it_is_made(kb_of: Build, name: str, value: float) -> None:
-    with pytest.raises(ValueError, match=f"{name} must be"):
-        PathSearch(kb_of(*PAGES), **{name: value})  # type: ignore[arg-type]

@@ -183,16 +183,3 @@ def test_an_a_b_comparison_with_vector_only_is_one_call(kb: KnowledgeBase) -> No
     assert result.baseline == "vector_only"
     means = result.per_query.groupby("system")["recall@5"].mean().to_dict()
     assert means == {"vector_only": 0.0, "vector_first": 1.0}
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"scoring": "sum"}, "scoring must be"),
-        ({"hops": 0}, "hops must be"),
-        ({"boost": -0.1}, "boost must be"),
-    ],
-)
-def test_impossible_parameters_are_refused(kb: KnowledgeBase, wrong: dict[str, object], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        VectorFirst(kb, **wrong)  # type: ignore[arg-type]

@@ -105,11 +105,3 @@ def test_candidates_restrict_the_facts_and_the_walk(kb_of: Build) -> None:
     reset = np.array([0.5, 1, 0.05]) / 1.55
     expected = np.linalg.solve(np.eye(3) - 0.5 * weights / weights.sum(axis=0), 0.5 * reset)
     assert ranking.scores[0] == pytest.approx(expected[2], abs=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"), [("damping", 1.0), ("synonym_threshold", 0.0), ("passage_weight", -0.1), ("link_top_k", 0)]
-)
-def test_a_parameter_out_of_range_is_refused(kb_of: Build, name: str, value: float) -> None:
-    with pytest.raises(ValueError, match=f"{name} must .* not {value}"):
-        HippoRAG2(kb_of(*PAGES), **{name: value})
