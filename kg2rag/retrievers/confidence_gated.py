@@ -3,15 +3,13 @@
 The confidence-gated design: graph expansion adds noise, so only a confident query gets it. Theirs: every default but
 one, the confidence, the scores and the gate. Ours:
 
-- `min_score`. Their 0.7 is of another encoder; MiniLM's cosines are lower. 0.35 is the largest step of 0.05 that keeps
-  95 % of the gold passages among the five best dense hits of the 100 MuSiQue training questions that HippoRAG tuned on
-  (137 of 142; it drops 46 of the other 358). 0.7 would keep 9 of the 142. No other set was used.
+- `min_score`. Their 0.7 is of another encoder. 0.35 is the largest step of 0.05 that keeps 95 % of the gold passages
+  among MiniLM's five best hits of the 100 MuSiQue training questions that HippoRAG tuned on (137 of 142; 0.7 keeps 9).
 - A passage that several related entities reach is scored by the strongest; an entity's passages are ordered by how
   often they name it. The design takes the first that its database returns.
 - Without vectors BM25 is squashed to 1 / (1 + 1 / score), which rises with the score; their 1 / (1 + score) falls.
-- `passage_score`. Theirs is a constant 1, a placeholder. In a graph whose source states no strengths (all 5) every
-  graph hit of a query then scores half its confidence, about 0.35: corpus order decides among them, and all rank above
-  text hits of a smaller cosine. The cosine avoids both and was chosen on training questions (docs/decisions).
+- `passage_score`. Theirs is a constant 1, a placeholder: in a graph without strengths corpus order then decides among
+  graph hits, all above text hits of a smaller cosine. The cosine was chosen on training questions (docs/decisions).
 
 A ranking is as short as the design's: at most `depth` text hits and what the graph adds, whatever `k` is.
 """

@@ -8,7 +8,7 @@ tests the promises made here.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from functools import wraps
 from html import escape
@@ -240,28 +240,20 @@ def as_html(component: object) -> str:
 
 def _box(component: object) -> str:
     """A component's box and, inside, those of the retrievers and stages that it is made of; of a pipeline a row."""
-    values = {
-        each: getattr(component, each.name)
-        for each in (fields(component) if is_dataclass(component) else ())
-        if each.repr
-    }
-    members = [_box(member) for value in values.values() for member in _members(value)]
-    if isinstance(component, Pipeline):
-        return f'<div style="{_FLEX}center">{"<span>&nbsp;&gt;&gt;&nbsp;</span>".join(members)}</div>'
-    lines = []
-    for each, value in values.items():
-        if not any(True for _ in _members(value)):
-            usual = each.default is MISSING or bool(value == each.default)
-            weight = "" if usual else ";font-weight:bold"
+    members, lines = list[str](), list[str]()
+    for each in fields(component) if is_dataclass(component) else ():
+        value = getattr(component, each.name)
+        inner = [
+            one for one in (value if isinstance(value, tuple) else (value,)) if isinstance(one, (Retriever, Stage))
+        ]
+        members += map(_box, inner)
+        if each.repr and not inner:
+            weight = "" if each.default is MISSING or bool(value == each.default) else ";font-weight:bold"
             told = escape(f"{each.name}={value!r}")
             lines.append(f'<div style="font-family:monospace;font-size:90%{weight}">{told}</div>')
+    if isinstance(component, Pipeline):
+        return f'<div style="{_FLEX}center">{"<span>&nbsp;&gt;&gt;&nbsp;</span>".join(members)}</div>'
     inside = f'<div style="{_FLEX}flex-start">{"".join(members)}</div>' if members else ""
     summary = escape((type(component).__doc__ or "").strip().partition("\n")[0])
     style, name = "border:1px solid;border-radius:4px;padding:2px 8px;margin:2px", escape(type(component).__name__)
     return f'<div title="{summary}" style="{style}"><strong>{name}</strong>{"".join(lines)}{inside}</div>'
-
-
-def _members(value: object) -> Iterator[object]:
-    for each in value if isinstance(value, tuple) else (value,):
-        if is_dataclass(each) and (hasattr(each, "retrieve_batch") or hasattr(each, "apply")):
-            yield each
