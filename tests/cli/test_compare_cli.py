@@ -275,3 +275,17 @@ def test_several_sets_stand_in_one_table(tmp_path: Path) -> None:
     before = [(out / name / "config.json").read_bytes() for name in parts]
     run("compare", *parts, *arguments, "--out", str(out))
     assert [(out / name / "config.json").read_bytes() for name in parts] == before
+
+
+def test_a_folder_of_documents_is_compared_on_a_file_of_questions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "wiki").mkdir()
+    (tmp_path / "wiki" / "travel.md").write_text("Anna Schmidt signs travel requests.")
+    (tmp_path / "wiki" / "lunch.txt").write_text("Lunch is at noon.")
+    (tmp_path / "q.jsonl").write_text('{"question": "Who signs?", "gold": "travel.md"}\n')
+    run("compare", "wiki", "--questions", "q.jsonl", "--systems", "bm25", "--metrics", "recall@1")
+    assert pd.read_csv("reports/wiki/scores.csv")["mean"].tolist() == [1.0]
+    with pytest.raises(TypeError, match="with_questions"):
+        run("compare", "wiki", "--systems", "bm25")

@@ -17,7 +17,7 @@ from kg2rag.cli import app
 from kg2rag.datasets import info, lint, names, registry
 
 PAGE = (Path(__file__).parents[2] / "docs" / "add_a_dataset.md").read_text(encoding="utf-8")
-MODULE, LINE = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+MODULE, LINE, OWN = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 GROUP, ENTRY_POINT = re.findall(r'entry-points\."(.*?)"\]\n(.*?)\n```', PAGE, re.DOTALL)[0]
 WRITTEN = ENTRY_POINT.replace('"', "")  # as an installed package has it
 ARTICLES = [
@@ -124,3 +124,15 @@ def test_a_broken_package_is_named_and_leaves_the_other_sets_alone(
     shown = " ".join(CliRunner().invoke(app, ["datasets", "list"], env={"COLUMNS": "300"}).stdout.split())
     assert "musique" in shown
     assert message in shown
+
+
+def test_the_lines_about_your_own_documents_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("KG2RAG_STORE", str(tmp_path / "store"))
+    (tmp_path / "wiki").mkdir()
+    (tmp_path / "wiki" / "travel.md").write_text("# Travel\n\nAnna Schmidt signs travel requests.")
+    (tmp_path / "wiki" / "lunch.txt").write_text("Lunch is at noon, with Anna Schmidt.")
+    (tmp_path / "questions.csv").write_text("question,gold\nWho signs?,travel.md\nWhen is lunch?,lunch.txt\n")
+    names: dict[str, object] = {"kg2rag": kg2rag, "KnowledgeBase": kg2rag.KnowledgeBase}
+    exec(OWN, names)
+    assert names["asked"].unit == "passage"  # type: ignore[attr-defined]
