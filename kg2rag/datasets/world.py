@@ -255,6 +255,7 @@ def _corpus(path: Path) -> Corpus:
     parsing = pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
     try:
         rows = pa.json.read_json(path, pa.json.ReadOptions(block_size=1 << 24), parsing)
+        rows.validate(full=True)  # which finds bytes that are not UTF-8
     except pa.ArrowInvalid as error:
         raise DataError(f"{path}: no JSON Lines of passages ({error}). Generate the world again.") from None
     rows = rows.append_column("doc_id", rows["id"]).append_column("position", pa.array([0] * len(rows), pa.int32()))
