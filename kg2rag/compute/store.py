@@ -18,8 +18,8 @@ import re
 import sqlite3
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
@@ -39,8 +39,7 @@ LARGE = 8 << 20
 file system's clock, so no later change has the same time."""
 HELP = "Free space, allow writing, or name another folder by KG2RAG_STORE"
 _NAME = re.compile(r"[0-9a-f]{32}")
-_ASKED = 10_000  # keys in one statement
-_SECONDS = 60  # of waiting for another process that writes
+SECONDS = 60  # of waiting for another process that writes
 
 
 class DamagedEntryWarning(UserWarning):
@@ -265,60 +264,10 @@ class _Manifest(BaseModel):
         return found
 
 
-class DamagedFileError(OSError):
-    """A keyed file is no sound SQLite file."""
-
-
-@dataclass(frozen=True)
-class KeyedFile:
-    """Keys and their values in one SQLite file, the first value of a key stays; safe in threads and processes.
-
-    `table`, `key` and `value` are their names in the file.
-    """
-
-    path: Path
-    table: str
-    key: str
-    value: str
-
-    def find(self, keys: Sequence[Any]) -> dict[Any, Any]:
-        """The values of those keys that the file has; DamagedFileError where it cannot be read."""
-        found: dict[Any, Any] = {}
-        if not self.path.is_file():
-            return found
-        with suppress(OSError):  # of a file that may only be read
-            os.utime(self.path)
-        with self._opened() as file:
-            for start in range(0, len(keys), _ASKED):
-                asked = keys[start : start + _ASKED]
-                wanted = f"WHERE {self.key} IN ({','.join('?' * len(asked))})"
-                found.update(file.execute(f"SELECT {self.key}, {self.value} FROM {self.table} {wanted}", asked))  # noqa: S608
-        return found
-
-    def keep(self, rows: Iterable[tuple[Any, Any]]) -> None:
-        """Keep values under their keys; OSError where the disk is full, or the file cannot be written."""
-        with self._opened() as file:
-            file.executemany(f"INSERT OR IGNORE INTO {self.table} VALUES (?, ?)", rows)  # noqa: S608
-
-    @contextmanager
-    def _opened(self) -> Iterator[sqlite3.Connection]:
-        """The file; its changes are written at the end of the block."""
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with closing(sqlite3.connect(self.path, timeout=_SECONDS)) as file, file:
-                file.execute("PRAGMA page_size = 16384")  # of a new file; a vector fills most of a smaller one
-                file.execute(f"CREATE TABLE IF NOT EXISTS {self.table} ({self.key} UNIQUE, {self.value})")
-                yield file
-        except sqlite3.OperationalError as error:
-            raise OSError(errno.EIO, f"The store cannot be used: {error}. {HELP}", str(self.path)) from error
-        except sqlite3.DatabaseError as error:
-            raise DamagedFileError(errno.EIO, f"It is damaged: {error}", str(self.path)) from error
-
-
 def _torn(path: Path) -> str | None:
     """What is wrong with a SQLite file."""
     try:
-        with closing(sqlite3.connect(path, timeout=_SECONDS)) as file:
+        with closing(sqlite3.connect(path, timeout=SECONDS)) as file:
             (said,) = file.execute("PRAGMA integrity_check(1)").fetchone()
     except sqlite3.DatabaseError as error:
         said = str(error)

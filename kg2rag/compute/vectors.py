@@ -5,10 +5,14 @@ The array is mapped into memory, in the order of the texts; the file answers for
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import os
+import sqlite3
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,17 +21,68 @@ from numpy.typing import NDArray
 
 from kg2rag.compute.files import mapped
 from kg2rag.compute.parallel import progress_bar
-from kg2rag.compute.store import DamagedEntryWarning, DamagedFileError, KeyedFile, Store
+from kg2rag.compute.store import HELP, SECONDS, DamagedEntryWarning, Store
 from kg2rag.types import Matrix
 
 if TYPE_CHECKING:
     from kg2rag.compute.encoder import Embedder
 
 FOLDER = "vectors"
+_ASKED = 10_000  # keys in one statement
 SHARD = 2048  # texts that are stored together: an interruption costs at most as many
 LARGE = 20_000  # texts; the vectors of fewer are looked up within a second
 BLOCK = 65_536  # texts encoded at once into an array
 FILE = "vectors.npy"
+
+
+class DamagedFileError(OSError):
+    """A keyed file is no sound SQLite file."""
+
+
+@dataclass(frozen=True)
+class KeyedFile:
+    """Keys and their values in one SQLite file, the first value of a key stays; safe in threads and processes.
+
+    `table`, `key` and `value` are their names in the file.
+    """
+
+    path: Path
+    table: str
+    key: str
+    value: str
+
+    def find(self, keys: Sequence[Any]) -> dict[Any, Any]:
+        """The values of those keys that the file has; DamagedFileError where it cannot be read."""
+        found: dict[Any, Any] = {}
+        if not self.path.is_file():
+            return found
+        with suppress(OSError):  # of a file that may only be read
+            os.utime(self.path)
+        with self._opened() as file:
+            for start in range(0, len(keys), _ASKED):
+                asked = keys[start : start + _ASKED]
+                wanted = f"WHERE {self.key} IN ({','.join('?' * len(asked))})"
+                found.update(file.execute(f"SELECT {self.key}, {self.value} FROM {self.table} {wanted}", asked))  # noqa: S608
+        return found
+
+    def keep(self, rows: Iterable[tuple[Any, Any]]) -> None:
+        """Keep values under their keys; OSError where the disk is full, or the file cannot be written."""
+        with self._opened() as file:
+            file.executemany(f"INSERT OR IGNORE INTO {self.table} VALUES (?, ?)", rows)  # noqa: S608
+
+    @contextmanager
+    def _opened(self) -> Iterator[sqlite3.Connection]:
+        """The file; its changes are written at the end of the block."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with closing(sqlite3.connect(self.path, timeout=SECONDS)) as file, file:
+                file.execute("PRAGMA page_size = 16384")  # of a new file; a vector fills most of a smaller one
+                file.execute(f"CREATE TABLE IF NOT EXISTS {self.table} ({self.key} UNIQUE, {self.value})")
+                yield file
+        except sqlite3.OperationalError as error:
+            raise OSError(errno.EIO, f"The store cannot be used: {error}. {HELP}", str(self.path)) from error
+        except sqlite3.DatabaseError as error:
+            raise DamagedFileError(errno.EIO, f"It is damaged: {error}", str(self.path)) from error
 
 
 class VectorCache:

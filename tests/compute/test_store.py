@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 from kg2rag.compute import Store
 from kg2rag.compute import store as stores
-from kg2rag.compute.store import MANIFEST, DamagedEntryWarning, DamagedFileError, KeyedFile, default_root
+from kg2rag.compute.store import MANIFEST, DamagedEntryWarning, default_root
+from kg2rag.compute.vectors import DamagedFileError, KeyedFile
 
 KEY = {"rows": 3, "name": "Zoë"}
 DEAD = 2**22 + 1  # above Linux's largest process id

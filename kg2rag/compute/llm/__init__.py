@@ -23,7 +23,8 @@ from pydantic import BaseModel
 from kg2rag.compute.llm.answers import Completion, CompletionError, Failure, Outcome, Reply, Usage, quoted, read_reply
 from kg2rag.compute.llm.client import Connection, Prices, RateLimit, Spending, api_key, most_of
 from kg2rag.compute.parallel import progress_bar
-from kg2rag.compute.store import KeyedFile, Store
+from kg2rag.compute.store import Store
+from kg2rag.compute.vectors import KeyedFile
 from kg2rag.types import Count, Natural, ParameterError, Query, above, component
 
 Schema = TypeVar("Schema", bound=BaseModel)
