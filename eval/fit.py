@@ -1,12 +1,15 @@
-"""Training questions -> the coefficients of `mention_chains`, as a TOML file that the system reads.
+"""Training questions of many kinds -> the coefficients of `mention_chains`, as a TOML file that the system reads.
 
-    python eval/fit.py --data musique=FILE --data hotpotqa=FILE --leave-out musique=FOLDER --out COEFFICIENTS.toml
+    python eval/fit.py DATA --out COEFFICIENTS.toml
+    python eval/fit.py DATA --leave-one-out eval/results/domains/leave_one_out.parquet
     kg2rag compare ... --set mention_chains.coefficients=COEFFICIENTS.toml
 
-start: logistic regression over all candidates, gold or not. step: pairwise logistic regression; for every one or two of
-a question's gold candidates, the remaining gold against every other candidate, as differences of signals, the start's
-log-odds from models of the other folds. Questions weigh alike within a set, and sets alike. Signals are standardised
-for the fit alone. The order's weights are not fitted but `ORDERS`, chosen from a few on the folds of the training sets.
+The sets are those of `eval/domains.toml`. start: logistic regression over all candidates, gold or not. step: pairwise
+logistic regression; for every one or two of a question's gold candidates, the remaining gold against every other
+candidate, as differences of signals. Both are fitted where gold is chained. alone, chain and gate, on all sets: the
+mixture under which each gold candidate is likeliest among itself and those that are not gold, by softmax, with a
+penalty of `PENALTY` · |coefficients|². Questions weigh alike within a set, and sets alike; signals are standardised for
+the fit alone.
 """
 
 from __future__ import annotations
@@ -17,147 +20,94 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
 from numpy.typing import NDArray
+from public_sets import load_set, table
 
-from kg2rag.compute import Embedder, SentenceEncoder, write
+from kg2rag.compute import SentenceEncoder, write
 from kg2rag.compute.parallel import progress_bar
-from kg2rag.datasets import load
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.retrievers.mention_chains.candidates import START, STEP, Evidence, step_signals
-from kg2rag.retrievers.mention_chains.chains import FORMAT, ORDER, WITH, WITHOUT, Linear, names_of
+from kg2rag.retrievers.mention_chains.candidates import Evidence, step_signals
+from kg2rag.retrievers.mention_chains.chains import (
+    FORMAT,
+    LEAST,
+    MODELS,
+    WITH,
+    WITHOUT,
+    Beam,
+    Linear,
+    Ranker,
+    chains_of,
+    names_of,
+)
 from kg2rag.retrievers.mention_chains.retriever import MentionChains
-from kg2rag.text.registry import unknown
 from kg2rag.types import FloatArray, QADataset
 
+if TYPE_CHECKING:
+    import torch
+
 BLOCK = 32  # questions between two updates of the progress bar
-ORDERS: Mapping[str, Mapping[str, float]] = {
-    "one_passage": {"start": 1.0},
-    "one_chain": {"second": 0.25, "third": 0.5, "fourth": 0.25},
-    "two_chains": {"fourth": 1.0},
-}
-REGULARISATION = 0.1  # scikit-learn's C
-FOLDS = 5
+REGULARISATION = 0.1  # scikit-learn's C, of start and step
+PENALTY = 1e-3
+STEPS = 60  # of L-BFGS
 MOST_TAKEN = 2
-SIGNALS = tuple(dict.fromkeys((*START, *STEP)))
+FIRST = 100  # of each search
+LEFT_OUT = "musique-100"  # a reported set whose questions are among the training questions of MuSiQue
 
 
 @dataclass(frozen=True)
 class Example:
-    """One question: the evidence of m candidates, and (m,) whether each is gold."""
+    """One question: the evidence of m candidates, (m,) whether each is gold, what the searches found first."""
 
     evidence: Evidence
     gold: NDArray[np.bool_]
+    needed: list[list[int]]
+    searches: Mapping[str, list[int]]
 
-
-def examples_of(data: QADataset, leave_out: Collection[str] = (), embedder: Embedder | None = None) -> list[Example]:
-    """The questions of a set but some, by id; one whose gold is no candidate, or all of them, teaches nothing."""
-    system = MentionChains(KnowledgeBase.build(data.corpus, embedder=embedder))
-    kept = [(question, query) for question, query in zip(data.questions, data.queries, strict=True)]
-    kept = [(question, query) for question, query in kept if question.id not in leave_out]
-    found: list[Example] = []
-    with progress_bar(len(kept), data.name, "question") as bar:
-        for at in range(0, len(kept), BLOCK):
-            block = kept[at : at + BLOCK]
-            for (question, _), searched in zip(block, system.searched([query for _, query in block]), strict=True):
-                if searched is not None:
-                    gold = {row for rows in data.gold_rows(question).values() for row in rows}
-                    found.append(Example(searched.evidence, np.isin(searched.evidence.rows, sorted(gold))))
-            bar.update(len(block))
-    return found
-
-
-def folds_of(sets: Mapping[str, Sequence[Example]], folds: int, seed: int) -> dict[str, NDArray[np.int64]]:
-    """The fold of every question, set by set; folds of a set are of equal size."""
-    random = np.random.default_rng(seed)
-    return {name: random.permutation(len(examples)) % folds for name, examples in sets.items()}
+    def recall(self, rows: Sequence[int], k: int = 5) -> float:
+        """Share of the gold passages among the first `k`; of equal ones, one is enough."""
+        first = set(rows[:k])
+        return float(np.mean([not first.isdisjoint(each) for each in self.needed]))
 
 
 Sets = Mapping[str, Sequence[Example]]
 
 
-@dataclass(frozen=True)
-class Fitted:
-    """A model, and its coefficients per standard deviation of each signal."""
-
-    model: Linear
-    standardised: Mapping[str, float]
-
-
-def fit_mention_chains(
-    sets: Mapping[str, QADataset],
-    *,
-    leave_out: Collection[str] = (),
-    without: Sequence[str] = (),
-    seed: int = 0,
-    embedder: Embedder | None = None,
-) -> dict[str, str]:
-    """Texts of files that `MentionChains(kb, coefficients=FILE)` reads: "" -> the fit with all signals.
-
-    Parameters
-    ----------
-    sets : name -> training questions over a corpus of their own.
-    leave_out : ids of questions that are not fitted on, such as those of a report.
-    without : signals, for each of which there is one more text, under its name: the fit without it, which has 0 for it.
-    embedder : of the passages and questions; the default encoder in float32, which every processor has, where None.
-
-    Raises
-    ------
-    ValueError : no question of a set is left that has gold among its candidates and another candidate beside it; a
-        signal is unknown.
-    """
-    for signal in without:
-        if signal not in SIGNALS:
-            raise ValueError(unknown("signal", signal, SIGNALS))
-    embedder = embedder or SentenceEncoder(dtype="float32")
-    examples = {}
-    for name, data in sets.items():
-        examples[name] = examples_of(data, leave_out, embedder)
-        if not any(0 < each.gold.sum() < len(each.gold) for each in examples[name]):
-            raise ValueError(f"{name}: none of {len(examples[name])} questions has gold among its candidates.")
-    provenance = _provenance(sets, examples, embedder, seed)
-    return {left: _text(examples, left, provenance, seed) for left in ("", *without)}
+def examples_of(data: QADataset, leave_out: Collection[str], encoder: SentenceEncoder) -> list[Example]:
+    """The questions of a set but some, by id."""
+    system = MentionChains(KnowledgeBase.build(data.corpus, embedder=encoder))
+    kept = [pair for pair in zip(data.questions, data.queries, strict=True) if pair[0].id not in leave_out]
+    found: list[Example] = []
+    with progress_bar(len(kept), data.name, "question") as bar:
+        for at in range(0, len(kept), BLOCK):
+            block = kept[at : at + BLOCK]
+            for (question, _), searched in zip(block, system.searched([query for _, query in block]), strict=True):
+                if searched is None or len(searched.evidence.rows) < LEAST:
+                    continue
+                needed = [sorted(rows) for rows in data.gold_rows(question).values()]
+                gold = np.isin(searched.evidence.rows, [row for rows in needed for row in rows])
+                scores = {"bm25": searched.found.bm25, "dense": searched.found.cosine, "walk": searched.found.walk}
+                first = {name: searched.found.first(each, FIRST) for name, each in scores.items()}
+                found.append(
+                    Example(
+                        searched.evidence,
+                        gold,
+                        needed,
+                        {name: rows[scores[name][rows] > 0].tolist() for name, rows in first.items()},
+                    )
+                )
+            bar.update(len(block))
+    return found
 
 
-def _text(examples: Sets, without: str, provenance: Mapping[str, object], seed: int) -> str:
-    models = {
-        section: dict(
-            zip(("start", "step"), fit(examples, tokens=section == WITH, without=without, seed=seed), strict=True)
-        )
-        for section in (WITH, WITHOUT)
-    }
-    return _toml(models, {**provenance, **({"without": without} if without else {})})
+# Start and step ------------------------------------------------------------------------------------------------------
 
 
-def fit(sets: Sets, *, tokens: bool, without: str = "", seed: int) -> tuple[Fitted, Fitted]:
-    """The models of start and step; the step's reads the start's from models of the other folds."""
-    folds, names = folds_of(sets, FOLDS, seed), _kept("step", tokens, without)
-    crossed: dict[str, list[FloatArray]] = {name: [np.empty(0)] * len(each) for name, each in sets.items()}
-    for fold in range(FOLDS):
-        others = {
-            name: [one for one, at in zip(each, folds[name], strict=True) if at != fold] for name, each in sets.items()
-        }
-        model = fit_start(others, tokens=tokens, without=without).model
-        for name, each in sets.items():
-            for i in np.flatnonzero(folds[name] == fold).tolist():
-                crossed[name][i] = model(each[i].evidence.alone)
-    blocks = [
-        [list(_blocks(one, start, names)) for one, start in zip(each, crossed[name], strict=True)]
-        for name, each in sets.items()
-    ]
-    return fit_start(sets, tokens=tokens, without=without), fit_pairs(blocks, names)
-
-
-def _kept(model: str, tokens: bool, without: str) -> tuple[str, ...]:
-    return tuple(name for name in names_of(model, tokens=tokens) if name != without)
-
-
-def fit_start(sets: Sets, *, tokens: bool, without: str = "") -> Fitted:
-    """The model of a candidate alone."""
-    names = _kept("start", tokens, without)
+def fit_start(sets: Sets, names: Sequence[str]) -> Linear:
+    """The model of a candidate where chains start."""
     every = [(one, len(each)) for each in sets.values() for one in each]
     signals = np.concatenate([np.stack([one.evidence.alone[name] for name in names], axis=1) for one, _ in every])
     gold = np.concatenate([one.gold for one, _ in every])
@@ -165,7 +115,7 @@ def fit_start(sets: Sets, *, tokens: bool, without: str = "") -> Fitted:
     mean, deviation = _spread(signals, weights)
     intercept, fitted = _logistic((signals - mean) / deviation, gold, weights, intercept=True)
     raw = fitted / deviation
-    return Fitted(_linear(names, raw, intercept - float(raw @ mean)), _named(names, fitted))
+    return _linear(names, raw, intercept - float(raw @ mean))
 
 
 @dataclass(frozen=True)
@@ -180,16 +130,20 @@ class Block:
 def _blocks(example: Example, start: FloatArray, names: Sequence[str]) -> Iterator[Block]:
     held = np.flatnonzero(example.gold).tolist()
     taken = [some for size in range(1, MOST_TAKEN + 1) if size < len(held) for some in combinations(held, size)]
-    temperature = MentionChains.gain_temperature
     for some in taken:
-        signals = step_signals(example.evidence, start, np.array([some]), temperature)
+        signals = step_signals(example.evidence, start, np.array([some]), MentionChains.gain_temperature)
         kept = np.delete(np.arange(len(start)), some)
         yield Block(np.stack([signals[name][0] for name in names], axis=1)[kept], example.gold[kept], 1 / len(taken))
 
 
-def fit_pairs(sets: Sequence[Sequence[Sequence[Block]]], names: Sequence[str]) -> Fitted:
-    """The model that orders the gold of each block first, from the blocks of each question of each set."""
-    every = [(block, len(questions)) for questions in sets for blocks in questions for block in blocks]
+def fit_step(sets: Sets, start: Linear, names: Sequence[str]) -> Linear:
+    """The model that orders the remaining gold first, given a part of it."""
+    every = [
+        (block, len(each))
+        for each in sets.values()
+        for one in each
+        for block in _blocks(one, start(one.evidence.alone), names)
+    ]
     weights = np.concatenate([np.full(len(each.gold), each.weight / (len(each.gold) * n)) for each, n in every])
     mean, deviation = _spread(np.concatenate([each.signals for each, _ in every]), weights)
     pairs, counts = [], []
@@ -201,7 +155,7 @@ def fit_pairs(sets: Sequence[Sequence[Sequence[Block]]], names: Sequence[str]) -
     sign = np.where(np.arange(len(differences)) % 2 == 0, 1, -1)  # scikit-learn needs two classes
     _, fitted = _logistic(differences * sign[:, None], sign, weights, intercept=False)
     raw = fitted / deviation
-    return Fitted(_linear(names, raw, -float(raw @ mean)), _named(names, fitted))
+    return _linear(names, raw, -float(raw @ mean))
 
 
 def _logistic(
@@ -221,48 +175,133 @@ def _spread(signals: FloatArray, weights: FloatArray) -> tuple[FloatArray, Float
     return mean, np.sqrt(np.average((signals - mean) ** 2, axis=0, weights=weights)) + 1e-9
 
 
-def _linear(names: Sequence[str], coefficients: FloatArray, intercept: float) -> Linear:
-    return Linear(_named(names, coefficients), round(intercept, 6))
+def _linear(names: Sequence[str], coefficients: FloatArray, intercept: float = 0.0) -> Linear:
+    return Linear(
+        {name: round(value, 6) for name, value in zip(names, coefficients.tolist(), strict=True)}, round(intercept, 6)
+    )
 
 
-def _named(names: Sequence[str], values: FloatArray) -> dict[str, float]:
-    return {name: round(value, 6) for name, value in zip(names, values.tolist(), strict=True)}
+# The mixture ---------------------------------------------------------------------------------------------------------
 
 
-def _provenance(sets: Mapping[str, QADataset], examples: Sets, embedder: Embedder, seed: int) -> dict[str, object]:
+def signals_of(example: Example, start: Linear, step: Linear) -> dict[str, FloatArray]:
+    """All signals of the mixture, (m,) each; those of the gate are the same for every candidate."""
+    none, system = Linear({}), MentionChains
+    beam = Beam(system.sources, system.beam, system.beam_temperature, system.member_bonus, system.gain_temperature)
+    known = example.evidence
+    alone = start(known.alone)
+    levels = chains_of(known, alone, Ranker(start, step, none, none, none), beam).levels
+    gate = {name: np.full(len(alone), value) for name, value in known.gate(alone).items()}
+    return {**known.alone, "start": alone, **levels, **gate}
+
+
+def fit_mixture(
+    sets: Sequence[Sequence[tuple[Mapping[str, FloatArray], NDArray[np.bool_]]]], *, tokens: bool
+) -> dict[str, Linear]:
+    """The models alone, chain and gate, from the signals and gold of each question of each set."""
+    import torch
+
+    torch.set_num_threads(1)  # a sum in another order would be other coefficients
+    names = {model: names_of(model, tokens=tokens) for model in ("alone", "chain", "gate")}
+    packed = [{model: _packed([one for one, _ in each], names[model]) for model in names} for each in sets]
+    masks = [_packed([{"": np.ones(len(gold))} for _, gold in each], ("",))[..., 0] > 0 for each in sets]
+    golds = [_packed([{"": gold.astype(float)} for _, gold in each], ("",))[..., 0] > 0 for each in sets]
+    deviation = {
+        model: torch.cat([each[model][mask] for each, mask in zip(packed, masks, strict=True)]).std(0) + 1e-9
+        for model in ("alone", "chain")
+    }
+    weights = {
+        model: torch.full((len(of),), 0.5, dtype=torch.float64, requires_grad=True)
+        for model, of in names.items()
+        if model != "gate"
+    }
+    gate = torch.zeros(len(names["gate"]) + 1, dtype=torch.float64, requires_grad=True)
+    parameters = [*weights.values(), gate]
+    optimiser = torch.optim.LBFGS(parameters, max_iter=STEPS, history_size=20, line_search_fn="strong_wolfe")
+
+    def loss() -> torch.Tensor:
+        optimiser.zero_grad()
+        total = PENALTY * sum(((each**2).sum() for each in parameters), torch.zeros((), dtype=torch.float64))
+        for each, mask, gold in zip(packed, masks, golds, strict=True):
+            trust = torch.sigmoid(gate[0] + each["gate"][:, 0] @ gate[1:])[:, None]
+            alone, chain = (each[model] / deviation[model] @ weights[model] for model in ("alone", "chain"))
+            scores = ((1 - trust) * alone + trust * chain).masked_fill(~mask, -1e9)
+            others = torch.logsumexp(scores.masked_fill(gold, -1e9), 1, keepdim=True)
+            surprise = (torch.logaddexp(scores, others) - scores) * gold
+            found = gold.sum(1)
+            total = total + (surprise.sum(1) / found.clamp(min=1))[found > 0].mean() / len(packed)
+        total.backward()
+        return total
+
+    optimiser.step(loss)
+    models = {model: _linear(names[model], (weights[model] / deviation[model]).detach().numpy()) for model in weights}
+    learned = gate.detach().numpy()
+    return {**models, "gate": _linear(names["gate"], learned[1:], float(learned[0]))}
+
+
+def _packed(questions: Sequence[Mapping[str, FloatArray]], names: Sequence[str]) -> torch.Tensor:
+    """(n_questions, most candidates, n_names), zeros where a question has fewer."""
+    import torch
+
+    most = max(len(each[names[0]]) for each in questions)
+    found = torch.zeros((len(questions), most, len(names)), dtype=torch.float64)
+    for i, each in enumerate(questions):
+        found[i, : len(each[names[0]])] = torch.from_numpy(np.stack([each[name] for name in names], axis=1))
+    return found
+
+
+def fit(sets: Sets, chained: Collection[str], *, tokens: bool) -> Ranker:
+    """All models."""
+    those = {name: each for name, each in sets.items() if name in chained}
+    start = fit_start(those, names_of("start", tokens=tokens))
+    step = fit_step(those, start, names_of("step", tokens=tokens))
+    known = [[(signals_of(one, start, step), one.gold) for one in each] for each in sets.values()]
+    return Ranker(start, step, **fit_mixture(known, tokens=tokens))
+
+
+def ordered(example: Example, ranker: Ranker) -> list[int]:
+    """The candidates, best first."""
+    signals = signals_of(example, ranker.start, ranker.step)
+    scores = ranker.order(ranker.trust({name: float(signals[name][0]) for name in MODELS["gate"]}))(signals)
+    rows: list[int] = example.evidence.rows[np.argsort(-scores, kind="stable")].tolist()
+    return rows
+
+
+# The file ------------------------------------------------------------------------------------------------------------
+
+
+def coefficients_file(
+    sets: Sets, chained: Collection[str], sources: Mapping[str, QADataset], encoder: SentenceEncoder
+) -> str:
+    """The text of a file that `MentionChains(kb, coefficients=FILE)` reads."""
     from sklearn import __version__
 
-    return {
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "encoder": str(getattr(embedder, "model", type(embedder).__name__)),
-        "vectors": str(getattr(embedder, "dtype", "float32")),
-        "scikit_learn": __version__,
-        "C": REGULARISATION,
-        "folds": FOLDS,
-        "seed": seed,
-        "questions": {name: len(each) for name, each in examples.items()},
-        "files": {f"{name}/{file}": digest for name, data in sets.items() for file, digest in files_of(data).items()},
+    tables: dict[str, Mapping[str, object]] = {
+        "fitted": {
+            "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+            "encoder": encoder.model,
+            "vectors": encoder.dtype,
+            "scikit_learn": __version__,
+            "C": REGULARISATION,
+            "penalty": PENALTY,
+            "without": f"the questions of {LEFT_OUT}",
+            "questions": {name: len(each) for name, each in sets.items()},
+            "files": {
+                f"{name}/{file}": digest
+                for name, data in sources.items()
+                for file, digest in dict(data.source.get("files") or {}).items()  # type: ignore[call-overload]
+            },
+        }
     }
-
-
-def files_of(data: QADataset) -> Mapping[str, str]:
-    """Name -> sha256 of the files that a set was read from."""
-    files = data.source.get("files")
-    return files if isinstance(files, Mapping) else {}
-
-
-def _toml(models: Mapping[str, Mapping[str, Fitted]], provenance: Mapping[str, object]) -> str:
-    what = "score = intercept + sum of coefficient · signal."
-    head = [f"# Written by eval/fit.py: {what}", f"format = {FORMAT}"]
-    tables: dict[str, Mapping[str, object]] = {"fitted": provenance}
-    for section, fitted in models.items():
-        for name, each in fitted.items():
-            zeros = dict.fromkeys(names_of(name, tokens=section == WITH), 0.0)
-            tables[f"{section}.{name}"] = {"intercept": each.model.intercept, **zeros, **each.model.coefficients}
-            tables[f"standardised.{section}.{name}"] = each.standardised
-    for kind, weights in ORDERS.items():
-        tables[f"order.{kind}"] = {"intercept": 0.0, **dict.fromkeys(ORDER, 0.0), **weights}
-    return toml_text(head, tables)
+    for section in (WITH, WITHOUT):
+        ranker = fit(sets, chained, tokens=section == WITH)
+        for model in MODELS:
+            linear: Linear = getattr(ranker, model)
+            tables[f"{section}.{model}"] = {"intercept": linear.intercept, **linear.coefficients}
+    return toml_text(
+        ["# Written by eval/fit.py: each model is intercept + sum of coefficient · signal.", f"format = {FORMAT}"],
+        tables,
+    )
 
 
 def toml_text(head: Sequence[str], tables: Mapping[str, Mapping[str, object]]) -> str:
@@ -282,11 +321,8 @@ def _table(name: str, values: Mapping[str, object]) -> Iterator[str]:
 
 
 def _key(key: str) -> str:
-    return (
-        key
-        if key.isascii() and key.replace("_", "").replace("-", "").isalnum()
-        else json.dumps(key, ensure_ascii=False)
-    )
+    bare = key.isascii() and key.replace("_", "").replace("-", "").isalnum()
+    return key if bare else json.dumps(key, ensure_ascii=False)
 
 
 def _value(value: object) -> str:
@@ -294,44 +330,29 @@ def _value(value: object) -> str:
 
 
 def main(
-    data: Annotated[list[str], typer.Option(help="NAME=PATH of a training set; may be repeated. Each is pooled.")],
-    out: Annotated[Path, typer.Option(help="The TOML file to write.")],
-    leave_out: Annotated[
-        list[str], typer.Option(help="Questions not to fit on: NAME=PATH of a set, or a file of ids.")
-    ] = [],  # noqa: B006
-    ablation: Annotated[Path | None, typer.Option(help="A folder for the fits without each signal.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the folds.")] = 0,
+    data: Annotated[Path, typer.Argument(help="The folder of the sets, see eval/domains.toml.")],
+    out: Annotated[Path | None, typer.Option(help="The TOML file to write.")] = None,
+    leave_one_out: Annotated[
+        Path | None, typer.Option(help="A Parquet file: each set by the fit of the others.")
+    ] = None,
+    encoder: Annotated[str, typer.Option(help="Of passages and questions.")] = SentenceEncoder.model,
+    dtype: Annotated[str, typer.Option(help="Of its products.")] = "float32",
 ) -> None:
     """Fit on questions with gold."""
-    sets = {name: load(name, path=path, setting="pooled") for name, path in map(_named_path, data)}
-    if len(sets) < len(data):
-        raise ValueError(f"--data names a set twice: {', '.join(data)}.")
-    left = {id_ for given in leave_out or [] for id_ in _ids(given)}
-    known = {question.id for each in sets.values() for question in each.questions}
-    if left and not left & known:
-        raise ValueError(f"--leave-out: none of its {len(left):,} ids, such as {min(left)!r}, is a question of --data.")
-    texts = fit_mention_chains(sets, leave_out=left, without=SIGNALS if ablation else (), seed=seed)
-    for signal, text in texts.items():
-        file = ablation / f"without_{signal}.toml" if ablation and signal else out
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write(file, text.encode())
-    counts = f"{len(known - left):,} questions of {', '.join(sets)}, {len(known & left):,} left out"
-    typer.echo(f"Written to {out}: fitted on {counts}.")
+    model = SentenceEncoder(encoder, dtype=dtype)
+    about = table("train")
+    chained = {name for name, each in about.items() if each.get("chains")}
+    sources = {name: load_set(data, name, "train") for name in about}
+    seen = {question.id for question in load_set(data, LEFT_OUT).questions}
+    sets = {name: examples_of(each, seen, model) for name, each in sources.items()}
+    if out:
+        write(out, coefficients_file(sets, chained, sources, model).encode())
+    if leave_one_out:
+        from alternatives import scored
 
-
-def _named_path(given: str) -> tuple[str, Path]:
-    name, equals, path = given.partition("=")
-    if not (name and equals and path):
-        raise ValueError(f"{given!r}: write NAME=PATH, such as musique=FOLDER.")
-    return name, Path(path)
-
-
-def _ids(given: str) -> list[str]:
-    """The ids in a file of them, or of a set's questions."""
-    if "=" not in given:
-        return Path(given).read_text(encoding="utf-8").split()
-    name, path = _named_path(given)
-    return [question.id for question in load(name, path=path).questions]
+        found = scored(sets, chained)
+        found.to_parquet(leave_one_out, index=False)
+        typer.echo(found.pivot_table("recall@5", "system", "set", sort=False).mul(100).round(1).to_string())
 
 
 if __name__ == "__main__":

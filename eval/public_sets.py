@@ -1,29 +1,25 @@
-"""The public sets that results are reported on, and the training sets, in the folder that holds them all."""
+"""The question sets that this project fits on and reports on, in the folder that holds them all; see `domains.toml`."""
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import kg2rag
 from kg2rag.compute import SentenceEncoder
 from kg2rag.types import QADataset
 
-REPORTED = {
-    "musique-100": {"name": "musique"},
-    "hotpotqa-300": {"name": "hotpotqa", "setting": "pooled"},
-    "2wiki-1000": {"name": "2wiki"},
-    "2wiki-kg-500": {"name": "2wiki-kg", "split": "all"},
-    "cosqa-500": {"name": "cosqa"},
-}
-TRAINING = ("musique", "hotpotqa", "2wiki")
 ENCODER = SentenceEncoder(dtype="float32")  # every processor has it
 
 
-def reported(data: Path, folder: str) -> QADataset:
-    """A set that results are reported on, by the name of its folder."""
-    return kg2rag.load(**REPORTED[folder], path=data / folder)
+def table(role: str) -> dict[str, dict[str, Any]]:
+    """Name -> what `domains.toml` says of each set of a role, "train" or "reported"."""
+    found: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("domains.toml").read_text("utf-8"))[role]
+    return found
 
 
-def training(data: Path, name: str) -> QADataset:
-    """A set of training questions, pooled."""
-    return kg2rag.load(name, path=data / "train" / name / f"{name}_train.jsonl", setting="pooled")
+def load_set(data: Path, name: str, role: str = "reported") -> QADataset:
+    """A set by its name in `domains.toml`."""
+    given = table(role)[name]["load"]
+    return kg2rag.load(**{**given, "path": data / given["path"]})

@@ -16,7 +16,7 @@ from typing import Annotated
 
 import numpy as np
 import typer
-from public_sets import TRAINING, training
+from public_sets import load_set, table
 
 from kg2rag.compute import SentenceEncoder, Store
 
@@ -30,8 +30,8 @@ def main(
     """Encode, compare and print."""
     with BASIS.open("rb") as file:
         axes = np.load(file, allow_pickle=False)
-    for name in TRAINING:
-        texts = training(data, name).corpus.contents[::every]
+    for name in table("train"):
+        texts = load_set(data, name, "train").corpus.contents[::every]
         found = SentenceEncoder().encode_tokens(texts, Store(), reduce=lambda vectors: vectors.T @ vectors)
         moment = np.sum([one for _, one in found], axis=0, dtype=np.float64)
         best = np.linalg.eigvalsh(moment)[::-1][: axes.shape[1]].sum()

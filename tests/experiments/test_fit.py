@@ -5,61 +5,64 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
+import alternatives
 import fit
 import pytest
 
+from kg2rag.compute import SentenceEncoder
 from kg2rag.datasets import load
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers import systems
 from kg2rag.types import Query
 
-BUNDLED = Path(__file__).resolve().parents[2] / "data" / "bundled"
-DATA = [f"bundled={BUNDLED}"]
-
 
 @pytest.fixture(scope="module")
-def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with all.toml, fitted on the bundled questions but two, and one file a signal in ablation/."""
-    folder = tmp_path_factory.mktemp("fit")
-    (folder / "ids.txt").write_text("q001\nq002\nanother\n")
-    fit.main(DATA, folder / "all.toml", [str(folder / "ids.txt")], folder / "ablation")
-    return folder
+def sets() -> fit.Sets:
+    """The bundled questions but two, as three sets."""
+    examples = fit.examples_of(load("bundled"), {"q001", "q002"}, SentenceEncoder())
+    return {name: examples[at::3] for at, name in enumerate("abc")}
 
 
-def test_the_file_says_what_it_was_fitted_on(fitted: Path) -> None:
-    record = tomllib.loads((fitted / "all.toml").read_text())["fitted"]
-    assert record["questions"] == {"bundled": 114}
-    assert record["files"] == {f"bundled/{name}": digest for name, digest in load("bundled").source["files"].items()}
-    assert "without" not in record
+def written(sets: fit.Sets) -> str:
+    return fit.coefficients_file(sets, {"a", "b"}, {"a": load("bundled")}, SentenceEncoder())
 
 
-def test_there_is_one_file_without_each_signal(fitted: Path) -> None:
-    assert sorted(file.stem for file in (fitted / "ablation").iterdir()) == sorted(f"without_{s}" for s in fit.SIGNALS)
-    for signal in fit.SIGNALS:
-        record = tomllib.loads((fitted / "ablation" / f"without_{signal}.toml").read_text())
-        sections = [
-            record[section][model] for section in ("with_tokens", "without_tokens") for model in ("start", "step")
-        ]
-        assert record["fitted"]["without"] == signal
-        assert {model[signal] for model in sections if signal in model} == {0.0}
-        assert all(value for name, value in record["with_tokens"]["step"].items() if name != signal)
+def test_the_file_says_what_it_was_fitted_on_and_the_system_reads_it(
+    sets: fit.Sets, kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    (tmp_path / "own.toml").write_text(written(sets))
+    record = tomllib.loads((tmp_path / "own.toml").read_text())["fitted"]
+    assert sum(record["questions"].values()) == len(load("bundled").questions) - 2
+    assert record["files"] == {f"a/{name}": digest for name, digest in load("bundled").source["files"].items()}
+    own = systems.build("mention_chains", kb, coefficients=str(tmp_path / "own.toml"))
+    question = [Query("q", kb.corpus[0].text)]
+    default = systems.build("mention_chains", kb).retrieve_batch(question, 10)[0]
+    assert own.retrieve_batch(question, 10)[0].scores.tolist() != default.scores.tolist()
 
 
-def test_the_same_questions_give_the_same_bytes(fitted: Path, tmp_path: Path) -> None:
-    fit.main(DATA, tmp_path / "again.toml", [str(fitted / "ids.txt")])
-    assert (tmp_path / "again.toml").read_bytes() == (fitted / "all.toml").read_bytes()
+def test_the_same_questions_give_the_same_bytes(sets: fit.Sets) -> None:
+    assert written(sets) == written(sets)
 
 
-def test_the_system_reads_the_files(fitted: Path, kb: KnowledgeBase) -> None:
-    queries = [Query("q", kb.corpus[0].text)]
-    files = [fitted / "all.toml", fitted / "ablation" / "without_walk_gap.toml"]
-    full, less = (systems.build("mention_chains", kb, coefficients=str(file)) for file in files)
-    assert full.retrieve_batch(queries, 10)[0].scores.tolist() != less.retrieve_batch(queries, 10)[0].scores.tolist()
+def test_a_mixture_learns_which_expert_is_right_by_the_gate() -> None:
+    # Where a title is named, gold is second in a chain; where none is, it has the highest cosine.
+    import numpy as np
+
+    known = []
+    for titles in (0.0, 1.0) * 10:
+        right, wrong = np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0])
+        signals = {"bm25_score": np.zeros(3), "cosine": wrong if titles else right, "third": np.zeros(3)}
+        signals |= {"second": right if titles else wrong, "titles": np.full(3, titles)}
+        signals |= {"capital_titles": np.zeros(3), "linked": np.zeros(3)}
+        known.append((signals, np.array([True, False, False])))
+    models = fit.fit_mixture([known], tokens=False)
+    assert models["alone"].coefficients["cosine"] > 0
+    assert models["chain"].coefficients["second"] > 0
+    assert models["gate"].intercept < 0 < models["gate"].intercept + models["gate"].coefficients["titles"]
 
 
-def test_what_cannot_be_fitted_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "ids.txt").write_text("q1001\n")
-    for data, left in ((["bundled"], []), (DATA * 2, []), (DATA, [str(tmp_path / "ids.txt")])):
-        with pytest.raises(ValueError, match=r"NAME=PATH|bundled=|q1001"):
-            fit.main(data, tmp_path / "x.toml", left)
-    assert not (tmp_path / "x.toml").exists()
+def test_every_alternative_orders_every_question_of_the_set_left_out(sets: fit.Sets) -> None:
+    found = alternatives.scored(sets, {"a", "b"})
+    assert set(found["set"]) == set("abc")
+    assert found.groupby("system").size().nunique() == 1
+    assert found["recall@5"].between(0, 1).all()

@@ -19,7 +19,7 @@ from kg2rag.retrievers.mention_chains.retriever import MentionChains
 from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
 
 pytestmark = [pytest.mark.realdata, pytest.mark.slow]
-WITHOUT_MUSIQUE_100 = Path(__file__).parents[2] / "eval/coefficients/mention_chains_without_musique100.toml"
+
 KEPT = Path(__file__).parents[2] / "eval" / "results" / "musique-100"
 BETWEEN_PROCESSORS = 0.005
 """How far a mean may move between processors."""

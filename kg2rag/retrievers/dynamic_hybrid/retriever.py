@@ -69,7 +69,7 @@ class DynamicHybrid(Retriever):
         `analyse(queries)`. After a `+` follows what analyses queries of which a model says nothing usable.
     graph : the fourth side, one of `GRAPH_SIDES`. The first two of these search the knowledge graph given, as the
         design does; `mention_ppr` and `mention_chains` walk from passage to passage by the names in them, whatever
-        that graph is. `mention_chains` tells a chain from a question that names nothing.
+        that graph is. `mention_chains` says how far chains are to be trusted.
     depth : hits read from each side, whatever `k` is.
     constant : of the reciprocal rank fusion.
     coefficients : of `mention_chains` as the fourth side, see `MentionChains`; no other side reads them.
@@ -161,7 +161,7 @@ def reconsidered(analysis: QueryAnalysis, graph: Ranking | None) -> QueryAnalysi
     Another side's ranking changes nothing.
     """
     notes = graph.notes.find(ChainsNotes) if graph is not None else None
-    if notes is None or not analysis.names_nothing or notes.question not in ("one_chain", "two_chains"):
+    if notes is None or not analysis.names_nothing or (notes.trust or 0.0) < 0.5:
         return analysis
     return analysis_of(NAMES_IN_PROSE, "names nothing, but the passages found name one another")
 

@@ -21,9 +21,11 @@ from kg2rag.retrievers.mention_chains.words import naming_index
 from kg2rag.types import FloatArray, IntArray, Matrix, top_with_ties
 
 LEAST_GAP = -10.0
-LEAST_LINK = 0.5  # of a title, so that one common word of a long one is no link
+LINKED = 10  # likeliest candidates whose links say how far a question's candidates are linked
 START = ("bm25", "walk_gap", "dense_rank", "tokens")
 STEP = ("start", "shared_word", "phrase_gain", "title_words", "tokens_joint")
+ALONE = ("bm25_score", "cosine", "tokens")
+GATE = ("titles", "capital_titles", "linked")
 OF_TOKENS = ("tokens", "tokens_joint")
 """Signals that need an encoder's token vectors."""
 Signals = Mapping[str, FloatArray]
@@ -99,11 +101,10 @@ class Evidence:
     Attributes
     ----------
     rows : (m,) corpus rows, ascending.
-    alone : the start signals, (m,) each.
+    alone : the signals of a candidate by itself, `START` and `ALONE`, (m,) each.
     phrase_cosines : (p, m) of the sub-phrases with the candidates; of the question itself where it has no sub-phrase.
     shared_word, title_words : (m, m), see `NamingWords.shared`.
-    n_phrases : sub-phrases of the question. n_titles : titles that it names, of those with a candidate.
-    n_names : titles of the corpus that it names, and names that it writes with a capital or a digit.
+    titles, capital_titles : titles of candidates that the question names: in any case, and with their capitals.
     max_sim, weights : (m, t) and (t,), see `tokens`; None where the encoder gives no token vectors.
     """
 
@@ -112,17 +113,22 @@ class Evidence:
     phrase_cosines: FloatArray
     shared_word: FloatArray
     title_words: FloatArray
-    n_phrases: int
-    n_titles: int
-    n_names: int
+    titles: int
+    capital_titles: int
     max_sim: FloatArray | None = None
     weights: FloatArray | None = None
 
-    def linked(self, sources: IntArray) -> bool:
-        """Whether passages at some positions name another candidate: a share `LEAST_LINK` of its `title_words`."""
-        shares = self.title_words[sources]
-        shares[np.arange(len(sources)), sources] = 0.0
-        return bool((shares >= LEAST_LINK).any())
+    def gate(self, start: FloatArray) -> dict[str, float]:
+        """The signals of how far chains are to be trusted, each in [0, 1].
+
+        - titles, capital_titles: min(number, 2) / 2.
+        - linked: over the `LINKED` likeliest, the mean of the highest `title_words` from another of them.
+        """
+        first = np.argsort(-start, kind="stable")[:LINKED]
+        shares = self.title_words[np.ix_(first, first)]
+        np.fill_diagonal(shares, 0.0)
+        counts = {"titles": self.titles, "capital_titles": self.capital_titles}
+        return {name: min(count, 2) / 2 for name, count in counts.items()} | {"linked": float(shares.max(0).mean())}
 
 
 def evidence(
@@ -135,9 +141,11 @@ def evidence(
         "bm25": relative(found.bm25, rows, found.allowed),
         "walk_gap": walk_gap(found.walk, rows),
         "dense_rank": reciprocal_rank(found.cosine, rows, found.allowed),
+        "bm25_score": found.bm25[rows],
+        "cosine": found.cosine[rows].astype(np.float64),
     }
     cosines, index = all_cosines(phrases, kb.vectors[rows]), token_index(kb)
-    known = Evidence(rows, alone, cosines, shared, title, len(found.phrases), *named(kb, text, rows))
+    known = Evidence(rows, alone, cosines, shared, title, *named(kb, text, rows))
     if tokens is None or index is None:
         return known
     similarities = index.max_sim(tokens, rows)
@@ -146,14 +154,11 @@ def evidence(
 
 
 def named(kb: KnowledgeBase, text: str, rows: IntArray) -> tuple[int, int]:
-    """How many titles a question names, of those with a passage in `rows`; and how many titles and names at all.
-
-    A name in lower case is taken for a word, a title is not.
-    """
+    """How many titles with a passage in `rows` a question names: in any case, and with their capitals."""
     table = kb.mentions
-    titles = [key for key in table.named_in(text) if table.pages[key]]
-    names = {key for key, _ in table.lexicon.find(text) if not table.pages[key]}
-    return sum(bool(np.isin(table.pages_of(key), rows).any()) for key in titles), len(titles) + len(names)
+    written = {key for key, _ in table.lexicon.find(text)}
+    titles = [key for key in table.named_in(text) if np.isin(table.pages_of(key), rows).any()]
+    return len(titles), len(written.intersection(titles))
 
 
 def relative(scores: FloatArray, rows: IntArray, allowed: IntArray) -> FloatArray:

@@ -1,6 +1,6 @@
 """Evidence -> chains of passages, each continuing what those before it leave open, and what they say of each passage.
 
-A beam over sets of two, three and four passages, as beam retrieval and PropRAG search chains, with two linear models in
+A beam over sets of two and three passages, as beam retrieval and PropRAG search chains, with two linear models in
 place of a trained encoder. Their coefficients are in a TOML file that `eval/fit.py` writes, from training questions
 alone. Ours; see [1] Zhang et al., "End-to-End Beam Retrieval", NAACL 2024, [2] Wang & Han, "PropRAG", EMNLP 2025.
 """
@@ -17,18 +17,25 @@ from pathlib import Path
 
 import numpy as np
 
-from kg2rag.retrievers.mention_chains.candidates import OF_TOKENS, START, STEP, Evidence, Signals, step_signals
+from kg2rag.retrievers.mention_chains.candidates import (
+    ALONE,
+    GATE,
+    OF_TOKENS,
+    START,
+    STEP,
+    Evidence,
+    Signals,
+    step_signals,
+)
 from kg2rag.types import FloatArray, IntArray, ParameterError, number
 
 DEFAULT = "default"
-FORMAT = 1
-ORDER = ("start", "second", "third", "fourth")
-KINDS = ("one_passage", "one_chain", "two_chains")
-"""What a question is taken to ask for, each with an order of its own."""
+FORMAT = 2
+CHAIN = ("second", "third")
+MODELS: Mapping[str, tuple[str, ...]] = {"start": START, "step": STEP, "alone": ALONE, "chain": CHAIN, "gate": GATE}
+"""Model -> its signals."""
 WITH, WITHOUT = "with_tokens", "without_tokens"
-
-
-LEAST = 5  # candidates: as many as the longest chain and one to continue it
+LEAST = 4  # candidates: as many as the longest chain and one to continue it
 NO_SOURCE = -30.0  # second of the only source, which continues none
 
 
@@ -57,11 +64,26 @@ class Linear:
 
 @dataclass(frozen=True)
 class Ranker:
-    """The models of a candidate alone and of a continuation, and the final order for each kind of question."""
+    """The models of one question's candidates: where chains start, how they go on, and how candidates are ordered.
+
+    score = (1 - trust) · alone + trust · chain, trust = sigmoid(gate): a mixture of two experts.
+    """
 
     start: Linear
     step: Linear
-    orders: Mapping[str, Linear]
+    alone: Linear
+    chain: Linear
+    gate: Linear
+
+    def trust(self, signals: Mapping[str, float]) -> float:
+        """How far the chains of a question are trusted, in (0, 1)."""
+        return float(1 / (1 + np.exp(-self.gate({name: np.asarray(value) for name, value in signals.items()}))))
+
+    def order(self, trust: float) -> Linear:
+        """The score of a candidate, as one sum, of coefficients as its formula writes them."""
+        parts = {name: (1 - trust) * c for name, c in self.alone.coefficients.items()}
+        parts |= {name: trust * c for name, c in self.chain.coefficients.items() if trust}
+        return Linear({name: float(number(c)) for name, c in parts.items()})
 
 
 @dataclass(frozen=True)
@@ -100,22 +122,21 @@ def _read(name: str, modified: int) -> Coefficients:  # noqa: ARG001 (a file tha
         raise ParameterError(f"coefficients {name!r}: not TOML: {error}") from None
     if record.get("format") != FORMAT:
         raise ParameterError(f"coefficients {name!r}: format is {record.get('format')!r}, not {FORMAT}. Fit them anew.")
-    table = record.get("order")
-    orders = {kind: _linear(table, f"order.{kind}", ORDER, name) for kind in KINDS}
-    rankers = {}
-    for section in (WITH, WITHOUT):
-        wanted = {model: names_of(model, tokens=section == WITH) for model in ("start", "step")}
-        models = {
-            model: _linear(record.get(section), f"{section}.{model}", names, name) for model, names in wanted.items()
-        }
-        rankers[section] = Ranker(models["start"], models["step"], orders)
+    rankers = {
+        section: Ranker(
+            *(
+                _linear(record.get(section), f"{section}.{model}", names_of(model, tokens=section == WITH), name)
+                for model in MODELS
+            )
+        )
+        for section in (WITH, WITHOUT)
+    }
     return Coefficients(rankers, dict(record.get("fitted", {})))
 
 
 def names_of(model: str, *, tokens: bool) -> tuple[str, ...]:
     """The signals that a model reads."""
-    names = {"start": START, "step": STEP}[model]
-    return tuple(name for name in names if tokens or name not in OF_TOKENS)
+    return tuple(name for name in MODELS[model] if tokens or name not in OF_TOKENS)
 
 
 def _linear(section: object, table: str, names: tuple[str, ...], file: str) -> Linear:
@@ -164,7 +185,7 @@ class Chains:
 
     Attributes
     ----------
-    levels : second, third and fourth, (m,) each: how well a candidate continues one, two, three others.
+    levels : second and third, (m,) each: how well a candidate continues one and two others.
     source : (m,) the position of the passage that it continues best as a second one; -1 for none.
     step : the step signals of that continuation, (m,) each.
     pairs : the best pairs.
@@ -182,7 +203,6 @@ def chains_of(evidence: Evidence, start: FloatArray, ranker: Ranker, beam: Beam)
     - pair(i, j) = ln sigmoid(start(i)) + step({i} -> j), i one of the likeliest; second(j) = its maximum over i.
     - The best unordered pairs, at most `width`, share 1 by softmax of pair / temperature.
     - third(k) = sum over pairs of share · step(pair -> k); a member has the pair's best other step + `bonus`.
-    - fourth: likewise from the best triples, whose value is pair + step.
     """
     first = np.argsort(-start, kind="stable")[: beam.sources]
     signals = step_signals(evidence, start, first[:, None], beam.gain_temperature)
@@ -191,11 +211,10 @@ def chains_of(evidence: Evidence, start: FloatArray, ranker: Ranker, beam: Beam)
     best, places = pair.argmax(axis=0), np.arange(len(start))
     second = pair[best, places]
     pairs = _best_sets(pair, first[:, None], 3 * beam.width, beam.width)
-    third, triples = _continued(evidence, start, ranker, beam, pairs)
-    fourth, _ = _continued(evidence, start, ranker, beam, triples)
+    third = _continued(evidence, start, ranker, beam, pairs)
     continues = np.isfinite(second)
     return Chains(
-        {"second": np.where(continues, second, NO_SOURCE), "third": third, "fourth": fourth},
+        {"second": np.where(continues, second, NO_SOURCE), "third": third},
         np.where(continues, first[best], -1),
         {name: column[best, places] for name, column in signals.items() if name != "start"},
         pairs,
@@ -212,14 +231,11 @@ def _best_sets(values: FloatArray, sets: IntArray, cells: int, width: int) -> Se
     return Sets(np.array(list(best)[:width]), np.array(list(best.values())[:width]))
 
 
-def _continued(
-    evidence: Evidence, start: FloatArray, ranker: Ranker, beam: Beam, sets: Sets
-) -> tuple[FloatArray, Sets]:
-    """(m,) how well each candidate continues the sets, by their shares; and the best sets one larger."""
+def _continued(evidence: Evidence, start: FloatArray, ranker: Ranker, beam: Beam, sets: Sets) -> FloatArray:
+    """(m,) how well each candidate continues the sets, by their shares."""
     step = ranker.step(step_signals(evidence, start, sets.members, beam.gain_temperature))
     inside = np.arange(len(sets.members))[:, None]
     step[inside, sets.members] = -np.inf
-    larger = _best_sets(sets.values[:, None] + step, sets.members, 4 * beam.width, beam.width)
     step[inside, sets.members] = step.max(axis=1, keepdims=True) + beam.bonus
     level: FloatArray = np.einsum("s,sm->m", sets.shares(beam.temperature), step)
-    return level, larger
+    return level

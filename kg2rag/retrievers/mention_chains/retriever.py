@@ -7,13 +7,13 @@ The system we recommend.
    the candidates (`candidates`).
 3. A linear model says how likely each is needed by itself, a second how well it continues a set of others: by names
    that the question lacks, by the phrases and words that the set leaves open (`candidates`, `chains`).
-4. A beam finds the best sets of two, three and four (`chains`). How well a passage continues them orders it where the
-   question names less than two titles, the sets of four alone where it names two and so two chains; where it has few
-   sub-phrases, and so asks for one passage, the first model orders. Where neither the question nor the likeliest
-   passages name anything, as in a search for code, there is nothing to follow: the nearest come first.
+4. A beam finds the best sets of two and three; how well a passage continues them is one order (`chains`). BM25, cosine
+   and MaxSim of the passage alone are the other. The score is a mixture of both: chains are trusted where the question
+   names titles and the likeliest passages name each other's, so that a corpus without such links is searched by words
+   and vectors.
 
 Ours. The coefficients are fitted on training questions alone (`coefficients.toml`, `eval/fit.py`). After
-[1] MDR, [2] Baleen, [3] Beam Retrieval, [4] PropRAG, which do with trained encoders or an LLM what two sums do here.
+[1] MDR, [2] Baleen, [3] Beam Retrieval, [4] PropRAG, which do with trained encoders or an LLM what sums do here.
 [1] Xiong et al., ICLR 2021. [2] Khattab et al., NeurIPS 2021. [3] Zhang et al., NAACL 2024. [4] Wang & Han, EMNLP 2025.
 """
 
@@ -32,7 +32,7 @@ from kg2rag.retrievers.contract import Tuned
 from kg2rag.retrievers.dense import VectorRetriever
 from kg2rag.retrievers.mention_chains.candidates import Evidence, Searches, evidence, phrase_restarts
 from kg2rag.retrievers.mention_chains.chains import DEFAULT, LEAST, Beam, Ranker, chains_of, read_coefficients
-from kg2rag.retrievers.mention_chains.searched import NEAREST, UNLINKED, ChainPaths, Searched
+from kg2rag.retrievers.mention_chains.searched import ChainPaths, Searched
 from kg2rag.retrievers.mention_chains.tokens import QuestionTokens, question_tokens, token_index
 from kg2rag.retrievers.mention_chains.words import sub_phrases
 from kg2rag.retrievers.mention_ppr.graph import WalkedPaths
@@ -53,25 +53,22 @@ from kg2rag.types import (
 )
 
 COLOUR = "#D55E00"  # in plots
+TRAINING = ("musique", "hotpotqa", "2wiki", "docs", "news", "medical", "scifact", "obliqa")
 TUNING = (
+    Tuned("mention_chains", "coefficients of all sums", "fitted", training=TRAINING),
     Tuned(
         "mention_chains",
-        "coefficients of both sums",
-        "fitted",
-        training=("musique (without musique-100 where that is reported)", "hotpotqa", "2wiki"),
+        "the mixture's form and signals, out of about 40, by leaving out a training set at a time",
+        "known",
+        sets=("musique-100", "hotpotqa-300", "2wiki-1000", "cosqa-500"),
+        training=TRAINING,
     ),
     Tuned(
         "mention_chains",
-        "chain_phrases, sources, beam, temperatures, the order for each kind of question",
+        "sources, beam, temperatures",
         "known",
         sets=("musique-100", "hotpotqa-300", "2wiki-1000", "2wiki-kg-500"),
-        training=("musique", "hotpotqa", "2wiki"),
-    ),
-    Tuned(
-        "mention_chains",
-        "the rule that a question without any name is ordered by cosine",
-        "chosen",
-        sets=("cosqa-500",),
+        training=TRAINING[:3],
     ),
 )
 
@@ -89,7 +86,6 @@ class MentionChains(VectorRetriever):
         phrase_weight · exp((best cosine - 1) / phrase_temperature) by softmax of cosines / dense_temperature.
     walk_depth, dense_depth, bm25_depth : how many of each search's first passages are candidates.
     gain_temperature : of the soft maximum over phrases in `phrase_gain`, in units of cosine.
-    chain_phrases : a question of fewer sub-phrases asks for one passage, and no chain is searched.
     sources : likeliest passages that a chain may begin with.
     beam, beam_temperature : sets that are continued, and the temperature of their shares, in log-odds.
     member_bonus : a set's members count as its best other continuation plus this, in log-odds.
@@ -117,7 +113,6 @@ class MentionChains(VectorRetriever):
     dense_depth: Count = 20
     bm25_depth: Count = 20
     gain_temperature: Annotated[float, above(0)] = 0.05
-    chain_phrases: Natural = 4
     sources: Count = 8
     beam: Count = 8
     beam_temperature: Annotated[float, above(0)] = 2.0
@@ -177,15 +172,13 @@ class MentionChains(VectorRetriever):
             yield self._searched(found, known, paths, ranker)
 
     def _searched(self, found: Searches, known: Evidence, walked: WalkedPaths, ranker: Ranker) -> Searched:
-        """The chains among the candidates, where the question asks for one."""
-        start, kind = ranker.start(known.alone), "two_chains" if known.n_titles >= 2 else "one_chain"
-        if not known.n_names and not known.linked(np.argsort(-start, kind="stable")[: self.sources]):
-            return Searched(found, known, UNLINKED, NEAREST, start, None, walked)
-        if known.n_phrases < self.chain_phrases or len(known.rows) < LEAST:
-            return Searched(found, known, "one_passage", ranker.orders["one_passage"], start, None, walked)
+        """The chains among the candidates, and how far they are trusted."""
+        start = ranker.start(known.alone)
+        if len(known.rows) < LEAST:
+            return Searched(found, known, 0.0, ranker.order(0.0), start, None, walked)
         beam = Beam(self.sources, self.beam, self.beam_temperature, self.member_bonus, self.gain_temperature)
-        chains = chains_of(known, start, ranker, beam)
-        return Searched(found, known, kind, ranker.orders[kind], start, chains, walked)
+        trust = ranker.trust(known.gate(start))
+        return Searched(found, known, trust, ranker.order(trust), start, chains_of(known, start, ranker, beam), walked)
 
     def _restarts(
         self,

@@ -7,17 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kg2rag.retrievers.mention_chains.candidates import Evidence, Searches
+from kg2rag.retrievers.mention_chains.candidates import ALONE, Evidence, Searches
 from kg2rag.retrievers.mention_chains.chains import Chains, Linear
 from kg2rag.retrievers.mention_ppr.graph import WalkedPaths
 from kg2rag.types import Corpus, FloatArray, Notes, Step, Triple, step
 
 WITHOUT_TOKENS = "the encoder gives no token vectors that the coefficients know: ranked without them"
 SHOWN = 3  # pairs in a ranking's notes
-UNLINKED = "unlinked"
-"""The kind of a question that names nothing and whose likeliest passages name no other."""
-NEAREST = Linear({"cosine": 1.0})
-"""The order of that kind, which is that of `dense`."""
 
 
 @dataclass(frozen=True)
@@ -62,11 +58,11 @@ class ChainsNotes(Notes):
 
     Attributes
     ----------
-    question : what it is taken to ask for, one of `KINDS` or `UNLINKED`.
+    trust : how far chains are trusted, in [0, 1]; the rest of the score is that of a passage alone.
     chains : the best pairs by title, with their shares.
     """
 
-    question: str | None = None
+    trust: float | None = None
     chains: tuple[str, ...] | None = None
 
 
@@ -76,14 +72,14 @@ class Searched:
 
     Attributes
     ----------
-    kind : one of `chains.KINDS`, or `UNLINKED`. order : its sum.
+    trust : see `Ranker`. order : the sum of which it is a part.
     start : (m,) log-odds that a candidate is needed, by itself.
-    chains : None for the kinds "one_passage" and `UNLINKED`.
+    chains : None where there are less than `LEAST` candidates.
     """
 
     found: Searches
     evidence: Evidence
-    kind: str
+    trust: float
     order: Linear
     start: FloatArray
     chains: Chains | None
@@ -92,9 +88,8 @@ class Searched:
     @property
     def levels(self) -> dict[str, FloatArray]:
         """What the order may add up, (m,) each."""
-        if self.kind == UNLINKED:
-            return {"start": self.start, "cosine": self.found.cosine[self.evidence.rows]}
-        return {"start": self.start, **(self.chains.levels if self.chains else {})}
+        alone = {name: self.evidence.alone[name] for name in ALONE if name in self.evidence.alone}
+        return {**alone, "start": self.start, **(self.chains.levels if self.chains else {})}
 
     @property
     def scores(self) -> FloatArray:
@@ -111,7 +106,7 @@ class Searched:
         return dict(zip(rows[at].tolist(), rows[source[at]].tolist(), strict=True))
 
     def notes(self, corpus: Corpus, temperature: float) -> ChainsNotes:
-        """The arithmetic, what the question is taken to ask for, and the best pairs; `temperature` is their shares'."""
+        """The arithmetic, how far chains are trusted, and the best pairs; `temperature` is their shares'."""
         best: tuple[str, ...] | None = None
         if self.chains is not None:
             rows, pairs = self.evidence.rows, self.chains.pairs
@@ -122,7 +117,7 @@ class Searched:
             {"chains": self.order.formula, "dense": "least score - place"},
             {"chains": "graph", "dense": "dense"},
             warning=WITHOUT_TOKENS if self.evidence.max_sim is None else "",
-            question=self.kind,
+            trust=round(self.trust, 4),
             chains=best,
         )
 
@@ -137,7 +132,7 @@ class Searched:
             why = f"no naming word in common with the {sources} likeliest"
             steps.append(step("named", "entity not linked", why, rows[named]))
             orders = [np.argsort(-level, kind="stable")[:k] for level in self.levels.values()]
-            why = f"below {k} alone, and as second, third and fourth passage"
+            why = f"below {k} alone, and as second and third passage"
             steps.append(step("in a chain", "pruned", why, rows[np.unique(orders)]))
         ordered = rows[np.argsort(-self.scores, kind="stable")[:k]]
         return (*steps, step("ordered", "ranked below k", f"below {k} in the sum", ordered))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,6 @@ from kg2rag.retrievers.pattern import Pattern
 from kg2rag.retrievers.systems import build
 from kg2rag.types import Corpus, ParameterError, Passage, Query
 
-WITHOUT_MUSIQUE_100 = Path(__file__).parents[3] / "eval/coefficients/mention_chains_without_musique100.toml"
 TEXTS = {
     "handler": "an async handler that streams text and sends the response",
     "processor": "a processor of streaming responses with text",
@@ -64,9 +64,11 @@ def test_the_designs_test_cases_and_a_typo(kb: KnowledgeBase, query: str, first:
     assert (ranking.passage_ids[0], ranking.notes.query_type) == (first, query_type)
 
 
-def test_chains_may_be_the_fourth_side_under_coefficients_of_their_own(kb: KnowledgeBase) -> None:
-    hybrid = DynamicHybrid(kb, graph="mention_chains", coefficients=str(WITHOUT_MUSIQUE_100))
-    assert hybrid.sides()["graph"] == MentionChains(kb, coefficients=str(WITHOUT_MUSIQUE_100))
+def test_chains_may_be_the_fourth_side_under_coefficients_of_their_own(kb: KnowledgeBase, tmp_path: Path) -> None:
+    file = tmp_path / "own.toml"
+    file.write_bytes((files("kg2rag.retrievers.mention_chains") / "coefficients.toml").read_bytes())
+    hybrid = DynamicHybrid(kb, graph="mention_chains", coefficients=str(file))
+    assert hybrid.sides()["graph"] == MentionChains(kb, coefficients=str(file))
     assert "graph" in hybrid.retrieve("how to fold the butter").notes.weights
     with pytest.raises(ParameterError, match=r"written by `eval/fit.py`, not 'none\.toml'"):
         DynamicHybrid(kb, coefficients="none.toml")

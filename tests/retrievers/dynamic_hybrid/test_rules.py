@@ -116,9 +116,9 @@ def test_what_names_nothing_asks_for_a_chain_only_where_the_passages_found_make_
             Query("q", "Find the StreamingTextResponse class"),
         ]
     )
-    for kind, query_type in (("one_chain", "relationship"), ("two_chains", "relationship"), ("unlinked", "conceptual")):
-        assert reconsidered(nothing, ranked(question=kind)).query_type == query_type
-    assert reconsidered(nothing, replace(ranked("one_chain"), notes=Notes())) is nothing  # of another side
+    for trust, query_type in ((0.9, "relationship"), (0.1, "conceptual")):
+        assert reconsidered(nothing, ranked(trust=trust)).query_type == query_type
+    assert reconsidered(nothing, replace(ranked(trust=0.9), notes=Notes())) is nothing  # of another side
     assert reconsidered(nothing, None) is nothing
-    assert reconsidered(how_to, ranked(question="one_chain")) is how_to
-    assert reconsidered(named, ranked(question="one_chain")) is named
+    assert reconsidered(how_to, ranked(trust=0.9)) is how_to
+    assert reconsidered(named, ranked(trust=0.9)) is named

@@ -28,7 +28,7 @@ QUESTION = "Where was the director of Ed Wood born?"
 
 def test_the_second_passage_is_named_by_the_first_and_the_path_says_so(kb_of: Build) -> None:
     kb = kb_of(*FILMS)
-    ranking = MentionChains(kb, chain_phrases=0).retrieve(QUESTION, k=5)
+    ranking = MentionChains(kb).retrieve(QUESTION, k=5)
     assert ranking.passage_ids[0] == "p0"
     assert ["Ed Wood -[mentions]-> Tim Burton"] in [[str(triple) for triple in hit.path] for hit in ranking]
     assert any(chain.startswith("Ed Wood + Tim Burton") for chain in ranking.notes.chains)
@@ -77,7 +77,7 @@ def test_below_the_candidates_follow_the_nearest_others(kb_of: Build) -> None:
 
 def test_a_trace_says_where_a_passage_was_lost(kb_of: Build) -> None:
     kb = kb_of(*FILMS, *((f"Page {i}", f"words of no use, number {i}") for i in range(30)))
-    system = MentionChains(kb, walk_depth=2, dense_depth=4, bm25_depth=2, chain_phrases=0)
+    system = MentionChains(kb, walk_depth=2, dense_depth=4, bm25_depth=2)
     trace = system.trace_batch([Query("q", QUESTION)], 2)[0]
     assert [step.name for step in trace.steps] == ["candidate", "named", "in a chain", "ordered"]
     lost = trace.lost_by(20)
@@ -87,36 +87,17 @@ def test_a_trace_says_where_a_passage_was_lost(kb_of: Build) -> None:
     assert {trace.lost_by(row) for row in trace.ranking.rows.tolist()} == {None}
 
 
-def test_a_question_of_few_sub_phrases_asks_for_one_passage(kb_of: Build) -> None:
-    ranking = MentionChains(kb_of(*FILMS)).retrieve(QUESTION, k=5)  # "Ed Wood born", "director of Ed Wood born"
-    assert (ranking.notes.question, ranking.notes.formula["chains"]) == ("one_passage", "start")
-    assert ranking.scores.tolist() == ranking.score_parts["start"].tolist()
+def test_chains_are_trusted_where_the_question_names_titles(kb_of: Build) -> None:
+    system = MentionChains(kb_of(*FILMS))
+    trust = [system.retrieve(asked, 5).notes.trust for asked in (QUESTION, "Where was the director born?")]
+    assert trust[0] > trust[1]
 
 
-CODE = tuple(
-    ("", f"def {name}({', '.join('abc'[:i])}): words of use") for i, name in enumerate(("read", "write", "sum"))
-)
-
-
-def test_where_nothing_is_named_the_nearest_come_first(kb_of: Build) -> None:
-    kb = kb_of(*CODE)
-    for asked in ("how to read words", "how to write the words that the sum of words of use has read"):
-        ranking = MentionChains(kb).retrieve(asked, k=5)
-        assert (ranking.notes.question, ranking.notes.formula["chains"]) == ("unlinked", "cosine")
-        assert ranking.passage_ids == Dense(kb).retrieve(asked, 5).passage_ids
-        assert ranking.scores.tolist() == ranking.score_parts["cosine"].tolist()
-
-
-def test_a_question_that_names_something_is_no_search_for_the_nearest(kb_of: Build) -> None:
-    kb = kb_of(*CODE, ("", "By Ada Lovelace."), ("", "Of Ada Lovelace."))
-    assert MentionChains(kb).retrieve("what did Ada Lovelace read", 5).notes.question == "one_passage"
-    linked = kb_of(*CODE, ("Ada Lovelace", "A read of words"), ("", "Words of Ada Lovelace to read"))
-    assert MentionChains(linked).retrieve("how to read words", 5).notes.question == "one_passage"
-
-
-def test_a_question_that_names_two_titles_asks_for_two_chains(kb_of: Build) -> None:
-    ranking = MentionChains(kb_of(*FILMS), chain_phrases=0).retrieve("Was Tim Burton born in Paris?", k=5)
-    assert (ranking.notes.question, ranking.notes.formula["chains"]) == ("two_chains", "fourth")
+def test_a_question_of_few_candidates_is_ordered_by_its_passages_alone(kb_of: Build) -> None:
+    ranking = MentionChains(kb_of(("", "words of use"), ("", "of no use"))).retrieve("which words are of use", k=5)
+    assert ranking.notes.trust == 0
+    assert "second" not in ranking.score_parts
+    assert ranking.passage_ids[0] == "p0"
 
 
 def test_phrases_lead_the_walk(kb_of: Build) -> None:
