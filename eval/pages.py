@@ -101,7 +101,7 @@ class Study:
     def per_query(self, metric: str) -> pd.DataFrame:
         """One row a question, one column a system."""
         found = pd.read_parquet(self.folder / "per_query.parquet")
-        return found.pivot(index="query_id", columns="system", values=metric)
+        return found.pivot_table(metric, "query_id", "system", sort=False)
 
     @property
     def marked(self) -> set[str]:
@@ -282,9 +282,7 @@ def corpora(studies: Mapping[str, Study]) -> str:
     """Every set beside each other, and the training sets, each ordered by coefficients that never saw it."""
     found = pd.read_parquet(RESULTS / "domains" / "leave_one_out.parquet")
     columns = list(dict.fromkeys(found["set"]))
-    wide = found.pivot(index=["set", "question"], columns="system", values="recall@5")[
-        [*dict.fromkeys(found["system"])]
-    ]
+    wide = found.pivot_table("recall@5", ["set", "question"], "system", sort=False)
     sizes = found.groupby("set", sort=False)["question"].nunique()
     means, p = wide.groupby("set").mean(), macro_p(wide)
     rows = [
@@ -299,19 +297,8 @@ def corpora(studies: Mapping[str, Study]) -> str:
     )
     command = "```sh\npython eval/fit.py DATA --leave-one-out eval/results/domains/leave_one_out.parquet\n```\n"
     table = pipe_table(["order", *columns, "mean"], rows, [*columns, "mean"])
-    return "\n".join(
-        [
-            f"# {OTHERS['corpora.md']}\n",
-            READING,
-            "",
-            headline(studies),
-            "## Training sets, one left out\n",
-            about + ".",
-            "",
-            command,
-            *table,
-        ]
-    )
+    title, left = f"# {OTHERS['corpora.md']}\n", "## Training sets, one left out\n"
+    return "\n".join([title, READING, "", headline(studies), left, about + ".", "", command, *table])
 
 
 def macro_p(wide: pd.DataFrame) -> pd.Series:

@@ -41,7 +41,7 @@ def means(result: kg2rag.Comparison) -> dict[str, float]:
 def test_musique_100_is_found_now_as_in_the_runs_that_are_kept(shared_data: Path) -> None:
     data = kg2rag.load("musique", path=shared_data / "musique-100")
     kb = KnowledgeBase.build(data.corpus, embedder=SentenceEncoder(dtype="float32"))
-    chains = MentionChains(kb, coefficients=str(WITHOUT_MUSIQUE_100))
+    chains = MentionChains(kb)
     systems = {"bm25": BM25(kb), "dense": Dense(kb), "mention_ppr": MentionPPR(kb), "mention_chains": chains}
     result = kg2rag.compare(systems, data, metrics=["recall@5"], progress=False)
     kept = pd.read_csv(KEPT / "scores.csv").query("metric == 'recall@5'").set_index("system")["mean"]
