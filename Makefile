@@ -9,16 +9,19 @@ LAB := .venv/.lab
 ALL := .venv/.all
 
 .DEFAULT_GOAL := help
-.PHONY: help compare test check docs notebooks bench lab
+.PHONY: help compare test test-all check docs notebooks bench lab
 
 help: ## what can be made
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 compare: $(CORE) ## compare the core systems: make compare DATASET=hotpotqa ARGS="--limit 200"
 	$(BIN)/kg2rag compare $(DATASET) $(ARGS)
 
-test: $(ALL) ## every test, and every notebook from top to bottom
+test: $(ALL) ## the tests, and every notebook from top to bottom
 	KG2RAG_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder $(ARGS)
+
+test-all: export KG2RAG_FULL := 1
+test-all: test ## these, and those that take many minutes: goldens on whole sets, every kept comparison
 
 check: $(ALL) ## style, types, layers
 	$(BIN)/ruff check
