@@ -41,6 +41,7 @@ from kg2rag.retrievers.mention_chains.chains import (
     Linear,
     Ranker,
     chains_of,
+    digest,
     names_of,
 )
 from kg2rag.retrievers.mention_chains.retriever import MentionChains
@@ -64,6 +65,7 @@ class Example:
 
     evidence: Evidence
     gold: NDArray[np.bool_]
+    text: str
     needed: list[list[int]]
     searches: Mapping[str, list[int]]
 
@@ -95,6 +97,7 @@ def examples_of(data: QADataset, leave_out: Collection[str], encoder: SentenceEn
                     Example(
                         searched.evidence,
                         gold,
+                        question.text,
                         needed,
                         {name: rows[scores[name][rows] > 0].tolist() for name, rows in first.items()},
                     )
@@ -298,10 +301,9 @@ def coefficients_file(
         for model in MODELS:
             linear: Linear = getattr(ranker, model)
             tables[f"{section}.{model}"] = {"intercept": linear.intercept, **linear.coefficients}
-    return toml_text(
-        ["# Written by eval/fit.py: each model is intercept + sum of coefficient · signal.", f"format = {FORMAT}"],
-        tables,
-    )
+    seen = " ".join(sorted({digest(one.text) for each in sets.values() for one in each}))
+    head = "# Written by eval/fit.py: each model is intercept + sum of coefficient · signal."
+    return toml_text([head, f"format = {FORMAT}", f'seen = "{seen}"'], tables)
 
 
 def toml_text(head: Sequence[str], tables: Mapping[str, Mapping[str, object]]) -> str:

@@ -236,7 +236,8 @@ def _config(
     first, of_first = ({name: alike[0] for name, alike in some.items()} for some in (systems, runs))
     ms = {name: sum(one.ms_per_query for one in alike) / len(alike) for name, alike in runs.items()}
     build = {name: sum(one.build_seconds for one in alike) for name, alike in runs.items()}
-    remarks, tuned = ({name: of(one) for name, one in first.items()} for of in (remark, tuning))
+    remarks = {name: remark(one) for name, one in first.items()}
+    tuned = {name: tuning(one, data) for name, one in first.items()}
     spent = sum(build.values()) + sum(one * len(data) / 1000 for one in ms.values() if not math.isnan(one))
     return {
         "data": provenance.data(data, by.unit),

@@ -20,7 +20,7 @@ from kg2rag.compute import GivenEncoder, GivenVectors
 from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.text.records import sha256
-from kg2rag.types import Corpus
+from kg2rag.types import Corpus, QADataset
 
 ROOMS = ("types", "text", "compute", "extraction", "knowledge", "retrievers")
 """The rooms whose code a ranking depends on."""
@@ -59,11 +59,20 @@ def remark(system: object) -> str:
     return " ".join(dict.fromkeys(str(one.remark) for one in of if getattr(one, "remark", "")))  # type: ignore[attr-defined]
 
 
-def tuning(system: object) -> list[dict[str, Any]]:
-    """What was fitted or chosen by looking at questions, in a system and those in it: `TUNING` of their modules."""
+def tuning(system: object, data: QADataset | None = None) -> list[dict[str, Any]]:
+    """What was fitted or chosen by looking at questions, in a system and those in it: `TUNING` of their modules.
+
+    Where questions of `data` are among those that coefficients were fitted on, compared by their texts, a row says so.
+    """
     modules = dict.fromkeys(type(one).__module__ for one in parts(system) if _is_made_of_fields(one))
     rows = (row for name in modules for row in getattr(sys.modules.get(name), "TUNING", ()))
-    return [{**row._asdict(), "sets": list(row.sets), "training": list(row.training)} for row in rows]
+    found = [{**row._asdict(), "sets": list(row.sets), "training": list(row.training)} for row in rows]
+    for one in parts(system) if data is not None else ():
+        if seen := one.seen(data.queries) if hasattr(one, "seen") else 0:
+            what = f"coefficients, fitted on {seen:,} of these {len(data):,} questions"
+            sets = [data.name]
+            found.append({"system": type(one).__name__, "what": what, "kind": "fitted", "sets": sets, "training": []})
+    return found
 
 
 def chosen_graphs(system: object) -> list[str]:

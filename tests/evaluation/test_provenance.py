@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -12,12 +13,14 @@ import pytest
 from kg2rag import BM25, Dense, ExpansionQueries, KnowledgeBase, MentionPPR, QADataset, compare, load
 from kg2rag.compute import Store
 from kg2rag.evaluation import provenance
-from kg2rag.evaluation.identity import parameters
+from kg2rag.evaluation.identity import parameters, tuning
 from kg2rag.extraction.importers.triples import TriplesFile
 from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.extraction.sources import CombinedExtractor
 from kg2rag.retrievers.adapters.recorded import Recorded
 from kg2rag.retrievers.fusion import fuse
+from kg2rag.retrievers.mention_chains.chains import digest
+from kg2rag.retrievers.mention_chains.retriever import MentionChains
 
 Config = Callable[..., dict[str, object]]
 
@@ -58,6 +61,19 @@ def test_graph_encoder_and_parameters_are_in_it_as_values(config: Config, kb: Kn
     (mine, theirs) = found["tuning"].values()
     assert mine == theirs  # the fused system has the other one in it
     assert {row["system"] for row in mine} == {"mention_ppr"}
+
+
+def test_coefficients_that_were_fitted_on_judged_questions_are_marked_by_the_texts(
+    data: QADataset, kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    packaged = (files("kg2rag.retrievers.mention_chains") / "coefficients.toml").read_text(encoding="utf-8")
+    asked = digest(data.questions[0].text.upper())
+    (tmp_path / "own.toml").write_text(packaged.replace('seen = "', f'seen = "{asked} ', 1), encoding="utf-8")
+    honest, own = MentionChains(kb), MentionChains(kb, coefficients=str(tmp_path / "own.toml"))
+    assert not [row for row in tuning(honest, data) if data.name in row["sets"]]
+    (row,) = (row for row in tuning(own, data) if data.name in row["sets"])
+    assert row["kind"] == "fitted"
+    assert " 1 of " in row["what"]
 
 
 def test_a_run_that_is_read_is_configured_as_when_it_was_made(data: QADataset, config: Config, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from hashlib import sha256
 from importlib.resources import files
 from math import isfinite
 from pathlib import Path
@@ -27,6 +28,7 @@ from kg2rag.retrievers.mention_chains.candidates import (
     Signals,
     step_signals,
 )
+from kg2rag.text.normalisation import normalise
 from kg2rag.types import FloatArray, IntArray, ParameterError, number
 
 DEFAULT = "default"
@@ -88,10 +90,11 @@ class Ranker:
 
 @dataclass(frozen=True)
 class Coefficients:
-    """A file of coefficients; `fitted` says when and on what."""
+    """A file of coefficients; `fitted` says when and on what, `seen` has the `digest` of each question."""
 
     rankers: Mapping[str, Ranker]
     fitted: Mapping[str, object]
+    seen: frozenset[str]
 
     def ranker(self, *, tokens: bool) -> Ranker:
         """The models for an encoder with token vectors, or without."""
@@ -131,7 +134,12 @@ def _read(name: str, modified: int) -> Coefficients:  # noqa: ARG001 (a file tha
         )
         for section in (WITH, WITHOUT)
     }
-    return Coefficients(rankers, dict(record.get("fitted", {})))
+    return Coefficients(rankers, dict(record.get("fitted", {})), frozenset(str(record.get("seen", "")).split()))
+
+
+def digest(question: str) -> str:
+    """Eight hexadecimal digits by which a question is known again, whatever its case and punctuation."""
+    return sha256(normalise(question).encode()).hexdigest()[:8]
 
 
 def names_of(model: str, *, tokens: bool) -> tuple[str, ...]:

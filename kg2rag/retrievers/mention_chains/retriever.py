@@ -31,7 +31,7 @@ from kg2rag.knowledge.indexes.dense import cosines as all_cosines
 from kg2rag.retrievers.contract import Tuned
 from kg2rag.retrievers.dense import VectorRetriever
 from kg2rag.retrievers.mention_chains.candidates import Evidence, Searches, evidence, phrase_restarts
-from kg2rag.retrievers.mention_chains.chains import DEFAULT, LEAST, Beam, Ranker, chains_of, read_coefficients
+from kg2rag.retrievers.mention_chains.chains import DEFAULT, LEAST, Beam, Ranker, chains_of, digest, read_coefficients
 from kg2rag.retrievers.mention_chains.searched import ChainPaths, Searched
 from kg2rag.retrievers.mention_chains.tokens import QuestionTokens, question_tokens, token_index
 from kg2rag.retrievers.mention_chains.words import sub_phrases
@@ -124,6 +124,11 @@ class MentionChains(VectorRetriever):
     def __post_init__(self) -> None:
         super().__post_init__()
         read_coefficients(self.coefficients)
+
+    def seen(self, queries: Sequence[Query]) -> int:
+        """How many of some queries the coefficients were fitted on."""
+        known = read_coefficients(self.coefficients).seen
+        return sum(digest(query.text) in known for query in queries)
 
     def prepare(self, queries: Sequence[Query]) -> None:
         """Encode the queries, their phrases and their tokens, then build what is shared by them with the first."""

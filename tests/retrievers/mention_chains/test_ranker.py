@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from kg2rag.retrievers.mention_chains.candidates import START, STEP
-from kg2rag.retrievers.mention_chains.chains import DEFAULT, MODELS, Linear, Ranker, read_coefficients
+from kg2rag.retrievers.mention_chains.chains import DEFAULT, MODELS, Linear, Ranker, digest, read_coefficients
 from kg2rag.retrievers.mention_chains.retriever import TRAINING
 from kg2rag.types import ParameterError
 
@@ -79,3 +79,9 @@ def test_a_malformed_file_is_refused_by_what_is_wrong_in_it(
 def test_a_file_that_is_not_there_is_refused() -> None:
     with pytest.raises(ParameterError, match=r"coefficients must be .* a file written by .*, not 'none.toml'"):
         read_coefficients("none.toml")
+
+
+def test_questions_that_were_fitted_on_are_known_again_by_their_texts() -> None:
+    found = read_coefficients(DEFAULT)
+    assert len(found.seen) > 2500
+    assert digest("Who wrote it?") == digest("who wrote  it") != digest("who wrote her")
