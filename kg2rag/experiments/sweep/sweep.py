@@ -124,8 +124,8 @@ class Sweep:
             )
         try:
             found = space.read(values)
-            if self.search == "grid":
-                found.grid()
+            if self.search == "grid" and isinstance(found, space.Range):
+                raise ValueError("a grid needs values: write a list")
         except ValueError as error:
             raise ValueError(f"{where}.{name} = {values!r}: {error}.") from error
         return found

@@ -11,7 +11,7 @@ import pytest
 
 from kg2rag.experiments.sweep import Sweep, read_sweep
 from kg2rag.experiments.sweep.scoring import Split
-from kg2rag.experiments.sweep.space import Choice, Range
+from kg2rag.experiments.sweep.space import Range
 from kg2rag.types import QADataset
 
 SWEEPS = Path(__file__).resolve().parents[3] / "eval" / "sweeps"
@@ -110,7 +110,7 @@ def test_random_draws_are_those_of_the_seed(sweep: Callable[..., Sweep]) -> None
 def test_values_and_ranges_are_told_apart(sweep: Callable[..., Sweep]) -> None:
     options = {"systems": {"bm25": {"k1": {"low": 0.1, "high": 3.0}, "b": 0.5}}, "search": "random"}
     ((_, spaces),) = sweep(**options).spaces
-    assert spaces == {"k1": Range(0.1, 3.0), "b": Choice((0.5,))}
+    assert spaces == {"k1": Range(low=0.1, high=3.0), "b": (0.5,)}
 
 
 def test_each_type_gives_its_share_to_dev_as_the_seed_draws_it(data: QADataset) -> None:
