@@ -67,11 +67,13 @@ def tuning(system: object, data: QADataset | None = None) -> list[dict[str, Any]
     modules = dict.fromkeys(type(one).__module__ for one in parts(system) if _is_made_of_fields(one))
     rows = (row for name in modules for row in getattr(sys.modules.get(name), "TUNING", ()))
     found = [{**row._asdict(), "sets": list(row.sets), "training": list(row.training)} for row in rows]
-    for one in parts(system) if data is not None else ():
+    if data is None:
+        return found
+    for one in parts(system):
         if seen := one.seen(data.queries) if hasattr(one, "seen") else 0:
             what = f"coefficients, fitted on {seen:,} of these {len(data):,} questions"
-            sets = [data.name]
-            found.append({"system": type(one).__name__, "what": what, "kind": "fitted", "sets": sets, "training": []})
+            name = type(one).__name__
+            found.append({"system": name, "what": what, "kind": "fitted", "sets": [data.name], "training": []})
     return found
 
 
