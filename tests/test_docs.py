@@ -1,4 +1,4 @@
-"""The worked examples of docs/add_a_strategy.md, _reranker.md and _linker.md are run as the pages print them."""
+"""The strategy, reranker and linker of docs/extending.md are run as the page prints them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from doc_page import blocks
 
 import kg2rag
 from kg2rag import systems
@@ -19,20 +20,18 @@ from kg2rag.retrievers import linking, rerankers
 from kg2rag.text.registry import Registry
 from kg2rag.types import Query
 
-DOCS = Path(__file__).parent.parent / "docs"
-
 
 @dataclass(frozen=True)
-class Page:
-    """A page's module, the line that registers it, and the check it recommends."""
+class Example:
+    """A section's module, the line that registers it, and the check it recommends."""
 
     module: str
     line: str
     check: str
 
     @classmethod
-    def read(cls, name: str) -> Page:
-        return cls(*re.findall(r"```python\n(.*?)```", (DOCS / name).read_text(encoding="utf-8"), re.DOTALL))
+    def read(cls, title: str) -> Example:
+        return cls(*blocks(title))
 
     def loaded(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
         """The page's module, written to a file and imported."""
@@ -55,7 +54,7 @@ class Page:
         return str(name)
 
 
-STRATEGY, RERANKER, LINKER = (Page.read(name) for name in ("add_a_strategy.md", "add_a_reranker.md", "add_a_linker.md"))
+STRATEGY, RERANKER, LINKER = map(Example.read, ("A strategy", "A reranker", "A linker"))
 
 
 @pytest.fixture
@@ -71,7 +70,7 @@ def strategy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.mark.parametrize("page", [STRATEGY, RERANKER, LINKER], ids=["strategy", "reranker", "linker"])
 def test_the_pages_example_keeps_the_contract_as_the_page_says(
-    page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    page: Example, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     exec(page.check, vars(page.loaded(tmp_path, monkeypatch)))
 

@@ -1,6 +1,6 @@
 """A name -> QADataset: the table of known sets, those of installed packages included, and the function that loads any.
 
-To add a set: one file with a `DatasetSpec`, and its line in `DATASETS`; see docs/add_a_dataset.md. Another package
+To add a set: one file with a `DatasetSpec`, and its line in `DATASETS`; see docs/extending.md. Another package
 registers one under the entry-point group `kg2rag.datasets`.
 """
 

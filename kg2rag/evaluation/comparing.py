@@ -122,7 +122,7 @@ def compare(
         `systems` (a class such as `HippoRAG2`, or a function of a knowledge base) is then run over each, as
         "strategy.graph". One that gains as much over a placebo gains from more candidates, not from the graph.
     metrics : any of ranx's, `all_recall@k`, `support_f1@k`, `recall@500tokens`, and functions `(ranking, gold) ->
-        float` of your own; a list, or column name -> metric. See docs/add_a_metric.md.
+        float` of your own; a list, or column name -> metric. See docs/extending.md.
     k : hits per query; a metric may not read deeper.
     baseline : the system that the others are tested against; "dense" where there is one, else the first.
     folder : where the result is saved; of several sets each in folder/NAME as soon as it is made, then the summary.

@@ -1,7 +1,7 @@
 """The catalogue: name -> how to build that system over a knowledge base.
 
 To add a strategy: one file in `retrievers/` and one line in `SYSTEMS`, or an entry point `kg2rag.systems` of another
-package; see docs/add_a_strategy.md.
+package; see docs/extending.md.
 """
 
 from __future__ import annotations

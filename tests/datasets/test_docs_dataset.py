@@ -1,4 +1,4 @@
-"""The worked example of docs/add_a_dataset.md is run as on the page, registered by line and by entry point."""
+"""The data set of docs/extending.md is run as on the page, registered by line and by entry point."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from doc_page import blocks
 from typer.testing import CliRunner
 
 import kg2rag
 from kg2rag.cli import app
 from kg2rag.datasets import info, lint, names, registry
 
-PAGE = (Path(__file__).parents[2] / "docs" / "add_a_dataset.md").read_text(encoding="utf-8")
-MODULE, LINE, OWN = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-GROUP, ENTRY_POINT = re.findall(r'entry-points\."(.*?)"\]\n(.*?)\n```', PAGE, re.DOTALL)[0]
+MODULE, LINE = blocks("A data set")
+[OWN] = blocks("Your own documents")
+[(GROUP, ENTRY_POINT)] = re.findall(r'entry-points\."(.*?)"\]\n(.*?)\n', blocks("A data set", "toml")[0])
 WRITTEN = ENTRY_POINT.replace('"', "")  # as an installed package has it
 ARTICLES = [
     {"id": "ada", "title": "Ada Lovelace", "text": "Ada Lovelace wrote notes on the Analytical Engine."},

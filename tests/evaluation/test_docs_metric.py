@@ -1,4 +1,4 @@
-"""The worked example of docs/add_a_metric.md runs as it is on the page."""
+"""The worked example of docs/extending.md's metric runs as it is on the page."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import re
 import sys
 import types
 from importlib.metadata import EntryPoint
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from doc_page import blocks
 
 import kg2rag
 from kg2rag.evaluation.metric_names import Metric
 from kg2rag.text import registry
 
-PAGE = (Path(__file__).parents[2] / "docs" / "add_a_metric.md").read_text(encoding="utf-8")
-FUNCTION, USE, NAMES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+FUNCTION, USE, NAMES = blocks("A metric")
+[ENTRY_POINT] = blocks("A metric", "toml")
 
 
 @pytest.fixture(scope="module")
@@ -53,12 +53,12 @@ def test_the_mapping_of_the_page_names_its_columns(page: dict[str, Any]) -> None
 def test_the_example_is_known_by_name_once_a_package_registers_it(
     page: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    name, value = re.findall(r"^(\w+) = \"(.*)\"$", PAGE, re.MULTILINE)[0]
+    name, value = re.findall(r"^(\w+) = \"(.*)\"$", ENTRY_POINT, re.MULTILINE)[0]
     module = types.ModuleType(value.partition(":")[0])
     vars(module).update(page)
     monkeypatch.setitem(sys.modules, "my_package", types.ModuleType("my_package"))
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    point = EntryPoint(name, value, re.findall(r'entry-points."(.*)"\]', PAGE)[0])
+    point = EntryPoint(name, value, re.findall(r'entry-points."(.*)"\]', ENTRY_POINT)[0])
 
     def entry_points(group: str, name: str | None = None) -> list[EntryPoint]:
         return [point] if group == point.group and name in (None, point.name) else []

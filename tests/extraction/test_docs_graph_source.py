@@ -1,8 +1,7 @@
-"""The worked example of docs/add_a_graph_source.md is run as it stands on the page."""
+"""The graph source of docs/extending.md is run as it stands on the page."""
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterator
 from importlib import import_module, invalidate_caches
@@ -10,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from doc_page import blocks
 from word_embedder import WordEmbedder
 
 import kg2rag
@@ -19,9 +19,8 @@ from kg2rag.extraction.sources import CombinedExtractor
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.types import Corpus, Passage, Triple
 
-PAGE = (Path(__file__).parents[2] / "docs" / "add_a_graph_source.md").read_text(encoding="utf-8")
-MODULE, LINE = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-ENTRY_POINT = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)[0]
+MODULE, LINE = blocks("A graph source")
+[ENTRY_POINT] = blocks("A graph source", "toml")
 PASSAGES = [Passage("p0", "Ed Wood", "A film.", "d0", 0), Passage("p1", "Burbank", "A city.", "d1", 0)]
 LINKS = "Ed Wood\tTim Burton\nEd Wood\tEd Wood\nRebecca\tAlfred Hitchcock\nEd Wood\tTim Burton\n"
 LINK = Triple("Ed Wood", "links to", "Tim Burton", "p0")

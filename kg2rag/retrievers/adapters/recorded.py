@@ -147,7 +147,7 @@ class ScoreFunction(Retriever):
     """Every passage by a function's score, highest first; equal scores by corpus position.
 
     The quickest way to try an idea: one call a question and passage, so slow for a large corpus. For a strategy that
-    stays, see docs/add_a_strategy.md. `score`: (text of the question, passage) -> a finite number; `name`: the stage
+    stays, see docs/extending.md. `score`: (text of the question, passage) -> a finite number; `name`: the stage
     of its hits.
 
     Examples
