@@ -74,7 +74,7 @@ class Files:
         for path in paths:
             if path.suffix == ".parquet":
                 self.checksums[path.name] = sha256(path)
-                rows: Iterable[Any] = _table_rows(path)
+                rows: Iterable[Any] = _table_rows(path, self.checksums[path.name])
             elif path.name.removesuffix(".gz").endswith(".jsonl"):
                 for number, line in enumerate(self.text(path).split("\n"), start=1):
                     if line.strip():
@@ -165,14 +165,16 @@ def find_graph_files(path: Path) -> dict[str, Path]:
     return found
 
 
-def _table_rows(path: Path) -> Iterator[dict[str, Any]]:
+def _table_rows(path: Path, checksum: str) -> Iterator[dict[str, Any]]:
+    """The rows of a table of the hub, as `datasets` gives them; the file is neither copied nor asked for elsewhere."""
+    from datasets import Dataset
+
     try:
         table = read_parquet(path)
     except DataError as error:
         raise DataError(f"{path.name}: not a Parquet table: {error}. Is the file complete?") from error
-    for batch in table.to_batches():
-        for row in batch.to_pylist():
-            yield {name: value if isinstance(value, str) else _tuples(value) for name, value in row.items()}
+    for row in Dataset(table, fingerprint=checksum).to_list():
+        yield {name: value if isinstance(value, str) else _tuples(value) for name, value in row.items()}
 
 
 def _tuples(value: Any) -> Any:

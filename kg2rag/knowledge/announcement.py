@@ -5,19 +5,20 @@ from __future__ import annotations
 import sys
 import time
 
-from kg2rag.compute import Embedder, EndpointEncoder, Store, counter_of
+from kg2rag.compute import Embedder, EndpointEncoder, GivenEncoder, SentenceEncoder, StaticEncoder, Store, counter_of
 from kg2rag.compute.models import ModelNotFoundError
 from kg2rag.compute.parallel import EVERY
 from kg2rag.types import Corpus
 
-LEAST, SAMPLE = 1000, 32
+LEAST, SAMPLE = 2000, 32
 """Passages from which it is worth measuring, and those that are encoded for it, which the store then has."""
 
 
 def announce(corpus: Corpus, embedder: Embedder, store: Store) -> None:
     """Say on stderr how many passages there are, and about how long it takes to encode those that the store lacks.
 
-    Silent where it takes less than ten seconds, or the model cannot be had, which whoever needs it will say.
+    Silent where it takes less than ten seconds, or the model cannot be had, which whoever needs it will say, and for an
+    `Embedder` of the user's own class, which need not keep what it encodes.
     """
     if len(corpus) < LEAST:
         return
@@ -27,6 +28,8 @@ def announce(corpus: Corpus, embedder: Embedder, store: Store) -> None:
         if plan["lacking"]:
             said = f"{plan['lacking']:,} to send to {embedder.model}, about {plan['tokens']:,} tokens"
             print(f"{size}: {said}", file=sys.stderr)  # noqa: T201
+        return
+    if not isinstance(embedder, SentenceEncoder | StaticEncoder | GivenEncoder):
         return
     rows = range(0, len(corpus), len(corpus) // SAMPLE)
     sample = [corpus[row].contents for row in rows]

@@ -167,11 +167,11 @@ def test_an_endpoint_is_planned_paid_once_and_named_on_the_command_line(store):
 
 
 def test_a_long_build_is_announced_and_a_kept_one_is_not(store, monkeypatch, capsys):
-    corpus = corpus_of([hashlib.sha256(bytes([n % 256, n // 256])).hexdigest() for n in range(1200)])
+    corpus = corpus_of([hashlib.sha256(bytes([n % 256, n // 256])).hexdigest() for n in range(2400)])
     now = iter(range(0, 10_000, 5))
     monkeypatch.setattr(announcement.time, "perf_counter", lambda: next(now))
     KnowledgeBase.build(corpus, embedder=letters, store=store)
-    assert "1,200 documents, 1,200 passages: about 3 minutes" in capsys.readouterr().err
+    assert "2,400 documents, 2,400 passages: about 6 minutes" in capsys.readouterr().err
     monkeypatch.setattr(announcement.time, "perf_counter", lambda: 0)
     KnowledgeBase.build(corpus, embedder=letters, store=store)
     assert capsys.readouterr().err == ""
