@@ -55,5 +55,6 @@ def test_the_examples_of_a_page_run(
     names: dict[str, object] = {}
     exec(compile(code, page, "exec"), names)
     assert "result" in names
-    printed = re.findall(r"```\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
-    assert [capsys.readouterr().out] == printed or not printed
+    shown = re.findall(r"\n\n```\n(.*?)\n```\n", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
+    printed = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    assert not shown or printed == shown[0].splitlines()

@@ -154,7 +154,8 @@ def index(names: tuple[str, ...]) -> str:
     lines = [
         "# Strategies",
         "",
-        "Each page is made from the system's docstring, its parameters and committed results.",
+        "Each page is made from the system's docstring, its parameters and committed results. "
+        "[Which to try first](../docs/strategies.md), and when each helps and hurts, is a page by itself.",
         "",
     ]
     lines += ["| system | what it does |", "|---|---|"]
