@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 from fit import Example, Sets, fit, ordered, signals_of
 
-from kg2rag.retrievers.mention_chains.chains import MODELS, Ranker
+from kg2rag.retrievers.mention_chains.candidates import MODELS
+from kg2rag.retrievers.mention_chains.chains import Ranker
 from kg2rag.types import FloatArray
 
 PLAIN = ("bm25", "dense")

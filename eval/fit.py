@@ -30,21 +30,19 @@ from public_sets import load_set, table
 from kg2rag.compute import SentenceEncoder, write
 from kg2rag.compute.parallel import progress_bar
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.retrievers.mention_chains.candidates import Evidence, step_signals
+from kg2rag.retrievers.mention_chains.candidates import MODELS, Evidence, names_of, step_signals
 from kg2rag.retrievers.mention_chains.chains import (
     FORMAT,
     LEAST,
-    MODELS,
     WITH,
     WITHOUT,
     Beam,
     Linear,
     Ranker,
     chains_of,
-    digest,
-    names_of,
 )
 from kg2rag.retrievers.mention_chains.retriever import MentionChains
+from kg2rag.retrievers.mention_chains.words import digest
 from kg2rag.types import FloatArray, QADataset
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from kg2rag.extraction.mentions.table import MentionTable
-from kg2rag.text.lexicon import CALENDAR, FUNCTION_WORDS, NAME, Lexicon
-from kg2rag.text.normalisation import normalise, without_brackets
+from kg2rag.text.normalisation import CALENDAR, FUNCTION_WORDS, NAME, Lexicon, normalise, without_brackets
 from kg2rag.types import Corpus
 
 Table = tuple[list[str], list[str], int, list[tuple[int, int]], list[tuple[int, int, int]]]

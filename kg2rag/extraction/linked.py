@@ -17,8 +17,7 @@ from kg2rag.extraction import Extraction, Extractor, Mention
 from kg2rag.extraction.importers.networkx_graph import extraction_of_networkx, read_graphml
 from kg2rag.extraction.importers.triples import COLUMNS, FORMATS, RANGES, TriplesFile
 from kg2rag.extraction.sources import GivenExtraction
-from kg2rag.text.lexicon import JoinedTexts, Lexicon
-from kg2rag.text.normalisation import entity_key, normalise
+from kg2rag.text.normalisation import JoinedTexts, Lexicon, entity_key, normalise
 from kg2rag.text.records import DataError
 from kg2rag.types import Corpus, Triple
 from kg2rag.types.shapes import plain

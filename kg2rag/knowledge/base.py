@@ -31,7 +31,7 @@ from kg2rag.knowledge.indexes.approximate import ApproximateIndex, IndexKind
 from kg2rag.knowledge.indexes.dense import DenseIndex
 from kg2rag.knowledge.indexes.lexical import LexicalIndex, LexicalSettings
 from kg2rag.knowledge.indexes.trigram import TrigramIndex
-from kg2rag.text.lexicon import Lexicon
+from kg2rag.text.normalisation import Lexicon
 from kg2rag.types import Corpus, IntArray, Matrix, QADataset, Query, Ranking, corpus_of, refused
 
 Built = TypeVar("Built")

@@ -2,7 +2,7 @@
 
 The dynamic hybrid design's third dimension: trigrams find candidates, Levenshtein similarity scores them, exact
 substrings rank first. Ours: which words of a question are looked up (`terms`), how several of them add up, and that a
-format given by an example ("keys like sk-proj-xxxx", `text.formats`) is matched as a regular expression.
+format given by an example ("keys like sk-proj-xxxx", `text.code_names`) is matched as a regular expression.
 `/regex/` is matched by RE2, in time linear in the text [1]: with a backtracking engine and a time limit, the
 speed of the machine would decide what fails, and a hostile pattern could take that limit on every query.
 
@@ -24,9 +24,8 @@ import pyarrow as pa
 
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.contract import MAX_CHARACTERS, Retriever
-from kg2rag.text.formats import format_by_example
-from kg2rag.text.lexicon import FUNCTION_WORDS
-from kg2rag.text.normalisation import WHOLE, key, looks_like_name, surfaces
+from kg2rag.text.code_names import WHOLE, format_by_example, key, looks_like_name, surfaces
+from kg2rag.text.normalisation import FUNCTION_WORDS
 from kg2rag.types import FloatArray, IntArray, Notes, Query, Ranking, Threshold, above, number, top_with_ties
 
 COLOUR = "#56B4E9"  # in plots

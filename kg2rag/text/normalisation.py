@@ -1,12 +1,21 @@
-"""Text -> normalised text and sentences: the string rules that several packages share."""
+"""Text -> normalised text, sentences and the names in it: the string rules that several packages share.
+
+Names are known ones, by longest match of words, and capitalised phrases, dates and numbers apart. Known names are found
+in many texts at once: the texts are joined by `SEPARATOR`, which belongs to no word and to no name, so that one pass
+reads all of them.
+"""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
-from functools import lru_cache
-from itertools import pairwise
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.resources import files
+
+import numpy as np
+from numpy.typing import NDArray
 
 WORD = re.compile(r"[^\W_]+(?:[+#]++(?![^\W_]))?")
 """Letters and digits, and plus and number signs that end them: "C", "C++" and "C#" are three names, "a+b" is two."""
@@ -76,112 +85,178 @@ def split_sentences(text: str) -> list[str]:
     return [" ".join(pieces) for pieces in sentences]
 
 
-LONGEST = 100
-"""Characters of the longest key that is looked up or indexed: names are shorter, encoded blobs longer."""
-
-WHOLE = 8
-"""The maximum of words of a name in code: a longer query is not tried as one name."""
-
-# Word characters, with single separators between them: os.path.join, ai-sdk/openai, std::vector.
-_SURFACE = re.compile(r"\w+(?:(?:::|[.\-/:])\w+)*", re.UNICODE)
-_SEPARATOR = re.compile(r"::|[.\-/:]")
-_DEFINITION = re.compile(
-    r"\b(?:def|class|func|function|fn|interface|struct|enum|trait|type|const|let|var)[ \t]+(\w+)", re.UNICODE
+# Words that begin sentences but not names; they are removed from the front of a capitalised phrase.
+FUNCTION_WORDS = frozenset(files("kg2rag.text").joinpath("function_words.txt").read_text("utf-8").split())
+_LINK_WORDS = "of|the|de|da|di|del|der|des|du|van|von|la|le|al|el|bin|ibn|y"
+_REST = r"[\w'’\-]*(?:[+#]++(?!\w))?"  # of a word; see `normalisation.WORD`
+_CAPITAL = "[" + "".join(chr(code) for code in range(0x250) if chr(code).isupper()) + "]"  # Latin, accents included
+NAME = re.compile(rf"\b{_CAPITAL}{_REST}(?:\s+(?:(?:{_LINK_WORDS})\s+){{0,2}}{_CAPITAL}{_REST})*")
+CALENDAR = frozenset(
+    """january february march april may june july august september october november december monday tuesday wednesday
+    thursday friday saturday sunday""".split()
 )
-_LETTERS_DIGITS = re.compile(r"[^\W\d_]+\d+\w*")
-_KEY_PART = re.compile(r"[\W_]+", re.UNICODE)
+_NUMBER = re.compile(r"\d+(?:st|nd|rd|th|s)?")
+SEPARATOR = "\0"
+Numbers = NDArray[np.int32]
+Places = NDArray[np.int64]
 
 
-def surfaces(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Names and words as spelled, with their (start, end), left to right.
+@dataclass(frozen=True)
+class Words:
+    """The words of several texts, one text after another.
 
-    >>> [name for name, _ in surfaces("Call os.path.join() or @ai-sdk/openai.")]
-    ['Call', 'os.path.join', 'or', 'ai-sdk/openai']
+    Attributes
+    ----------
+    strings : (n_words,) without case and accents; `normalise` of a text joins its words by spaces.
+    texts : (n_words,) the text of each, ascending.
+    starts, ends : (n_words,) where each stands in `JoinedTexts.text`.
+    torn : (n_words,) whether a word begins inside the character in which the one before it ended, as in "½" ("1 2").
     """
-    return ((match.group(), match.span()) for match in _SURFACE.finditer(text))
+
+    strings: list[str]
+    texts: Places
+    starts: Places
+    ends: Places
+    torn: NDArray[np.bool_]
 
 
-@lru_cache(maxsize=200_000)
-def key(surface: str) -> str:
-    """The key that all spellings of a name share: without case, accents and separators.
+class JoinedTexts:
+    """Texts as one string, `text`, in which they begin at `starts`, (n_texts,)."""
 
-    >>> key("StreamingTextResponse") == key("streaming_text-response")
-    True
+    def __init__(self, texts: Sequence[str]) -> None:
+        self.text = SEPARATOR.join(texts)
+        lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+        self.starts = np.cumsum(lengths + 1) - (lengths + 1)
+
+    def text_of(self, places: Places) -> Places:
+        """The text that each place in `text` belongs to."""
+        return np.searchsorted(self.starts, places, side="right") - 1
+
+    def words(self) -> Words:
+        """The words of the normal forms, and where they stand in the texts as written."""
+        pieces = {char: plain(char) for char in self._characters}
+        folded = self.text.translate({ord(char): piece for char, piece in pieces.items()})
+        spans = np.array([match.span() for match in WORD.finditer(folded)], dtype=np.int64).reshape(-1, 2)
+        starts, ends = spans.T
+        if any(len(piece) != 1 for piece in pieces.values()):  # an accent of its own belongs to the word before it
+            origins = np.repeat(np.arange(len(self.text)), self.looked_up(lambda char: len(pieces[char])))
+            last, behind = origins[ends - 1], np.append(origins, len(self.text))[ends]
+            starts, ends = origins[starts], np.maximum(last + 1, behind)
+        torn = np.append(False, starts[1:] < ends[:-1])[: len(starts)]
+        return Words(WORD.findall(folded), self.text_of(starts), starts, ends, torn)
+
+    def looked_up(self, number: Callable[[str], int]) -> NDArray[np.intp]:
+        """(n_characters,) the number of each character, which is asked for once for each distinct one."""
+        table = np.zeros(max(map(ord, self._characters), default=0) + 1, dtype=np.intp)
+        for char in self._characters:
+            table[ord(char)] = number(char)
+        return table[np.frombuffer(self.text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)]
+
+    @cached_property
+    def _characters(self) -> frozenset[str]:
+        return frozenset(self.text)
+
+
+@dataclass(frozen=True)
+class Matches:
+    """(n_matches,) each, text by text: the text, the code of the name, and its place in the joined text."""
+
+    texts: Places
+    codes: Numbers
+    starts: Places
+    ends: Places
+
+
+class Lexicon:
+    """Longest match of known word sequences, `keys` as normalised; the code of a key is its place. "" is never found.
+
+    `names`, the spelling of each key, are needed where a match must have capitals.
+
+    The keys are a trie, a level for each word: `_levels` has for each the ascending edges, parent · n_words + word,
+    each of which leads to the node of its own place, and for each node the code of the key that ends there, or -1.
     """
-    if surface.isascii():  # the common case, ten times faster
-        return _KEY_PART.sub("", surface.lower())
-    return normalise(surface).replace(" ", "")
+
+    def __init__(self, keys: Sequence[str], names: Sequence[str] = ()) -> None:
+        split = [key.split(" ") if key else [] for key in keys]
+        self._number: dict[str, int] = {}
+        words = np.array([self._number.setdefault(word, len(self._number)) for key in split for word in key], np.int64)
+        lengths = np.fromiter(map(len, split), dtype=np.int64, count=len(split))
+        starts, nodes = np.cumsum(lengths) - lengths, np.zeros(len(split), dtype=np.int64)
+        self._levels: list[tuple[Places, Numbers]] = []
+        for depth in range(int(lengths.max(initial=0))):
+            going = np.flatnonzero(lengths > depth)
+            edges, nodes[going] = np.unique(
+                nodes[going] * len(self._number) + words[starts[going] + depth], return_inverse=True
+            )
+            codes = np.full(len(edges), -1, dtype=np.int32)
+            ending = going[lengths[going] == depth + 1]
+            codes[nodes[ending]] = ending
+            self._levels.append((edges, codes))
+        self._quiet = np.zeros(len(split), dtype=bool)
+        self._quiet[: len(names)] = [not any(map(_stands_out, name)) for name in names]
+
+    def find(self, text: str, *, capitals: bool = True) -> Iterator[tuple[int, tuple[int, int]]]:
+        """(code, (start, end)) of every key in the text; see `matches`."""
+        found = self.matches(JoinedTexts([text]), capitals=capitals)
+        spans = zip(found.starts.tolist(), found.ends.tolist(), strict=True)
+        return zip(found.codes.tolist(), spans, strict=True)
+
+    def matches(self, joined: JoinedTexts, *, capitals: bool = True) -> Matches:
+        """Every key in the texts, left to right, the longest at each place, without overlap.
+
+        With `capitals`, a match must have a capital letter or a digit, unless its name has neither: "the birds" is no
+        film, "uvicorn" is a server.
+        """
+        words = joined.words()
+        numbers = np.array([self._number.get(word, -1) for word in words.strings], dtype=np.int64)
+        at, last, codes = self._longest(numbers, words.texts)
+        # One character may fold to two words (½); a match cannot use half of it.
+        kept = ~words.torn[at] & ~np.append(words.torn, False)[last + 1]
+        if capitals:
+            before = np.append(0, np.cumsum(joined.looked_up(_stands_out)))
+            kept &= self._quiet[codes] | (before[words.ends[last]] > before[words.starts[at]])
+        at, last, codes = at[kept], last[kept], codes[kept]
+        kept = _first_without_overlap(at, last, words.texts[at])
+        at, last = at[kept], last[kept]
+        return Matches(words.texts[at], codes[kept], words.starts[at], words.ends[last])
+
+    def _longest(self, numbers: Places, texts: Places) -> tuple[Places, Places, Numbers]:
+        """The first and the last word of the longest key at each word where there is one, and its code."""
+        n_words = len(numbers)
+        nodes, last, codes = np.zeros(n_words, np.int64), np.zeros(n_words, np.int64), np.full(n_words, -1, np.int32)
+        at = np.arange(n_words)
+        for depth, (edges, ending) in enumerate(self._levels):
+            at = at[at < n_words - depth]
+            at = at[(texts[at + depth] == texts[at]) & (numbers[at + depth] >= 0)]
+            wanted = nodes[at] * len(self._number) + numbers[at + depth]
+            places = np.searchsorted(edges, wanted)
+            there = edges[np.minimum(places, len(edges) - 1)] == wanted
+            nodes[at], at = places, at[there]
+            ends = at[ending[nodes[at]] >= 0]
+            last[ends], codes[ends] = ends + depth, ending[nodes[ends]]
+        found = np.flatnonzero(codes >= 0)
+        return found, last[found], codes[found]
 
 
-def split(surface: str) -> list[str]:
-    """The parts of a name, in order: split at separators, and where a capital begins a word.
+def _first_without_overlap(starts: Places, lasts: Places, texts: Places) -> NDArray[np.bool_]:
+    """Which stretches are chosen where, in each text, the first is and then always the next that does not overlap."""
+    chosen, following = np.zeros(len(starts), dtype=bool), np.searchsorted(starts, lasts + 1)
+    here = np.unique(texts, return_index=True)[1]
+    while len(here):  # one step in all texts
+        chosen[here] = True
+        here = here[following[here] < len(starts)]
+        here = following[here][texts[following[here]] == texts[here]]
+    return chosen
 
-    >>> split("HTTPServer_v2.useChat")
-    ['HTTP', 'Server', 'v2', 'use', 'Chat']
+
+def _stands_out(char: str) -> bool:
+    return char.isupper() or char.isdigit()
+
+
+def is_date_or_number(key: str) -> bool:
+    """Whether a normalised name consists of numbers, months and weekdays.
+
+    >>> [is_date_or_number(key) for key in ("1984", "may 5th", "1980s", "june smith", "apollo 11")]
+    [True, True, True, False, False]
     """
-    parts = []
-    for run in filter(None, _KEY_PART.split(surface)):
-        bounds = [0, *(at for at in range(1, len(run)) if _word_begins(run, at)), len(run)]
-        parts += [run[start:end] for start, end in pairwise(bounds)]
-    return parts
-
-
-def _word_begins(run: str, at: int) -> bool:
-    # The last capital of a run of them begins the word that follows: HTTP|Server.
-    return run[at].isupper() and (not run[at - 1].isupper() or run[at + 1 : at + 2].islower())
-
-
-def members(surface: str) -> list[str]:
-    """The names that a path joins, in order; a name without separators is its only member.
-
-    >>> members("os.path.joinAll")
-    ['os', 'path', 'joinAll']
-    """
-    return _SEPARATOR.split(surface)
-
-
-@lru_cache(maxsize=200_000)
-def variants(surface: str) -> tuple[str, ...]:
-    """A name and all that it is found by: itself, the members of its path, and their parts; each once.
-
-    >>> variants("os.path.joinAll")
-    ('os.path.joinAll', 'os', 'path', 'joinAll', 'join', 'All')
-    """
-    path = members(surface)
-    found = dict.fromkeys([surface, *path, *(part for member in path for part in split(member))])
-    return tuple(name for name in found if name.strip("_"))
-
-
-def looks_like_name(surface: str) -> bool:
-    """Whether a word is spelled like a name in code: an inner capital or underscore, a path, letters with digits.
-
-    False for ordinary prose: initials (U.S.), hyphenated words, years, and words in capitals.
-
-    >>> [looks_like_name(word) for word in ("useChat", "api_key", "np.linalg", "sk-proj-xxxx", "utf8", "os/path")]
-    [True, True, True, False, True, True]
-    >>> [looks_like_name(word) for word in ("well-known", "U.S.A", "1984", "NASA", "Paris", "20th", "and/or")]
-    [False, False, False, False, False, False, True]
-    """
-    if "_" in surface.strip("_") or (surface.startswith("_") and len(surface) > 1):
-        return True
-    if any(mark in surface for mark in ("/", "::")):
-        return any(char.isalpha() for char in surface)
-    path = members(surface)
-    if "." in surface and all(len(member) > 1 and member[0].isalpha() for member in path):
-        return True
-    if any(map(_inner_capital, path)):
-        return True
-    return any(_LETTERS_DIGITS.fullmatch(member) and not member.isupper() for member in path)
-
-
-def _inner_capital(word: str) -> bool:
-    return any(char.islower() for char in word) and any(_word_begins(word, at) for at in range(1, len(word)))
-
-
-def definitions(text: str) -> Iterator[str]:
-    r"""The names that a piece of source code defines, as spelled.
-
-    >>> list(definitions("class Chat:\n    def send(self): ..."))
-    ['Chat', 'send']
-    """
-    return (match.group(1) for match in _DEFINITION.finditer(text))
+    return all(word in CALENDAR or _NUMBER.fullmatch(word) for word in key.split())

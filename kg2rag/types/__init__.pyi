@@ -8,7 +8,6 @@ from .notes import INNER as INNER
 from .notes import LinkedEntity as LinkedEntity
 from .notes import Notes as Notes
 from .notes import for_stage as for_stage
-from .notes import number as number
 from .notes import plain as plain
 from .notes import sources as sources
 from .parameters import Cosine as Cosine
@@ -34,7 +33,6 @@ from .parameters import fits as fits
 from .parameters import one_of as one_of
 from .parameters import refused as refused
 from .parameters import require as require
-from .parameters import require_k as require_k
 from .passages import FloatArray as FloatArray
 from .passages import Hit as Hit
 from .passages import IntArray as IntArray
@@ -49,6 +47,8 @@ from .questions import Question as Question
 from .questions import require_dataset as require_dataset
 from .rankings import Ranking as Ranking
 from .rankings import canonical_order as canonical_order
+from .rankings import number as number
+from .rankings import require_k as require_k
 from .rankings import rescored as rescored
 from .rankings import top_with_ties as top_with_ties
 from .rankings import widened as widened

@@ -176,8 +176,3 @@ def sources(ranking: Ranking) -> dict[str, str]:
 def for_stage(recorded: PerStage, stage: str) -> str:
     """The text of a stage: its own, or the one for all; empty where there is none."""
     return recorded if isinstance(recorded, str) else recorded.get(stage, "")
-
-
-def number(value: float) -> str:
-    """A number as a formula writes it: eight digits, enough to recompute a score to a millionth."""
-    return f"{value:.8g}"

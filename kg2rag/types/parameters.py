@@ -119,12 +119,6 @@ def require(name: str, value: object, annotation: Any, rule: Any = None) -> None
         raise refused(name, value, " or ".join(allowed)) from None
 
 
-def require_k(k: object) -> None:
-    """The check of a number of hits, which every ranking makes: a plain number in range takes no further call."""
-    if type(k) is not int or k < 1:
-        require("k", k, Count)
-
-
 def refused(name: str, value: object, allowed: str) -> ParameterError:
     """The error for a parameter's value; `allowed` follows "must be"."""
     shown = repr(value)

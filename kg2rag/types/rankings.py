@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kg2rag.types.explanation import Explanation
 from kg2rag.types.notes import Notes
-from kg2rag.types.parameters import require_k
+from kg2rag.types.parameters import Count, require
 from kg2rag.types.passages import FloatArray, Hit, IntArray, Paths, first_of
 
 if TYPE_CHECKING:
@@ -190,6 +190,17 @@ class Ranking:
 
 DIGITS = 20
 """Binary digits of a score that order hits, about a millionth of it: the last bits may differ from batch to batch."""
+
+
+def number(value: float) -> str:
+    """A number as a formula writes it: eight digits, enough to recompute a score to a millionth."""
+    return f"{value:.8g}"
+
+
+def require_k(k: object) -> None:
+    """The check of a number of hits, which every ranking makes: a plain number in range takes no further call."""
+    if type(k) is not int or k < 1:
+        require("k", k, Count)
 
 
 def canonical_order(rows: NDArray[np.integer], scores: NDArray[np.floating]) -> IntArray:

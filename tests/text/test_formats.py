@@ -7,7 +7,7 @@ import re
 import pytest
 import re2
 
-from kg2rag.text.formats import format_by_example
+from kg2rag.text.code_names import format_by_example
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg2rag.text.lexicon import JoinedTexts, Lexicon
-from kg2rag.text.normalisation import normalise
+from kg2rag.text.normalisation import JoinedTexts, Lexicon, normalise
 
 Found = list[tuple[int, int, int]]
 

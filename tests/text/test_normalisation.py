@@ -6,17 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg2rag.text.normalisation import (
-    definitions,
-    key,
-    looks_like_name,
-    normalise,
-    split,
-    split_sentences,
-    surfaces,
-    variants,
-    without_brackets,
-)
+from kg2rag.text.code_names import definitions, key, looks_like_name, split, surfaces, variants
+from kg2rag.text.normalisation import normalise, split_sentences, without_brackets
 
 
 @pytest.mark.parametrize(

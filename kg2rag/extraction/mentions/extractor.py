@@ -21,8 +21,7 @@ import numpy as np
 
 from kg2rag.extraction import Entity, Extraction, Mention
 from kg2rag.extraction.mentions.table import VERSION, MentionTable, shards_of
-from kg2rag.text.lexicon import FUNCTION_WORDS, NAME, JoinedTexts, Lexicon, is_date_or_number
-from kg2rag.text.normalisation import normalise
+from kg2rag.text.normalisation import FUNCTION_WORDS, NAME, JoinedTexts, Lexicon, is_date_or_number, normalise
 from kg2rag.types import Corpus, Triple
 
 ALIASES = 3  # raise it when the rules of aliases change, so that stored graphs are rebuilt

@@ -29,8 +29,7 @@ from numpy.typing import NDArray
 
 from kg2rag.compute import Store, map_pieces
 from kg2rag.extraction.mentions.table import SIZE, VERSION, MentionTable, Shard, shard_starts, shards_of
-from kg2rag.text.lexicon import CALENDAR, FUNCTION_WORDS, NAME, JoinedTexts, Lexicon
-from kg2rag.text.normalisation import normalise, without_brackets
+from kg2rag.text.normalisation import CALENDAR, FUNCTION_WORDS, NAME, JoinedTexts, Lexicon, normalise, without_brackets
 from kg2rag.types import Corpus
 
 

@@ -17,8 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kg2rag.compute.files import mapped
-from kg2rag.text.lexicon import Lexicon
-from kg2rag.text.normalisation import split_sentences
+from kg2rag.text.normalisation import Lexicon, split_sentences
 from kg2rag.types import Corpus, IntArray
 
 VERSION = 3  # raise it when the rules change, so that stored tables are rebuilt

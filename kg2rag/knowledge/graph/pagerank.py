@@ -25,7 +25,7 @@ from scipy.sparse import csr_array
 
 from kg2rag.compute import threads
 from kg2rag.knowledge.graph.csr import Codes, gather, offsets, owners, run_starts
-from kg2rag.types import FloatArray, IntArray, Interval, require
+from kg2rag.types import FloatArray, IntArray
 
 TOGETHER = 16  # queries that are walked side by side
 TOLERANCE = 1e-10
@@ -231,7 +231,8 @@ def walks(
     scopes : of each query, (n_nodes,) whether its walk may enter a node; None for all.
     reach : a walk over a larger graph is over the first so many nodes within reach, from the greatest starts on.
     """
-    require("damping", damping, float, Interval(gt=0, lt=1))
+    if not 0 < damping < 1:
+        raise ValueError(f"damping must be above 0 and below 1, not {damping!r}.")
     scopes = [None] * len(starts) if scopes is None else scopes
     large = reach is not None and graph.n_nodes > reach
     whole = [i for i, scope in enumerate(scopes) if scope is None and not large]

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from kg2rag.text.normalisation import split
+from kg2rag.text.code_names import split
 from kg2rag.types import FloatArray, Share, Weight, component, one_of
 
 VERSION = 2

@@ -27,9 +27,8 @@ from kg2rag.retrievers.dynamic_hybrid.analysers import (
 from kg2rag.retrievers.expansion_queries import ExpansionQueries
 from kg2rag.retrievers.fusion import RRF_CONSTANT, fuse_rankings
 from kg2rag.retrievers.graph_augmented import graph_augmented
-from kg2rag.retrievers.mention_chains.chains import DEFAULT, read_coefficients
+from kg2rag.retrievers.mention_chains.chains import DEFAULT, ChainsNotes, read_coefficients
 from kg2rag.retrievers.mention_chains.retriever import MentionChains
-from kg2rag.retrievers.mention_chains.searched import ChainsNotes
 from kg2rag.retrievers.mention_ppr.retriever import MentionPPR
 from kg2rag.retrievers.pattern import Pattern
 from kg2rag.types import Count, Notes, ParameterError, Query, Ranking, Weight, check, one_of, sources

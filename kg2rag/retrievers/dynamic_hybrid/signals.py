@@ -15,9 +15,8 @@ from typing import Any
 from kg2rag.knowledge import TrigramIndex
 from kg2rag.knowledge.indexes.lexical import stem
 from kg2rag.retrievers.linking.linkers import phrases
-from kg2rag.text.formats import format_by_example
-from kg2rag.text.lexicon import FUNCTION_WORDS
-from kg2rag.text.normalisation import LONGEST, WHOLE, key, looks_like_name, members, split, surfaces
+from kg2rag.text.code_names import LONGEST, WHOLE, format_by_example, key, looks_like_name, members, split, surfaces
+from kg2rag.text.normalisation import FUNCTION_WORDS
 
 READ = 2000
 """Characters of a query that are read; the beginning shows its form."""

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from kg2rag.knowledge import KnowledgeBase, TrigramIndex
 from kg2rag.retrievers.linking.linkers import Link, TextLinker
-from kg2rag.text.lexicon import FUNCTION_WORDS
-from kg2rag.text.normalisation import LONGEST, key, surfaces
+from kg2rag.text.code_names import LONGEST, key, surfaces
+from kg2rag.text.normalisation import FUNCTION_WORDS
 from kg2rag.types import Count, Threshold, component
 
 NEAREST = 20

@@ -19,8 +19,7 @@ from typing import Protocol
 import numpy as np
 
 from kg2rag.knowledge import KnowledgeBase, LexicalSettings
-from kg2rag.text.lexicon import FUNCTION_WORDS
-from kg2rag.text.normalisation import normalise
+from kg2rag.text.normalisation import FUNCTION_WORDS, normalise
 from kg2rag.text.records import DataError, quote, read_json
 from kg2rag.types import Cosine, Count, LinkedEntity, Query, component, top_with_ties
 

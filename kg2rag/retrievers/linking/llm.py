@@ -18,8 +18,7 @@ from kg2rag.compute import ChatModel
 from kg2rag.compute.llm import ask_each, chat_model, name_of, quoted
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.linking.linkers import Link
-from kg2rag.text.lexicon import Lexicon
-from kg2rag.text.normalisation import entity_key, normalise
+from kg2rag.text.normalisation import Lexicon, entity_key, normalise
 from kg2rag.types import Count, Query, Threshold, component
 
 _PROMPT = (files(__package__) / "prompt.txt").read_text(encoding="utf-8").rstrip("\n")

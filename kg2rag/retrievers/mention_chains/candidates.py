@@ -8,6 +8,7 @@ passages nearest to the question's sub-phrases. Signals are numbers without a un
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -16,19 +17,84 @@ import numpy as np
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.pagerank import NodeWeights
 from kg2rag.knowledge.indexes.dense import cosines as all_cosines
-from kg2rag.retrievers.mention_chains.tokens import QuestionTokens, token_index
-from kg2rag.retrievers.mention_chains.words import naming_index
+from kg2rag.retrievers.mention_chains.words import QuestionTokens, naming_index, token_index
+from kg2rag.text.normalisation import FUNCTION_WORDS
 from kg2rag.types import FloatArray, IntArray, Matrix, top_with_ties
 
+_TOKEN = re.compile(r"[\w’'\-\.&]+|[,;:()\"“”?!]")
+_PUNCTUATION = re.compile(r"[,;:()\"“”?!]")
+_POSSESSIVE = re.compile(r"['’]s$")
+CHARACTERS = 5_000
+"""Of all phrases of a question together: questions that people ask have up to 3,300, and each is encoded."""
+_BOUNDARY = FUNCTION_WORDS | set(
+    "s t d whose whom be being am 's does did do done than out off down how many much".split()
+)
 LEAST_GAP = -10.0
 LINKED = 10  # likeliest candidates whose links say how far a question's candidates are linked
 START = ("bm25", "walk_gap", "dense_rank", "tokens")
 STEP = ("start", "shared_word", "phrase_gain", "title_words", "tokens_joint")
 ALONE = ("bm25_score", "cosine", "tokens")
 GATE = ("titles", "capital_titles", "linked")
+CHAIN = ("second", "third")
+MODELS: Mapping[str, tuple[str, ...]] = {"start": START, "step": STEP, "alone": ALONE, "chain": CHAIN, "gate": GATE}
+"""Model -> its signals."""
 OF_TOKENS = ("tokens", "tokens_joint")
 """Signals that need an encoder's token vectors."""
 Signals = Mapping[str, FloatArray]
+
+
+def names_of(model: str, *, tokens: bool) -> tuple[str, ...]:
+    """The signals that a model reads."""
+    return tuple(name for name in MODELS[model] if tokens or name not in OF_TOKENS)
+
+
+def sub_phrases(question: str, most: int) -> list[str]:
+    """At most `most` spans of two words or more, each once, those of fewest runs first.
+
+    A run is a sequence of content words; function words, punctuation and a possessive end it. A span begins and ends
+    with a run, may hold function words between runs, and is not the whole question. Of a text so long that its phrases
+    have more than `CHARACTERS`, those that fit, and none of more runs than the first that does not.
+    """
+    words, runs = _runs(question)
+    found: dict[str, None] = {}
+    room = CHARACTERS
+    for length in range(1, len(runs) + 1):
+        full = False
+        for (start, _), (_, end) in zip(runs, runs[length - 1 :], strict=False):
+            if end - start < 2 or (start == 0 and end == len(words)):
+                continue
+            phrase = _POSSESSIVE.sub("", " ".join(words[start:end]))
+            if phrase in found:
+                continue
+            if len(found) == most:
+                return list(found)
+            if len(phrase) > room:
+                full = True
+                continue
+            found[phrase] = None
+            room -= len(phrase)
+        if full:
+            break
+    return list(found)
+
+
+def _runs(question: str) -> tuple[list[str], list[tuple[int, int]]]:
+    """The words of a question, and the (start, end) of each run of content words among them."""
+    words: list[str] = []
+    runs: list[tuple[int, int]] = []
+    inside = False
+    for token in _TOKEN.findall(question):
+        bare = token.strip(".'’-").lower()
+        if not bare or _PUNCTUATION.fullmatch(token):
+            inside = inside and not _PUNCTUATION.fullmatch(token)
+            continue
+        words.append(token.strip("?.,"))
+        content = bare not in _BOUNDARY
+        if content:
+            start = runs.pop()[0] if inside else len(words) - 1
+            runs.append((start, len(words)))
+        inside = content and not bare.endswith(("'s", "’s"))
+    return words, runs
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from hashlib import sha256
 from importlib.resources import files
 from math import isfinite
 from pathlib import Path
@@ -20,22 +19,20 @@ import numpy as np
 
 from kg2rag.retrievers.mention_chains.candidates import (
     ALONE,
-    GATE,
-    OF_TOKENS,
-    START,
-    STEP,
+    MODELS,
     Evidence,
+    Searches,
     Signals,
+    names_of,
     step_signals,
 )
-from kg2rag.text.normalisation import normalise
-from kg2rag.types import FloatArray, IntArray, ParameterError, number
+from kg2rag.retrievers.mention_ppr.graph import WalkedPaths
+from kg2rag.types import Corpus, FloatArray, IntArray, Notes, ParameterError, Step, number, step
 
+WITHOUT_TOKENS = "the encoder gives no token vectors that the coefficients know: ranked without them"
+SHOWN = 3  # pairs in a ranking's notes
 DEFAULT = "default"
 FORMAT = 2
-CHAIN = ("second", "third")
-MODELS: Mapping[str, tuple[str, ...]] = {"start": START, "step": STEP, "alone": ALONE, "chain": CHAIN, "gate": GATE}
-"""Model -> its signals."""
 WITH, WITHOUT = "with_tokens", "without_tokens"
 LEAST = 4  # candidates: as many as the longest chain and one to continue it
 NO_SOURCE = -30.0  # second of the only source, which continues none
@@ -135,16 +132,6 @@ def _read(name: str, modified: int) -> Coefficients:  # noqa: ARG001 (a file tha
         for section in (WITH, WITHOUT)
     }
     return Coefficients(rankers, dict(record.get("fitted", {})), frozenset(str(record.get("seen", "")).split()))
-
-
-def digest(question: str) -> str:
-    """Eight hexadecimal digits by which a question is known again, whatever its case and punctuation."""
-    return sha256(normalise(question).encode()).hexdigest()[:8]
-
-
-def names_of(model: str, *, tokens: bool) -> tuple[str, ...]:
-    """The signals that a model reads."""
-    return tuple(name for name in MODELS[model] if tokens or name not in OF_TOKENS)
 
 
 def _linear(section: object, table: str, names: tuple[str, ...], file: str) -> Linear:
@@ -247,3 +234,89 @@ def _continued(evidence: Evidence, start: FloatArray, ranker: Ranker, beam: Beam
     step[inside, sets.members] = step.max(axis=1, keepdims=True) + beam.bonus
     level: FloatArray = np.einsum("s,sm->m", sets.shares(beam.temperature), step)
     return level
+
+
+@dataclass(frozen=True)
+class ChainsNotes(Notes):
+    """Notes of a ranking by chains.
+
+    Attributes
+    ----------
+    trust : how far chains are trusted, in [0, 1]; the rest of the score is that of a passage alone.
+    chains : the best pairs by title, with their shares.
+    """
+
+    trust: float | None = None
+    chains: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Searched:
+    """A query's candidates: what is known of them, their order, and the paths that the walk took to them.
+
+    Attributes
+    ----------
+    trust : see `Ranker`. order : the sum of which it is a part.
+    start : (m,) log-odds that a candidate is needed, by itself.
+    chains : None where there are less than `LEAST` candidates.
+    """
+
+    found: Searches
+    evidence: Evidence
+    trust: float
+    order: Linear
+    start: FloatArray
+    chains: Chains | None
+    walked: WalkedPaths
+
+    @property
+    def levels(self) -> dict[str, FloatArray]:
+        """What the order may add up, (m,) each."""
+        alone = {name: self.evidence.alone[name] for name in ALONE if name in self.evidence.alone}
+        return {**alone, "start": self.start, **(self.chains.levels if self.chains else {})}
+
+    @property
+    def scores(self) -> FloatArray:
+        """(m,) what candidates are ordered by."""
+        return self.order(self.levels)
+
+    @property
+    def continued(self) -> dict[int, int]:
+        """Corpus row of a candidate -> that of the passage that it continues."""
+        if self.chains is None:
+            return {}
+        rows, source = self.evidence.rows, self.chains.source
+        at = np.flatnonzero(source >= 0)
+        return dict(zip(rows[at].tolist(), rows[source[at]].tolist(), strict=True))
+
+    def notes(self, corpus: Corpus, temperature: float) -> ChainsNotes:
+        """The arithmetic, how far chains are trusted, and the best pairs; `temperature` is their shares'."""
+        best: tuple[str, ...] | None = None
+        if self.chains is not None:
+            rows, pairs = self.evidence.rows, self.chains.pairs
+            shares = pairs.shares(temperature)[:SHOWN].tolist()
+            named = [[corpus.titles[row] or corpus.ids[row] for row in rows[pair].tolist()] for pair in pairs.members]
+            best = tuple(f"{a} + {b} ({share:.2f})" for (a, b), share in zip(named, shares, strict=False))
+        return ChainsNotes(
+            {"chains": self.order.formula, "dense": "least score - place"},
+            {"chains": "graph", "dense": "dense"},
+            warning=WITHOUT_TOKENS if self.evidence.max_sim is None else "",
+            trust=round(self.trust, 4),
+            chains=best,
+        )
+
+    def steps(self, k: int, depths: str, sources: int) -> tuple[Step, ...]:
+        """What each step of the system let pass; `depths` says how candidates are chosen."""
+        known, rows = self.evidence, self.evidence.rows
+        steps = [step("candidate", "not retrieved", f"not among the first {depths}", rows)]
+        if self.chains is not None:
+            first = np.argsort(-self.start, kind="stable")[:sources]
+            shared = np.maximum(known.shared_word, known.title_words)[first].max(axis=0)
+            named = np.union1d(np.flatnonzero(shared > 0), first)
+            why = f"no naming word in common with the {sources} likeliest"
+            steps.append(step("named", "entity not linked", why, rows[named]))
+            orders = [np.argsort(-level, kind="stable")[:k] for level in self.levels.values()]
+            why = f"below {k} alone, and as second and third passage"
+            steps.append(step("in a chain", "pruned", why, rows[np.unique(orders)]))
+        ordered = rows[np.argsort(-self.scores, kind="stable")[:k]]
+        return (*steps, step("ordered", "ranked below k", f"below {k} in the sum", ordered))

@@ -2,7 +2,7 @@
 
 The system we recommend.
 
-1. The question's sub-phrases are encoded as queries of their own (`words`).
+1. The question's sub-phrases are encoded as queries of their own (`candidates`).
 2. `mention_ppr`'s walk starts also at the passages nearest to them; its first passages, the nearest ones and BM25's are
    the candidates (`candidates`).
 3. A linear model says how likely each is needed by itself, a second how well it continues a set of others: by names
@@ -19,8 +19,9 @@ Ours. The coefficients are fitted on training questions alone (`coefficients.tom
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Annotated
 
 import numpy as np
@@ -30,27 +31,13 @@ from kg2rag.knowledge.graph.pagerank import NodeWeights
 from kg2rag.knowledge.indexes.dense import cosines as all_cosines
 from kg2rag.retrievers.contract import Tuned
 from kg2rag.retrievers.dense import VectorRetriever
-from kg2rag.retrievers.mention_chains.candidates import Evidence, Searches, evidence, phrase_restarts
-from kg2rag.retrievers.mention_chains.chains import DEFAULT, LEAST, Beam, Ranker, chains_of, digest, read_coefficients
-from kg2rag.retrievers.mention_chains.searched import ChainPaths, Searched
-from kg2rag.retrievers.mention_chains.tokens import QuestionTokens, question_tokens, token_index
-from kg2rag.retrievers.mention_chains.words import sub_phrases
+from kg2rag.retrievers.mention_chains.candidates import Evidence, Searches, evidence, phrase_restarts, sub_phrases
+from kg2rag.retrievers.mention_chains.chains import DEFAULT, LEAST, Beam, Ranker, Searched, chains_of, read_coefficients
+from kg2rag.retrievers.mention_chains.words import QuestionTokens, digest, question_tokens, token_index
 from kg2rag.retrievers.mention_ppr.graph import WalkedPaths
 from kg2rag.retrievers.mention_ppr.retriever import BLOCK, REACH, MentionPPR
-from kg2rag.types import (
-    Count,
-    Damping,
-    FloatArray,
-    IntArray,
-    Matrix,
-    Natural,
-    Query,
-    Ranking,
-    Trace,
-    Weight,
-    above,
-    top_with_ties,
-)
+from kg2rag.types import FloatArray, IntArray, Matrix, Query, Ranking, Trace, Triple, above, top_with_ties
+from kg2rag.types.parameters import Count, Damping, Natural, Weight
 
 COLOUR = "#D55E00"  # in plots
 TRAINING = ("musique", "hotpotqa", "2wiki", "docs", "news", "medical", "scifact", "obliqa")
@@ -71,6 +58,42 @@ TUNING = (
         training=TRAINING[:3],
     ),
 )
+
+
+@dataclass(frozen=True)
+class ChainPaths(Mapping[int, tuple[Triple, ...]]):
+    """Corpus row -> what joins it to the passage that it continues; where nothing does, what the walk followed to it.
+
+    `sources` maps a row to the row that it continues.
+    """
+
+    walked: WalkedPaths
+    sources: Mapping[int, int]
+
+    def __getitem__(self, row: int) -> tuple[Triple, ...]:
+        joining = self._joining(self.sources[row], row) if row in self.sources else ()
+        return tuple(map(self.walked.triple, joining)) or self.walked[row]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(dict.fromkeys([*self.sources, *self.walked]))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def _joining(self, source: int, target: int) -> tuple[int, ...]:
+        """The edge between two passages, or the two edges over the rarest name that both have; empty without one."""
+        graph = self.walked.graph
+        leaving = np.arange(graph.indptr[source], graph.indptr[source + 1])
+        direct = leaving[graph.targets[leaving] == target]
+        if len(direct):
+            return (int(direct[0]),)
+        arriving = np.arange(graph.indptr[target], graph.indptr[target + 1])
+        names, here, there = np.intersect1d(graph.targets[leaving], graph.targets[arriving], return_indices=True)
+        named = np.flatnonzero(names >= graph.n_passages)
+        if not len(named):
+            return ()
+        rarest = named[np.argmin(np.diff(graph.indptr)[names[named]])]
+        return int(leaving[here[rarest]]), int(arriving[there[rarest]])
 
 
 @dataclass(frozen=True)
@@ -147,7 +170,7 @@ class MentionChains(VectorRetriever):
         for first in range(0, len(queries), BLOCK):
             yield from self._block(queries[first : first + BLOCK])
 
-    @property
+    @cached_property
     def _walker(self) -> MentionPPR:
         """The system whose graph is walked, and whose start the walks have."""
         shared = MentionPPR.__dataclass_fields__.keys() & MentionChains.__dataclass_fields__.keys()
@@ -239,22 +262,13 @@ class MentionChains(VectorRetriever):
         beyond = beyond[~np.isin(beyond, rows)]
         place, least = np.arange(1.0, len(beyond) + 1), np.full(len(beyond), scores.min())
         parts = {**searched.levels, **searched.evidence.alone, **(chains.step if chains else {})}
-        blank, none = np.full(len(beyond), np.nan), np.full(len(rows), np.nan)
-        return Ranking.of(
-            query.id,
-            np.concatenate([rows, beyond]),
-            np.concatenate([scores, least - place]),
-            ids,
-            stages=("chains", "dense"),
-            stage_codes=np.repeat([0, 1], [len(rows), len(beyond)]),
-            score_parts={
-                **{name: np.concatenate([column, blank]) for name, column in parts.items()},
-                "least score": np.concatenate([none, least]),
-                "place": np.concatenate([none, place]),
-            },
-            paths=ChainPaths(searched.walked, searched.continued),
-            notes=searched.notes(self.kb.corpus, self.beam_temperature),
-        ).top(min(k, self.depth))
+        groups = {
+            "chains": (rows, scores, parts),
+            "dense": (beyond, least - place, {"least score": least, "place": place}),
+        }
+        paths = ChainPaths(searched.walked, searched.continued)
+        notes = searched.notes(self.kb.corpus, self.beam_temperature)
+        return Ranking.joined(query.id, groups, ids, paths, notes).top(min(k, self.depth))
 
     def trace_batch(self, queries: Sequence[Query], k: int) -> list[Trace]:
         """Which passages are candidates, which of them may continue a chain, and which the chains put first."""

@@ -1,83 +1,181 @@
-"""Texts -> the words that name something: a question's sub-phrases, a corpus's naming words and how rare each is. Ours.
+"""Passages and questions -> what words they share: naming words, how rare each is, and token vectors for MaxSim.
 
-Each sub-phrase is encoded as a query of its own; naming words are what two passages may share.
+Naming words, ours, are what two passages may share. MaxSim is that of [1], over the token vectors of the encoder that
+is in use anyway, projected on 64 axes and rounded to a byte each; the weights of wordpieces by rarity are ours. The
+vectors are built once a corpus and memory-mapped from the store.
+
+[1] Khattab & Zaharia, "ColBERT", SIGIR 2020.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
+from hashlib import sha256
+from importlib.resources import files
+from pathlib import Path
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from kg2rag.compute import SentenceEncoder, save_rows
+from kg2rag.compute.files import mapped
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.csr import gather, offsets
-from kg2rag.text.lexicon import FUNCTION_WORDS
-from kg2rag.text.normalisation import WORD, normalise
-from kg2rag.types import FloatArray, IntArray
+from kg2rag.text.normalisation import FUNCTION_WORDS, WORD, normalise
+from kg2rag.types import FloatArray, IntArray, Matrix
 
 LEAST_TITLE = 0.05  # a title's words weigh at least this much together, so that one of common words says little
-_TOKEN = re.compile(r"[\w’'\-\.&]+|[,;:()\"“”?!]")
-_PUNCTUATION = re.compile(r"[,;:()\"“”?!]")
-_POSSESSIVE = re.compile(r"['’]s$")
-CHARACTERS = 5_000
-"""Of all phrases of a question together: questions that people ask have up to 3,300, and each is encoded."""
-_BOUNDARY = FUNCTION_WORDS | set(
-    "s t d whose whom be being am 's does did do done than out off down how many much".split()
-)
+VERSION = 1  # of what the store holds
+SCALE = 127
+KEPT = 10_000  # questions whose wordpieces a knowledge base keeps, about 50 MB
+WIDTH, STRIDE = 8, 4  # wordpieces of a question side by side, and axes summed at once
+BLOCK = 16_384  # passages whose vectors are in memory together
+BASIS = files(__package__) / "token_basis.npy"
+# Of the weights to which the axes were fitted
+ENCODER_SHA256 = "2c705a5e3279febcd4b210fc95a6231ced10be71e400e863ab41b623d5799508"
+
+Bytes = NDArray[np.int8]
 
 
-def sub_phrases(question: str, most: int) -> list[str]:
-    """At most `most` spans of two words or more, each once, those of fewest runs first.
+@dataclass(frozen=True)
+class QuestionTokens:
+    """The wordpieces of a question: `vectors` (t, 64) of norm 1, `weights` (t,) by rarity, summing to 1."""
 
-    A run is a sequence of content words; function words, punctuation and a possessive end it. A span begins and ends
-    with a run, may hold function words between runs, and is not the whole question. Of a text so long that its phrases
-    have more than `CHARACTERS`, those that fit, and none of more runs than the first that does not.
+    vectors: Matrix
+    weights: FloatArray
+
+
+@dataclass(frozen=True)
+class TokenVectors:
+    """The token vectors of a corpus.
+
+    Attributes
+    ----------
+    vectors : (n_tokens, 64) rounded to bytes, 127 times their size. indptr : (n_passages + 1,) where each begins.
+    rarity : (n_wordpieces,) see `rarity`.
     """
-    words, runs = _runs(question)
-    found: dict[str, None] = {}
-    room = CHARACTERS
-    for length in range(1, len(runs) + 1):
-        full = False
-        for (start, _), (_, end) in zip(runs, runs[length - 1 :], strict=False):
-            if end - start < 2 or (start == 0 and end == len(words)):
-                continue
-            phrase = _POSSESSIVE.sub("", " ".join(words[start:end]))
-            if phrase in found:
-                continue
-            if len(found) == most:
-                return list(found)
-            if len(phrase) > room:
-                full = True
-                continue
-            found[phrase] = None
-            room -= len(phrase)
-        if full:
-            break
-    return list(found)
+
+    vectors: Bytes
+    indptr: IntArray
+    rarity: FloatArray
+
+    def max_sim(self, question: QuestionTokens, rows: IntArray) -> FloatArray:
+        """(m, t) the highest cosine of each wordpiece of the question with one of the passage; 0 without any."""
+        found: FloatArray = _max_sim(self.vectors, self.indptr, rows, question.vectors / np.float32(SCALE))
+        return found
 
 
-def _runs(question: str) -> tuple[list[str], list[tuple[int, int]]]:
-    """The words of a question, and the (start, end) of each run of content words among them."""
-    words: list[str] = []
-    runs: list[tuple[int, int]] = []
-    inside = False
-    for token in _TOKEN.findall(question):
-        bare = token.strip(".'’-").lower()
-        if not bare or _PUNCTUATION.fullmatch(token):
-            inside = inside and not _PUNCTUATION.fullmatch(token)
-            continue
-        words.append(token.strip("?.,"))
-        content = bare not in _BOUNDARY
-        if content:
-            start = runs.pop()[0] if inside else len(words) - 1
-            runs.append((start, len(words)))
-        inside = content and not bare.endswith(("'s", "’s"))
-    return words, runs
+def token_index(kb: KnowledgeBase) -> TokenVectors | None:
+    """The token vectors of a knowledge base's passages; None where the axes fit another encoder."""
+    return kb.cached("token_vectors", lambda: _open(kb))
+
+
+def question_tokens(kb: KnowledgeBase, texts: Sequence[str], phrases: Sequence[str] = ()) -> list[QuestionTokens]:
+    """The wordpieces of some questions, of which the last `KEPT` are kept. Not where `token_index` is None.
+
+    `phrases` are encoded in the same passes, so that `kb.encode_once` finds the vectors of both.
+    """
+    index, encoder = token_index(kb), kb.embedder
+    if index is None or not isinstance(encoder, SentenceEncoder):
+        raise ValueError(f"{encoder!r} gives no token vectors.")
+    known: dict[str, QuestionTokens] = kb.cached("question_tokens", dict)
+    lacking = [text for text in dict.fromkeys(texts) if text not in known]
+    if lacking:
+        encoded = encoder.encode_tokens([*lacking, *dict.fromkeys(phrases)], kb.store, "query", reduce=projected)
+        for text, (pieces, vectors) in zip(lacking, encoded, strict=False):
+            weights = index.rarity[pieces]
+            known[text] = QuestionTokens(vectors, weights / weights.sum() if len(weights) else weights)
+    found = [known[text] for text in texts]
+    for text in list(known)[: max(len(known) - KEPT, 0)]:
+        del known[text]
+    return found
+
+
+def projected(vectors: Matrix) -> Matrix:
+    """Token vectors on the axes, scaled to norm 1: (n, 384) -> (n, 64)."""
+    small = vectors @ _axes().T
+    norms: Matrix = np.linalg.norm(small, axis=1, keepdims=True)
+    return np.asarray(small / (norms + np.float32(1e-9)), dtype=np.float32)
+
+
+@cache
+def _axes() -> Matrix:
+    """(64, 384) the axes on which token vectors vary most."""
+    with BASIS.open("rb") as file:
+        axes: Matrix = np.ascontiguousarray(np.load(file, allow_pickle=False).T, dtype=np.float32)
+    return axes
+
+
+def _open(kb: KnowledgeBase) -> TokenVectors | None:
+    encoder, store, corpus = kb.embedder, kb.store, kb.corpus
+    if not isinstance(encoder, SentenceEncoder) or encoder.describe(store)["weights_sha256"] != ENCODER_SHA256:
+        return None
+    basis = sha256(BASIS.read_bytes()).hexdigest()
+    key = {"corpus": corpus.fingerprint, "encoder": encoder.fingerprint(store), "basis": basis, "version": VERSION}
+    folder = store.entry("tokens", key, lambda folder: _write(folder, encoder, kb))
+    frequency = np.load(folder / "frequency.npy")
+    return TokenVectors(mapped(folder / "vectors.npy"), np.load(folder / "indptr.npy"), rarity(len(corpus), frequency))
+
+
+def _write(folder: Path, encoder: SentenceEncoder, kb: KnowledgeBase) -> None:
+    """Encode the passages, a block at a time; save their vectors, and in how many passages each wordpiece is."""
+    frequency, lengths = np.zeros(len(encoder.network.tokenizer), dtype=np.int64), [0]
+    contents = kb.corpus.streamed_contents
+
+    def blocks() -> Iterator[Bytes]:
+        for start in range(0, len(contents), BLOCK):
+            found = encoder.encode_tokens(contents[start : start + BLOCK], kb.store, reduce=_as_bytes)
+            for pieces, _ in found:
+                frequency[np.unique(pieces)] += 1
+                lengths.append(len(pieces))
+            yield np.concatenate([vectors for _, vectors in found])
+
+    save_rows(folder / "vectors.npy", blocks())
+    np.save(folder / "indptr.npy", np.cumsum(lengths, dtype=np.int64))
+    np.save(folder / "frequency.npy", frequency)
+
+
+def _as_bytes(vectors: Matrix) -> Bytes:
+    rounded: Bytes = np.rint(SCALE * projected(vectors)).astype(np.int8)
+    return rounded
+
+
+@numba.njit(cache=True)
+def _max_sim(vectors: Bytes, indptr: IntArray, rows: IntArray, question: Matrix) -> FloatArray:
+    """See `TokenVectors.max_sim`; `question` is (t, dim), dim a multiple of `STRIDE`.
+
+    Each cosine is summed axis by axis, whatever the batch and the width.
+    """
+    n_question, dim = question.shape
+    width = -(-n_question // WIDTH) * WIDTH
+    turned = np.zeros((dim, width), dtype=np.float32)
+    turned[:, :n_question] = question.T
+    found = np.zeros((rows.shape[0], n_question))
+    best, sums = np.empty(width, dtype=np.float32), np.empty(width, dtype=np.float32)
+    for i in range(rows.shape[0]):
+        begin, end = indptr[rows[i]], indptr[rows[i] + 1]
+        best[:] = -np.inf
+        for token in range(begin, end):
+            sums[:] = 0.0
+            for axis in range(0, dim, STRIDE):
+                a, b = np.float32(vectors[token, axis]), np.float32(vectors[token, axis + 1])
+                c, d = np.float32(vectors[token, axis + 2]), np.float32(vectors[token, axis + 3])
+                for piece in range(width):
+                    two = (sums[piece] + a * turned[axis, piece]) + b * turned[axis + 1, piece]
+                    sums[piece] = (two + c * turned[axis + 2, piece]) + d * turned[axis + 3, piece]
+            for piece in range(width):
+                best[piece] = max(best[piece], sums[piece])
+        if begin < end:
+            found[i] = best[:n_question]
+    return found
+
+
+def digest(question: str) -> str:
+    """Eight hexadecimal digits by which a question is known again, whatever its case and punctuation."""
+    return sha256(normalise(question).encode()).hexdigest()[:8]
 
 
 def naming_words(text: str) -> list[str]:

@@ -7,7 +7,7 @@ import pytest
 from kg2rag.extraction import Extraction
 from kg2rag.extraction.mentions.extractor import Mentions
 from kg2rag.extraction.mentions.finding import find_mentions
-from kg2rag.text.lexicon import is_date_or_number
+from kg2rag.text.normalisation import is_date_or_number
 from kg2rag.types import Corpus, Passage
 
 

@@ -11,7 +11,7 @@ import pytest
 from kg2rag.knowledge import TrigramIndex
 from kg2rag.retrievers.dynamic_hybrid.analysers import SIDES, QueryAnalysis, RuleAnalyser
 from kg2rag.retrievers.dynamic_hybrid.retriever import reconsidered
-from kg2rag.retrievers.mention_chains.searched import ChainsNotes
+from kg2rag.retrievers.mention_chains.chains import ChainsNotes
 from kg2rag.types import Notes, Query, Ranking
 
 TEXTS = ["class StreamingTextResponse", "the useChat hook is used by components of a React app", "stream AI responses"]

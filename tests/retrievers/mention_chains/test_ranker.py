@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kg2rag.retrievers.mention_chains.candidates import START, STEP
-from kg2rag.retrievers.mention_chains.chains import DEFAULT, MODELS, Linear, Ranker, digest, read_coefficients
+from kg2rag.retrievers.mention_chains.candidates import MODELS, START, STEP
+from kg2rag.retrievers.mention_chains.chains import DEFAULT, Linear, Ranker, read_coefficients
 from kg2rag.retrievers.mention_chains.retriever import TRAINING
+from kg2rag.retrievers.mention_chains.words import digest
 from kg2rag.types import ParameterError
 
 TEXT = (files("kg2rag.retrievers.mention_chains") / "coefficients.toml").read_text(encoding="utf-8")

@@ -8,8 +8,8 @@ import pytest
 
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.dense import Dense
+from kg2rag.retrievers.mention_chains.chains import WITHOUT_TOKENS
 from kg2rag.retrievers.mention_chains.retriever import MentionChains
-from kg2rag.retrievers.mention_chains.searched import WITHOUT_TOKENS
 from kg2rag.testing.promises import worked_out
 from kg2rag.testing.trial import difference
 from kg2rag.testing.worlds import queries
@@ -109,5 +109,5 @@ def test_phrases_lead_the_walk(kb_of: Build) -> None:
 def test_the_token_vectors_are_opened_from_the_store(kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:
     MentionChains(kb).retrieve("Who built the bridge?", 5)
     again = KnowledgeBase.build(kb.corpus, kb.graph, store=kb.store)
-    monkeypatch.setattr("kg2rag.retrievers.mention_chains.tokens._write", None)
+    monkeypatch.setattr("kg2rag.retrievers.mention_chains.words._write", None)
     assert MentionChains(again).retrieve("Who built the bridge?", 5).passage_ids

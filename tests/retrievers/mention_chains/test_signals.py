@@ -18,8 +18,7 @@ from kg2rag.retrievers.mention_chains.candidates import (
     walk_gap,
     weighted,
 )
-from kg2rag.retrievers.mention_chains.tokens import QuestionTokens, TokenVectors
-from kg2rag.retrievers.mention_chains.words import naming_index, naming_words, rarity
+from kg2rag.retrievers.mention_chains.words import QuestionTokens, TokenVectors, naming_index, naming_words, rarity
 
 Build = Callable[..., KnowledgeBase]
 EVERY = np.arange(3)

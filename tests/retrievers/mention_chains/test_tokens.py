@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import kg2rag
-from kg2rag.retrievers.mention_chains import tokens
+from kg2rag.retrievers.mention_chains import words
 
 
 def test_the_size_of_a_block_changes_no_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -16,9 +16,9 @@ def test_the_size_of_a_block_changes_no_byte(tmp_path: Path, monkeypatch: pytest
     few = kg2rag.Corpus.from_passages(corpus[row] for row in range(6))
     found = []
     for block in (4, 100):
-        monkeypatch.setattr(tokens, "BLOCK", block)
+        monkeypatch.setattr(words, "BLOCK", block)
         kb = kg2rag.KnowledgeBase.build(few, store=kg2rag.Store(tmp_path / str(block)))
-        index = tokens.token_index(kb)
+        index = words.token_index(kb)
         assert index is not None
         found.append((index.vectors, index.indptr, index.rarity))
     assert all(np.array_equal(one, other) for one, other in zip(*found, strict=True))
@@ -29,15 +29,15 @@ def test_questions_are_encoded_once_and_with_them_their_phrases(tmp_path: Path) 
     data = kg2rag.load("bundled")
     few = kg2rag.Corpus.from_passages(data.corpus[row] for row in range(6))
     kb = kg2rag.KnowledgeBase.build(few, store=kg2rag.Store(tmp_path))
-    tokens.token_index(kb)
+    words.token_index(kb)
     texts = [query.text for query in data.queries[:4]]
     passes: list[object] = []
     hook = kb.embedder.network.register_forward_pre_hook(lambda *_: passes.append(None))  # type: ignore[attr-defined]
     try:
-        found = tokens.question_tokens(kb, [*texts, texts[0], "\ud800"], ["the old bridge"])
+        found = words.question_tokens(kb, [*texts, texts[0], "\ud800"], ["the old bridge"])
         made = len(passes)
         kb.encode_once([*texts, "the old bridge"], "query")
-        assert tokens.question_tokens(kb, texts[1:2])[0] is found[1]
+        assert words.question_tokens(kb, texts[1:2])[0] is found[1]
         assert len(passes) == made
     finally:
         hook.remove()
@@ -56,13 +56,13 @@ def test_the_passes_for_tokens_give_the_vectors_of_passages_too(tmp_path: Path) 
     network = kb.embedder.network  # type: ignore[attr-defined]
     hook = network.register_forward_pre_hook(lambda *_: passes.append(None))
     try:
-        tokens.token_index(kb)
+        words.token_index(kb)
         made = len(passes)
         assert made > 0
         np.testing.assert_allclose(kb.vectors, plain, atol=1e-2)  # in bfloat16, too
         assert len(passes) == made
         other = kg2rag.KnowledgeBase.build(few, store=kg2rag.Store(tmp_path / "plain"))
-        tokens.token_index(other)  # after the vectors, which stay
+        words.token_index(other)  # after the vectors, which stay
         assert other.vectors.tobytes() == plain.tobytes()
     finally:
         hook.remove()
