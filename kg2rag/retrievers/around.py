@@ -19,15 +19,15 @@ class LinksEntities:
     """A component with the parameter `linker`, an object or a name; a name that is not known is refused at once."""
 
     kb: KnowledgeBase
-    linker: str | Linker
+    linker: str | Linker | None
 
     def __post_init__(self) -> None:
         check(self)
         _ = self.entity_linker
 
     @cached_property
-    def entity_linker(self) -> Linker:
-        """The linker itself."""
+    def entity_linker(self) -> Any:
+        """The linker itself; None where that is allowed and none is given."""
         return linking.of(self.linker, self.kb)
 
 

@@ -24,21 +24,9 @@ from kg2rag.retrievers.contract import Pipeline, Stage, Tuned
 from kg2rag.retrievers.dense import Dense, min_max
 from kg2rag.retrievers.fusion import FusionNotes, fuse
 from kg2rag.retrievers.linking.linkers import Link, Linker, linked_entities
-from kg2rag.types import (
-    FloatArray,
-    IntArray,
-    Matrix,
-    Notes,
-    Query,
-    Ranking,
-    Trace,
-    first_of,
-    number,
-    sources,
-    step,
-    top_with_ties,
-)
+from kg2rag.types import FloatArray, IntArray, Matrix, Notes, Query, Ranking, Trace, first_of, sources, step
 from kg2rag.types.parameters import Count, Natural, ParameterError, Share, Weight, checked, one_of
+from kg2rag.types.rankings import number, top_with_ties
 
 COLOUR = "#009E73"  # in plots
 TUNING = (

@@ -31,7 +31,7 @@ from kg2rag.knowledge.graph.csr import Incidence, incidence, ranges
 from kg2rag.knowledge.graph.pagerank import NodeWeights, WalkGraph, walks
 from kg2rag.knowledge.graph.paths import Components
 from kg2rag.knowledge.indexes.dense import cosines as all_cosines
-from kg2rag.retrievers import linking
+from kg2rag.retrievers.around import LinksEntities
 from kg2rag.retrievers.dense import LatePaths, WalkOrDense, min_max
 from kg2rag.retrievers.linking.linkers import Linker, phrases_beside
 from kg2rag.text.normalisation import normalise
@@ -116,7 +116,7 @@ class ActivationNotes(Notes):
 
 
 @dataclass(frozen=True)
-class LinearRAG(WalkOrDense[dict[int, float]]):
+class LinearRAG(LinksEntities, WalkOrDense[dict[int, float]]):
     """Semantic bridging from the query's entities, then PageRank over entities and passages.
 
     Parameters
@@ -142,14 +142,6 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
     damping: Damping = 0.5
     max_names: Natural = 20
     linker: str | Linker | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _ = self._linker  # refuses a name that is not known before any work
-
-    @cached_property
-    def _linker(self) -> Linker | None:
-        return None if self.linker is None else linking.of(self.linker, self.kb)
 
     @property
     def unlinked(self) -> str:
@@ -180,13 +172,13 @@ class LinearRAG(WalkOrDense[dict[int, float]]):
     def _spelt(self, queries: Sequence[Query]) -> list[tuple[dict[int, float], list[tuple[int, int]]]]:
         """Of each query the entities that it names and how sure that is, and where it does."""
         table = self.kb.mentions
-        if self._linker is None:
+        if self.entity_linker is None:
             spans_of = [[span for _, span in table.lexicon.find(query.text, capitals=False)] for query in queries]
             named = [dict.fromkeys(table.named_in(query.text), 1.0) for query in queries]
             return list(zip(named, spans_of, strict=True))
         codes = self.kb.cached("mention codes", lambda: {key: code for code, key in enumerate(table.keys)})
         found = []
-        for links in self._linker.link_batch(queries):
+        for links in self.entity_linker.link_batch(queries):
             spelt, spans = dict[int, float](), list[tuple[int, int]]()
             for link in links:
                 written = (self.kb.graph.names[link.entity], *self.kb.graph.aliases[link.entity])

@@ -15,15 +15,8 @@ from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.bm25 import BM25
 from kg2rag.retrievers.contract import Retriever, Tuned
 from kg2rag.retrievers.dense import Dense
-from kg2rag.retrievers.dynamic_hybrid.analysers import (
-    ANALYSERS,
-    NAMES_IN_PROSE,
-    SIDES,
-    Analyser,
-    FixedAnalyser,
-    QueryAnalysis,
-    analysis_of,
-)
+from kg2rag.retrievers.dynamic_hybrid import analysers
+from kg2rag.retrievers.dynamic_hybrid.analysers import ANALYSERS, SIDES, Analyser, FixedAnalyser, QueryAnalysis
 from kg2rag.retrievers.expansion_queries import ExpansionQueries
 from kg2rag.retrievers.fusion import RRF_CONSTANT, fuse_rankings
 from kg2rag.retrievers.graph_augmented import graph_augmented
@@ -162,7 +155,7 @@ def reconsidered(analysis: QueryAnalysis, graph: Ranking | None) -> QueryAnalysi
     notes = graph.notes.find(ChainsNotes) if graph is not None else None
     if notes is None or not analysis.names_nothing or (notes.trust or 0.0) < 0.5:
         return analysis
-    return analysis_of(NAMES_IN_PROSE, "names nothing, but the passages found name one another")
+    return analysers.analysis_of(analysers.NAMES_IN_PROSE, "names nothing, but the passages found name one another")
 
 
 def _named(ranking: Ranking, side: str) -> Ranking:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -26,7 +26,7 @@ import numpy as np
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.pagerank import NodeWeights, walks
 from kg2rag.knowledge.indexes.dense import cosines as all_cosines
-from kg2rag.retrievers import linking
+from kg2rag.retrievers.around import LinksEntities
 from kg2rag.retrievers.dense import LatePaths, VectorRetriever, WalkOrDense, min_max
 from kg2rag.retrievers.hipporag import memory
 from kg2rag.retrievers.hipporag.memory import PhraseGraph
@@ -113,7 +113,7 @@ class NameNotes(Notes):
 
 
 @dataclass(frozen=True)
-class HippoRAG(PhraseWalk):
+class HippoRAG(LinksEntities, PhraseWalk):
     """PageRank over phrases from the query's names; the dense ranking, as the notes say, for a query without any.
 
     Parameters
@@ -132,14 +132,6 @@ class HippoRAG(PhraseWalk):
     linker: str | Linker | None = None
     passages = False
     nothing = "the query names nothing"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _ = self._linker  # refuses a name that is not known before any work
-
-    @cached_property
-    def _linker(self) -> Linker | None:
-        return None if self.linker is None else linking.of(self.linker, self.kb)
 
     def link(self, queries: Sequence[Query]) -> list[Linked]:
         """The phrases nearest to the names of each query, in the query's order, by specificity."""
@@ -172,10 +164,10 @@ class HippoRAG(PhraseWalk):
 
     def _names(self, queries: Sequence[Query]) -> list[tuple[list[str], str]]:
         """The names of each query, each once, and what found them."""
-        linker = NGramLinker(self.kb, limit=self.max_names) if self._linker is None else self._linker
+        linker = NGramLinker(self.kb, limit=self.max_names) if self.entity_linker is None else self.entity_linker
         named, written = [], self.kb.graph.names
         for query, links in zip(queries, linker.link_batch(queries), strict=True):
-            if self._linker is None:
+            if self.entity_linker is None:
                 spans = phrases(query.text) or sorted(link.span for link in links)
                 names, by = [query.text[slice(*span)] for span in spans], ""
             else:

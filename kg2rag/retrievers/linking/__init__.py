@@ -3,6 +3,8 @@
 Names joined by `+` are a chain: the first of them that links anything decides, query by query.
 """
 
+from typing import Any
+
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.linking.linkers import ChainLinker, Link, Linker
 from kg2rag.text.registry import Registry
@@ -27,6 +29,6 @@ LINKERS: Registry[Linker] = Registry(
 )
 
 
-def of(linker: str | Linker, kb: KnowledgeBase) -> Linker:
+def of(linker: Any, kb: KnowledgeBase) -> Any:
     """A linker given as such or by name."""
     return LINKERS.build(linker, kb) if isinstance(linker, str) else linker

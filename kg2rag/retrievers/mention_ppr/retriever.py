@@ -20,23 +20,10 @@ from kg2rag.knowledge import IndexKind, KnowledgeBase
 from kg2rag.knowledge.graph.pagerank import NodeWeights, Walk, WalkGraph, walks
 from kg2rag.retrievers.contract import Tuned
 from kg2rag.retrievers.dense import Dense, VectorRetriever
-from kg2rag.retrievers.mention_ppr.facts import FactGraph, mention_facts
-from kg2rag.retrievers.mention_ppr.graph import MentionGraph, WalkedPaths, mention_graph, strongest_paths
-from kg2rag.types import (
-    Count,
-    Damping,
-    FloatArray,
-    IntArray,
-    Natural,
-    Notes,
-    Query,
-    Ranking,
-    Trace,
-    Weight,
-    above,
-    step,
-    top_with_ties,
-)
+from kg2rag.retrievers.mention_ppr import graph as graphs
+from kg2rag.retrievers.mention_ppr.graph import FactGraph, MentionGraph, WalkedPaths, strongest_paths
+from kg2rag.types import FloatArray, IntArray, Notes, Query, Ranking, Trace, above, step, top_with_ties
+from kg2rag.types.parameters import Count, Damping, Natural, Weight
 
 BLOCK = 64  # queries walked together
 REACH = 50_000
@@ -124,8 +111,8 @@ class MentionPPR(VectorRetriever):
         """The graph that is walked, under the weights of this system; a `FactGraph` where triples have a weight."""
         weights = (self.backward, self.name_weight, self.max_mentions)
         if self.triple_weight > 0:
-            return mention_facts(self.kb, *weights, self.triple_weight)
-        return mention_graph(self.kb, *weights)
+            return graphs.mention_facts(self.kb, *weights, self.triple_weight)
+        return graphs.mention_graph(self.kb, *weights)
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
         """The walks of a batch side by side."""
@@ -219,26 +206,17 @@ class MentionPPR(VectorRetriever):
         first = top_with_ties(passages.weights, self.depth)
         reached, shares = passages.nodes[first], passages.weights[first]
         beyond = dense.rows[~np.isin(dense.rows, reached)]
-        least = shares.min() if len(reached) else 1.0
-        rows = np.concatenate([reached, beyond])
-        place = np.arange(1, len(beyond) + 1)
-        blank = np.full(len(reached), np.nan)
-        return Ranking.of(
-            dense.query_id,
-            rows,
-            np.concatenate([shares, least / (1.0 + place)]),
-            dense.ids,
-            stages=("walk", "dense"),
-            stage_codes=np.concatenate([np.zeros(len(reached)), np.ones(len(beyond))]),
-            score_parts={
-                "restart": restart.at(rows),
-                "walk": passages.at(rows),
-                "least walk": np.concatenate([blank, np.full(len(beyond), least)]),
-                "place": np.concatenate([blank, place]),
-            },
-            paths=self.paths(reached, walk, restart),
-            notes=self._notes(walk, triples),
-        ).top(min(k, self.depth))
+        least, place = np.full(len(beyond), shares.min() if len(reached) else 1.0), np.arange(1.0, len(beyond) + 1)
+
+        def parts(rows: IntArray) -> dict[str, FloatArray]:
+            return {"restart": restart.at(rows), "walk": passages.at(rows)}
+
+        groups = {
+            "walk": (reached, shares, parts(reached)),
+            "dense": (beyond, least / (1 + place), {**parts(beyond), "least walk": least, "place": place}),
+        }
+        paths, notes = self.paths(reached, walk, restart), self._notes(walk, triples)
+        return Ranking.joined(dense.query_id, groups, dense.ids, paths, notes).top(min(k, self.depth))
 
     def _notes(self, walk: Walk, triples: IntArray) -> WalkNotes:
         """The arithmetic, the triples that the walk began at, and whether it left out a part of the graph."""

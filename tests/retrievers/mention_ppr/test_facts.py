@@ -11,8 +11,7 @@ from kg2rag.extraction import Extraction, Mention
 from kg2rag.extraction.mentions.finding import find_mentions
 from kg2rag.knowledge import KnowledgeGraph
 from kg2rag.knowledge.graph.pagerank import NodeWeights, walks
-from kg2rag.retrievers.mention_ppr.facts import MENTION, TRIPLE, FactGraph, with_facts
-from kg2rag.retrievers.mention_ppr.graph import MentionGraph, build
+from kg2rag.retrievers.mention_ppr.graph import MENTION, TRIPLE, FactGraph, MentionGraph, build, with_facts
 from kg2rag.types import Corpus, Passage, Triple
 
 PAGES = (("Ed Wood", "Tim Burton made it."), ("Tim Burton", "An artist."), ("", "Nothing."))
