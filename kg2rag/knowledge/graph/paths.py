@@ -61,11 +61,6 @@ class Surroundings:
     hops: IntArray
     via: IntArray
 
-    def hop(self, triple: int) -> int:
-        """The smaller hop of a triple's ends."""
-        table = self.graph.triples
-        return int(min(self.hops[table.heads[triple]], self.hops[table.tails[triple]]))
-
     def path(self, triple: int) -> tuple[int, ...]:
         """The triples from a seed passage's own triple to this one, which comes last."""
         table = self.graph.triples

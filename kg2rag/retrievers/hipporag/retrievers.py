@@ -30,7 +30,7 @@ from kg2rag.retrievers.around import LinksEntities
 from kg2rag.retrievers.dense import LatePaths, VectorRetriever, WalkOrDense, min_max
 from kg2rag.retrievers.hipporag import memory
 from kg2rag.retrievers.hipporag.memory import PhraseGraph
-from kg2rag.retrievers.linking.linkers import Linker, NGramLinker, linked_by, phrases
+from kg2rag.retrievers.linking.linkers import Linker, NGramLinker, phrases
 from kg2rag.types import FloatArray, IntArray, Notes, Query, Ranking, Step, step, top_with_ties
 from kg2rag.types.parameters import Count, Damping, Threshold, Weight
 
@@ -171,7 +171,7 @@ class HippoRAG(LinksEntities, PhraseWalk):
                 spans = phrases(query.text) or sorted(link.span for link in links)
                 names, by = [query.text[slice(*span)] for span in spans], ""
             else:
-                names, by = [written[link.entity] for link in links], linked_by(links)
+                names, by = [written[link.entity] for link in links], links[0].linker if links else ""
             named.append((list(dict.fromkeys(names))[: self.max_names], by))
         return named
 

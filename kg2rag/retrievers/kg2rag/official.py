@@ -23,25 +23,15 @@ import pyarrow.compute as pc
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.paths import surroundings
 from kg2rag.retrievers.contract import Retriever
+from kg2rag.retrievers.kg2rag import released
 from kg2rag.retrievers.kg2rag.organise import TreeChoice, taken
-from kg2rag.retrievers.kg2rag.released import (
-    QueryPlan,
-    TitlePool,
-    TitleWalk,
-    dense_over,
-    depth_first_trees,
-    iteration_trees,
-    joined_texts,
-    mentioned_names,
-    pool_of,
-    tree_text,
-)
+from kg2rag.retrievers.kg2rag.released import QueryPlan, TitlePool, TitleWalk, dense_over, joined_texts
 from kg2rag.retrievers.rerankers import DEFAULT_RERANKER, BiEncoder, Reranker, named, score_batches
 from kg2rag.types import Count, FloatArray, IntArray, Matrix, Notes, Query, Ranking, Trace, Triple, step
 
 COLOUR = "#E69F00"  # in plots
 UNCHOSEN = TreeChoice(-1, math.nan, math.nan, -1)  # of a passage that no tree gave
-TREES = {"iteration": iteration_trees, "depth_first": depth_first_trees}
+TREES = {"iteration": released.iteration_trees, "depth_first": released.depth_first_trees}
 
 
 class Selection(NamedTuple):
@@ -188,7 +178,7 @@ class KG2RAGOfficial(Retriever):
         self, query: Query, vector: Matrix, mask: IntArray | None, found: tuple[IntArray, FloatArray]
     ) -> QueryPlan:
         seeds = dict(zip(*(each.tolist() for each in found), strict=True))
-        pool = pool_of(self.kb, query.candidates, self.triples)
+        pool = released.pool_of(self.kb, query.candidates, self.triples)
         appended, facts = self._expanded(seeds, pool, vector, mask)
         nodes = {**seeds, **dict(sorted(appended.items(), key=lambda node: -node[1]))}
         if facts is None:
@@ -201,7 +191,7 @@ class KG2RAGOfficial(Retriever):
         mentioned: list[str] = []
         if self.query_edges:  # by the titles of these passages, not of all that the question may be about
             titles = [pool.titles[row] for row in nodes]
-            mentioned = mentioned_names(query.text, titles, facts, short=self.short_spans_match)
+            mentioned = released.mentioned_names(query.text, titles, facts, short=self.short_spans_match)
         rows = [self.kb.corpus.row(fact.passage_id) for fact in facts]
         edges = [(self._vertex(fact.head.strip()), self._vertex(fact.tail.strip())) for fact in facts]
         names, weights = list(dict.fromkeys(map(self._vertex, mentioned))), np.array([nodes[row] for row in rows])
@@ -239,7 +229,7 @@ class KG2RAGOfficial(Retriever):
         owners = [rows[i] for i in tree]
         owners = owners if self.repeat_passages else list(dict.fromkeys(owners))
         texts = joined_texts(self.kb, self.separator)
-        return tree_text(owners, texts, pool.stated, facts=self.mode == "musique", limit=self.max_characters)
+        return released.tree_text(owners, texts, pool.stated, facts=self.mode == "musique", limit=self.max_characters)
 
     def select(
         self, queries: Sequence[Query], plans: Sequence[QueryPlan], scores: Sequence[FloatArray]

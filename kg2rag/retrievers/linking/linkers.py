@@ -230,11 +230,6 @@ def linked_entities(kb: KnowledgeBase, links: Sequence[Link]) -> tuple[LinkedEnt
     return tuple(LinkedEntity(kb.graph.names[link.entity], link.linker, link.confidence) for link in links)
 
 
-def linked_by(links: Sequence[Link]) -> str:
-    """The linker of the surest link of a query, "" where there is none."""
-    return links[0].linker if links else ""
-
-
 def _jaccard(phrase: str, name: str) -> float:
     one, other = set(normalise(phrase).split()), set(normalise(name).split())
     return len(one & other) / len(one | other) if one else 0.0

@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import Annotated
 
 import numpy as np
@@ -156,8 +157,7 @@ class MentionChains(VectorRetriever):
     def prepare(self, queries: Sequence[Query]) -> None:
         """Encode the queries, their phrases and their tokens, then build what is shared by them with the first."""
         if queries:
-            self._tokens(queries)
-            self._encode(queries)
+            self._encoded(queries)
         super().prepare(queries)
 
     def retrieve_batch(self, queries: Sequence[Query], k: int) -> list[Ranking]:
@@ -178,10 +178,9 @@ class MentionChains(VectorRetriever):
 
     def _block(self, queries: Sequence[Query]) -> Iterator[Searched | None]:
         kb, walker = self.kb, self._walker
-        questions = self._tokens(queries)  # before all vectors, which its passes give, too
-        self._encode(queries)
+        questions, phrases = self._encoded(queries)
         masks, vectors = kb.candidates(queries), kb.encode_queries(queries)
-        cosines, phrases = all_cosines(vectors, kb.vectors), self._phrase_vectors(queries)
+        cosines = all_cosines(vectors, kb.vectors)
         n = len(kb.corpus)
         allowed = [np.arange(n) if mask is None else mask for mask in masks]
         restarts = self._restarts(queries, walker, cosines, allowed, phrases)
@@ -234,23 +233,17 @@ class MentionChains(VectorRetriever):
         )
         return [start.plus(more) for start, more in zip(walker.restarts(queries, dense)[0], near, strict=True)]
 
-    def _encode(self, queries: Sequence[Query]) -> None:
-        """Encode the queries and all their phrases together."""
-        self.kb.encode_once([*(query.text for query in queries), *self._phrases(queries)], "query")
+    def _encoded(self, queries: Sequence[Query]) -> tuple[Sequence[QuestionTokens | None], list[Matrix]]:
+        """The tokens of the queries, None without token vectors, and their phrases, (n_phrases, dim) each.
 
-    def _phrases(self, queries: Sequence[Query]) -> list[str]:
-        return [phrase for query in queries for phrase in sub_phrases(query.text, self.max_phrases)]
-
-    def _phrase_vectors(self, queries: Sequence[Query]) -> list[Matrix]:
-        """(n_phrases, dim) of each query."""
+        Tokens come first: their passes give the vectors of queries and phrases, too.
+        """
         phrases = [sub_phrases(query.text, self.max_phrases) for query in queries]
-        vectors = self.kb.encode_once([phrase for each in phrases for phrase in each], "query")
-        return np.split(vectors, np.cumsum([len(each) for each in phrases])[:-1])
-
-    def _tokens(self, queries: Sequence[Query]) -> Sequence[QuestionTokens | None]:
-        if token_index(self.kb) is None:
-            return [None] * len(queries)
-        return question_tokens(self.kb, [query.text for query in queries], self._phrases(queries))
+        texts, every = [query.text for query in queries], list(chain.from_iterable(phrases))
+        known = token_index(self.kb) is not None
+        tokens = question_tokens(self.kb, texts, every) if known else [None] * len(queries)
+        vectors = self.kb.encode_once([*texts, *every], "query")[len(texts) :]
+        return tokens, np.split(vectors, np.cumsum(list(map(len, phrases)))[:-1])
 
     def _ranking(self, query: Query, searched: Searched | None, k: int) -> Ranking:
         """Candidates in their order; below them the nearest other passages."""
