@@ -41,6 +41,7 @@ from kg2rag.types import FloatArray, IntArray, Matrix, Query, Ranking, Trace, Tr
 from kg2rag.types.parameters import Count, Damping, Natural, Weight
 
 COLOUR = "#D55E00"  # in plots
+LEXICAL = LexicalSettings()
 TRAINING = ("musique", "hotpotqa", "2wiki", "docs", "news", "medical", "scifact", "obliqa")
 TUNING = (
     Tuned("mention_chains", "coefficients of all sums", "fitted", training=TRAINING),
@@ -185,7 +186,7 @@ class MentionChains(VectorRetriever):
         allowed = [np.arange(n) if mask is None else mask for mask in masks]
         restarts = self._restarts(queries, walker, cosines, allowed, phrases)
         walked = walker.walks(restarts, masks)
-        lexical, coefficients = kb.lexical(LexicalSettings()), read_coefficients(self.coefficients)
+        lexical, coefficients = kb.lexical(LEXICAL), read_coefficients(self.coefficients)
         for i, (query, tokens) in enumerate(zip(queries, questions, strict=True)):
             if not len(allowed[i]):
                 yield None
