@@ -104,8 +104,8 @@ def test_a_type_and_weights_that_are_none_are_refused(query_type: str, weights: 
         QueryAnalysis(query_type, weights, "")
 
 
-def ranked(question: str) -> Ranking:
-    return Ranking.of("q", np.empty(0, np.int64), np.empty(0), [], notes=ChainsNotes(question=question))
+def ranked(*, trust: float) -> Ranking:
+    return Ranking.of("q", np.empty(0, np.int64), np.empty(0), [], notes=ChainsNotes(trust=trust))
 
 
 def test_what_names_nothing_asks_for_a_chain_only_where_the_passages_found_make_one(rules: RuleAnalyser) -> None:
