@@ -104,8 +104,9 @@ def from_folder(
 
     Raises
     ------
-    FileNotFoundError : no such folder. ImportError : the extra `documents` is not installed. ValueError : no text in
-    any file; a file that cannot be read is skipped, and `report` says why.
+    FileNotFoundError : no such folder.
+    ImportError : the extra `documents` is not installed.
+    ValueError : no text in any file; a file that cannot be read is skipped, and `report` says why.
 
     Examples
     --------
