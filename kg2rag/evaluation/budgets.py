@@ -14,7 +14,7 @@ import pandas as pd
 
 from kg2rag.evaluation.gold import judged_hits
 from kg2rag.evaluation.metrics import PassageTokens, score
-from kg2rag.types import FloatArray, GoldUnit, IntArray, QADataset, Ranking
+from kg2rag.types import FloatArray, GoldUnit, QADataset, Ranking
 
 DEPTHS = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000)
 """Where the recall curve is measured: about evenly spaced on a log axis."""
@@ -68,16 +68,9 @@ def larger_sets(sizes: pd.DataFrame) -> dict[str, str]:
     return {name: words for name, (_, words) in worst.items()}
 
 
-def depths_below(k: int) -> list[int]:
+def depths_to(k: int) -> list[int]:
     """Where a curve of rankings with `k` hits is measured; ends at k."""
     return sorted({depth for depth in DEPTHS if depth < k} | {k})
-
-
-def depth_curve(frames: Mapping[str, pd.DataFrame], k: int) -> pd.DataFrame:
-    """Mean recall at growing depth: index k, one column per system; from scores with every `recall@depth`."""
-    depths = depths_below(k)
-    columns = {name: [float(frame[f"recall@{depth}"].mean()) for depth in depths] for name, frame in frames.items()}
-    return pd.DataFrame(columns, index=pd.Index(depths, name="k"))
 
 
 def token_curve(
@@ -94,7 +87,11 @@ def token_curve(
         tokens.count(rankings)
     full = {name: [tokens.of(r).sum() for r in rankings if len(r) >= k] for name, rankings in runs.items()}
     reach = {name: min(spent, default=np.inf) for name, spent in full.items()}
-    budgets = _budgets([tokens.of(r) for rankings in runs.values() for r in rankings if len(r)], max(reach.values()))
+    # From the shortest hit to the longest ranking, or as far as any system reaches; at least one.
+    returned = [tokens.of(r) for rankings in runs.values() for r in rankings if len(r)]
+    shortest = min((int(one.min()) for one in returned), default=1)
+    longest = int(min(max(reach.values()), max((int(one.sum()) for one in returned), default=1)))
+    budgets = [*(budget for budget in BUDGETS if shortest <= budget < longest), longest]
     columns = {
         name: [
             value if budget <= reach[name] else np.nan
@@ -103,14 +100,6 @@ def token_curve(
         for name, rankings in runs.items()
     }
     return pd.DataFrame(columns, index=pd.Index(budgets, name="tokens"))
-
-
-def _budgets(returned: Sequence[IntArray], reach: float) -> list[int]:
-    """From the shortest hit to the longest ranking, or as far as any system reaches; at least one."""
-    shortest = min((int(one.min()) for one in returned), default=1)
-    longest = min(reach, max((int(one.sum()) for one in returned), default=1))
-    inside = [budget for budget in BUDGETS if shortest <= budget < longest]
-    return [*inside, int(longest)]
 
 
 def _recall(

@@ -18,12 +18,12 @@ import pandas as pd
 from kg2rag.compute import TokenCounter
 from kg2rag.compute.parallel import progress_bar
 from kg2rag.evaluation import provenance
-from kg2rag.evaluation.budgets import depth_curve, depths_below, returned_sizes, token_curve
+from kg2rag.evaluation.budgets import depths_to, returned_sizes, token_curve
 from kg2rag.evaluation.comparison import Comparison, Inputs
 from kg2rag.evaluation.comparisons import Comparisons
 from kg2rag.evaluation.identity import parameters, remark, tuning
 from kg2rag.evaluation.inputs import Graphs, Sets, SystemsOfSets, given_systems, named_sets, systems_of
-from kg2rag.evaluation.metric_names import DEFAULT_METRICS, Metric, Metrics, own_functions, parse_metrics
+from kg2rag.evaluation.metric_names import DEFAULT_METRICS, Metric, Metrics, parse_metrics
 from kg2rag.evaluation.metrics import PassageTokens, checked_scores
 from kg2rag.evaluation.per_query import graph_use, per_query_table
 from kg2rag.evaluation.runs import Run, run
@@ -64,29 +64,12 @@ class Settings:
 
 @overload
 def compare(
-    systems: Mapping[str, Any] | Sequence[Any],
-    data: QADataset | None = None,
-    *,
-    graphs: Graphs | None = None,
-    metrics: Metrics = DEFAULT_METRICS,
-    k: int = 100,
-    baseline: str | None = None,
-    folder: Path | str | None = None,
-    **settings: Any,
+    systems: Mapping[str, Any] | Sequence[Any], data: QADataset | None = None, **options: Any
 ) -> Comparison: ...
 
 
 @overload
-def compare(
-    systems: SystemsOfSets,
-    data: Sets,
-    *,
-    metrics: Metrics = DEFAULT_METRICS,
-    k: int = 100,
-    baseline: str | None = None,
-    folder: Path | str | None = None,
-    **settings: Any,
-) -> Comparisons: ...
+def compare(systems: SystemsOfSets, data: Sets, **options: Any) -> Comparisons: ...
 
 
 def compare(
@@ -151,10 +134,12 @@ def compare(
     asked = partial(run, data=data, k=k, batch_size=by.batch_size, fresh=by.fresh, progress=by.progress)
     runs = {name: [asked(one, name=name) for one in alike] for name, alike in given.items()}
     tokens = PassageTokens(data.corpus, by.counter)
+    own = [(metric.name, metric.function) for metric in parsed if metric.function]
+    functions = {name: f"{one.__module__}.{getattr(one, '__qualname__', name)}" for name, one in own}
     config = {
         **_config(given, runs, data, by),
         "metrics": [metric.name for metric in parsed],
-        **own_functions(parsed),
+        **({"metric_functions": functions} if functions else {}),
         "k": k,
         "baseline": baseline,
         "tokens": repr(tokens.counter),
@@ -197,7 +182,8 @@ def _tables(
 ) -> dict[str, Any]:
     """Every table of a comparison, by its name there; `runs`: system -> a run for each of its seeds."""
     unit, names = by.unit or data.unit, [metric.name for metric in metrics]
-    of_curve = [Metric.parse(f"recall@{depth}") for depth in depths_below(k) if f"recall@{depth}" not in names]
+    depths = pd.Index(depths_to(k), name="k")
+    of_curve = [Metric.parse(f"recall@{depth}") for depth in depths if f"recall@{depth}" not in names]
     together = {name: [ranking for one in alike for ranking in one] for name, alike in runs.items()}
     read = sorted({metric.k or k for metric in metrics if metric.tokens is None})
     scored = {}
@@ -218,7 +204,10 @@ def _tables(
         tables = {
             "per_query": per_query,
             "per_seed": per_seed,
-            "curve": depth_curve(frames, k),
+            "curve": pd.DataFrame(
+                {name: [float(frame[f"recall@{depth}"].mean()) for depth in depths] for name, frame in frames.items()},
+                index=depths,
+            ),
             "token_curve": token_curve(together, data, tokens, k, unit),
             "sizes": returned_sizes(together, tokens, read),
         }

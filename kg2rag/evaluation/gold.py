@@ -41,12 +41,8 @@ def gold_of(data: QADataset, unit: GoldUnit) -> Gold:
     A document has the highest grade of its gold passages. ValueError: an unknown unit, or one the data cannot judge.
     """
     made = _GOLD.setdefault(data, {})
-    if unit not in made:
-        made[unit] = _gold(data, unit)
-    return made[unit]
-
-
-def _gold(data: QADataset, unit: GoldUnit) -> Gold:
+    if unit in made:
+        return made[unit]
     if unit not in ("passage", "document"):
         raise ValueError(f"unit must be 'passage' or 'document', not {unit!r}.")
     corpus, documents = data.corpus, None
@@ -62,7 +58,8 @@ def _gold(data: QADataset, unit: GoldUnit) -> Gold:
             # By rising grade, so that the highest is kept.
             graded = [sorted(grades.items(), key=lambda item: item[1]) for grades in gold]
             gold = [{corpus.doc_ids[corpus.row(id_)]: grade for id_, grade in one} for one in graded]
-    return Gold(gold, [{number(id_): grade for id_, grade in grades.items()} for grades in gold], documents)
+    by_number = [{number(id_): grade for id_, grade in grades.items()} for grades in gold]
+    return made.setdefault(unit, Gold(gold, by_number, documents))
 
 
 def judged_hits(rankings: Sequence[Ranking], data: QADataset, unit: GoldUnit) -> tuple[Sequence[Ranking], Gold]:
@@ -82,9 +79,9 @@ def judged_hits(rankings: Sequence[Ranking], data: QADataset, unit: GoldUnit) ->
 def supporting_sentences(
     rankings: Sequence[Ranking], data: QADataset, k: int | None
 ) -> tuple[list[dict[int, int]], list[list[int]]]:
-    """Per question, the supporting sentences (each of grade 1) and those of its first `k` hits, as numbers.
+    """Per question, the supporting sentences (each of grade 1) and those of its first `k` hits, once, as numbers.
 
-    A supporting sentence that the corpus lacks stays in the gold, as in HotpotQA's own scorer.
+    `k` is None for all hits. A supporting sentence that the corpus lacks stays in the gold, as in HotpotQA's scorer.
 
     Raises ValueError: a question without supporting sentences, or a corpus without a sentence split.
     """
@@ -96,22 +93,12 @@ def supporting_sentences(
         )
     number: dict[Sentence, int] = {}
     gold = [{number.setdefault(sentence, len(number)): 1 for sentence in q.supporting} for q in data.questions]
-    returned = returned_sentences(rankings, data, k).values()
-    return gold, [[number.setdefault(sentence, len(number)) for sentence in found] for found in returned]
-
-
-def returned_sentences(rankings: Sequence[Ranking], data: QADataset, k: int | None) -> dict[str, list[Sentence]]:
-    """Query id -> the sentences of its first `k` hits, each once; of all hits where `k` is None."""
-    first, count = sentence_spans(data)
-    doc_ids = data.corpus.doc_ids
-    return {
-        ranking.query_id: list(
-            dict.fromkeys(
-                (doc_ids[row], int(first[row]) + i) for row in ranking.rows[:k].tolist() for i in range(int(count[row]))
-            )
-        )
-        for ranking in rankings
-    }
+    (first, count), ids, returned = sentence_spans(data), data.corpus.doc_ids, []
+    for ranking in rankings:
+        rows = ranking.rows[:k].tolist()
+        found = ((ids[row], at) for row in rows for at in range(int(first[row]), int(first[row] + count[row])))
+        returned.append(list(dict.fromkeys(number.setdefault(sentence, len(number)) for sentence in found)))
+    return gold, returned
 
 
 def sentence_spans(data: QADataset) -> tuple[IntArray, IntArray]:
@@ -125,7 +112,14 @@ def sentence_spans(data: QADataset) -> tuple[IntArray, IntArray]:
     count = np.asarray(pc.fill_null(lengths, 0), dtype=np.int64)
     position = np.asarray(corpus.table["position"], dtype=np.int64)
     if count.max() <= 1:
-        _check_sentence_passages(data, position)
+        # Paragraphs without a sentence split look like sentences; a supporting index beyond the first tells.
+        beyond = [(q.id, one) for q in data.questions for one in q.supporting if one[1] > 0]
+        if beyond and not position.any():
+            raise ValueError(
+                f"{data.name}, question {beyond[0][0]!r}: supporting sentence {beyond[0][1]!r}, but the corpus has no "
+                "sentences: its passages have neither a split nor positions. Load the data set with its own sentences, "
+                "or leave the support_* metrics out."
+            )
         return position, np.ones_like(count)
     if (count == 0).any():
         id_ = corpus.ids[int(np.argmin(count))]
@@ -138,17 +132,3 @@ def sentence_spans(data: QADataset) -> tuple[IntArray, IntArray]:
         first[row] = so_far[corpus.doc_ids[row]]
         so_far[corpus.doc_ids[row]] += int(count[row])
     return first, count
-
-
-def _check_sentence_passages(data: QADataset, position: IntArray) -> None:
-    """Paragraphs without a sentence split look like sentences; detect them by a supporting index beyond the first."""
-    if position.max() > 0:
-        return
-    for question in data.questions:
-        beyond = [sentence for sentence in question.supporting if sentence[1] > 0]
-        if beyond:
-            raise ValueError(
-                f"{data.name}, question {question.id!r}: supporting sentence {beyond[0]!r}, but the corpus has no "
-                "sentences: its passages have neither a split nor positions. Load the data set with its own sentences, "
-                "or leave the support_* metrics out."
-            )

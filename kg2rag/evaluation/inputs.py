@@ -50,11 +50,10 @@ def check_systems(systems: Mapping[str, Any]) -> dict[str, list[Any]]:
 def given_systems(systems: Any, graphs: Graphs | None, data: QADataset) -> dict[str, list[Any]]:
     """Name -> systems as `check_systems`; functions, runs and, over `graphs`, strategies are made systems first."""
     systems = _named(systems, data)
-    if isinstance(systems, Mapping):
-        if graphs is not None:
-            systems = over_graphs(systems, graphs)
-        else:
-            systems = {name: as_system(name, given, data) for name, given in systems.items()}
+    if isinstance(systems, Mapping) and graphs is not None:
+        systems = over_graphs(systems, graphs)
+    elif isinstance(systems, Mapping):
+        systems = {name: as_system(name, given, data) for name, given in systems.items()}
     return check_systems(systems)
 
 
@@ -72,9 +71,13 @@ def _named(systems: Any, data: QADataset) -> Any:
             made += build_all(kb, [one]).items()
         else:
             made.append((label(one), one))
+    return _each_once(made, "Name them: compare({'a': ..., 'b': ...}, data).")
+
+
+def _each_once(made: Sequence[tuple[str, Any]], remedy: str) -> dict[str, Any]:
     names = [name for name, _ in made]
     if twice := [name for name in names if names.count(name) > 1]:
-        raise ValueError(f"Two systems would be called {twice[0]!r}. Name them: compare({{'a': ..., 'b': ...}}, data).")
+        raise ValueError(f"Two systems would be called {twice[0]!r}. {remedy}")
     return dict(made)
 
 
@@ -150,14 +153,11 @@ def over_graphs(systems: Mapping[str, object], graphs: Graphs) -> dict[str, Any]
             made += [(f"{name}.{graph}", _over(name, system, graph, kbs)) for graph, kbs in graphs.items()]
         else:
             made.append((name, system))
-    names = [name for name, _ in made]
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise ValueError(f"Two systems would be called {twice[0]!r}. Rename one, or a graph.")
     if made == list(systems.items()):
         raise ValueError(
             "Every system is built already. Pass strategies, such as {'hippo2': HippoRAG2}, to run over graphs."
         )
-    return dict(made)
+    return _each_once(made, "Rename one, or a graph.")
 
 
 def _over(name: str, strategy: object, graph: str, kbs: KnowledgeBase | Sequence[KnowledgeBase]) -> object:

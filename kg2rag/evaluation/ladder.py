@@ -59,12 +59,10 @@ class OracleLadder(HtmlPage):
         """The metrics, in their order; the figure shows the first."""
         return [name for name in self.frame.columns if name not in ("rung", "questions", "note")]
 
-    def figure(self, metric: str | None = None) -> Figure:
-        """One bar per rung, by the first metric or the one named."""
-        chosen = metric or self.metrics[0]
-        if chosen not in self.metrics:
-            raise ValueError(f"Unknown metric {chosen!r}. This ladder has: {', '.join(self.metrics)}.")
-        return plots.oracle_ladder(self.frame, chosen, f"{self.system}: {chosen} with perfect stages, per cent")
+    def figure(self) -> Figure:
+        """One bar per rung, by the first metric."""
+        first = self.metrics[0]
+        return plots.oracle_ladder(self.frame, first, f"{self.system}: {first} with perfect stages, per cent")
 
     @property
     def title(self) -> str:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kg2rag.text.registry import Registry, nearest
@@ -107,13 +107,6 @@ def parse_metrics(metrics: Metrics, k: int | None = None) -> list[Metric]:
                 f"Metric {metric.name!r} reads {metric.k} hits, but k is {k}. Ask for k={metric.k} or more."
             )
     return parsed
-
-
-def own_functions(metrics: Iterable[Metric]) -> dict[str, dict[str, str]]:
-    """`metric_functions`, where the user's own metrics are defined, for a configuration; empty without any."""
-    functions = [(m.name, m.function) for m in metrics if m.function]
-    own = {name: f"{function.__module__}.{getattr(function, '__qualname__', name)}" for name, function in functions}
-    return {"metric_functions": own} if own else {}
 
 
 def _parsed(metrics: Metrics) -> Iterator[Metric]:

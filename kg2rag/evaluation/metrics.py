@@ -23,7 +23,7 @@ from kg2rag.compute import EncoderTokens, TokenCounter
 from kg2rag.compute.hardware import has_threads
 from kg2rag.evaluation.gold import judged_hits, supporting_sentences
 from kg2rag.evaluation.inputs import check_rankings, noted
-from kg2rag.evaluation.metric_names import SUPPORT, Metric, MetricFunction, Metrics, parse_metrics
+from kg2rag.evaluation.metric_names import SUPPORT, Metric, Metrics, parse_metrics
 from kg2rag.types import Corpus, FloatArray, GoldUnit, IntArray, QADataset, Ranking
 
 REPEATED = 10
@@ -136,28 +136,24 @@ def function_scores(metric: Metric, rankings: Sequence[Ranking], gold: Sequence[
 
     Raises TypeError: it returned no number; ValueError: NaN or infinite, or another number for the same question.
     """
-    function = metric.function
-    assert function is not None
+    assert metric.function is not None
     scores = np.empty(len(rankings))
     for place, (ranking, wanted) in enumerate(zip(rankings, gold, strict=True)):
-        scores[place] = value = _score(metric.name, function, ranking, wanted)
-        if place < REPEATED and (again := _score(metric.name, function, ranking, wanted)) != value:
+        where, calls = f"Metric {metric.name!r}, query {ranking.query_id!r}", 2 if place < REPEATED else 1
+        with noted(f"{where} failed."):  # each call has a copy of the gold: what it changes is its own
+            found: list[object] = [metric.function(ranking, dict(wanted)) for _ in range(calls)]
+        for one in found:
+            if not isinstance(one, Real | np.bool_):
+                raise TypeError(f"{where}: a metric returns a number, not {one!r} ({type(one).__name__}).")
+            if not math.isfinite(one):
+                raise ValueError(f"{where}: the score is {one!r}. Return a finite number; 0 where nothing was found.")
+        scores[place] = value = float(found[0])  # type: ignore[arg-type]
+        if (again := float(found[-1])) != value:  # type: ignore[arg-type]
             raise ValueError(
-                f"Metric {metric.name!r}, query {ranking.query_id!r}: {value!r}, then {again!r}. A metric must give "
-                "the same score for the same ranking: fix its seed, keep no state."
+                f"{where}: {value!r}, then {again!r}. A metric must give the same score for the same ranking: fix its "
+                "seed, keep no state."
             )
     return scores
-
-
-def _score(name: str, function: MetricFunction, ranking: Ranking, gold: Mapping[str, int]) -> float:
-    where = f"Metric {name!r}, query {ranking.query_id!r}"
-    with noted(f"{where} failed."):
-        found: object = function(ranking, dict(gold))  # a copy: what it changes is its own
-    if not isinstance(found, Real | np.bool_):
-        raise TypeError(f"{where}: a metric returns a number, not {found!r} ({type(found).__name__}).")
-    if not math.isfinite(found):
-        raise ValueError(f"{where}: the score is {found!r}. Return a finite number; 0 where nothing was found.")
-    return float(found)
 
 
 def score(

@@ -128,7 +128,8 @@ def run(
                 own, about = worker.block(block)
                 entry = None if cache is None else cache.write(block, own, about, fresh=fresh)
             if entry is not None:  # also what was run now: the same however often it is asked for
-                own, about = read_rankings(entry / RANKINGS, data.corpus.ids), read_json(entry / ABOUT)
+                rows, about = read_parquet(entry / RANKINGS).to_pylist(), read_json(entry / ABOUT)
+                own = [_ranking(row, data.corpus.ids) for row in rows]
             rankings += own
             abouts.append(about)
             bar.update(len(block))
@@ -178,7 +179,8 @@ class _Cache:
             self.store.remove(self.store.place(STAGE, key, libraries=LIBRARIES))
 
         def fill(folder: Path) -> None:
-            write_rankings(folder / RANKINGS, rankings)
+            table = pa.Table.from_pylist([_row(one) for one in rankings], schema=SCHEMA)
+            (folder / RANKINGS).write_bytes(as_parquet(table))
             (folder / ABOUT).write_text(json.dumps(about, ensure_ascii=False), encoding="utf-8")
 
         return self.store.entry(STAGE, key, fill, libraries=LIBRARIES)
@@ -246,12 +248,6 @@ class _Worker:
         return rankings, {"started": started, **times, **about, "environment": self.environment}
 
 
-def write_rankings(file: Path, rankings: Sequence[Ranking]) -> None:
-    """Write rankings; the same bytes for the same rankings."""
-    table = pa.Table.from_pylist([_row(one) for one in rankings], schema=SCHEMA)
-    file.write_bytes(as_parquet(table))
-
-
 def _row(ranking: Ranking) -> dict[str, Any]:
     paths = ((row, ranking.paths.get(row, ())) for row in ranking.rows[:WITH_PATHS].tolist())
     return {
@@ -270,12 +266,8 @@ def _row(ranking: Ranking) -> dict[str, Any]:
     }
 
 
-def read_rankings(file: Path, ids: Sequence[str]) -> list[Ranking]:
-    """The rankings of a file; `ids` are those of the corpus whose rows they count."""
-    return [_ranking(row, ids) for row in read_parquet(file).to_pylist()]
-
-
 def _ranking(row: Mapping[str, Any], ids: Sequence[str]) -> Ranking:
+    """The ranking of a row; `ids` are those of the corpus whose rows it counts."""
     codes = row["stage_codes"]
     return Ranking(
         row["query_id"],

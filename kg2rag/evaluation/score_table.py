@@ -252,9 +252,7 @@ def _spread(frame: pd.DataFrame, per_seed: pd.DataFrame | None) -> FloatArray:
     return np.array([spread.get(name, {}).get(metric, np.nan) for name, metric in keys], dtype=np.float64)
 
 
-def against_placebo(
-    per_query: pd.DataFrame, per_seed: pd.DataFrame | None, metric: str, suffix: str = SUFFIX
-) -> pd.DataFrame:
+def against_placebo(per_query: pd.DataFrame, per_seed: pd.DataFrame | None, metric: str) -> pd.DataFrame:
     """One row per system "strategy.graph" that ran over "graph" and over several placebos "graph-shuffled" of it.
 
     Questions and shufflings are both samples [Clark, "The Language-as-Fixed-Effect Fallacy", J. Verbal Learning and
@@ -264,7 +262,6 @@ def against_placebo(
     Parameters
     ----------
     per_query, per_seed : the tables of a comparison; see `Comparison`.
-    suffix : of the placebos' names.
 
     Returns
     -------
@@ -276,16 +273,17 @@ def against_placebo(
     rows = []
     wide = per_query.pivot_table(index="query_id", columns="system", values=metric, sort=False)
     for system in wide.columns:
-        if f"{system}{suffix}" not in wide.columns or "." not in system:
+        shuffled = f"{system}{SUFFIX}"
+        if shuffled not in wide.columns or "." not in system:
             continue
-        runs: Any = [] if per_seed is None else per_seed.loc[per_seed["system"] == f"{system}{suffix}", metric]
+        runs: Any = [] if per_seed is None else per_seed.loc[per_seed["system"] == shuffled, metric]
         if len(runs) < 2:
             raise ValueError(
-                f"{system + suffix!r} is one shuffling, so nothing is known of how shufflings differ. Pass at least "
+                f"{shuffled!r} is one shuffling, so nothing is known of how shufflings differ. Pass at least "
                 "two: a list of knowledge bases, or --seeds 3."
             )
         strategy, graph = system.split(".", 1)
-        real, placebo = (wide[name].to_numpy(dtype=np.float64) for name in (system, f"{system}{suffix}"))
+        real, placebo = (wide[name].to_numpy(dtype=np.float64) for name in (system, shuffled))
         gain = _gain(real - placebo, np.array(runs, dtype=np.float64))
         rows.append((strategy, graph, real.mean(), placebo.mean(), *gain, np.nan))
     table = pd.DataFrame(rows, columns=list(OF_PLACEBOS))

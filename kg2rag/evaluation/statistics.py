@@ -189,10 +189,9 @@ def p_values(differences: ArrayLike, seed: int = 0, *, groups: ArrayLike | None 
     table, one = columns(differences)
     table, _ = by_group(table, groups)
     table = np.where(np.abs(table) <= EQUAL, 0.0, table)
-    exact = [_exact(row) for row in table]
-    left = [at for at, p in enumerate(exact) if p is None]
-    p = np.array([np.nan if one is None else one for one in exact])
-    if left:
+    p = np.array([_exact(row) for row in table])
+    left = np.isnan(p)
+    if left.any():
         p[left] = _resampled(table[left], max(RESAMPLES, 4_000 * tests), seed)
     return p[0] if one else p
 
@@ -208,13 +207,11 @@ def in_units(values: FloatArray) -> IntArray | None:
     return None
 
 
-def _exact(differences: FloatArray) -> float | None:
-    """The p-value of one test; None where there is no unit, or counting would take too long."""
+def _exact(differences: FloatArray) -> float:
+    """The p-value of one test; NaN where there is no unit, or counting would take too long."""
     whole = in_units(differences[differences != 0])
-    if whole is None:
-        return None
-    tail = _tail(np.abs(whole), int(abs(whole.sum())))
-    return None if tail is None else min(1.0, 2 * float(tail.sum()))
+    tail = None if whole is None else _tail(np.abs(whole), int(abs(whole.sum())))
+    return np.nan if tail is None else min(1.0, 2 * float(tail.sum()))
 
 
 def _tail(sizes: IntArray, least: int) -> FloatArray | None:

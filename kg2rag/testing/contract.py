@@ -32,7 +32,6 @@ def check_retriever(
     asked: Sequence[Query] | None = None,
     *,
     k: int = K,
-    values: Mapping[str, Sequence[object]] | None = None,
     excused: Mapping[str, str] | None = None,
     other_process: bool = True,
 ) -> None:
@@ -43,7 +42,6 @@ def check_retriever(
     system : a class or function that builds one from a knowledge base, such as `MentionPPR` or `lambda kb: Dense(kb)
         >> Mine(kb)`, which is tried on several random worlds; or a retriever, tried with the queries `asked`.
     k : hits a query.
-    values : parameter -> further values to try, where ours (half, double, the names that a refusal lists) do not help.
     excused : promise -> why it does not hold here. An excuse that is not needed is a failure too.
     other_process : whether to compare with a process of another PYTHONHASHSEED, which costs some seconds.
 
@@ -62,7 +60,7 @@ def check_retriever(
         if promise not in PROMISES and not promise.startswith("parameter "):
             raise ValueError(unknown("promise", promise, PROMISES))
     found: dict[str, str] = {}
-    for promise, sentence in _broken(_trials(system, asked, k), system, values or {}, excused, other_process):
+    for promise, sentence in _broken(_trials(system, asked, k), system, excused, other_process):
         found.setdefault(promise, sentence)
     broken = {promise: sentence for promise, sentence in found.items() if promise not in excused}
     needless = [promise for promise in excused if promise not in found]
@@ -81,11 +79,7 @@ def _trials(system: Retriever | Builder, asked: Sequence[Query] | None, k: int) 
 
 
 def _broken(
-    trials: Sequence[Trial],
-    system: Retriever | Builder,
-    values: Mapping[str, Sequence[object]],
-    excused: Collection[str],
-    other_process: bool,
+    trials: Sequence[Trial], system: Retriever | Builder, excused: Collection[str], other_process: bool
 ) -> Iterator[tuple[str, str]]:
     first = trials[0]
     for trial in trials:
@@ -93,7 +87,7 @@ def _broken(
         yield from broken
         if not {promise for promise, _ in broken} <= set(excused):
             return  # the other worlds would mostly repeat it
-    yield from variants.checks(first, None if isinstance(system, Retriever) else system, values)
+    yield from variants.checks(first, None if isinstance(system, Retriever) else system)
     if other_process:
         found = differing({"": first.system}, {"": first.rankings}, first.queries, first.k)
         yield from ((HASH_SEED, sentence) for _, sentence in found)

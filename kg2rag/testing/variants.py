@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, Union, get_args, get_origin
@@ -36,12 +36,11 @@ class Parameter:
         return set(get_args(self.annotation)) if is_union else {self.annotation}
 
 
-def checks(trial: Trial, builder: Builder | None, values: Mapping[str, Sequence[object]]) -> Iterator[tuple[str, str]]:
+def checks(trial: Trial, builder: Builder | None) -> Iterator[tuple[str, str]]:
     """Of each parameter, the name of the promise and what is wrong."""
     for parameter in _parameters(trial, builder):
-        found = (is_used(parameter, trial, values.get(parameter.name, ())), is_checked(parameter, trial))
-        for sentences in (*found, is_deep(parameter, trial)):
-            yield from ((f"parameter {parameter.name}", sentence) for sentence in sentences)
+        for check in (is_used, is_checked, is_deep):
+            yield from ((f"parameter {parameter.name}", sentence) for sentence in check(parameter, trial))
 
 
 def _parameters(trial: Trial, builder: Builder | None) -> list[Parameter]:
@@ -83,10 +82,10 @@ def _is_component(value: object) -> bool:
     return dataclasses.is_dataclass(value) and (hasattr(value, "retrieve_batch") or hasattr(value, "apply"))
 
 
-def is_used(parameter: Parameter, trial: Trial, values: Sequence[object] = ()) -> Iterator[str]:
-    """Another value changes at least one ranking; `values` are tried before our own guesses."""
+def is_used(parameter: Parameter, trial: Trial) -> Iterator[str]:
+    """Another value changes at least one ranking."""
     tried = []
-    for value in (*values, *(value for value in _others(parameter) if value != parameter.value)):
+    for value in (value for value in _others(parameter) if value != parameter.value):
         try:
             system = parameter.make(value)
         except (ValueError, TypeError):

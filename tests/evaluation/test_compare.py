@@ -154,25 +154,15 @@ def test_a_failing_system_raises_its_own_error_and_says_where(data):
     assert "System 'broken' failed in the batch that begins with query 'q1'" in caught.value.__notes__[0]
 
 
-@pytest.mark.parametrize(
-    ("answer", "message"),
-    [
-        (lambda system, queries: system.retrieve_batch(queries, 3), "run 'wrong', query 'q1': 3 hits where at most 2"),
-        (lambda system, queries: system.retrieve_batch(queries[:-1], 2), r"run 'wrong' lacks 1 of 3 .*'q3'"),
-    ],
-)
-def test_too_many_hits_and_forgotten_queries_are_refused(data, fixed, answer, message):
-    class Wrong:
-        def retrieve_batch(self, queries, k):  # noqa: ARG002
-            return answer(fixed(q1="p1 p2 p3"), queries)
+def test_too_many_hits_and_hits_outside_the_candidates_are_refused(data, systems, fixed):
+    class TooMany:
+        def retrieve_batch(self, queries, k):
+            return fixed(q1="p1 p2 p3").retrieve_batch(queries, k + 1)
 
-    with pytest.raises(ValueError, match=message):
-        compare({"wrong": Wrong()}, data, metrics=["mrr"], k=2)
-
-
-def test_hits_outside_the_candidates_are_refused(data, systems):
+    with pytest.raises(ValueError, match=r"'wrong', query 'q1': 3 hits"):
+        compare({"wrong": TooMany()}, data, metrics=["mrr"], k=2)
     questions = tuple(replace(q, candidates=("p0", "p1", "p2")) for q in data.questions)
-    with pytest.raises(ValueError, match=r"query 'q1': 'p9' is not among its 3 candidates"):
+    with pytest.raises(ValueError, match=r"query 'q1': 'p9'"):
         compare(systems, replace(data, questions=questions, setting="distractor"), metrics=["mrr"])
 
 
@@ -194,8 +184,7 @@ def test_groups_stay_in_their_order_side_by_side():
     rows = [(hops, name, score) for hops, score in ((10, 0.1), (2, 0.2), (3, 0.3)) for name in ("b", "a")]
     frame = pd.DataFrame(rows, columns=["hops", "system", "recall@5"])
     wide = grouped_means(frame, "hops", ["recall@5"])["recall@5"].unstack("system")  # noqa: PD010  as notebooks do
-    assert wide.index.tolist() == ["2", "3", "10"]
-    assert wide.columns.tolist() == ["b", "a"]
+    assert (wide.index.tolist(), wide.columns.tolist()) == (["2", "3", "10"], ["b", "a"])
     assert wide["a"].tolist() == [0.2, 0.3, 0.1]
 
 
@@ -245,11 +234,12 @@ def test_questions_that_share_gold_through_others_are_one_cluster(data):
 
 def test_the_largest_differences_come_first(result):
     frame = result.differences("recall@2")
-    assert frame[["system", "query_id", "difference"]].to_numpy().tolist() == [
-        ["worse", "q2", -1.0],
-        ["worse", "q3", pytest.approx(-2 / 3)],
-        ["better", "q1", 0.5],
-    ]
+    assert frame[["system", "query_id"]].to_numpy().tolist() == [["worse", "q2"], ["worse", "q3"], ["better", "q1"]]
+    assert frame["difference"].tolist() == pytest.approx([-1.0, -2 / 3, 0.5])
+    assert result.differences("recall@2", system="better")["query_id"].tolist() == ["q1"]
+    for name in ("dense", "best"):  # the baseline itself; unknown
+        with pytest.raises(ValueError, match=repr(name)):
+            result.differences(system=name)
 
 
 def test_of_equally_large_differences_each_system_shows_one_before_any_shows_a_second(fixed, data):
@@ -259,13 +249,6 @@ def test_of_equally_large_differences_each_system_shows_one_before_any_shows_a_s
     frame = result.differences(limit=3)
     assert frame[["system", "query_id"]].to_numpy().tolist() == [["first", "q1"], ["second", "q1"], ["first", "q2"]]
     assert set(frame["difference"]) == {1.0}
-
-
-def test_the_differences_of_one_system(result):
-    assert result.differences("recall@2", system="better")["query_id"].tolist() == ["q1"]
-    for name, message in (("dense", "baseline itself.*worse, better"), ("best", "Unknown system 'best'")):
-        with pytest.raises(ValueError, match=message):
-            result.differences(system=name)
 
 
 def test_the_recall_curve_ends_at_k(result):

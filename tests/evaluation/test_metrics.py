@@ -8,9 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kg2rag.evaluation.budgets import token_curve
 from kg2rag.evaluation.metric_names import Metric, parse_metrics
-from kg2rag.evaluation.metrics import PassageTokens, evaluate, score
+from kg2rag.evaluation.metrics import evaluate, score
 from kg2rag.types import Corpus, Passage, QADataset, Question, Ranking
 
 
@@ -220,12 +219,3 @@ def test_gold_rankings_of_hotpotqa_hold_every_supporting_sentence(shared_data, p
     assert frame["support_recall"].mean() == 1
     # Gold sentences are the supporting ones; gold paragraphs hold others too.
     assert (frame["support_precision"].mean() == 1) == (passages == "sentence")
-
-
-def test_gold_is_looked_up_once_for_all_budgets_and_runs(rankings, data, monkeypatch):
-    row, asked = Corpus.row, []
-    monkeypatch.setattr(Corpus, "row", lambda self, id_: (asked.append(id_), row(self, id_))[1])
-    for _ in range(2):
-        evaluate(rankings, data, ["recall@2", "recall@5tokens", "recall@9tokens"])
-        token_curve({"a": rankings, "b": rankings}, data, PassageTokens(data.corpus), 4, "passage")
-    assert sorted(asked) == sorted(id_ for question in data.questions for id_ in question.gold)

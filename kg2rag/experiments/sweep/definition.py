@@ -12,7 +12,7 @@ from kg2rag.experiments.sweep.sweep import Sweep
 from kg2rag.text.records import DataError, read_toml
 
 KEYS = ("encoders", "graphs", "k", "metrics", "name", "objective", "samples", "search", "seed", "split", "systems")
-DATA_KEYS = ("limit", "name", "passages", "revision", "setting")
+DATA_KEYS = ("limit", "name", "setting")
 
 
 def read_sweep(file: str | Path, *, path: str | Path | None = None, store: Store | None = None) -> Sweep:

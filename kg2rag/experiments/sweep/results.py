@@ -136,7 +136,7 @@ class SweepResult:
         wide = part.pivot_table(index="number", columns="query_id", values=metric, sort=False)
         return wide.loc[self.numbers].to_numpy(dtype=np.float64)
 
-    def best(self, by: Sequence[str] = ("system",), *, seed: int = 0) -> pd.DataFrame:
+    def best(self, by: Sequence[str] = ("system",)) -> pd.DataFrame:
         """The best configuration of each group on dev, and how it does on test.
 
         Ties go to the earlier configuration. The test split is read for the chosen ones alone.
@@ -144,7 +144,6 @@ class SweepResult:
         Parameters
         ----------
         by : columns of `to_frame` that make a group, such as ("system", "graph").
-        seed : of the bootstrap.
 
         Returns
         -------
@@ -157,19 +156,19 @@ class SweepResult:
         for group, part in self.to_frame().groupby(list(by), sort=False):
             number = int(str(part[f"dev {self.objective}"].round(12).idxmax()))
             row = dict(zip(by, group, strict=True)) | {"number": number, "tried": len(part)}
-            rows.append(row | {"parameters": self.written(number)} | self._judged(number, part, seed))
+            rows.append(row | {"parameters": self.written(number)} | self._judged(number, part))
         table = pd.DataFrame(rows).sort_values("dev", ascending=False, kind="stable").reset_index(drop=True)
         tested = table["p"].notna()
         table["p_holm"] = np.nan
         table.loc[tested, "p_holm"] = holm(table.loc[tested, "p"].to_numpy(dtype=np.float64))
         return table
 
-    def _judged(self, number: int, group: pd.DataFrame, seed: int) -> dict[str, float]:
+    def _judged(self, number: int, group: pd.DataFrame) -> dict[str, float]:
         at = self.numbers.index(number)
         found: dict[str, float] = {}
         for split in PARTS:
             scores = self.questions[split][at]
-            low, high = interval_of_mean(scores, bounds=bounds(self.objective), seed=seed)
+            low, high = interval_of_mean(scores, bounds=bounds(self.objective))
             found |= {split: scores.mean(), f"{split}_low": float(low), f"{split}_high": float(high)}
         means, low, high = (np.array([found[f"{split}{end}"] for split in PARTS]) for end in ("", "_low", "_high"))
         gap_low, gap_high = interval_of_sum(means, low, high, np.array([1, -1]))  # over different questions
@@ -178,10 +177,10 @@ class SweepResult:
         if default is None:
             return found | {"default_dev": np.nan, "default_test": np.nan, "p": np.nan}
         dev, test = (self.questions[split][self.numbers.index(default)] for split in PARTS)
-        p = float(p_values(self.questions["test"][at] - test, seed))
+        p = float(p_values(self.questions["test"][at] - test))
         return found | {"default_dev": dev.mean(), "default_test": test.mean(), "p": p}
 
-    def against(self, number: int, metric: str | None = None, *, seed: int = 0) -> pd.DataFrame:
+    def against(self, number: int, metric: str | None = None) -> pd.DataFrame:
         """Every configuration against the one of that number, on all questions: what each change is worth.
 
         Dev and test questions count alike, for nothing is chosen here; who then chooses by it needs other questions.
@@ -205,10 +204,10 @@ class SweepResult:
         itself, scores = self.numbers.index(number), self._wide(self.scored, metric)
         differences, own = scores - scores[itself], bounds(metric)
         widest = None if own is None else (own[0] - own[1], own[1] - own[0])
-        low, high = interval_of_mean(differences.T, bounds=widest, seed=seed)
+        low, high = interval_of_mean(differences.T, bounds=widest)
         low[itself] = high[itself] = 0.0
         p_holm, others = np.full(len(scores), np.nan), np.arange(len(scores)) != itself
-        p_holm[others] = holm([float(p_values(row, seed)) for row in differences[others]])
+        p_holm[others] = holm([float(p_values(row)) for row in differences[others]])
         return pd.DataFrame(
             {
                 "number": self.numbers,

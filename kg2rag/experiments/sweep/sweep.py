@@ -67,9 +67,7 @@ class Sweep:
     name: str = "sweep"
     path: str | Path | None = None
     setting: str | Sequence[str] | None = None
-    passages: str | None = None
     limit: int | None = None
-    revision: str | None = None
     graphs: GraphSource | Sequence[str] | Mapping[str, GraphSource] = "mentions"
     encoders: str | Embedder | Sequence[str] | Mapping[str, str | Embedder] | None = None
     metrics: Metrics = ("recall@5", "recall@2", "all_recall@5", "mrr@10")
@@ -150,16 +148,17 @@ class Sweep:
 
         assert isinstance(self.split, Split)
         if isinstance(self.data, QADataset):
-            if self.path or self.setting or self.passages or self.limit or self.split.test:
+            if self.path or self.setting or self.limit or self.split.test:
                 raise ValueError(
-                    "A data set that is given as an object has its path, setting, passages, limit and split already."
+                    "A data set that is given as an object has its path, setting, limit and split already."
                 )
             return {self.data.setting: (self.data,)}
         splits = (None,) if self.split.test is None else (str(self.split.dev), self.split.test)
-        options: dict[str, Any] = {key: getattr(self, key) for key in ("path", "passages", "limit", "revision")}
         found: dict[str, Sequence[QADataset]] = {}
         for setting in [self.setting] if isinstance(self.setting, str | None) else self.setting:
-            loaded = tuple(load(self.data, setting=setting, split=split, **options) for split in splits)
+            loaded = tuple(
+                load(self.data, path=self.path, setting=setting, split=split, limit=self.limit) for split in splits
+            )
             found[loaded[0].setting] = loaded
         return found
 
