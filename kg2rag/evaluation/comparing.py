@@ -64,12 +64,29 @@ class Settings:
 
 @overload
 def compare(
-    systems: Mapping[str, Any] | Sequence[Any], data: QADataset | None = None, **options: Any
+    systems: Mapping[str, Any] | Sequence[Any],
+    data: QADataset | None = None,
+    *,
+    graphs: Graphs | None = None,
+    metrics: Metrics = DEFAULT_METRICS,
+    k: int = 100,
+    baseline: str | None = None,
+    folder: Path | str | None = None,
+    **settings: Any,
 ) -> Comparison: ...
 
 
 @overload
-def compare(systems: SystemsOfSets, data: Sets, **options: Any) -> Comparisons: ...
+def compare(
+    systems: SystemsOfSets,
+    data: Sets,
+    *,
+    metrics: Metrics = DEFAULT_METRICS,
+    k: int = 100,
+    baseline: str | None = None,
+    folder: Path | str | None = None,
+    **settings: Any,
+) -> Comparisons: ...
 
 
 def compare(

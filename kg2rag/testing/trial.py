@@ -47,17 +47,14 @@ def named(query: Query) -> str:
     return f"query {query.id!r} ({query.text[:40]!r}{'…' if len(query.text) > 40 else ''})"
 
 
-def facts(ranking: Ranking) -> dict[str, object]:
-    """All that a ranking holds, as JSON; scores to the last bit."""
-    return {"query": ranking.query_id, "notes": repr(ranking.notes), "hits": _hit_facts(ranking)}
-
-
 @lru_cache(maxsize=512)  # a trial's own rankings are compared with several others
-def _hit_facts(ranking: Ranking) -> list[list[object]]:
-    return [
+def facts(ranking: Ranking) -> list[object]:
+    """All that a ranking holds, as JSON; scores to the last bit."""
+    hits = [
         [hit.passage_id, hit.score.hex(), hit.stage, list(map(str, hit.path)), sorted(hit.score_parts.items())]
         for hit in ranking
     ]
+    return [ranking.query_id, repr(ranking.notes), *hits]
 
 
 def difference(one: Ranking, other: Ranking, *, notes: bool = True) -> str:
@@ -81,7 +78,7 @@ def difference(one: Ranking, other: Ranking, *, notes: bool = True) -> str:
                 return f"the score's parts of hit {at} differ"
         elif not _tied(hit.score, float(other.scores[-1])):
             return f"hit {at}, {hit.passage_id}, is only in one of them"
-    return "the notes differ" if notes and facts(one)["notes"] != facts(other)["notes"] else ""
+    return "the notes differ" if notes and repr(one.notes) != repr(other.notes) else ""
 
 
 def _tied(one: float, other: float) -> bool:
