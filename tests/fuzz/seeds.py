@@ -335,8 +335,8 @@ split = { dev = 0.25, seed = 1 }
 [systems.dense]
 
 [systems.mention_ppr]
-damping = { low = 0.2, high = 0.8, step = 0.2 }
-max_mentions = { low = 10, high = 20, step = 5 }
+damping = [0.2, 0.4, 0.6, 0.8]
+max_mentions = [10, 15, 20]
 title_weight = [0.0, 1.0]
 """
 LEDGER = b"""cite = "Somebody, Table 2"
