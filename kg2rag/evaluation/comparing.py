@@ -25,7 +25,7 @@ from kg2rag.evaluation.identity import parameters, remark, tuning
 from kg2rag.evaluation.inputs import Graphs, Sets, SystemsOfSets, given_systems, named_sets, systems_of
 from kg2rag.evaluation.metric_names import DEFAULT_METRICS, Metric, Metrics, parse_metrics
 from kg2rag.evaluation.metrics import PassageTokens, checked_scores
-from kg2rag.evaluation.per_query import graph_use, per_query_table
+from kg2rag.evaluation.per_query import graph_use, per_query_table, reads_graph
 from kg2rag.evaluation.runs import Run, run
 from kg2rag.evaluation.score_table import FAMILIES, Family, Significance, score_table
 from kg2rag.evaluation.storage import require_place
@@ -253,6 +253,7 @@ def _config(
         "seeds": {name: list(map(repr, alike)) for name, alike in systems.items() if len(alike) > 1},
         "remarks": {name: text for name, text in remarks.items() if text},
         "graph_use": graph_use({name: one.rankings for name, one in of_first.items()}),
+        "graph_systems": [n for n, one in of_first.items() if one.about["read_graph"] or reads_graph(one.rankings)],
         "ms_per_query": {name: None if math.isnan(one) else round(one, 3) for name, one in ms.items()},
         "build_seconds": {name: round(one, 3) for name, one in build.items()},
         "seconds": round(spent, 3),

@@ -29,6 +29,7 @@ from kg2rag.evaluation.per_query import (
     note_rates,
 )
 from kg2rag.evaluation.score_table import SUFFIX, against_placebo, non_inferiority, pair_table
+from kg2rag.evaluation.verdict import WORTH, Verdict, has_verdict, verdict
 from kg2rag.evaluation.waterfall import Waterfall, waterfall
 from kg2rag.report import plots
 from kg2rag.text.records import reading
@@ -165,10 +166,23 @@ class Comparison(report.Tabular):
             curves={"k": self.curve, "tokens": self.token_curve},
             groups=groups,
             pairs=self.pairs() if 1 < len(self.systems) <= PAIRS_IN_REPORT else None,
-            placebos=self.against_placebo() if self._has_placebos else None,
+            placebos=self.against_placebo() if self.has_placebos else None,
             notes=self.notes(),
+            verdict=self.verdict() if has_verdict(self) else None,
             further=further,
         )
+
+    def verdict(self, metric: str | None = None, *, worth: float = WORTH) -> Verdict:
+        """Does a graph help here: yes, no, or how many more questions would tell; and which system to take.
+
+        Parameters
+        ----------
+        metric : recall@5 where it was measured, else the first.
+        worth : the gain that would be worth a graph, in the metric's unit: it is "no" where as much is ruled out.
+
+        Raises ValueError: no system that reads a graph, or none that reads none.
+        """
+        return verdict(self, self._metric(metric or ("recall@5" if "recall@5" in self.metrics else None)), worth)
 
     def browse(self, *further: report.HtmlPage, height: int = 900, **options: Any) -> report.Frame:
         """The page of `to_html` (same options) in a frame of a notebook's cell, to filter questions and see hits."""
@@ -197,14 +211,14 @@ class Comparison(report.Tabular):
 
         Holm's correction runs over all pairs, so p_holm is larger here than in `scores`, which makes fewer tests.
         """
-        return pair_table(self._by_system(metric), self.config.get("seed", 0), groups=self._clusters())
+        return pair_table(self._by_system(metric), self.config.get("seed", 0), groups=self.clusters)
 
     def non_inferiority(self, margin: float, metric: str | None = None) -> pd.DataFrame:
         """Whether each system is worse than the baseline by less than a margin; see `score_table.non_inferiority`.
 
         The margin is in the metric's own unit, .02 for two points of recall, and is chosen before the scores are seen.
         """
-        return non_inferiority(self._by_system(metric), self.baseline, margin, self._clusters())
+        return non_inferiority(self._by_system(metric), self.baseline, margin, self.clusters)
 
     def against_placebo(self, metric: str | None = None) -> pd.DataFrame:
         """What each graph brings beyond its shufflings, tested over questions and shufflings.
@@ -217,7 +231,8 @@ class Comparison(report.Tabular):
         grouped = self.per_query.groupby("system", sort=False)[self._metric(metric)]
         return {name: grouped.get_group(name).to_numpy(dtype=float) for name in self.systems}
 
-    def _clusters(self) -> IntArray | None:
+    @property
+    def clusters(self) -> IntArray | None:
         """The label of each question, where questions that share gold are to be resampled together."""
         if not self.config.get("clustered"):
             return None
@@ -263,7 +278,8 @@ class Comparison(report.Tabular):
         return oracle_ladder(kbs[0], data, retriever, name=system, metrics=metrics)
 
     @property
-    def _has_placebos(self) -> bool:
+    def has_placebos(self) -> bool:
+        """Whether shuffled graphs were run, under several seeds."""
         runs = set() if self.per_seed is None else set(self.per_seed["system"])
         return any(f"{name}{SUFFIX}" in runs for name in self.systems)
 

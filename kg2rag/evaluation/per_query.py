@@ -192,6 +192,11 @@ def graph_use(rankings: Mapping[str, Sequence[Ranking]]) -> dict[str, dict[str, 
     return use
 
 
+def reads_graph(run: Sequence[Ranking]) -> bool:
+    """Whether some hits of a run come from a graph, as the sources of its stages record it."""
+    return any(GRAPH in sources(ranking).values() for ranking in run)
+
+
 def _brought(ranking: Ranking) -> bool:
     """Whether one of the first hits comes from the graph, and from no other ranking that was fused with it."""
     if not len(ranking) or ranking.stage_codes is None:

@@ -27,7 +27,7 @@ LIBRARIES = (
 ).split()
 NO_DIFFERENCE = (
     "started seconds ms_per_query build_seconds runs load_average command batch_size threads blas graphs graph_unread "
-    "graph_use not_cached fingerprint"
+    "graph_use graph_systems not_cached fingerprint"
 ).split()
 """Keys of a configuration that say nothing of what its numbers were to be."""
 _THREAD_SETTINGS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")

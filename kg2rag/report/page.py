@@ -60,6 +60,7 @@ def page(
     placebos: pd.DataFrame | None = None,
     notes: pd.DataFrame | None = None,
     second: Sheet | None = None,
+    verdict: HtmlPage | None = None,
     further: Sequence[HtmlPage] = (),
 ) -> str:
     """The whole report: fit for screen (light or dark) and paper; what is not given is left out.
@@ -73,6 +74,7 @@ def page(
     placebos : graphs against their shufflings in the first metric, as `Comparison.against_placebo` has them.
     notes : what systems noted on the questions, as `Comparison.notes` has it.
     second : the macro-averages in every metric, of comparisons on several sets.
+    verdict : whether a graph helps, above all else.
     further : views that are shown below, such as waterfalls.
     """
     config = sheet.config
@@ -88,6 +90,7 @@ def page(
         placebos=[] if placebos is None else list(placebo_rows(sheet, placebos, sheet.metrics[0])),
         noted=[] if notes is None else [_told(row) for row in notes.to_dict("records")],
         second=None if second is None else _table(second),
+        verdict=None if verdict is None else verdict.body(),
         further=[one.body() for one in further],
         config_text=json.dumps(dict(config), indent=2, ensure_ascii=False, default=str),
     )

@@ -1,0 +1,290 @@
+"""A comparison -> does a graph help here: yes, no, or inconclusive; and which system to take.
+
+The best system that reads a graph against the best that reads none, by the paired randomisation test; its p and its
+interval are corrected (Bonferroni) for the choice among the graph systems. *Yes*: the gain is significant, and so is
+that over the graph's shufflings, where these were run. *No*: a gain that would be worth it is ruled out. What is worth
+it is the reader's choice; five points are ours.
+
+References: Hartigan, "Using Subsample Values as Typical Values", JASA 64 (1969) (the interval). Cohen, "Statistical
+Power Analysis" (1988), Sec. 2.4 (the number of questions). Buckley & Voorhees, "Evaluating Evaluation Measure
+Stability", SIGIR 2000 (no fewer than 25).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from kg2rag.evaluation.graph_report import EVERY, graph_report
+from kg2rag.evaluation.identity import knowledge_bases
+from kg2rag.evaluation.per_query import GROUPS
+from kg2rag.evaluation.score_table import SUFFIX
+from kg2rag.evaluation.statistics import LEVEL, POWER, RESAMPLES, by_group, columns, p_values
+from kg2rag.extraction.mentions.extractor import Mentions
+from kg2rag.knowledge import KnowledgeGraph
+from kg2rag.report.html import HtmlPage, render
+from kg2rag.report.table import p_text
+from kg2rag.retrievers.linking.linkers import NGramLinker
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+    from kg2rag.evaluation.comparison import Comparison
+
+WORTH = 0.05
+"""The gain in the metric that would be worth a graph, where a reader names none: five points of recall."""
+FEWEST = 25
+"""Questions below which there is no yes or no, whatever p is: so few are often unlike the next [Buckley & Voorhees]."""
+MOST = 1_000
+"""The most questions whose reach is measured: the first ones."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Verdict(HtmlPage):
+    """Does a graph help here? Displays in Jupyter and in a terminal.
+
+    Attributes
+    ----------
+    answer : "yes", "no" or "inconclusive".
+    more : about how many more questions would tell; None where it is known.
+    take : the system to take.
+    graph, plain : the best system that reads a graph, and the best that reads none, by `metric`.
+    gain, low, high, p : of the one over the other, with its 95 % interval, in the metric's unit; tests over `chosen`
+        graph systems, see above.
+    placebo : gain, low, high and p over the graph's shufflings; None where none were run.
+    reach : gold and passages, the shares within one triple of the questions' entities; None where it is not known.
+    costs : system -> build_seconds and ms_per_query, NaN where they were not measured.
+    kinds : one row per kind of question: kind, questions, plain and graph (means), gain. Empty where there is but one.
+    """
+
+    answer: Literal["yes", "no", "inconclusive"]
+    more: int | None
+    take: str
+    graph: str
+    plain: str
+    metric: str
+    questions: int
+    chosen: int
+    worth: float
+    gain: float
+    low: float
+    high: float
+    p: float
+    placebo: Mapping[str, float] | None
+    reach: Mapping[str, float] | None
+    costs: Mapping[str, Mapping[str, float]]
+    kinds: pd.DataFrame
+    scale: float = 100.0
+
+    @property
+    def title(self) -> str:
+        """The question and its answer."""
+        return f"Does a graph help here? {self.word}"
+
+    @property
+    def word(self) -> str:
+        """The answer, with the number of questions that are missing."""
+        return self.answer if self.more is None else f"{self.answer}: about {self.more:,} more questions"
+
+    def lines(self) -> list[str]:
+        """What it rests on, a sentence each, and which system to take."""
+        among = f", the best of {self.chosen} graph systems" if self.chosen > 1 else ""
+        said = [
+            f"{self.graph}{among}, against {self.plain}, the best without a graph: {self.metric} "
+            f"{self._gain(vars(self))}, over {self.questions:,} question{'s' if self.questions != 1 else ''}.",
+        ]
+        if self.answer == "no" and self.placebo and self.p < LEVEL < self.placebo["p"]:
+            said.append(
+                "As much is gained from a shuffled graph: it is the further candidates that help, not the graph."
+            )
+        elif self.answer == "no":
+            said.append(
+                f"A gain of {self._points(self.worth)[1:]} or more, which would be worth a graph, is ruled out."
+            )
+        elif self.answer == "inconclusive":
+            seen = self._points(max(self.gain, self.worth))[1:]
+            few = f", and fewer than {FEWEST} are no basis whatever p is" if self.questions < FEWEST else ""
+            said.append(f"About so many are missing to see a gain of {seen} four times in five{few}.")
+        if self.placebo:
+            said.append(f"Over its own graph shuffled: {self._gain(self.placebo)}.")
+        if self.reach:
+            gold, passages = (f"{100 * self.reach[name]:.0f} %" for name in ("gold", "passages"))
+            said.append(
+                f"Within one triple of the names in a question lie {gold} of its gold, and {passages} of all passages."
+            )
+        said += [f"{name}: {cost}." for name in (self.graph, self.plain) if (cost := self._cost(name))]
+        why = {"yes": "", "no": ", which needs no graph", "inconclusive": ", which needs no graph, until that is known"}
+        return [*said, f"Take {self.take}{why[self.answer]}."]
+
+    def _cost(self, name: str) -> str:
+        told = {"build_seconds": "{:,.1f} s to build what was not there", "ms_per_query": "{:,.1f} ms a question"}
+        costs = self.costs[name]
+        return ", ".join(text.format(costs[key]) for key, text in told.items() if not math.isnan(costs[key]))
+
+    def _points(self, value: float) -> str:
+        return f"{value * self.scale:+.{1 if self.scale == 100 else 2}f}".replace("-", "−")
+
+    def _gain(self, of: Mapping[str, Any]) -> str:
+        ends = f"{self._points(of['low'])} to {self._points(of['high'])}"
+        p = p_text(of["p"])
+        return f"{self._points(of['gain'])} (95 % {ends}, p {p if p.startswith('<') else f'= {p}'})"
+
+    def _rows(self) -> list[list[str]]:
+        rows: Any = self.kinds.itertuples(index=False)
+        means = ((row, [f"{mean * self.scale:.1f}" for mean in (row.plain, row.graph)]) for row in rows)
+        return [[row.kind, f"{row.questions}", *both, self._points(row.gain)] for row, both in means]
+
+    def body(self) -> Markup:
+        """The answer and what it rests on."""
+        return render("verdict.html.j2", verdict=self, lines=self.lines(), rows=self._rows())
+
+    def __repr__(self) -> str:
+        header = ["kind", "questions", self.plain, self.graph, "gain"]
+        kinds = [pd.DataFrame(rows, columns=header).to_string(index=False)] if (rows := self._rows()) else []
+        return "\n".join([self.title, *self.lines(), *kinds])
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as JSON values; what was not measured is None."""
+        costs = {
+            name: {key: None if math.isnan(one) else one for key, one in cost.items()}
+            for name, cost in self.costs.items()
+        }
+        return {**vars(self), "costs": costs, "kinds": self.kinds.to_dict("records"), "lines": self.lines()}
+
+
+def has_verdict(result: Comparison) -> bool:
+    """Whether there are both, systems that read a graph and systems that read none."""
+    return all(_sides(result))
+
+
+def verdict(result: Comparison, metric: str, worth: float = WORTH) -> Verdict:
+    """See `Comparison.verdict`."""
+    if not worth > 0:
+        raise ValueError(f"worth must be above 0, not {worth}: the gain that would be worth a graph, as .05.")
+    graphs, plains = _sides(result)
+    if not (graphs and plains):
+        lacking = "reads a graph, such as graph_augmented" if not graphs else "reads none, such as dense or hybrid"
+        raise ValueError(f"A verdict compares two sides, and no system here {lacking}. Compare one, too.")
+    scores = result.per_query.pivot_table(index="query_id", columns="system", values=metric, sort=False)
+    graph, plain = (str(scores[side].mean().idxmax()) for side in (graphs, plains))
+    difference, level = (scores[graph] - scores[plain]).to_numpy(dtype=float), LEVEL / len(graphs)
+    how: dict[str, Any] = {"groups": result.clusters, "seed": result.config.get("seed", 0)}
+    p = min(1.0, len(graphs) * float(p_values(difference, tests=len(graphs), **how)))
+    low, high = interval_of_difference(difference, 1 - level, **how)
+    gain, placebo = float(difference.mean()), _placebo(result, graph, metric)
+    tests = [{"gain": gain, "high": high, "p": p}, *([placebo] if placebo else [])]
+    answer: Literal["yes", "no", "inconclusive"] = "inconclusive"
+    n, enough = len(difference), questions_needed([0.0], worth, level)  # fewer may all be ties, and say nothing
+    if n >= FEWEST and all(one["gain"] > 0 and one["p"] < LEVEL for one in tests):
+        answer = "yes"
+    elif n >= max(FEWEST, enough) and any(one["high"] < worth for one in tests):
+        answer = "no"
+    needed = max(FEWEST, questions_needed(difference, max(gain, worth), level)) - n
+    return Verdict(
+        answer=answer,
+        more=max(10, round(needed, -1)) if answer == "inconclusive" else None,
+        take=graph if answer == "yes" else plain,
+        graph=graph,
+        plain=plain,
+        metric=metric,
+        questions=n,
+        chosen=len(graphs),
+        worth=worth,
+        gain=gain,
+        low=low,
+        high=high,
+        p=p,
+        placebo=placebo,
+        reach=_reach(result, graph),
+        costs={
+            name: {
+                "build_seconds": result.build_seconds.get(name, float("nan")),
+                "ms_per_query": result.ms_per_query[name],
+            }
+            for name in (graph, plain)
+        },
+        kinds=_kinds(result, metric, graph, plain),
+        scale=result.sheet.scale(metric),
+    )
+
+
+def interval_of_difference(
+    differences: ArrayLike, level: float = 0.95, *, groups: ArrayLike | None = None, seed: int = 0
+) -> tuple[float, float]:
+    """The shifts of two systems' scores that the paired randomisation test does not reject: it agrees with its p.
+
+    A shift is rejected where too few random subsets of the questions have a mean difference beyond it, so that the ends
+    are quantiles of the subsets' means [Hartigan 1969]. Where few questions differ it is too narrow.
+
+    `differences` : (n_queries,). `groups` : (n_queries,) labels; queries of one label are in a subset together.
+    """
+    sums, counts = by_group(columns(differences)[0], groups)
+    rng, means = np.random.default_rng(seed), []
+    for _ in range(20):  # a part at a time, for the memory's sake
+        within = rng.integers(0, 2, (RESAMPLES // 20, len(counts)))
+        within = within[within.any(axis=1)]
+        means.append((within @ sums[0]) / (within @ counts))
+    low, high = np.quantile(np.concatenate(means), [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def questions_needed(differences: ArrayLike, least: float, level: float = LEVEL) -> int:
+    """How many questions show a mean difference of `least` with 80 % power, if all differ as much as these.
+
+    By the normal approximation of the paired t-test, ((z(1 - level / 2) + z(power)) sd / least)² [Cohen 1988]; and no
+    fewer than those of which, were all of them ties, Wilson's interval leaves out that a share of `least` differ.
+    """
+    from scipy.stats import norm
+
+    values, z = columns(differences)[0][0], norm.isf(level / 2)
+    spread = values.std(ddof=1) if len(values) > 1 else 0.0
+    by_power = ((z + norm.isf(1 - POWER)) * spread / least) ** 2
+    return math.ceil(float(max(by_power, z**2 * max(1 - least, 0) / least)))
+
+
+def _sides(result: Comparison) -> tuple[list[str], list[str]]:
+    """The systems that read a graph, without those over the shufflings of another one's, and the systems without."""
+    config, systems = result.config, result.systems
+    reading = set(config.get("graph_systems", config.get("graph_use", {})))
+    placebos = {name for name in systems if name.endswith(SUFFIX) and name.removesuffix(SUFFIX) in systems}
+    graphs = [name for name in systems if name in reading - placebos]
+    return graphs, [name for name in systems if name not in reading | placebos]
+
+
+def _placebo(result: Comparison, graph: str, metric: str) -> dict[str, float] | None:
+    if not result.has_placebos:
+        return None
+    table = result.against_placebo(metric)
+    own = table[table["strategy"] + "." + table["graph"] == graph]
+    names = {"gain": "gain", "low": "ci_low", "high": "ci_high", "p": "p_holm"}
+    return {name: float(own[column].iloc[0]) for name, column in names.items()} if len(own) else None
+
+
+def _reach(result: Comparison, graph: str) -> dict[str, float] | None:
+    """Of the graph of a system, where it is at hand: never one that would have to be paid for."""
+    bases = [] if result.inputs is None else knowledge_bases(result.inputs.systems[graph])
+    if result.inputs is None or not bases or not isinstance(bases[0].source, Mentions | KnowledgeGraph):
+        return None
+    kb, data = bases[0], result.inputs.data
+    data = replace(data, questions=data.questions[:MOST])
+    every = graph_report(kb, data, hops=1, draws=0, linker=NGramLinker(kb, limit=10)).reach
+    row = every[(every["hops"] == 1) & (every["type"] == (EVERY if EVERY in set(every["type"]) else every["type"]))]
+    return {name: float(row[name].iloc[0]) for name in ("gold", "passages")}
+
+
+def _kinds(result: Comparison, metric: str, graph: str, plain: str) -> pd.DataFrame:
+    """By type of question, or by hops, or by number of gold passages: the first of which there are several."""
+    many = [name for name in GROUPS if len(result.per_query[name].unique()) > 1]
+    if not many:
+        return pd.DataFrame(columns=["kind", "questions", "plain", "graph", "gain"])
+    means, unit = result.compare_by(many[0]), "" if many[0] == "type" else f" {many[0]}"
+    of = {name: means.xs(name, level="system") for name in (plain, graph)}
+    frame = pd.DataFrame({"questions": of[plain]["n"], "plain": of[plain][metric], "graph": of[graph][metric]})
+    frame.insert(0, "kind", [f"{kind}{unit}" for kind in frame.index])
+    return frame.assign(gain=frame["graph"] - frame["plain"]).reset_index(drop=True)

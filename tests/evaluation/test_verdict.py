@@ -1,0 +1,169 @@
+"""Does a graph help here: yes, no and inconclusive, by hand, by simulation, and on real questions."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import ttest_1samp
+
+import kg2rag
+from kg2rag.evaluation.comparison import Comparison
+from kg2rag.evaluation.statistics import p_values
+from kg2rag.evaluation.verdict import Verdict, interval_of_difference, questions_needed
+from kg2rag.types import Corpus, Passage, QADataset, Question, Ranking
+
+N = 200
+
+
+@dataclasses.dataclass(frozen=True)
+class Sometimes(kg2rag.Retriever):
+    """Finds the gold of a share of the questions, drawn by a seed; of a graph where it says so."""
+
+    share: float
+    seed: int
+    source: str = "text"
+
+    def retrieve_batch(self, queries: Any, k: int) -> list[Ranking]:
+        found = np.random.default_rng(self.seed).random(N) < self.share
+        ids, notes = [f"p{i}" for i in range(N + 1)], kg2rag.types.Notes("1", self.source)
+        places = [int(query.id[1:]) for query in queries]
+        rows = [[at if found[at] else N] for at in places]
+        return [
+            Ranking.of(query.id, np.array(row), np.ones(1), ids, stages=("one",), notes=notes).top(k)
+            for query, row in zip(queries, rows, strict=True)
+        ]
+
+
+def compared(n: int = N, **systems: Any) -> Comparison:
+    corpus = Corpus.from_passages([Passage(f"p{i}", "", f"text {i}", f"d{i}", 0) for i in range(N + 1)])
+    questions = tuple(Question(f"q{i}", f"{i}?", {f"p{i}": 1}, type="ab"[i % 2]) for i in range(n))
+    options: dict[str, Any] = {"metrics": ["recall@5"], "k": 5, "progress": False}
+    return kg2rag.compare(systems, QADataset("drawn", corpus, questions), **options)
+
+
+TEXT, WORSE = Sometimes(0.5, 1), Sometimes(0.3, 2)
+
+
+@pytest.mark.parametrize(
+    ("graph", "n", "answer", "take"),
+    [
+        (Sometimes(0.9, 3, "graph"), N, "yes", "graph"),
+        (Sometimes(0.2, 4, "graph"), N, "no", "text"),
+        (Sometimes(0.6, 5, "graph"), 10, "inconclusive", "text"),
+        (Sometimes(0.5, 1, "graph"), N, "no", "text"),  # ties alone, and enough of them
+        (Sometimes(0.5, 1, "graph"), 10, "inconclusive", "text"),  # ten ties say nothing
+    ],
+)
+def test_the_best_graph_system_is_judged_against_the_best_plain_one(
+    graph: Sometimes, n: int, answer: str, take: str
+) -> None:
+    worse = {"worse": WORSE} if n == N else {}  # of ten questions the worse one happens to find more
+    result = compared(n, **worse, text=TEXT, graph=graph)
+    found = result.verdict()
+    assert (found.answer, found.take, found.graph) == (answer, take, "graph")
+    assert found.plain == result["recall@5"].drop("graph").idxmax()
+    assert found.gain == pytest.approx(result["recall@5"]["graph"] - result["recall@5"][found.plain])
+    assert found.low <= found.gain <= found.high
+    assert (found.more is None) == (answer != "inconclusive")
+    assert found.kinds["questions"].tolist() == [n / 2, n / 2]
+    assert found.kinds["gain"].mean() == pytest.approx(found.gain)
+
+
+def test_it_is_shown_as_text_as_html_above_the_scores_and_as_json(tmp_path: Path) -> None:
+    result = compared(10, text=TEXT, graph=Sometimes(0.6, 5, "graph"))
+    found = result.verdict()
+    assert f"about {found.more:,} more questions" in repr(found)
+    assert "Take text" in repr(found)
+    assert found.word in found._repr_html_()
+    page = result.to_html()
+    assert page.index(found.word) < page.index("<h2>Scores")
+    assert json.loads(json.dumps(found.to_dict()))["answer"] == "inconclusive"
+    result.save(tmp_path)
+    again = Comparison.load(tmp_path).verdict()  # systems that read a graph are known without their rankings' stages
+    assert (again.word, again.gain, again.p) == (found.word, pytest.approx(found.gain), pytest.approx(found.p))
+
+
+def test_without_two_sides_there_is_no_verdict_and_the_page_has_none() -> None:
+    for lacking in ({"text": TEXT}, {"graph": Sometimes(0.6, 5, "graph")}):
+        result = compared(10, **lacking)
+        with pytest.raises(ValueError, match="two sides"):
+            result.verdict()
+        assert "Does a graph help" not in result.to_html()
+    with pytest.raises(ValueError, match="worth"):
+        compared(10, text=TEXT, graph=Sometimes(0.6, 5, "graph")).verdict(worth=0)
+
+
+def test_where_a_shuffled_graph_gains_as_much_it_is_not_the_graph() -> None:
+    shuffled = [Sometimes(0.9, seed, "graph") for seed in (11, 12, 13)]
+    result = compared(**{"text": TEXT, "walk.g": Sometimes(0.9, 3, "graph"), "walk.g-shuffled": shuffled})
+    found = result.verdict(worth=0.1)
+    assert found.graph == "walk.g"
+    assert found.p < 0.05
+    assert found.placebo is not None
+    assert found.answer != "yes"
+    blind = [Sometimes(0.4, seed, "graph") for seed in (11, 12, 13)]
+    result = compared(**{"text": TEXT, "walk.g": Sometimes(0.9, 3, "graph"), "walk.g-shuffled": blind})
+    assert result.verdict().answer == "yes"
+
+
+def test_choosing_among_graph_systems_that_gain_nothing_finds_a_gain_in_at_most_5_per_cent() -> None:
+    yes = [
+        compared(60, text=Sometimes(0.5, 7 * s), **{f"g{i}": Sometimes(0.5, 7 * s + 1 + i, "graph") for i in range(4)})
+        .verdict()
+        .answer
+        == "yes"
+        for s in range(1, 41)
+    ]
+    assert sum(yes) <= 5  # of 40 at .05 more are found once in seventy times
+
+
+@pytest.mark.parametrize("shift", [-0.4, 0.0, 0.13, 0.5])
+def test_the_interval_leaves_out_what_the_test_rejects(shift: float) -> None:
+    values = np.random.default_rng(5).normal(0.2, 0.7, 60)
+    low, high = interval_of_difference(values)
+    assert (low <= shift <= high) == (p_values(values - shift) >= 0.05)
+    assert (low, high) == pytest.approx(tuple(ttest_1samp(values, 0).confidence_interval()), abs=0.02)
+
+
+def test_questions_that_share_gold_are_one_piece_of_evidence() -> None:
+    values = np.random.default_rng(5).normal(0.2, 0.7, 60)
+    low, high = interval_of_difference(np.repeat(values, 4), groups=np.repeat(np.arange(60), 4))
+    assert (low, high) == pytest.approx(interval_of_difference(values), abs=0.005)
+
+
+def test_the_number_of_questions_by_hand() -> None:
+    # d = .5: ((1.95996 + .84162) / .5)^2 = 31.4; Wilson with 0 of n below .5 needs 3.8415 * .5 / .5 = 3.8
+    values = np.array([0.0, 2.0]) * 0.5**0.5  # sd 1
+    assert questions_needed(values, 0.5) == 32
+    assert questions_needed([0.0, 0.0], 0.05) == 73  # 3.8415 * .95 / .05 = 72.99
+
+
+@pytest.mark.realdata
+@pytest.mark.slow
+def test_on_musique_yes_over_a_shuffled_graph_no_and_on_ten_questions_inconclusive(shared_data: Path) -> None:
+    data = kg2rag.load("musique", path=shared_data / "musique-100")
+    kb = kg2rag.KnowledgeBase.build(data.corpus)
+    build: Callable[..., Any] = kg2rag.systems.build_all
+    plain, walks = build(kb, ["bm25", "dense", "hybrid"]), build(kb, ["mention_ppr", "mention_chains"])
+    asked: dict[str, Any] = {"metrics": ["recall@5"], "progress": False}
+
+    def judged(systems: Any, on: QADataset = data) -> Verdict:
+        return kg2rag.compare({**plain, **systems}, on, **asked).verdict()
+
+    found = judged(walks)
+    assert (found.word, found.take) == ("yes", "mention_chains")
+    assert found.reach is not None
+    assert found.reach["gold"] > 2 * found.reach["passages"]
+    shuffled = build(kb.placebo(0), ["graph_augmented", "expansion_queries"])
+    assert judged(shuffled).word == "no"
+    few = judged(walks, replace(data, questions=data.questions[:10]))
+    assert few.answer == "inconclusive"
+    assert few.more is not None
+    assert few.more < 100
