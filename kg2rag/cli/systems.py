@@ -1,4 +1,4 @@
-"""What systems do: `systems`, `explain`, `diagnose`; what a reader is given and makes of it: `context`, `answer`."""
+"""What systems do: `ask`, `systems`, `explain`, `diagnose`; and what a reader makes of it: `context`, `answer`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,15 @@ from typing import Any, Literal
 import typer
 
 from kg2rag.cli.declared import arg, opt, show, spread, table, tell
-from kg2rag.cli.options import DataOptions, DrawOptions, ModelOptions, SystemOptions, known_systems
+from kg2rag.cli.options import (
+    GRAPHS,
+    DataOptions,
+    DrawOptions,
+    EncoderOptions,
+    ModelOptions,
+    SystemOptions,
+    known_systems,
+)
 
 SOME_FAILED = 3
 QUESTION = arg(..., "Id or text of a question of the set, or a new question.")
@@ -34,6 +42,28 @@ def list_systems(
     show(table(("parameter", "default"), ((key, repr(value)) for key, value in defaults.items())))
     if defaults:
         console.print(f"Changed by --set {name}.{next(iter(defaults))}=VALUE, and so on.", markup=False)
+
+
+@spread()
+def ask(
+    data: DataOptions,
+    encoding: EncoderOptions,
+    question: str = arg(..., "In your own words; nothing is judged."),
+    system: str | None = opt(None, "Whose hits; the recommended one's otherwise.", autocompletion=known_systems),
+    graph: str = opt("mentions", GRAPHS),
+    k: int = opt(5, "Hits shown.", "--k", min=1),
+) -> None:
+    """Ask a folder of documents, or a set, a question: the passages with their file, headings and path."""
+    from kg2rag.knowledge import KnowledgeBase
+    from kg2rag.text.cells import visible
+
+    kb = KnowledgeBase.build(data.load().corpus, graph, embedder=encoding.encoder())
+    for rank, hit in enumerate(kb.retrieve(question, k, system=system), start=1):
+        place = [hit.metadata.get("file", hit.passage_id), *hit.metadata.get("headings", ())]
+        tell(visible(f"{rank}. {hit.title or hit.passage_id}  [{' > '.join(map(str, place))}]"))
+        for path in filter(None, [hit.path_text]):
+            tell(visible(f"   by {path}"))
+        tell(visible(f"   {' '.join(hit.text.split())}") + "\n")
 
 
 @spread(systems="mention_ppr,dense")

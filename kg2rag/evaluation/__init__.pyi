@@ -5,3 +5,4 @@ from .comparison import Comparison as Comparison
 from .comparisons import Comparisons as Comparisons
 from .inputs import replicates as replicates
 from .metrics import evaluate as evaluate
+from .overlap import agreement as agreement

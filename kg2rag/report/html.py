@@ -29,13 +29,13 @@ def render(template: str, **content: object) -> Markup:
     return Markup(_environment().get_template(template).render(**content))  # noqa: S704
 
 
-def document(title: str, body: Markup, data: str = "") -> str:
+def document(title: str, body: Markup, data: str = "", script: str = "page.js") -> str:
     """A whole page around a body that a template made.
 
     `data` : JSON for the page's script, which is left out without any; see `inert`.
     """
     style = source("fragment.css") + EXPLANATION + source("page.css")
-    script = source("page.js") if data else ""
+    script = source(script) if data else ""
     allowed = f"style-src {_hash(style)}" + (f"; script-src {_hash(script)}" if script else "")
     policy = f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
     told = {"policy": policy, "style": style, "script": script, "data": inert(data)}
