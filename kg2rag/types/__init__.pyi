@@ -51,7 +51,6 @@ from .rankings import number as number
 from .rankings import require_k as require_k
 from .rankings import rescored as rescored
 from .rankings import top_with_ties as top_with_ties
-from .rankings import widened as widened
 from .shapes import corpus_of as corpus_of
 from .trace import LOST_AT as LOST_AT
 from .trace import LostAt as LostAt

@@ -254,11 +254,6 @@ def rescored(
     ).top(k)
 
 
-def widened(ranking: Ranking, n: int) -> dict[str, FloatArray]:
-    """The ranking's score parts with room for `n` more hits, NaN there."""
-    return {name: np.concatenate([column, np.full(n, np.nan)]) for name, column in ranking.score_parts.items()}
-
-
 def _check(query_id: str, rows: IntArray, scores: FloatArray, ids: Sequence[str]) -> None:
     if len(rows) != len(scores):
         raise ValueError(f"query {query_id!r}: {len(rows)} rows but {len(scores)} scores. Give one score per row.")

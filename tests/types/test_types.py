@@ -23,7 +23,6 @@ from kg2rag.types import (
     first_of,
     rescored,
     top_with_ties,
-    widened,
 )
 from kg2rag.types.passages import Paths
 
@@ -286,8 +285,3 @@ def test_a_hit_keeps_stage_path_and_parts_under_its_new_score() -> None:
 def test_no_hits_at_all_are_rescored_to_none() -> None:
     empty = Ranking.of("q", np.array([], dtype=np.int64), np.array([]), ["p0"])
     assert len(rescored(empty, empty.rows, empty.scores, 3, formula="x", score_parts={})) == 0
-
-
-def test_further_hits_have_none_of_the_parts() -> None:
-    cosine = widened(rescorable(), 2)["cosine"]
-    assert np.isnan(cosine).tolist() == [True, False, False, True, True]

@@ -16,7 +16,7 @@ import numpy as np
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.paths import TriplePaths, surroundings
 from kg2rag.retrievers.contract import Stage
-from kg2rag.types import INNER, Count, IntArray, Matrix, Notes, Query, Ranking, Trace, first_of, sources, step, widened
+from kg2rag.types import INNER, Count, IntArray, Matrix, Notes, Query, Ranking, Trace, first_of, sources, step
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,8 @@ class Expand(Stage):
         cosines = self.kb.dense.cosines(vector, rows)
         given = ranking.stage_codes if ranking.stage_codes is not None else np.zeros(len(ranking), dtype=np.int8)
         hop = np.concatenate([np.zeros(len(ranking)), 1.0 + hops[new]])
+        blank = np.full(len(new), np.nan)
+        parts = {name: np.append(column, blank) for name, column in ranking.score_parts.items()}
         return Ranking.of(
             ranking.query_id,
             rows,
@@ -81,7 +83,7 @@ class Expand(Stage):
             ranking.ids,
             stages=(*ranking.stages, "expand"),
             stage_codes=np.concatenate([given, np.full(len(new), len(ranking.stages))]),
-            score_parts={**widened(ranking, len(new)), "cosine": cosines, "hop": hop},
+            score_parts={**parts, "cosine": cosines, "hop": hop},
             paths=first_of(TriplePaths(graph, ends, around.path), ranking.paths),
             notes=ExpandNotes(
                 "cosine",
