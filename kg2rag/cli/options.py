@@ -161,7 +161,6 @@ class ModelOptions:
     temperature: float = opt(0.0, None, min=0, **LLM)
     max_tokens: int = opt(2048, "Of an answer.", min=1, **LLM)
     concurrency: int = opt(8, "Requests at a time.", min=1, **LLM)
-    rpm: float | None = opt(None, "Requests a minute, retries included.", **LLM)
     timeout: float = opt(60.0, "Seconds without a byte.", **LLM)
     max_calls: int | None = opt(None, "Send no more requests, retries included.", min=1, **LLM)
     max_cost: float | None = opt(None, "Spend no more; needs both prices.", **LLM)

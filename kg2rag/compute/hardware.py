@@ -5,25 +5,10 @@ from __future__ import annotations
 import os
 import platform
 import re
-import sys
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
 CPU = "cpu"
-_lost: list[str] = []
-"""The layer of numba whose threads this process lost when it was forked."""
-
-
-def _note_fork() -> None:
-    if numba := sys.modules.get("numba"):
-        with suppress(ValueError):  # none was started
-            if (layer := numba.threading_layer()) != "workqueue":
-                _lost.append(layer)
-
-
-if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
-    os.register_at_fork(after_in_child=_note_fork)
 
 
 @cache
@@ -36,11 +21,6 @@ def threads() -> int:
         return int(given)
     affinity = getattr(os, "sched_getaffinity", None)  # missing on macOS and Windows
     return len(affinity(0)) if affinity else os.cpu_count() or 1
-
-
-def has_threads() -> bool:
-    """Whether numba's parallel loops can be run here: not in a process whose parent had started OpenMP's threads."""
-    return not _lost
 
 
 @cache

@@ -14,8 +14,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StrictInt, StringConstraints, ValidationError
 
-from kg2rag.text.parquet import read_parquet
-from kg2rag.text.records import DataError, decode, parse_json, quote, sha256
+from kg2rag.text.records import DataError, decode, parse_json, quote, read_parquet, sha256
 
 Text = Annotated[str, StringConstraints(pattern=r"\S")]
 """A string with something in it."""

@@ -20,7 +20,6 @@ import numpy as np
 import pandas as pd
 
 from kg2rag.compute import EncoderTokens, TokenCounter
-from kg2rag.compute.hardware import has_threads
 from kg2rag.evaluation.gold import judged_hits, supporting_sentences
 from kg2rag.evaluation.inputs import check_rankings, noted
 from kg2rag.evaluation.metric_names import SUPPORT, Metric, Metrics, parse_metrics
@@ -165,18 +164,9 @@ def score(
     ----------
     gold : per query, relevant number -> grade of 1 or more; at least one each.
     ranked : per query, numbers from 0, best first, each once.
-
-    Raises
-    ------
-    RuntimeError : in a process that was forked after numba's OpenMP threads were started, which would end it.
     """
     from numba import get_num_threads, set_num_threads
 
-    if not has_threads():
-        raise RuntimeError(
-            "ranx cannot score in a forked process: its parent has started OpenMP's threads, which fork loses. Start "
-            "processes by spawn or forkserver, or set NUMBA_THREADING_LAYER=workqueue."
-        )
     scores_of, threads = _ranx(), get_num_threads()
     scores = {name: np.zeros(len(gold)) for name in metrics}
     try:

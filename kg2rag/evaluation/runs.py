@@ -26,8 +26,7 @@ from kg2rag.evaluation import provenance
 from kg2rag.evaluation.identity import NoKeyError, code_version, identity, knowledge_bases
 from kg2rag.evaluation.inputs import check_rankings, noted
 from kg2rag.knowledge import KnowledgeBase
-from kg2rag.text.parquet import as_parquet, read_parquet
-from kg2rag.text.records import read_json
+from kg2rag.text.records import as_parquet, read_json, read_parquet
 from kg2rag.types import FloatArray, Notes, QADataset, Query, Ranking, Triple
 
 BLOCK = 100

@@ -11,20 +11,15 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from rich.console import Console, ConsoleOptions, RenderResult
-from rich.rule import Rule
-from rich.text import Text
-
 from kg2rag.report.html import HtmlPage, render
 from kg2rag.retrievers.contract import Retriever
-from kg2rag.text.cells import console as console_of
-from kg2rag.types import Explanation, QADataset, Query, Question, side_by_side
+from kg2rag.text.cells import visible
+from kg2rag.types import Explanation, QADataset, Query, Question
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
 EXCERPT = 160  # characters of a passage that are shown
-NARROWEST = 48  # columns of a terminal that an explanation needs beside another
 
 
 @dataclass(frozen=True, repr=False)
@@ -60,22 +55,10 @@ class QuestionExplanation(HtmlPage):
         columns = [(name, Markup(one.html())) for name, one in self.explanations.items()]  # noqa: S704
         return render("explained.html.j2", explained=self, columns=columns)
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield Text(self.question, style="bold")
-        for name, value in self.facts().items():
-            yield Text(f"{name}: {value}", style="dim")
-        if len(self.explanations) > 1 and options.max_width >= NARROWEST * len(self.explanations):
-            yield side_by_side(self.explanations)
-            return
-        for name, explanation in self.explanations.items():
-            yield Rule(name)
-            yield explanation
-
     def __repr__(self) -> str:
-        console = console_of(width=120, no_color=True)
-        with console.capture() as captured:
-            console.print(self)
-        return captured.get()
+        lines = [self.question, *(f"{name}: {value}" for name, value in self.facts().items())]
+        lines += [f"\n── {name} ──\n{explanation}" for name, explanation in self.explanations.items()]
+        return visible("\n".join(lines))
 
 
 def explain(systems: Mapping[str, Retriever], data: QADataset, question: str, *, k: int = 5) -> QuestionExplanation:

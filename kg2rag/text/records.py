@@ -1,8 +1,8 @@
 """Users' files -> checked text and records; whatever is wrong with them becomes a `DataError`.
 
 The one gate for data: loaders of data sets and importers of graphs read through these functions. They decode UTF-8
-strictly, refuse JSON that nests deeper than `DEPTH` (parsers overflow the stack on it), integers that are too long to
-convert, lone surrogates, and quotation marks in CSV that would swallow the rows after them.
+strictly, refuse JSON that nests too deeply, integers that are too long to convert, lone surrogates, and quotation marks
+in CSV that would swallow the rows after them; Parquet is read with the checksums of its pages.
 """
 
 from __future__ import annotations
@@ -10,24 +10,20 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-import re
 import reprlib
 import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Record = Mapping[str, object]
 
 _STRAY = "Is a quotation mark in a name? Write it twice, within a quoted cell, or save as TSV, which has no quoting."
-
-DEPTH = 100
-"""Levels of lists and objects in a JSON value, at most; no format that is read here has more than ten."""
-_DEEP = f"lists and objects nest deeper than {DEPTH} levels. No format that is read here does."
-# Possessive, and the closing quote optional: linear in any text, one that is cut off within a string included.
-_NO_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[^\[\]{}"]++', re.DOTALL)
-_PAIR = re.compile(r"\[\]|\{\}")
 
 
 class DataError(ValueError):
@@ -93,8 +89,6 @@ def parse_json(text: str, where: object, *, pairs: Callable[[list[tuple[str, Any
 
     `pairs` is called with the (key, value) pairs of every object, instead of making a dict of them.
     """
-    if too_deep(text):
-        raise DataError(f"{where}: {_DEEP}")
     try:
         value = json.loads(text, object_pairs_hook=pairs)
         if "\\u" in text:
@@ -105,31 +99,11 @@ def parse_json(text: str, where: object, *, pairs: Callable[[list[tuple[str, Any
         what = f"not valid JSON at {line}column {error.colno} ({error.msg}). Is the file complete?"
     except UnicodeEncodeError as error:
         what = f"{error.object[error.start]!r} is half of a surrogate pair. Write the whole pair."
+    except RecursionError:
+        what = "lists and objects nest too deeply. No format that is read here does."
     except ValueError:  # an integer of more than 4,300 digits
         what = "a number has too many digits. Write it in quotes."
     raise DataError(f"{where}: {what}")
-
-
-def too_deep(text: str) -> bool:
-    """Whether JSON brackets nest deeper than `DEPTH`; those in strings do not count. Linear in the text."""
-    if text.count("[") + text.count("{") <= DEPTH:
-        return False
-    brackets = _NO_BRACKET.sub("", text)
-    for _ in range(DEPTH):  # each round removes the innermost level
-        brackets, removed = _PAIR.subn("", brackets)
-        if not removed:
-            break
-    return bool(_PAIR.search(brackets)) or brackets.count("[") + brackets.count("{") > DEPTH
-
-
-def check_depth(file: Path) -> None:
-    """DataError where a line of a JSON Lines file nests too deeply or is no object: Arrow's parser crashes on both."""
-    with file.open("rb") as stream:
-        for number, line in enumerate(stream, start=1):
-            if not line.lstrip().startswith((b"{", b"\xef\xbb\xbf{")) and line.strip():  # `null` crashes it
-                raise DataError(f"{file}, line {number}: no JSON object where one is needed.")
-            if line.count(b"[") + line.count(b"{") > DEPTH and too_deep(line.decode("utf-8", "replace")):
-                raise DataError(f"{file}, line {number}: {_DEEP}")
 
 
 def read_json(file: Path) -> Any:
@@ -185,6 +159,31 @@ def read_delimited(file: Path, delimiter: str, one_line: Collection[str] = ()) -
             yield rows.line_num, record
     except csv.Error as error:
         raise DataError(f"{file}, line {rows.line_num}: no row of a CSV file ({error}). {_STRAY}") from None
+
+
+def read_parquet(file: Path) -> pa.Table:
+    """The table of a Parquet file, whose pages have the checksums that were written with them."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.ParquetFile(BytesIO(file.read_bytes()), page_checksum_verification=True).read()
+        table.validate(full=True)  # a damaged page may hold lengths that lie outside of it, or bytes that are no UTF-8
+        names = table.column_names
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{file}: no Parquet file ({str(error).splitlines()[0]}).") from None
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise DataError(f"{file}: column {twice[0]!r} is there twice. Each needs a name of its own.")
+    return table
+
+
+def as_parquet(table: pa.Table, *, compression: str = "zstd") -> bytes:
+    """A table as the bytes of a file, its pages with checksums; the same table gives the same bytes."""
+    import pyarrow.parquet as pq
+
+    sink = BytesIO()
+    pq.write_table(table, sink, compression=compression, write_page_checksum=True)
+    return sink.getvalue()
 
 
 def text(record: Record, field: str, file: Path | str, number: int) -> str:

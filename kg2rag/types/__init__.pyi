@@ -3,7 +3,6 @@
 from .corpus import Corpus as Corpus
 from .explanation import GOLD as GOLD
 from .explanation import Explanation as Explanation
-from .explanation import side_by_side as side_by_side
 from .notes import INNER as INNER
 from .notes import LinkedEntity as LinkedEntity
 from .notes import Notes as Notes

@@ -1,6 +1,6 @@
 """A ranking -> why each hit was retrieved: stage, source, the triples on its path, the arithmetic of its score.
 
-Displays itself in Jupyter (self-contained HTML, all text escaped) and in a terminal (rich). Only shows what the ranking
+Displays itself in Jupyter (self-contained HTML, all text escaped) and as plain text. Only shows what the ranking
 records; nothing is recomputed.
 """
 
@@ -10,15 +10,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from kg2rag.text.cells import visible
 from kg2rag.text.registry import split
 from kg2rag.types.notes import for_stage, sources
 from kg2rag.types.passages import Hit, Triple
 
 if TYPE_CHECKING:
-    from rich.console import Group, RenderableType
-
     from kg2rag.types.rankings import Ranking
 
 
@@ -141,31 +140,15 @@ class Explanation:
     def _repr_html_(self) -> str:
         return f"<style>{CSS}</style>{self.html()}"
 
-    def __rich__(self) -> Group:
-        from rich.console import Group
-        from rich.padding import Padding
-        from rich.text import Text
-
-        lines: list[RenderableType] = [Text(self.title, style="bold")] if self.title else []
-        for rank, hit in enumerate(self.hits(), start=1):
-            head = Text.assemble((f"{rank:>2}  ", "dim"), (hit.passage_id, "bold"), f"  {number(hit.score)}  ")
-            head.append(self.stage_of(hit), style="cyan")
-            head.append(f"  {GOLD}" * self.is_gold(hit), style="bold green")
-            text = self.texts.get(hit.passage_id, "")
-            below = [Text(line, style="" if line is text else "dim") for line in self._below(hit)]
-            below += [Text(_stated(triple), style="green") for triple in hit.path]
-            lines += [head, *(Padding(line, (0, 0, 0, 4), expand=False) for line in below)]
-        lines += [Text(f"{GOLD} {id_}: {where}", style="bold yellow") for id_, where in self.missed().items()]
-        lines += [Text(f"{name}: {value}", style="dim") for name, value in self.notes().items()]
-        return Group(*lines)
-
     def __repr__(self) -> str:
-        from kg2rag.text.cells import console as console_of
-
-        console = console_of(width=120, no_color=True)
-        with console.capture() as captured:
-            console.print(self)
-        return captured.get()
+        lines = [self.title] if self.title else []
+        for rank, hit in enumerate(self.hits(), start=1):
+            gold = f"  {GOLD}" if self.is_gold(hit) else ""
+            lines.append(f"{rank:>2}  {hit.passage_id}  {number(hit.score)}  {self.stage_of(hit)}{gold}")
+            lines += [f"    {line}" for line in (*self._below(hit), *map(_stated, hit.path))]
+        lines += [f"{GOLD} {id_}: {where}" for id_, where in self.missed().items()]
+        lines += [f"{name}: {value}" for name, value in self.notes().items()]
+        return visible("\n".join(lines))
 
 
 def stage_label(ranking: Ranking, stage: str) -> str:
@@ -203,15 +186,6 @@ def _stated(triple: Triple) -> str:
     """A triple of a path with its strength and, where it has one, its description on one line."""
     about = " ".join(triple.description.split())
     return f"{triple}  (strength {triple.strength:g}){about and f': {about}'}"
-
-
-def side_by_side(explanations: Mapping[str, Explanation]) -> Any:
-    """Explanations in columns of a terminal."""
-    from rich.table import Table
-
-    table = Table(*explanations, show_lines=False, expand=True)
-    table.add_row(*explanations.values())
-    return table
 
 
 def number(value: float) -> str:

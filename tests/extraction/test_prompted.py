@@ -334,7 +334,7 @@ def test_the_fingerprint_names_what_changes_the_triples(server, extractor):
         PromptedTriples(base.model, own),
     ]
     assert len({variant.fingerprint for variant in variants}) == len(variants)
-    assert extractor(server, concurrency=1, rpm=1000.0).fingerprint == base.fingerprint
+    assert extractor(server, concurrency=1).fingerprint == base.fingerprint
 
 
 def test_it_is_an_extractor_and_survives_pickling(server, extractor):

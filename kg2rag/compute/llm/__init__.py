@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel
 
 from kg2rag.compute.llm.answers import Completion, CompletionError, Failure, Outcome, Reply, Usage, quoted, read_reply
-from kg2rag.compute.llm.client import Connection, Prices, RateLimit, Spending, api_key, most_of
+from kg2rag.compute.llm.client import Connection, Prices, Spending, api_key, most_of
 from kg2rag.compute.parallel import progress_bar
 from kg2rag.compute.store import Store
 from kg2rag.compute.vectors import KeyedFile
@@ -52,7 +52,6 @@ class ChatModel:
         mode, with the schema in a message; "prompt": that message only. The answer is validated in any case.
     extra : further fields of the request body, such as `{"top_p": 0.9}`; part of the cache key, so never a secret.
     concurrency : the maximum of simultaneous requests.
-    rpm : the maximum of requests a minute of this model, retries included, evenly spaced; None for no limit.
     retries : further attempts after the first, per prompt.
     timeout : seconds without a byte after which an attempt fails.
     spending : limits of requests and cost for this model and all others that are given the same object; a prompt beyond
@@ -73,7 +72,6 @@ class ChatModel:
     structured: Structured = "json_schema"
     extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
     concurrency: Count = field(default=8, repr=False)
-    rpm: Annotated[float, above(0)] | None = field(default=None, repr=False)
     retries: Natural = field(default=5, repr=False)
     timeout: Annotated[float, above(0)] = field(default=60.0, repr=False)
     spending: Spending | None = field(default=None, repr=False, compare=False)
@@ -190,7 +188,6 @@ class ChatModel:
             api_key(self.api_key_env, self.base_url),
             timeout=self.timeout,
             retries=self.retries,
-            limit=None if self.rpm is None else RateLimit(self.rpm),
             spending=self.spending,
             prices=self._prices,
         )

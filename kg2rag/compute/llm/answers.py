@@ -28,7 +28,6 @@ class Completion(Generic[Parsed]):
     prompt_tokens, completion_tokens : as counted by the endpoint; None if it did not report them.
     cached : True if it was in the store, or an equal prompt came earlier in the same call.
     attempts : requests sent when it was bought, at least 1.
-    served_model : the model as reported by the endpoint, often more exact than the requested name.
     """
 
     text: str
@@ -37,7 +36,6 @@ class Completion(Generic[Parsed]):
     completion_tokens: int | None
     cached: bool
     attempts: int
-    served_model: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +86,6 @@ class Reply(BaseModel):
     refusal: str | None
     prompt_tokens: int | None
     completion_tokens: int | None
-    served_model: str | None
     attempts: int
 
 
@@ -114,7 +111,7 @@ def read_reply(reply: Reply, schema: type[BaseModel] | None, *, cached: bool) ->
             return failed(f"the output does not fit {schema.__name__} ({complaints(error)})")
         except ValueError as error:
             return failed(f"{schema.__name__} was asked for, but {error}; the output begins {text[:80]!r}")
-    return Completion(text, parsed, *counts, cached, reply.attempts, reply.served_model)
+    return Completion(text, parsed, *counts, cached, reply.attempts)
 
 
 def without_reasoning(text: str) -> str:

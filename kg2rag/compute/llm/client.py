@@ -1,4 +1,4 @@
-"""One request body -> one `Reply`, over the openai client, within limits of requests, money and pace.
+"""One request body -> one `Reply`, over the openai client, within limits of requests and money.
 
 Retries, back-off and `Retry-After` are those of the client. It does not retry a successful answer that is no chat
 completion (a proxy's page, no choices): such an answer is given the status of a bad gateway.
@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import os
 import threading
-import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 from urllib.parse import urlsplit
@@ -36,22 +35,6 @@ class SpendingLimitError(RuntimeError):
     """One more request could go beyond a limit; `sent` were sent for the same prompt before."""
 
     sent = 0
-
-
-class RateLimit:
-    """A clock that lets `per_minute` callers through each minute, one every 60 / `per_minute` seconds."""
-
-    def __init__(self, per_minute: float) -> None:
-        self.interval = 60.0 / per_minute
-        self._next = 0.0
-        self._lock = threading.Lock()
-
-    def wait(self) -> None:
-        """Block until the caller's turn; turns follow the order of the calls, retries included."""
-        with self._lock:
-            turn = max(self._next, time.monotonic())
-            self._next = turn + self.interval
-        time.sleep(max(0.0, turn - time.monotonic()))
 
 
 @dataclass(eq=False)
@@ -149,11 +132,10 @@ class _Tokens(BaseModel):
 class _Answer(BaseModel):
     choices: list[_Choice] = Field(min_length=1)
     usage: Annotated[_Tokens, BeforeValidator(lambda given: given or {})] = _Tokens()
-    model: str | None = None
 
 
 class Connection:
-    """A client of an endpoint; `limit` and `spending` are asked before each request, retries included."""
+    """A client of an endpoint; `spending` is asked before each request, retries included."""
 
     def __init__(
         self,
@@ -162,7 +144,6 @@ class Connection:
         *,
         timeout: float,
         retries: int,
-        limit: RateLimit | None = None,
         spending: Spending | None = None,
         prices: Prices = (None, None),
     ) -> None:
@@ -170,7 +151,7 @@ class Connection:
             import openai
         except ImportError as error:
             raise ImportError("Language models need the openai client: pip install 'kg2rag[llm]'.") from error
-        self.key, self.limit, self.spending, self.prices = key, limit, spending, prices
+        self.key, self.spending, self.prices = key, spending, prices
         hooks: dict[str, list[Any]] = {"request": [self._sending], "response": [self._received]}
         self.client: openai.OpenAI = openai.OpenAI(
             base_url=base_url,
@@ -216,8 +197,6 @@ class Connection:
             except SpendingLimitError as error:
                 error.sent = _sent(request)
                 raise openai.OpenAIError(str(error)) from error
-        if self.limit is not None:
-            self.limit.wait()
 
     def _received(self, response: Any) -> None:
         """Give a damaged answer the status that makes the client retry, and settle what one has cost."""
@@ -244,7 +223,6 @@ class Connection:
             refusal=choice.message.refusal and self._hidden(choice.message.refusal),
             prompt_tokens=answer.usage.prompt_tokens,
             completion_tokens=answer.usage.completion_tokens,
-            served_model=answer.model,
             attempts=attempts,
         )
 

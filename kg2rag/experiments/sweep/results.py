@@ -22,8 +22,7 @@ from kg2rag.evaluation.metric_names import bounds
 from kg2rag.evaluation.statistics import holm, interval_of_mean, interval_of_sum, p_values
 from kg2rag.report.markup import pipe_table, plain
 from kg2rag.retrievers.systems import parameters
-from kg2rag.text.parquet import as_parquet, read_parquet
-from kg2rag.text.records import DataError, read_json, sha256
+from kg2rag.text.records import DataError, as_parquet, read_json, read_parquet, sha256
 from kg2rag.text.registry import unknown
 from kg2rag.types import FloatArray
 

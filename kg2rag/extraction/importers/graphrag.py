@@ -28,8 +28,7 @@ from kg2rag.extraction import Entity, Extraction
 from kg2rag.extraction.importers import FileSource, Row, unquoted
 from kg2rag.extraction.importers.exported import Relation, extraction_of, match_chunks
 from kg2rag.extraction.importers.networkx_graph import read_graphml
-from kg2rag.text.parquet import read_parquet
-from kg2rag.text.records import DataError, existing, read_json, text, wrong
+from kg2rag.text.records import DataError, existing, read_json, read_parquet, text, wrong
 from kg2rag.types import Corpus
 
 GRAPH = "graph_chunk_entity_relation.graphml"

@@ -19,8 +19,16 @@ import pyarrow as pa
 from kg2rag.extraction import Entity, Extraction
 from kg2rag.extraction.importers import Row
 from kg2rag.text.normalisation import entity_key
-from kg2rag.text.parquet import read_parquet
-from kg2rag.text.records import DataError, Record, existing, file_fingerprint, read_delimited, read_jsonl, wrong
+from kg2rag.text.records import (
+    DataError,
+    Record,
+    existing,
+    file_fingerprint,
+    read_delimited,
+    read_jsonl,
+    read_parquet,
+    wrong,
+)
 from kg2rag.types import Corpus, Triple
 
 if TYPE_CHECKING:

@@ -23,8 +23,7 @@ from kg2rag.extraction.importers.saved import ABOUT, FAILED, About, CorpusMark, 
 from kg2rag.knowledge.graph.csr import Codes, incidence
 from kg2rag.knowledge.graph.tables import TripleTable
 from kg2rag.text.normalisation import FUNCTION_WORDS, Lexicon, normalise
-from kg2rag.text.parquet import as_parquet, read_parquet
-from kg2rag.text.records import DataError, reading, sha256
+from kg2rag.text.records import DataError, as_parquet, read_parquet, reading, sha256
 from kg2rag.types import Corpus
 
 if TYPE_CHECKING:
