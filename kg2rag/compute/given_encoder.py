@@ -17,7 +17,7 @@ from kg2rag.compute.encoder import PROBE, Embedder, Role, SentenceEncoder, unit,
 from kg2rag.compute.static_encoder import embedder_named
 from kg2rag.compute.store import Store
 from kg2rag.compute.vectors import VectorCache
-from kg2rag.types import Corpus, Matrix, ParameterError, check, fits, refused
+from kg2rag.types import Corpus, Matrix, ParameterError, component, fits, refused
 
 LONG = " ".join(f"word {number}" for number in range(3000))
 """A probe that shows where an encoder cuts its texts."""
@@ -42,7 +42,7 @@ def embedder_of(given: object, corpus: Corpus) -> Embedder:
     return GivenEncoder(given)
 
 
-@dataclass(frozen=True)
+@component
 class GivenEncoder:
     """A function from texts to vectors, or an object with `encode`, as an `Embedder`; the store keeps its vectors.
 
@@ -63,7 +63,6 @@ class GivenEncoder:
     def __post_init__(self) -> None:
         named = self.encoder if hasattr(self.encoder, "__qualname__") else type(self.encoder)
         object.__setattr__(self, "name", self.name or f"{named.__module__}.{named.__qualname__}")
-        check(self)
 
     def fingerprint(self, store: Store) -> str:  # noqa: ARG002
         """A hash of the name, the prompts, and the weights or the probes' vectors."""
@@ -141,7 +140,7 @@ class GivenVectors:
         return found
 
 
-@dataclass(frozen=True)
+@component
 class EndpointEncoder:
     """An OpenAI-compatible endpoint as an `Embedder`; the store keeps every vector, so that it is paid once.
 
@@ -161,9 +160,6 @@ class EndpointEncoder:
     passage_prompt: str = ""
     price: float | None = field(default=None, repr=False)
     batch: int = field(default=128, repr=False)
-
-    def __post_init__(self) -> None:
-        check(self)
 
     @classmethod
     def named(cls, name: str, **prompts: Any) -> EndpointEncoder:

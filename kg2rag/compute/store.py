@@ -10,7 +10,6 @@ which keeps something of many texts.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import os
@@ -37,7 +36,6 @@ _CHECKOUT = Path(__file__).resolve().parents[2]
 LARGE = 8 << 20
 """Bytes from which a file is not read as long as size and time agree. Writing so many takes longer than a tick of the
 file system's clock, so no later change has the same time."""
-HELP = "Free space, allow writing, or name another folder by KG2RAG_STORE"
 _NAME = re.compile(r"[0-9a-f]{32}")
 SECONDS = 60  # of waiting for another process that writes
 
@@ -107,22 +105,15 @@ class Store:
         path, full_key = self.place(stage, key, libraries=libraries), _full(stage, key, libraries)
         if path.is_dir() and self._damage(path) is None:
             return path
-        try:
-            locks = self.root / ".locks"
-            locks.mkdir(parents=True, exist_ok=True)
-            with FileLock(locks / f"{path.name}.lock"):
-                damage = self._damage(path) if path.is_dir() else "it is missing"
-                if damage and path.is_dir():
-                    warnings.warn(f"{path}: {damage}; rebuilding it.", DamagedEntryWarning, stacklevel=2)
-                    remove_folder(path)
-                if damage:
-                    self._build(path, full_key, build)
-        except OSError as error:
-            if not self._concerns(error):
-                raise
-            where, said = error.filename or str(self.root), error.strerror or error
-            said = f"The store cannot be written: {said}. {HELP}"
-            raise OSError(error.errno or errno.ENOSPC, said, where) from error
+        locks = self.root / ".locks"
+        locks.mkdir(parents=True, exist_ok=True)
+        with FileLock(locks / f"{path.name}.lock"):
+            damage = self._damage(path) if path.is_dir() else "it is missing"
+            if damage and path.is_dir():
+                warnings.warn(f"{path}: {damage}; rebuilding it.", DamagedEntryWarning, stacklevel=2)
+                remove_folder(path)
+            if damage:
+                self._build(path, full_key, build)
         return path
 
     def find(self, stage: str, key: Mapping[str, object], *, libraries: tuple[str, ...] = ()) -> Path | None:
@@ -142,12 +133,6 @@ class Store:
             manifest["files"] = {name: file.model_dump() for name, file in noted.items()}
             (partial / MANIFEST).write_text(json.dumps(manifest, indent=1, ensure_ascii=False), encoding="utf-8")
         self.verified.add(path)
-
-    def _concerns(self, error: OSError) -> bool:
-        """Whether an error in a build is of the disk that the store is on, and not of what the build reads."""
-        if error.filename is None:  # numpy gives no number where a file is cut short
-            return type(error) is OSError and error.errno in (None, errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-        return str(error.filename).startswith(str(self.root))
 
     def _damage(self, path: Path, *, thorough: bool = False) -> str | None:
         """What is wrong with an entry, or None; it is read once, and in use from then on.

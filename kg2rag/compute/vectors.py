@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from kg2rag.compute.files import mapped
 from kg2rag.compute.parallel import progress_bar
-from kg2rag.compute.store import HELP, SECONDS, DamagedEntryWarning, Store
+from kg2rag.compute.store import SECONDS, DamagedEntryWarning, Store
 from kg2rag.types import Matrix
 
 if TYPE_CHECKING:
@@ -80,7 +80,11 @@ class KeyedFile:
                 file.execute(f"CREATE TABLE IF NOT EXISTS {self.table} ({self.key} UNIQUE, {self.value})")
                 yield file
         except sqlite3.OperationalError as error:
-            raise OSError(errno.EIO, f"The store cannot be used: {error}. {HELP}", str(self.path)) from error
+            raise OSError(
+                errno.EIO,
+                f"The store cannot be used: {error}. Free space, or name another folder by KG2RAG_STORE",
+                str(self.path),
+            ) from error
         except sqlite3.DatabaseError as error:
             raise DamagedFileError(errno.EIO, f"It is damaged: {error}", str(self.path)) from error
 

@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import Field
 
-from kg2rag.datasets.pool import Pool, Schema, load_pooled
+from kg2rag.datasets.pool import Pool, Schema, pooled
 from kg2rag.datasets.reading import Fact, Identifier, Record, SentenceName, Text
-from kg2rag.datasets.spec import DatasetSpec, HubCopy, LoadOptions
+from kg2rag.datasets.spec import DatasetSpec, HubCopy
 from kg2rag.text.records import DataError
-from kg2rag.types import QADataset, Question
+from kg2rag.types import Question
 
 
 class HotpotRecord(Record):
@@ -101,15 +101,10 @@ def _judgements(
 SCHEMA = Schema("context", HotpotRecord, to_question, counted={"levels": "level"})
 
 
-def load(options: LoadOptions) -> QADataset:
-    """Read the official file or the hub's copy."""
-    return load_pooled(options, SCHEMA)
-
-
 DATASET = DatasetSpec(
     name="hotpotqa",
     summary="two-hop questions over Wikipedia introductions, with supporting sentences",
-    load=load,
+    load=pooled(SCHEMA),
     licence="CC BY-SA 4.0",
     citation="Yang et al., HotpotQA: A Dataset for Diverse, Explainable Multi-hop Question Answering, EMNLP 2018",
     homepage="https://hotpotqa.github.io",

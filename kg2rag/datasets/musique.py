@@ -12,11 +12,11 @@ import re
 
 from pydantic import Field, StrictBool
 
-from kg2rag.datasets.pool import Pool, Schema, load_pooled
+from kg2rag.datasets.pool import Pool, Schema, pooled
 from kg2rag.datasets.reading import Identifier, Record, Text
-from kg2rag.datasets.spec import DatasetSpec, HubCopy, LoadOptions
+from kg2rag.datasets.spec import DatasetSpec, HubCopy
 from kg2rag.text.records import DataError
-from kg2rag.types import QADataset, Question
+from kg2rag.types import Question
 
 _SHAPE = re.compile(r"((\d)hop\d*)__")
 
@@ -76,15 +76,10 @@ def to_question(record: MusiqueRecord, pool: Pool, where: str) -> Question | Non
 SCHEMA = Schema("paragraphs", MusiqueRecord, to_question, titles_are_documents=True)
 
 
-def load(options: LoadOptions) -> QADataset:
-    """Read the official file, with the pooled corpus beside it, or the hub's copy."""
-    return load_pooled(options, SCHEMA)
-
-
 DATASET = DatasetSpec(
     name="musique",
     summary="two- to four-hop questions composed of single-hop ones",
-    load=load,
+    load=pooled(SCHEMA),
     licence="CC BY 4.0",
     citation="Trivedi et al., MuSiQue: Multihop Questions via Single-hop Question Composition, TACL 2022",
     homepage="https://github.com/StonyBrookNLP/musique",

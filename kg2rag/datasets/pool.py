@@ -145,13 +145,17 @@ class Schema(Generic[R]):
     counted: Mapping[str, str] = field(default_factory=dict)
 
 
-def load_pooled(options: LoadOptions, *schemas: Schema[Any]) -> QADataset:
-    """Read one set: its file in `path`, with HippoRAG's corpus file where it lies beside it, or the hub's copy."""
-    if options.path is None:
-        paths, origin = fetch_split(options.spec, options.split, options.revision)
-        return read_pooled(options, schemas, paths, None, origin)
-    path = locate(options.path, options.patterns, f"{options.spec.name} questions")
-    return read_pooled(options, schemas, [path], corpus_beside(path, options.spec.name))
+def pooled(*schemas: Schema[Any]) -> Callable[[LoadOptions], QADataset]:
+    """Reads one set: its file in `path`, with HippoRAG's corpus file where it lies beside it, or the hub's copy."""
+
+    def load(options: LoadOptions) -> QADataset:
+        if options.path is None:
+            paths, origin = fetch_split(options.spec, options.split, options.revision)
+            return read_pooled(options, schemas, paths, None, origin)
+        path = locate(options.path, options.patterns, f"{options.spec.name} questions")
+        return read_pooled(options, schemas, [path], corpus_beside(path, options.spec.name))
+
+    return load
 
 
 def read_pooled(

@@ -10,11 +10,11 @@ from __future__ import annotations
 from pydantic import Field
 
 from kg2rag.datasets.hotpotqa import HotpotRecord, question_over_contexts
-from kg2rag.datasets.pool import Pool, Schema, load_pooled
+from kg2rag.datasets.pool import Pool, Schema, pooled
 from kg2rag.datasets.reading import Fact, Identifier, Record, SentenceName, Text
-from kg2rag.datasets.spec import DatasetSpec, HubCopy, LoadOptions
+from kg2rag.datasets.spec import DatasetSpec, HubCopy
 from kg2rag.text.records import DataError
-from kg2rag.types import QADataset, Question
+from kg2rag.types import Question
 
 CITATION = "Ho et al., Constructing A Multi-hop QA Dataset for Comprehensive Evaluation of Reasoning Steps, COLING 2020"
 HOPS = {"bridge_comparison": 4, "comparison": 2, "compositional": 2, "inference": 2}
@@ -71,15 +71,10 @@ COUNTED = {"gold_status": "gold_status"}
 TITLED = Schema("gold_titles", TitledRecord, to_titled_question, names_corpus=True, counted=COUNTED)
 
 
-def load(options: LoadOptions) -> QADataset:
-    """Read the official file, the questions over HippoRAG's corpus, or the hub's copy."""
-    return load_pooled(options, TITLED, SCHEMA)
-
-
 DATASET = DatasetSpec(
     name="2wikimultihopqa",
     summary="two- and four-hop questions with the triples that answer them",
-    load=load,
+    load=pooled(TITLED, SCHEMA),
     licence="Apache-2.0",
     citation=CITATION,
     homepage="https://github.com/Alab-NII/2wikimultihop",

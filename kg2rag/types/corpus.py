@@ -203,8 +203,10 @@ class Corpus(Sequence[Passage]):
 
         ValueError for an id that is in the corpus already, or is given twice.
         """
-        if not len(added := self._own(passages)):
+        passages = passages if isinstance(passages, Corpus) else list(passages)
+        if not len(passages):
             return self
+        added = (passages if isinstance(passages, Corpus) else type(self).from_passages(passages)).table
         if known := [id_ for id_ in added["id"].to_pylist() if id_ in self._row_of]:
             raise ValueError(
                 f"Passage {known[0]!r} cannot be added: the corpus has one of that id ({len(known)} of {len(added)} "
@@ -220,26 +222,6 @@ class Corpus(Sequence[Passage]):
         if len(gone) == len(self):
             raise ValueError(f"Removing all {len(self)} passages would leave an empty corpus. Keep at least one.")
         return type(self)(self.table.take(np.setdiff1d(np.arange(len(self)), gone))) if len(gone) else self
-
-    def replacing(self, passages: Iterable[Passage]) -> Corpus:
-        """The corpus in which each given passage replaces the one of its id; sentences as in `with_passages`.
-
-        KeyError for an id that the corpus lacks, ValueError for one that is given twice.
-        """
-        if not len(changed := self._own(passages)):
-            return self
-        order = np.arange(len(self))
-        order[[self.row(id_) for id_ in changed["id"].to_pylist()]] = len(self) + np.arange(len(changed))
-        return type(self)(pa.concat_tables([self.table, changed], promote_options="default").take(order))
-
-    def _own(self, passages: Iterable[Passage]) -> pa.Table:
-        """The table of other passages, all different."""
-        if not isinstance(passages, Corpus):
-            passages = list(passages)
-            if not passages:
-                return self.table.slice(0, 0)
-            passages = type(self).from_passages(passages)
-        return passages.table
 
     def __reduce__(self) -> tuple[type[Corpus], tuple[pa.Table]]:
         return Corpus, (self.table,)

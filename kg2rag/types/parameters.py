@@ -39,7 +39,7 @@ from typing import (
 )
 
 import numpy as np
-from annotated_types import Ge, Gt, Interval, Le, Lt
+from annotated_types import Ge, Gt, Interval, Lt
 from pydantic import AfterValidator, ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
 
@@ -47,7 +47,7 @@ from kg2rag.text.registry import ParameterError
 
 __all__ = ["Interval", "ParameterError"]  # and what is defined here
 
-at_least, at_most, above, below = Ge, Le, Gt, Lt
+at_least, above, below = Ge, Gt, Lt
 Count = Annotated[int, at_least(1)]
 Natural = Annotated[int, at_least(0)]
 Weight = Annotated[float, at_least(0)]

@@ -13,7 +13,7 @@ import numpy as np
 from kg2rag.text.records import DataError
 from kg2rag.types.corpus import Corpus
 from kg2rag.types.parameters import called
-from kg2rag.types.passages import Query, Triple
+from kg2rag.types.passages import Query
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -159,11 +159,6 @@ class QADataset:
 
         rows = [(q.id, q.text, q.type, q.hops, list(q.gold), list(q.answers)) for q in self.questions]
         return pd.DataFrame(rows, columns=["id", "text", "type", "hops", "gold", "answers"])
-
-
-def gold_triples(question: Question, passage_id: str = "") -> tuple[Triple, ...]:
-    """A question's gold facts as `Triple`s of full strength."""
-    return tuple(Triple(head, relation, tail, passage_id, strength=10) for head, relation, tail in question.triples)
 
 
 def require_dataset(data: object) -> QADataset:

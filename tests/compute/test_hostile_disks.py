@@ -66,7 +66,6 @@ def said(how: str, root: Path) -> str:
 def test_a_full_disk_is_said_and_leaves_nothing(root: Path) -> None:
     told = said("full", root)
     assert told.startswith("OSError")
-    assert "KG2RAG_STORE" in told
     assert str(root) in told
     assert not list(root.rglob(".partial-*"))
     assert len(list(Store(root).entries())) == 1
@@ -79,7 +78,6 @@ def test_a_store_that_may_only_be_read_gives_what_it_has_and_says_what_it_cannot
     assert said("read", root) == "made 1 100000"  # the one to warm up
     told = said("new", root)
     assert told.startswith("PermissionError")
-    assert "The store cannot be written" in told
     assert str(root) in told
 
 
@@ -106,10 +104,3 @@ def test_a_dangling_link_to_the_store_is_named_and_one_in_place_of_an_entry_is_r
         store.entry("thing", {"rows": 1}, build)
     path.unlink()
     assert (store.entry("thing", {"rows": 1}, build) / "a.bin").stat().st_size == 100_000
-
-
-def test_an_error_of_what_a_build_reads_is_not_one_of_the_store(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="not there") as caught:
-        Store(tmp_path).entry("thing", {}, lambda _: (tmp_path.parent / "not there").read_bytes())
-    assert "The store" not in str(caught.value)
-    assert not list((tmp_path / "thing").iterdir())
