@@ -64,7 +64,7 @@ def test_a_key_that_leaks_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_failure_that_is_stored_as_an_empty_answer_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    empty = dict.fromkeys(("refusal", "prompt_tokens", "completion_tokens", "served_model"), None)
+    empty = dict.fromkeys(("refusal", "prompt_tokens", "completion_tokens"), None)
     reply = Reply(text='{"triples": [], "entities": []}', finish_reason="stop", attempts=1, **empty)
     monkeypatch.setattr(Connection, "ask", lambda *_: reply)
     with torture_llm.logged():

@@ -207,25 +207,13 @@ def test_damage_is_reported_by_name_and_the_entry_rebuilt(store: Store, build: C
     spoil, complaint = DAMAGE[damage]
     spoil(path)
     store = again(store)
+    assert damage == "manifest missing" or complaint in store.verify()[path]
     with pytest.warns(DamagedEntryWarning, match=complaint) as caught:
         assert store.entry("thing", KEY, build) == path
     assert [str(path) in str(warning.message) for warning in caught] == [True]
     assert build.calls == 2
     assert contents(path) == whole
     assert store.verify() == {}
-
-
-@pytest.mark.parametrize("damage", sorted(set(DAMAGE) - {"manifest missing"}))
-def test_verify_lists_damage_and_mends_nothing(store: Store, build: Counted, damage: str) -> None:
-    path = store.entry("thing", KEY, build)
-    sound = store.entry("thing", {"rows": 4}, build)
-    spoil, complaint = DAMAGE[damage]
-    spoil(path)
-    (damaged,) = store.verify().items()
-    assert damaged[0] == path
-    assert complaint in damaged[1]
-    assert sound.is_dir()
-    assert list(store.verify()) == [path]
 
 
 def test_an_exception_in_a_build_leaves_no_entry(store: Store, build: Counted) -> None:
@@ -285,12 +273,6 @@ def test_a_large_file_is_read_when_it_was_written_to_and_always_by_verify(
     flip_at(file, as_if_untouched=untouched)
     assert (again(store).find("thing", KEY) is None) is not untouched
     assert store.verify() == {path: f"{file.relative_to(path)} does not match its checksum"}
-
-
-def test_an_empty_store_has_no_entries(store: Store) -> None:
-    assert list(store.entries()) == []
-    assert store.verify() == {}
-    assert store.prune() == (0, 0)
 
 
 def test_another_version_of_a_library_is_another_entry(
