@@ -1,13 +1,11 @@
 """What the room offers to the rooms above it."""
 
 from .corpus import Corpus as Corpus
-from .explanation import GOLD as GOLD
 from .explanation import Explanation as Explanation
 from .notes import INNER as INNER
 from .notes import LinkedEntity as LinkedEntity
 from .notes import Notes as Notes
 from .notes import for_stage as for_stage
-from .notes import plain as plain
 from .notes import sources as sources
 from .parameters import Cosine as Cosine
 from .parameters import Count as Count

@@ -86,12 +86,6 @@ def test_what_changes_the_answer_and_nothing_else_changes_the_key(server, ask_mo
     assert ask_model(server, **change).complete("p").cached is cached
 
 
-def test_a_model_behind_another_address_keeps_its_answers(ask_model):
-    for cached in (False, True):
-        with serving() as server:
-            assert ask_model(server).complete("p").cached is cached
-
-
 def test_a_damaged_file_of_answers_is_named(server, ask_model, tmp_path):
     ask_model(server).complete("p")
     (tmp_path / "store" / "answers.sqlite").write_bytes(b"no database" * 100)
@@ -459,12 +453,6 @@ def test_without_the_openai_package_the_error_names_the_extra(server, ask_model,
 
 
 # Strategies that ask while they retrieve
-
-
-def test_answers_come_in_the_order_of_the_prompts(ask_model):
-    with serving(lambda prompt: json.dumps({"city": prompt})) as server:
-        found = ask_each(ask_model(server), ["a", "b", "c"], ["x", "y", "x"], City, "asking")
-    assert [answer.parsed.city for answer in found] == ["x", "y", "x"]
 
 
 def test_the_first_query_without_an_answer_is_named_with_what_it_cost(ask_model):

@@ -290,12 +290,6 @@ json_values = st.recursive(
 )
 
 
-@given(json_values, json_values)
-def test_entries_are_one_exactly_where_their_keys_are(one: object, other: object) -> None:
-    same = json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
-    assert (stores.entry_name({"value": one}) == stores.entry_name({"value": other})) == same
-
-
 @given(st.dictionaries(st.text(max_size=4), json_values, min_size=2, max_size=5))
 def test_neither_the_order_of_a_key_nor_a_trip_through_the_manifest_changes_its_name(key: dict[str, object]) -> None:
     assert stores.entry_name(dict(reversed(key.items()))) == stores.entry_name(key)
