@@ -31,10 +31,7 @@ def load(options: LoadOptions) -> QADataset:
     """Read the map of functions and the questions."""
     files = Files()
     path = locate(options.path or Path(), options.patterns, "CoSQA questions")
-    map_path = path.with_name(MAP)
-    if not map_path.is_file():
-        raise FileNotFoundError(f"{path.parent} lacks {MAP}, the corpus of functions, beside {path.name}.")
-    codes = _codes(files.text(map_path))
+    codes = _codes(files.text(locate(path.parent, [MAP], "map of CoSQA's functions")))
     corpus = Corpus.from_passages(Passage(str(number), "", code, str(number), 0) for number, code in codes.items())
     records = files.records(path, CosqaRecord)
     for at, record in enumerate(records, start=1):

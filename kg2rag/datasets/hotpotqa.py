@@ -9,6 +9,7 @@ passages, their texts are without the blank that most begin with in the file; `C
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from pydantic import Field
 
@@ -29,11 +30,6 @@ class HotpotRecord(Record):
     level: str = ""
     supporting_facts: list[SentenceName] = Field(min_length=1)
     context: list[tuple[Text, list[str]]] = Field(min_length=1)
-
-
-def to_question(record: HotpotRecord, pool: Pool, where: str) -> Question | None:
-    """A record as a question; its paragraphs' sentences are joined without a blank, which the file has in them."""
-    return question_over_contexts(record, pool, where, hops=2)
 
 
 def question_over_contexts(
@@ -98,7 +94,7 @@ def _judgements(
     return gold, supporting
 
 
-SCHEMA = Schema("context", HotpotRecord, to_question, counted={"levels": "level"})
+SCHEMA = Schema("context", HotpotRecord, partial(question_over_contexts, hops=2), counted={"levels": "level"})
 
 
 DATASET = DatasetSpec(

@@ -35,11 +35,11 @@ def load(options: LoadOptions) -> QADataset:
     folder = locate(options.path or Path(), ["corpus.jsonl"], "2wiki-kg corpus").parent
     chunks, graphs, ids = files.records(folder / "corpus.jsonl", Chunk), find_graph_files(folder), None
     split = options.split or "test"
-    questions = _needed(folder, "questions.jsonl")
+    questions = locate(folder, ["questions.jsonl"], "2wiki-kg file")
     if split == "test":
-        wanted = dict.fromkeys(files.lines(_needed(folder, "graph_corpus_ids.txt")))
+        wanted = dict.fromkeys(files.lines(locate(folder, ["graph_corpus_ids.txt"], "2wiki-kg file")))
         chunks = [chunk for chunk in chunks if chunk.chunk_id in wanted]
-        ids = dict.fromkeys(files.lines(_needed(folder, "test_ids.txt")))
+        ids = dict.fromkeys(files.lines(locate(folder, ["test_ids.txt"], "2wiki-kg file")))
     else:
         graphs = {kind: path for kind, path in graphs.items() if not kind.startswith(("triples", "entities"))}
     corpus = Corpus.from_passages(
@@ -51,14 +51,6 @@ def load(options: LoadOptions) -> QADataset:
         _require("test_ids.txt", ids, "questions.jsonl", [question.id for question in chosen])
     source = {"files": files.checksums, "split": split, "notes": {}}
     return QADataset("2wiki-kg", corpus, chosen, source=source, graph_files=graphs)
-
-
-def _needed(folder: Path, name: str) -> Path:
-    if not (folder / name).is_file():
-        raise FileNotFoundError(
-            f"{folder} lacks {name}. The set is corpus.jsonl, questions.jsonl, test_ids.txt, graph_corpus_ids.txt."
-        )
-    return folder / name
 
 
 def _require(listing: str, wanted: Iterable[str], origin: str, found: Iterable[str]) -> None:

@@ -37,5 +37,5 @@ def test_two_functions_under_one_number_are_refused(folder, write):
 
 def test_questions_without_the_map_ask_for_it(write):
     path = write("cosqa-retrieval-dev-500.json", [_question(1, "x")])
-    with pytest.raises(FileNotFoundError, match=r"lacks code_idx_map\.txt"):
+    with pytest.raises(FileNotFoundError, match=r"code_idx_map\.txt"):
         load("cosqa", path=path)

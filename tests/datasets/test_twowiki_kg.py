@@ -64,7 +64,7 @@ def test_an_id_list_that_names_an_unknown_question_is_refused(folder, write):
 
 def test_a_missing_file_of_the_set_is_named(folder):
     (folder / "test_ids.txt").unlink()
-    with pytest.raises(FileNotFoundError, match=r"lacks test_ids\.txt"):
+    with pytest.raises(FileNotFoundError, match=r"test_ids\.txt"):
         load("2wiki-kg", path=folder)
 
 
