@@ -10,6 +10,7 @@ which keeps something of many texts.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -113,7 +114,13 @@ class Store:
                 warnings.warn(f"{path}: {damage}; rebuilding it.", DamagedEntryWarning, stacklevel=2)
                 remove_folder(path)
             if damage:
-                self._build(path, full_key, build)
+                try:
+                    self._build(path, full_key, build)
+                except OSError as error:  # of a full disk, which names no file
+                    if type(error) is not OSError or error.filename is not None:
+                        raise
+                    said = error.strerror or str(error)
+                    raise OSError(error.errno or errno.ENOSPC, said, str(path)) from error
         return path
 
     def find(self, stage: str, key: Mapping[str, object], *, libraries: tuple[str, ...] = ()) -> Path | None:
