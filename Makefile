@@ -43,8 +43,8 @@ lab: $(LAB) ## JupyterLab on the notebooks
 
 # Three sizes of installation; a larger one counts as the smaller ones too. Each is repeated when its versions change.
 $(CORE): EXTRAS := offline
-$(LAB): EXTRAS := offline,notebooks,llm
-$(ALL): EXTRAS := offline,notebooks,llm,irds,scale,docs,dev
+$(LAB): EXTRAS := offline,documents,notebooks,llm
+$(ALL): EXTRAS := offline,documents,notebooks,llm,irds,scale,docs,dev
 $(LAB): SMALLER := $(CORE)
 $(ALL): SMALLER := $(CORE) $(LAB)
 
