@@ -19,6 +19,7 @@ from .evaluation.comparing import compare as compare
 from .evaluation.comparison import Comparison as Comparison
 from .evaluation.comparisons import Comparisons as Comparisons
 from .evaluation.graph_report import graph_report as graph_report
+from .evaluation.graph_report import link_kinds as link_kinds
 from .evaluation.inputs import replicates as replicates
 from .evaluation.ladder import oracle_ladder as oracle_ladder
 from .evaluation.waterfall import Waterfall as Waterfall

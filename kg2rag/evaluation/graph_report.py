@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from itertools import combinations, product
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import csr_array
 
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.knowledge.graph.paths import connected, entity_hops, passage_hops
@@ -150,3 +151,40 @@ def graph_report(
             record[f"random_{step}"] = float(np.mean(linked_by_chance)) if drawn else np.nan
         records.append(record)
     return GraphCeiling(kb.graph.report(), pd.DataFrame(records), hops)
+
+
+def link_kinds(kb: KnowledgeBase, data: QADataset, *, draws: int = 10_000, seed: int = 0) -> pd.DataFrame:
+    """Which share of the pairs of gold passages the graph links, by kind of link, beside pairs drawn at random.
+
+    Returns a row for each kind: `kind`, `gold` and `random`, shares of 0 to 1. A kind is a type of the graph's entities
+    ("title", "name", "term"; "entity" where it has none): both passages name such an entity, by a triple or without,
+    and a passage names its own title. "neighbour": they are next to each other in their document. "any": one of these.
+    A pair may be of several kinds. Gold that names documents counts as their passages.
+
+    ValueError : the knowledge base is over another corpus, or no question has two gold passages.
+    """
+    if kb.corpus.ids != data.corpus.ids:
+        raise ValueError(f"{data.name}: the knowledge base is over another corpus. Build it over data.corpus.")
+    sets = (np.unique(np.concatenate(list(data.gold_rows(one).values()))).tolist() for one in data.questions)
+    gold = np.array([pair for rows in sets for pair in combinations(rows, 2)], dtype=np.int64).reshape(-1, 2)
+    if not len(gold):
+        raise ValueError(f"{data.name}: no question has two gold passages, so that there is no pair to link.")
+    n, mentions = len(kb.corpus), kb.graph.mentions
+    drawn = np.random.default_rng(seed).integers(0, n, (draws, 2))
+    pairs = np.concatenate([gold, drawn[drawn[:, 0] != drawn[:, 1]]])
+    types = np.array([type_ or "entity" for type_ in kb.graph.types])[mentions.owners]
+    linked: dict[str, np.ndarray] = {}
+    for kind in dict.fromkeys(types.tolist()):
+        of = types == kind
+        columns = (mentions.others[of], mentions.owners[of])
+        names = csr_array((np.ones(of.sum(), dtype=np.int32), columns), shape=(n, kb.graph.n_entities))
+        linked[kind] = (names[pairs[:, 0]] * names[pairs[:, 1]]).sum(axis=1) > 0
+    document = pd.factorize(np.array(kb.corpus.doc_ids))[0]
+    order = np.lexsort((kb.corpus.table["position"].to_numpy(), document))
+    place = np.empty(n, dtype=np.int64)
+    place[order] = np.arange(n)
+    first, second = pairs.T
+    linked["neighbour"] = (np.abs(place[first] - place[second]) == 1) & (document[first] == document[second])
+    linked["any"] = np.any(list(linked.values()), axis=0)
+    rows = [(kind, found[: len(gold)].mean(), found[len(gold) :].mean()) for kind, found in linked.items()]
+    return pd.DataFrame(rows, columns=["kind", "gold", "random"])

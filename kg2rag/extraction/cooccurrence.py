@@ -55,14 +55,14 @@ class Cooccurrence:
     def fingerprint(self) -> str:
         """The versions of the rules, and the parameters."""
         parameters = f"{self.window}, {self.max_degree}, {self.max_entities}"
-        return f"cooccurrence-{VERSION} ({parameters}), {Mentions().fingerprint}"
+        return f"cooccurrence-{VERSION} ({parameters}), {Mentions(terms=False).fingerprint}"
 
     def extract(self, corpus: Corpus) -> Extraction:
         """Triples of every pair that is kept; entities and mentions as `Mentions` finds them.
 
         `notes` counts the pairs that chance or the bounds left out.
         """
-        named = Mentions().extract(corpus)
+        named = Mentions(terms=False).extract(corpus)
         windows = self._windows(named)
         notes = Counter(named.notes)
         holding = Counter(entity for _, entities in windows for entity in entities)

@@ -1,4 +1,4 @@
-"""A corpus and its encoder -> how long encoding it will take, said before it begins."""
+"""What is said on stderr of a knowledge base: how long encoding takes, before it begins; that its graph is empty."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import time
 from kg2rag.compute import Embedder, EndpointEncoder, GivenEncoder, SentenceEncoder, StaticEncoder, Store, counter_of
 from kg2rag.compute.models import ModelNotFoundError
 from kg2rag.compute.parallel import EVERY
+from kg2rag.knowledge.graph import KnowledgeGraph
 from kg2rag.types import Corpus
 
 LEAST, SAMPLE = 2000, 32
@@ -48,6 +49,17 @@ def announce(corpus: Corpus, embedder: Embedder, store: Store) -> None:
     more = f"; of {len(sample)} passages looked at, {long} are cut at {limit} tokens" if long else ""
     spent = f"{seconds / 60:.0f} minutes" if seconds >= 90 else f"{seconds:.0f} seconds"
     print(f"{size}: about {spent} to encode them{more}", file=sys.stderr)  # noqa: T201
+
+
+def announce_empty(graph: KnowledgeGraph, source: object) -> KnowledgeGraph:
+    """The graph; where it has no triple, that and what to do are said."""
+    if not graph.n_triples:
+        said = (
+            f"The graph of {source!r:.80} has no triple ({graph.n_entities:,} entities, {graph.n_passages:,} passages)"
+        )
+        what = "strategies that follow triples find nothing in it. Give KnowledgeBase.build another graph, such as"
+        print(f"{said}: {what} 'mentions' or 'cooccurrence'.", file=sys.stderr)  # noqa: T201
+    return graph
 
 
 def _limit(embedder: Embedder, store: Store) -> int:

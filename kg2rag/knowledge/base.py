@@ -23,7 +23,7 @@ from kg2rag.extraction import Extraction, Extractor
 from kg2rag.extraction.linked import graph_of
 from kg2rag.extraction.mentions.table import FORMAT, VERSION, MentionTable
 from kg2rag.extraction.sources import SOURCES
-from kg2rag.knowledge.announcement import announce
+from kg2rag.knowledge.announcement import announce, announce_empty
 from kg2rag.knowledge.graph import KnowledgeGraph, files
 from kg2rag.knowledge.graph.perturbation import shuffled_mentions
 from kg2rag.knowledge.indexes import lexical, trigram
@@ -61,6 +61,8 @@ class KnowledgeBase:
         store: Store | None = None,
     ) -> KnowledgeBase:
         """A knowledge base over `corpus`; nothing is computed yet, but where that will take long, how long is said.
+
+        A graph without a triple is announced on stderr: one that is given here, one of a source where it is first read.
 
         Parameters
         ----------
@@ -116,10 +118,8 @@ class KnowledgeBase:
             return source
         self.counts["builds"] += 1
         key = {"corpus": corpus.fingerprint, "source": source.fingerprint, "rules": files.VERSION}
-        return KnowledgeGraph.load(
-            self.store.entry("graph", key, lambda at: KnowledgeGraph.build(source.extract(corpus), corpus).save(at)),
-            corpus,
-        )
+        entry = self.store.entry("graph", key, lambda at: KnowledgeGraph.build(source.extract(corpus), corpus).save(at))
+        return announce_empty(KnowledgeGraph.load(entry, corpus), source)
 
     @cached_property
     def extraction(self) -> Extraction:
@@ -292,7 +292,7 @@ def _source(graph: object, corpus: Corpus) -> Extractor | KnowledgeGraph:
         return SOURCES.build(graph)
     if isinstance(graph, KnowledgeGraph):
         if list(graph.passage_ids) == corpus.ids:
-            return graph
+            return announce_empty(graph, graph)
         raise ValueError(
             f"The graph was built over {graph.n_passages} passages that are not the corpus's {len(corpus)}. Build "
             "it over this corpus, or give the knowledge base the corpus that it was built on."

@@ -123,3 +123,23 @@ def test_an_llms_graph_joins_the_gold_of_musique_and_its_placebo_does_not(shared
     assert llm.chains["shared_entity"].iloc[-1] == 0.75
     assert shuffled.reach[every]["gold"].iloc[1] < 0.12
     assert shuffled.chains["shared_entity"].iloc[-1] < 0.12
+
+
+def test_links_between_gold_pairs_by_kind_beside_random_pairs(kb: KnowledgeBase) -> None:
+    # Ed is in p0 and p3, Rome in p0 and p1, Bonn in p1 and p2; p0 p1, and p2 p3, are neighbours.
+    table = kg2rag.link_kinds(kb, dataset(("p0", "p1", "p3"), ("p2",), ("p2", "p4")), draws=2000).set_index("kind")
+    assert table["gold"].to_dict() == {"entity": 2 / 4, "neighbour": 1 / 4, "any": 2 / 4}
+    assert table["random"].round(1).to_dict() == {"entity": 0.3, "neighbour": 0.2, "any": 0.4}  # of 10 pairs: 3, 2, 4
+    with pytest.raises(ValueError, match="two gold passages"):
+        kg2rag.link_kinds(kb, dataset(("p0",)))
+
+
+def test_a_graph_without_a_triple_is_announced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = {"embedder": WordEmbedder(), "store": Store(tmp_path)}
+    KnowledgeBase.build(CORPUS, GRAPH, **settings)
+    assert capsys.readouterr().err == ""
+    KnowledgeBase.build(CORPUS, KnowledgeGraph.build(Extraction(), CORPUS), **settings)
+    assert "no triple" in capsys.readouterr().err
+    alone = Corpus.from_passages([Passage("p0", "", "a fox", "d0", 0), Passage("p1", "", "a hound", "d1", 0)])
+    kb = KnowledgeBase.build(alone, **settings)
+    assert (kb.graph.n_triples, "2 passages" in capsys.readouterr().err) == (0, True)

@@ -24,7 +24,7 @@ from kg2rag.extraction.mentions.table import VERSION, MentionTable, shards_of
 from kg2rag.text.normalisation import FUNCTION_WORDS, NAME, JoinedTexts, Lexicon, is_date_or_number, normalise
 from kg2rag.types import Corpus, Triple
 
-ALIASES = 3  # raise it when the rules of aliases change, so that stored graphs are rebuilt
+ALIASES, TERMS = 3, 1  # raise one when the rules of aliases or terms change, so that stored graphs are rebuilt
 
 _ACRONYM = r"(?:[A-Z]\.?){2,7}s?"
 _LONG_SHORT = re.compile(rf"\(\s*({_ACRONYM})\s*[),;]")
@@ -215,22 +215,27 @@ class Mentions:
 
     Parameters
     ----------
+    terms : passages without a title are joined by the rare terms that they share as well, see the module `terms`: the
+        rarest key of such a passage, name or term, -[appears with]-> its other keys, and -[continues in]-> the rarest
+        of the next passage of its document. Corpora of which every passage has a title are not changed.
     aliases : read the texts for other names of the same things ("X (ABC)", "X, also known as Y"), count those as
         mentions of X, and leave out what is a date or a number. False gives the
         table as `mention_ppr` walks it.
     """
 
     aliases: bool = True
+    terms: bool = True
 
     @property
     def fingerprint(self) -> str:
         """The version of the rules."""
-        return f"mentions-{VERSION}" + (f", aliases-{ALIASES}" if self.aliases else "")
+        read = (f", aliases-{ALIASES}" if self.aliases else "") + (f", terms-{TERMS}" if self.terms else "")
+        return f"mentions-{VERSION}{read}"
 
     def extract(self, corpus: Corpus) -> Extraction:
-        """Triples between titles and names; mentions of every key; passages without a title give mentions alone.
+        """Triples between titles, names and terms; mentions of every key.
 
-        `notes` counts what the aliases joined and left out.
+        `notes` counts what the aliases joined and left out, and the passages without a title that share nothing.
         """
         # Compiled, and not needed where a graph is read from the store.
         from kg2rag.extraction.mentions.finding import find_mentions
@@ -240,6 +245,13 @@ class Mentions:
         notes: dict[str, int] = {}
         if self.aliases:
             table, others, notes = find_aliases(corpus, table)
+        n_named, untitled = len(table.keys), np.array([not title for title in titles])
+        if self.terms and untitled.any():
+            # Compiled too: scikit-learn.
+            from kg2rag.extraction.mentions.terms import stars, with_terms
+
+            known = frozenset(normalise(name) for found in others.values() for name in found)
+            table = with_terms(table, corpus, untitled, known)
         display = table.written(titles)
         strength = [10 * log(1 + len(corpus) / max(df, 1)) / log(1 + len(corpus)) for df in table.document_frequency]
         triples: dict[Triple, None] = {}
@@ -249,13 +261,22 @@ class Mentions:
                 mentions.append(Mention(name, corpus.ids[row], sentence))
                 if titles[row]:
                     triples[Triple(titles[row], "mentions", name, corpus.ids[row], round(strength[key], 3))] = None
-        return Extraction(tuple(triples), tuple(mentions), tuple(_entities(table, display, others)), notes)
+        if self.terms and untitled.any():
+            found = stars(table, corpus, untitled)
+            for row, head, tail, next_row in zip(*(column.tolist() for column in found), strict=True):
+                for name in display[tail]:
+                    relation = "continues in" if next_row else "appears with"
+                    stated = Triple(display[head][0], relation, name, corpus.ids[row], round(strength[tail], 3))
+                    triples[stated] = None
+            alone = untitled.sum() - len(np.unique(table.row[untitled[table.row]]))
+            notes = {**notes, "passages without a title that share nothing": int(alone)}
+        return Extraction(tuple(triples), tuple(mentions), tuple(_entities(table, display, others, n_named)), notes)
 
 
 def _entities(
-    table: MentionTable, display: Sequence[Sequence[str]], others: Mapping[str, tuple[str, ...]]
+    table: MentionTable, display: Sequence[Sequence[str]], others: Mapping[str, tuple[str, ...]], n_named: int
 ) -> Iterator[Entity]:
-    """Titles, with and without their brackets, then names; a name that became an alias has no record."""
+    """Titles, with and without their brackets, names, terms; a name that became an alias has no record."""
     aliases: defaultdict[str, dict[str, None]] = defaultdict(dict)
     for key, names in enumerate(display[: table.n_titles]):
         for name in names:
@@ -265,6 +286,9 @@ def _entities(
                 aliases[name].update({})
     for name, known in aliases.items():
         yield Entity(name, "title", aliases=tuple(dict.fromkeys((*known, *others.get(name, ())))))
-    for name, frequency in zip(table.names[table.n_titles :], table.document_frequency[table.n_titles :], strict=True):
-        if frequency:
-            yield Entity(name, "name", aliases=others.get(name, ()))
+    frequency = table.document_frequency
+    for key in range(table.n_titles, len(table.keys)):
+        if frequency[key]:
+            yield Entity(
+                table.names[key], "name" if key < n_named else "term", aliases=others.get(table.names[key], ())
+            )

@@ -179,5 +179,5 @@ def test_without_aliases_the_extractor_is_the_table() -> None:
 
 
 def test_the_fingerprint_tells_whether_aliases_were_read() -> None:
-    assert Mentions(aliases=False).fingerprint == "mentions-3"
+    assert Mentions(aliases=False, terms=False).fingerprint == "mentions-3"
     assert Mentions().fingerprint != Mentions(aliases=False).fingerprint
