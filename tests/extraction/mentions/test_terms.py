@@ -54,7 +54,9 @@ def test_terms_are_the_longest_runs_that_passages_share_without_stop_words_and_b
             {"fox": [(0, 0), (1, 0), (2, 0)], "red fox": [(0, 0), (1, 0)]},
             id="a part that more passages share stays",
         ),
-        pytest.param(("red. Fox", "it is red. Fox"), {"fox": [(0, 1), (1, 1)], "red": [(0, 0), (1, 0)]}, id="sentences"),
+        pytest.param(
+            ("red. Fox", "it is red. Fox"), {"fox": [(0, 1), (1, 1)], "red": [(0, 0), (1, 0)]}, id="a full stop"
+        ),
         pytest.param(("fox", "Fox, 3 m", "FÓX 3"), {"fox": [(0, 0), (1, 0), (2, 0)]}, id="case, accents and marks"),
         pytest.param(("fox", "hound"), {}, id="nothing shared"),
         pytest.param(("the", "the"), {}, id="stop words alone"),
