@@ -141,7 +141,7 @@ def stars(table: MentionTable, corpus: Corpus, untitled: NDArray[np.bool_]) -> S
     same = np.append(head == key, place[before] == place[behind])
     columns = (np.append(row, before), np.append(head, place[before]), np.append(key, place[behind]))
     found = np.stack([*columns, np.repeat([0, 1], [len(row), len(before)])])[:, ~same]
-    return Stars(*found[:3], found[3].astype(bool))
+    return Stars(found[0], found[1], found[2], found[3].astype(bool))
 
 
 def _words(corpus: Corpus, wanted: NDArray[np.bool_]) -> tuple[pa.DictionaryArray, IntArray, IntArray]:

@@ -84,8 +84,8 @@ def test_the_rarest_key_of_a_passage_appears_with_its_others() -> None:
     assert {one.strength for one in found.triples} == {6.826}  # 10 ln(1 + 4/2) / ln(1 + 4)
     assert [(one.name, one.type) for one in found.entities] == [
         ("surgery", "term"),
-        ("basal cell carcinoma", "term"),
         ("rule 1.3.3", "term"),
+        ("basal cell carcinoma", "term"),
     ]
     assert ("basal cell carcinoma", "p0", 0) in {(one.entity, one.passage_id, one.sentence) for one in found.mentions}
     assert found.notes == {"passages without a title that share nothing": 1}
