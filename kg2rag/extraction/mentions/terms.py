@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from kg2rag.extraction.mentions.table import MentionTable, shards_of
-from kg2rag.text.lexicon import CALENDAR, FUNCTION_WORDS
-from kg2rag.text.normalisation import normalise, plain
+from kg2rag.text.normalisation import CALENDAR, FUNCTION_WORDS, normalise, plain
 from kg2rag.types import Corpus, IntArray
 
 LONGEST, FEWEST = 3, 2  # words of a term, and passages that share it
