@@ -29,7 +29,8 @@ def test_two_systems_are_shown_with_gold_stages_and_sums(store: Path, tmp_path: 
     page = tmp_path / "deep" / "page.html"
     shown = explain(store, "q001", "--systems", "bm25,hybrid", "--k", "2", "--html", str(page))
     assert "gold: fastapi-3" in shown
-    assert any("bm25" in line and "hybrid" in line for line in shown.splitlines())
+    assert "── bm25 ──" in shown
+    assert "── hybrid ──" in shown
     assert "(bm25)" in shown
     assert "/ (60 + " in shown
     assert "◆ gold fastapi-3: at rank" in shown
