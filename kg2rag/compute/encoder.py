@@ -58,7 +58,7 @@ TOKENS_OF = 256  # texts whose token vectors are in memory together: 100 MB
 LIBRARIES = ("sentence-transformers", "torch", "transformers")
 _TURNS = threading.Lock()
 """A tokenizer keeps padding and truncation as its state, which a call in another thread would change midway."""
-_IN_USE: WeakValueDictionary[tuple[str | int | None, ...], SentenceTransformer] = WeakValueDictionary()
+_IN_USE: WeakValueDictionary[tuple[object, ...], SentenceTransformer] = WeakValueDictionary()
 """The models that an encoder has loaded, as long as one has."""
 PROBE = (
     "Who wrote the novel on which the 1940 film directed by Alfred Hitchcock is based?",
@@ -216,12 +216,13 @@ class SentenceEncoder:
         from sentence_transformers import SentenceTransformer
         from transformers.utils.logging import disable_progress_bar
 
-        settings = (self.model, self.revision, self._devices[0], self.max_tokens)
+        source = str(carried_folder()) if self._offline else self.model
+        files = tuple(_state(Path(source))) if Path(source).is_dir() else ()
+        settings = (source, self.revision, self._devices[0], self.max_tokens, files)
         if (loaded := _IN_USE.get(settings)) is not None:
             return loaded
         disable_progress_bar()
         torch.set_num_threads(threads())
-        source = str(carried_folder()) if self._offline else self.model
         with loading(source) as local:
             network = SentenceTransformer(source, revision=self.revision, device=settings[2], local_files_only=local)
         if self.max_tokens is not None:

@@ -58,8 +58,3 @@ def test_it_survives_pickling(placebo: KnowledgeBase) -> None:
 def test_a_seed_makes_one_placebo(kb: KnowledgeBase, placebo: KnowledgeBase) -> None:
     assert kb.placebo(seed=1).graph == placebo.graph
     assert kb.placebo(seed=2).graph != placebo.graph
-
-
-def test_it_takes_no_changes(placebo: KnowledgeBase) -> None:
-    with pytest.raises(ValueError, match="placebo"):
-        placebo.remove(["p0"])
