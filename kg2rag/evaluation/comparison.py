@@ -159,14 +159,15 @@ class Comparison(report.Tabular):
         """
         many = [name for name in GROUPS if len(self.per_query[name].unique()) > 1]
         groups: dict[str, pd.DataFrame] = {name: self.compare_by(name) for name in many}
+        tests = {"pairs": self.pairs()} if 1 < len(self.systems) <= PAIRS_IN_REPORT else {}
+        tests |= {"placebos": self.against_placebo()} if self.has_placebos else {}
         sheet, own = self.sheet, None if self.inputs is None else self.inputs.data
         return report.page(
             sheet,
             questions=report.questions_json(self.rankings, self.per_query, sheet, data or own, megabytes),
             curves={"k": self.curve, "tokens": self.token_curve},
             groups=groups,
-            pairs=self.pairs() if 1 < len(self.systems) <= PAIRS_IN_REPORT else None,
-            placebos=self.against_placebo() if self.has_placebos else None,
+            tests=tests,
             notes=self.notes(),
             verdict=self.verdict() if has_verdict(self) else None,
             further=further,

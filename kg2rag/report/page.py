@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+TESTS = {"pairs": pair_rows, "placebos": placebo_rows}
+
+
 class Tabular(ABC):
     """A result with a `sheet`: Jupyter, the terminal, Markdown and LaTeX show that."""
 
@@ -56,8 +59,7 @@ def page(
     questions: str = "",
     curves: Mapping[str, pd.DataFrame] | None = None,
     groups: Mapping[str, pd.DataFrame] | None = None,
-    pairs: pd.DataFrame | None = None,
-    placebos: pd.DataFrame | None = None,
+    tests: Mapping[str, pd.DataFrame] | None = None,
     notes: pd.DataFrame | None = None,
     second: Sheet | None = None,
     verdict: HtmlPage | None = None,
@@ -70,14 +72,14 @@ def page(
     questions : as `questions_json` makes it, to be filtered and looked into.
     curves : "k" and "tokens" -> mean recall: index k or tokens, one column per system.
     groups : "type", "hops" or "gold" -> index (group, system), column n, then means by metric.
-    pairs : every pair of systems in the first metric, as `Comparison.pairs` has them.
-    placebos : graphs against their shufflings in the first metric, as `Comparison.against_placebo` has them.
+    tests : in the first metric, "pairs" -> every pair of systems, as `Comparison.pairs` has them, and "placebos" ->
+        graphs against their shufflings, as `Comparison.against_placebo` has them.
     notes : what systems noted on the questions, as `Comparison.notes` has it.
     second : the macro-averages in every metric, of comparisons on several sets.
     verdict : whether a graph helps, above all else.
     further : views that are shown below, such as waterfalls.
     """
-    config = sheet.config
+    config, tests = sheet.config, tests or {}
     body = render(
         "report.html.j2",
         **_table(sheet),
@@ -86,8 +88,7 @@ def page(
         questions=bool(questions),
         figures=_figures(sheet, curves or {}),
         groups={name: _breakdown(sheet, frame) for name, frame in (groups or {}).items()},
-        pairs=[] if pairs is None else list(pair_rows(sheet, pairs, sheet.metrics[0])),
-        placebos=[] if placebos is None else list(placebo_rows(sheet, placebos, sheet.metrics[0])),
+        **{name: list(of(sheet, tests[name], sheet.metrics[0])) if name in tests else [] for name, of in TESTS.items()},
         noted=[] if notes is None else [_told(row) for row in notes.to_dict("records")],
         second=None if second is None else _table(second),
         verdict=None if verdict is None else verdict.body(),

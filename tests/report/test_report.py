@@ -65,7 +65,7 @@ def page(scores: pd.DataFrame) -> str:
         sheet(scores, larger=larger),
         curves={"k": curve, "tokens": curve},
         groups=groups,
-        pairs=pairs(),
+        tests={"pairs": pairs()},
     )
 
 
