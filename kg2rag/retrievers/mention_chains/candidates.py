@@ -1,9 +1,9 @@
 """Queries -> the passages that are worth ranking, about 60 each, and the signals that the fitted models read of them.
 
 Candidates are the first of a walk, of the cosines and of BM25; the walk is that of `mention_ppr`, started also at the
-passages nearest to the question's sub-phrases. Signals are numbers without a unit: those of a candidate alone, and
-`step_signals` of one that continues a set of passages, which ask what that set leaves open. Ours, after MaxSim
-(ColBERT) and the condensed query of Baleen (Khattab et al., NeurIPS 2021).
+passages nearest to the question's sub-phrases. Signals are those of a candidate alone, and `step_signals` of one that
+continues a set of passages, which ask what that set leaves open; but for the score of BM25 they are relative to the
+question or bounded. Ours, after MaxSim (ColBERT) and the condensed query of Baleen (Khattab et al., NeurIPS 2021).
 """
 
 from __future__ import annotations
